@@ -16,6 +16,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Budget
+from jaxsel.language.checking import Judged
 from jaxsel.repetitions import Repetitions
 
 
@@ -156,6 +157,12 @@ def two_sided_renyi(first: np.ndarray, second: np.ndarray, order: npt.ArrayLike)
     return np.maximum(
         renyi_divergence(first, second, order), renyi_divergence(second, first, order)
     )
+
+
+def at_worst(claimed: np.ndarray, seen: np.ndarray, orders: np.ndarray, where: str) -> Judged:
+    """A bound at its order of the least slack, where it would break."""
+    worst = int(np.argmin(claimed - seen))
+    return Judged(float(claimed[worst]), float(seen[worst]), f"order {orders[worst]:g}, {where}")
 
 
 def gaussian_tuned_renyi(

@@ -1,14 +1,12 @@
 """One run of the bases that private tuning and threshold selection repeat: pure DP."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.tuning.base_laws import finite_pairs, randomised_response_law, survival
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import positive
 from jaxsel.language.entry import Guarantee
 from jaxsel.language.papers import DR, JX
@@ -16,34 +14,44 @@ from jaxsel.language.papers import DR, JX
 Epsilon = Annotated[float, positive("privacy of one run")]
 
 
-def _itself(*, epsilon: Epsilon = 1.0) -> float:
-    """epsilon, which the law is made for."""
+def epsilons(budget):
+    """Points, from almost nothing to almost everything."""
+    yield from ({"epsilon": epsilon} for epsilon in (1e-6, 0.1, 1.0, 3.0, 100.0))
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 50)):
+        yield {"epsilon": float(10.0 ** generator.uniform(-3.0, 1.5))}
+
+
+@DR.privacy("BASE-randomised-response", "Section 3.2", Relation.BASE)
+def response(*, epsilon: Epsilon = 1.0) -> float:
+    """Randomised response that answers truly with probability e^epsilon/(1 + e^epsilon) is
+    epsilon-DP, and no better."""
     return epsilon
 
 
-def _epsilons(budget: Budget) -> Iterator[float]:
-    yield from (1e-6, 0.1, 1.0, 3.0, 100.0)
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 50)):
-        yield float(10.0 ** generator.uniform(-3.0, 1.5))
+@response.equals(epsilons)
+def both_bits(epsilon):
+    return exact_epsilon(*(randomised_response_law(bit, epsilon) for bit in (1, 0)))
 
 
-def _response_cases(budget: Budget) -> Iterator[Case]:
-    for epsilon in _epsilons(budget):
-        laws = (randomised_response_law(bit, epsilon) for bit in (1, 0))
-        yield epsilon, exact_epsilon(*laws), f"{epsilon=!r}"
+@JX.privacy("BASE-finite", "the constructed pairs of finite laws", Relation.BASE)
+def finite(*, epsilon: Epsilon = 1.0) -> float:
+    """The pairs three-outcome and bernoulli, made for epsilon, are epsilon-close."""
+    return epsilon
 
 
-def _finite_cases(budget: Budget) -> Iterator[Case]:
-    for epsilon in _epsilons(budget):
-        for pair in finite_pairs(epsilon):
-            yield epsilon, exact_epsilon(*pair.laws), f"pair {pair.name}, {epsilon=!r}"
+@finite.bounds(epsilons)
+def both_pairs(epsilon):
+    for pair in finite_pairs(epsilon):
+        yield exact_epsilon(*pair.laws), f"pair {pair.name}"
 
 
-def _laplace(
+@DR.privacy("BASE-laplace", "Theorem 3.6", Relation.BASE)
+def laplace(
     *, noise_scale: Annotated[float, positive("of the noise, scores moving by 1")] = 1.0
 ) -> float:
-    """1/noise_scale."""
+    """A score, or a uniformly random one of several scores and its index, released with Laplace
+    noise of scale b is (1/b)-DP where one score moves by at most 1."""
     return 1.0 / noise_scale
 
 
@@ -53,7 +61,8 @@ def _bins(edges: np.ndarray) -> np.ndarray:
     return np.where(edges[:-1] >= 0.0, above, below)
 
 
-def _laplace_cases(budget: Budget) -> Iterator[Case]:
+@laplace.bounds()
+def moved_scores(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 100)):
         scale = float(10.0 ** generator.uniform(-1.0, 1.0))
@@ -68,42 +77,13 @@ def _laplace_cases(budget: Budget) -> Iterator[Case]:
             np.concatenate([_bins((edges - score) / scale) for score in side]) / side.size
             for side in (scores, moved)
         ]
-        where = f"scores {scores.tolist()} to {moved.tolist()}, {scale=!r}"
-        yield _laplace(noise_scale=scale), exact_epsilon(*laws), where
+        where = f"scores {scores.tolist()} to {moved.tolist()}"
+        yield {"noise_scale": scale}, exact_epsilon(*laws), where
 
 
-STATEMENTS = (
-    DR.privacy(
-        "BASE-randomised-response",
-        "Section 3.2",
-        "Randomised response that answers truly with probability "
-        "e^epsilon/(1 + e^epsilon) is epsilon-DP, and no better.",
-        Relation.BASE,
-        _itself,
-        equal(_response_cases),
-    ),
-    JX.privacy(
-        "BASE-finite",
-        "the constructed pairs of finite laws",
-        "The pairs three-outcome and bernoulli, made for epsilon, are epsilon-close.",
-        Relation.BASE,
-        _itself,
-        at_most(_finite_cases),
-    ),
-    DR.privacy(
-        "BASE-laplace",
-        "Theorem 3.6",
-        "A score, or a uniformly random one of several scores and its index, released "
-        "with Laplace noise of scale b is (1/b)-DP where one score moves by at most 1.",
-        Relation.BASE,
-        _laplace,
-        at_most(_laplace_cases),
-    ),
-)
-
-_BY_ID = {claim.id: claim for claim in STATEMENTS}
+BY_ID = {claim.id: claim for claim in (response, finite, laplace)}
 
 
 def evaluate(found: Guarantee) -> float:
     """The pure epsilon of one run that a base's guarantee refers to."""
-    return _BY_ID[found.claim].evaluate(**found.parameters)
+    return BY_ID[found.claim](**found.parameters)
