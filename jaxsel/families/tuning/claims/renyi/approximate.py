@@ -1,7 +1,6 @@
 """Papernot & Steinke 2022, Lemma 20 and Corollary 21: bases that may fail."""
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,16 +11,11 @@ from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, tuned_pair, two_sided_renyi
 from jaxsel.families.tuning.claims.parameters import Delta, Law, ModerateEpsilon, PoissonMean
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, grid
 from jaxsel.language.papers import PS
 
 # --- Lemma 20 -------------------------------------------------------------------------
-
-
-def _delta(*, repetitions: Law = "poisson:mean=10", failure: Delta = 1e-6) -> float:
-    """delta = 1 - f(1 - failure) of the tuned algorithm."""
-    return float(repetitions.pgf_gap(failure))
 
 
 def _short_laws(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
@@ -60,7 +54,19 @@ def _best_of(core: np.ndarray, k: np.ndarray, weights: np.ndarray) -> np.ndarray
     return (powers * hit) @ weights
 
 
-def _decomposition_cases(budget: Budget) -> Iterator[Case]:
+@PS.privacy("PS-Lem20", "Lemma 20", Relation.BASE)
+def failing(*, repetitions: Law = "poisson:mean=10", failure: Delta = 1e-6) -> float:
+    """If Q = (1-d) Q_good + d Q_bad, the best of K runs of Q is f(1-d) times the best of K~ runs of
+    Q_good plus a rest of weight delta = 1 - f(1-d), with P[K~ = k] = P[K = k] (1-d)^k/f(1-d);
+    hence the delta-approximate D_a of the former is at most the D_a of the latter.
+
+    delta = 1 - f(1 - failure) of the tuned algorithm.
+    """
+    return float(repetitions.pgf_gap(failure))
+
+
+@failing.bounds()
+def decomposition(budget):
     """f(1 - failure) times the tuned good part is at most the tuned law, everywhere."""
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
@@ -75,20 +81,25 @@ def _decomposition_cases(budget: Budget) -> Iterator[Case]:
             share = good[seen > 0.0] / seen[seen > 0.0]
             worst = int(np.argmax(share))
             where = f"share of outcome {np.flatnonzero(seen > 0.0)[worst]}"
-            yield 1.0, float(share[worst]), f"{where}, K ~ {text}, {pair.where}"
-        claimed = _delta(repetitions=law, failure=pair.delta)
-        yield claimed, 1.0 - float(kept.sum()), f"1 - f(1 - failure), K ~ {text}"
+            yield Judged(1.0, float(share[worst]), f"{where}, K ~ {text}, {pair.where}")
+        yield {"repetitions": text, "failure": pair.delta}, 1.0 - float(kept.sum())
 
 
-def _thinned_mean(*, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3) -> float:
-    """Mean of the law of K given that no run fails.
+@PS.identity("PS-Lem20-thinned", "Lemma 20 and footnote 12")
+def mean_without_failures(
+    *, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3
+) -> float:
+    """K~ of Lemma 20 is Poisson(mean (1-d)) for K ~ Poisson(mean), and truncated negative binomial
+    with gamma + d (1-gamma) for one with gamma.
 
-    For Poisson, truncated negative binomial and binomial laws, and for a fixed K.
+    Mean of the law of K given that no run fails. For Poisson, truncated negative binomial and
+    binomial laws, and for a fixed K.
     """
     return thinned(repetitions, failure).repetitions.mean
 
 
-def _thinned_cases(budget: Budget) -> Iterator[Case]:
+@mean_without_failures.equals(tolerance=1e-10)
+def laws_without_failures(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         text, law = _short_laws(generator)
@@ -97,7 +108,7 @@ def _thinned_cases(budget: Budget) -> Iterator[Case]:
         kept = pmf * (1.0 - failure) ** k
         claimed = np.asarray(thinned(law, failure).repetitions.pmf(k))
         worst = int(np.argmax(np.abs(claimed - kept / kept.sum())))
-        yield (
+        yield Judged(
             float(claimed[worst]),
             float(kept[worst] / kept.sum()),
             f"P[K = {worst}] given no failure, failure={failure!r}, K ~ {text}",
@@ -139,91 +150,52 @@ def approximate_poisson_renyi(
     return ApproximateRenyi(bound, -math.expm1(-mean * delta), 1.0 + 1.0 / odds)
 
 
-def _poisson(
+# The erratum stands with the generic bound.
+@PS.privacy(
+    "PS-Cor21-printed",
+    "Corollary 21",
+    Relation.BASE,
+    holds=False,
+    erratum="E-PS-1",
+    correction="It needs mean (1-d) >= 1, else P[K = 0] must be added: PS-Cor21.",
+)
+def printed(
+    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5
+) -> float:
+    """For every mean > 0, the best of K ~ Poisson(mean) runs of an (e, d)-DP base is (1 -
+    e^(-mean d))-approximately (a, e + (exp(e) - 1) log(mean))-Renyi DP for all a <= 1 + 1/(exp(e)
+    - 1)."""
+    return approximate_poisson_renyi(epsilon, delta, mean, corrected=False).epsilon
+
+
+@printed.bounds(grid(epsilon=(1.0, 0.3), mean=(0.5, 0.1, 2.0), delta=(0.0,)))
+def equal_laws(epsilon, mean):
+    # no divergence, approximate ones included, is negative
+    law = tuned_law([0.5, 0.5], laws.poisson(mean))
+    return float(two_sided_renyi(law, law, 1.0 + 1.0 / math.expm1(epsilon))), "equal base laws"
+
+
+@PS.privacy("PS-Cor21", "Corollary 21, corrected", Relation.BASE, erratum="E-PS-1")
+def poisson(
     *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, mean: PoissonMean = 10.0
 ) -> float:
-    """Renyi bound at all orders up to 1 + 1/(e^epsilon - 1).
+    """With m = mean (1-d) and a = 1 + 1/(exp(e) - 1) the approximate bound on D_a is e + (exp(e) -
+    1) log(mean) if m >= 1, and else log(e^-m + m e^((a-1)e))/(a-1); it holds at smaller orders
+    too.
 
-    It holds delta'-approximately, delta' = 1 - e^(-mean delta).
+    Renyi bound at all orders up to 1 + 1/(e^epsilon - 1). It holds delta'-approximately, delta' =
+    1 - e^(-mean delta).
     """
     return approximate_poisson_renyi(epsilon, delta, mean).epsilon
 
 
-def _poisson_printed(
-    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5
-) -> float:
-    """Printed Renyi bound epsilon + (e^epsilon - 1) log(mean)."""
-    return approximate_poisson_renyi(epsilon, delta, mean, corrected=False).epsilon
-
-
-def _poisson_cases(budget: Budget) -> Iterator[Case]:
+@poisson.bounds()
+def good_parts(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         mean = float(10.0 ** generator.uniform(-1.0, 1.5))
-        bound = approximate_poisson_renyi(pair.epsilon, pair.delta, mean)
+        order = approximate_poisson_renyi(pair.epsilon, pair.delta, mean).max_order
         # dropping the failing part of both tuned laws leaves their good parts
         good = tuned_pair(pair.core, laws.poisson(mean * (1.0 - pair.delta)))
-        yield (
-            bound.epsilon,
-            float(two_sided_renyi(*good, bound.max_order)),
-            f"order {bound.max_order!r}, mean={mean!r}, {pair.where}",
-        )
-
-
-def _poisson_printed_cases(budget: Budget) -> Iterator[Case]:
-    for epsilon in (1.0, 0.3):
-        for mean in (0.5, 0.1, 2.0):
-            claimed = _poisson_printed(epsilon=epsilon, mean=mean)
-            # no divergence, approximate ones included, is negative
-            where = f"epsilon={epsilon:g}, delta=0, mean={mean:g}, equal base laws"
-            order = 1.0 + 1.0 / math.expm1(epsilon)
-            law = tuned_law([0.5, 0.5], laws.poisson(mean))
-            yield claimed, float(two_sided_renyi(law, law, order)), where
-
-
-# The erratum itself stands with the generic bound.
-STATEMENTS = (
-    PS.privacy(
-        "PS-Lem20",
-        "Lemma 20",
-        "If Q = (1-d) Q_good + d Q_bad, the best of K runs of Q is f(1-d) times the "
-        "best of K~ runs of Q_good plus a rest of weight delta = 1 - f(1-d), with "
-        "P[K~ = k] = P[K = k] (1-d)^k/f(1-d); hence the delta-approximate D_a of the "
-        "former is at most the D_a of the latter.",
-        Relation.BASE,
-        _delta,
-        at_most(_decomposition_cases),
-    ),
-    PS.identity(
-        "PS-Lem20-thinned",
-        "Lemma 20 and footnote 12",
-        "K~ of Lemma 20 is Poisson(mean (1-d)) for K ~ Poisson(mean), and truncated "
-        "negative binomial with gamma + d (1-gamma) for one with gamma.",
-        _thinned_mean,
-        equal(_thinned_cases, 1e-10),
-    ),
-    PS.privacy(
-        "PS-Cor21-printed",
-        "Corollary 21",
-        "For every mean > 0, the best of K ~ Poisson(mean) runs of an (e, d)-DP base "
-        "is (1 - e^(-mean d))-approximately (a, e + (exp(e) - 1) log(mean))-Renyi DP "
-        "for all a <= 1 + 1/(exp(e) - 1).",
-        Relation.BASE,
-        _poisson_printed,
-        at_most(_poisson_printed_cases),
-        holds=False,
-        erratum="E-PS-1",
-        correction="It needs mean (1-d) >= 1, else P[K = 0] must be added: PS-Cor21.",
-    ),
-    PS.privacy(
-        "PS-Cor21",
-        "Corollary 21, corrected",
-        "With m = mean (1-d) and a = 1 + 1/(exp(e) - 1) the approximate bound on D_a "
-        "is e + (exp(e) - 1) log(mean) if m >= 1, and else "
-        "log(e^-m + m e^((a-1)e))/(a-1); it holds at smaller orders too.",
-        Relation.BASE,
-        _poisson,
-        at_most(_poisson_cases),
-        erratum="E-PS-1",
-    ),
-)
+        point = {"epsilon": pair.epsilon, "delta": pair.delta, "mean": mean}
+        yield point, float(two_sided_renyi(*good, order)), f"{order=!r}, {pair.where}"

@@ -1,7 +1,6 @@
 """Papernot & Steinke 2022, Lemmas 10, 13 and 14: Renyi divergences, conversions."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -10,45 +9,55 @@ from scipy import special
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi, randomised_response_renyi
 from jaxsel.accounting.single_run.conversions import log_delta_at_order, zcdp_from_pure
 from jaxsel.accounting.single_run.divergences import exact_epsilon, hockey_stick, renyi_divergence
-from jaxsel.families.tuning.claims.base_pairs import base_pairs, pure_pairs, two_sided_renyi
+from jaxsel.families.tuning.claims.base_pairs import (
+    at_worst,
+    base_pairs,
+    pure_pairs,
+    two_sided_renyi,
+)
 from jaxsel.families.tuning.claims.parameters import ModerateEpsilon, Order, Response
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import PS
 
 _ORDERS = np.array([1.0, 1.01, 1.5, 2.0, 5.0, 25.0, math.inf])
 
 AnyOrder = Annotated[float, number("of the Renyi divergence", at_least=1.0, at_most=math.inf)]
+Noise = Annotated[float, positive("of the Gaussian pair")]
 
 
 # --- Lemma 10 -------------------------------------------------------------------------
 
 
-def _larger_order(*, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0) -> float:
-    """Bound D_b(P || Q) on D_a(P || Q) for all orders a <= b, randomised response."""
+@PS.privacy("PS-Lem10(monotonicity)", "Lemma 10", Relation.BASE)
+def monotone(*, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0) -> float:
+    """0 <= D_a(P || Q) <= D_b(P || Q) for 1 <= a <= b <= inf.
+
+    Bound D_b(P || Q) of randomised response, on all orders up to b.
+    """
     return float(randomised_response_renyi(larger_order, base_epsilon))
 
 
-def _monotone_cases(budget: Budget) -> Iterator[Case]:
+@monotone.bounds()
+def rising_orders(budget):
     for pair in base_pairs(budget):
         values = renyi_divergence(pair.first, pair.second, _ORDERS)
-        yield float(values[0]), 0.0, f"D_1 >= 0, {pair.where}"
-        gaps = np.diff(values)
-        worst = int(np.argmin(gaps))
-        yield (
-            float(values[worst + 1]),
-            float(values[worst]),
-            f"orders {_ORDERS[worst]:g} and {_ORDERS[worst + 1]:g}, {pair.where}",
-        )
+        yield Judged(float(values[0]), 0.0, f"D_1 >= 0, {pair.where}")
+        yield at_worst(values[1:], values[:-1], _ORDERS[1:], f"and the one before, {pair.where}")
 
 
-def _processed(*, order: AnyOrder = 2.0, base_epsilon: Response = 1.0) -> float:
-    """Bound D_order(P || Q) on all post-processings of randomised response."""
+@PS.privacy("PS-Lem10(postprocessing)", "Lemma 10", Relation.BASE)
+def processed(*, order: AnyOrder = 2.0, base_epsilon: Response = 1.0) -> float:
+    """No processing g of the output increases a Renyi divergence: D_a(g(P) || g(Q)) <= D_a(P || Q).
+
+    Bound on all post-processings of randomised response.
+    """
     return float(randomised_response_renyi(order, base_epsilon))
 
 
-def _processing_cases(budget: Budget) -> Iterator[Case]:
+@processed.bounds()
+def channels(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in base_pairs(budget):
         outputs = int(generator.integers(2, 5))
@@ -56,25 +65,25 @@ def _processing_cases(budget: Budget) -> Iterator[Case]:
         before = renyi_divergence(pair.first, pair.second, _ORDERS)
         first, second = pair.first @ channel, pair.second @ channel
         after = renyi_divergence(first / first.sum(), second / second.sum(), _ORDERS)
-        worst = int(np.argmin(before - after))
-        yield (
-            float(before[worst]),
-            float(after[worst]),
-            f"order {_ORDERS[worst]:g}, channel {channel.tolist()}, {pair.where}",
-        )
+        yield at_worst(before, after, _ORDERS, f"channel {channel.tolist()}, {pair.where}")
 
 
-def _composed(
+@PS.privacy("PS-Lem10(composition)", "Lemma 10", Relation.BASE)
+def composed(
     *,
     order: AnyOrder = 2.0,
     base_epsilon: Response = 1.0,
     count: Annotated[int, whole("how many", at_least=1)] = 2,
 ) -> float:
-    """Renyi divergence of ``count`` independent randomised responses."""
+    """D_a(P x P' || Q x Q') = D_a(P || Q) + D_a(P' || Q') for product laws.
+
+    Renyi divergence of ``count`` independent randomised responses.
+    """
     return count * float(randomised_response_renyi(order, base_epsilon))
 
 
-def _composition_cases(budget: Budget) -> Iterator[Case]:
+@composed.equals()
+def products(budget):
     previous = None
     for pair in base_pairs(budget):
         other = previous or pair
@@ -86,18 +95,20 @@ def _composition_cases(budget: Budget) -> Iterator[Case]:
         separate = separate + renyi_divergence(other.first, other.second, _ORDERS)
         for order, claimed, seen in zip(_ORDERS, separate, joint, strict=True):
             where = f"order {order:g}, {pair.where} and {other.where}"
-            yield float(claimed), float(seen), where
+            yield Judged(float(claimed), float(seen), where)
 
 
-def _mixed(
+@PS.privacy("PS-Lem10(convexity)", "Lemma 10", Relation.BASE)
+def mixed(
     *,
     order: Order = 2.0,
     first_epsilon: Response = 0.5,
     second_epsilon: Response = 2.0,
     weight: Annotated[float, number("w, of the first", at_least=0.0, at_most=1.0)] = 0.5,
 ) -> float:
-    """Bound on D_order of a mixture of two randomised responses.
+    """(P, Q) -> exp((a - 1) D_a(P || Q)) is convex for a in (1, inf).
 
+    Bound on D_order of a mixture of two randomised responses,
     log(w e^((a-1) D_1) + (1-w) e^((a-1) D_2))/(a - 1), with a the order.
     """
     excess = order - 1.0
@@ -110,7 +121,8 @@ def _mixed(
     return float(np.logaddexp(shares[0] + first, shares[1] + second)) / excess
 
 
-def _convexity_cases(budget: Budget) -> Iterator[Case]:
+@mixed.bounds()
+def mixtures(budget):
     generator = np.random.default_rng(budget.seed + 1)
     orders = np.array([1.01, 1.5, 2.0, 5.0, 25.0])
     earlier = {}
@@ -119,7 +131,7 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
         other = earlier.get(size, pair)
         earlier[size] = pair
         w = float(generator.uniform())
-        mixed = renyi_divergence(
+        seen = renyi_divergence(
             w * pair.first + (1.0 - w) * other.first,
             w * pair.second + (1.0 - w) * other.second,
             orders,
@@ -129,38 +141,8 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
         ]
         with np.errstate(divide="ignore"):
             bound = np.logaddexp(np.log(w) + parts[0], np.log1p(-w) + parts[1])
-        bound = bound / (orders - 1.0)
-        worst = int(np.argmin(bound - mixed))
-        yield (
-            float(bound[worst]),
-            float(mixed[worst]),
-            f"order {orders[worst]:g}, weight {w!r}, {pair.where} and {other.where}",
-        )
-
-
-def _finite(
-    *,
-    order: Order = 2.0,
-    noise_multiplier: Annotated[float, positive("of the Gaussian pair")] = 1.0,
-) -> float:
-    """D_order of N(0, s^2) and N(1, s^2), the supremum over partitions of the line."""
-    return float(gaussian_renyi(order, noise_multiplier))
-
-
-def _partition_cases(budget: Budget) -> Iterator[Case]:
-    """Finite partitions: no more than the supremum, and near it when they are fine."""
-    for noise in (0.5, 1.0, 4.0):
-        for order in (1.5, 2.0, 6.0):
-            whole_line = _finite(order=order, noise_multiplier=noise)
-            reach = 10.0 + (order + 1.0) / noise
-            for bins in (2, 20, 4000):
-                cuts = np.linspace(-reach, reach, bins + 1)[1:-1]
-                ends = np.concatenate([[-np.inf], cuts, [np.inf]])
-                laws = [_masses(ends), _masses(ends - 1.0 / noise)]
-                seen = float(renyi_divergence(laws[0], laws[1], order))
-                where = f"{bins} cells, {order=:g}, noise multiplier {noise:g}"
-                yield whole_line, seen, where
-            yield seen, 0.999 * whole_line, f"not far below, {where}"
+        where = f"weight {w!r}, {pair.where} and {other.where}"
+        yield at_worst(bound / (orders - 1.0), seen, orders, where)
 
 
 def _masses(ends: np.ndarray) -> np.ndarray:
@@ -169,29 +151,66 @@ def _masses(ends: np.ndarray) -> np.ndarray:
     return np.where(ends[:-1] > 0.0, upper, lower)
 
 
-def _gaussian_cases(budget: Budget) -> Iterator[Case]:
-    """By quadrature of the densities; the K = 1 lines of Figures 2 and 3 among them."""
-    del budget
-    for noise in (0.5, 1.0, 1.0 / math.sqrt(0.2), 4.0):
-        for order in (1.01, 1.5, 2.0, 5.0, 30.0):
-            shift = 1.0 / noise
-            centre = (1.0 - order) * shift
-            z = np.linspace(min(centre, 0.0) - 20.0, max(centre, 0.0) + 20.0, 20_001)
-            exponent = -0.5 * order * z**2 - 0.5 * (1.0 - order) * (z - shift) ** 2
-            moment = float(special.logsumexp(exponent))  # type: ignore[arg-type]
-            moment += math.log(z[1] - z[0])
-            seen = (moment - 0.5 * math.log(2.0 * math.pi)) / (order - 1.0)
-            claimed = _finite(order=order, noise_multiplier=noise)
-            yield claimed, float(seen), f"{order=:g}, noise multiplier {noise:g}"
+@PS.privacy("PS-Lem10(finite)", "Lemma 10", Relation.BASE)
+def finite(*, order: Order = 2.0, noise_multiplier: Noise = 1.0) -> float:
+    """D_a(P || Q) is the supremum of D_a(g(P) || g(Q)) over functions g of finite range (on
+    Gaussian pairs, where 4000 cells come within a thousandth).
+
+    D_order of N(0, s^2) and N(1, s^2), the supremum over partitions of the line.
+    """
+    return float(gaussian_renyi(order, noise_multiplier))
 
 
-def _mixed_plainly(
+@finite.bounds(grid(noise_multiplier=(0.5, 1.0, 4.0), order=(1.5, 2.0, 6.0)))
+def partitions(order, noise_multiplier):
+    """Finite partitions: no more than the supremum, and near it when they are fine."""
+    reach = 10.0 + (order + 1.0) / noise_multiplier
+    seen = 0.0
+    for bins in (2, 20, 4000):
+        cuts = np.linspace(-reach, reach, bins + 1)[1:-1]
+        ends = np.concatenate([[-np.inf], cuts, [np.inf]])
+        laws = [_masses(ends), _masses(ends - 1.0 / noise_multiplier)]
+        seen = float(renyi_divergence(laws[0], laws[1], order))
+        yield seen, f"{bins} cells"
+    yield lambda supremum: (seen, 0.999 * supremum), "4000 cells, not far below"
+
+
+@PS.identity(
+    "PS-Def12-Gaussian",
+    "after Definition 12; the lines of one run in Figures 2 and 3",
+    relation=Relation.BASE,
+)
+def gaussian(*, order: Order = 2.0, noise_multiplier: Noise = 1.0) -> float:
+    """D_a(N(0, s^2) || N(1, s^2)) = a/(2 s^2): at sensitivity 1 Gaussian noise is 1/(2 s^2)-zCDP,
+    and no better."""
+    return float(gaussian_renyi(order, noise_multiplier))
+
+
+# The K = 1 lines of Figures 2 and 3 among them.
+@gaussian.equals(
+    grid(noise_multiplier=(0.5, 1.0, 1.0 / math.sqrt(0.2), 4.0), order=(1.01, 1.5, 2.0, 5.0, 30.0))
+)
+def quadrature_of_densities(order, noise_multiplier):
+    shift = 1.0 / noise_multiplier
+    centre = (1.0 - order) * shift
+    z = np.linspace(min(centre, 0.0) - 20.0, max(centre, 0.0) + 20.0, 20_001)
+    exponent = -0.5 * order * z**2 - 0.5 * (1.0 - order) * (z - shift) ** 2
+    moment = float(special.logsumexp(exponent))  # type: ignore[arg-type]
+    moment += math.log(z[1] - z[0])
+    return float((moment - 0.5 * math.log(2.0 * math.pi)) / (order - 1.0))
+
+
+@PS.privacy("PS-Lem10(order-1)", "Lemma 10", Relation.BASE)
+def mixed_at_order_1(
     *,
     first_epsilon: Response = 0.5,
     second_epsilon: Response = 2.0,
     weight: Annotated[float, number("w, of the first", at_least=0.0, at_most=1.0)] = 0.5,
 ) -> float:
-    """Bound w D_1 + (1-w) D_1' on D_1 of a mixture of two randomised responses."""
+    """(P, Q) -> D_a(P || Q) is convex at a = 1, and at no larger order.
+
+    Bound w D_1 + (1-w) D_1' on D_1 of a mixture of two randomised responses.
+    """
     first, second = (
         float(randomised_response_renyi(1.0, epsilon))
         for epsilon in (first_epsilon, second_epsilon)
@@ -199,21 +218,22 @@ def _mixed_plainly(
     return weight * first + (1.0 - weight) * second
 
 
-def _order_one_cases(budget: Budget) -> Iterator[Case]:
+@mixed_at_order_1.bounds()
+def mixtures_at_order_1(budget):
     generator = np.random.default_rng(budget.seed + 1)
     earlier = {}
     for pair in base_pairs(budget):
         other = earlier.get(pair.first.size, pair)
         earlier[pair.first.size] = pair
         w = float(generator.uniform())
-        mixed = renyi_divergence(
+        seen = renyi_divergence(
             w * pair.first + (1.0 - w) * other.first,
             w * pair.second + (1.0 - w) * other.second,
             1.0,
         )
         parts = [float(renyi_divergence(p.first, p.second, 1.0)) for p in (pair, other)]
         bound = w * parts[0] + (1.0 - w) * parts[1]
-        yield bound, float(mixed), f"weight {w!r}, {pair.where} and {other.where}"
+        yield Judged(bound, float(seen), f"weight {w!r}, {pair.where} and {other.where}")
     # Not at larger orders: a pair far apart, mixed with one of equal laws.
     far = (np.array([0.99, 0.01]), np.array([0.01, 0.99]))
     for order in (1.5, 2.0, 5.0, 25.0):
@@ -222,34 +242,33 @@ def _order_one_cases(budget: Budget) -> Iterator[Case]:
             average = w * float(renyi_divergence(*far, order))
             seen = float(renyi_divergence(half[0], half[1], order))
             if seen > average:
-                yield seen, average, f"no convexity at order {order:g}, weight {w:g}"
+                yield Judged(seen, average, f"no convexity at order {order:g}, weight {w:g}")
                 break
         else:
-            yield 0.0, 1.0, f"convex on all mixtures tried at order {order:g}"
+            yield Judged(0.0, 1.0, f"convex on all mixtures tried at order {order:g}")
 
 
 # --- Lemmas 13 and 14 -----------------------------------------------------------------
 
 
-def _concentrated(*, order: Order = 2.0, epsilon: ModerateEpsilon = 1.0) -> float:
-    """Renyi bound epsilon^2 order / 2 that pure DP implies."""
+@PS.privacy("PS-Lem13", "Lemma 13", Relation.BASE)
+def concentrated(*, order: Order = 2.0, epsilon: ModerateEpsilon = 1.0) -> float:
+    """(epsilon, 0)-DP implies epsilon^2/2-zCDP: D_a <= a epsilon^2/2 for all a > 1."""
     return zcdp_from_pure(epsilon) * order
 
 
-def _concentrated_cases(budget: Budget) -> Iterator[Case]:
+@concentrated.bounds()
+def pure_laws(budget):
     orders = np.array([1.001, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 25.0, 100.0])
     for pair in pure_pairs(budget):
-        rho = zcdp_from_pure(exact_epsilon(pair.first, pair.second))
+        epsilon = exact_epsilon(pair.first, pair.second)
         seen = two_sided_renyi(pair.first, pair.second, orders)
-        worst = int(np.argmin(rho * orders - seen))
-        yield (
-            float(rho * orders[worst]),
-            float(seen[worst]),
-            f"order {orders[worst]:g}, {pair.where}",
-        )
+        for order, divergence in zip(orders.tolist(), seen.tolist(), strict=True):
+            yield {"order": order, "epsilon": epsilon}, divergence, pair.where
 
 
-def _converted(
+@PS.privacy("PS-Lem14", "Lemma 14", Relation.BASE, aliases=("KRW-LemD.1",))
+def converted(
     *,
     order: Order = 2.0,
     # 1 + log 2: of the pair (1, 0) and (e^-r, 1 - e^-r), which has exactly this delta
@@ -258,109 +277,31 @@ def _converted(
     ] = 1.6931471805599454,
     epsilon: Annotated[float, number("where delta is asked for", at_least=0.0)] = 1.0,
 ) -> float:
-    """delta at epsilon that one Renyi bound gives; at most 1."""
+    """D_a <= r implies (epsilon, delta)-DP for every epsilon >= 0 with delta = exp((a-1)(r -
+    epsilon))/a (1 - 1/a)^(a-1).
+
+    delta at epsilon that one Renyi bound gives; at most 1.
+    """
     log_delta = float(log_delta_at_order(order, renyi_epsilon, epsilon))
     return math.exp(min(log_delta, 0.0))
 
 
-def _conversion_cases(budget: Budget) -> Iterator[Case]:
+@converted.bounds()
+def conversions(budget):
     for epsilon in (0.0, 0.5, 1.0, 3.0):
         for order in (1.1, 2.0, 10.0):
             # the one privacy loss at which the bound is attained
             loss = epsilon - math.log1p(-1.0 / order)
             first = np.array([1.0, 0.0])
             second = np.array([math.exp(-loss), -math.expm1(-loss)])
-            claimed = _converted(order=order, renyi_epsilon=loss, epsilon=epsilon)
-            seen = float(hockey_stick(first, second, epsilon))
-            yield claimed, seen, f"order {order:g}, epsilon={epsilon:g}, its tight pair"
-    orders = np.array([1.05, 1.5, 2.0, 5.0, 25.0])[:, None]
-    epsilons = np.array([0.0, 0.05, 0.3, 1.0, 2.0])
+            point = {"order": order, "renyi_epsilon": loss, "epsilon": epsilon}
+            yield point, float(hockey_stick(first, second, epsilon)), "its tight pair"
+    orders = np.array([1.05, 1.5, 2.0, 5.0, 25.0])
+    epsilons = [0.0, 0.05, 0.3, 1.0, 2.0]
     for pair in base_pairs(budget):
-        values = renyi_divergence(pair.first, pair.second, orders[:, 0])[:, None]
-        claimed = np.exp(np.minimum(log_delta_at_order(orders, values, epsilons), 0.0))
-        least = np.argmin(claimed, axis=0)
-        seen = hockey_stick(pair.first, pair.second, epsilons)
-        for i, j in enumerate(least):
-            where = f"order {orders[j, 0]:g}, epsilon={epsilons[i]:g}, {pair.where}"
-            yield float(claimed[j, i]), float(seen[i]), where
-
-
-STATEMENTS = (
-    PS.privacy(
-        "PS-Lem10(monotonicity)",
-        "Lemma 10",
-        "0 <= D_a(P || Q) <= D_b(P || Q) for 1 <= a <= b <= inf.",
-        Relation.BASE,
-        _larger_order,
-        at_most(_monotone_cases),
-    ),
-    PS.privacy(
-        "PS-Lem10(postprocessing)",
-        "Lemma 10",
-        "No processing g of the output increases a Renyi divergence: D_a(g(P) || g(Q)) "
-        "<= D_a(P || Q).",
-        Relation.BASE,
-        _processed,
-        at_most(_processing_cases),
-    ),
-    PS.privacy(
-        "PS-Lem10(composition)",
-        "Lemma 10",
-        "D_a(P x P' || Q x Q') = D_a(P || Q) + D_a(P' || Q') for product laws.",
-        Relation.BASE,
-        _composed,
-        equal(_composition_cases, 1e-9),
-    ),
-    PS.privacy(
-        "PS-Lem10(convexity)",
-        "Lemma 10",
-        "(P, Q) -> exp((a - 1) D_a(P || Q)) is convex for a in (1, inf).",
-        Relation.BASE,
-        _mixed,
-        at_most(_convexity_cases),
-    ),
-    PS.privacy(
-        "PS-Lem10(finite)",
-        "Lemma 10",
-        "D_a(P || Q) is the supremum of D_a(g(P) || g(Q)) over functions g of finite "
-        "range (on Gaussian pairs, where 4000 cells come within a thousandth).",
-        Relation.BASE,
-        _finite,
-        at_most(_partition_cases),
-    ),
-    PS.privacy(
-        "PS-Lem10(order-1)",
-        "Lemma 10",
-        "(P, Q) -> D_a(P || Q) is convex at a = 1, and at no larger order.",
-        Relation.BASE,
-        _mixed_plainly,
-        at_most(_order_one_cases),
-    ),
-    PS.identity(
-        "PS-Def12-Gaussian",
-        "after Definition 12; the lines of one run in Figures 2 and 3",
-        "D_a(N(0, s^2) || N(1, s^2)) = a/(2 s^2): at sensitivity 1 Gaussian noise is "
-        "1/(2 s^2)-zCDP, and no better.",
-        _finite,
-        equal(_gaussian_cases, 1e-9),
-        relation=Relation.BASE,
-    ),
-    PS.privacy(
-        "PS-Lem13",
-        "Lemma 13",
-        "(epsilon, 0)-DP implies epsilon^2/2-zCDP: D_a <= a epsilon^2/2 for all a > 1.",
-        Relation.BASE,
-        _concentrated,
-        at_most(_concentrated_cases),
-    ),
-    PS.privacy(
-        "PS-Lem14",
-        "Lemma 14",
-        "D_a <= r implies (epsilon, delta)-DP for every epsilon >= 0 with delta = "
-        "exp((a-1)(r - epsilon))/a (1 - 1/a)^(a-1).",
-        Relation.BASE,
-        _converted,
-        at_most(_conversion_cases),
-        aliases=("KRW-LemD.1",),
-    ),
-)
+        values = renyi_divergence(pair.first, pair.second, orders)
+        seen = hockey_stick(pair.first, pair.second, np.array(epsilons))
+        for epsilon, delta in zip(epsilons, seen.tolist(), strict=True):
+            for order, value in zip(orders.tolist(), values.tolist(), strict=True):
+                point = {"order": order, "renyi_epsilon": value, "epsilon": epsilon}
+                yield point, delta, pair.where

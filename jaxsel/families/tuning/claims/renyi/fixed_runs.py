@@ -4,7 +4,6 @@ And the folklore against which they speak.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +12,15 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
-from jaxsel.families.tuning.claims.base_pairs import base_pairs, tuned_pair
+from jaxsel.families.tuning.claims.base_pairs import at_worst, base_pairs, tuned_pair
 from jaxsel.families.tuning.claims.parameters import (
     Count,
     OrderOrInfinity,
     PositiveEpsilon,
     Response,
 )
-from jaxsel.language.base import Budget, Pair, Relation, Verdict
-from jaxsel.language.checking import CONFIDENCE, Case, at_least, at_most, equal
+from jaxsel.language.base import Pair, Relation
+from jaxsel.language.checking import CONFIDENCE, Judged
 from jaxsel.language.papers import FOLKLORE, PS
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
@@ -41,63 +40,78 @@ def fixed_runs_epsilon(order: npt.ArrayLike, epsilon: npt.ArrayLike, count: int)
         return (count * np.asarray(epsilon) + math.log(count) / excess)[()]
 
 
-def _generic(
-    *, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5
-) -> float:
-    """Bound k D_a + log(k)/(a-1) on the best of k randomised responses."""
-    renyi = randomised_response_renyi(order, base_epsilon)
-    return float(fixed_runs_epsilon(order, renyi, count))
-
-
-def _composition(
-    *, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5
-) -> float:
-    """Bound k D_a on the best of k randomised responses."""
-    return count * float(randomised_response_renyi(order, base_epsilon))
-
-
-def _bound_cases(generic: bool):
-    def cases(budget: Budget) -> Iterator[Case]:
+def _any_laws(bound):
+    def cases(budget):
         generator = np.random.default_rng(budget.seed + 1)
         for pair in base_pairs(budget):
             count = int(generator.choice(_COUNTS))
-            renyi = renyi_divergence(pair.first, pair.second, _ORDERS)
-            if generic:
-                claimed = fixed_runs_epsilon(_ORDERS, renyi, count)
-            else:
-                claimed = count * renyi
-            tuned = tuned_pair(pair, laws.point_mass(count))
-            seen = renyi_divergence(*tuned, _ORDERS)
-            worst = int(np.argmin(claimed - seen))
-            yield (
-                float(claimed[worst]),
-                float(seen[worst]),
-                f"order {_ORDERS[worst]:g}, {count} runs, {pair.where}",
-            )
+            claimed = bound(renyi_divergence(pair.first, pair.second, _ORDERS), count)
+            seen = renyi_divergence(*tuned_pair(pair, laws.point_mass(count)), _ORDERS)
+            yield at_worst(claimed, seen, _ORDERS, f"{count} runs, {pair.where}")
 
     return cases
 
 
-def _settings(budget: Budget) -> Iterator[tuple[float, int]]:
+@PS.privacy("PS-D1", "Appendix D.1", Relation.BASE)
+def generic(
+    *, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5
+) -> float:
+    """For a fixed number k of runs Lemma 7 gives D_a(A || A') <= k D_a(Q || Q') + log(k)/(a-1).
+
+    Bound on the best of k randomised responses.
+    """
+    renyi = randomised_response_renyi(order, base_epsilon)
+    return float(fixed_runs_epsilon(order, renyi, count))
+
+
+generic.bounds()(_any_laws(lambda renyi, count: fixed_runs_epsilon(_ORDERS, renyi, count)))
+
+
+@PS.privacy("PS-D1-composition", "Appendix D.1", Relation.BASE)
+def composition(
+    *, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5
+) -> float:
+    """For a fixed number k of runs composition gives D_a(A || A') <= k D_a(Q || Q').
+
+    Bound on the best of k randomised responses.
+    """
+    return count * float(randomised_response_renyi(order, base_epsilon))
+
+
+composition.bounds()(_any_laws(lambda renyi, count: count * renyi))
+
+
+def settings(budget):
+    """Points: epsilon of one run, and how many runs."""
     for epsilon in (0.1, 1.0, 3.0):
         for count in _COUNTS:
-            yield epsilon, count
+            yield {"epsilon": epsilon, "count": count}
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        yield float(generator.uniform(0.01, 3.0)), int(generator.integers(1, 60))
+        epsilon = float(generator.uniform(0.01, 3.0))
+        yield {"epsilon": epsilon, "count": int(generator.integers(1, 60))}
 
 
-def _attained(*, epsilon: Response = 1.0, count: Count = 5) -> float:
-    """Pure epsilon of the best of ``count`` randomised responses: count epsilon."""
+def settings_at_orders(budget):
+    """Those points, at every order."""
+    for setting in settings(budget):
+        yield from ({"order": order, **setting} for order in _ORDERS.tolist())
+
+
+def _best_response(epsilon, count):
+    """Laws of the best of randomised responses; the bad event is likely in the first."""
+    return tuned_pair(pairs.randomised_response(epsilon), laws.point_mass(count))
+
+
+@PS.privacy("PS-Prop17", "Proposition 17, pure privacy", Relation.BASE)
+def attained(*, epsilon: Response = 1.0, count: Count = 5) -> float:
+    """The best of k randomised responses has pure epsilon exactly k epsilon."""
     return count * epsilon
 
 
-def _attained_cases(budget: Budget) -> Iterator[Case]:
-    for epsilon, count in _settings(budget):
-        base = pairs.randomised_response(epsilon)
-        seen = exact_epsilon(*tuned_pair(base, laws.point_mass(count)))
-        where = f"epsilon={epsilon!r}, {count} runs"
-        yield _attained(epsilon=epsilon, count=count), seen, where
+@attained.equals(settings)
+def exact(epsilon, count):
+    return exact_epsilon(*_best_response(epsilon, count))
 
 
 def fixed_runs_lower_bound(order: npt.ArrayLike, epsilon: float, count: int) -> np.ndarray:
@@ -108,60 +122,55 @@ def fixed_runs_lower_bound(order: npt.ArrayLike, epsilon: float, count: int) -> 
     return (count * (epsilon - lost))[()]
 
 
-def _renyi_attained(
-    *, order: OrderOrInfinity = 5.0, epsilon: Response = 1.0, count: Count = 5
-) -> float:
-    """Renyi divergence that the best of ``count`` randomised responses exceeds.
-
-    count epsilon - count log(1 + e^-epsilon)/(order - 1).
-    """
+@PS.privacy("PS-Prop17-renyi", "Proposition 17, Renyi privacy", Relation.BASE)
+def exceeded(*, order: OrderOrInfinity = 5.0, epsilon: Response = 1.0, count: Count = 5) -> float:
+    """The best of k randomised responses has D_a >= k epsilon - k log(1 + e^-epsilon)/(a-1) for all
+    a > 1."""
     return float(fixed_runs_lower_bound(order, epsilon, count))
 
 
-def _renyi_cases(budget: Budget) -> Iterator[Case]:
-    for epsilon, count in _settings(budget):
-        # the first law is the one on which the bad event is likely
-        rare, common = pairs.randomised_response(epsilon)
-        tuned = tuned_pair(pairs.LawPair(rare, common), laws.point_mass(count))
-        claimed = fixed_runs_lower_bound(_ORDERS, epsilon, count)
-        seen = renyi_divergence(*tuned, _ORDERS)
-        worst = int(np.argmin(seen - claimed))
-        where = f"order {_ORDERS[worst]:g}, epsilon={epsilon!r}, {count} runs"
-        yield float(claimed[worst]), float(seen[worst]), where
+@exceeded.bounds_below(settings_at_orders)
+def divergence(order, epsilon, count):
+    return float(renyi_divergence(*_best_response(epsilon, count), order))
 
 
-def _constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
-    """Privacy loss count epsilon on an event of probability 1/e, second example."""
+@PS.privacy("PS-Prop17-constant", "Appendix D.1, second example", Relation.BASE)
+def constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
+    """With success probabilities 1 - e^(-1/k) and 1 - e^(-epsilon - 1/k), no success in k runs has
+    probability 1/e and privacy loss k epsilon, while one run has max-divergence epsilon.
+
+    The privacy loss k epsilon.
+    """
     return count * epsilon
 
 
-def _constant_cases(budget: Budget) -> Iterator[Case]:
-    for epsilon, count in _settings(budget):
-        base = pairs.fixed_runs_constant(epsilon, count)
-        tuned = tuned_pair(base, laws.point_mass(count))
-        where = f"epsilon={epsilon!r}, {count} runs"
-        yield math.exp(-1.0), float(tuned[0][1]), f"probability of event, {where}"
-        forward = float(renyi_divergence(*tuned, math.inf))
-        claimed = _constant(epsilon=epsilon, count=count)
-        yield claimed, forward, f"max-divergence after tuning, {where}"
-        one_run = float(renyi_divergence(*base, math.inf))
-        yield epsilon, one_run, f"max-divergence of the base, {where}"
+@constant.equals(settings)
+def without_success(epsilon, count):
+    base = pairs.fixed_runs_constant(epsilon, count)
+    tuned = tuned_pair(base, laws.point_mass(count))
+    where = f"{epsilon=!r}, {count} runs"
+    yield Judged(math.exp(-1.0), float(tuned[0][1]), f"probability of event, {where}")
+    yield float(renyi_divergence(*tuned, math.inf)), "max-divergence after tuning"
+    one_run = float(renyi_divergence(*base, math.inf))
+    yield Judged(epsilon, one_run, f"max-divergence of the base, {where}")
 
 
-def _constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
-    """Bound log(count epsilon + 1) on the base's max-divergence the other way round."""
+@PS.privacy("PS-Prop17-constant-base", "Appendix D.1, second example", Relation.BASE)
+def constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
+    """In that example D_inf(Q' || Q) <= log(k epsilon + 1) and D_1(Q' || Q) <= (epsilon + 1/k)
+    log(k epsilon + 1).
+
+    Bound on the base's max-divergence the other way round.
+    """
     return math.log1p(count * epsilon)
 
 
-def _constant_base_cases(budget: Budget) -> Iterator[Case]:
-    for epsilon, count in _settings(budget):
-        first, second = pairs.fixed_runs_constant(epsilon, count)
-        where = f"epsilon={epsilon!r}, {count} runs"
-        back = renyi_divergence(second, first, np.array([1.0, math.inf]))
-        most = _constant_base(epsilon=epsilon, count=count)
-        claimed = (epsilon + 1.0 / count) * most
-        yield claimed, float(back[0]), f"Kullback-Leibler, {where}"
-        yield most, float(back[1]), f"max-divergence, {where}"
+@constant_base.bounds(settings)
+def other_way_round(epsilon, count):
+    first, second = pairs.fixed_runs_constant(epsilon, count)
+    mean, most = renyi_divergence(second, first, np.array([1.0, math.inf])).tolist()
+    yield lambda claimed: ((epsilon + 1.0 / count) * claimed, mean), "Kullback-Leibler"
+    yield most, "max-divergence"
 
 
 # --- Folklore -------------------------------------------------------------------------
@@ -169,12 +178,24 @@ def _constant_base_cases(budget: Budget) -> Iterator[Case]:
 _RUNS, _EPSILON = 5, 1.0
 
 
-def _folklore(*, epsilon: PositiveEpsilon = _EPSILON) -> float:
-    """Pure epsilon 3 epsilon that random stopping has, hoped for with any fixed K."""
+@FOLKLORE.privacy(
+    "FIXED-K-folklore",
+    "against it Liu & Talwar 2019, Appendix B.1, and Papernot & Steinke 2022, Proposition 17",
+    Relation.BASE,
+    holds=False,
+    correction="It costs K epsilon, attained by randomised response: PS-Prop17, LT-B.1.",
+)
+def folklore(*, epsilon: PositiveEpsilon = _EPSILON) -> float:
+    """Releasing the best of a fixed number of runs costs at most 3 epsilon, as with random
+    stopping.
+
+    Pure epsilon that random stopping has, hoped for with any fixed K.
+    """
     return 3.0 * epsilon
 
 
-def _audited(budget: Budget) -> Verdict:
+@folklore.bounds()
+def audited(budget):
     """Refuted by the audit, from simulated trials alone, as a user would refute it."""
     from jaxsel.auditing.audit import audit
     from jaxsel.families.tuning.bases import randomised_response
@@ -191,80 +212,11 @@ def _audited(budget: Budget) -> Verdict:
         seed=budget.seed,
         progress=False,
     )
-    claimed, lower = _folklore(epsilon=_EPSILON), seen.bound.lower
+    lower = seen.bound.lower
     # A lower bound below the claim says nothing for it.
-    outcome = "refuted" if lower > claimed else "inconclusive"
-    detail = (
-        f"audited lower bound at confidence 1 - 1e-6 from {seen.trials} trials a side, "
-        f"best of {_RUNS} randomised responses with epsilon={_EPSILON:g}, event "
-        f"{' or '.join(seen.event_labels)}"
+    yield (
+        {"epsilon": _EPSILON},
+        lambda claimed: (claimed, lower if lower > claimed else math.nan),
+        f"audited lower bound at confidence 1 - 1e-6 from {seen.trials} trials a side, best of "
+        f"{_RUNS} randomised responses, event {' or '.join(seen.event_labels)}",
     )
-    slack = claimed - lower
-    return Verdict(outcome, claimed, lower, slack, 1, detail, lower / claimed)
-
-
-STATEMENTS = (
-    PS.privacy(
-        "PS-D1",
-        "Appendix D.1",
-        "For a fixed number k of runs Lemma 7 gives D_a(A || A') <= k D_a(Q || Q') + log(k)/(a-1).",
-        Relation.BASE,
-        _generic,
-        at_most(_bound_cases(generic=True)),
-    ),
-    PS.privacy(
-        "PS-D1-composition",
-        "Appendix D.1",
-        "For a fixed number k of runs composition gives D_a(A || A') <= k D_a(Q || Q').",
-        Relation.BASE,
-        _composition,
-        at_most(_bound_cases(generic=False)),
-    ),
-    PS.privacy(
-        "PS-Prop17",
-        "Proposition 17, pure privacy",
-        "The best of k randomised responses has pure epsilon exactly k epsilon.",
-        Relation.BASE,
-        _attained,
-        equal(_attained_cases, 1e-9),
-    ),
-    PS.privacy(
-        "PS-Prop17-renyi",
-        "Proposition 17, Renyi privacy",
-        "The best of k randomised responses has D_a >= k epsilon - k "
-        "log(1 + e^-epsilon)/(a-1) for all a > 1.",
-        Relation.BASE,
-        _renyi_attained,
-        at_least(_renyi_cases),
-    ),
-    PS.privacy(
-        "PS-Prop17-constant",
-        "Appendix D.1, second example",
-        "With success probabilities 1 - e^(-1/k) and 1 - e^(-epsilon - 1/k), no "
-        "success in k runs has probability 1/e and privacy loss k epsilon, while one "
-        "run has max-divergence epsilon.",
-        Relation.BASE,
-        _constant,
-        equal(_constant_cases, 1e-9),
-    ),
-    PS.privacy(
-        "PS-Prop17-constant-base",
-        "Appendix D.1, second example",
-        "In that example D_inf(Q' || Q) <= log(k epsilon + 1) and D_1(Q' || Q) <= "
-        "(epsilon + 1/k) log(k epsilon + 1).",
-        Relation.BASE,
-        _constant_base,
-        at_most(_constant_base_cases),
-    ),
-    FOLKLORE.privacy(
-        "FIXED-K-folklore",
-        "against it Liu & Talwar 2019, Appendix B.1, and Papernot & Steinke 2022, Proposition 17",
-        "Releasing the best of a fixed number of runs costs at most 3 epsilon, as with "
-        "random stopping.",
-        Relation.BASE,
-        _folklore,
-        _audited,
-        holds=False,
-        correction="It costs K epsilon, attained by randomised response: PS-Prop17, LT-B.1.",
-    ),
-)

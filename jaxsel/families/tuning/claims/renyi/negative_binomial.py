@@ -1,7 +1,6 @@
 """Papernot & Steinke 2022, Theorem 2, Corollaries 3 and 4: negative binomial runs."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -15,6 +14,7 @@ from jaxsel.families.tuning.bounds.negative_binomial import (
 )
 from jaxsel.families.tuning.claims.base_pairs import (
     BasePair,
+    at_worst,
     base_pairs,
     gaussian_tuned_renyi,
     pure_pairs,
@@ -23,8 +23,8 @@ from jaxsel.families.tuning.claims.base_pairs import (
 )
 from jaxsel.families.tuning.claims.parameters import Epsilon, Eta, Mean, Order, Rho
 from jaxsel.families.tuning.claims.profile.cases import sharp_instances
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
 
@@ -47,7 +47,7 @@ def _random_shape(generator: np.random.Generator) -> tuple[float, float]:
 
 
 def _theorem_2(tight: bool):
-    def evaluate(
+    def bound(
         *,
         order: Order = 5.0,
         second_order: Annotated[
@@ -66,12 +66,10 @@ def _theorem_2(tight: bool):
         )
         return float(bound)
 
-    return evaluate
+    return bound
 
 
-def _theorem_2_case(
-    pair: BasePair, law: laws.Repetitions, orders: np.ndarray, seconds: np.ndarray, tight: bool
-) -> Case:
+def _theorem_2_judged(pair, law, orders, seconds, tight) -> Judged:
     eta, gamma = law.parameters["eta"], law.parameters["gamma"]
     seen = two_sided_renyi(*tuned_pair(pair, law), orders)
     claimed = negative_binomial_epsilon(
@@ -83,39 +81,56 @@ def _theorem_2_case(
         gamma,
         tight=tight,
     )
-    best = np.argmin(claimed, axis=1)
-    least = claimed[np.arange(orders.size), best]
-    worst = int(np.argmin(least - seen))
-    where = (
-        f"order {orders[worst]:g}, second order {seconds[best[worst]]:g}, eta={eta!r}, "
-        f"gamma={gamma!r}, {pair.where}"
-    )
-    return float(least[worst]), float(seen[worst]), where
+    where = f"the best of second orders {seconds.tolist()}, {eta=!r}, {gamma=!r}, {pair.where}"
+    return at_worst(claimed.min(axis=1), seen, orders, where)
 
 
-def _theorem_2_cases(tight: bool):
-    def cases(budget: Budget) -> Iterator[Case]:
+def _any_laws(tight: bool):
+    def cases(budget):
         generator = np.random.default_rng(budget.seed + 1)
         for pair, law in sharp_instances().values():
             if law.family == "truncated_negative_binomial":
                 large = np.array([1000.0])
-                yield _theorem_2_case(pair, law, large, large, tight)
+                yield _theorem_2_judged(pair, law, large, large, tight)
         for pair in base_pairs(budget):
             law = laws.truncated_negative_binomial(*_random_shape(generator))
-            yield _theorem_2_case(pair, law, _ORDERS, _SECOND_ORDERS, tight)
+            yield _theorem_2_judged(pair, law, _ORDERS, _SECOND_ORDERS, tight)
 
     return cases
+
+
+theorem_2 = PS.privacy(
+    "PS-Thm2",
+    "Theorem 2",
+    Relation.BASE,
+    statement="For a base with D_a <= e and D_b <= e', the best of K truncated negative binomial "
+    "runs has D_a <= e + (1+eta)(1 - 1/b) e' + (1+eta) log(1/gamma)/b + log(E[K])/(a-1).",
+    aliases=("KRW-Thm5.1",),
+)(_theorem_2(tight=False))
+theorem_2.bounds()(_any_laws(tight=False))
+
+before_the_last_step = PS.privacy(
+    "PS-Thm2-tight",
+    "proof of Theorem 2, before its last inequality",
+    Relation.BASE,
+    statement="In Theorem 2 the two middle terms may be replaced by ((1+eta)/b) log(1 + (1/gamma "
+    "- 1) e^((b-1) e')).",
+)(_theorem_2(tight=True))
+before_the_last_step.bounds()(_any_laws(tight=True))
 
 
 # --- Corollaries 3 and 4 --------------------------------------------------------------
 
 
-def _pure(*, epsilon: Epsilon = 1.0, eta: Eta = 0.0) -> float:
-    """Pure epsilon (2 + eta) epsilon of the tuned algorithm."""
+@PS.privacy("PS-Cor3", "Corollary 3", Relation.BASE, aliases=("KRW-Cor5.3",))
+def pure(*, epsilon: Epsilon = 1.0, eta: Eta = 0.0) -> float:
+    """The best of K truncated negative binomial runs of an (epsilon, 0)-DP base is ((2 + eta)
+    epsilon, 0)-DP, for every gamma."""
     return pure_negative_binomial_epsilon(epsilon, eta)
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def pure_laws(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
         epsilon = exact_epsilon(pair.first, pair.second)
@@ -124,18 +139,14 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
             # gamma -> 0 approaches the bound on three outcomes
             shapes += [(0.0, 1e-3), (1.0, 1e-3), (5.0, 1e-3), (-0.5, 1e-6)]
         for eta, gamma in shapes:
-            law = laws.truncated_negative_binomial(eta, gamma)
-            yield (
-                pure_negative_binomial_epsilon(epsilon, eta),
-                exact_epsilon(*tuned_pair(pair, law)),
-                f"eta={eta!r}, gamma={gamma!r}, {pair.where}",
-            )
+            seen = exact_epsilon(*tuned_pair(pair, laws.truncated_negative_binomial(eta, gamma)))
+            yield {"epsilon": epsilon, "eta": eta}, seen, f"{gamma=!r}, {pair.where}"
 
 
-def _concentrated(
-    *, order: Order = 2.0, rho: Rho = 0.1, eta: Eta = 0.0, mean: Mean = 10.0
-) -> float:
-    """Renyi bound at ``order`` after tuning a rho-zCDP base.
+@PS.privacy("PS-Cor4", "Corollary 4", Relation.BASE)
+def concentrated(*, order: Order = 2.0, rho: Rho = 0.1, eta: Eta = 0.0, mean: Mean = 10.0) -> float:
+    """For a rho-zCDP base with rho <= log(1/gamma), D_a <= rho (m-1) + log(E[K])/(m-1) + 2 (1+eta)
+    sqrt(rho log(1/gamma)) - eta rho with m = max(a, 1 + sqrt(log(E[K])/rho)).
 
     Above rho = log(1/gamma), which the corollary leaves out, Theorem 2 at second order 1.
     """
@@ -151,7 +162,8 @@ def _least_rho(pair: BasePair) -> float:
     return float(np.max(steps / np.append(1.0, orders)))
 
 
-def _concentrated_cases(budget: Budget) -> Iterator[Case]:
+@concentrated.bounds()
+def concentrated_laws(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for noise_multiplier in (4.0, 1.0):
         rho = 0.5 / noise_multiplier**2
@@ -159,7 +171,7 @@ def _concentrated_cases(budget: Budget) -> Iterator[Case]:
             law = laws.truncated_negative_binomial(eta, gamma)
             for order in (1.5, 5.0, 20.0):
                 for sign in (1, -1):
-                    yield (
+                    yield Judged(
                         float(zcdp_negative_binomial_renyi(order, rho, eta, gamma)),
                         gaussian_tuned_renyi(order, noise_multiplier, law, sign),
                         f"order {order:g}, eta={eta}, gamma={gamma}, Gaussian base with "
@@ -174,53 +186,5 @@ def _concentrated_cases(budget: Budget) -> Iterator[Case]:
         law = laws.truncated_negative_binomial(eta, gamma)
         claimed = zcdp_negative_binomial_renyi(_ORDERS, rho, eta, gamma)
         seen = two_sided_renyi(*tuned_pair(pair, law), _ORDERS)
-        worst = int(np.argmin(claimed - seen))
-        yield (
-            float(claimed[worst]),
-            float(seen[worst]),
-            f"order {_ORDERS[worst]:g}, rho={rho!r}, eta={eta!r}, gamma={gamma!r}, {pair.where}",
-        )
-
-
-STATEMENTS = (
-    PS.privacy(
-        "PS-Thm2",
-        "Theorem 2",
-        "For a base with D_a <= e and D_b <= e', the best of K truncated negative "
-        "binomial runs has D_a <= e + (1+eta)(1 - 1/b) e' + (1+eta) log(1/gamma)/b + "
-        "log(E[K])/(a-1).",
-        Relation.BASE,
-        _theorem_2(tight=False),
-        at_most(_theorem_2_cases(tight=False)),
-        aliases=("KRW-Thm5.1",),
-    ),
-    PS.privacy(
-        "PS-Thm2-tight",
-        "proof of Theorem 2, before its last inequality",
-        "In Theorem 2 the two middle terms may be replaced by ((1+eta)/b) "
-        "log(1 + (1/gamma - 1) e^((b-1) e')).",
-        Relation.BASE,
-        _theorem_2(tight=True),
-        at_most(_theorem_2_cases(tight=True)),
-    ),
-    PS.privacy(
-        "PS-Cor3",
-        "Corollary 3",
-        "The best of K truncated negative binomial runs of an (epsilon, 0)-DP base is "
-        "((2 + eta) epsilon, 0)-DP, for every gamma.",
-        Relation.BASE,
-        _pure,
-        at_most(_pure_cases),
-        aliases=("KRW-Cor5.3",),
-    ),
-    PS.privacy(
-        "PS-Cor4",
-        "Corollary 4",
-        "For a rho-zCDP base with rho <= log(1/gamma), D_a <= rho (m-1) + "
-        "log(E[K])/(m-1) + 2 (1+eta) sqrt(rho log(1/gamma)) - eta rho with "
-        "m = max(a, 1 + sqrt(log(E[K])/rho)).",
-        Relation.BASE,
-        _concentrated,
-        at_most(_concentrated_cases),
-    ),
-)
+        where = f"{rho=!r}, {eta=!r}, {gamma=!r}, {pair.where}"
+        yield at_worst(claimed, seen, _ORDERS, where)
