@@ -4,7 +4,6 @@ The erratum that both share with Theorem 6 and Corollary 21 stands here.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -14,11 +13,17 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs, generic_pair_epsilon
-from jaxsel.families.tuning.claims.base_pairs import EQUAL_LAWS, BasePair, base_pairs, tuned_pair
+from jaxsel.families.tuning.claims.base_pairs import (
+    EQUAL_LAWS,
+    BasePair,
+    at_worst,
+    base_pairs,
+    tuned_pair,
+)
 from jaxsel.families.tuning.claims.parameters import Law, Order
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import PS
 
@@ -28,6 +33,7 @@ _LARGEST = 2**22  # of the truncation points: a sum over all k below
 Response = Annotated[
     float, number("epsilon of randomised response; 0: equal laws", at_least=0.0, at_most=50.0)
 ]
+Maximum = Annotated[int, whole("m, where K is truncated", at_least=1, at_most=_LARGEST)]
 
 
 def _response(epsilon: float) -> BasePair:
@@ -36,37 +42,54 @@ def _response(epsilon: float) -> BasePair:
     return BasePair(np.array([rare, common]), np.array([common, rare]), f"epsilon={epsilon:g}")
 
 
-def _both_sides(pair: BasePair) -> tuple[BasePair, BasePair]:
-    return pair, pair._replace(first=pair.second, second=pair.first)
+def _of_responses(epsilon: float, bound) -> float:
+    """The larger bound of the two directions of randomised response."""
+    first, second, _ = _response(epsilon)
+    return max(float(bound(first, second)), float(bound(second, first)))
 
 
 # --- Lemma 7 --------------------------------------------------------------------------
 
 
-def _generic(corrected: bool, response: float, law: str):
-    def evaluate(
-        *, order: Order = 3.0, base_epsilon: Response = response, repetitions: Law = law
-    ) -> float:
-        """Renyi bound at ``order`` for the best of K randomised responses."""
-        return max(
-            float(
-                generic_pair_epsilon(
-                    order, side.first, side.second, repetitions, corrected=corrected
-                )
-            )
-            for side in _both_sides(_response(base_epsilon))
-        )
+@PS.privacy(
+    "PS-Lem7-printed",
+    "Lemma 7",
+    Relation.BASE,
+    correction="P[K = 0] must be added, as in PS-Lem7; without it the bound on equal laws is "
+    "log(E[K])/(a-1) at best, below 0 if E[K] < 1.",
+)
+def printed(
+    *, order: Order = 3.0, base_epsilon: Response = 0.0, repetitions: Law = "poisson:mean=0.5"
+) -> float:
+    """For any law of K with generating function f there is g with D_a(A || A') <= D_a(Q || Q') +
+    log(f'(q)^a f'(q')^(1-a))/(a-1), q = E_Q[g], q' = E_Q'[g].
 
-    return evaluate
+    Renyi bound at ``order`` for the best of K randomised responses.
+    """
+    return _of_responses(
+        base_epsilon, lambda p, q: generic_pair_epsilon(order, p, q, repetitions, corrected=False)
+    )
 
 
-def _generic_case(pair: BasePair, text: str, corrected: bool) -> Case:
-    law = laws.parse(text)
-    claimed = generic_pair_epsilon(_ORDERS, pair.first, pair.second, law, corrected=corrected)
-    seen = renyi_divergence(*tuned_pair(pair, law), _ORDERS)
-    worst = int(np.argmin(claimed - seen))
-    where = f"order {_ORDERS[worst]:g}, K ~ {text}, {pair.where}"
-    return float(claimed[worst]), float(seen[worst]), where
+SELDOM = ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=0.1")
+
+
+@printed.bounds(grid(repetitions=SELDOM, base_epsilon=(0.0, 0.5), order=(1.02,)))
+def responses(order, base_epsilon, repetitions):
+    tuned = tuned_pair(_response(base_epsilon), laws.parse(repetitions))
+    return float(renyi_divergence(*tuned, order))
+
+
+@PS.privacy("PS-Lem7", "Lemma 7, corrected", Relation.BASE)
+def generic(
+    *, order: Order = 3.0, base_epsilon: Response = 1.0, repetitions: Law = "poisson:mean=10"
+) -> float:
+    """D_a(A || A') <= log(P[K = 0] + e^((a-1)B))/(a-1) with B = D_a(Q || Q') + sup log(f'(q)^a
+    f'(q')^(1-a))/(a-1) over the masses (q, q') of lower sets of the order.
+
+    Renyi bound at ``order`` for the best of K randomised responses.
+    """
+    return _of_responses(base_epsilon, lambda p, q: generic_pair_epsilon(order, p, q, repetitions))
 
 
 def _random_law(generator: np.random.Generator) -> str:
@@ -92,21 +115,23 @@ _OTHER_LAWS = (
 )
 
 
-def _generic_cases(budget: Budget) -> Iterator[Case]:
+def _generic_judged(pair: BasePair, text: str) -> Judged:
+    law = laws.parse(text)
+    claimed = generic_pair_epsilon(_ORDERS, pair.first, pair.second, law)
+    seen = renyi_divergence(*tuned_pair(pair, law), _ORDERS)
+    return at_worst(claimed, seen, _ORDERS, f"K ~ {text}, {pair.where}")
+
+
+@generic.bounds()
+def any_laws(budget):
     generator = np.random.default_rng(budget.seed + 1)
-    yield _generic_case(EQUAL_LAWS, "poisson:mean=0.5", corrected=True)
-    yield _generic_case(EQUAL_LAWS, "binomial:count=6,probability=0.1", corrected=True)
+    yield _generic_judged(EQUAL_LAWS, "poisson:mean=0.5")
+    yield _generic_judged(EQUAL_LAWS, "binomial:count=6,probability=0.1")
     for epsilon in (1.0, 0.1):
         for text in _OTHER_LAWS:
-            yield _generic_case(_response(epsilon), text, corrected=True)
+            yield _generic_judged(_response(epsilon), text)
     for pair in base_pairs(budget._replace(cases=min(budget.cases, 150))):
-        yield _generic_case(pair, _random_law(generator), corrected=True)
-
-
-def _generic_printed_cases(budget: Budget) -> Iterator[Case]:
-    for text in ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=0.1"):
-        yield _generic_case(EQUAL_LAWS, text, corrected=False)
-        yield _generic_case(_response(0.5), text, corrected=False)
+        yield _generic_judged(pair, _random_law(generator))
 
 
 # --- Lemma 22 -------------------------------------------------------------------------
@@ -156,43 +181,82 @@ def truncated_renyi(
 
 
 def _truncated_bound(
-    pair: BasePair, law: laws.Repetitions, maximum: int, corrected: bool
+    first: np.ndarray,
+    second: np.ndarray,
+    law: laws.Repetitions,
+    maximum: int,
+    corrected: bool = True,
 ) -> RenyiCurve:
     def untruncated(order: np.ndarray) -> np.ndarray:
-        return generic_pair_epsilon(order, pair.first, pair.second, law, corrected=False)
+        return generic_pair_epsilon(order, first, second, law, corrected=False)
 
     return truncated_renyi(untruncated, law, maximum, corrected=corrected)
 
 
-def _truncated(corrected: bool, response: float, law: str, most: int):
-    def evaluate(
-        *,
-        order: Order = 3.0,
-        base_epsilon: Response = response,
-        repetitions: Law = law,
-        maximum: Annotated[
-            int, whole("m, where K is truncated", at_least=1, at_most=_LARGEST)
-        ] = most,
-    ) -> float:
-        """Renyi bound for the best of K randomised responses, K given K <= maximum."""
-        return max(
-            float(_truncated_bound(side, repetitions, maximum, corrected)(np.asarray(order)))
-            for side in _both_sides(_response(base_epsilon))
-        )
+@PS.privacy(
+    "PS-Lem22-printed",
+    "Lemma 22",
+    Relation.BASE,
+    correction="As in Lemma 7 the outcome 'no run' is missing: PS-Lem22.",
+)
+def truncated_printed(
+    *,
+    order: Order = 3.0,
+    base_epsilon: Response = 0.0,
+    repetitions: Law = "poisson:mean=0.5",
+    maximum: Maximum = 10,
+) -> float:
+    """For K given K <= m and any law of K, the bound of Lemma 7 with the untruncated f holds with
+    log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]) added.
 
-    return evaluate
+    Renyi bound for the best of K randomised responses, K given K <= maximum.
+    """
+    at = np.asarray(order)
+    return _of_responses(
+        base_epsilon, lambda p, q: _truncated_bound(p, q, repetitions, maximum, corrected=False)(at)
+    )
 
 
-def _truncated_case(pair: BasePair, text: str, maximum: int, corrected: bool) -> Case:
-    claimed = _truncated_bound(pair, laws.parse(text), maximum, corrected)(_ORDERS)
+@truncated_printed.bounds(
+    grid(
+        maximum=(10, 100),
+        repetitions=("poisson:mean=0.5", "poisson:mean=0.9"),
+        base_epsilon=(0.0,),
+        order=_ORDERS.tolist(),
+    )
+)
+def truncated_responses(order, base_epsilon, repetitions, maximum):
+    law = laws.conditioned(laws.parse(repetitions), maximum)
+    return float(renyi_divergence(*tuned_pair(_response(base_epsilon), law), order))
+
+
+@PS.privacy("PS-Lem22", "Lemma 22, corrected", Relation.BASE)
+def truncated(
+    *,
+    order: Order = 3.0,
+    base_epsilon: Response = 1.0,
+    repetitions: Law = "geometric:mean=10",
+    maximum: Maximum = 50,
+) -> float:
+    """For K given K <= m, D_a <= log(P[K = 0 | K <= m] + e^((a-1)B))/(a-1) with B the bound of
+    Lemma 7 for K plus log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]).
+
+    Renyi bound for the best of K randomised responses, K given K <= maximum.
+    """
+    at = np.asarray(order)
+    return _of_responses(
+        base_epsilon, lambda p, q: _truncated_bound(p, q, repetitions, maximum)(at)
+    )
+
+
+def _truncated_judged(pair: BasePair, text: str, maximum: int) -> Judged:
+    claimed = _truncated_bound(pair.first, pair.second, laws.parse(text), maximum)(_ORDERS)
     law = laws.conditioned(laws.parse(text), maximum)
     seen = renyi_divergence(*tuned_pair(pair, law), _ORDERS)
-    worst = int(np.argmin(claimed - seen))
-    where = f"order {_ORDERS[worst]:g}, K ~ {text} given K <= {maximum}, {pair.where}"
-    return float(claimed[worst]), float(seen[worst]), where
+    return at_worst(claimed, seen, _ORDERS, f"K ~ {text} given K <= {maximum}, {pair.where}")
 
 
-def _slope_case(text: str, maximum: int, order: float, q: float, r: float) -> Case:
+def _slopes(text: str, maximum: int, order: float, q: float, r: float) -> Judged:
     """The step of the proof before q and r are chosen, as a logarithm.
 
     g'(q)^a g'(r)^(1-a) <= f'(q)^a f'(r)^(1-a) e^((a-1) penalty), f and g being the
@@ -208,25 +272,21 @@ def _slope_case(text: str, maximum: int, order: float, q: float, r: float) -> Ca
     penalty = float(truncation_penalty(order, law, maximum))
     claimed = log_moment(law) + (order - 1.0) * penalty
     where = f"slopes at {q:g} and {r:g}, order {order:g}, K ~ {text}, m = {maximum}"
-    return claimed, log_moment(cut), where
+    return Judged(claimed, log_moment(cut), where)
 
 
 _TRUNCATED = (("geometric:gamma=0.2", 3), ("tnb:eta=0.5,gamma=0.05", 12), ("poisson:mean=6", 4))
 
 
-def _slope_cases(budget: Budget) -> Iterator[Case]:
+@truncated.bounds()
+def truncated_laws(budget):
     generator = np.random.default_rng(budget.seed + 2)
     for text, maximum in _TRUNCATED:
-        for order in _ORDERS:
-            yield _slope_case(text, maximum, float(order), 0.0, 1.0)
-            q, r = (float(x) for x in generator.uniform(0.0, 1.0, 2))
-            yield _slope_case(text, maximum, float(order), q, r)
-
-
-def _truncated_cases(budget: Budget) -> Iterator[Case]:
-    yield from _slope_cases(budget)
+        for order in _ORDERS.tolist():
+            yield _slopes(text, maximum, order, 0.0, 1.0)
+            yield _slopes(text, maximum, order, *generator.uniform(0.0, 1.0, 2).tolist())
     generator = np.random.default_rng(budget.seed + 1)
-    yield _truncated_case(EQUAL_LAWS, "poisson:mean=0.5", 10, corrected=True)
+    yield _truncated_judged(EQUAL_LAWS, "poisson:mean=0.5", 10)
     for pair in base_pairs(budget._replace(cases=min(budget.cases, 120))):
         if int(generator.integers(2)):
             mean = float(10.0 ** generator.uniform(-1.0, 1.0))
@@ -235,110 +295,46 @@ def _truncated_cases(budget: Budget) -> Iterator[Case]:
             eta, gamma = (generator.uniform(-0.9, 4.0), 10.0 ** generator.uniform(-2.0, -0.1))
             text = f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
         maximum = int(10.0 ** generator.uniform(0.0, 2.0))
-        yield _truncated_case(pair, text, maximum, corrected=True)
+        yield _truncated_judged(pair, text, maximum)
 
 
-def _truncated_printed_cases(budget: Budget) -> Iterator[Case]:
-    for maximum in (10, 100):
-        for mean in (0.5, 0.9):
-            yield _truncated_case(EQUAL_LAWS, f"poisson:mean={mean:g}", maximum, corrected=False)
-
-
-def _penalty(
+@PS.identity("PS-Lem22-penalty", "Lemma 22")
+def penalty(
     *,
     order: Order = 3.0,
     gamma: Annotated[float, probability("of the geometric K")] = 0.1,
     maximum: Annotated[int, whole("m", at_least=1, at_most=_LARGEST)] = 20,
 ) -> float:
-    """log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]) for a geometric K.
+    """For K geometric, what Lemma 22 adds is -log(1 - r^m)/(a-1) - log(1 - (1 + m gamma) r^m), r =
+    1 - gamma.
 
-    With r = 1 - gamma, P[K <= m] = 1 - r^m and E[K; K <= m] = E[K] (1 - (1 + m gamma) r^m).
+    log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]), where P[K <= m] = 1 - r^m and
+    E[K; K <= m] = E[K] (1 - (1 + m gamma) r^m).
     """
     left = (1.0 - gamma) ** maximum
     kept = 1.0 - (1.0 + maximum * gamma) * left
     return -math.log1p(-left) / (order - 1.0) - math.log(kept)
 
 
-def _penalty_cases(budget: Budget) -> Iterator[Case]:
-    for order in (1.5, 3.0, 20.0):
-        for gamma, maximum in ((0.1, 3), (0.1, 20), (0.5, 1), (0.02, 200)):
-            law = laws.geometric(gamma)
-            seen = float(truncation_penalty(order, law, maximum))
-            where = f"{order=:g}, K ~ geometric({gamma:g}) given K <= {maximum}"
-            yield _penalty(order=order, gamma=gamma, maximum=maximum), seen, where
+GEOMETRIC = ((0.1, 3), (0.1, 20), (0.5, 1), (0.02, 200))
+AT_ORDERS = ((order, *law) for order in (1.5, 3.0, 20.0) for law in GEOMETRIC)
 
 
-# --- Statements -----------------------------------------------------------------------
+@penalty.equals(listed("order gamma maximum", *AT_ORDERS))
+def exact_penalty(order, gamma, maximum):
+    return float(truncation_penalty(order, laws.geometric(gamma), maximum))
 
-STATEMENTS = (
-    PS.misprint(
-        "E-PS-1",
-        "Lemma 7, Theorem 6, Corollary 21, Lemma 22",
-        "statement",
-        printed="P[K = 0] = 0 may be assumed without loss of generality, so that the "
-        "bounds hold for every K >= 0.",
-        correct="The outcome 'no run' has probability P[K = 0] on both sides and adds it "
-        "to exp((a-1) D_a). For K ~ Poisson(mean) the printed Theorem 6 holds for all "
-        "bases if and only if mean >= 1: for equal base laws it states "
-        "log(mean)/(a-1), below 0 = D_a if mean < 1. Adding P[K = 0] is always enough.",
-        refuted=(
-            PS.privacy(
-                "PS-Lem7-printed",
-                "Lemma 7",
-                "For any law of K with generating function f there is g with "
-                "D_a(A || A') <= D_a(Q || Q') + log(f'(q)^a f'(q')^(1-a))/(a-1), "
-                "q = E_Q[g], q' = E_Q'[g].",
-                Relation.BASE,
-                _generic(corrected=False, response=0.0, law="poisson:mean=0.5"),
-                at_most(_generic_printed_cases),
-                correction="P[K = 0] must be added, as in PS-Lem7; without it the bound "
-                "on equal laws is log(E[K])/(a-1) at best, below 0 if E[K] < 1.",
-            ),
-            "PS-Thm6-printed",
-            "PS-Cor21-printed",
-            PS.privacy(
-                "PS-Lem22-printed",
-                "Lemma 22",
-                "For K given K <= m and any law of K, the bound of Lemma 7 with the "
-                "untruncated f holds with log(1/P[K <= m])/(a-1) + "
-                "log(1 + E[K; K > m]/E[K; K <= m]) added.",
-                Relation.BASE,
-                _truncated(corrected=False, response=0.0, law="poisson:mean=0.5", most=10),
-                at_most(_truncated_printed_cases),
-                correction="As in Lemma 7 the outcome 'no run' is missing: PS-Lem22.",
-            ),
-        ),
-        corrected=(
-            PS.privacy(
-                "PS-Lem7",
-                "Lemma 7, corrected",
-                "D_a(A || A') <= log(P[K = 0] + e^((a-1)B))/(a-1) with B = D_a(Q || Q') "
-                "+ sup log(f'(q)^a f'(q')^(1-a))/(a-1) over the masses (q, q') of lower "
-                "sets of the order.",
-                Relation.BASE,
-                _generic(corrected=True, response=1.0, law="poisson:mean=10"),
-                at_most(_generic_cases),
-            ),
-            "PS-Thm6",
-            "PS-Cor21",
-            PS.privacy(
-                "PS-Lem22",
-                "Lemma 22, corrected",
-                "For K given K <= m, D_a <= log(P[K = 0 | K <= m] + e^((a-1)B))/(a-1) "
-                "with B the bound of Lemma 7 for K plus log(1/P[K <= m])/(a-1) + "
-                "log(1 + E[K; K > m]/E[K; K <= m]).",
-                Relation.BASE,
-                _truncated(corrected=True, response=1.0, law="geometric:mean=10", most=50),
-                at_most(_truncated_cases),
-            ),
-        ),
-    ),
-    PS.identity(
-        "PS-Lem22-penalty",
-        "Lemma 22",
-        "For K geometric, what Lemma 22 adds is -log(1 - r^m)/(a-1) - "
-        "log(1 - (1 + m gamma) r^m), r = 1 - gamma.",
-        _penalty,
-        equal(_penalty_cases, 1e-9),
-    ),
+
+E_PS_1 = PS.misprint(
+    "E-PS-1",
+    "Lemma 7, Theorem 6, Corollary 21, Lemma 22",
+    "statement",
+    printed="P[K = 0] = 0 may be assumed without loss of generality, so that the bounds hold for "
+    "every K >= 0.",
+    correct="The outcome 'no run' has probability P[K = 0] on both sides and adds it to exp((a-1) "
+    "D_a). For K ~ Poisson(mean) the printed Theorem 6 holds for all bases if and only if mean >= "
+    "1: for equal base laws it states log(mean)/(a-1), below 0 = D_a if mean < 1. Adding P[K = 0] "
+    "is always enough.",
+    refuted=[printed, "PS-Thm6-printed", "PS-Cor21-printed", truncated_printed],
+    corrected=[generic, "PS-Thm6", "PS-Cor21", truncated],
 )
