@@ -19,7 +19,7 @@ from jaxsel.families.tuning.claims.parameters import (
     Rho,
 )
 from jaxsel.language.base import Budget, Claim, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
 
@@ -91,21 +91,19 @@ def concentrated(rho: float) -> RenyiCurve:
 
 # --- Proposition 15 -------------------------------------------------------------------
 
-
-def _exponents(
-    *,
-    order: Order = 5.0,
-    inverse_q: InverseQ = 0.1,
-    inverse_r: InverseR = 0.5,
-    rho: Rho = 0.1,
-    probability: Probability = 0.5,
-) -> float:
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base; order + 1/q is at least 2."""
-    curve = concentrated(rho)
-    return conditional_at_exponents(order, inverse_q, inverse_r, curve, curve, probability)
+_PROPOSITION = (
+    "D_a(Q_S || Q'_S) <= (a-1/p-1/r)/(a-1) D_(r(a-1/p))(Q || Q') + "
+    "(a+1/q-2)/(a-1) D_(a+1/q-1)(Q' || Q) + (1/r+1)/(a-1) log(1/Q(S))"
+)
 
 
-def _exponents_printed(
+@PS.privacy(
+    "PS-Prop15-printed",
+    "Proposition 15",
+    Relation.BASE,
+    statement=_PROPOSITION + ", for all a > 1 and 1/p + 1/q + 1/r = 1.",
+)
+def proposition_printed(
     *,
     order: Order = 1.5,
     inverse_q: InverseQ = 0.0,
@@ -119,7 +117,34 @@ def _exponents_printed(
     )
 
 
-def _proposition_cases(budget: Budget) -> Iterator[Case]:
+@proposition_printed.bounds(
+    listed("order inverse_q inverse_r", (1.5, 0.0, 1.0), (1.5, 0.4, 0.6), (1.1, 0.0, 1.0))
+)
+def responses(order, base_epsilon):
+    return _response(base_epsilon).exact(order), "1/p=0, S = everything"
+
+
+@PS.privacy(
+    "PS-Prop15",
+    "Proposition 15, corrected",
+    Relation.BASE,
+    statement=_PROPOSITION + ", for 1/p + 1/q + 1/r = 1 and a + 1/q >= 2.",
+)
+def proposition(
+    *,
+    order: Order = 5.0,
+    inverse_q: InverseQ = 0.1,
+    inverse_r: InverseR = 0.5,
+    rho: Rho = 0.1,
+    probability: Probability = 0.5,
+) -> float:
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base; order + 1/q is at least 2."""
+    curve = concentrated(rho)
+    return conditional_at_exponents(order, inverse_q, inverse_r, curve, curve, probability)
+
+
+@proposition.bounds()
+def exponents(budget):
     generator = np.random.default_rng(budget.seed + 2)
     for case in _instances(budget):
         for order in generator.choice(_ORDERS, 2, replace=False):
@@ -131,75 +156,46 @@ def _proposition_cases(budget: Budget) -> Iterator[Case]:
                 order, inverse_q, inverse_r, case.forward, case.backward, case.probability
             )
             where = f"order {order:g}, 1/q={inverse_q!r}, 1/r={inverse_r!r}, {case.where}"
-            yield claimed, case.exact(order), where
-
-
-def _proposition_printed_cases(budget: Budget) -> Iterator[Case]:
-    case = _response(1.0)
-    for order, inverse_q in ((1.5, 0.0), (1.5, 0.4), (1.1, 0.0)):
-        claimed = _exponents_printed(order=order, inverse_q=inverse_q, inverse_r=1.0 - inverse_q)
-        where = f"order {order:g}, 1/q={inverse_q:g}, 1/p=0, {case.where}"
-        yield claimed, case.exact(order), where
+            yield Judged(claimed, case.exact(order), where)
 
 
 # --- Corollary 16 ---------------------------------------------------------------------
 
-
-def _pure(*, epsilon: Epsilon = 1.0) -> float:
-    """Pure epsilon 2 epsilon of conditional sampling from an epsilon-DP base."""
-    return 2.0 * epsilon
-
-
-def _part_2(*, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5) -> float:
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
-    curve = concentrated(rho)
-    return conditional_part(2, order, curve, curve, probability)
-
-
-def _pure_curve(epsilon: float) -> RenyiCurve:
-    """Renyi curve min(epsilon, epsilon^2 order / 2) of a pure base (Lemma 13)."""
-    return lambda order: np.fmin(epsilon, 0.5 * epsilon**2 * np.asarray(order))
+_FORMULAS = {
+    1: "D_inf(Q_S || Q'_S) <= D_inf(Q || Q') + D_inf(Q' || Q)",
+    2: "D_a(Q_S || Q'_S) <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + 2/(a-1) log(1/Q(S))",
+    3: "D_a(Q_S || Q'_S) <= D_inf(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + 1/(a-1) log(1/Q(S))",
+    4: "D_a(Q_S || Q'_S) <= a/(a-1) D_inf(Q || Q') + D_a(Q' || Q) + 1/(a-1) log(1/Q(S))",
+    5: "D_a(Q_S || Q'_S) <= D_(r(a-1)+1)(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + "
+    "(1/r+1)/(a-1) log(1/Q(S)) for every r >= 1",
+}
+_ORDERS_OF = {1: "", 4: ", for all a > 1"}
+_MISPRINTED = (2, 3, 5)
 
 
-def _part_3(
-    *, order: OrderFromTwo = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
-) -> float:
-    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
-    curve = _pure_curve(epsilon)
-    return conditional_part(3, order, curve, curve, probability)
-
-
-def _part_4(
-    *, order: OrderOrInfinity = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
-) -> float:
-    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
-    curve = _pure_curve(epsilon)
-    return conditional_part(4, order, curve, curve, probability)
-
-
-def _part_5(
-    *,
-    order: OrderFromTwo = 5.0,
-    rho: Rho = 0.1,
-    probability: Probability = 0.5,
-    exponent: Annotated[float, number("r", at_least=1.0)] = 2.0,
-) -> float:
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
-    curve = concentrated(rho)
-    return conditional_part(5, order, curve, curve, probability, exponent=exponent)
-
-
-def _printed_part(part: int) -> Callable[..., float]:
-    def evaluate(*, order: Order = 1.5, base_epsilon: ModerateEpsilon = 3.0) -> float:
+def _printed_part(part: int) -> Claim:
+    @PS.privacy(
+        f"PS-Cor16({part})-printed",
+        f"Corollary 16, inequality {part}",
+        Relation.BASE,
+        statement=_FORMULAS[part] + ", for all a > 1.",
+    )
+    def printed(*, order: Order = 1.5, base_epsilon: ModerateEpsilon = 3.0) -> float:
         """Printed bound on D_order(Q_S || Q'_S), randomised response, S = everything."""
         case = _response(base_epsilon)
         return conditional_part(part, order, case.forward, case.backward, 1.0, corrected=False)
 
-    return evaluate
+    printed.bounds(grid(base_epsilon=(3.0, 1.0), order=(1.5, 1.1)))(responses)
+    return printed
 
 
-def _part_cases(part: int) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+PRINTED = tuple(map(_printed_part, _MISPRINTED))
+
+
+def _part(part: int) -> Callable[[Callable[..., float]], Claim]:
+    """Decorates the formula of an inequality; it is judged with each pair's divergences."""
+
+    def cases(budget):
         generator = np.random.default_rng(budget.seed + 2)
         for case in _instances(budget):
             if part == 1:
@@ -214,26 +210,90 @@ def _part_cases(part: int) -> Callable[[Budget], Iterator[Case]]:
                     part, order, case.forward, case.backward, case.probability, exponent=exponent
                 )
                 where = f"order {order:g}, r={exponent!r}, {case.where}"
-                yield claimed, case.exact(order), where
+                yield Judged(claimed, case.exact(order), where)
 
-    return cases
+    def stated(formula):
+        corrected = ", corrected" if part in _MISPRINTED else ""
+        claim = PS.privacy(
+            f"PS-Cor16({part})",
+            f"Corollary 16, inequality {part}{corrected}",
+            Relation.BASE,
+            statement=_FORMULAS[part] + _ORDERS_OF.get(part, ", for all a >= 2") + ".",
+        )(formula)
+        claim.bounds()(cases)
+        return claim
+
+    return stated
 
 
-def _part_printed_cases(part: int) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
-        for epsilon in (3.0, 1.0):
-            case = _response(epsilon)
-            for order in (1.5, 1.1):
-                claimed = _printed_part(part)(order=order, base_epsilon=epsilon)
-                yield claimed, case.exact(order), f"order {order:g}, {case.where}"
+@_part(1)
+def pure(*, epsilon: Epsilon = 1.0) -> float:
+    """Pure epsilon 2 epsilon of conditional sampling from an epsilon-DP base."""
+    return 2.0 * epsilon
 
-    return cases
+
+@_part(2)
+def part_2(*, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5) -> float:
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
+    curve = concentrated(rho)
+    return conditional_part(2, order, curve, curve, probability)
+
+
+def _pure_curve(epsilon: float) -> RenyiCurve:
+    """Renyi curve min(epsilon, epsilon^2 order / 2) of a pure base (Lemma 13)."""
+    return lambda order: np.fmin(epsilon, 0.5 * epsilon**2 * np.asarray(order))
+
+
+@_part(3)
+def part_3(
+    *, order: OrderFromTwo = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
+) -> float:
+    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
+    curve = _pure_curve(epsilon)
+    return conditional_part(3, order, curve, curve, probability)
+
+
+@_part(4)
+def part_4(
+    *, order: OrderOrInfinity = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
+) -> float:
+    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
+    curve = _pure_curve(epsilon)
+    return conditional_part(4, order, curve, curve, probability)
+
+
+@_part(5)
+def part_5(
+    *,
+    order: OrderFromTwo = 5.0,
+    rho: Rho = 0.1,
+    probability: Probability = 0.5,
+    exponent: Annotated[float, number("r", at_least=1.0)] = 2.0,
+) -> float:
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
+    curve = concentrated(rho)
+    return conditional_part(5, order, curve, curve, probability, exponent=exponent)
+
+
+E_PS_2 = PS.misprint(
+    "E-PS-2",
+    "Proposition 15 and Corollary 16 (2), (3), (5)",
+    "statement",
+    printed="The inequalities hold for all orders a > 1.",
+    correct="Their proof applies post-processing to D_(a+1/q-1)(Q' || Q) with the factor "
+    "(a+1/q-2)/(a-1), which is negative for a + 1/q < 2. They hold for a + 1/q >= 2, hence (2), "
+    "(3), (5) for a >= 2; (1) and (4) are right. Randomised response with epsilon = 1, S = "
+    "everything and a = 1.5 has D = 0.627, and (2) states 0.387.",
+    refuted=[proposition_printed, *PRINTED],
+    corrected=[proposition, part_2, part_3, part_5],
+)
 
 
 # --- Footnote 11 ----------------------------------------------------------------------
 
 
-def _halting(
+@PS.privacy("PS-Footnote11", "Appendix C, footnote 11", Relation.BASE)
+def halting(
     *,
     order: OrderFromTwo = 5.0,
     rho: Rho = 0.1,
@@ -242,13 +302,19 @@ def _halting(
         float, number("p, of halting without an output", above=0.0, at_most=1.0)
     ] = 0.01,
 ) -> float:
-    """Bound on D_order for a rho-zCDP base that also halts with probability p a run."""
+    """If the base also halts with probability p a run, without an output, conditional sampling
+    takes at most 1/p runs on average and D_a <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) +
+    2/(a-1) log(1/(p + (1-p) Q(S))), for all a >= 2, however small Q(S).
+
+    Bound on D_order for a rho-zCDP base that also halts with probability p a run.
+    """
     curve = concentrated(rho)
     ends = halt + (1.0 - halt) * probability
     return conditional_part(2, order, curve, curve, ends)
 
 
-def _halting_cases(budget: Budget) -> Iterator[Case]:
+@halting.bounds()
+def halted_searches(budget):
     generator = np.random.default_rng(budget.seed + 3)
     for case in _instances(budget):
         halt = float(10.0 ** generator.uniform(-4.0, -0.3))
@@ -257,101 +323,8 @@ def _halting_cases(budget: Budget) -> Iterator[Case]:
         kept = np.append(case.kept & (generator.uniform() < 0.9), True)
         halted = Conditioned(first, second, kept, f"p={halt!r}, {case.where}")
         ends = halted.probability
-        runs = 1.0 / ends
-        yield 1.0 / halt, runs, f"expected runs, {halted.where}"
+        yield Judged(1.0 / halt, 1.0 / ends, f"expected runs, {halted.where}")
         for order in (2.0, 3.0, 8.0):
             # The base's own divergences: halting alike on both sides adds nothing.
             claimed = conditional_part(2, order, case.forward, case.backward, ends)
-            yield claimed, halted.exact(order), f"order {order:g}, {halted.where}"
-
-
-# --- Statements -----------------------------------------------------------------------
-
-_FORMULAS = {
-    1: "D_inf(Q_S || Q'_S) <= D_inf(Q || Q') + D_inf(Q' || Q)",
-    2: "D_a(Q_S || Q'_S) <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + 2/(a-1) log(1/Q(S))",
-    3: "D_a(Q_S || Q'_S) <= D_inf(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + 1/(a-1) log(1/Q(S))",
-    4: "D_a(Q_S || Q'_S) <= a/(a-1) D_inf(Q || Q') + D_a(Q' || Q) + 1/(a-1) log(1/Q(S))",
-    5: "D_a(Q_S || Q'_S) <= D_(r(a-1)+1)(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) + "
-    "(1/r+1)/(a-1) log(1/Q(S)) for every r >= 1",
-}
-_PARTS = {1: _pure, 2: _part_2, 3: _part_3, 4: _part_4, 5: _part_5}
-_ORDERS_OF = {1: "", 4: ", for all a > 1"}
-_MISPRINTED = (2, 3, 5)
-_PROPOSITION = (
-    "D_a(Q_S || Q'_S) <= (a-1/p-1/r)/(a-1) D_(r(a-1/p))(Q || Q') + "
-    "(a+1/q-2)/(a-1) D_(a+1/q-1)(Q' || Q) + (1/r+1)/(a-1) log(1/Q(S))"
-)
-
-
-def _part_claim(part: int) -> Claim:
-    corrected = ", corrected" if part in _MISPRINTED else ""
-    return PS.privacy(
-        f"PS-Cor16({part})",
-        f"Corollary 16, inequality {part}{corrected}",
-        _FORMULAS[part] + _ORDERS_OF.get(part, ", for all a >= 2") + ".",
-        Relation.BASE,
-        _PARTS[part],
-        at_most(_part_cases(part)),
-    )
-
-
-def _part_printed_claim(part: int) -> Claim:
-    return PS.privacy(
-        f"PS-Cor16({part})-printed",
-        f"Corollary 16, inequality {part}",
-        _FORMULAS[part] + ", for all a > 1.",
-        Relation.BASE,
-        _printed_part(part),
-        at_most(_part_printed_cases(part)),
-    )
-
-
-STATEMENTS = (
-    PS.misprint(
-        "E-PS-2",
-        "Proposition 15 and Corollary 16 (2), (3), (5)",
-        "statement",
-        printed="The inequalities hold for all orders a > 1.",
-        correct="Their proof applies post-processing to D_(a+1/q-1)(Q' || Q) with the "
-        "factor (a+1/q-2)/(a-1), which is negative for a + 1/q < 2. They hold for "
-        "a + 1/q >= 2, hence (2), (3), (5) for a >= 2; (1) and (4) are right. "
-        "Randomised response with epsilon = 1, S = everything and a = 1.5 has D = 0.627, "
-        "and (2) states 0.387.",
-        refuted=(
-            PS.privacy(
-                "PS-Prop15-printed",
-                "Proposition 15",
-                _PROPOSITION + ", for all a > 1 and 1/p + 1/q + 1/r = 1.",
-                Relation.BASE,
-                _exponents_printed,
-                at_most(_proposition_printed_cases),
-            ),
-            *(_part_printed_claim(part) for part in _MISPRINTED),
-        ),
-        corrected=(
-            PS.privacy(
-                "PS-Prop15",
-                "Proposition 15, corrected",
-                _PROPOSITION + ", for 1/p + 1/q + 1/r = 1 and a + 1/q >= 2.",
-                Relation.BASE,
-                _exponents,
-                at_most(_proposition_cases),
-            ),
-            *(_part_claim(part) for part in _MISPRINTED),
-        ),
-    ),
-    _part_claim(1),
-    _part_claim(4),
-    PS.privacy(
-        "PS-Footnote11",
-        "Appendix C, footnote 11",
-        "If the base also halts with probability p a run, without an output, conditional "
-        "sampling takes at most 1/p runs on average and D_a <= D_a(Q || Q') + "
-        "(a-2)/(a-1) D_(a-1)(Q' || Q) + 2/(a-1) log(1/(p + (1-p) Q(S))), for all a >= 2, "
-        "however small Q(S).",
-        Relation.BASE,
-        _halting,
-        at_most(_halting_cases),
-    ),
-)
+            yield Judged(claimed, halted.exact(order), f"order {order:g}, {halted.where}")
