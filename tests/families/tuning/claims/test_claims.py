@@ -14,7 +14,6 @@ from jaxsel.families.tuning.claims.renyi import (
     fixed_runs,
     generic,
     negative_binomial,
-    selection_examples,
 )
 from jaxsel.families.tuning.claims.repetitions import laws as repetition_laws
 from jaxsel.families.tuning.claims.stopping import hard_stop, random_stopping
@@ -113,7 +112,6 @@ def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
         ("PS-Cor16(1)", conditional, "conditional_part"),
         ("PS-Cor16(2)", conditional, "conditional_part"),
         ("PS-Lem20", approximate, "tuned_law"),
-        ("PS-D4-pure", selection_examples, "_pure"),
         ("LT-Thm3.2", random_stopping, "_pure"),
         ("LT-Thm3.3", random_stopping, "percentile_failure_bound"),
         ("LT-Alg2-sharp", random_stopping, "stopping_failure"),
@@ -128,7 +126,7 @@ def test_a_bound_ten_percent_smaller_is_refuted(monkeypatch, claim_id, module, n
     assert claim.check(BUDGET).outcome == "refuted"
 
 
-@pytest.mark.parametrize("claim_id", ["PS-Prop17"])
+@pytest.mark.parametrize("claim_id", ["PS-D4-pure", "PS-Prop17"])
 def test_a_number_ten_percent_smaller_is_refuted(monkeypatch, claim_id):
     claim = named(claim_id)
     assert claim.check(BUDGET).outcome == "holds"

@@ -1,5 +1,6 @@
 """Papernot & Steinke 2022, Appendix D.4: selection by scores of sensitivity 1."""
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Annotated
@@ -15,7 +16,7 @@ from jaxsel.families.tuning.base_laws import survival
 from jaxsel.families.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
 from jaxsel.families.tuning.claims.parameters import Law, Order
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import PS
 
@@ -70,105 +71,123 @@ def _shown(*vectors: np.ndarray) -> str:
     return " against ".join(texts)
 
 
-def _pure(*, epsilon: Exponential = 1.0) -> float:
-    """Pure epsilon of the exponential mechanism: its parameter."""
+@PS.privacy("PS-D4-pure", "Appendix D.4", Relation.GENERAL)
+def pure(*, epsilon: Exponential = 1.0) -> float:
+    """The exponential mechanism, P[j] proportional to exp(epsilon u_j/2), with scores of
+    sensitivity 1 is (epsilon, 0)-DP."""
     return epsilon
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def largest_losses(budget):
     for scores, neighbour, epsilon in _neighbours(budget):
         loss = special.log_softmax(epsilon / 2.0 * scores)
         loss = loss - special.log_softmax(epsilon / 2.0 * neighbour)
-        seen = float(np.max(np.abs(loss)))
-        where = f"epsilon={epsilon!r}, scores {_shown(scores, neighbour)}"
-        yield _pure(epsilon=epsilon), seen, where
+        where = f"scores {_shown(scores, neighbour)}"
+        yield {"epsilon": epsilon}, float(np.max(np.abs(loss))), where
 
 
-def _concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0) -> float:
-    """Renyi divergence bound order epsilon^2/8 of the exponential mechanism."""
+@PS.privacy("PS-D4-zCDP", "Appendix D.4", Relation.GENERAL)
+def concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0) -> float:
+    """The exponential mechanism is epsilon^2/8-zCDP.
+
+    Bound order epsilon^2/8 on its Renyi divergence.
+    """
     return order * epsilon**2 / 8.0
 
 
-def _concentrated_cases(budget: Budget) -> Iterator[Case]:
-    orders = np.array([1.01, 1.5, 2.0, 5.0, 30.0])
+@concentrated.bounds()
+def divergences(budget):
+    orders = [1.01, 1.5, 2.0, 5.0, 30.0]
     for scores, neighbour, epsilon in _neighbours(budget):
-        seen = renyi_divergence(
-            _exponential(scores, epsilon), _exponential(neighbour, epsilon), orders
-        )
-        claimed = orders * epsilon**2 / 8.0
-        worst = int(np.argmin(claimed - seen))
-        where = f"order {orders[worst]:g}, epsilon={epsilon!r}, scores {_shown(scores, neighbour)}"
-        yield float(claimed[worst]), float(seen[worst]), where
+        sides = (_exponential(scores, epsilon), _exponential(neighbour, epsilon))
+        seen = renyi_divergence(*sides, np.array(orders))
+        where = f"scores {_shown(scores, neighbour)}"
+        for order, divergence in zip(orders, seen.tolist(), strict=True):
+            yield {"order": order, "epsilon": epsilon}, divergence, where
 
 
-def _mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10) -> float:
-    """Expected loss (2/epsilon) log m of the exponential mechanism, at most."""
+@PS.utility("PS-D4-mean", "Appendix D.4")
+def mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10) -> float:
+    """The exponential mechanism on m candidates loses at most (2/epsilon) log m in expectation."""
     return 2.0 / epsilon * math.log(candidates)
 
 
-def _mean_loss_cases(budget: Budget) -> Iterator[Case]:
+@mean_loss.bounds()
+def mean_losses(budget):
     for scores, epsilon in _scores(budget):
         lost = float(np.sum(_exponential(scores, epsilon) * (scores.max() - scores)))
-        claimed = _mean_loss(epsilon=epsilon, candidates=scores.size)
-        yield claimed, lost, f"epsilon={epsilon!r}, scores {_shown(scores)}"
+        point = {"epsilon": epsilon, "candidates": scores.size}
+        yield point, lost, f"scores {_shown(scores)}"
 
 
-def _tail_loss(
+@PS.utility("PS-D4-tail", "Appendix D.4")
+def tail_loss(
     *,
     epsilon: Exponential = 1.0,
     candidates: Candidates = 10,
     beta: Annotated[float, probability("chance of failure")] = 0.05,
 ) -> float:
-    """Loss (2/epsilon) log(m/beta) that is reached with probability at most beta."""
+    """The exponential mechanism on m candidates loses (2/epsilon) log(m/beta) or more with
+    probability at most beta.
+
+    The loss.
+    """
     return 2.0 / epsilon * math.log(candidates / beta)
 
 
-def _tail_loss_cases(budget: Budget) -> Iterator[Case]:
+@tail_loss.bounds()
+def tails(budget):
+    def reached(loss, scores, epsilon, beta):
+        bad = scores <= scores.max() - loss
+        return beta, float(np.sum(_exponential(scores, epsilon)[bad]))
+
+    def just_bad(loss, candidates, beta):
+        scores = np.full(candidates, -loss)
+        scores[0] = 0.0
+        return beta, float(_exponential(scores, 1.0)[1:].sum())
+
     for scores, epsilon in _scores(budget):
         for beta in (0.5, 0.1, 0.001):
-            loss = _tail_loss(epsilon=epsilon, candidates=scores.size, beta=beta)
-            bad = scores <= scores.max() - loss
-            reached = float(np.sum(_exponential(scores, epsilon)[bad]))
-            where = f"beta={beta:g}, epsilon={epsilon!r}, scores {_shown(scores)}"
-            yield beta, reached, where
+            point = {"epsilon": epsilon, "candidates": scores.size, "beta": beta}
+            seen = functools.partial(reached, scores=scores, epsilon=epsilon, beta=beta)
+            yield point, seen, f"scores {_shown(scores)}"
     for m in (2, 10, 1000):
-        # all but one candidate just bad enough
         for beta in (0.5, 0.1, 0.001):
-            scores = np.full(m, -_tail_loss(candidates=m, beta=beta))
-            scores[0] = 0.0
-            reached = float(_exponential(scores, 1.0)[1:].sum())
-            yield beta, reached, f"beta={beta:g}, {m} candidates, all but one just bad"
+            seen = functools.partial(just_bad, candidates=m, beta=beta)
+            yield {"epsilon": 1.0, "candidates": m, "beta": beta}, seen, "all but one just bad"
 
 
 # --- Private tuning -------------------------------------------------------------------
 
 
-def _considered(*, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10) -> float:
-    """Probability 1 - f(1 - 1/m) that one of the K runs tries the best candidate."""
+@PS.utility("PS-D4-considered", "Appendix D.4")
+def considered(*, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10) -> float:
+    """Private tuning over m candidates tries the best one with probability 1 - f(1 - 1/m)."""
     return float(repetitions.pgf_gap(1.0 / candidates))
 
 
-def _considered_cases(budget: Budget) -> Iterator[Case]:
-    for m in (2, 10, 1000):
-        for eta, gamma in ((0.0, 0.01), (1.0, 0.1), (-0.5, 0.02)):
-            # never tried in K runs: sum_k P[K = k] (1 - 1/m)^k
-            k = np.arange(1, int(60.0 / gamma))
-            law = laws.truncated_negative_binomial(eta, gamma)
-            pmf = law.pmf(k)
-            tried = float(np.sum(pmf * -np.expm1(k * math.log1p(-1.0 / m))))
-            text = f"tnb:eta={eta},gamma={gamma}"
-            claimed = _considered(repetitions=law, candidates=m)
-            yield claimed, tried, f"{m} candidates, K ~ {text}"
+LAWS = ("tnb:eta=0,gamma=0.01", "tnb:eta=1,gamma=0.1", "tnb:eta=-0.5,gamma=0.02")
 
 
-def _near_best(
+@considered.equals(grid(candidates=(2, 10, 1000), repetitions=LAWS), tolerance=1e-10)
+def tried(candidates, repetitions):
+    # never tried in K runs: sum_k P[K = k] (1 - 1/m)^k
+    law = laws.parse(repetitions)
+    k = np.arange(1, int(60.0 / law.parameters["gamma"]))
+    return float(np.sum(law.pmf(k) * -np.expm1(k * math.log1p(-1.0 / candidates))))
+
+
+@PS.utility("PS-D4-near-best", "Appendix D.4")
+def near_best(
     *,
     repetitions: Law = "logarithmic:gamma=1e-10",
     candidates: Candidates = 10,
     epsilon: Annotated[float, positive("of the base: Laplace noise, 1/epsilon")] = 1.0,
     t: Annotated[float, positive("half the loss allowed")] = 23.0,
 ) -> float:
-    """Probability f(1 - e^(-epsilon t)) - f(1 - 1/m), at least, of losing at most 2 t."""
+    """With Laplace noise of scale 1/epsilon on the scores, private tuning loses at most 2 t with
+    probability at least f(1 - e^(-epsilon t)) - f(1 - 1/m)."""
     untried = float(repetitions.pgf_tail(1.0 / candidates))
     return float(repetitions.pgf_tail(math.exp(-epsilon * t))) - untried
 
@@ -186,7 +205,16 @@ def _chosen_law(scores: np.ndarray, law: laws.Repetitions) -> np.ndarray:
     return (weights * slope) @ half / scores.size
 
 
-def _near_best_cases(budget: Budget) -> Iterator[Case]:
+SEARCHES = [
+    "logarithmic:gamma=1e-10",
+    "logarithmic:gamma=1e-4",
+    "geometric:gamma=1e-3",
+    "poisson:mean=30",
+]
+
+
+@near_best.bounds_below()
+def chosen(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 150)):
         m = int(generator.integers(2, 8))
@@ -195,52 +223,42 @@ def _near_best_cases(budget: Budget) -> Iterator[Case]:
             # one candidate ahead of all others, the hard case for a rare best one
             scores = np.zeros(m)
             scores[0] = float(generator.uniform(0.0, 40.0))
-        text = str(
-            generator.choice(
-                [
-                    "logarithmic:gamma=1e-10",
-                    "logarithmic:gamma=1e-4",
-                    "geometric:gamma=1e-3",
-                    "poisson:mean=30",
-                ]
-            )
-        )
-        law = laws.parse(text)
-        chosen = _chosen_law(scores, law)
+        text = str(generator.choice(SEARCHES))
+        chances = _chosen_law(scores, laws.parse(text))
         for t in (0.5, 2.0, 8.0, 23.0):
             good = scores >= scores.max() - 2.0 * t
-            claimed = float(law.pgf_tail(math.exp(-t)) - law.pgf_tail(1.0 / m))
-            where = f"t={t:g}, epsilon=1, scores {scores.tolist()}, K ~ {text}"
-            yield claimed, float(chosen[good].sum()), where
+            point = {"repetitions": text, "candidates": m, "epsilon": 1.0, "t": t}
+            yield point, float(chances[good].sum()), f"scores {scores.tolist()}"
 
 
-def _tuned(*, candidates: Candidates = 10) -> float:
-    """Probability 9/10 - 1/(10 log2 m), at least, of losing at most (20/epsilon) log m.
-
-    K is logarithmic with gamma = m^-10.
-    """
+@PS.utility("PS-D4-tuned", "Appendix D.4")
+def tuned(*, candidates: Candidates = 10) -> float:
+    """With K logarithmic, gamma = m^-10, and Laplace noise of scale 1/epsilon, private tuning over
+    m candidates loses at most (20/epsilon) log m with probability at least 9/10 - 1/(10 log2 m)."""
     return 0.9 - 1.0 / (10.0 * math.log2(candidates))
 
 
-def _tuned_cases(budget: Budget) -> Iterator[Case]:
-    for m in (2, 3, 10, 50):
-        law = laws.logarithmic(float(m) ** -10.0)
-        lead = 20.0 * math.log(m)
-        for ahead in (lead * (1.0 + 1e-9), 0.5 * lead, 2.0 * lead):
-            # every other candidate is worse by that much
-            scores = np.zeros(m)
-            scores[0] = ahead
-            good = scores >= scores.max() - lead
-            seen = float(_chosen_law(scores, law)[good].sum())
-            yield _tuned(candidates=m), seen, f"{m} candidates, one {ahead!r} ahead"
-        # and the union bound of the text, at its t
-        t = math.log(float(m) ** 10.0 - 1.0)
-        bound = float(law.pgf_tail(math.exp(-t)) - law.pgf_tail(1.0 / m))
-        yield _tuned(candidates=m), bound, f"{m} candidates, union bound at t={t!r}"
+@tuned.bounds_below(listed("candidates", 2, 3, 10, 50))
+def one_ahead(candidates):
+    law = laws.logarithmic(float(candidates) ** -10.0)
+    lead = 20.0 * math.log(candidates)
+    for ahead in (lead * (1.0 + 1e-9), 0.5 * lead, 2.0 * lead):
+        # every other candidate is worse by that much
+        scores = np.zeros(candidates)
+        scores[0] = ahead
+        good = scores >= scores.max() - lead
+        yield float(_chosen_law(scores, law)[good].sum()), f"one {ahead!r} ahead"
+    # and the union bound of the text, at its t
+    t = math.log(float(candidates) ** 10.0 - 1.0)
+    bound = float(law.pgf_tail(math.exp(-t)) - law.pgf_tail(1.0 / candidates))
+    yield bound, f"union bound at {t=!r}"
 
 
-def _tuned_pure(*, epsilon: Annotated[float, positive("of the base")] = 1.0) -> float:
-    """Pure epsilon 2 epsilon of the tuned algorithm, K logarithmic."""
+@PS.privacy("PS-D4-tuned-privacy", "Appendix D.4", Relation.GENERAL)
+def tuned_pure(*, epsilon: Annotated[float, positive("of the base")] = 1.0) -> float:
+    """With K logarithmic, gamma = m^-10, and Laplace noise of scale 1/epsilon on scores that move
+    by at most 1, private tuning over m candidates, which releases the candidate and its noisy
+    score, is 2 epsilon-DP."""
     return pure_negative_binomial_epsilon(epsilon, 0.0)
 
 
@@ -270,7 +288,8 @@ def _best_of_bins(
     return found[0], found[1]
 
 
-def _tuned_pure_cases(budget: Budget) -> Iterator[Case]:
+@tuned_pure.bounds()
+def best_of_bins(budget):
     generator = np.random.default_rng(budget.seed + 3)
     for epsilon in (0.3, 1.0, 2.0):
         for m in (2, 3, 10):
@@ -284,78 +303,4 @@ def _tuned_pure_cases(budget: Budget) -> Iterator[Case]:
             moved = scores + generator.choice([-1.0, 1.0], m)
             for sides in ((ahead, worst), (scores, moved)):
                 seen = exact_epsilon(*_best_of_bins(sides, epsilon, law))
-                where = f"{epsilon=:g}, scores {_shown(*sides)}, gamma = m^-10"
-                yield _tuned_pure(epsilon=epsilon), seen, where
-
-
-# --- Records --------------------------------------------------------------------------
-
-
-STATEMENTS = (
-    PS.privacy(
-        "PS-D4-pure",
-        "Appendix D.4",
-        "The exponential mechanism, P[j] proportional to exp(epsilon u_j/2), with "
-        "scores of sensitivity 1 is (epsilon, 0)-DP.",
-        Relation.GENERAL,
-        _pure,
-        at_most(_pure_cases),
-    ),
-    PS.privacy(
-        "PS-D4-zCDP",
-        "Appendix D.4",
-        "The exponential mechanism is epsilon^2/8-zCDP.",
-        Relation.GENERAL,
-        _concentrated,
-        at_most(_concentrated_cases),
-    ),
-    PS.utility(
-        "PS-D4-mean",
-        "Appendix D.4",
-        "The exponential mechanism on m candidates loses at most (2/epsilon) log m in expectation.",
-        _mean_loss,
-        at_most(_mean_loss_cases),
-    ),
-    PS.utility(
-        "PS-D4-tail",
-        "Appendix D.4",
-        "The exponential mechanism on m candidates loses (2/epsilon) log(m/beta) or "
-        "more with probability at most beta.",
-        _tail_loss,
-        at_most(_tail_loss_cases),
-    ),
-    PS.utility(
-        "PS-D4-considered",
-        "Appendix D.4",
-        "Private tuning over m candidates tries the best one with probability 1 - f(1 - 1/m).",
-        _considered,
-        equal(_considered_cases, 1e-10),
-    ),
-    PS.utility(
-        "PS-D4-near-best",
-        "Appendix D.4",
-        "With Laplace noise of scale 1/epsilon on the scores, private tuning loses at "
-        "most 2 t with probability at least f(1 - e^(-epsilon t)) - f(1 - 1/m).",
-        _near_best,
-        at_least(_near_best_cases),
-    ),
-    PS.utility(
-        "PS-D4-tuned",
-        "Appendix D.4",
-        "With K logarithmic, gamma = m^-10, and Laplace noise of scale 1/epsilon, private "
-        "tuning over m candidates loses at most (20/epsilon) log m with probability at "
-        "least 9/10 - 1/(10 log2 m).",
-        _tuned,
-        at_least(_tuned_cases),
-    ),
-    PS.privacy(
-        "PS-D4-tuned-privacy",
-        "Appendix D.4",
-        "With K logarithmic, gamma = m^-10, and Laplace noise of scale 1/epsilon on "
-        "scores that move by at most 1, private tuning over m candidates, which releases "
-        "the candidate and its noisy score, is 2 epsilon-DP.",
-        Relation.GENERAL,
-        _tuned_pure,
-        at_most(_tuned_pure_cases),
-    ),
-)
+                yield {"epsilon": epsilon}, seen, f"scores {_shown(*sides)}"
