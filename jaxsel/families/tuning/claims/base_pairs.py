@@ -159,10 +159,13 @@ def two_sided_renyi(first: np.ndarray, second: np.ndarray, order: npt.ArrayLike)
     )
 
 
-def at_worst(claimed: np.ndarray, seen: np.ndarray, orders: np.ndarray, where: str) -> Judged:
-    """A bound at its order of the least slack, where it would break."""
+def at_worst(
+    claimed: np.ndarray, seen: np.ndarray, places: np.ndarray, where: str, named: str = "order"
+) -> Judged:
+    """A bound at the order, or other place, of least slack, where it would break."""
     worst = int(np.argmin(claimed - seen))
-    return Judged(float(claimed[worst]), float(seen[worst]), f"order {orders[worst]:g}, {where}")
+    where = f"{named} {places[worst]:g}, {where}"
+    return Judged(float(claimed[worst]), float(seen[worst]), where)
 
 
 def gaussian_tuned_renyi(

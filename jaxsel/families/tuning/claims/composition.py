@@ -5,7 +5,6 @@ an exact law, and two searches have the product; the second ranks its outcomes b
 first released, as adaptive composition allows.
 """
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -25,11 +24,11 @@ from jaxsel.accounting.single_run.dominating import (
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution, tail_sums
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.priced_envelope import Resolution
-from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
+from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, at_worst, base_pairs
 from jaxsel.families.tuning.composing_searches import Release, composed_renyi_epsilon
 from jaxsel.families.tuning.tuned_guarantee import tuned_profiles
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import JX
 from jaxsel.repetitions import Repetitions
@@ -91,22 +90,28 @@ def _searches(
 # --- Loss distributions ---------------------------------------------------------------
 
 
-def _delta(
+@JX.privacy(
+    "JX-Compose-profiles", f"{_UNKNOWN}; docs/composition.md, Sections 2 to 4", Relation.BASE
+)
+def composed_delta(
     *,
     epsilon: Annotated[float, number("of all searches", at_least=0.0)] = 1.0,
     mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
     noise_scale: Annotated[float, number("of a run", above=0.1, below=1e3)] = 8.0,
     times: Times = 4,
 ) -> float:
-    """Delta at epsilon of equal searches of a Gaussian run, for every ranking.
+    """Searches on the same data, a later one chosen by what earlier ones released, have at most the
+    delta of their composed privacy loss distributions, in each direction.
 
-    Their profiles as privacy loss distributions, composed."""
+    Delta at epsilon of equal searches of a Gaussian run, for every ranking.
+    """
     pairs = _pairs(curves.gaussian(noise_scale), laws.geometric(1.0 / mean))
     found = composed_distribution([(pairs, times)])
     return float(found.get_delta_for_epsilon(epsilon))
 
 
-def _delta_cases(budget: Budget) -> Iterator[Case]:
+@composed_delta.bounds(tolerance=1e-12)
+def two_searches(budget):
     small = budget._replace(cases=budget.cases // 100)
     generator = np.random.default_rng(budget.seed + 2)
     tried = (*base_pairs(small), *approximate_pairs(small))[::2]
@@ -125,21 +130,15 @@ def _delta_cases(budget: Budget) -> Iterator[Case]:
             ("second from first", composed._pmf_add, joint[::-1]),
         ):
             claimed = np.asarray(tail_sums(pmf)(_LEVELS))
-            observed = _exact(*exact)
-            # The level with the least room, which is where a bound would break.
-            worst = int(np.argmin(claimed - observed))
-            yield (
-                float(claimed[worst]),
-                float(observed[worst]),
-                f"{name}, epsilon={_LEVELS[worst]:g}, {law.family} and {other.family}, "
-                f"{pair.where}",
-            )
+            where = f"{name}, {law.family} and {other.family}, {pair.where}"
+            yield at_worst(claimed, _exact(*exact), _LEVELS, where, "epsilon")
 
 
 # --- Renyi curves ---------------------------------------------------------------------
 
 
-def _renyi_epsilon(
+@JX.privacy("JX-Compose-renyi", f"{_UNKNOWN}; docs/composition.md, Section 6", Relation.BASE)
+def composed_epsilon(
     *,
     delta: Annotated[float, probability("of all searches")] = 1e-6,
     epsilon: Annotated[float, positive("of the good part of a run")] = 0.1,
@@ -147,15 +146,18 @@ def _renyi_epsilon(
     mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
     times: Times = 4,
 ) -> float:
-    """Epsilon at delta of equal searches of an (epsilon, failure)-DP run.
+    """Where runs may fail, the chance that one of any search does is set aside first, and what is
+    left has the sum of the searches' Renyi bounds.
 
-    Failures are set aside search by search, and the Renyi bounds of the rest add up."""
+    Epsilon at delta of equal searches of an (epsilon, failure)-DP run.
+    """
     base = curves.approximate(epsilon, failure) if failure else curves.pure(epsilon)
     search = Release(base, laws.geometric(1.0 / mean), times)
     return composed_renyi_epsilon([search], delta)[0]
 
 
-def _renyi_cases(budget: Budget) -> Iterator[Case]:
+@composed_epsilon.bounds()
+def failing_searches(budget):
     small = budget._replace(cases=budget.cases // 100)
     generator = np.random.default_rng(budget.seed + 3)
     choices = [law for law in _LAWS[:4] if law.family != "binomial"]
@@ -175,21 +177,10 @@ def _renyi_cases(budget: Budget) -> Iterator[Case]:
             observed = epsilon_at_delta(*joint, delta)
             if np.isinf(claimed) and np.isinf(observed):
                 continue  # nothing is claimed, and nothing holds
-            yield claimed, observed, f"{delta=}, {law.family}, {pair.where}"
+            yield Judged(claimed, observed, f"{delta=}, {law.family}, {pair.where}")
 
 
 # --- All runs released ----------------------------------------------------------------
-
-
-def _released_delta(
-    *,
-    epsilon: Annotated[float, number("of the search", at_least=0.0)] = 1.0,
-    most: Annotated[int, whole("runs, K at most", at_least=1, at_most=64)] = 8,
-    pure: Annotated[float, positive("epsilon of a run")] = 0.3,
-) -> float:
-    """Delta at epsilon of releasing that many runs, hence of the best of K of them."""
-    pair = composed_pair(_response(pure), most)
-    return float(pair_delta(pair, epsilon))
 
 
 def _response(epsilon: float):
@@ -197,7 +188,20 @@ def _response(epsilon: float):
     return pair
 
 
-def _released_cases(budget: Budget) -> Iterator[Case]:
+@JX.privacy("JX-Compose-released", f"{_UNKNOWN}; docs/composition.md, Section 5", Relation.BASE)
+def released_delta(
+    *,
+    epsilon: Annotated[float, number("of the search", at_least=0.0)] = 1.0,
+    most: Annotated[int, whole("runs, K at most", at_least=1, at_most=64)] = 8,
+    pure: Annotated[float, positive("epsilon of a run")] = 0.3,
+) -> float:
+    """If K is at most n, the best of K runs has at most the delta of n composed runs."""
+    pair = composed_pair(_response(pure), most)
+    return float(pair_delta(pair, epsilon))
+
+
+@released_delta.bounds(tolerance=1e-12)
+def released_runs(budget):
     small = budget._replace(cases=budget.cases // 20)
     bounded = [law for law in _LAWS if law.maximum is not None]
     for index, pair in enumerate((*base_pairs(small), *approximate_pairs(small))):
@@ -209,48 +213,13 @@ def _released_cases(budget: Budget) -> Iterator[Case]:
                 np.outer(one, side).ravel() for one, side in zip(every, sides, strict=True)
             )
         claimed = pair_delta(composed_pair(pair_from_laws(*sides), count), _LEVELS)
-        observed = _exact(*every)
-        worst = int(np.argmin(claimed - observed))
-        where = f"epsilon={_LEVELS[worst]:g}, {pair.where}"
-        yield float(claimed[worst]), float(observed[worst]), f"{count} runs, {where}"
+        where = f"{count} runs, {pair.where}"
+        yield at_worst(claimed, _exact(*every), _LEVELS, where, "epsilon")
         if index % 4:
             continue
         if index % 8 == 0:
             law = _SELDOM_MANY
         profile, _ = tuned_profiles(_guarantee(*sides), law, _COARSE)
-        claimed = profile(_LEVELS)
         observed = _exact(*(tuned_law(side, law) for side in sides))
-        worst = int(np.argmin(claimed - observed))
-        where = f"epsilon={_LEVELS[worst]:g}, {law.family}, {pair.where}"
-        yield float(claimed[worst]), float(observed[worst]), f"the best, {where}"
-
-
-STATEMENTS = (
-    JX.privacy(
-        "JX-Compose-profiles",
-        f"{_UNKNOWN}; docs/composition.md, Sections 2 to 4",
-        "Searches on the same data, a later one chosen by what earlier ones released, "
-        "have at most the delta of their composed privacy loss distributions, in each "
-        "direction.",
-        Relation.BASE,
-        _delta,
-        at_most(_delta_cases, 1e-12),
-    ),
-    JX.privacy(
-        "JX-Compose-renyi",
-        f"{_UNKNOWN}; docs/composition.md, Section 6",
-        "Where runs may fail, the chance that one of any search does is set aside first, "
-        "and what is left has the sum of the searches' Renyi bounds.",
-        Relation.BASE,
-        _renyi_epsilon,
-        at_most(_renyi_cases),
-    ),
-    JX.privacy(
-        "JX-Compose-released",
-        f"{_UNKNOWN}; docs/composition.md, Section 5",
-        "If K is at most n, the best of K runs has at most the delta of n composed runs.",
-        Relation.BASE,
-        _released_delta,
-        at_most(_released_cases, 1e-12),
-    ),
-)
+        where = f"the best, {law.family}, {pair.where}"
+        yield at_worst(profile(_LEVELS), observed, _LEVELS, where, "epsilon")
