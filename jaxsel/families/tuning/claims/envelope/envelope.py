@@ -75,7 +75,7 @@ def every_ranking(
     delta(epsilon) <= E[sup_x (f'(1 - x) - e^(epsilon - loss) f'(1 - T(x)))_+] for epsilon >= 0,
     every ranking of the outputs and every K of finite mean.
 
-    Of the tuned Gaussian; f is the generating function of K."""
+    Delta at epsilon of the tuned Gaussian; f is the generating function of K."""
     bounds = _envelopes(mean, eta, noise_scale)
     return float(np.exp(envelope_log_delta(bounds, epsilon)))
 
@@ -136,7 +136,7 @@ def tightest(
     """For Gaussian bases the envelope's epsilon is below those of Koskela, Redberg & Wang 2024,
     Theorems 5.2 and 5.7 and Corollary 5.8, and of Papernot & Steinke 2022, Theorems 2 and 6.
 
-    That epsilon at delta of the tuned Gaussian, for every ranking of its outputs."""
+    Epsilon at delta of the tuned Gaussian, for every ranking of its outputs."""
     return envelope_epsilon(_envelopes(mean, eta, noise_scale), delta)
 
 
@@ -175,7 +175,7 @@ def attained(
     """For a Gaussian base with noise scale 4, geometric K with mean 30, 300 or 3000 and delta =
     1e-6, some ranking of the outputs has an exact epsilon within 0.5 % of the envelope's.
 
-    share of the envelope's epsilon."""
+    ``share`` of the envelope's epsilon."""
     return share * tightest(delta=delta, mean=mean, eta=eta, noise_scale=noise_scale)
 
 
@@ -206,7 +206,7 @@ def selection(
     profile, which is below Theorem 1 of Cohen et al., (2 + gamma) epsilon(delta/tau), for gamma in
     {0.5, 1, 2}.
 
-    That epsilon at delta."""
+    Epsilon at delta of Selection of one candidate from a Gaussian base."""
     law = laws.beta_binomial(count, gamma)
     return envelope_epsilon(base_envelopes(_gaussian(noise_scale), law), delta)
 

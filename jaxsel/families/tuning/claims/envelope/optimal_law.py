@@ -54,7 +54,7 @@ def best_of_laws(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Del
     rank that geometric K of mean m gives has that epsilon, for every ranking of a Gaussian base's
     outputs.
 
-    That epsilon at delta; m is ``runs``."""
+    Epsilon at delta of the best law; m is ``runs``."""
     return _best(runs, noise_scale, delta).epsilon
 
 
@@ -63,7 +63,7 @@ def certificate(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delt
     """No law of K with E[K] at most m whose winner has the expected rank that geometric K of mean m
     gives has an envelope below the certificate.
 
-    Epsilon at delta; m is ``runs``."""
+    The certificate's epsilon at delta; m is ``runs``."""
     return _best(runs, noise_scale, delta).lower
 
 
@@ -78,7 +78,7 @@ def attained(
     """For a Gaussian base with noise scale 4, m = 30 and delta = 1e-6, some ranking of the outputs
     has an exact epsilon with the best law within 0.5 % of the certificate.
 
-    share of the certificate."""
+    ``share`` of the certificate."""
     return share * certificate(runs=runs, noise_scale=noise_scale, delta=delta)
 
 

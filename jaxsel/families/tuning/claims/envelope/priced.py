@@ -52,7 +52,7 @@ def every_ranking(
     <= E_P[lambda(p'/p)] + W(0, 0) - W(1, 1) + integral of kappa, for every ranking of the outputs
     and every K of finite mean, a(u) being f'(1 - u).
 
-    Of the tuned Gaussian."""
+    Delta at epsilon of the tuned Gaussian."""
     return priced_delta(_directions(mean, eta, noise_scale), epsilon)
 
 
@@ -165,7 +165,7 @@ def attained(
     epsilon where delta is 0.045 to 0.7, some ranking of the outputs has an exact delta of at least
     93 % of the priced envelope's.
 
-    share of the priced delta."""
+    ``share`` of the priced delta."""
     return share * every_ranking(epsilon=epsilon, mean=mean, eta=eta, noise_scale=noise_scale)
 
 

@@ -54,8 +54,8 @@ def conditional(
     (e^epsilon_1 - 1) + p base(epsilon_1))) for every epsilon_1 >= log(1 + (p/(1 - p))
     base(epsilon_1)); below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon)(1 - p)^n.
 
-    Of randomised response, at the least epsilon_1 that meets the side condition, which is the
-    best."""
+    Delta(epsilon) for randomised response, at the least epsilon_1 that meets the side condition,
+    which is the best."""
     bound = binomial_profile(coin_profile(base_epsilon), count, probability)
     return float(bound.delta(np.asarray(epsilon)))
 
@@ -107,7 +107,7 @@ def unconditional(
     """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
     base(0))): Theorem 5.7 at epsilon_1 = 0.
 
-    Of randomised response."""
+    Delta(epsilon) for randomised response."""
     bound = _unconditional(coin_profile(base_epsilon), count, probability)
     return float(bound.delta(np.asarray(epsilon)))
 

@@ -289,7 +289,7 @@ def weight_of_the_first(
 ) -> float:
     """H_f(A || A') is the sum over y of f(A(y)/A'(y)) A(y).
 
-    For f(z) = z^order."""
+    That sum, for f(z) = z^order."""
     first, second = _tuned_coin(mean, base_epsilon)
     return float(np.sum((first / second) ** order * first))
 
@@ -305,7 +305,7 @@ def weight_of_the_second(
 ) -> float:
     """H_f(A || A') is the sum over y of f(A(y)/A'(y)) A'(y).
 
-    For f(z) = z^order."""
+    That sum, for f(z) = z^order."""
     first, second = _tuned_coin(mean, base_epsilon)
     return float(np.sum((first / second) ** order * second))
 

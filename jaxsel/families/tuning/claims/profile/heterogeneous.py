@@ -55,7 +55,7 @@ def two_points(
     D(eta, gamma) runs of random candidates is (epsilon + (eta + 1) log(e^epsilon_1 + ((1 -
     gamma)/gamma) delta_1), delta)-DP.
 
-    That epsilon."""
+    Epsilon of the tuned algorithm at delta."""
     return two_point_epsilon(epsilon, first_epsilon, first_delta, eta, gamma)
 
 
@@ -193,7 +193,7 @@ def either_threshold(
     """A candidate must meet both points of the profile: without subsampling, thresholds of
     Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.
 
-    T steps are a Gaussian of noise s/sqrt(T)."""
+    Most steps: T of them are a Gaussian of noise s/sqrt(T)."""
     return float(math.floor((noise_multiplier / max(first_noise, second_noise)) ** 2))
 
 

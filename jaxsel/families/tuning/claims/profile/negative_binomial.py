@@ -45,7 +45,7 @@ def uniform(
     log(e^epsilon_1 + ((1 - gamma)/gamma) base(epsilon_1))) for every real epsilon and epsilon_1 >=
     0, base being the privacy profile of one run.
 
-    Of randomised response, at the best epsilon_1."""
+    Delta(epsilon) for randomised response, at the best epsilon_1."""
     bound = negative_binomial_profile(coin_profile(base_epsilon), eta, gamma)
     return float(bound.delta(np.asarray(epsilon)))
 
@@ -73,7 +73,7 @@ def whole_curve(
     e^epsilon)_+ P[K = 0], T being the base's trade-off curve; the shift is at most that of Theorem
     5.2.
 
-    Of randomised response."""
+    Delta(epsilon) for randomised response."""
     bound = tradeoff_profile(
         coin_profile(base_epsilon),
         lambda x: randomised_response_tradeoff(x, base_epsilon),

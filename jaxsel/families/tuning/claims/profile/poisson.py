@@ -65,7 +65,7 @@ def renyi_for_any_mean(
     log(m)/(a - 1) at order a, for every mean m and every base that is (a, epsilon)-RDP and (log(1 +
     1/(a - 1)), delta)-DP.
 
-    Of a Gaussian base, with delta its profile at log(1 + 1/(a - 1))."""
+    Renyi divergence for a Gaussian base, with delta its profile at log(1 + 1/(a - 1))."""
     base = curves.gaussian(noise_scale)
     curve = poisson_renyi(base, mean, corrected=False, monotonised=False)
     return float(curve(np.asarray(order)))
@@ -79,7 +79,7 @@ def renyi(*, order: Order = 10.0, mean: Mean = 10.0, noise_scale: NoiseScale = 4
     delta + log(m)/(a - 1) at order a, for every base that is (a, epsilon)-RDP and (log(1 + 1/(a -
     1)), delta)-DP.
 
-    Of a Gaussian base, with delta its profile at log(1 + 1/(a - 1))."""
+    Renyi divergence for a Gaussian base, with delta its profile at log(1 + 1/(a - 1))."""
     return renyi_for_any_mean(order=order, mean=mean, noise_scale=noise_scale)
 
 
@@ -132,7 +132,7 @@ def hockey_stick(
     m base(epsilon_1)) for every epsilon_1 >= 0, m > 0; epsilon_1 = 0 is the best and costs m times
     the base's total variation; below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon) e^-m.
 
-    Of randomised response, at epsilon_1 = 0."""
+    Delta(epsilon) for randomised response, at epsilon_1 = 0."""
     return float(poisson_profile(coin_profile(base_epsilon), mean).delta(np.asarray(epsilon)))
 
 
@@ -198,7 +198,7 @@ def smaller(*, mean: Mean = 10.0, delta: Delta = 1e-6, noise_scale: NoiseScale =
     6 with delta-hat from the exact profile gives the smaller epsilon for means from 20 to 200 and
     Corollary 5.8 for mean 1; the smaller of the two is valid.
 
-    That epsilon at delta."""
+    Epsilon at delta of the smaller of the two."""
     ours = improves(mean=mean, delta=delta, noise_scale=noise_scale)
     return min(ours, _renyi_epsilon(mean, delta, noise_scale))
 

@@ -48,7 +48,7 @@ def shift_added(
     """For K ~ Poisson(m), delta(epsilon) of the tuned algorithm is at most m delta(epsilon - m (1 -
     e^epsilon_1) - m delta(epsilon_1)).
 
-    That of randomised response, or 1."""
+    Delta(epsilon) for randomised response, or 1."""
     return _level_delta(
         -1.0, epsilon, level, mean, lambda at: randomised_response_delta(at, base_epsilon)
     )
@@ -61,7 +61,7 @@ def shift_subtracted(
     """For K ~ Poisson(m), delta(epsilon) of the tuned algorithm is at most m delta(epsilon - m
     (e^epsilon_1 - 1) - m delta(epsilon_1)).
 
-    That of randomised response, or 1."""
+    Delta(epsilon) for randomised response, or 1."""
     return _level_delta(
         1.0, epsilon, level, mean, lambda at: randomised_response_delta(at, base_epsilon)
     )

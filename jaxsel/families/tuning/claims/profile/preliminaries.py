@@ -89,7 +89,7 @@ def smallest_delta(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0) -
     """The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) = (z - e^epsilon)_+, an
     outcome with Q' = 0 counting Q.
 
-    Of randomised response."""
+    Delta at epsilon of randomised response."""
     return _divergence(coin_pair(base_epsilon), epsilon)
 
 
@@ -186,7 +186,9 @@ def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
 @KRW.identity("KRW-Def2.4", "Definition 2.4 and Equation (5.1)")
 def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10") -> float:
     """The generating function of K is sum_k P[K = k] z^k; its closed forms and their derivatives
-    agree with the series, f'(1) = E[K] and f(0) = P[K = 0]."""
+    agree with the series, f'(1) = E[K] and f(0) = P[K = 0].
+
+    The series at z."""
     return _series(repetitions, z)
 
 
@@ -230,7 +232,7 @@ def slope_of_fraction(
     """For a, b, c, d > 0 the function (a x + b)/(c x + d) of x >= 0 is non-decreasing if and only
     if a/b >= c/d.
 
-    Its derivative (a d - b c)/(c x + d)^2."""
+    Derivative (a d - b c)/(c x + d)^2 of that function at x."""
     return (a * d - b * c) / (c * x + d) ** 2
 
 

@@ -97,7 +97,7 @@ def root(
     rho + 2 sqrt(rho log(m/delta)) + (1 + eta)(2 sqrt(rho log(1/gamma)) - rho), if rho <=
     log(1/gamma).
 
-    That is Corollary 4 of Papernot & Steinke 2022 at the order 1 + sqrt(log(m/delta)/rho); the
+    The bound is Corollary 4 of Papernot & Steinke 2022 at the order 1 + sqrt(log(m/delta)/rho); the
     last bracket is log(1/gamma) where rho exceeds that."""
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     rho, inverse = 0.5 / noise_scale**2, -math.log(law.parameters["gamma"])
@@ -156,7 +156,7 @@ def envelope(
     """delta(epsilon) <= E_Q[sup_x (f'(1 - x) - e^(epsilon - loss) f'(1 - T(x)))_+] for epsilon >=
     0, any order on the outputs and any K; its epsilon is at most that of Theorem 5.2.
 
-    That epsilon at delta; T is the base's trade-off curve and loss its privacy loss."""
+    The envelope's epsilon at delta; T is the base's trade-off curve, loss its privacy loss."""
     law, _ = _tuned(mean, eta, noise_scale)
     return envelope_epsilon(base_envelopes(curves.gaussian(noise_scale), law), delta)
 
@@ -172,7 +172,7 @@ def ratio_by_one_level(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Sca
     """The best uniform bound on the ratio f'(q)/f'(q') comes from q' <= e^epsilon_1 q +
     delta(epsilon_1) with one epsilon_1, as in Theorem 5.2.
 
-    Its logarithm: (eta + 1) min over level of log(e^level + ((1 - gamma)/gamma)
+    Logarithm of that bound: (eta + 1) min over level of log(e^level + ((1 - gamma)/gamma)
     delta(level))."""
     return _tuned(mean, eta, noise_scale)[1]
 
