@@ -1,6 +1,7 @@
 """Claims of Koskela, Redberg & Wang 2024 on profiles: verdicts, numbers, power."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon, hockey_stick, profile_delta
 from jaxsel.accounting.single_run.dominating import pair_delta, pair_from_laws
-from jaxsel.catalogue import find_claim
+from jaxsel.catalogue import errata, find_claim, published_claims
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.profiles import binomial_profile
 from jaxsel.families.tuning.claims.profile import (
@@ -17,9 +18,7 @@ from jaxsel.families.tuning.claims.profile import (
     heterogeneous,
     negative_binomial,
     poisson,
-    poisson_proof,
     preliminaries,
-    tightness,
 )
 from jaxsel.families.tuning.claims.profile import negative_binomial_corollaries as corollaries
 from jaxsel.families.tuning.claims.profile.cases import (
@@ -30,30 +29,14 @@ from jaxsel.families.tuning.claims.profile.cases import (
     sharp_instances,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget, Claim
-from jaxsel.language.checking import bound_verdict, identity_verdict
-from jaxsel.language.statements import Misprint
+from jaxsel.language import checking
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import bound_verdict
 
-STATEMENTS = [
-    statement
-    for file in (
-        preliminaries,
-        general,
-        negative_binomial,
-        corollaries,
-        poisson,
-        poisson_proof,
-        binomial,
-        heterogeneous,
-        tightness,
-    )
-    for statement in file.STATEMENTS
-]
-MISPRINTS = [each for each in STATEMENTS if isinstance(each, Misprint)]
-CLAIMS = [each for each in STATEMENTS if isinstance(each, Claim)]
-CLAIMS += [claim for each in STATEMENTS if not isinstance(each, Claim) for claim in each.claims]
-ERRATA = [misprint.erratum for misprint in MISPRINTS]
+HERE = Path(general.__file__).parent
+CLAIMS = [claim for claim in published_claims() if Path(claim.place).parent == HERE]
 BY_ID = {claim.id: claim for claim in CLAIMS}
+ERRATA = [erratum for erratum in errata() if {*erratum.refuted, *erratum.corrected} & set(BY_ID)]
 
 # One parameter that each claim must refuse.
 BAD = {
@@ -104,7 +87,7 @@ BAD = {
 }
 
 
-BOUND_5_7 = binomial._bound(binomial_profile)
+BOUND_5_7 = binomial.of_pairs(binomial_profile)
 
 
 def by_id(claim):
@@ -139,6 +122,11 @@ def test_ids_and_cross_references():
 # --- Power: a slightly stronger claim is refuted --------------------------------------
 
 
+def scaled(verdict, factor):
+    """The verdict, were the claims that many times what they are."""
+    return lambda cases, *rest: verdict([(factor * one, *more) for one, *more in cases], *rest)
+
+
 def less_shift(bound_of, share):
     """A bound whose shift is smaller by that share."""
 
@@ -163,13 +151,13 @@ def less_mean(bound_of, share):
 @pytest.mark.parametrize(
     ("family", "bound_of", "weaken", "share"),
     [
-        ("negative_binomial", negative_binomial._bound_5_2, less_shift, 0.1),
-        ("negative_binomial", negative_binomial._bound_any, less_shift, 0.02),
+        ("negative_binomial", negative_binomial.uniform_bound, less_shift, 0.1),
+        ("negative_binomial", negative_binomial.curve_bound, less_shift, 0.02),
         ("binomial", BOUND_5_7, less_shift, 0.2),
-        ("binomial", negative_binomial._bound_any, less_shift, 0.2),
+        ("binomial", negative_binomial.curve_bound, less_shift, 0.2),
         ("binomial", BOUND_5_7, less_mean, 0.001),
-        ("poisson", poisson._bound_5_8, less_shift, 0.02),
-        ("poisson", negative_binomial._bound_any, less_shift, 0.02),
+        ("poisson", poisson.poisson_bound, less_shift, 0.02),
+        ("poisson", negative_binomial.curve_bound, less_shift, 0.02),
     ],
 )
 def test_less_is_refuted(family, bound_of, weaken, share):
@@ -180,41 +168,39 @@ def test_less_is_refuted(family, bound_of, weaken, share):
     assert bound_verdict(weakened, 1e-12).outcome == "refuted"
 
 
-def scaled(cases, factor):
-    return [(factor * claimed, seen, detail) for claimed, seen, detail in cases]
+@pytest.mark.parametrize(
+    ("claim", "factor"),
+    [
+        (preliminaries.largest_of_tests, 0.9999),
+        (preliminaries.mean_of_two_points, 0.999),
+        (general.sum_of_suprema, 0.9999),
+        (general.product, 0.9999),
+        (corollaries.without_delta, 0.999),
+        (poisson.renyi, 0.99),
+        (heterogeneous.procedure, 0.97),
+        (heterogeneous.gain, 0.8),
+    ],
+)
+def test_smaller_bounds_are_refuted(claim, factor, monkeypatch):
+    assert claim.check(Budget(cases=40)).outcome == "holds"
+    judge = scaled(checking.bound_verdict, factor)
+    monkeypatch.setattr(checking, "bound_verdict", judge)
+    assert claim.check(Budget(cases=40)).outcome == "refuted"
 
 
 @pytest.mark.parametrize(
-    ("cases", "factor"),
+    ("claim", "factor"),
     [
-        (preliminaries._test_cases, 0.9999),
-        (preliminaries._convexity_cases, 0.999),
-        (general._general_cases, 0.9999),
-        (general._remark_cases, 0.9999),
-        (corollaries._point_cases(sharp=True), 0.999),
-        (poisson._renyi_cases, 0.99),
-        (heterogeneous._procedure_cases, 0.97),
-        (heterogeneous._gain_cases, 0.8),
+        (preliminaries.smallest_delta, 1 + 1e-8),
+        (preliminaries.generating_function, 1 + 1e-8),
+        (general.continuous_score, 1.001),
     ],
 )
-def test_smaller_bounds_are_refuted(cases, factor):
-    listed = list(cases(Budget(cases=40)))
-    assert bound_verdict(listed, 1e-12).outcome == "holds"
-    assert bound_verdict(scaled(listed, factor), 1e-12).outcome == "refuted"
-
-
-@pytest.mark.parametrize(
-    ("cases", "factor", "tolerance"),
-    [
-        (preliminaries._hockey_cases, 1 + 1e-8, 1e-9),
-        (preliminaries._generating_cases, 1 + 1e-8, 1e-9),
-        (general._refined_cases, 1.001, 1e-5),
-    ],
-)
-def test_other_identities_are_refuted(cases, factor, tolerance):
-    listed = list(cases(Budget(cases=40)))
-    assert identity_verdict(listed, tolerance).outcome == "holds"
-    assert identity_verdict(scaled(listed, factor), tolerance).outcome == "refuted"
+def test_other_identities_are_refuted(claim, factor, monkeypatch):
+    assert claim.check(Budget(cases=40)).outcome == "holds"
+    judge = scaled(checking.identity_verdict, factor)
+    monkeypatch.setattr(checking, "identity_verdict", judge)
+    assert claim.check(Budget(cases=40)).outcome == "refuted"
 
 
 def test_corollaries_5_3_and_6_2_need_their_constants():

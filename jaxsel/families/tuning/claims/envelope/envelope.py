@@ -32,7 +32,7 @@ from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import JX
 from jaxsel.repetitions import Repetitions
@@ -63,26 +63,21 @@ def _envelopes(mean: float, eta: float, noise_scale: float) -> tuple[Envelope, .
 # --- The bound ------------------------------------------------------------------------
 
 
-def _delta(
+@JX.privacy("JX-Envelope", f"{_UNKNOWN}; docs/envelope.md", Relation.BASE)
+def every_ranking(
     *,
     epsilon: Annotated[float, number("of the whole", at_least=0.0)] = 2.0,
     mean: Mean = 300.0,
     eta: Eta = 1.0,
     noise_scale: NoiseScale = 4.0,
 ) -> float:
-    """Delta at epsilon of the tuned Gaussian, for every ranking of its outputs.
+    """With T the trade-off curve of a pair that dominates the base and loss its privacy loss,
+    delta(epsilon) <= E[sup_x (f'(1 - x) - e^(epsilon - loss) f'(1 - T(x)))_+] for epsilon >= 0,
+    every ranking of the outputs and every K of finite mean.
 
-    E[sup_x (f'(1 - x) - e^(epsilon - loss) f'(1 - T(x)))_+], T being the base's
-    trade-off curve, loss its privacy loss and f the generating function of K."""
+    Delta at epsilon of the tuned Gaussian; f is the generating function of K."""
     bounds = _envelopes(mean, eta, noise_scale)
     return float(np.exp(envelope_log_delta(bounds, epsilon)))
-
-
-def _epsilon(
-    *, delta: Delta = 1e-6, mean: Mean = 300.0, eta: Eta = 1.0, noise_scale: NoiseScale = 4.0
-) -> float:
-    """Epsilon at delta of the tuned Gaussian, for every ranking of its outputs."""
-    return envelope_epsilon(_envelopes(mean, eta, noise_scale), delta)
 
 
 _LAWS = (
@@ -116,14 +111,15 @@ def _rankings(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
         yield first, second, f"first law {text}, best first, of {pair.where}"
 
 
-def _delta_cases(budget: Budget) -> Iterator[Case]:
+@every_ranking.bounds(tolerance=1e-12)
+def finite_pairs(budget):
     for index, (first, second, where) in enumerate(_rankings(budget)):
         law = _LAWS[index % len(_LAWS)]
         bound = pair_envelope(pair_from_laws(first, second), law, count=128)
         claimed = np.exp(envelope_log_delta((bound,), _LEVELS))
         exact = hockey_stick(tuned_law(first, law), tuned_law(second, law), _LEVELS)
         worst = int(np.argmin(claimed - exact))
-        yield (
+        yield Judged(
             float(claimed[worst]),
             float(exact[worst]),
             f"epsilon={_LEVELS[worst]:g}, {law.family} {dict(law.parameters)}, {where}",
@@ -133,6 +129,17 @@ def _delta_cases(budget: Budget) -> Iterator[Case]:
 # --- Beside other bounds --------------------------------------------------------------
 
 
+@JX.privacy("JX-Envelope-tightest", f"{_UNKNOWN}; docs/envelope.md, Section 5", Relation.BASE)
+def tightest(
+    *, delta: Delta = 1e-6, mean: Mean = 300.0, eta: Eta = 1.0, noise_scale: NoiseScale = 4.0
+) -> float:
+    """For Gaussian bases the envelope's epsilon is below those of Koskela, Redberg & Wang 2024,
+    Theorems 5.2 and 5.7 and Corollary 5.8, and of Papernot & Steinke 2022, Theorems 2 and 6.
+
+    Epsilon at delta of the tuned Gaussian, for every ranking of its outputs."""
+    return envelope_epsilon(_envelopes(mean, eta, noise_scale), delta)
+
+
 def _families(mean: float) -> Iterator[Repetitions]:
     for eta in (0.0, 1.0):
         yield laws.from_mean("truncated_negative_binomial", mean, eta=eta)
@@ -140,23 +147,24 @@ def _families(mean: float) -> Iterator[Repetitions]:
     yield laws.binomial(int(2 * mean), 0.5)
 
 
-def _tightest_cases(budget: Budget) -> Iterator[Case]:
-    """Every published bound; ours on a coarse grid, which makes it larger."""
+@tightest.bounds(tolerance=0.0)
+def published_bounds(budget):
+    """Every one of them; ours on a coarse grid, which makes it larger."""
     for noise_scale, mean in ((1.0, 300.0), (4.0, 10.0), (4.0, 300.0)):
         base = _gaussian(noise_scale)
         for law in _families(mean):
-            bounds = base_envelopes(base, law, count=_COARSE)
-            found = envelope_epsilon(bounds, 1e-6)
+            found = envelope_epsilon(base_envelopes(base, law, count=_COARSE), 1e-6)
             others = {b.theorem: b.epsilon(1e-6) for b in profile_bounds(base, law)}
             for name, build in tuned_curves(base, law).items():
                 if name.startswith("PS-Thm"):
                     others[name] = renyi_to_epsilon(build(), 1e-6).epsilon
-            for name, claimed in others.items():
-                where = f"{base.name}, {law.family} {dict(law.parameters)}"
-                yield claimed, found, f"{name}, {where}"
+            for name, epsilon in others.items():
+                where = f"{name}, {base.name}, {law.family} {dict(law.parameters)}"
+                yield Judged(epsilon, found, where)
 
 
-def _least_attained(
+@JX.privacy("JX-Envelope-attained", f"{_UNKNOWN}; docs/envelope.md, Section 6", Relation.BASE)
+def attained(
     *,
     delta: Delta = 1e-6,
     mean: Mean = 300.0,
@@ -164,86 +172,51 @@ def _least_attained(
     noise_scale: NoiseScale = 4.0,
     share: Annotated[float, number("that is attained", above=0.0, at_most=1.0)] = 0.995,
 ) -> float:
-    """share of the envelope's epsilon: some ranking's exact epsilon is at least that."""
-    return share * _epsilon(delta=delta, mean=mean, eta=eta, noise_scale=noise_scale)
+    """For a Gaussian base with noise scale 4, geometric K with mean 30, 300 or 3000 and delta =
+    1e-6, some ranking of the outputs has an exact epsilon within 0.5 % of the envelope's.
+
+    ``share`` of the envelope's epsilon."""
+    return share * tightest(delta=delta, mean=mean, eta=eta, noise_scale=noise_scale)
 
 
-def _attained_cases(budget: Budget) -> Iterator[Case]:
-    for mean in (30.0, 300.0, 3000.0):
-        law = laws.geometric(1.0 / mean)
-        found = adversarial_epsilon(gaussian_pair(4.0), law, 1e-6, blocks=True)
-        yield _least_attained(mean=mean), found.epsilon, f"mean={mean:g}, {found.order}"
+@attained.bounds_below(grid(mean=(30.0, 300.0, 3000.0), eta=(1.0,), share=(0.995,)))
+def adversarial_ranking(mean, delta, noise_scale):
+    law = laws.geometric(1.0 / mean)
+    found = adversarial_epsilon(gaussian_pair(noise_scale), law, delta, blocks=True)
+    return found.epsilon, f"{found.order}"
 
 
 # --- Selection of Cohen et al. --------------------------------------------------------
 
 
-def _selection_epsilon(
+@JX.privacy(
+    "JX-BetaBinomial",
+    f"{_UNKNOWN}; the law of K is that of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, "
+    "Algorithm 1, which selects one candidate here",
+    Relation.BASE,
+)
+def selection(
     *,
     delta: Delta = 1e-6,
     count: Annotated[int, whole("tau, the largest number of runs", at_least=1, at_most=10**6)] = 30,
     gamma: Annotated[float, number("P[p <= t] = t^gamma", above=0.0, at_most=1e6)] = 1.0,
     noise_scale: NoiseScale = 4.0,
 ) -> float:
-    """Epsilon at delta of Selection of one candidate from a Gaussian base."""
+    """Selection of one candidate with at most tau runs of a Gaussian base has the envelope's
+    profile, which is below Theorem 1 of Cohen et al., (2 + gamma) epsilon(delta/tau), for gamma in
+    {0.5, 1, 2}.
+
+    Epsilon at delta of Selection of one candidate from a Gaussian base."""
     law = laws.beta_binomial(count, gamma)
     return envelope_epsilon(base_envelopes(_gaussian(noise_scale), law), delta)
 
 
-def _selection_cases(budget: Budget) -> Iterator[Case]:
+@selection.bounds(grid(gamma=(0.5, 1.0, 2.0)))
+def theorem_1_and_a_ranking(delta, count, gamma, noise_scale):
     """Exact rankings below the envelope, the envelope below Theorem 1."""
-    for gamma in (0.5, 1.0, 2.0):
-        envelope = _selection_epsilon(gamma=gamma)
-        # Theorem 1 for an (epsilon, delta/tau)-DP base: (2 + gamma) epsilon at delta
-        theirs = (2.0 + gamma) * gaussian_epsilon(1e-6 / 30.0, 4.0)
-        yield theirs, envelope, f"envelope against Theorem 1, gamma={gamma:g}"
-        law = laws.beta_binomial(30, gamma)
-        found = adversarial_epsilon(gaussian_pair(4.0), law, 1e-6, blocks=True)
-        where = f"exact epsilon of {found.order}, gamma={gamma:g}"
-        yield envelope, found.epsilon, where
-
-
-STATEMENTS = (
-    JX.privacy(
-        "JX-Envelope",
-        f"{_UNKNOWN}; docs/envelope.md",
-        "With T the trade-off curve of a pair that dominates the base and loss its "
-        "privacy loss, delta(epsilon) <= E[sup_x (f'(1 - x) - e^(epsilon - loss) "
-        "f'(1 - T(x)))_+] for epsilon >= 0, every ranking of the outputs and every "
-        "K of finite mean.",
-        Relation.BASE,
-        _delta,
-        at_most(_delta_cases, 1e-12),
-    ),
-    JX.privacy(
-        "JX-Envelope-tightest",
-        f"{_UNKNOWN}; docs/envelope.md, Section 5",
-        "For Gaussian bases the envelope's epsilon is below those of Koskela, "
-        "Redberg & Wang 2024, Theorems 5.2 and 5.7 and Corollary 5.8, and of "
-        "Papernot & Steinke 2022, Theorems 2 and 6.",
-        Relation.BASE,
-        _epsilon,
-        at_most(_tightest_cases, 0.0),
-    ),
-    JX.privacy(
-        "JX-Envelope-attained",
-        f"{_UNKNOWN}; docs/envelope.md, Section 6",
-        "For a Gaussian base with noise scale 4, geometric K with mean 30, 300 or "
-        "3000 and delta = 1e-6, some ranking of the outputs has an exact epsilon "
-        "within 0.5 % of the envelope's.",
-        Relation.BASE,
-        _least_attained,
-        at_least(_attained_cases),
-    ),
-    JX.privacy(
-        "JX-BetaBinomial",
-        f"{_UNKNOWN}; the law of K is that of Cohen, Lyu, Nelson, Sarlos & Stemmer "
-        "2022, Algorithm 1, which selects one candidate here",
-        "Selection of one candidate with at most tau runs of a Gaussian base has the "
-        "envelope's profile, which is below Theorem 1 of Cohen et al., (2 + gamma) "
-        "epsilon(delta/tau), for gamma in {0.5, 1, 2}.",
-        Relation.BASE,
-        _selection_epsilon,
-        at_most(_selection_cases),
-    ),
-)
+    # Theorem 1 for an (epsilon, delta/tau)-DP base: (2 + gamma) epsilon at delta
+    theirs = (2.0 + gamma) * gaussian_epsilon(delta / count, noise_scale)
+    yield lambda envelope: (theirs, envelope), "envelope against Theorem 1"
+    law = laws.beta_binomial(count, gamma)
+    found = adversarial_epsilon(gaussian_pair(noise_scale), law, delta, blocks=True)
+    yield found.epsilon, f"exact epsilon of {found.order}"

@@ -6,7 +6,6 @@ mixed into the best, and the named families.
 """
 
 import functools
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -23,8 +22,8 @@ from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
 from jaxsel.families.tuning.planning.optimal_certificate import lower_epsilon
 from jaxsel.families.tuning.planning.optimal_law import Found, optimal_law
 from jaxsel.families.tuning.planning.wishes import Wishes
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number
 from jaxsel.language.papers import JX
 from jaxsel.repetitions import Repetitions, expected_quantile
@@ -49,47 +48,46 @@ def _best(runs: float, noise_scale: float, delta: float) -> Found:
     return optimal_law(curves.gaussian(noise_scale), delta, Wishes(runs=runs, rank=rank))
 
 
-def _epsilon(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6) -> float:
-    """Epsilon at delta of the best law of K, for every ranking of a Gaussian's outputs.
+@JX.privacy("JX-OptimalK", _PLACE, Relation.BASE)
+def best_of_laws(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6) -> float:
+    """The law of K of least envelope among those with E[K] at most m whose winner has the expected
+    rank that geometric K of mean m gives has that epsilon, for every ranking of a Gaussian base's
+    outputs.
 
-    Best among those with E[K] at most ``runs`` whose winner has at most the expected rank
-    that geometric K of that mean gives."""
+    Epsilon at delta of the best law; m is ``runs``."""
     return _best(runs, noise_scale, delta).epsilon
 
 
-def _lower(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6) -> float:
-    """Epsilon at delta that the envelope of no such law of K falls below."""
+@JX.privacy("JX-OptimalK-lower", _PLACE, Relation.BASE)
+def certificate(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6) -> float:
+    """No law of K with E[K] at most m whose winner has the expected rank that geometric K of mean m
+    gives has an envelope below the certificate.
+
+    The certificate's epsilon at delta; m is ``runs``."""
     return _best(runs, noise_scale, delta).lower
 
 
-def _least_attained(
+@JX.privacy("JX-OptimalK-attained", _PLACE, Relation.BASE)
+def attained(
     *,
     runs: Runs = 30.0,
     noise_scale: NoiseScale = 4.0,
     delta: Delta = 1e-6,
     share: Annotated[float, number("that is attained", above=0.0, at_most=1.0)] = 0.995,
 ) -> float:
-    """share of the certificate: some ranking's exact epsilon with the best law is more."""
-    return share * _lower(runs=runs, noise_scale=noise_scale, delta=delta)
+    """For a Gaussian base with noise scale 4, m = 30 and delta = 1e-6, some ranking of the outputs
+    has an exact epsilon with the best law within 0.5 % of the certificate.
+
+    ``share`` of the certificate."""
+    return share * certificate(runs=runs, noise_scale=noise_scale, delta=delta)
 
 
-_SETTINGS = ((30.0, 4.0), (5.0, 1.0))
-_SCALES = (0.5, 2.0, 10.0)  # of the multipliers of a certificate
-
-
+@best_of_laws.bounds(listed("runs", 30.0))
+@attained.bounds_below(listed("runs share", (30.0, 0.995)))
 @functools.cache
-def _attained(runs: float, noise_scale: float) -> tuple[float, str]:
-    law = _best(runs, noise_scale, 1e-6).law
-    found = attained_epsilon(curves.gaussian(noise_scale), law, 1e-6)
-    return found, f"an exact ranking, {runs=:g}, {noise_scale=:g}"
-
-
-def _epsilon_cases(budget: Budget) -> Iterator[Case]:
-    yield _epsilon(), *_attained(30.0, 4.0)
-
-
-def _attained_cases(budget: Budget) -> Iterator[Case]:
-    yield _least_attained(), *_attained(30.0, 4.0)
+def an_exact_ranking(runs, noise_scale, delta):
+    law = _best(runs, noise_scale, delta).law
+    return attained_epsilon(curves.gaussian(noise_scale), law, delta)
 
 
 def _other_law(generator: np.random.Generator, wishes: Wishes) -> Repetitions | None:
@@ -120,12 +118,12 @@ def _near(best: Repetitions, other: Repetitions, share: float) -> Repetitions:
     return laws.pmf(table)
 
 
-def _lower_cases(budget: Budget) -> Iterator[Case]:
+@certificate.bounds_below()
+def other_laws(budget):
     generator = np.random.default_rng(budget.seed)
-    for runs, noise_scale in _SETTINGS:
-        claimed = _lower(runs=runs, noise_scale=noise_scale)
-        best = _best(runs, noise_scale, 1e-6)
-        base = curves.gaussian(noise_scale)
+    for runs, noise_scale in ((30.0, 4.0), (5.0, 1.0)):
+        point = {"runs": runs, "noise_scale": noise_scale, "delta": 1e-6}
+        base, best = curves.gaussian(noise_scale), _best(runs, noise_scale, 1e-6)
         others = [("best", best.law)]
         named = [(name, fitted(name, best.wishes)) for name in FAMILIES]
         others += [(name, each.law) for name, each in named if each is not None]
@@ -135,76 +133,33 @@ def _lower_cases(budget: Budget) -> Iterator[Case]:
                 share = 10.0 ** generator.uniform(-4.0, 0.0) if index % 4 else 1.0
                 others.append((f"random, {share=:.3g}", _near(best.law, law, share)))
         for name, law in others:
-            observed = envelope_epsilon(base_envelopes(base, law, count=_COARSE), 1e-6)
-            yield claimed, observed, f"{name}, {runs=:g}, {noise_scale=:g}"
-        found = _best(runs, noise_scale, 1e-6)
-        for scale in _SCALES:  # any multipliers prove something, and nothing untrue
-            spoilt = found.functional._replace(
-                epsilon=2.0 * found.epsilon, multipliers=scale * found.functional.multipliers
+            yield point, envelope_epsilon(base_envelopes(base, law, count=_COARSE), 1e-6), name
+        for scale in (0.5, 2.0, 10.0):  # any multipliers prove something, and nothing untrue
+            spoilt = best.functional._replace(
+                epsilon=2.0 * best.epsilon, multipliers=scale * best.functional.multipliers
             )
-            yield (
-                lower_epsilon(spoilt, found.delta, found.wishes.most),
-                found.epsilon,
-                f"multipliers times {scale:g}, {runs=:g}, {noise_scale=:g}",
-            )
+            proved = lower_epsilon(spoilt, best.delta, best.wishes.most)
+            where = f"multipliers times {scale:g}, {runs=:g}, {noise_scale=:g}"
+            yield Judged(proved, best.epsilon, where)
 
 
 _LARGE_DELTA = 0.05  # at which the priced envelope proves less than the envelope
 
 
-def _geometric(
+@JX.privacy("JX-OptimalK-proven", _PLACE, Relation.BASE)
+def geometric(
     *, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = _LARGE_DELTA
 ) -> float:
-    """Epsilon at delta that is proved of geometric K of that mean, by every bound."""
+    """Of a law of K with E[K] at most m whose winner has the expected rank that geometric K of mean
+    m gives, no larger epsilon is proved than of geometric K, whichever bound proves it.
+
+    Epsilon at delta that is proved of geometric K; m is ``runs``."""
     law = laws.geometric(1.0 / runs)
     base = curves.gaussian(noise_scale)
     return accountant.account(base, law, delta, attain=False).best.epsilon
 
 
-def _proven_cases(budget: Budget) -> Iterator[Case]:
-    found = _best(30.0, 4.0, _LARGE_DELTA)
-    observed = least_proven(curves.gaussian(4.0), found).epsilon
-    yield _geometric(), observed, f"the answer, delta={_LARGE_DELTA}"
-
-
-STATEMENTS = (
-    JX.privacy(
-        "JX-OptimalK",
-        _PLACE,
-        "The law of K of least envelope among those with E[K] at most m whose winner has "
-        "the expected rank that geometric K of mean m gives has that epsilon, for every "
-        "ranking of a Gaussian base's outputs.",
-        Relation.BASE,
-        _epsilon,
-        at_most(_epsilon_cases),
-    ),
-    JX.privacy(
-        "JX-OptimalK-lower",
-        _PLACE,
-        "No law of K with E[K] at most m whose winner has the expected rank that "
-        "geometric K of mean m gives has an envelope below the certificate.",
-        Relation.BASE,
-        _lower,
-        at_least(_lower_cases),
-    ),
-    JX.privacy(
-        "JX-OptimalK-attained",
-        _PLACE,
-        "For a Gaussian base with noise scale 4, m = 30 and delta = 1e-6, some ranking of "
-        "the outputs has an exact epsilon with the best law within 0.5 % of the "
-        "certificate.",
-        Relation.BASE,
-        _least_attained,
-        at_least(_attained_cases),
-    ),
-    JX.privacy(
-        "JX-OptimalK-proven",
-        _PLACE,
-        "Of a law of K with E[K] at most m whose winner has the expected rank that "
-        "geometric K of mean m gives, no larger epsilon is proved than of geometric K, "
-        "whichever bound proves it.",
-        Relation.BASE,
-        _geometric,
-        at_most(_proven_cases),
-    ),
-)
+@geometric.bounds(listed("runs", 30.0))
+def the_answer(runs, noise_scale, delta):
+    found = _best(runs, noise_scale, delta)
+    return least_proven(curves.gaussian(noise_scale), found).epsilon

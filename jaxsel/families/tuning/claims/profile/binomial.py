@@ -5,8 +5,8 @@ concentrated K for free (Figure 4), against the Renyi bound for Poisson K as plo
 fed with the base's exact profile.
 """
 
+import functools
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -30,8 +30,8 @@ from jaxsel.families.tuning.claims.profile.cases import (
     profile_cases,
 )
 from jaxsel.host.errors import check_interval
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.papers import KRW
 from jaxsel.repetitions import Repetitions
@@ -42,22 +42,25 @@ Probability = Annotated[float, probability("p of K ~ Bin(n, p)")]
 # --- Theorem 5.7 ----------------------------------------------------------------------
 
 
-def _theorem_5_7(
+@KRW.privacy("KRW-Thm5.7", "Theorem 5.7", Relation.BASE)
+def conditional(
     *,
     epsilon: Epsilon = 1.9,
     base_epsilon: BaseEpsilon = 1.0,
     count: Count = 20,
     probability: Probability = 0.1,
 ) -> float:
-    """Delta(epsilon) of the best of K ~ Bin runs of randomised response.
+    """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
+    (e^epsilon_1 - 1) + p base(epsilon_1))) for every epsilon_1 >= log(1 + (p/(1 - p))
+    base(epsilon_1)); below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon)(1 - p)^n.
 
-    At the least epsilon_1 that meets the side condition, which is the best.
-    """
+    Delta(epsilon) for randomised response, at the least epsilon_1 that meets the side condition,
+    which is the best."""
     bound = binomial_profile(coin_profile(base_epsilon), count, probability)
     return float(bound.delta(np.asarray(epsilon)))
 
 
-def _bound(make):
+def of_pairs(make):
     """The bound for two laws and a binomial K."""
 
     def bound(pair: BasePair, law: Repetitions) -> ProfileBound:
@@ -68,8 +71,9 @@ def _bound(make):
     return bound
 
 
-def _cases_5_7(budget: Budget) -> Iterator[Case]:
-    return profile_cases(budget, "binomial", _bound(binomial_profile))
+@conditional.bounds(tolerance=TOLERANCE)
+def random_pairs(budget):
+    return profile_cases(budget, "binomial", of_pairs(binomial_profile))
 
 
 def _unconditional(profile, count: int, probability: float) -> ProfileBound:
@@ -85,125 +89,99 @@ def _unconditional(profile, count: int, probability: float) -> ProfileBound:
     return ProfileBound("KRW-Thm5.7-no-condition", shift, 0.0, mean, delta)
 
 
-def _theorem_5_7_unconditional(
+@KRW.privacy(
+    "KRW-Thm5.7-no-condition",
+    "Theorem 5.7 without its condition on epsilon_1",
+    Relation.BASE,
+    holds=False,
+    correction="The condition is needed: KRW-Thm5.7. Where the worse outputs are the likelier "
+    "ones on the first side, the ratio of slopes is largest inside and not at q' = 1.",
+)
+def unconditional(
     *,
     epsilon: Epsilon = 5.6,
     base_epsilon: BaseEpsilon = math.log(19.0),
     count: Count = 6,
     probability: Probability = 0.8,
 ) -> float:
-    """The same at epsilon_1 = 0, whether or not the side condition allows it."""
+    """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
+    base(0))): Theorem 5.7 at epsilon_1 = 0.
+
+    Delta(epsilon) for randomised response."""
     bound = _unconditional(coin_profile(base_epsilon), count, probability)
     return float(bound.delta(np.asarray(epsilon)))
 
 
-def _unconditional_cases(budget: Budget) -> Iterator[Case]:
-    """The coin whose worse side has probability 0.95, then 0.05; then random pairs."""
+@unconditional.bounds(tolerance=TOLERANCE)
+def a_coin_and_random_pairs(budget):
     coin = BasePair(np.array([0.05, 0.95]), np.array([0.95, 0.05]), "[0.05, 0.95], mirrored")
-    law = laws.binomial(6, 0.8)
-    yield profile_case(_unconditional(coin_profile(math.log(19.0)), 6, 0.8), coin, law)
-    few = budget._replace(cases=50)
-    yield from profile_cases(few, "binomial", _bound(_unconditional))
+    bound = _unconditional(coin_profile(math.log(19.0)), 6, 0.8)
+    yield profile_case(bound, coin, laws.binomial(6, 0.8))
+    yield from profile_cases(budget._replace(cases=50), "binomial", of_pairs(_unconditional))
 
 
 # --- More concentrated K for free -----------------------------------------------------
 
 
-def _epsilon(
+@KRW.privacy("KRW-Sec5-binomial", "Section 5.2 and Figure 4", Relation.BASE)
+def plotted(
     *,
     count: Count = 20,
     mean: Annotated[float, positive("E[K], below count")] = 10.0,
     delta: Delta = 1e-6,
     noise_scale: NoiseScale = 4.0,
 ) -> float:
-    """Epsilon at delta of the best of K ~ Bin(count, mean/count) runs, Theorem 5.7."""
+    """At delta = 1e-6, noise scale 4 and mean 10, K ~ Bin(20, 1/2) costs by Theorem 5.7 no more
+    than Poisson K by Theorem 5.6 with delta converted from Renyi divergences, and has a smaller
+    variance and smaller P[K <= k] for k <= 5.
+
+    Epsilon at delta of the best of K ~ Bin(count, mean/count) runs, Theorem 5.7."""
     mean = check_interval("mean", mean, 0.0, count)
     bound = binomial_profile(lambda level: gaussian_delta(level, noise_scale), count, mean / count)
     return bound.epsilon(delta)
 
 
-def _poisson_renyi_epsilon(delta_from: str) -> float:
-    """Epsilon at 1e-6 by Theorem 5.6 for mean 10, Gaussian base of noise scale 4."""
-    curve = poisson_renyi(curves.gaussian(4.0), 10.0, delta_from=delta_from, monotonised=False)
-    return renyi_to_epsilon(curve, 1e-6).epsilon
+same_profile = KRW.privacy(
+    "KRW-Sec5-binomial-same-profile",
+    "Section 5.2 and Figure 4, both theorems fed with the same profile",
+    Relation.BASE,
+    statement="At delta = 1e-6, noise scale 4 and mean 10, K ~ Bin(n, 10/n) costs by Theorem "
+    "5.7 no more than Poisson K by Theorem 5.6 with delta from the same profile.",
+)(plotted.evaluate)
 
 
-def _free_cases(budget: Budget) -> Iterator[Case]:
-    """Bin(20, 1/2) costs no more than Theorem 5.6 with delta from Renyi divergences,
-    has a smaller variance, and smaller probabilities of all K <= 5."""
-    poisson, binomial = laws.poisson(10.0), laws.binomial(20, 0.5)
-    yield _poisson_renyi_epsilon("renyi"), _epsilon(), "epsilon at 1e-6"
-    yield poisson.variance, binomial.variance, "variance of K"
+@functools.cache
+def _poisson_epsilon(mean: float, delta: float, noise_scale: float, delta_from: str) -> float:
+    """Epsilon at delta by Theorem 5.6, for a Gaussian base."""
+    base = curves.gaussian(noise_scale)
+    curve = poisson_renyi(base, mean, delta_from=delta_from, monotonised=False)
+    return renyi_to_epsilon(curve, delta).epsilon
+
+
+@plotted.bounds(listed("count", 20))
+def converted_from_renyi(count, mean, delta, noise_scale):
+    theirs = _poisson_epsilon(mean, delta, noise_scale, "renyi")
+    yield lambda ours: (theirs, ours)
+    poisson, binomial = laws.poisson(mean), laws.binomial(count, mean / count)
+    yield Judged(poisson.variance, binomial.variance, "variance of K")
     for k in range(6):
-        yield float(poisson.cdf(k)), float(binomial.cdf(k)), f"P[K <= {k}]"
+        yield Judged(float(poisson.cdf(k)), float(binomial.cdf(k)), f"P[K <= {k}]")
 
 
-def _same_profile_cases(budget: Budget) -> Iterator[Case]:
-    """Against Theorem 5.6 with delta from the profile: even the least concentrated."""
-    claimed = _poisson_renyi_epsilon("profile")
-    for count in (10**6, 1000, 50, 20):
-        seen = _epsilon(count=count)
-        yield claimed, seen, f"epsilon at 1e-6, K ~ Bin({count}, 10/{count})"
+@same_profile.bounds(listed("count", 10**6, 1000, 50, 20))
+def from_the_profile(count, mean, delta, noise_scale):
+    theirs = _poisson_epsilon(mean, delta, noise_scale, "profile")
+    return lambda ours: (theirs, ours)
 
 
-STATEMENTS = (
-    KRW.privacy(
-        "KRW-Thm5.7",
-        "Theorem 5.7",
-        "The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base("
-        "epsilon - (n - 1) log(1 + p (e^epsilon_1 - 1) + p base(epsilon_1))) for every "
-        "epsilon_1 >= log(1 + (p/(1 - p)) base(epsilon_1)); below epsilon = 0 the "
-        "outcome 'no run' adds (1 - e^epsilon)(1 - p)^n.",
-        Relation.BASE,
-        _theorem_5_7,
-        at_most(_cases_5_7, TOLERANCE),
-    ),
-    KRW.privacy(
-        "KRW-Thm5.7-no-condition",
-        "Theorem 5.7 without its condition on epsilon_1",
-        "The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base("
-        "epsilon - (n - 1) log(1 + p base(0))): Theorem 5.7 at epsilon_1 = 0.",
-        Relation.BASE,
-        _theorem_5_7_unconditional,
-        at_most(_unconditional_cases, TOLERANCE),
-        holds=False,
-        correction="The condition is needed: KRW-Thm5.7. Where the worse outputs are the "
-        "likelier ones on the first side, the ratio of slopes is largest inside and not "
-        "at q' = 1.",
-    ),
-    KRW.remark(
-        "R-KRW-10",
-        "Section 5.2 (last paragraph) and Figure 4",
-        "The paper says that compared to the plotted Renyi bound for Poisson K, more "
-        "concentrated K comes for free with the binomial law at delta about 1e-6, which "
-        "is right. The plotted bound converts the delta of Theorem 5.6 from Renyi "
-        "divergences: epsilon 2.50, which allows Bin(20, 1/2) at 2.49. With delta from "
-        "the base's exact profile, which Theorem 5.7 uses too, Theorem 5.6 gives 2.04, "
-        "below Theorem 5.7 for every n (2.18 as n grows).",
-        readings=(
-            KRW.privacy(
-                "KRW-Sec5-binomial-same-profile",
-                "Section 5.2 and Figure 4, both theorems fed with the same profile",
-                "At delta = 1e-6, noise scale 4 and mean 10, K ~ Bin(n, 10/n) costs by "
-                "Theorem 5.7 no more than Poisson K by Theorem 5.6 with delta from the "
-                "same profile.",
-                Relation.BASE,
-                _epsilon,
-                at_most(_same_profile_cases),
-            ),
-        ),
-        holds=(
-            KRW.privacy(
-                "KRW-Sec5-binomial",
-                "Section 5.2 and Figure 4",
-                "At delta = 1e-6, noise scale 4 and mean 10, K ~ Bin(20, 1/2) costs by "
-                "Theorem 5.7 no more than Poisson K by Theorem 5.6 with delta converted "
-                "from Renyi divergences, and has a smaller variance and smaller P[K <= "
-                "k] for k <= 5.",
-                Relation.BASE,
-                _epsilon,
-                at_most(_free_cases),
-            ),
-        ),
-    ),
+concentrated_for_free = KRW.remark(
+    "R-KRW-10",
+    "Section 5.2 (last paragraph) and Figure 4",
+    "The paper says that compared to the plotted Renyi bound for Poisson K, more concentrated "
+    "K comes for free with the binomial law at delta about 1e-6, which is right. The plotted "
+    "bound converts the delta of Theorem 5.6 from Renyi divergences: epsilon 2.50, which "
+    "allows Bin(20, 1/2) at 2.49. With delta from the base's exact profile, which Theorem 5.7 "
+    "uses too, Theorem 5.6 gives 2.04, below Theorem 5.7 for every n (2.18 as n grows).",
+    readings=[same_profile],
+    holds=[plotted],
 )

@@ -13,7 +13,7 @@ from jaxsel.families.tuning.bounds.profile_ratios import Profile
 from jaxsel.families.tuning.bounds.profiles import ProfileBound
 from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number, parsed, probability
 from jaxsel.repetitions import Repetitions
 
@@ -136,7 +136,7 @@ def sharp_instances() -> dict[str, tuple[BasePair, Repetitions]]:
     return found
 
 
-def profile_case(bound: ProfileBound, pair: BasePair, law: Repetitions) -> Case:
+def profile_case(bound: ProfileBound, pair: BasePair, law: Repetitions) -> Judged:
     """The epsilon at which the bound is nearest to the exact tuned profile."""
     loss = np.abs(np.log(pair.first) - np.log(pair.second))
     shift = bound.shift if np.isfinite(bound.shift) else 0.0
@@ -147,12 +147,12 @@ def profile_case(bound: ProfileBound, pair: BasePair, law: Repetitions) -> Case:
     where = (
         f"epsilon={float(epsilon[worst])!r}, K ~ {law.family} {dict(law.parameters)}, {pair.where}"
     )
-    return float(claimed[worst]), float(seen[worst]), where
+    return Judged(float(claimed[worst]), float(seen[worst]), where)
 
 
 def profile_cases(
     budget: Budget, family: str, bound_of: Callable[[BasePair, Repetitions], ProfileBound]
-) -> Iterator[Case]:
+) -> Iterator[Judged]:
     """The sharp instance, then one case a base pair, with a random law of that family."""
     pair, law = sharp_instances()[family]
     yield profile_case(bound_of(pair, law), pair, law)

@@ -30,7 +30,7 @@ from jaxsel.families.tuning.claims.profile.cases import (
     swapped,
 )
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW
 from jaxsel.repetitions import Repetitions
@@ -41,13 +41,18 @@ _FAMILIES = ("negative_binomial", "poisson", "binomial")
 # --- Theorem 4.1, Remark 4.2 and Theorem B.2 ------------------------------------------
 
 
-def _theorem_4_1(
+@KRW.privacy("KRW-Thm4.1", "Theorem 4.1", Relation.BASE)
+def sum_of_suprema(
     *,
     epsilon: Epsilon = 2.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
 ) -> float:
-    """Bound on the hockey-stick divergence of the best of K randomised responses."""
+    """H_f(A || A') <= sum_y f(Q f'(q_y)/(Q' f'(q'_y))) Q' f'(q'_y), f' being the slope of the
+    generating function and (q_y, q'_y) the worst masses of worse outcomes, chosen for each y; P[K =
+    0] > 0 adds f(1) P[K = 0].
+
+    Bound on the hockey-stick divergence of the best of K randomised responses."""
     pair = coin_pair(base_epsilon)
     return float(general_hockey_stick(pair.first, pair.second, epsilon, repetitions))
 
@@ -61,27 +66,32 @@ def _random_instances(budget: Budget) -> Iterator[tuple[BasePair, Repetitions, s
         yield pair, law, f"K ~ {law.family} {dict(law.parameters)}, {pair.where}"
 
 
-def _general_cases(budget: Budget) -> Iterator[Case]:
+@sum_of_suprema.bounds(tolerance=TOLERANCE)
+def hockey_sticks(budget):
     """The supremum is taken over a grid here, which can only make the claim smaller."""
     coin, once = coin_pair(1.0), laws.point_mass(1)
     claimed = general_hockey_stick(coin.first, coin.second, 0.3, once, steps=0)
     seen = hockey_stick(*tuned_pair(coin, once), 0.3)
-    yield float(claimed), float(seen), f"equality: one run, epsilon=0.3, {coin.where}"
+    yield Judged(float(claimed), float(seen), f"equality: one run, epsilon=0.3, {coin.where}")
     generator = np.random.default_rng(budget.seed + 2)
     for pair, law, where in _random_instances(budget):
         epsilon = float(generator.choice([-0.5, 0.0, 0.3, 1.0, 3.0]))
         claimed = general_hockey_stick(pair.first, pair.second, epsilon, law, steps=0)
         seen = hockey_stick(*tuned_pair(pair, law), epsilon)
-        yield float(claimed), float(seen), f"epsilon={epsilon:g}, {where}"
+        yield Judged(float(claimed), float(seen), f"{epsilon=:g}, {where}")
 
 
-def _remark_4_2(
+@KRW.privacy("KRW-Rem4.2", "Remark 4.2 (Papernot & Steinke 2022, Lemma 7)", Relation.BASE)
+def product(
     *,
     order: Annotated[float, number("of the divergence", above=1.0, below=1e3)] = 3.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
 ) -> float:
-    """Bound on the Renyi divergence of the best of K randomised responses."""
+    """For f(z) = z^a Theorem 4.1 is the product of the base's divergence and of one worst f'(q)^a
+    f'(q')^(1 - a), plus P[K = 0].
+
+    Bound on the Renyi divergence of the best of K randomised responses."""
     pair = coin_pair(base_epsilon)
     return float(general_renyi(pair.first, pair.second, np.asarray(order), repetitions))
 
@@ -98,27 +108,31 @@ def _sum_of_suprema(pair: BasePair, order: float, law: Repetitions) -> float:
     return math.log(law.probability_zero + float(terms.sum())) / (order - 1.0)
 
 
-def _remark_cases(budget: Budget) -> Iterator[Case]:
-    """The product is at least Theorem 4.1's sum, and at least the exact divergence."""
+@product.bounds()
+def sums_and_divergences(budget):
     generator = np.random.default_rng(budget.seed + 2)
     for i, (pair, law, where) in enumerate(_random_instances(budget)):
         order = float(generator.choice([1.1, 2.0, 5.0]))
         if i % 5:
             continue
         claimed = float(general_renyi(pair.first, pair.second, order, law))
-        where = f"order {order:g}, {where}"
-        yield claimed, _sum_of_suprema(pair, order, law), f"sum, {where}"
-        seen = renyi_divergence(*tuned_pair(pair, law), order)
-        yield claimed, float(seen), where
+        where = f"{order=:g}, {where}"
+        yield Judged(claimed, _sum_of_suprema(pair, order, law), f"sum, {where}")
+        yield Judged(claimed, float(renyi_divergence(*tuned_pair(pair, law), order)), where)
 
 
-def _theorem_b2(
+@KRW.identity("KRW-ThmB.2", "Theorem B.2", relation=Relation.BASE)
+def continuous_score(
     *,
     epsilon: Epsilon = 2.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
 ) -> float:
-    """Exact hockey-stick divergence for randomised response with ties broken uniformly."""
+    """For a continuous score, H_f(A || A') is the integral of f(Q f'(q)/(Q' f'(q'))) Q' f'(q') with
+    q, q' the masses of worse outputs; for the hockey stick it is a sum of differences of generating
+    functions between roots of the loss.
+
+    Exact hockey-stick divergence for randomised response with ties broken uniformly."""
     pair = coin_pair(base_epsilon)
     return float(refined_hockey_stick(pair.first, pair.second, epsilon, repetitions))
 
@@ -135,8 +149,9 @@ def _integral(pair: BasePair, epsilon: float, law: Repetitions) -> float:
     return float(np.maximum(gap, 0.0).mean(axis=0).sum()) + none
 
 
-def _refined_cases(budget: Budget) -> Iterator[Case]:
-    """Smooth laws of K, for which the midpoint rule is good to 1e-5."""
+@continuous_score.equals(tolerance=1e-5)
+def smooth_laws(budget):
+    """Laws of K for which the midpoint rule is good to 1e-5."""
     generator = np.random.default_rng(budget.seed + 2)
     texts = (
         "geometric:gamma=0.2",
@@ -150,11 +165,14 @@ def _refined_cases(budget: Budget) -> Iterator[Case]:
         epsilon = float(generator.choice([-0.5, 0.0, 0.3, 1.0]))
         each = pair if i % 2 else swapped(pair)
         claimed = float(refined_hockey_stick(each.first, each.second, epsilon, law))
-        where = f"epsilon={epsilon:g}, K ~ {texts[i % len(texts)]}, {each.where}"
-        yield claimed, _integral(each, epsilon, law), where
+        where = f"{epsilon=:g}, K ~ {texts[i % len(texts)]}, {each.where}"
+        yield Judged(claimed, _integral(each, epsilon, law), where)
 
 
 # --- No run ---------------------------------------------------------------------------
+
+# For K ~ Poisson and randomised response, ties broken by an independent uniform score: there
+# Theorem B.2 is an equality.
 
 _Function = Callable[[np.ndarray], np.ndarray]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
@@ -195,62 +213,61 @@ def _direct_divergence(function: _Function, mean: float, base_epsilon: float) ->
     return float(run + function(none[0] / none[1]) * none[1])
 
 
+@KRW.identity("KRW-B-no-run-printed", "Appendix B, first paragraph", relation=Relation.BASE)
+def f_of_zero(*, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coin = 0.0) -> float:
+    """P[K = 0] > 0 adds the term f(0) P[K = 0] to the f-divergence of Theorem B.2.
+
+    H_f, f(z) = z^order."""
+    return _with_no_run(lambda ratio: ratio**order, 0.0, mean, base_epsilon)
+
+
+@KRW.identity("KRW-B-no-run", "Appendix B, first paragraph corrected", relation=Relation.BASE)
+def f_of_one(*, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coin = 0.0) -> float:
+    """P[K = 0] > 0 adds the term f(1) P[K = 0] to the f-divergence of Theorem B.2.
+
+    H_f, f(z) = z^order."""
+    return _with_no_run(lambda ratio: ratio**order, 1.0, mean, base_epsilon)
+
+
 def _no_run(at_zero: float):
-    """The claim that no run adds f(at_zero) P[K = 0]."""
+    """Powers, and the hockey stick at a negative epsilon: it has f(0) = 0 and f(1) > 0, too."""
 
-    def evaluate(
-        *, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coin = 0.0
-    ) -> float:
-        return _with_no_run(lambda ratio: ratio**order, at_zero, mean, base_epsilon)
+    def hockey(ratio: np.ndarray) -> np.ndarray:
+        return np.maximum(ratio - math.exp(-0.5), 0.0)
 
-    evaluate.__doc__ = f"H_f, f(z) = z^order: Theorem B.2 with f({at_zero:g}) P[K = 0] added."
-
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         for mean in (0.5, 0.3, 1.0, 4.0):
             for base_epsilon in (0.0, 0.5, 1.0):
-                where = f"mean={mean:g}, base_epsilon={base_epsilon:g}"
                 for order in (1.5, 3.0, 6.0):
+                    point = {"order": order, "mean": mean, "base_epsilon": base_epsilon}
                     exact = _direct_divergence(
                         lambda ratio, order=order: ratio**order, mean, base_epsilon
                     )
-                    claimed = evaluate(order=order, mean=mean, base_epsilon=base_epsilon)
-                    yield claimed, exact, f"f(z) = z^{order:g}, {where}"
-
-            # the hockey stick at a negative epsilon also has f(0) = 0 and f(1) > 0
-            def hockey(ratio: np.ndarray) -> np.ndarray:
-                return np.maximum(ratio - math.exp(-0.5), 0.0)
-
+                    yield point, exact
             claimed = _with_no_run(hockey, at_zero, mean, 0.0)
             exact = _direct_divergence(hockey, mean, 0.0)
-            yield claimed, exact, f"hockey stick at epsilon=-0.5, mean={mean:g}"
+            yield Judged(claimed, exact, f"hockey stick at epsilon=-0.5, {mean=:g}")
 
-    return evaluate, equal(cases)
-
-
-# --- Equation (B.2) -------------------------------------------------------------------
+    return cases
 
 
-def _weighted(side: int, law: str):
-    """The claim that H_f is the mean of f(A/A') under A (side 0) or A' (side 1)."""
+f_of_zero.equals()(_no_run(0.0))
+f_of_one.equals()(_no_run(1.0))
 
-    def evaluate(
-        *, order: PowerOrder = 2.0, mean: FewRuns = 2.0, base_epsilon: Coin = 1.0
-    ) -> float:
-        tuned = _tuned_coin(mean, base_epsilon)
-        return float(np.sum((tuned[0] / tuned[1]) ** order * tuned[side]))
+E_KRW_6 = KRW.misprint(
+    "E-KRW-6",
+    "Appendix B, first paragraph",
+    "statement",
+    printed="P[K = 0] > 0 could be included as an additional term f(0) P[K = 0].",
+    correct="No run gives the same output with the same probability on both sides, so that the "
+    "term is f(1) P[K = 0]. It vanishes for the hockey stick with epsilon >= 0, in both "
+    "directions, as the paper goes on to say; it does not for Renyi divergences (f(1) = 1, "
+    "f(0) = 0) nor for epsilon < 0.",
+    refuted=[f_of_zero],
+    corrected=[f_of_one],
+)
 
-    evaluate.__doc__ = f"sum_y f(A/A') {law}, with f(z) = z^order."
-
-    def cases(budget: Budget) -> Iterator[Case]:
-        for order in (2.0, 1.5, 4.0):
-            for mean in (0.5, 2.0, 10.0):
-                first, second = _tuned_coin(mean, 1.0)
-                divergence = renyi_divergence(first, second, order)
-                exact = math.exp((order - 1.0) * float(divergence))
-                claimed = evaluate(order=order, mean=mean, base_epsilon=1.0)
-                yield claimed, exact, f"order={order:g}, mean={mean:g}, base_epsilon=1"
-
-    return evaluate, equal(cases)
+# --- Equation (B.2); E-KRW-7 stands in poisson_proof ----------------------------------
 
 
 def _tuned_coin(mean: float, base_epsilon: float) -> np.ndarray:
@@ -259,83 +276,45 @@ def _tuned_coin(mean: float, base_epsilon: float) -> np.ndarray:
     return np.array([tuned_law(row, law) for row in coin_laws(base_epsilon)])
 
 
-STATEMENTS = (
-    KRW.privacy(
-        "KRW-Thm4.1",
-        "Theorem 4.1",
-        "H_f(A || A') <= sum_y f(Q f'(q_y)/(Q' f'(q'_y))) Q' f'(q'_y), f' "
-        "being the slope of the generating function and (q_y, q'_y) the worst masses of "
-        "worse outcomes, chosen for each y; P[K = 0] > 0 adds f(1) P[K = 0].",
-        Relation.BASE,
-        _theorem_4_1,
-        at_most(_general_cases, TOLERANCE),
-    ),
-    KRW.privacy(
-        "KRW-Rem4.2",
-        "Remark 4.2 (Papernot & Steinke 2022, Lemma 7)",
-        "For f(z) = z^a Theorem 4.1 is the product of the base's divergence "
-        "and of one worst f'(q)^a f'(q')^(1 - a), plus P[K = 0].",
-        Relation.BASE,
-        _remark_4_2,
-        at_most(_remark_cases),
-    ),
-    KRW.identity(
-        "KRW-ThmB.2",
-        "Theorem B.2",
-        "For a continuous score, H_f(A || A') is the integral of f(Q f'(q)/(Q' "
-        "f'(q'))) Q' f'(q') with q, q' the masses of worse outputs; for the hockey stick "
-        "it is a sum of differences of generating functions between roots of the loss.",
-        _theorem_b2,
-        equal(_refined_cases, tolerance=1e-5),
-        Relation.BASE,
-    ),
-    # For K ~ Poisson and randomised response, ties broken by an independent uniform
-    # score: there Theorem B.2 is an equality.
-    KRW.misprint(
-        "E-KRW-6",
-        "Appendix B, first paragraph",
-        "statement",
-        printed="P[K = 0] > 0 could be included as an additional term f(0) P[K = 0].",
-        correct="No run gives the same output with the same probability on both sides, "
-        "so that the term is f(1) P[K = 0]. It vanishes for the hockey stick with "
-        "epsilon >= 0, in both directions, as the paper goes on to say; it does "
-        "not for Renyi divergences (f(1) = 1, f(0) = 0) nor for epsilon < 0.",
-        refuted=(
-            KRW.identity(
-                "KRW-B-no-run-printed",
-                "Appendix B, first paragraph",
-                "P[K = 0] > 0 adds the term f(0) P[K = 0] to the f-divergence of Theorem B.2.",
-                *_no_run(0.0),
-                Relation.BASE,
-            ),
-        ),
-        corrected=(
-            KRW.identity(
-                "KRW-B-no-run",
-                "Appendix B, first paragraph corrected",
-                "P[K = 0] > 0 adds the term f(1) P[K = 0] to the f-divergence of Theorem B.2.",
-                *_no_run(1.0),
-                Relation.BASE,
-            ),
-        ),
-    ),
-    # E-KRW-7 stands in profile_poisson_proof.
-    KRW.identity(
-        "KRW-B.2-weight-printed",
-        "Equation (B.2), first line",
-        "H_f(A || A') is the sum over y of f(A(y)/A'(y)) A(y).",
-        *_weighted(0, "A"),
-        Relation.BASE,
-        holds=False,
-        erratum="E-KRW-7",
-        correction="The weight is A'(y): KRW-B.2-weight.",
-    ),
-    KRW.identity(
-        "KRW-B.2-weight",
-        "Equation (B.2), first line corrected",
-        "H_f(A || A') is the sum over y of f(A(y)/A'(y)) A'(y).",
-        *_weighted(1, "A'"),
-        Relation.BASE,
-        erratum="E-KRW-7",
-    ),
+@KRW.identity(
+    "KRW-B.2-weight-printed",
+    "Equation (B.2), first line",
+    relation=Relation.BASE,
+    holds=False,
+    erratum="E-KRW-7",
+    correction="The weight is A'(y): KRW-B.2-weight.",
 )
+def weight_of_the_first(
+    *, order: PowerOrder = 2.0, mean: FewRuns = 2.0, base_epsilon: Coin = 1.0
+) -> float:
+    """H_f(A || A') is the sum over y of f(A(y)/A'(y)) A(y).
+
+    That sum, for f(z) = z^order."""
+    first, second = _tuned_coin(mean, base_epsilon)
+    return float(np.sum((first / second) ** order * first))
+
+
+@KRW.identity(
+    "KRW-B.2-weight",
+    "Equation (B.2), first line corrected",
+    relation=Relation.BASE,
+    erratum="E-KRW-7",
+)
+def weight_of_the_second(
+    *, order: PowerOrder = 2.0, mean: FewRuns = 2.0, base_epsilon: Coin = 1.0
+) -> float:
+    """H_f(A || A') is the sum over y of f(A(y)/A'(y)) A'(y).
+
+    That sum, for f(z) = z^order."""
+    first, second = _tuned_coin(mean, base_epsilon)
+    return float(np.sum((first / second) ** order * second))
+
+
+_WEIGHTED = grid(order=(2.0, 1.5, 4.0), mean=(0.5, 2.0, 10.0), base_epsilon=(1.0,))
+
+
+@weight_of_the_first.equals(_WEIGHTED)
+@weight_of_the_second.equals(_WEIGHTED)
+def moment(order, mean, base_epsilon):
+    first, second = _tuned_coin(mean, base_epsilon)
+    return math.exp((order - 1.0) * float(renyi_divergence(first, second, order)))

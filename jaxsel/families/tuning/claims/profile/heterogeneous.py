@@ -32,15 +32,16 @@ from jaxsel.families.tuning.claims.profile.cases import (
     random_law,
     sharp_instances,
 )
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import KRW
 
 # --- Corollary 6.2 --------------------------------------------------------------------
 
 
-def _corollary_6_2(
+@KRW.privacy("KRW-Cor6.2", "Corollary 6.2", Relation.BASE)
+def two_points(
     *,
     epsilon: Annotated[float, number("at delta/E[K]", at_least=0.0)] = 1.7385,
     first_epsilon: Annotated[float, number("epsilon_1", at_least=0.0)] = 0.567,
@@ -50,9 +51,11 @@ def _corollary_6_2(
     eta: Eta = 1.0,
     gamma: Gamma = 1.0 / 30.0,
 ) -> float:
-    """Epsilon of the tuned algorithm at delta.
+    """If every candidate is (epsilon_1, delta_1)-DP and (epsilon, delta/E[K])-DP, the best of K ~
+    D(eta, gamma) runs of random candidates is (epsilon + (eta + 1) log(e^epsilon_1 + ((1 -
+    gamma)/gamma) delta_1), delta)-DP.
 
-    epsilon + (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) delta_1)."""
+    Epsilon of the tuned algorithm at delta."""
     return two_point_epsilon(epsilon, first_epsilon, first_delta, eta, gamma)
 
 
@@ -65,12 +68,17 @@ def _mixture(generator: np.random.Generator, candidates: list[pairs.LawPair]) ->
     return BasePair(first, second, describe_pair(pairs.LawPair(first, second)))
 
 
-def _two_point_cases(budget: Budget) -> Iterator[Case]:
+def _at_claimed(most: float, pair: BasePair, law: laws.Repetitions):
+    """The exact delta of the tuned pair at the claim's epsilon, and the most it may be."""
+    profile = law_profile(*tuned_pair(pair, law))
+    return lambda epsilon: (most, float(profile(np.asarray(epsilon))))
+
+
+@two_points.bounds(tolerance=TOLERANCE)
+def mixtures(budget):
     pair, law = sharp_instances()["negative_binomial"]
-    sharp = {"epsilon": 1.0, "first_epsilon": 1.0, "first_delta": 0.0}
-    claimed = _corollary_6_2(**sharp, eta=1.0, gamma=law.parameters["gamma"])
-    seen = law_profile(*tuned_pair(pair, law))(np.asarray(claimed))
-    yield 0.0, float(seen), f"{sharp}, {pair.where}"
+    point = {"epsilon": 1.0, "first_epsilon": 1.0, "first_delta": 0.0, **law.parameters}
+    yield point, _at_claimed(0.0, pair, law), pair.where
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         law = random_law(generator, "negative_binomial")
@@ -85,24 +93,19 @@ def _two_point_cases(budget: Budget) -> Iterator[Case]:
         first_delta, share = (
             max(float(profile(np.asarray(at))) for profile in profiles) for at in (level, epsilon)
         )
-        setting = {
+        point = {
             "epsilon": float(epsilon),
             "first_epsilon": float(level),
             "first_delta": first_delta,
-            "eta": law.parameters["eta"],
-            "gamma": law.parameters["gamma"],
+            **law.parameters,
         }
         pair = _mixture(generator, candidates)
-        tuned = law_profile(*tuned_pair(pair, law))
-        seen = float(tuned(np.asarray(_corollary_6_2(**setting))))
-        yield law.mean * share, seen, f"{setting}, base laws {pair.where}"
+        yield point, _at_claimed(law.mean * share, pair, law), f"base laws {pair.where}"
 
 
 # --- The procedure of Section 6.2 -----------------------------------------------------
 
 _RATE, _DELTA = 0.01, 1e-6
-# Noise multipliers of Figure 8, and the numbers of steps that the paper reports.
-_PRINTED_STEPS = {2.0: 4000, 3.0: 10000, 4.0: 18000}
 _INTERVAL = 5e-4  # coarse and quick; it costs up to 0.6 % of the steps
 
 
@@ -110,7 +113,8 @@ def _thresholds(epsilon: float, mean: float) -> CandidateThresholds:
     return candidate_thresholds(epsilon, _DELTA, laws.geometric(1.0 / mean))
 
 
-def _procedure(
+@KRW.privacy("KRW-Proc6.2", "Section 6.2 and Figure 8", Relation.BASE)
+def procedure(
     *,
     noise_multiplier: Annotated[float, number("of the candidate", at_least=0.1, at_most=1e3)] = 2.0,
     epsilon: Annotated[
@@ -120,59 +124,63 @@ def _procedure(
         float, number("E[K] of the geometric K; the paper does not say which", above=1.0, below=1e9)
     ] = 30.0,
 ) -> float:
-    """Most DP-SGD steps at q = 0.01 that meet both thresholds at delta = 1e-6."""
+    """For q = 0.01, epsilon_Q = 1.5 and delta = 1e-6 the thresholds let DP-SGD with noise
+    multipliers 2, 3 and 4 run for about 4000, 10000 and 18000 steps, and cost little: Theorem 5.2
+    for each candidate's own profile gives less by under 1.5 %.
+
+    Most steps that meet both thresholds."""
     thresholds = _thresholds(epsilon, mean)
     steps = largest_steps(thresholds, _RATE, noise_multiplier, interval=_INTERVAL)
     return float(steps)
 
 
-def _procedure_cases(budget: Budget) -> Iterator[Case]:
+def _share(noise: float, steps: float, *thresholds: ApproximateGuarantee) -> float:
+    """Delta of so many steps, over the threshold that it is nearest to."""
+    profile = subsampled_gaussian_profile(_RATE, noise, int(steps), interval=_INTERVAL)
+    return max(float(profile(np.asarray(epsilon))) / delta for epsilon, delta in thresholds)
+
+
+# Noise multipliers of Figure 8, and the numbers of steps that the paper reports.
+@procedure.bounds(listed("noise_multiplier printed", (2.0, 4000), (3.0, 10000), (4.0, 18000)))
+def figure_8(noise_multiplier, printed, epsilon, mean):
     """Steps within 2.5 % of the paper's; one more is too many; Theorem 5.2 for each
     candidate's own profile gives no more than Corollary 6.2, and less by under 1.5 %."""
-    mean = 30.0
-    thresholds = _thresholds(1.5, mean)
-    for noise, printed in _PRINTED_STEPS.items():
-        steps = int(_procedure(noise_multiplier=noise, mean=mean))
-        where = f"noise multiplier {noise:g}, {steps} steps"
-        yield 1.025, steps / printed, f"steps over the paper's, {where}"
-        yield steps / printed, 0.975, f"steps over the paper's, {where}"
-        # At most both thresholds, and above one of them a step later.
-        allowed, beyond = (
-            max(
-                float(
-                    subsampled_gaussian_profile(_RATE, noise, each, interval=_INTERVAL)(
-                        np.asarray(epsilon)
-                    )
-                )
-                / delta
-                for epsilon, delta in (thresholds.first, thresholds.second)
-            )
-            for each in (steps, steps + 1)
+    thresholds = _thresholds(epsilon, mean)
+    both, tuned = (thresholds.first, thresholds.second), thresholds.tuned.epsilon
+
+    def own(steps: float) -> float:
+        profile = subsampled_gaussian_profile(
+            _RATE, noise_multiplier, int(steps), interval=_INTERVAL
         )
-        yield 1.0, allowed, f"delta over its threshold, {where}"
-        yield beyond, 1.0, f"delta over its threshold with one more step, {where}"
-        profile = subsampled_gaussian_profile(_RATE, noise, steps, interval=_INTERVAL)
-        own = negative_binomial_profile(profile, 1.0, 1.0 / mean).epsilon(_DELTA)
-        yield thresholds.tuned.epsilon, own, f"Theorem 5.2, {where}"
-        yield own, 0.985 * thresholds.tuned.epsilon, f"Theorem 5.2, {where}"
-    yield from _first_threshold_cases(thresholds)
+        return negative_binomial_profile(profile, 1.0, 1.0 / mean).epsilon(_DELTA)
+
+    def share(steps: float) -> float:
+        return _share(noise_multiplier, steps, *both)
+
+    yield lambda steps: (1.025, steps / printed), "steps over the paper's"
+    yield lambda steps: (steps / printed, 0.975), "steps over the paper's"
+    yield lambda steps: (1.0, share(steps)), "delta over its threshold"
+    yield lambda steps: (share(steps + 1), 1.0), "delta over its threshold with one more step"
+    yield lambda steps: (tuned, own(steps)), "Theorem 5.2"
+    yield lambda steps: (own(steps), 0.985 * tuned), "Theorem 5.2"
+    if noise_multiplier == 2.0:
+        yield from _first_threshold(thresholds)
 
 
-def _first_threshold_cases(thresholds: CandidateThresholds) -> Iterator[Case]:
+def _first_threshold(thresholds: CandidateThresholds) -> Iterator[Judged]:
     """With half of delta_1 it is the first threshold that stops the search.
 
     That of a Gaussian never does: DP-SGD has the heavier tail.
     """
     strict = thresholds.first._replace(delta=0.5 * thresholds.first.delta)
     steps = largest_steps(thresholds._replace(first=strict), _RATE, 2.0, interval=_INTERVAL)
-    for run, expected in ((steps, True), (steps + 1, False)):
-        profile = subsampled_gaussian_profile(_RATE, 2.0, run, interval=_INTERVAL)
-        share = float(profile(np.asarray(strict.epsilon))) / strict.delta
-        where = f"delta over half of the first threshold, {run} of {steps} steps"
-        yield (1.0, share, where) if expected else (share, 1.0, where)
+    where = f"delta over half of the first threshold, of {steps} steps"
+    yield Judged(1.0, _share(2.0, steps, strict), where)
+    yield Judged(_share(2.0, steps + 1, strict), 1.0, f"{where} and one more")
 
 
-def _gaussian_steps(
+@KRW.identity("KRW-Proc6.2-both", "Section 6.2", relation=Relation.BASE)
+def either_threshold(
     *,
     noise_multiplier: Annotated[
         float, number("of the candidate", at_least=0.1, at_most=1e3)
@@ -182,23 +190,25 @@ def _gaussian_steps(
     ] = 6.0,
     second_noise: Annotated[float, number("of the Gaussian behind the second", above=0.0)] = 3.0,
 ) -> float:
-    """Most steps without subsampling: T of them are a Gaussian of noise s/sqrt(T)."""
+    """A candidate must meet both points of the profile: without subsampling, thresholds of
+    Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.
+
+    Most steps: T of them are a Gaussian of noise s/sqrt(T)."""
     return float(math.floor((noise_multiplier / max(first_noise, second_noise)) ** 2))
 
 
-def _both_cases(budget: Budget) -> Iterator[Case]:
-    """Either threshold may be the one that stops; off whole numbers of steps."""
-    for noise, first, second in ((9.6, 4.0, 2.0), (9.6, 2.0, 4.0), (7.0, 3.9, 3.0)):
-        low, high = (
-            ApproximateGuarantee(level, float(gaussian_delta(level, scale)))
-            for level, scale in ((0.3, first), (1.5, second))
-        )
-        unused = ApproximateGuarantee(math.nan, math.nan)
-        thresholds = CandidateThresholds(first, low, high, unused)
-        seen = largest_steps(thresholds, 1.0, noise, interval=_INTERVAL)
-        claimed = _gaussian_steps(noise_multiplier=noise, first_noise=first, second_noise=second)
-        where = f"noise multiplier {noise:g}, thresholds of noise {first:g}, {second:g}"
-        yield claimed, float(seen), where
+# Either threshold stops one of them; off whole numbers of steps.
+@either_threshold.equals(
+    listed("noise_multiplier first_noise second_noise", (9.6, 4, 2), (9.6, 2, 4), (7, 3.9, 3))
+)
+def steps_found(noise_multiplier, first_noise, second_noise):
+    low, high = (
+        ApproximateGuarantee(level, float(gaussian_delta(level, scale)))
+        for level, scale in ((0.3, first_noise), (1.5, second_noise))
+    )
+    unused = ApproximateGuarantee(math.nan, math.nan)
+    thresholds = CandidateThresholds(first_noise, low, high, unused)
+    return float(largest_steps(thresholds, 1.0, noise_multiplier, interval=_INTERVAL))
 
 
 # --- Three times as many candidates ---------------------------------------------------
@@ -217,7 +227,8 @@ def _renyi_epsilon(mean: float, delta: float, rate: float, noise: float, steps: 
     return float(accountant.get_epsilon(delta))
 
 
-def _gain(
+@KRW.privacy("KRW-Sec1-three-times", "Section 7 and Figures 6 and 7", Relation.BASE)
+def gain(
     *,
     mean: Annotated[float, number("E[K] for the Renyi bound", above=1.0, below=1e5)] = 10.0,
     delta: Annotated[float, number("of the whole", above=1e-14, below=1.0)] = 1e-6,
@@ -226,10 +237,12 @@ def _gain(
     noise_multiplier: Annotated[float, number("of DP-SGD", at_least=0.1, at_most=1e3)] = 21.1,
     steps: Annotated[int, whole("of DP-SGD", at_least=1, at_most=100_000)] = 250,
 ) -> float:
-    """How many times as many candidates Theorem 5.2 allows at the epsilon of RDP.
+    """At equal epsilon, Theorem 5.2 allows about three times (2.5 to 3.6) as many DP-SGD candidates
+    as the Renyi bound of Theorem 5.1.
 
-    E[K] of the geometric K whose epsilon by Theorem 5.2 is that of Theorem 5.1 for
-    ``mean``, divided by ``mean``; the base is DP-SGD, by default as in Figure 7."""
+    How many times as many: E[K] of the geometric K whose epsilon by Theorem 5.2 is that of
+    Theorem 5.1 for ``mean``, divided by ``mean``; the base is DP-SGD, by default as in Figure
+    7."""
     profile = subsampled_gaussian_profile(sampling_probability, noise_multiplier, steps)
     target = _renyi_epsilon(mean, delta, sampling_probability, noise_multiplier, steps)
 
@@ -244,57 +257,16 @@ def _gain(
     return math.exp(root.root) / mean
 
 
-_FIGURE_6 = {"sampling_probability": 256.0 / 60000.0, "noise_multiplier": 1.1, "steps": 14062}
-
-
-def _gain_cases(budget: Budget) -> Iterator[Case]:
-    """About three: between 2.5 and 3.6, in both settings, for 10 and 100 candidates."""
-    for figure, setting in ((7, {}), (6, _FIGURE_6)):
-        for mean in (10.0, 100.0):
-            gain = _gain(mean=mean, **setting)
-            where = f"setting of Figure {figure}, Renyi bound at mean {mean:g}"
-            yield 3.6, gain, where
-            yield gain, 2.5, where
-
-
-STATEMENTS = (
-    KRW.privacy(
-        "KRW-Cor6.2",
-        "Corollary 6.2",
-        "If every candidate is (epsilon_1, delta_1)-DP and (epsilon, "
-        "delta/E[K])-DP, the best of K ~ D(eta, gamma) runs of random candidates is "
-        "(epsilon + (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) delta_1), delta)-DP.",
-        Relation.BASE,
-        _corollary_6_2,
-        at_most(_two_point_cases, TOLERANCE),
-    ),
-    KRW.privacy(
-        "KRW-Proc6.2",
-        "Section 6.2 and Figure 8",
-        "For q = 0.01, epsilon_Q = 1.5 and delta = 1e-6 the thresholds let "
-        "DP-SGD with noise multipliers 2, 3 and 4 run for about 4000, 10000 and 18000 "
-        "steps, and cost little: Theorem 5.2 for each candidate's own profile gives less "
-        "by under 1.5 %.",
-        Relation.BASE,
-        _procedure,
-        at_most(_procedure_cases),
-    ),
-    KRW.identity(
-        "KRW-Proc6.2-both",
-        "Section 6.2",
-        "A candidate must meet both points of the profile: without subsampling, thresholds "
-        "of Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.",
-        _gaussian_steps,
-        equal(_both_cases, 1e-9),
-        Relation.BASE,
-    ),
-    KRW.privacy(
-        "KRW-Sec1-three-times",
-        "Section 7 and Figures 6 and 7",
-        "At equal epsilon, Theorem 5.2 allows about three times (2.5 to 3.6) "
-        "as many DP-SGD candidates as the Renyi bound of Theorem 5.1.",
-        Relation.BASE,
-        _gain,
-        at_most(_gain_cases),
-    ),
+@gain.bounds(
+    listed(
+        "figure mean sampling_probability noise_multiplier steps",
+        (7, 10.0, 16384.0 / 5e4, 21.1, 250),
+        (7, 100.0, 16384.0 / 5e4, 21.1, 250),
+        (6, 10.0, 256.0 / 6e4, 1.1, 14062),
+        (6, 100.0, 256.0 / 6e4, 1.1, 14062),
+    )
 )
+def about_three(delta):
+    """Between 2.5 and 3.6, in both settings, for 10 and 100 candidates."""
+    yield lambda times: (3.6, times)
+    yield 2.5

@@ -5,7 +5,6 @@ Preliminaries on profiles and generating functions, on finite pairs of laws.
 
 import itertools
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Annotated
 
@@ -22,8 +21,8 @@ from jaxsel.families.tuning.claims.profile.cases import (
     swapped,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW
 from jaxsel.repetitions import Repetitions
@@ -33,30 +32,38 @@ Abscissa = Annotated[float, number("x of a point", at_least=0.0, at_most=1e6)]
 Ordinate = Annotated[float, number("y of a point", at_least=1e-6, at_most=1e6)]
 Coefficient = Annotated[float, number(at_least=1e-6, at_most=1e6)]
 
+
+def _events(size: int) -> np.ndarray:
+    """Every event of so many outcomes, a row each."""
+    return np.array(list(itertools.product((0.0, 1.0), repeat=size)))
+
+
 # --- Definition 2.1 and Lemma 2.2 -----------------------------------------------------
 
 
-def _definition_2_1(
+@KRW.privacy("KRW-Def2.1", "Definition 2.1 and Equation (C.1)", Relation.BASE)
+def largest_of_tests(
     *,
     epsilon: Epsilon = 0.5,
     base_epsilon: BaseEpsilon = 1.0,
     mass: Annotated[float, number("E_Q'[g] of the test g", at_least=0.0, at_most=1.0)] = 0.1,
 ) -> float:
-    """Largest probability under Q of a test that has probability ``mass`` under Q'.
+    """An (epsilon, delta)-DP pair has E_Q[g] <= e^epsilon E_Q'[g] + delta for every g with values
+    in [0, 1], not only for events.
 
-    e^epsilon mass + delta(epsilon), for randomised response."""
+    Largest probability under Q of a test that has probability ``mass`` under Q': e^epsilon mass
+    + delta(epsilon), for randomised response."""
     pair = coin_pair(base_epsilon)
     delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
     return math.exp(epsilon) * mass + delta
 
 
-def _test_cases(budget: Budget) -> Iterator[Case]:
-    """Every event, and randomised tests, against the definition's inequality."""
+@largest_of_tests.bounds()
+def events_and_randomised_tests(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in base_pairs(budget):
         size = pair.first.size
-        events = np.array(list(itertools.product((0.0, 1.0), repeat=size)))
-        tests = np.concatenate([events, generator.random((20, size))])
+        tests = np.concatenate([_events(size), generator.random((20, size))])
         epsilon = float(generator.uniform(-1.0, 2.0))
         delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
         for each in (pair, swapped(pair)):
@@ -64,7 +71,7 @@ def _test_cases(budget: Budget) -> Iterator[Case]:
             slack = claimed - tests @ each.first
             worst = int(np.argmin(slack))
             seen = float(claimed[worst] - slack[worst])
-            yield float(claimed[worst]), seen, f"epsilon={epsilon!r}, {each.where}"
+            yield Judged(float(claimed[worst]), seen, f"{epsilon=!r}, {each.where}")
 
 
 def _divergence(pair: BasePair, epsilon: float) -> float:
@@ -75,28 +82,30 @@ def _divergence(pair: BasePair, epsilon: float) -> float:
     return float(inside + pair.first[~both].sum())
 
 
-def _lemma_2_2(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0) -> float:
-    """Smallest delta at which randomised response is (epsilon, delta)-DP.
+@KRW.identity(
+    "KRW-Lem2.2", "Lemma 2.2 (Balle, Barthe & Gaboardi 2018, Theorem 1)", relation=Relation.BASE
+)
+def smallest_delta(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0) -> float:
+    """The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) = (z - e^epsilon)_+, an
+    outcome with Q' = 0 counting Q.
 
-    Its hockey-stick divergence, as an f-divergence."""
+    Delta at epsilon of randomised response."""
     return _divergence(coin_pair(base_epsilon), epsilon)
 
 
-def _hockey_cases(budget: Budget) -> Iterator[Case]:
-    """The divergence against the worst of all events, also where Q' = 0."""
+@smallest_delta.equals()
+def worst_of_all_events(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for i, pair in enumerate(base_pairs(budget)):
-        if i % 3 == 0:
+        if i % 3 == 0:  # an outcome where Q' = 0
             first, second = np.append(pair.first, 0.0), np.append(pair.second, 0.0)
             first[-1], first[0] = first[0], 0.0
             pair = BasePair(first, second, f"best outcome replaced in {pair.where}")
         epsilon = float(generator.uniform(-1.0, 2.0))
-        size = pair.first.size
-        events = np.array(list(itertools.product((0.0, 1.0), repeat=size)))
         for each in (pair, swapped(pair)):
-            excess = events @ (each.first - math.exp(epsilon) * each.second)
-            claimed = _divergence(each, epsilon)
-            yield claimed, float(excess.max()), f"epsilon={epsilon!r}, {each.where}"
+            gaps = each.first - math.exp(epsilon) * each.second
+            worst = float((_events(gaps.size) @ gaps).max())
+            yield Judged(_divergence(each, epsilon), worst, f"{epsilon=!r}, {each.where}")
 
 
 # --- Lemma 2.3 ------------------------------------------------------------------------
@@ -116,7 +125,8 @@ def _perspective(order: float, epsilon: float, x: np.ndarray, y: np.ndarray):
     )
 
 
-def _lemma_2_3(
+@KRW.identity("KRW-Lem2.3", "Lemma 2.3")
+def mean_of_two_points(
     *,
     order: Annotated[float, number(at_least=1.0, at_most=20.0)] = 2.0,
     first: Abscissa = 0.9,
@@ -125,14 +135,16 @@ def _lemma_2_3(
     other_second: Ordinate = 0.6,
     weight: Annotated[float, number("of the first point", at_least=0.0, at_most=1.0)] = 0.5,
 ) -> float:
-    """Mean of f(x/y) y over two points (x, y), f(z) = z^order: at least its value at
-    their mean."""
+    """For convex f, f(x/y) y is jointly convex in x >= 0 and y > 0.
+
+    Mean of f(x/y) y over two points (x, y), f(z) = z^order: at least its value at their mean."""
     x, y = np.array([first, other_first]), np.array([second, other_second])
     values = _perspective(order, 0.0, x, y)[0]
     return float(weight * values[0] + (1.0 - weight) * values[1])
 
 
-def _convexity_cases(budget: Budget) -> Iterator[Case]:
+@mean_of_two_points.bounds()
+def value_at_the_mean(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         x, y = generator.gamma(0.7, size=(2, 2))
@@ -145,7 +157,7 @@ def _convexity_cases(budget: Budget) -> Iterator[Case]:
         middle = _perspective(order, epsilon, x @ share, y @ share)
         worst = int(np.argmin((ends - middle) / np.maximum(np.abs(ends), 1.0)))
         where = f"x={x.tolist()}, y={y.tolist()}, weight={weight!r}, f number {worst}"
-        yield float(ends[worst]), float(middle[worst]), where
+        yield Judged(float(ends[worst]), float(middle[worst]), where)
 
 
 # --- Definition 2.4 -------------------------------------------------------------------
@@ -171,8 +183,12 @@ def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
     return float(np.sum(mass * z**k))
 
 
-def _definition_2_4(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10") -> float:
-    """Generating function sum_k P[K = k] z^k."""
+@KRW.identity("KRW-Def2.4", "Definition 2.4 and Equation (5.1)")
+def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10") -> float:
+    """The generating function of K is sum_k P[K = k] z^k; its closed forms and their derivatives
+    agree with the series, f'(1) = E[K] and f(0) = P[K = 0].
+
+    The series at z."""
     return _series(repetitions, z)
 
 
@@ -189,23 +205,23 @@ _TEXTS = (
 )
 
 
-def _generating_cases(budget: Budget) -> Iterator[Case]:
-    """f and f' in closed form against the series; f'(1) = E[K] and f(0) = P[K = 0]."""
+@generating_function.equals()
+def closed_forms(budget):
     for text in _TEXTS:
         law = laws.parse(text)
         for z in (0.0, 0.3, 0.9, 0.999, 1.0):
-            where = f"{text}, z={z:g}"
-            yield _series(law, z), float(law.pgf(z)), where
+            yield {"z": z, "repetitions": text}, float(law.pgf(z))
             slope = float(law.pgf_derivative_tail(1.0 - z))
-            yield _series(law, z, slope=True), slope, f"derivative, {where}"
-        yield law.mean, float(law.pgf_derivative_tail(0.0)), f"f'(1), {text}"
-        yield law.probability_zero, float(law.pgf(0.0)), f"f(0), {text}"
+            yield Judged(_series(law, z, slope=True), slope, f"derivative, {text}, {z=:g}")
+        yield Judged(law.mean, float(law.pgf_derivative_tail(0.0)), f"f'(1), {text}")
+        yield Judged(law.probability_zero, float(law.pgf(0.0)), f"f(0), {text}")
 
 
 # --- Lemma C.5 ------------------------------------------------------------------------
 
 
-def _lemma_c5(
+@KRW.identity("KRW-LemC.5", "Lemma C.5")
+def slope_of_fraction(
     *,
     a: Coefficient = 2.0,
     b: Coefficient = 1.0,
@@ -213,12 +229,16 @@ def _lemma_c5(
     d: Coefficient = 3.0,
     x: Annotated[float, number(at_least=0.0, at_most=1e6)] = 1.0,
 ) -> float:
-    """Derivative (a d - b c)/(c x + d)^2 of (a x + b)/(c x + d)."""
+    """For a, b, c, d > 0 the function (a x + b)/(c x + d) of x >= 0 is non-decreasing if and only
+    if a/b >= c/d.
+
+    Derivative (a d - b c)/(c x + d)^2 of that function at x."""
     return (a * d - b * c) / (c * x + d) ** 2
 
 
-def _fraction_cases(budget: Budget) -> Iterator[Case]:
-    """1 if non-decreasing: by the criterion a/b >= c/d, and by exact values."""
+@slope_of_fraction.equals()
+def exact_fractions(budget):
+    """1 if non-decreasing: by the sign of the slope, and by exact values."""
     generator = np.random.default_rng(budget.seed)
     grid = [Fraction(k, 7) for k in range(30)]
     for case in range(budget.cases):
@@ -226,50 +246,6 @@ def _fraction_cases(budget: Budget) -> Iterator[Case]:
         if case % 5 == 0:
             a, b = 3 * c, 3 * d  # constant
         values = [(a * x + b) / (c * x + d) for x in grid]
-        rises = all(y >= x for x, y in itertools.pairwise(values))
-        yield float(a / b >= c / d), float(rises), f"a={a}, b={b}, c={c}, d={d}"
-
-
-STATEMENTS = (
-    KRW.privacy(
-        "KRW-Def2.1",
-        "Definition 2.1 and Equation (C.1)",
-        "An (epsilon, delta)-DP pair has E_Q[g] <= e^epsilon E_Q'[g] + delta "
-        "for every g with values in [0, 1], not only for events.",
-        Relation.BASE,
-        _definition_2_1,
-        at_most(_test_cases),
-    ),
-    KRW.identity(
-        "KRW-Lem2.2",
-        "Lemma 2.2 (Balle, Barthe & Gaboardi 2018, Theorem 1)",
-        "The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) "
-        "= (z - e^epsilon)_+, an outcome with Q' = 0 counting Q.",
-        _lemma_2_2,
-        equal(_hockey_cases),
-        Relation.BASE,
-    ),
-    KRW.identity(
-        "KRW-Lem2.3",
-        "Lemma 2.3",
-        "For convex f, f(x/y) y is jointly convex in x >= 0 and y > 0.",
-        _lemma_2_3,
-        at_most(_convexity_cases),
-    ),
-    KRW.identity(
-        "KRW-Def2.4",
-        "Definition 2.4 and Equation (5.1)",
-        "The generating function of K is sum_k P[K = k] z^k; its closed forms "
-        "and their derivatives agree with the series, f'(1) = E[K] and f(0) = P[K = 0].",
-        _definition_2_4,
-        equal(_generating_cases),
-    ),
-    KRW.identity(
-        "KRW-LemC.5",
-        "Lemma C.5",
-        "For a, b, c, d > 0 the function (a x + b)/(c x + d) of x >= 0 is "
-        "non-decreasing if and only if a/b >= c/d.",
-        _lemma_c5,
-        equal(_fraction_cases),
-    ),
-)
+        rises = float(all(y >= x for x, y in itertools.pairwise(values)))
+        point = {"a": float(a), "b": float(b), "c": float(c), "d": float(d), "x": 1.0}
+        yield point, lambda slope, rises=rises: (float(slope >= 0.0), rises)
