@@ -200,6 +200,8 @@ def attained(
 ) -> float:
     """On randomised response Algorithm 6 loses exactly (R + 1) epsilon + R log((e^epsilon +
     gamma)/(1 + gamma e^epsilon)), hence (2 R + 1) epsilon as gamma vanishes.
+
+    Exact loss of Algorithm 6 on randomised response.
     """
     large = math.exp(epsilon)
     ratio = (large + gamma) / (1.0 + gamma * large)

@@ -245,7 +245,10 @@ def failure(
     gamma: Gamma = 0.01,
     slack: Annotated[float, number("epsilon_0", above=0.0, at_most=1.0)] = 0.1,
 ) -> float:
-    """Algorithm 1 returns nothing with probability at most (1 - p_1)(1 + epsilon_0/2) gamma/p_1."""
+    """Algorithm 1 returns nothing with probability at most (1 - p_1)(1 + epsilon_0/2) gamma/p_1.
+
+    Probability that Algorithm 1 returns nothing, at most.
+    """
     return threshold_failure_bound(success, gamma, slack)
 
 

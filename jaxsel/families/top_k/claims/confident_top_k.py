@@ -131,6 +131,8 @@ def with_true_top_k(
 ) -> float:
     """Run at delta/10 and beta = delta/10, with sets beyond the bound replaced by the true top k,
     it has at most (2 + e^epsilon) delta/10 at epsilon.
+
+    (2 + e^epsilon) delta/10, at epsilon.
     """
     return delta * (2.0 + math.exp(epsilon)) / 10.0
 

@@ -59,7 +59,9 @@ def rho_of_users(
     """With delta = 1/n, half of it for the test, StableTopK has rho = (sqrt(L + epsilon) -
     sqrt(L))^2, L = log(2 n): .004635, .018128, .028015 for epsilon = .4, .8, 1 and n = 2293.
 
-    rho of StableTopK in EXP1.
+    rho of StableTopK in EXP1: delta = 1/users, half of it for the test.
+
+    (sqrt(L + epsilon) - sqrt(L))^2, L = log(2 users).
     """
     return rho_at(epsilon, 0.5 / users)
 
