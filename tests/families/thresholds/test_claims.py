@@ -1,12 +1,11 @@
-"""Claims of Liu & Talwar's Theorem 3.1 and Appendix B.2: numbers, and power."""
+"""Claims of Liu & Talwar's Theorem 3.1 and Appendices B.2 and D: numbers, and power."""
 
 import pytest
 
 from jaxsel.catalogue import find_claim
-from jaxsel.families.thresholds.claims import decreasing_thresholds
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import at_least, at_most
+from tests.families.power import judged_with
 
 
 def value(claim: str, **settings) -> float:
@@ -38,18 +37,15 @@ def test_bad_parameters(claim, settings):
 
 
 @pytest.mark.parametrize(
-    ("cases", "factor", "lower"),
+    ("claim", "factor"),
     [
         # (2 R + 1) epsilon cannot be 2 R epsilon, nor the lower bound a tenth more.
-        (decreasing_thresholds._pure_cases, 0.99, False),
-        (decreasing_thresholds._growth_cases, 1.01, True),
+        ("LT-Alg6-sharp", 0.99),
+        ("LT-B.2-growth", 1.01),
+        ("LT-ThmD.2", 1.01),
+        ("LT-ThmD.2-packing", 0.99),
     ],
 )
-def test_checks_have_power(cases, factor, lower):
+def test_checks_have_power(claim, factor):
     """A slightly stronger statement is refuted."""
-
-    def wrong(budget):
-        return ((factor * claimed, seen, text) for claimed, seen, text in cases(budget))
-
-    check = (at_least if lower else at_most)(wrong)
-    assert check(Budget(cases=60)).outcome == "refuted"
+    assert judged_with(claim, factor, Budget(cases=60)) == "refuted"

@@ -11,6 +11,7 @@ from jaxsel.families.thresholds import laws
 from jaxsel.families.thresholds.claims import known_threshold
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
+from tests.families.power import judged_with
 from tests.families.tuning.close_pairs import PURE, approximate_pairs
 
 BUDGET = Budget(trials=200_000, cases=40)
@@ -123,7 +124,6 @@ def test_bad_input(call):
     ("claim_id", "name"),
     [
         ("LT-Thm1.2", "threshold_pure"),
-        ("LT-Thm1.2(c)", "_calls"),
         ("LT-Thm3.1(d)", "threshold_expected_draws_bound"),
         ("LT-Thm3.1(c)-sharp", "threshold_approximate_sharp"),
     ],
@@ -140,3 +140,7 @@ def test_a_bound_ten_percent_smaller_is_refuted(monkeypatch, claim_id, name):
     assert claim.check(BUDGET).outcome == "holds"
     monkeypatch.setattr(known_threshold, name, smaller)
     assert claim.check(BUDGET).outcome == "refuted"
+
+
+def test_a_bound_on_calls_ten_percent_smaller_is_refuted():
+    assert judged_with("LT-Thm1.2(c)", 0.9, BUDGET) == "refuted"

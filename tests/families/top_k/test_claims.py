@@ -6,23 +6,11 @@ import numpy as np
 import pytest
 
 from jaxsel.catalogue import find_claim, published_claims
-from jaxsel.families.top_k.claims import (
-    approximate_renyi,
-    experiments,
-    fixed_top_k,
-    gap_test,
-    instances,
-    labelling,
-    limited_domain,
-    peeling,
-    size_selection,
-    stability,
-    stable_top_k,
-    top_stable,
-)
+from jaxsel.families.top_k.claims import experiments, instances, stable_top_k
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import bound_verdict
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Judged
+from tests.families.power import judged_with
 
 BUDGET = Budget(cases=20)
 
@@ -74,50 +62,35 @@ def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
 
 
 @pytest.mark.parametrize(
-    ("cases", "factor"),
+    ("claim_id", "factor"),
     [
-        (size_selection._pure_cases, 0.99),
-        (size_selection._range_cases, 0.99),
-        (size_selection._renyi_cases(size_selection._zcdp), 0.99),
-        (size_selection._renyi_cases(size_selection._bounded_range), 0.999),
-        (size_selection._gap_cases, 0.99),
-        (labelling._votes_cases(scaled=True), 0.99),
-        (approximate_renyi._composition_cases(approximate=False), 0.99),
-        (approximate_renyi._definition_5_cases, 0.5),
-        (
-            peeling._concentrated_cases(
-                Relation.MONOTONE, peeling._concentrated(Relation.MONOTONE)
-            ),
-            0.98,
-        ),
-        (
-            peeling._concentrated_cases(Relation.GENERAL, peeling._concentrated(Relation.GENERAL)),
-            0.98,
-        ),
-        (peeling._pure_cases, 0.98),
-        (limited_domain._cases, 0.95),
-        (top_stable._cases(quirks=False), 0.8),
-        (gap_test._laplace_cases, 0.49),
-        (gap_test._laplace_half_cases, 0.999),
-        (stability._test_cases(quantile=True), 0.98),
-        (fixed_top_k._recall_cases, 1.0),
+        ("ZW-Prop7-pure", 0.99),
+        ("ZW-Prop7-range", 0.99),
+        ("ZW-Prop7-zCDP", 0.99),
+        ("ZW-Prop7-sharp", 0.999),
+        ("ZW-Alg1-gaps", 0.99),
+        ("BASE-PATE-tau", 0.99),
+        ("ZW-Lem3", 0.99),
+        ("ZW-Def5", 0.5),
+        ("BASE-EM-CDP", 0.98),
+        ("BASE-EM-CDP-general", 0.98),
+        ("BASE-EM-pure", 0.98),
+        ("BASE-LD", 0.95),
+        ("BASE-TS", 0.8),
+        ("ZW-Cor19-Laplace", 0.49),
+        ("ZW-Cor19-Laplace-half", 0.999),
+        ("ZW-Lem18-threshold", 0.98),
+        ("ZW-Thm12-utility", 2.0),  # a lower bound: twice the recall of peeling
     ],
 )
-def test_checks_have_power(cases, factor):
-    if cases is fixed_top_k._recall_cases:  # a lower bound: twice the peeled recall fails
-        shrunk = ((-2 * low, -seen, text) for low, seen, text in cases(BUDGET))
-    else:
-        shrunk = ((factor * top, seen, text) for top, seen, text in cases(BUDGET))
-    assert bound_verdict(shrunk).outcome == "refuted"
+def test_checks_have_power(claim_id, factor):
+    assert judged_with(claim_id, factor, BUDGET) == "refuted"
 
 
 def test_stable_top_k_attains_a_large_part_of_its_renyi_bound():
     """Given the events, the exact divergence comes within a factor of 3 of rho a."""
-    ratios = [
-        seen / claimed
-        for claimed, seen, where in stable_top_k._renyi_cases(BUDGET)
-        if where.startswith("order")
-    ]
+    cases = [c for c in stable_top_k.given_events(BUDGET) if not isinstance(c, Judged)]
+    ratios = [seen / stable_top_k.concentrated(**point) for point, seen, _ in cases]
     assert 1 / 3 < max(ratios) <= 1.0
 
 
@@ -150,9 +123,9 @@ def test_peeling_nearly_attains_its_gap():
 
 
 def test_top_stable_does_not_degrade_on_the_synthetic_histogram():
-    recalls = [experiments._top_stable_recall(k=k) for k in (10, 1500)]
+    recalls = [experiments.top_stable_recall(k=k) for k in (10, 1500)]
     assert min(recalls) > 0.9999
-    assert experiments._peeled_recall(k=10) == pytest.approx(0.986, abs=5e-4)
+    assert experiments.peeled_recall(k=10) == pytest.approx(0.986, abs=5e-4)
 
 
 def test_random_pairs_are_neighbours():

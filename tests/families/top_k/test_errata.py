@@ -14,7 +14,6 @@ from jaxsel.catalogue import find_claim
 from jaxsel.families.top_k.claims import neighbours, noisy_gaps, stability
 from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
 from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.base import Budget
 from tests.conftest import ALPHA
 
 # --- Lemma 10 (E-ZW-1) ----------------------------------------------------------------
@@ -58,10 +57,11 @@ def test_hypothesis_of_lemma_18_in_high_precision():
     claimed = find_claim("ZW-Lem18-hypothesis-printed").evaluate()
     assert printed > 1.2 * claimed
     assert corrected <= find_claim("ZW-Lem18-hypothesis").evaluate()
-    # The first case of each check is this one: q_k = 0, noise scale 1, delta_t = 0.1.
-    for case, exact in ((True, printed), (False, corrected)):
-        _, seen, _ = next(stability._hypothesis_cases(printed=case)(Budget()))
-        assert seen == pytest.approx(exact, rel=1e-12)
+    # The point of each check at q_k = 0, noise scale 1, delta_t = 0.1.
+    above_gap = stability.chance_above_gap(delta_t=0.1, noise_scale=1.0, gap=0)
+    assert above_gap == pytest.approx(printed, rel=1e-12)
+    above_centre, _ = stability.chance_above_centre(delta_t=0.1)
+    assert above_centre == pytest.approx(corrected, rel=1e-12)
 
 
 def test_hypothesis_of_lemma_18_by_simulation():
@@ -103,7 +103,7 @@ def test_release_delta_by_simulation():
 def test_first_gap_wins_by_quadrature():
     """The Gaussian maximum of two gaps, integrated over the first one's noise."""
     histograms, scale = np.array([[5, 3, 0], [2, 2, 1]]), 1.5
-    computed = noisy_gaps._first_gap_wins(histograms, scale)
+    computed = noisy_gaps.first_gap_wins(histograms, scale)
     for value, (g1, g2) in zip(computed, neighbours.gaps_of(histograms).tolist(), strict=True):
         with mp.workdps(20):
             exact = mp.quad(

@@ -18,7 +18,7 @@ from jaxsel.families.choosing.laws import (
 )
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import CL
 
@@ -28,27 +28,6 @@ Beta = Annotated[
     float, number("chance of failure; sets the noise and tau", above=LEAST_PROBABILITY, below=1.0)
 ]
 Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
-
-
-def _delta(*, delta: Delta = 0.1) -> float:
-    """delta of the whole, at epsilon."""
-    return delta
-
-
-def _half(*, delta: Delta = 0.1) -> float:
-    """delta/2, at epsilon."""
-    return delta / 2.0
-
-
-def _spent(
-    *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, bound: Bound = 2
-) -> float:
-    """1 - E_p (1 - p delta_1)^(tau k), at epsilon, where k scores move by 1.
-
-    delta_1 is the exact delta, at epsilon/3, of the noise moved by 1.
-    """
-    settings = choosing_settings(epsilon, delta, beta, bound)
-    return spent_delta([1.0], epsilon, settings, counts=[bound])
 
 
 class Instance(NamedTuple):
@@ -77,7 +56,7 @@ class Instance(NamedTuple):
         )
 
 
-def _instances(budget: Budget) -> Iterator[Instance]:
+def instances(budget: Budget) -> Iterator[Instance]:
     generator = np.random.default_rng(budget.seed)
     three, crowd = np.array([5.0, 3.0, 0.0]), np.array([1.0, 1e15])
     yield Instance(three, np.array([4.0, 4.0, 0.0]), np.ones(3), 2, 1.0, 0.1, 0.5)
@@ -104,35 +83,81 @@ def _instances(budget: Budget) -> Iterator[Instance]:
         )
 
 
-def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
-    """Exact delta at epsilon; the stated one; the sharper one; where."""
-    for case in _instances(budget):
+# --- Privacy --------------------------------------------------------------------------
+
+
+@CL.privacy(
+    "CL-Thm7",
+    "Theorem 7",
+    Relation.GENERAL,
+    loose="The noise's exact delta at epsilon/3 is at most (e^(1/3) - 1)/2 < 0.2 of "
+    "its parameter, and p halves it on average: at most 0.08 delta is spent "
+    "(CL-Thm7-sharp, attained).",
+)
+def stated(*, delta: Delta = 0.1) -> float:
+    """Selection of the best index with noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta)
+    and gamma = 1 is (epsilon, delta)-DP for k-bounded families and epsilon <= 1.
+
+    delta of the whole, at epsilon.
+    """
+    return delta
+
+
+def losses(budget: Budget) -> Iterator[tuple[Instance, NoisySelection, float]]:
+    """Instances, their settings, and the exact delta at epsilon."""
+    for case in instances(budget):
         made = choosing_settings(case.epsilon, case.delta, case.beta, case.number)
         first = group_law(case.scores, case.counts, made)
         second = group_law(case.moved, case.counts, made)
-        exact = float(profile_delta(first, second, case.epsilon))
-        spent = spent_delta(case.moved - case.scores, case.epsilon, made)
-        yield exact, case.delta, spent, str(case)
+        yield case, made, float(profile_delta(first, second, case.epsilon))
 
 
-def _stated_cases(budget: Budget) -> Iterator[Case]:
-    for exact, delta, _, where in _losses(budget):
-        yield delta, exact, where
+@stated.bounds()
+def exact_deltas(budget):
+    for case, _, exact in losses(budget):
+        yield {"delta": case.delta}, exact, str(case)
 
 
-def _sharp_cases(budget: Budget) -> Iterator[Case]:
-    for exact, _, spent, where in _losses(budget):
-        yield spent, exact, where
+@CL.privacy("CL-Thm7-sharp", "Theorem 7, sharpened", Relation.GENERAL)
+def spent(
+    *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, bound: Bound = 2
+) -> float:
+    """It spends at most 1 - E_p prod_i (1 - p delta_i)^tau at epsilon, delta_i being candidate i's
+    exact delta at epsilon/3; attained in the limit of many other candidates.
+
+    1 - E_p (1 - p delta_1)^(tau k), at epsilon, where k scores move by 1.
+
+    delta_1 is the exact delta, at epsilon/3, of the noise moved by 1.
+    """
+    settings = choosing_settings(epsilon, delta, beta, bound)
+    return spent_delta([1.0], epsilon, settings, counts=[bound])
 
 
-def _sums(budget: Budget) -> Iterator[Case]:
+@spent.bounds()
+def spent_on_instances(budget):
+    for case, made, exact in losses(budget):
+        claimed = spent_delta(case.moved - case.scores, case.epsilon, made)
+        yield Judged(claimed, exact, str(case))
+
+
+@CL.privacy("CL-Thm7-half", "Theorem 7, sharpened", Relation.GENERAL)
+def half(*, delta: Delta = 0.1) -> float:
+    """If k scores move by 1, that is at most delta/2.
+
+    delta/2, at epsilon.
+    """
+    return delta / 2.0
+
+
+@half.bounds()
+def random_settings(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 100)):
         bound = int(generator.integers(1, 200))
         delta, beta = generator.uniform(1e-6, 0.999, 2).tolist()
         epsilon = float(generator.uniform(0.01, 1.0))
-        spent = _spent(epsilon=epsilon, delta=delta, beta=beta, bound=bound)
-        yield delta / 2.0, spent, f"{epsilon=!r}, {delta=!r}, {beta=!r}, k={bound}"
+        seen = spent(epsilon=epsilon, delta=delta, beta=beta, bound=bound)
+        yield {"delta": delta}, seen, f"{epsilon=!r}, {beta=!r}, k={bound}"
 
 
 # --- Utility --------------------------------------------------------------------------
@@ -159,144 +184,94 @@ def crowds(settings: NoisySelection) -> Iterator[tuple[float, str]]:
             yield float(law[-1] + law[:-1][far].sum()), f"{levels=}, {counts=}"
 
 
-def _failing(*, beta: Beta = 0.1) -> float:
-    """beta, the chance that the loss exceeds (3/epsilon) log(5 k/(beta delta))."""
+def random_failures(budget: Budget) -> list[tuple[float, float, int]]:
+    """(beta, delta, k)."""
+    generator = np.random.default_rng(budget.seed)
+    found = [(0.1, 1e-6, 1)]
+    for _ in range(min(budget.cases, 3)):
+        beta = float(generator.uniform(0.02, 0.999))
+        delta = float(10.0 ** generator.uniform(-6.0, -0.1))
+        found.append((beta, delta, int(generator.integers(1, 50))))
+    return found
+
+
+@CL.utility("CL-Thm7-utility", "Theorem 7")
+def failing(*, beta: Beta = 0.1) -> float:
+    """With probability 1 - beta the loss is at most (3/epsilon) log(5 k/(beta delta)), whatever the
+    number of candidates.
+
+    beta, the chance that the loss exceeds (3/epsilon) log(5 k/(beta delta)).
+    """
     return beta
 
 
-def _failing_sharp(*, beta: Beta = 0.1) -> float:
-    """(2 - 2^-tau)/(tau + 1) < beta/2, tau = ceil(4/beta)."""
+@CL.utility("CL-Thm7-utility-sharp", "Theorem 7, sharpened")
+def failing_sharp(*, beta: Beta = 0.1) -> float:
+    """It fails with probability at most (2 - 2^-tau)/(tau + 1) < beta/2, attained in the limit of
+    many candidates.
+
+    (2 - 2^-tau)/(tau + 1) < beta/2, tau = ceil(4/beta).
+    """
     return certain_failure(math.ceil(4.0 / beta))
 
 
-def _utility(bound):
-    def cases(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed)
-        settings = [(0.1, 1e-6, 1)]
-        for _ in range(min(budget.cases, 3)):
-            beta = float(generator.uniform(0.02, 0.999))
-            delta = float(10.0 ** generator.uniform(-6.0, -0.1))
-            settings.append((beta, delta, int(generator.integers(1, 50))))
-        for beta, delta, k in settings:
-            made = choosing_settings(1.0, delta, beta, k)
-            for failing, where in crowds(made):
-                yield bound(beta=beta), failing, f"{beta=!r}, {delta=!r}, {k=}, {where}"
-
-    return cases
+@failing.bounds()
+@failing_sharp.bounds()
+def failures(budget):
+    for beta, delta, k in random_failures(budget):
+        for chance, where in crowds(choosing_settings(1.0, delta, beta, k)):
+            yield {"beta": beta}, chance, f"{delta=!r}, {k=}, {where}"
 
 
 # --- A step of the proof --------------------------------------------------------------
 
 
-def _support_printed(*, bound: Bound = 1, beta: Beta = 0.9, delta: Delta = 0.9) -> float:
-    """Printed bound 5 log(k/(beta delta)) on the noise, times epsilon."""
+@CL.utility("CL-Thm7-step-support-printed", "proof of Theorem 7")
+def support_printed(*, bound: Bound = 1, beta: Beta = 0.9, delta: Delta = 0.9) -> float:
+    """The noise TLap(epsilon, delta beta/(5 k)) is at most (5/epsilon) log(k/(beta delta)).
+
+    Printed bound 5 log(k/(beta delta)) on the noise, times epsilon.
+    """
     return 5.0 * math.log(bound / beta / delta)
 
 
-def _support(*, bound: Bound = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float:
-    """Bound 5 log(k/(beta delta)) on the noise, times epsilon."""
+@support_printed.bounds(listed("bound beta delta", (1, 0.9, 0.9), (1, 0.85, 0.8)))
+def support(bound, beta, delta):
+    return truncated_laplace_support(1.0, delta * beta / (5.0 * bound))
+
+
+@CL.utility("CL-Thm7-step-support", "proof of Theorem 7, corrected")
+def support_corrected(*, bound: Bound = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float:
+    """For k/(beta delta) >= 5^(1/4), the noise TLap(epsilon, delta beta/(5 k)) is at most
+    (5/epsilon) log(k/(beta delta)).
+
+    Bound 5 log(k/(beta delta)) on the noise, times epsilon.
+    """
     ratio = bound / beta / delta
     if ratio < 5.0**0.25:
         raise InputError(f"bound/(beta delta) is {ratio:g}; it must be at least 5^(1/4) = 1.495")
     return 5.0 * math.log(ratio)
 
 
-def _noise(bound: int, beta: float, delta: float) -> float:
-    return truncated_laplace_support(1.0, delta * beta / (5.0 * bound))
-
-
-def _supports_printed(budget: Budget) -> Iterator[Case]:
-    for bound, beta, delta in ((1, 0.9, 0.9), (1, 0.85, 0.8)):
-        claimed = _support_printed(bound=bound, beta=beta, delta=delta)
-        yield claimed, _noise(bound, beta, delta), f"k={bound}, {beta=}, {delta=}"
-
-
-def _supports(budget: Budget) -> Iterator[Case]:
+@support_corrected.bounds()
+def supports(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(1, 1.0 / 5.0**0.125, 1.0 / 5.0**0.125 * (1.0 - 1e-12)), (2, 0.9, 0.9)]
     for _ in range(min(budget.cases, 200)):
         beta, delta = generator.uniform(0.001, 0.8, 2).tolist()
         settings.append((int(generator.integers(1, 1000)), beta, delta))
-    for bound, beta, delta in settings:
-        claimed = _support(bound=bound, beta=beta, delta=delta)
-        yield claimed, _noise(bound, beta, delta), f"k={bound}, {beta=!r}, {delta=!r}"
+    for setting in settings:
+        yield dict(zip(("bound", "beta", "delta"), setting, strict=True)), support(*setting)
 
 
-STATEMENTS = (
-    CL.privacy(
-        "CL-Thm7",
-        "Theorem 7",
-        "Selection of the best index with noise TLap(epsilon/3, delta beta/(5 k)), tau "
-        "= ceil(4/beta) and gamma = 1 is (epsilon, delta)-DP for k-bounded families "
-        "and epsilon <= 1.",
-        Relation.GENERAL,
-        _delta,
-        at_most(_stated_cases),
-        loose="The noise's exact delta at epsilon/3 is at most (e^(1/3) - 1)/2 < 0.2 of "
-        "its parameter, and p halves it on average: at most 0.08 delta is spent "
-        "(CL-Thm7-sharp, attained).",
-    ),
-    CL.privacy(
-        "CL-Thm7-sharp",
-        "Theorem 7, sharpened",
-        "It spends at most 1 - E_p prod_i (1 - p delta_i)^tau at epsilon, delta_i "
-        "being candidate i's exact delta at epsilon/3; attained in the limit of many "
-        "other candidates.",
-        Relation.GENERAL,
-        _spent,
-        at_most(_sharp_cases),
-    ),
-    CL.privacy(
-        "CL-Thm7-half",
-        "Theorem 7, sharpened",
-        "If k scores move by 1, that is at most delta/2.",
-        Relation.GENERAL,
-        _half,
-        at_most(_sums),
-    ),
-    CL.utility(
-        "CL-Thm7-utility",
-        "Theorem 7",
-        "With probability 1 - beta the loss is at most (3/epsilon) log(5 k/(beta "
-        "delta)), whatever the number of candidates.",
-        _failing,
-        at_most(_utility(_failing)),
-    ),
-    CL.utility(
-        "CL-Thm7-utility-sharp",
-        "Theorem 7, sharpened",
-        "It fails with probability at most (2 - 2^-tau)/(tau + 1) < beta/2, attained "
-        "in the limit of many candidates.",
-        _failing_sharp,
-        at_most(_utility(_failing_sharp), 1e-9),
-    ),
-    CL.misprint(
-        "CL-E12",
-        "proof of Theorem 7",
-        "misprint",
-        printed="f_j >= s' - (5/epsilon) log(k/(beta delta)) >= s - (5/epsilon) log(k "
-        "beta/delta); tau = 4/beta.",
-        correct="log(k/(beta delta)) throughout, the first step for k/(beta delta) >= "
-        "5^(1/4); tau = ceil(4/beta).",
-        refuted=(
-            CL.utility(
-                "CL-Thm7-step-support-printed",
-                "proof of Theorem 7",
-                "The noise TLap(epsilon, delta beta/(5 k)) is at most (5/epsilon) "
-                "log(k/(beta delta)).",
-                _support_printed,
-                at_most(_supports_printed),
-            ),
-        ),
-        corrected=(
-            CL.utility(
-                "CL-Thm7-step-support",
-                "proof of Theorem 7, corrected",
-                "For k/(beta delta) >= 5^(1/4), the noise TLap(epsilon, delta beta/(5 "
-                "k)) is at most (5/epsilon) log(k/(beta delta)).",
-                _support,
-                at_most(_supports),
-            ),
-        ),
-    ),
+CL_E12 = CL.misprint(
+    "CL-E12",
+    "proof of Theorem 7",
+    "misprint",
+    printed="f_j >= s' - (5/epsilon) log(k/(beta delta)) >= s - (5/epsilon) log(k "
+    "beta/delta); tau = 4/beta.",
+    correct="log(k/(beta delta)) throughout, the first step for k/(beta delta) >= "
+    "5^(1/4); tau = ceil(4/beta).",
+    refuted=[support_printed],
+    corrected=[support_corrected],
 )

@@ -1,7 +1,7 @@
 """Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 8: stable selection."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -15,22 +15,18 @@ from jaxsel.families.choosing.claims.choosing import (
     Instance,
     certain_failure,
     crowds,
+    random_failures,
 )
 from jaxsel.families.choosing.laws import clipped_scores, group_law, spent_delta, stable_settings
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import CL
 
 Rank = Annotated[int, whole("k, how many scores count", at_least=1)]
 
 
-def _delta(*, delta: Delta = 1e-3) -> float:
-    """delta, at epsilon."""
-    return delta
-
-
-def _exact(case: Instance, **settings: int) -> float:
+def exact_delta(case: Instance, **settings: int) -> float:
     """Exact delta at epsilon between the two laws of the index."""
     made = stable_settings(case.epsilon, case.delta, case.beta, case.number, **settings)
     first, second = (
@@ -40,18 +36,18 @@ def _exact(case: Instance, **settings: int) -> float:
     return float(profile_delta(first, second, case.epsilon))
 
 
-def _crowd(lead: float, others: float, delta: float, beta: float) -> Instance:
+def crowd(lead: float, others: float, delta: float, beta: float) -> Instance:
     """One candidate gains 1 while all the others, far behind, lose 1."""
     scores, steps = np.array([lead, 0.0]), np.array([1.0, -1.0])
     counts = np.array([1.0, others])
     return Instance(scores, scores + steps, counts, 1, 1.0, delta, beta)
 
 
-def _instances(budget: Budget) -> Iterator[Instance]:
+def instances(budget: Budget) -> Iterator[Instance]:
     generator = np.random.default_rng(budget.seed)
     three, moved = np.array([5.0, 3.0, 0.0]), np.array([4.0, 4.0, 1.0])
     yield Instance(three, moved, np.ones(3), 1, 1.0, 0.1, 0.5)
-    yield _crowd(30.0, 6608.0, 1e-3, 1e-3)
+    yield crowd(30.0, 6608.0, 1e-3, 1e-3)
     # The best has a lead only in the last 2 units of its noise; then none.
     ahead, counts = np.array([2.0, 0.0]), np.array([1.0, 1e15])
     yield Instance(ahead, np.ones(2), counts, 1, 1.0, 0.1, 0.5)
@@ -72,15 +68,60 @@ def _instances(budget: Budget) -> Iterator[Instance]:
         )
 
 
-def _stated_cases(budget: Budget) -> Iterator[Case]:
-    for case in _instances(budget):
-        yield case.delta, _exact(case), str(case)
+# --- Privacy --------------------------------------------------------------------------
 
 
-def _spent(
-    *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, rank: Rank = 1
-) -> float:
-    """1 - E_p (1 - p delta_2)^(2 k tau), where 2 k clipped scores move by 2.
+@CL.privacy("CL-Thm8-index-printed", "proof of Theorem 8", Relation.GENERAL)
+def printed(*, delta: Delta = 1e-3) -> float:
+    """Selection of the index with noise TLap(epsilon/3, beta delta/(10 k)) on max(f_i - Q, 0) and
+    tau = ceil(2/beta) is (epsilon, delta)-DP.
+
+    delta, at epsilon.
+    """
+    return delta
+
+
+@printed.bounds(
+    listed(
+        "lead others delta beta",
+        (30.0, 6608.0, 1e-3, 1e-3),
+        (32.0, 12871.0, 1e-3, 1e-2),
+        (54.0, 1e7, 1e-6, 1e-4),
+    )
+)
+def one_leader(lead, others, delta, beta):
+    return exact_delta(crowd(lead, others, delta, beta), shares=3)
+
+
+@CL.privacy(
+    "CL-Thm8",
+    "Theorem 8, with a corrected proof",
+    Relation.GENERAL,
+    loose="The noise's exact delta at epsilon/3 is at most (e^(1/3) - 1)/2 < "
+    "0.2 of its parameter, the theorem's parameter leaves half of delta to "
+    "spare and p halves the rest: at most 0.04 delta (CL-Thm8-sharp).",
+)
+def stated(*, delta: Delta = 1e-3) -> float:
+    """Selection of the index with noise TLap(epsilon/6, beta delta/(10 k)) on max(f_i - Q, 0), tau
+    = ceil(2/beta) and gamma = 1 is (epsilon, delta)-DP for epsilon <= 1.
+
+    delta, at epsilon.
+    """
+    return delta
+
+
+@stated.bounds()
+def exact_deltas(budget):
+    for case in instances(budget):
+        yield {"delta": case.delta}, exact_delta(case), str(case)
+
+
+@CL.privacy("CL-Thm8-sharp", "Theorem 8, sharpened", Relation.GENERAL)
+def spent(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, rank: Rank = 1) -> float:
+    """It spends at most 1 - E_p (1 - p delta_2)^(2 k tau) at epsilon, delta_2 being the exact delta
+    at epsilon/3 of the noise moved by 2.
+
+    1 - E_p (1 - p delta_2)^(2 k tau), where 2 k clipped scores move by 2.
 
     delta_2 is the exact delta, at epsilon/3, of the noise moved by 2.
     """
@@ -88,53 +129,65 @@ def _spent(
     return spent_delta([2.0], epsilon, settings, counts=[2 * rank])
 
 
-def _sharp_cases(budget: Budget) -> Iterator[Case]:
-    for case in _instances(budget):
-        claimed = _spent(epsilon=case.epsilon, delta=case.delta, beta=case.beta, rank=case.number)
-        yield claimed, _exact(case), str(case)
+@spent.bounds()
+def exact_deltas_of_all_parameters(budget):
+    for case in instances(budget):
+        point = {
+            "epsilon": case.epsilon,
+            "delta": case.delta,
+            "beta": case.beta,
+            "rank": case.number,
+        }
+        yield point, exact_delta(case), str(case)
 
 
-def _index_cases(budget: Budget) -> Iterator[Case]:
-    del budget
-    for lead, others, delta, beta in (
-        (30.0, 6608.0, 1e-3, 1e-3),
-        (32.0, 12871.0, 1e-3, 1e-2),
-        (54.0, 1e7, 1e-6, 1e-4),
-    ):
-        case = _crowd(lead, others, delta, beta)
-        yield delta, _exact(case, shares=3), str(case)
+CL_E20 = CL.misprint(
+    "CL-E20",
+    "proof of Theorem 8",
+    "proof",
+    printed="With noise TLap(epsilon/3, beta delta/(10 k)) the whole algorithm, "
+    "which releases the index, is (epsilon, delta)-DP.",
+    correct="Not even the index alone is: let one candidate lead 6,608 others by "
+    "30 and gain 1 while they lose 1; epsilon = 1, delta = beta = 0.001, k = 1. "
+    "One of the others wins with probability 0.0935 before and 0.0311 after, so "
+    "delta at epsilon is 0.0090. The clipped score moves by 2, which costs up to 4 "
+    "epsilon/3 where the noise of the others ends early. Rate epsilon/6 is enough.",
+    refuted=[printed],
+    corrected=[stated],
+)
 
 
 # --- Utility --------------------------------------------------------------------------
 
 
-def _failing(*, beta: Beta = 0.1) -> float:
-    """(2 - 2^-tau)/(tau + 1) <= beta, tau = ceil(2/beta)."""
+@CL.utility("CL-Thm8-utility", "Theorem 8")
+def failing(*, beta: Beta = 0.1) -> float:
+    """If the gap G_k exceeds the support (6/epsilon) log(10 k/(beta delta)) of the noise, the loss
+    does so with probability at most (2 - 2^-tau)/(tau + 1) <= beta.
+
+    (2 - 2^-tau)/(tau + 1) <= beta, tau = ceil(2/beta).
+    """
     return certain_failure(math.ceil(2.0 / beta))
 
 
-def _utility(budget: Budget) -> Iterator[Case]:
-    generator = np.random.default_rng(budget.seed)
-    settings = [(0.1, 1e-6, 1)]
-    for _ in range(min(budget.cases, 3)):
-        beta = float(generator.uniform(0.02, 0.999))
-        delta = float(10.0 ** generator.uniform(-6.0, -0.1))
-        settings.append((beta, delta, int(generator.integers(1, 50))))
-    for beta, delta, rank in settings:
-        made = stable_settings(1.0, delta, beta, rank)
-        for failing, where in crowds(made):
-            text = f"{beta=!r}, {delta=!r}, k={rank}, {where}"
-            yield _failing(beta=beta), failing, text
+@failing.bounds()
+def failures(budget):
+    for beta, delta, rank in random_failures(budget):
+        for chance, where in crowds(stable_settings(1.0, delta, beta, rank)):
+            yield {"beta": beta}, chance, f"{delta=!r}, k={rank}, {where}"
 
 
-def _support(
-    *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.1, rank: Rank = 1
-) -> float:
-    """(10/epsilon) log(k/(beta delta)), the gap that the theorem asks for."""
+@CL.utility("CL-Thm8-gap", "Theorem 8")
+def gap(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.1, rank: Rank = 1) -> float:
+    """The gap (10/epsilon) log(k/(beta delta)) exceeds that support for k/(beta delta) >= 10^(3/2).
+
+    (10/epsilon) log(k/(beta delta)), the gap that the theorem asks for.
+    """
     return 10.0 / epsilon * math.log(rank / beta / delta)
 
 
-def _supports(budget: Budget) -> Iterator[Case]:
+@gap.bounds()
+def supports(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 200)):
         ratio = 10.0**1.5 * (1.0 + float(generator.choice([1e-9, 1.0, 1e3])))
@@ -142,20 +195,33 @@ def _supports(budget: Budget) -> Iterator[Case]:
         beta = float(generator.uniform(rank / ratio, 1.0)) if rank < ratio else 0.5
         delta = rank / (ratio * beta)
         epsilon = float(generator.uniform(0.01, 1.0))
-        claimed = _support(epsilon=epsilon, delta=delta, beta=beta, rank=rank)
-        support = stable_settings(epsilon, delta, beta, rank).support
-        yield claimed, support, f"{epsilon=!r}, {delta=!r}, {beta=!r}, k={rank}"
+        point = {"epsilon": epsilon, "delta": delta, "beta": beta, "rank": rank}
+        yield point, stable_settings(**point).support
 
 
 # --- A step of the proof --------------------------------------------------------------
 
 
-def _close(*, rank: Rank = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float:
-    """Delta delta beta/(5 k) at which one candidate's noisy scores are to be close."""
+@CL.privacy("CL-Thm8-step-close-printed", "proof of Theorem 8", Relation.GENERAL)
+def close_printed(*, rank: Rank = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float:
+    """max(f_i - Q, 0) + TLap(epsilon', beta delta/(10 k)) on neighbours is (epsilon', delta beta/(5
+    k))-indistinguishable, epsilon' = epsilon/3.
+
+    Delta delta beta/(5 k) at which one candidate's noisy scores are to be close.
+    """
     return beta * delta / (5.0 * rank)
 
 
-def _clipped_pairs(budget: Budget, cases: int):
+close = CL.privacy(
+    "CL-Thm8-step-close",
+    "proof of Theorem 8, corrected",
+    Relation.GENERAL,
+    statement="max(f_i - Q, 0) + TLap(epsilon/6, beta delta/(10 k)) on neighbours is "
+    "(epsilon/3, delta beta/(5 k))-indistinguishable.",
+)(close_printed.evaluate)
+
+
+def clipped_pairs(budget: Budget, cases: int):
     generator = np.random.default_rng(budget.seed)
     yield (5.0, 3.0, 0.0), (4.0, 4.0, 1.0), 1, 0.1, 0.1
     for _ in range(min(budget.cases, cases)):
@@ -167,119 +233,38 @@ def _clipped_pairs(budget: Budget, cases: int):
         yield tuple(scores.tolist()), tuple(moved.tolist()), rank, beta, delta
 
 
-def _clipped_deltas(noise: float, cases: int) -> Callable[[Budget], Iterator[Case]]:
+def clipped_deltas(budget: Budget, noise: float, cases: int):
     """Exact deltas at epsilon/3, what Selection may spend thrice; epsilon = 1."""
-
-    def listed(budget: Budget) -> Iterator[Case]:
-        for scores, moved, rank, beta, delta in _clipped_pairs(budget, cases):
-            before, after = (clipped_scores(side, rank) for side in (scores, moved))
-            change = float(np.abs(before - after).max())
-            if change == 0.0:
-                continue
+    for scores, moved, rank, beta, delta in clipped_pairs(budget, cases):
+        before, after = (clipped_scores(side, rank) for side in (scores, moved))
+        change = float(np.abs(before - after).max())
+        if change > 0.0:
             truncation = beta * delta / (10.0 * rank)
             exact = truncated_laplace_delta(noise, truncation, change, 1.0 / 3.0)
-            where = f"{scores} to {moved}, k={rank}, {beta=!r}, {delta=!r}, {noise=:.4g}"
-            yield _close(rank=rank, beta=beta, delta=delta), exact, where
-
-    return listed
+            point = {"rank": rank, "beta": beta, "delta": delta}
+            yield point, exact, f"{scores} to {moved}, {noise=:.4g}"
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E20",
-        "proof of Theorem 8",
-        "proof",
-        printed="With noise TLap(epsilon/3, beta delta/(10 k)) the whole algorithm, "
-        "which releases the index, is (epsilon, delta)-DP.",
-        correct="Not even the index alone is: let one candidate lead 6,608 others by "
-        "30 and gain 1 while they lose 1; epsilon = 1, delta = beta = 0.001, k = 1. "
-        "One of the others wins with probability 0.0935 before and 0.0311 after, so "
-        "delta at epsilon is 0.0090. The clipped score moves by 2, which costs up to 4 "
-        "epsilon/3 where the noise of the others ends early. Rate epsilon/6 is enough.",
-        refuted=(
-            CL.privacy(
-                "CL-Thm8-index-printed",
-                "proof of Theorem 8",
-                "Selection of the index with noise TLap(epsilon/3, beta delta/(10 k)) "
-                "on max(f_i - Q, 0) and tau = ceil(2/beta) is (epsilon, delta)-DP.",
-                Relation.GENERAL,
-                _delta,
-                at_most(_index_cases),
-            ),
-        ),
-        corrected=(
-            CL.privacy(
-                "CL-Thm8",
-                "Theorem 8, with a corrected proof",
-                "Selection of the index with noise TLap(epsilon/6, beta delta/(10 k)) "
-                "on max(f_i - Q, 0), tau = ceil(2/beta) and gamma = 1 is (epsilon, "
-                "delta)-DP for epsilon <= 1.",
-                Relation.GENERAL,
-                _delta,
-                at_most(_stated_cases),
-                loose="The noise's exact delta at epsilon/3 is at most (e^(1/3) - 1)/2 < "
-                "0.2 of its parameter, the theorem's parameter leaves half of delta to "
-                "spare and p halves the rest: at most 0.04 delta (CL-Thm8-sharp).",
-            ),
-        ),
-    ),
-    CL.privacy(
-        "CL-Thm8-sharp",
-        "Theorem 8, sharpened",
-        "It spends at most 1 - E_p (1 - p delta_2)^(2 k tau) at epsilon, delta_2 being "
-        "the exact delta at epsilon/3 of the noise moved by 2.",
-        Relation.GENERAL,
-        _spent,
-        at_most(_sharp_cases),
-    ),
-    CL.utility(
-        "CL-Thm8-utility",
-        "Theorem 8",
-        "If the gap G_k exceeds the support (6/epsilon) log(10 k/(beta delta)) of the "
-        "noise, the loss does so with probability at most (2 - 2^-tau)/(tau + 1) <= "
-        "beta.",
-        _failing,
-        at_most(_utility),
-    ),
-    CL.utility(
-        "CL-Thm8-gap",
-        "Theorem 8",
-        "The gap (10/epsilon) log(k/(beta delta)) exceeds that support for k/(beta "
-        "delta) >= 10^(3/2).",
-        _support,
-        at_most(_supports),
-    ),
-    CL.misprint(
-        "CL-E13",
-        "proof of Theorem 8",
-        "proof",
-        printed="As |(f_i - Q)(D) - (f_i - Q)(D')| <= 2, the noisy scores are "
-        "(epsilon', delta beta/(5 k))-indistinguishable, epsilon' = epsilon/3.",
-        correct="A shift of 2, as from (5, 3, 0) to (4, 4, 1) at k = 1, costs 2 "
-        "epsilon', so epsilon' = epsilon/6 is what the proof needs; with epsilon/3 the "
-        "release of the index alone is refuted, too (CL-E20). 1/epsilon is missing in "
-        "'>= 10 log(k/(delta beta))'.",
-        refuted=(
-            CL.privacy(
-                "CL-Thm8-step-close-printed",
-                "proof of Theorem 8",
-                "max(f_i - Q, 0) + TLap(epsilon', beta delta/(10 k)) on neighbours is "
-                "(epsilon', delta beta/(5 k))-indistinguishable, epsilon' = epsilon/3.",
-                Relation.GENERAL,
-                _close,
-                at_most(_clipped_deltas(1.0 / 3.0, 0)),
-            ),
-        ),
-        corrected=(
-            CL.privacy(
-                "CL-Thm8-step-close",
-                "proof of Theorem 8, corrected",
-                "max(f_i - Q, 0) + TLap(epsilon/6, beta delta/(10 k)) on neighbours is "
-                "(epsilon/3, delta beta/(5 k))-indistinguishable.",
-                Relation.GENERAL,
-                _close,
-                at_most(_clipped_deltas(1.0 / 6.0, 200), tolerance=1e-12),
-            ),
-        ),
-    ),
+@close_printed.bounds()
+def rate_of_a_third(budget):
+    return clipped_deltas(budget, 1.0 / 3.0, 0)
+
+
+@close.bounds(tolerance=1e-12)
+def rate_of_a_sixth(budget):
+    return clipped_deltas(budget, 1.0 / 6.0, 200)
+
+
+CL_E13 = CL.misprint(
+    "CL-E13",
+    "proof of Theorem 8",
+    "proof",
+    printed="As |(f_i - Q)(D) - (f_i - Q)(D')| <= 2, the noisy scores are "
+    "(epsilon', delta beta/(5 k))-indistinguishable, epsilon' = epsilon/3.",
+    correct="A shift of 2, as from (5, 3, 0) to (4, 4, 1) at k = 1, costs 2 "
+    "epsilon', so epsilon' = epsilon/6 is what the proof needs; with epsilon/3 the "
+    "release of the index alone is refuted, too (CL-E20). 1/epsilon is missing in "
+    "'>= 10 log(k/(delta beta))'.",
+    refuted=[close_printed],
+    corrected=[close],
 )

@@ -1,7 +1,7 @@
 """Zhu & Wang 2022, Definition 5, Lemmas 3, 4, 16 and 17: approximate Renyi DP."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -12,27 +12,20 @@ from jaxsel.accounting.single_run.conversions import (
     mironov_epsilon_at_order,
     optimal_epsilon_at_order,
 )
-from jaxsel.accounting.single_run.divergences import (
-    epsilon_at_delta,
-    profile_delta,
-    renyi_divergence,
-)
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
 from jaxsel.accounting.single_run.pairs import LawPair
+from jaxsel.families.top_k.claims.neighbours import delta_at_claim
 from jaxsel.families.top_k.claims.parameters import Epsilon, Order
-from jaxsel.families.top_k.curves import (
-    ApproximateRenyiCurve,
-    approximate_renyi_to_epsilon,
-    compose_curves,
-)
+from jaxsel.families.top_k.curves import ApproximateRenyiCurve, approximate_renyi_to_epsilon
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import Point
 from jaxsel.language.domains import number, probability
 from jaxsel.language.papers import ZW
 
 _ORDERS = (1.2, 2.0, 8.0)
 
 
-def _laws(generator: np.random.Generator, outcomes: int) -> LawPair:
+def random_laws(generator: np.random.Generator, outcomes: int) -> LawPair:
     """Two random laws, from near to far apart."""
     first = generator.dirichlet(np.ones(outcomes))
     tilt = generator.normal(scale=generator.uniform(0.05, 2.0), size=outcomes)
@@ -40,7 +33,7 @@ def _laws(generator: np.random.Generator, outcomes: int) -> LawPair:
     return LawPair(first, second / second.sum())
 
 
-def _two_sided(pair: LawPair, order: float) -> float:
+def two_sided(pair: LawPair, order: float) -> float:
     first, second = pair
     forward = renyi_divergence(first, second, order)
     return max(float(forward), float(renyi_divergence(second, first, order)))
@@ -49,22 +42,24 @@ def _two_sided(pair: LawPair, order: float) -> float:
 # --- Definition 5 ---------------------------------------------------------------------
 
 
-def _definition_5(
+@ZW.privacy("ZW-Def5", "Definition 5", Relation.BASE)
+def given_events(
     *,
     order: Order = 2.0,
     epsilon: Epsilon = 1.0,
     delta: Annotated[float, number("chance to be left out", at_least=0.0, below=1.0)] = 0.1,
 ) -> float:
-    """Renyi bound at ``order`` that holds delta-approximately under (epsilon, delta)-DP.
+    """(epsilon, delta)-DP is delta-approximate Renyi DP with the curve of randomised response:
+    there are events of probability 1 - delta on both sides, given which the laws are that close.
 
-    That of randomised response, log(cosh((order - 1/2) epsilon)/cosh(epsilon/2))
-    /(order - 1).
+    Renyi bound at ``order`` that holds delta-approximately under (epsilon, delta)-DP: that
+    of randomised response, log(cosh((order - 1/2) epsilon)/cosh(epsilon/2))/(order - 1).
     """
     del delta
     return float(randomised_response_renyi(order, epsilon))
 
 
-def _events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
+def events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
     """Parts of both laws with mass 1 - delta and ratios within e^epsilon, or None.
 
     Events with their own randomness: outcome i belongs to E with chance part_i/law_i.
@@ -87,203 +82,176 @@ def _events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
     return LawPair(parts[:n] / parts[:n].sum(), parts[n:] / parts[n:].sum())
 
 
-def _definition_5_cases(budget: Budget) -> Iterator[Case]:
+@given_events.bounds(tolerance=1e-6)
+def random_pairs(budget):
     generator = np.random.default_rng(budget.seed + 5)
     for _ in range(max(1, min(budget.cases, 100))):
-        first, second = _laws(generator, 4)
+        first, second = random_laws(generator, 4)
         delta = float(generator.uniform(0.0, 0.5) * 0.5 * np.abs(first - second).sum())
         epsilon = max(epsilon_at_delta(first, second, delta), 1e-3)
-        parts = _events(LawPair(first, second), epsilon + 1e-9, delta)
+        parts = events(LawPair(first, second), epsilon + 1e-9, delta)
         for order in _ORDERS:
-            claimed = _definition_5(order=order, epsilon=epsilon, delta=delta)
-            seen = math.inf if parts is None else _two_sided(parts, order)
-            where = f"laws {first.tolist()}, {second.tolist()}, {delta=:g}, {order=:g}"
-            yield claimed, seen, where
+            seen = math.inf if parts is None else two_sided(parts, order)
+            point = {"order": order, "epsilon": epsilon, "delta": delta}
+            yield point, seen, f"laws {first.tolist()}, {second.tolist()}"
 
 
 # --- Lemmas 3 and 16 ------------------------------------------------------------------
 
 
-def _sum(
+@ZW.privacy("ZW-Lem3", "Lemma 3", Relation.BASE)
+def composed(
     *,
     first: Annotated[float, number("bound of the one", at_least=0.0)] = 0.5,
     second: Annotated[float, number("bound of the other", at_least=0.0)] = 0.25,
 ) -> float:
-    """Bound of the composition at an order: the sum of the two at that order."""
+    """The Renyi bounds of adaptively composed mechanisms add at every order.
+
+    Bound of the composition at an order: the sum of the two at that order.
+    """
     return first + second
 
 
-def _composition_cases(approximate: bool) -> Callable[[Budget], Iterator[Case]]:
+composed_approximately = ZW.privacy(
+    "ZW-Lem16",
+    "Lemma 16",
+    Relation.BASE,
+    statement="Under adaptive composition the bounds and the failure probabilities of "
+    "approximate Renyi DP add.",
+)(composed.evaluate)
+
+
+def compositions(budget: Budget, approximate: bool) -> Iterator[tuple[Point, float, str]]:
     """Adaptive: the second mechanism depends on what the first released.
 
     Approximately, each law is a mixture of a good one, of weight 1 - failure, and of
     another, and the events are that both draws are good.
     """
+    generator = np.random.default_rng(budget.seed + 3)
+    for _ in range(budget.cases):
+        one = random_laws(generator, 3)
+        then = [random_laws(generator, 3) for _ in range(3)]
+        failures = (generator.uniform(0.0, 0.3, size=2) * approximate).tolist()
+        where = f"random laws of three outcomes, failures {failures}"
+        joint = LawPair(
+            *(np.concatenate([one[side][i] * then[i][side] for i in range(3)]) for side in (0, 1))
+        )
+        for order in _ORDERS:
+            worst = max(two_sided(pair, order) for pair in then)
+            point = {"first": two_sided(one, order), "second": worst}
+            yield point, two_sided(joint, order), f"{where}, {order=:g}"
+        failing, then_failing = failures
+        good = (1.0 - failing) * (1.0 - then_failing)
+        point = {"first": failing, "second": then_failing}
+        yield point, 1.0 - good, f"probability left out, {where}"
 
-    def cases(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed + 3)
-        for _ in range(budget.cases):
-            one = _laws(generator, 3)
-            then = [_laws(generator, 3) for _ in range(3)]
-            failures = generator.uniform(0.0, 0.3, size=2) * approximate
-            for order in _ORDERS:
-                renyi = _two_sided(one, order)
-                worst = max(_two_sided(pair, order) for pair in then)
-                joint = [
-                    np.concatenate([one[side][i] * then[i][side] for i in range(3)])
-                    for side in (0, 1)
-                ]
-                seen = _two_sided(LawPair(*joint), order)
-                parts = (
-                    ApproximateRenyiCurve(lambda a, x=x: np.full(np.shape(a), x), f)
-                    for x, f in zip((renyi, worst), failures, strict=True)
-                )
-                total = compose_curves(*parts)
-                where = f"random laws of three outcomes, failures {failures.tolist()}"
-                claimed = float(total.renyi(np.asarray(order)))
-                yield claimed, seen, f"{where}, {order=:g}"
-                good = float(np.prod(1.0 - failures))
-                yield total.failure, 1.0 - good, f"probability left out, {where}"
 
-    return cases
+@composed.bounds()
+def exact_compositions(budget):
+    return compositions(budget, approximate=False)
+
+
+@composed_approximately.bounds()
+def approximate_compositions(budget):
+    return compositions(budget, approximate=True)
 
 
 # --- Lemmas 4 and 17 ------------------------------------------------------------------
 
 
-def _conversion(
+@ZW.privacy("ZW-Lem4", "Lemma 4", Relation.BASE)
+def converted(
     *,
     order: Order = 10.0,
     renyi_epsilon: Annotated[float, number("bound at that order", at_least=0.0)] = 0.5,
     delta: Annotated[float, probability("apart from the failure")] = 1e-6,
 ) -> float:
-    """Epsilon at ``delta`` (plus the failure, in Lemma 17) of one Renyi bound.
+    """(a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta)-DP.
 
-    renyi_epsilon + log(1/delta)/(order - 1).
+    Epsilon at ``delta`` (plus the failure, in Lemma 17) of one Renyi bound.
     """
     return float(mironov_epsilon_at_order(order, renyi_epsilon, delta))
 
 
-def _tight_conversion(
+converted_approximately = ZW.privacy(
+    "ZW-Lem17",
+    "Lemma 17",
+    Relation.BASE,
+    statement="delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta "
+    "+ delta_1)-DP.",
+)(converted.evaluate)
+
+
+@ZW.privacy(
+    "ZW-Lem17-tight",
+    "Lemma 17 with the conversion of Canonne, Kamath & Steinke 2020, Proposition 12",
+    Relation.BASE,
+)
+def converted_tightly(
     *,
     order: Order = 10.0,
     renyi_epsilon: Annotated[float, number("bound at that order", at_least=0.0)] = 0.5,
     delta: Annotated[float, probability("apart from the failure")] = 1e-6,
 ) -> float:
-    """The same by the best conversion of one Renyi bound (Canonne et al. 2020)."""
+    """delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a delta)/(a - 1), delta +
+    delta_1)-DP.
+
+    The same by the best conversion of one Renyi bound (Canonne et al. 2020).
+    """
     return float(optimal_epsilon_at_order(order, renyi_epsilon, delta))
 
 
-def _conversion_cases(
-    approximate: bool, evaluate: Callable[..., float]
-) -> Callable[[Budget], Iterator[Case]]:
+def conversions(budget: Budget, approximate: bool):
     """Exact delta of random laws at the converted epsilon, any order at a time."""
-
-    def cases(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed + 4)
-        for case in range(budget.cases):
-            good = _laws(generator, 4)
-            junk = _laws(generator, 4)
-            failure = float(generator.uniform(0.0, 0.2)) if approximate else 0.0
-            if case % 2:  # what fails tells the two sides apart
-                junk = LawPair(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-            laws = [
-                np.concatenate([(1.0 - failure) * g, failure * j])
-                for g, j in zip(good, junk, strict=True)
-            ]
-            order = float(1.0 + np.exp(generator.uniform(-2.0, 3.0)))
-            delta = float(10.0 ** generator.uniform(-4.0, -0.1))
-            renyi = _two_sided(good, order)
-            epsilon = evaluate(order=order, renyi_epsilon=renyi, delta=delta)
-            seen = float(profile_delta(laws[0], laws[1], epsilon))
-            where = f"{order=!r}, {delta=!r}, {failure=!r}, laws {good}, {junk}"
-            yield delta + failure, seen, where
-
-    return cases
+    generator = np.random.default_rng(budget.seed + 4)
+    for case in range(budget.cases):
+        good = random_laws(generator, 4)
+        junk = random_laws(generator, 4)
+        failure = float(generator.uniform(0.0, 0.2)) if approximate else 0.0
+        if case % 2:  # what fails tells the two sides apart
+            junk = LawPair(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+        first, second = (
+            np.concatenate([(1.0 - failure) * g, failure * j])
+            for g, j in zip(good, junk, strict=True)
+        )
+        order = float(1.0 + np.exp(generator.uniform(-2.0, 3.0)))
+        delta = float(10.0 ** generator.uniform(-4.0, -0.1))
+        point = {"order": order, "renyi_epsilon": two_sided(good, order), "delta": delta}
+        where = f"{failure=!r}, laws {good}, {junk}"
+        yield point, delta_at_claim(delta + failure, first, second), where
 
 
-def _over_orders(
+@converted.bounds()
+def exact_conversions(budget):
+    return conversions(budget, approximate=False)
+
+
+@converted_approximately.bounds()
+@converted_tightly.bounds()
+def approximate_conversions(budget):
+    return conversions(budget, approximate=True)
+
+
+@ZW.privacy("ZW-Lem17-best-order", "Lemma 17 at its best order", Relation.BASE)
+def over_orders(
     *,
     delta: Annotated[float, probability("above delta_t")] = 1e-6,
     delta_t: Annotated[float, number("failure probability", at_least=0.0, below=1.0)] = 5e-7,
 ) -> float:
-    """Epsilon at ``delta`` of delta_t-approximate 0.1-zCDP, tight, at the best order."""
+    """At its best order the tight conversion gives no larger epsilon than the simple one at any
+    order.
+
+    Epsilon at ``delta`` of delta_t-approximate 0.1-zCDP, tight, at the best order.
+    """
     curve = ApproximateRenyiCurve(lambda a: 0.1 * np.asarray(a), delta_t)
     return approximate_renyi_to_epsilon(curve, delta).epsilon
 
 
-def _over_orders_cases(budget: Budget) -> Iterator[Case]:
-    """Never above what the lemma's own conversion gives at any order."""
-    del budget
+@over_orders.bounds()
+def simple_conversions(budget):
     for delta, share in ((1e-6, 0.5), (1e-2, 0.9), (1e-9, 0.01)):
-        best = _over_orders(delta=delta, delta_t=share * delta)
         left = delta * (1.0 - share)
         for order in (1.5, 2.0, 5.0, 12.0, 40.0):
-            simple = _conversion(order=order, renyi_epsilon=0.1 * order, delta=left)
-            yield simple, best, f"{delta=:g}, delta_t={share * delta:g}, {order=:g}"
-
-
-STATEMENTS = (
-    ZW.privacy(
-        "ZW-Def5",
-        "Definition 5",
-        "(epsilon, delta)-DP is delta-approximate Renyi DP with the curve of "
-        "randomised response: there are events of probability 1 - delta on both sides, "
-        "given which the laws are that close.",
-        Relation.BASE,
-        _definition_5,
-        at_most(_definition_5_cases, tolerance=1e-6),
-    ),
-    ZW.privacy(
-        "ZW-Lem3",
-        "Lemma 3",
-        "The Renyi bounds of adaptively composed mechanisms add at every order.",
-        Relation.BASE,
-        _sum,
-        at_most(_composition_cases(approximate=False)),
-    ),
-    ZW.privacy(
-        "ZW-Lem16",
-        "Lemma 16",
-        "Under adaptive composition the bounds and the failure probabilities of "
-        "approximate Renyi DP add.",
-        Relation.BASE,
-        _sum,
-        at_most(_composition_cases(approximate=True)),
-    ),
-    ZW.privacy(
-        "ZW-Lem4",
-        "Lemma 4",
-        "(a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta)-DP.",
-        Relation.BASE,
-        _conversion,
-        at_most(_conversion_cases(False, _conversion)),
-    ),
-    ZW.privacy(
-        "ZW-Lem17",
-        "Lemma 17",
-        "delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta "
-        "+ delta_1)-DP.",
-        Relation.BASE,
-        _conversion,
-        at_most(_conversion_cases(True, _conversion)),
-    ),
-    ZW.privacy(
-        "ZW-Lem17-tight",
-        "Lemma 17 with the conversion of Canonne, Kamath & Steinke 2020, Proposition 12",
-        "delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a "
-        "delta)/(a - 1), delta + delta_1)-DP.",
-        Relation.BASE,
-        _tight_conversion,
-        at_most(_conversion_cases(True, _tight_conversion)),
-    ),
-    ZW.privacy(
-        "ZW-Lem17-best-order",
-        "Lemma 17 at its best order",
-        "At its best order the tight conversion gives no larger epsilon than the "
-        "simple one at any order.",
-        Relation.BASE,
-        _over_orders,
-        at_most(_over_orders_cases),
-    ),
-)
+            simple = converted(order=order, renyi_epsilon=0.1 * order, delta=left)
+            point = {"delta": delta, "delta_t": share * delta}
+            yield point, lambda best, simple=simple: (simple, best), f"{order=:g}"

@@ -22,7 +22,7 @@ from jaxsel.families.top_k.confident_laws import (
 )
 from jaxsel.families.top_k.laws import top_k_set_law
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.checking import Judged, Point, Points, grid, listed
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import CL
 from jaxsel.repetitions import beta_binomial
@@ -35,17 +35,7 @@ Beta = Annotated[float, probability("chance of failure; T = ceil(4/beta)")]
 # --- Privacy --------------------------------------------------------------------------
 
 
-def _epsilon(*, epsilon: Epsilon = 1.0) -> float:
-    """epsilon, with delta = 0."""
-    return epsilon
-
-
-def _delta(*, delta: Delta = 0.1) -> float:
-    """delta, at epsilon."""
-    return delta
-
-
-def _pairs(budget: Budget, cases: int):
+def random_pairs(budget: Budget, cases: int):
     """(scores, moved, k)."""
     generator = np.random.default_rng(budget.seed)
     yield np.array([3.0, 2.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 1.0]), 2
@@ -56,9 +46,9 @@ def _pairs(budget: Budget, cases: int):
         yield scores, scores + generator.integers(-1, 2, size), k
 
 
-def _laws(budget: Budget, cases: int):
+def random_laws(budget: Budget, cases: int):
     generator = np.random.default_rng(budget.seed + 1)
-    for scores, moved, k in _pairs(budget, cases):
+    for scores, moved, k in random_pairs(budget, cases):
         epsilon = float(generator.choice([0.2, 1.0, 5.0]))
         delta, beta = generator.uniform(0.05, 0.95, 2).tolist()
         settings = confident_settings(epsilon, delta, beta, k)
@@ -68,7 +58,7 @@ def _laws(budget: Budget, cases: int):
         yield first, second, settings, epsilon, delta, where
 
 
-def _one_leader(scores, many: float, settings) -> np.ndarray:
+def one_leader(scores, many: float, settings) -> np.ndarray:
     """Law of "the first", "the second", "one of so many others", "nothing", for k = 1."""
     levels = np.asarray(scores) * settings.round_epsilon / 2.0
     weights = np.array([1.0, 1.0, many]) * np.exp(levels - levels.max())
@@ -77,36 +67,77 @@ def _one_leader(scores, many: float, settings) -> np.ndarray:
     return smallest_gap_law(gaps, weights / weights.sum(), settings)
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@CL.privacy("CL-Thm6-pure", "Theorem 6, corrected constants", Relation.GENERAL)
+def pure(*, epsilon: Epsilon = 1.0) -> float:
+    """If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP.
+
+    epsilon, with delta = 0.
+    """
+    return epsilon
+
+
+@pure.bounds()
+def pure_rounds(budget):
     # One falls and has a larger gap, another rises and takes the small gaps: half of
     # epsilon, the rest being what the worst candidate of Theorem 4 would lose.
     for epsilon, beta in ((0.2, 0.1), (1.0, 1e-4)):
         settings = confident_settings(epsilon, 1e-6, beta, 1)
         laws = [
-            _one_leader(scores, 1e8, settings) for scores in ([0.0, 0.0, 0.0], [-1.0, 1.0, -1.0])
+            one_leader(scores, 1e8, settings) for scores in ([0.0, 0.0, 0.0], [-1.0, 1.0, -1.0])
         ]
-        where = f"two of 1e8 candidates move apart, {epsilon=!r}, {beta=!r}"
-        yield epsilon, exact_epsilon(*laws), where
-    for first, second, settings, epsilon, _, where in _laws(budget, 150):
+        where = f"two of 1e8 candidates move apart, {beta=!r}"
+        yield {"epsilon": epsilon}, exact_epsilon(*laws), where
+    for first, second, settings, epsilon, _, where in random_laws(budget, 150):
         if settings.pure:
-            yield epsilon, exact_epsilon(first, second), where
+            yield {"epsilon": epsilon}, exact_epsilon(first, second), where
 
 
-def _approximate_cases(budget: Budget) -> Iterator[Case]:
-    for first, second, _, epsilon, delta, where in _laws(budget, 150):
-        yield delta, float(profile_delta(first, second, epsilon)), where
+@CL.privacy(
+    "CL-Thm6",
+    "Theorem 6, corrected constants",
+    Relation.GENERAL,
+    loose="a set beyond epsilon has to lose nearly all that each of its k "
+    "rounds may, which has a chance below 1e-13 with up to 200 rounds and "
+    "delta up to .99; its parts are put to the test with power: "
+    "CL-Thm6-pure, CL-Thm6-step-noise, -rounds, -none, -tails",
+)
+def private(*, delta: Delta = 0.1) -> float:
+    """The set with the smallest noisy gap of N, N uniform on 0..T, is (epsilon, delta)-DP: T =
+    ceil(4/beta), k rounds at (epsilon/6, delta/T) each, Lap(12/epsilon) on the gap.
+
+    delta, at epsilon.
+    """
+    return delta
 
 
-def _with_correction(
+@private.bounds()
+def exact_deltas(budget):
+    for first, second, _, epsilon, delta, where in random_laws(budget, 150):
+        yield {"delta": delta}, float(profile_delta(first, second, epsilon)), where
+
+
+@CL.privacy(
+    "CL-Thm6-corrected",
+    "Theorem 6, case beta < delta",
+    Relation.GENERAL,
+    loose="the two sides differ in what replaces nothing, which is drawn with "
+    "probability 1/(T + 1) <= delta/40, and hardly in sets beyond the bound, while "
+    "(2 + e^epsilon) delta/10 is at least 3 delta/10: no more than 1/12 of it is seen",
+)
+def with_true_top_k(
     *,
     epsilon: Annotated[float, number("of the whole", above=0.0, at_most=700.0)] = 1.0,
     delta: Delta = 0.1,
 ) -> float:
-    """(2 + e^epsilon) delta/10, at epsilon."""
+    """Run at delta/10 and beta = delta/10, with sets beyond the bound replaced by the true top k,
+    it has at most (2 + e^epsilon) delta/10 at epsilon.
+
+    (2 + e^epsilon) delta/10, at epsilon.
+    """
     return delta * (2.0 + math.exp(epsilon)) / 10.0
 
 
-def _corrected_law(scores: np.ndarray, settings) -> np.ndarray:
+def corrected_law(scores: np.ndarray, settings) -> np.ndarray:
     """Law of the set if bad sets, and none, are replaced by the true top k."""
     law = confident_top_k_law(scores, settings)
     bad = set_gaps(scores, settings.k) > confident_gap_bound(scores.size, settings)
@@ -117,31 +148,45 @@ def _corrected_law(scores: np.ndarray, settings) -> np.ndarray:
     return fixed
 
 
-def _corrected_cases(budget: Budget) -> Iterator[Case]:
+@with_true_top_k.bounds()
+def replaced_sets(budget):
     generator = np.random.default_rng(budget.seed + 2)
     # Ties: whoever is the best gets what stands for nothing.
     ties = np.zeros(8), np.append(-np.ones(4), np.ones(4)), 4
-    for scores, moved, k in (ties, *_pairs(budget, 100)):
+    for scores, moved, k in (ties, *random_pairs(budget, 100)):
         epsilon = float(generator.choice([0.2, 1.0, 2.0]))
         if moved is ties[1]:
             epsilon = 0.01
         delta = float(generator.uniform(0.05, 0.95))
         settings = confident_settings(epsilon, delta / 10.0, delta / 10.0, k)
-        first, second = (_corrected_law(side, settings) for side in (scores, moved))
-        claimed = _with_correction(epsilon=epsilon, delta=delta)
-        where = f"{scores.tolist()} to {moved.tolist()}, {k=}, {epsilon=!r}, {delta=!r}"
-        yield claimed, float(profile_delta(first, second, epsilon)), where
+        first, second = (corrected_law(side, settings) for side in (scores, moved))
+        seen = float(profile_delta(first, second, epsilon))
+        where = f"{scores.tolist()} to {moved.tolist()}, {k=}"
+        yield {"epsilon": epsilon, "delta": delta}, seen, where
 
 
 # --- Utility --------------------------------------------------------------------------
 
 
-def _failing(*, beta: Beta = 0.1) -> float:
-    """beta, the chance that the gap exceeds its bound or that nothing is released."""
+@CL.utility("CL-Thm6-utility", "Theorem 6, corrected constants")
+def failing(*, beta: Beta = 0.1) -> float:
+    """With probability 1 - beta a set is released whose gap is at most (2/epsilon_r) log(4 m k) +
+    (12/epsilon) (log 2 + log(2 T/beta)), epsilon_r being one round's share.
+
+    beta, the chance that the gap exceeds its bound or that nothing is released.
+    """
     return beta
 
 
-def _two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
+failing_peeled = CL.utility(
+    "CL-Sec1.4.2-peeling",
+    "Section 1.4.2, with the factor 2",
+    statement="k rounds of epsilon_r-DP exponential mechanisms have a gap above "
+    "(2/epsilon_r) log(m k/beta) with probability at most beta.",
+)(failing.evaluate)
+
+
+def two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
     """Chances that k rounds pick just the k candidates ahead of m - k by ``lead``, and
     that they do not."""
     left = np.arange(k, 0, -1, dtype=np.float64)
@@ -149,7 +194,7 @@ def _two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
     return np.array([math.exp(log_hit), -math.expm1(log_hit)])
 
 
-def _ladders(budget: Budget):
+def ladders(budget: Budget):
     """(scores in units of the bound, k): gaps on both sides of the bound."""
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 60)):
@@ -157,282 +202,215 @@ def _ladders(budget: Budget):
         yield generator.uniform(0.0, 1.5, size), int(generator.integers(1, size))
 
 
-def _boosted_gaps(budget: Budget) -> Iterator[Case]:
+@failing.bounds()
+def boosted_gaps(budget):
     generator = np.random.default_rng(budget.seed + 1)
-    for units, k in _ladders(budget):
+    for units, k in ladders(budget):
         epsilon = float(generator.choice([0.2, 1.0]))
         beta = float(generator.uniform(0.01, 0.99))
         settings = confident_settings(epsilon, 1e-6, beta, k)
         limit = confident_gap_bound(units.size, settings)
         law = confident_top_k_law(units * limit, settings)
         bad = set_gaps(units * limit, k) > limit
-        where = f"scores {units.tolist()} times the bound, {k=}, {epsilon=!r}, {beta=!r}"
-        yield beta, float(law[-1] + law[:-1][bad].sum()), where
+        where = f"scores {units.tolist()} times the bound, {k=}, {epsilon=!r}"
+        yield {"beta": beta}, float(law[-1] + law[:-1][bad].sum()), where
     for m, k in ((2, 1), (100, 10), (10**6, 1000)):
         for beta in (0.5, 0.1, 1e-3, 1e-9):
             settings = confident_settings(1.0, 1e-6, beta, k)
             lead = confident_gap_bound(m, settings) * (1.0 + 1e-9)
-            chances = _two_levels(lead, m, k, settings.round_epsilon)
+            chances = two_levels(lead, m, k, settings.round_epsilon)
             law = smallest_gap_law([-lead, lead], chances, settings)
-            yield beta, float(law[1:].sum()), f"{k=} of {m=} lead by the bound, {beta=}"
+            yield {"beta": beta}, float(law[1:].sum()), f"{k=} of {m=} lead by the bound"
 
 
-def _peeled_gaps(budget: Budget) -> Iterator[Case]:
+@failing_peeled.bounds()
+def peeled_gaps(budget):
     generator = np.random.default_rng(budget.seed + 2)
-    for units, k in _ladders(budget):
+    for units, k in ladders(budget):
         each, beta = generator.uniform([0.01, 0.01], [2.0, 0.99]).tolist()
         limit = peeling_gap_bound(units.size, k, each, beta)
         law = top_k_set_law(units * limit * each / 2.0, k)[subsets(units.size, k)]
         bad = set_gaps(units * limit, k) > limit
-        where = f"scores {units.tolist()} times the bound, {k=}, {each=!r}, {beta=!r}"
-        yield beta, float(law[bad].sum()), where
+        where = f"scores {units.tolist()} times the bound, {k=}, {each=!r}"
+        yield {"beta": beta}, float(law[bad].sum()), where
     for m, k in ((2, 1), (100, 1), (100, 10), (10**6, 1000)):
         for beta in (0.5, 0.1, 1e-3, 1e-9):
             lead = peeling_gap_bound(m, k, 0.1, beta) * (1.0 + 1e-9)
-            missed = float(_two_levels(lead, m, k, 0.1)[1])
-            yield beta, missed, f"{k=} of {m=} lead by the bound, each=0.1, {beta=}"
+            missed = float(two_levels(lead, m, k, 0.1)[1])
+            yield {"beta": beta}, missed, f"{k=} of {m=} lead by the bound, each=0.1"
 
 
 # --- Steps of the proof ---------------------------------------------------------------
 
 
-def _gap_budget(*, epsilon: Epsilon = 1.0) -> float:
-    """Privacy parameter epsilon/6 that releasing the noisy gap may cost."""
+@CL.privacy("CL-Thm6-step-noise-printed", "proof of Theorem 6", Relation.GENERAL)
+def noise_printed(*, epsilon: Epsilon = 1.0) -> float:
+    """Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6.
+
+    Privacy parameter epsilon/6 that releasing the noisy gap may cost.
+    """
     return epsilon / 6.0
 
 
-def _gap_losses(made: Callable[..., ConfidentTopK]) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
-        del budget
-        scores = np.array([3, 2, 1, 0])
-        for k, epsilon, steps in itertools.product(
-            (1, 2, 3), (1.0, 0.3), itertools.product((-1, 0, 1), repeat=4)
-        ):
-            moved, scale = scores + steps, made(epsilon, 1e-6, 0.5, k).gap_scale
-            # Laplace noise of scale s: exact privacy parameter change/s.
-            losses = np.abs(set_gaps(scores, k) - set_gaps(moved, k)) / scale
-            for chosen, loss in zip(subsets(4, k), losses.tolist(), strict=True):
-                where = f"{scores.tolist()} to {moved.tolist()}, S={chosen:04b}"
-                claimed = _gap_budget(epsilon=epsilon)
-                yield claimed, loss, f"{where}, noise Lap({scale:g}), {epsilon=}"
-
-    return cases
+noise = CL.privacy(
+    "CL-Thm6-step-noise",
+    "proof of Theorem 6, corrected",
+    Relation.GENERAL,
+    statement="Releasing Gap(S) with Laplace noise of scale 12/epsilon costs epsilon/6.",
+)(noise_printed.evaluate)
 
 
-def _large_noise_printed(*, beta: Beta = 0.1) -> float:
-    """Chance beta/2 that some noise exceeds 10 log(1/beta)/epsilon."""
+def gap_losses(made: Callable[..., ConfidentTopK]) -> Iterator[tuple[Point, float, str]]:
+    scores = np.array([3, 2, 1, 0])
+    for k, epsilon, steps in itertools.product(
+        (1, 2, 3), (1.0, 0.3), itertools.product((-1, 0, 1), repeat=4)
+    ):
+        moved, scale = scores + steps, made(epsilon, 1e-6, 0.5, k).gap_scale
+        # Laplace noise of scale s: exact privacy parameter change/s.
+        losses = np.abs(set_gaps(scores, k) - set_gaps(moved, k)) / scale
+        for chosen, loss in zip(subsets(4, k), losses.tolist(), strict=True):
+            where = f"{scores.tolist()} to {moved.tolist()}, S={chosen:04b}, noise Lap({scale:g})"
+            yield {"epsilon": epsilon}, loss, where
+
+
+@noise_printed.bounds()
+def losses_printed(budget):
+    return gap_losses(confident_settings_printed)
+
+
+@noise.bounds()
+def losses(budget):
+    return gap_losses(confident_settings)
+
+
+@CL.utility("CL-Thm6-step-tails-printed", "proof of Theorem 6")
+def large_noise(*, beta: Beta = 0.1) -> float:
+    """All noises are at most 10 log(1/beta)/epsilon except with probability beta/2, over up to
+    ceil(20/delta) runs.
+
+    Chance beta/2 that some noise exceeds 10 log(1/beta)/epsilon.
+    """
     return beta / 2.0
 
 
-def _large_noises_printed(budget: Budget) -> Iterator[Case]:
-    for beta, delta in ((0.1, 1e-6), (0.01, 1e-6)):
-        settings = confident_settings_printed(1.0, delta, beta, 1)
-        runs = settings.most_runs
-        # |Lap(6/epsilon)| > 10 log(1/beta)/epsilon; the number of runs is uniform.
-        one = beta ** (10.0 / settings.gap_scale)
-        some = float(beta_binomial(runs, 1.0).pgf_gap(one))
-        where = f"{beta=}, {delta=}, up to T={runs} runs"
-        yield _large_noise_printed(beta=beta), some, where
+@large_noise.bounds(grid(beta=(0.1, 0.01), delta=(1e-6,)))
+def some_large_noise(beta, delta):
+    settings = confident_settings_printed(1.0, delta, beta, 1)
+    # |Lap(6/epsilon)| > 10 log(1/beta)/epsilon; the number of runs is uniform.
+    one = beta ** (10.0 / settings.gap_scale)
+    return float(beta_binomial(settings.most_runs, 1.0).pgf_gap(one)), f"T={settings.most_runs}"
 
 
-def _low_noise(*, beta: Beta = 0.1) -> float:
-    """Chance beta/4 that some noise is below -(12/epsilon) log(2 T/beta)."""
+@CL.utility("CL-Thm6-step-tails", "proof of Theorem 6, corrected")
+def low_noise(*, beta: Beta = 0.1) -> float:
+    """No noise of scale 12/epsilon is below -(12/epsilon) log(2 T/beta) except with probability
+    beta/4, over up to T = ceil(4/beta) runs.
+
+    Chance beta/4 that some noise is below -(12/epsilon) log(2 T/beta).
+    """
     return beta / 4.0
 
 
-def _low_noises(budget: Budget) -> Iterator[Case]:
-    generator = np.random.default_rng(budget.seed)
-    for beta in [0.1, *generator.uniform(1e-4, 0.999, min(budget.cases, 100)).tolist()]:
-        settings = confident_settings(0.7, 1e-6, beta, 3)
-        runs = settings.most_runs
-        one = 0.5 * math.exp(-settings.offset / settings.gap_scale)
-        some = float(beta_binomial(runs, 1.0).pgf_gap(one))
-        yield _low_noise(beta=beta), some, f"{beta=!r}, up to T={runs} runs"
+def random_betas(first: float, count: int) -> Points:
+    """Values of beta: one, then random ones."""
+
+    def points(budget: Budget) -> Iterator[Point]:
+        generator = np.random.default_rng(budget.seed)
+        for beta in [first, *generator.uniform(1e-4, 0.999, min(budget.cases, count)).tolist()]:
+            yield {"beta": beta}
+
+    return points
 
 
-def _nothing(*, beta: Beta = 0.1) -> float:
-    """Chance beta/4 that no set is drawn at all."""
+@low_noise.bounds(random_betas(0.1, 100))
+def some_low_noise(beta):
+    settings = confident_settings(0.7, 1e-6, beta, 3)
+    one = 0.5 * math.exp(-settings.offset / settings.gap_scale)
+    return float(beta_binomial(settings.most_runs, 1.0).pgf_gap(one)), f"T={settings.most_runs}"
+
+
+@CL.utility("CL-Thm6-step-none", "proof of Theorem 6, corrected")
+def nothing(*, beta: Beta = 0.1) -> float:
+    """With T = ceil(4/beta) no set is drawn with probability at most beta/4.
+
+    Chance beta/4 that no set is drawn at all.
+    """
     return beta / 4.0
 
 
-def _nothings(budget: Budget) -> Iterator[Case]:
-    generator = np.random.default_rng(budget.seed)
-    for beta in [1e-3, *generator.uniform(1e-4, 0.999, min(budget.cases, 20)).tolist()]:
-        settings = confident_settings(1.0, 1e-6, beta, 2)
-        law = confident_top_k_law(np.array([1.0, 0.0, 0.0]), settings)
-        yield _nothing(beta=beta), float(law[-1]), f"{beta=!r}, T={settings.most_runs}"
+@nothing.bounds(random_betas(1e-3, 20))
+def no_set(beta):
+    settings = confident_settings(1.0, 1e-6, beta, 2)
+    law = confident_top_k_law(np.array([1.0, 0.0, 0.0]), settings)
+    return float(law[-1]), f"T={settings.most_runs}"
 
 
-def _rounds(*, epsilon: Epsilon = 1.0) -> float:
-    """Privacy parameter epsilon/6 of the k rounds of one run, at delta/T."""
+@CL.privacy("CL-Thm6-step-rounds", "proof of Theorem 6, corrected", Relation.GENERAL)
+def rounds(*, epsilon: Epsilon = 1.0) -> float:
+    """The k rounds of one run are (epsilon/6, delta/T)-DP together.
+
+    Privacy parameter epsilon/6 of the k rounds of one run, at delta/T.
+    """
     return epsilon / 6.0
 
 
-def _round_losses(budget: Budget) -> Iterator[Case]:
+@rounds.bounds(grid(epsilon=(0.3, 30.0), delta=(0.9, 1e-6), beta=(0.99, 0.1), k=(1, 5, 500)))
+def compositions(epsilon, delta, beta, k):
     """The composition theorem as printed, and the worst composition of pure rounds."""
-    del budget
-    for epsilon, delta, beta, k in itertools.product(
-        (0.3, 30.0), (0.9, 1e-6), (0.99, 0.1), (1, 5, 500)
-    ):
-        settings = confident_settings(epsilon, delta, beta, k)
-        each, left = settings.round_epsilon, delta / settings.most_runs
-        spread = each * math.sqrt(2.0 * k * math.log(1.0 / left))
-        composed = min(k * each, k * each * math.tanh(each / 2.0) + spread)
-        where = f"{epsilon=}, {delta=}, {beta=}, {k=}"
-        yield _rounds(epsilon=epsilon), composed, f"advanced composition, {where}"
-        truths = np.arange(k + 1)
-        loss = (2 * truths - k) * each
-        mass = stats.binom.pmf(truths, k, 1.0 / (1.0 + math.exp(-each)))
-        excess = np.minimum(0.0, _rounds(epsilon=epsilon) - loss)
-        spent = float(-np.sum(mass * np.expm1(excess)))
-        yield left, spent, f"delta of the worst composition, {where}"
+    settings = confident_settings(epsilon, delta, beta, k)
+    each, left = settings.round_epsilon, delta / settings.most_runs
+    spread = each * math.sqrt(2.0 * k * math.log(1.0 / left))
+    yield min(k * each, k * each * math.tanh(each / 2.0) + spread), "advanced composition"
+    truths = np.arange(k + 1)
+    loss = (2 * truths - k) * each
+    mass = stats.binom.pmf(truths, k, 1.0 / (1.0 + math.exp(-each)))
+
+    def spent(claimed):
+        return left, float(-np.sum(mass * np.expm1(np.minimum(0.0, claimed - loss))))
+
+    yield spent, "delta of the worst composition"
 
 
 # --- What runs ------------------------------------------------------------------------
 
 
-def _most_runs(*, beta: Beta = 0.1) -> float:
-    """T = ceil(4/beta), Theorem 4 at beta/2 and alpha = 1."""
+@CL.identity("CL-Thm6-settings", "Theorem 6, corrected constants")
+def most_runs(*, beta: Beta = 0.1) -> float:
+    """What runs has T = ceil(4/beta), noise Lap(12/epsilon) on the gap and, for few rounds, weights
+    exp(epsilon f/(12 k)).
+
+    T = ceil(4/beta), Theorem 4 at beta/2 and alpha = 1.
+    """
     return math.ceil(4.0 / beta)
 
 
-def _prepared(budget: Budget) -> Iterator[Case]:
+@most_runs.equals(
+    listed("epsilon beta k", (1.0, 0.1, 1), (0.3, 0.07, 2), (2.5, 0.9, 3)), tolerance=1e-12
+)
+def prepared(epsilon, beta, k):
     """The numbers that the mechanism draws with, against those of the theorem."""
     from jaxsel.families.top_k.confident_top_k import confident_top_k
 
-    del budget
-    for epsilon, beta, k in ((1.0, 0.1, 1), (0.3, 0.07, 2), (2.5, 0.9, 3)):
-        params = {"epsilon": epsilon, "delta": 0.05, "beta": beta, "k": k}
-        _, found = confident_top_k().prepare(np.arange(5.0), params)
-        where = f"{epsilon=}, {beta=}, {k=}"
-        yield _most_runs(beta=beta), float(found["most_runs"]), f"T, {where}"
-        yield 12.0 / epsilon, float(found["gap_scale"]), f"noise on the gap, {where}"
-        # So few rounds compose purely: weights exp(epsilon f/(12 k)).
-        each = epsilon / (12.0 * k)
-        yield each, float(found["half_epsilon"]), f"exponent of a weight, {where}"
+    params = {"epsilon": epsilon, "delta": 0.05, "beta": beta, "k": k}
+    _, found = confident_top_k().prepare(np.arange(5.0), params)
+    yield float(found["most_runs"]), "T"
+    yield Judged(12.0 / epsilon, float(found["gap_scale"]), f"noise on the gap, {params}")
+    # So few rounds compose purely: weights exp(epsilon f/(12 k)).
+    half = float(found["half_epsilon"])
+    yield Judged(epsilon / (12.0 * k), half, f"exponent of a weight, {params}")
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E10",
-        "proof of Theorem 6",
-        "proof",
-        printed="q~ = Gap + Lap(epsilon/6) + 13 log(1/beta)/epsilon; all noises are at "
-        "most 10 log(1/beta)/epsilon with probability 1 - beta/2; beta = delta/10.",
-        correct="Lap(epsilon/6) names a rate, and Gap has sensitivity 2: (3, 2, 1, 0) "
-        "to (2, 1, 2, 1) moves it from -1 to 1 for S = first two; the scale is "
-        "12/epsilon. Among up to 20/delta runs some noise is large almost surely; run "
-        "Theorem 4 at beta/2, T = ceil(4/beta), with the offset (12/epsilon) log(2 "
-        "T/beta) and inner delta delta/T.",
-        refuted=(
-            CL.privacy(
-                "CL-Thm6-step-noise-printed",
-                "proof of Theorem 6",
-                "Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6.",
-                Relation.GENERAL,
-                _gap_budget,
-                at_most(_gap_losses(confident_settings_printed)),
-            ),
-            CL.utility(
-                "CL-Thm6-step-tails-printed",
-                "proof of Theorem 6",
-                "All noises are at most 10 log(1/beta)/epsilon except with probability "
-                "beta/2, over up to ceil(20/delta) runs.",
-                _large_noise_printed,
-                at_most(_large_noises_printed),
-            ),
-        ),
-        corrected=(
-            CL.privacy(
-                "CL-Thm6-step-noise",
-                "proof of Theorem 6, corrected",
-                "Releasing Gap(S) with Laplace noise of scale 12/epsilon costs epsilon/6.",
-                Relation.GENERAL,
-                _gap_budget,
-                at_most(_gap_losses(confident_settings)),
-            ),
-            CL.utility(
-                "CL-Thm6-step-tails",
-                "proof of Theorem 6, corrected",
-                "No noise of scale 12/epsilon is below -(12/epsilon) log(2 T/beta) "
-                "except with probability beta/4, over up to T = ceil(4/beta) runs.",
-                _low_noise,
-                at_most(_low_noises),
-            ),
-            CL.utility(
-                "CL-Thm6-step-none",
-                "proof of Theorem 6, corrected",
-                "With T = ceil(4/beta) no set is drawn with probability at most beta/4.",
-                _nothing,
-                at_most(_nothings),
-            ),
-            CL.privacy(
-                "CL-Thm6-step-rounds",
-                "proof of Theorem 6, corrected",
-                "The k rounds of one run are (epsilon/6, delta/T)-DP together.",
-                Relation.GENERAL,
-                _rounds,
-                at_most(_round_losses),
-            ),
-            CL.privacy(
-                "CL-Thm6",
-                "Theorem 6, corrected constants",
-                "The set with the smallest noisy gap of N, N uniform on 0..T, is "
-                "(epsilon, delta)-DP: T = ceil(4/beta), k rounds at (epsilon/6, "
-                "delta/T) each, Lap(12/epsilon) on the gap.",
-                Relation.GENERAL,
-                _delta,
-                at_most(_approximate_cases),
-                loose="a set beyond epsilon has to lose nearly all that each of its k "
-                "rounds may, which has a chance below 1e-13 with up to 200 rounds and "
-                "delta up to .99; its parts are put to the test with power: "
-                "CL-Thm6-pure, CL-Thm6-step-noise, -rounds, -none, -tails",
-            ),
-            CL.identity(
-                "CL-Thm6-settings",
-                "Theorem 6, corrected constants",
-                "What runs has T = ceil(4/beta), noise Lap(12/epsilon) on the gap and, "
-                "for few rounds, weights exp(epsilon f/(12 k)).",
-                _most_runs,
-                equal(_prepared, 1e-12),
-            ),
-            CL.utility(
-                "CL-Thm6-utility",
-                "Theorem 6, corrected constants",
-                "With probability 1 - beta a set is released whose gap is at most "
-                "(2/epsilon_r) log(4 m k) + (12/epsilon) (log 2 + log(2 T/beta)), "
-                "epsilon_r being one round's share.",
-                _failing,
-                at_most(_boosted_gaps),
-            ),
-        ),
-    ),
-    CL.privacy(
-        "CL-Thm6-pure",
-        "Theorem 6, corrected constants",
-        "If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP.",
-        Relation.GENERAL,
-        _epsilon,
-        at_most(_pure_cases),
-    ),
-    CL.privacy(
-        "CL-Thm6-corrected",
-        "Theorem 6, case beta < delta",
-        "Run at delta/10 and beta = delta/10, with sets beyond the bound replaced by "
-        "the true top k, it has at most (2 + e^epsilon) delta/10 at epsilon.",
-        Relation.GENERAL,
-        _with_correction,
-        at_most(_corrected_cases),
-        loose="the two sides differ in what replaces nothing, which is drawn with "
-        "probability 1/(T + 1) <= delta/40, and hardly in sets beyond the bound, while "
-        "(2 + e^epsilon) delta/10 is at least 3 delta/10: no more than 1/12 of it is seen",
-    ),
-    CL.utility(
-        "CL-Sec1.4.2-peeling",
-        "Section 1.4.2, with the factor 2",
-        "k rounds of epsilon_r-DP exponential mechanisms have a gap above "
-        "(2/epsilon_r) log(m k/beta) with probability at most beta.",
-        _failing,
-        at_most(_peeled_gaps),
-    ),
+CL_E10 = CL.misprint(
+    "CL-E10",
+    "proof of Theorem 6",
+    "proof",
+    printed="q~ = Gap + Lap(epsilon/6) + 13 log(1/beta)/epsilon; all noises are at "
+    "most 10 log(1/beta)/epsilon with probability 1 - beta/2; beta = delta/10.",
+    correct="Lap(epsilon/6) names a rate, and Gap has sensitivity 2: (3, 2, 1, 0) "
+    "to (2, 1, 2, 1) moves it from -1 to 1 for S = first two; the scale is "
+    "12/epsilon. Among up to 20/delta runs some noise is large almost surely; run "
+    "Theorem 4 at beta/2, T = ceil(4/beta), with the offset (12/epsilon) log(2 "
+    "T/beta) and inner delta delta/T.",
+    refuted=[noise_printed, large_noise],
+    corrected=[noise, low_noise, nothing, rounds, private, most_runs, failing],
 )

@@ -12,7 +12,7 @@ from jaxsel.families.top_k.baselines import labels_renyi
 from jaxsel.families.top_k.claims.parameters import Deviation, Order, size
 from jaxsel.families.top_k.votes import scaled_votes
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import Point
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import PATE, ZW
 
@@ -22,12 +22,18 @@ _ORDERS = (1.2, 2.0, 10.0)
 # --- Example 13 -----------------------------------------------------------------------
 
 
-def _example_13(*, order: Order = 2.0, noise_scale: Deviation = 4.0) -> float:
-    """Renyi bound order/noise_scale^2 of the class with the most noisy votes."""
+@ZW.privacy("ZW-Ex13", "Example 13", Relation.GENERAL)
+def one_class(*, order: Order = 2.0, noise_scale: Deviation = 4.0) -> float:
+    """The class with the most votes after N(0, s^2) on each is (a, a/s^2)-Renyi DP if one teacher
+    changes its vote.
+
+    Renyi bound order/noise_scale^2 of the class with the most noisy votes.
+    """
     return order / noise_scale**2
 
 
-def _example_13_cases(budget: Budget) -> Iterator[Case]:
+@one_class.bounds()
+def changed_votes(budget):
     """One teacher votes for another class; exact laws by quadrature."""
     generator = np.random.default_rng(budget.seed + 13)
     for _ in range(max(1, min(budget.cases, 60))):
@@ -40,103 +46,78 @@ def _example_13_cases(budget: Budget) -> Iterator[Case]:
         scale = float(generator.uniform(0.5, 5.0))
         laws = [noisy_max_law(side / scale, "gaussian") for side in (votes, other)]
         for order in _ORDERS:
-            claimed = _example_13(order=order, noise_scale=scale)
             for first, second in (laws, laws[::-1]):
                 seen = float(renyi_divergence(first, second, order))
-                where = f"votes {votes.tolist()} -> {other.tolist()}, {scale=!r}"
-                yield claimed, seen, f"{where}, {order=:g}"
+                where = f"votes {votes.tolist()} -> {other.tolist()}"
+                yield {"order": order, "noise_scale": scale}, seen, where
 
 
 # --- PATE -----------------------------------------------------------------------------
 
 
-def _all_labels(
+@PATE.privacy("BASE-PATE", "on many labels", Relation.MONOTONE)
+def all_labels(
     *,
     order: Order = 2.0,
     noise_scale: Deviation = 4.0,
     labels: Annotated[int, whole("m", at_least=1)] = 40,
 ) -> float:
-    """Renyi bound of noisy votes on all labels: order labels/(2 noise_scale^2)."""
+    """Releasing every label whose votes plus N(0, s^2) exceed a threshold is (a, a m/(2 s^2))-Renyi
+    DP for one teacher more or less.
+
+    Renyi bound of noisy votes on all labels: order labels/(2 noise_scale^2).
+    """
     return float(labels_renyi(order, noise_scale, labels))
 
 
-def _scaled_labels(
+@ZW.privacy("BASE-PATE-tau", "Section 5 (EXP3), PATE-tau", Relation.MONOTONE)
+def scaled_labels(
     *,
     order: Order = 2.0,
     noise_scale: Deviation = 4.0,
     most: Annotated[float, size("tau, votes of one teacher in all")] = 8.0,
 ) -> float:
-    """Renyi bound with each teacher's votes scaled to ``most`` in all.
+    """With each teacher's votes scaled to at most tau in all it is (a, a tau/(2 s^2))-Renyi DP.
 
-    order most/(2 noise_scale^2).
+    Renyi bound with each teacher's votes scaled to ``most`` in all: order most/(2
+    noise_scale^2).
     """
     return float(labels_renyi(order, noise_scale, most))
 
 
-def _votes_cases(scaled: bool):
-    """One teacher less; the released labels, as they run, and the noisy votes behind
-    them."""
+def one_teacher_less(budget: Budget, scaled: bool) -> Iterator[tuple[Point, float, str]]:
+    """The released labels, as they run, and the noisy votes behind them."""
+    from jaxsel.families.top_k.pate import noisy_labels
 
-    def cases(budget: Budget) -> Iterator[Case]:
-        from jaxsel.families.top_k.pate import noisy_labels
-
-        law = noisy_labels(events="sets").law
-        assert law is not None
-        generator = np.random.default_rng(budget.seed + 15)
-        for _ in range(max(1, min(budget.cases, 100))):
-            labels = int(generator.integers(1, 6))
-            votes = generator.integers(0, 2, size=(6, labels)).astype(float)
-            most = float(generator.integers(1, 4)) if scaled else math.inf
-            total, fewer = scaled_votes(votes, most), scaled_votes(votes[1:], most)
-            scale = float(generator.uniform(0.5, 4.0))
-            params = {"noise_scale": scale, "threshold": 3.0}
-            truth = np.zeros(labels, dtype=bool)
-            first, second = (
-                law({"votes": side, "truth": truth}, params).probabilities
-                for side in (total, fewer)
-            )
-            for order in _ORDERS:
-                setting = {"order": order, "noise_scale": scale}
-                claimed = (
-                    _scaled_labels(**setting, most=most)
-                    if scaled
-                    else _all_labels(**setting, labels=labels)
-                )
-                seen = float(renyi_divergence(first, second, order))
-                where = f"{votes.astype(int).tolist()} without the first, {setting}"
-                yield claimed, seen, f"released labels, {where}, {most=:g}"
-                moved = float(np.sum((total - fewer) ** 2))
-                noisy = order * moved / (2.0 * scale**2)
-                yield claimed, noisy, f"noisy votes, {where}, {most=:g}"
-
-    return cases
+    law = noisy_labels(events="sets").law
+    assert law is not None
+    generator = np.random.default_rng(budget.seed + 15)
+    for _ in range(max(1, min(budget.cases, 100))):
+        labels = int(generator.integers(1, 6))
+        votes = generator.integers(0, 2, size=(6, labels)).astype(float)
+        most = float(generator.integers(1, 4)) if scaled else math.inf
+        total, fewer = scaled_votes(votes, most), scaled_votes(votes[1:], most)
+        scale = float(generator.uniform(0.5, 4.0))
+        params = {"noise_scale": scale, "threshold": 3.0}
+        truth = np.zeros(labels, dtype=bool)
+        first, second = (
+            law({"votes": side, "truth": truth}, params).probabilities for side in (total, fewer)
+        )
+        where = f"{votes.astype(int).tolist()} without the first"
+        for order in _ORDERS:
+            point = {"order": order, "noise_scale": scale}
+            point |= {"most": most} if scaled else {"labels": labels}
+            seen = float(renyi_divergence(first, second, order))
+            yield point, seen, f"released labels, {where}"
+            moved = float(np.sum((total - fewer) ** 2))
+            yield point, order * moved / (2.0 * scale**2), f"noisy votes, {where}"
 
 
-STATEMENTS = (
-    ZW.privacy(
-        "ZW-Ex13",
-        "Example 13",
-        "The class with the most votes after N(0, s^2) on each is (a, a/s^2)-Renyi DP "
-        "if one teacher changes its vote.",
-        Relation.GENERAL,
-        _example_13,
-        at_most(_example_13_cases),
-    ),
-    PATE.privacy(
-        "BASE-PATE",
-        "on many labels",
-        "Releasing every label whose votes plus N(0, s^2) exceed a threshold is (a, a "
-        "m/(2 s^2))-Renyi DP for one teacher more or less.",
-        Relation.MONOTONE,
-        _all_labels,
-        at_most(_votes_cases(scaled=False)),
-    ),
-    ZW.privacy(
-        "BASE-PATE-tau",
-        "Section 5 (EXP3), PATE-tau",
-        "With each teacher's votes scaled to at most tau in all it is (a, a tau/(2 s^2))-Renyi DP.",
-        Relation.MONOTONE,
-        _scaled_labels,
-        at_most(_votes_cases(scaled=True)),
-    ),
-)
+@all_labels.bounds()
+def votes_as_they_are(budget):
+    return one_teacher_less(budget, scaled=False)
+
+
+@scaled_labels.bounds()
+def votes_scaled(budget):
+    return one_teacher_less(budget, scaled=True)

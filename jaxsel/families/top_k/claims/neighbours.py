@@ -8,9 +8,11 @@ released only if a noisy gap passes a test.
 import functools
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.language.base import Budget
 
 
@@ -63,6 +65,13 @@ def release_delta(epsilon: float, passed: float, other: float, same_set: bool) -
     ratio = math.exp(epsilon)
     nothing = max((1.0 - passed) - ratio * (1.0 - other), 0.0)
     return nothing + (max(passed - ratio * other, 0.0) if same_set else passed)
+
+
+def delta_at_claim(
+    delta: float, first: np.ndarray, second: np.ndarray
+) -> Callable[[float], tuple[float, float]]:
+    """Sets the exact delta at the claimed epsilon against what is allowed."""
+    return lambda epsilon: (delta, float(profile_delta(first, second, epsilon)))
 
 
 def crossable(budget: Budget, count: int) -> list[tuple[int, ...]]:

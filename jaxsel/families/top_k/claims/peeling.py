@@ -12,8 +12,8 @@ from jaxsel.families.top_k.baselines import exponential_top_k_rho, exponential_t
 from jaxsel.families.top_k.claims.parameters import Order, Picks, Rho
 from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.families.top_k.laws import peeled_law, set_size, top_k_set_law, vote_neighbours
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, Point, grid
 from jaxsel.language.domains import choice, number, positive
 from jaxsel.language.papers import DURFEE, JX, MT
 
@@ -23,7 +23,10 @@ _RELATIONS = (Relation.MONOTONE.value, Relation.GENERAL.value)
 Scale = Annotated[float, positive("b; weights are exp(count/b)")]
 
 
-def _concentrated(relation: Relation) -> Callable[..., float]:
+# --- At every order -------------------------------------------------------------------
+
+
+def zcdp(relation: Relation) -> Callable[..., float]:
     def evaluate(*, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
         """Renyi bound of k picks: order k r^2/8, r the range of one pick's loss."""
         return order * exponential_top_k_rho(noise_scale, k, relation)
@@ -31,7 +34,7 @@ def _concentrated(relation: Relation) -> Callable[..., float]:
     return evaluate
 
 
-def _sharp(relation: Relation) -> Callable[..., float]:
+def sharp_renyi(relation: Relation) -> Callable[..., float]:
     def evaluate(*, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
         """Renyi bound of k picks, k times that of a pair whose losses have one's range."""
         return float(peeled_curve(noise_scale, k, relation).renyi(np.asarray(order)))
@@ -39,51 +42,91 @@ def _sharp(relation: Relation) -> Callable[..., float]:
     return evaluate
 
 
-def _concentrated_cases(
-    relation: Relation, evaluate: Callable[..., float]
-) -> Callable[[Budget], Iterator[Case]]:
-    """The picks in order, over neighbours of four candidates."""
+concentrated = DURFEE.privacy(
+    "BASE-EM-CDP",
+    "and Cesar & Rogers 2021, on counts",
+    Relation.MONOTONE,
+    statement="k picks with weights exp(count/b), in order, are k/(8 b^2)-zCDP if counts "
+    "move in one direction by at most 1.",
+)(zcdp(Relation.MONOTONE))
 
-    def cases(budget: Budget) -> Iterator[Case]:
-        del budget
-        for counts, scale in itertools.product(
-            ((2, 2, 2, 2), (4, 3, 1, 0), (9, 1, 1, 0)), (0.6, 3.0)
-        ):
-            data = np.array(counts, dtype=np.float64)
-            moves = (0.0, 1.0) if relation is Relation.MONOTONE else (-1.0, 0.0, 1.0)
-            for k in (1, 2, 4):
-                law = peeled_law(data / scale, k)
-                bounds = [evaluate(order=order, noise_scale=scale, k=k) for order in _ORDERS]
-                for move in itertools.product(moves, repeat=data.size):
-                    found = peeled_law((data + np.array(move)) / scale, k)
-                    for first, second in ((law, found), (found, law)):
-                        seen = renyi_divergence(first, second, _ORDERS)
-                        worst = int(np.argmax(seen - np.array(bounds)))
-                        where = f"{counts} + {move}, {k=}, {scale=:g}"
-                        text = f"order {_ORDERS[worst]:g}, {where}"
-                        yield bounds[worst], float(seen[worst]), text
+concentrated_general = DURFEE.privacy(
+    "BASE-EM-CDP-general",
+    "and Cesar & Rogers 2021",
+    Relation.GENERAL,
+    statement="k picks with weights exp(count/b), in order, are k/(2 b^2)-zCDP if counts "
+    "move in any direction by at most 1.",
+)(zcdp(Relation.GENERAL))
 
-    return cases
+sharp = JX.privacy(
+    "BASE-EM-sharp",
+    "for Dong, Durfee & Rogers 2020, on counts",
+    Relation.MONOTONE,
+    statement="k picks with weights exp(count/b), in order, have at every order at most k times "
+    "the sharp Renyi bound of losses in a range of length 1/b if counts move in one "
+    "direction by at most 1.",
+)(sharp_renyi(Relation.MONOTONE))
+
+sharp_general = JX.privacy(
+    "BASE-EM-sharp-general",
+    "for Dong, Durfee & Rogers 2020",
+    Relation.GENERAL,
+    statement="The same with a range of length 2/b if counts move in any direction by at most 1.",
+)(sharp_renyi(Relation.GENERAL))
 
 
-def _pure(*, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
-    """Pure epsilon of k picks if counts move in one direction: k/noise_scale."""
+def picks_in_order(moves: tuple[float, ...]) -> Iterator[tuple[Point, float, str]]:
+    """Neighbours of four candidates."""
+    for counts, scale, k in itertools.product(
+        ((2, 2, 2, 2), (4, 3, 1, 0), (9, 1, 1, 0)), (0.6, 3.0), (1, 2, 4)
+    ):
+        data = np.array(counts, dtype=np.float64)
+        law = peeled_law(data / scale, k)
+        for move in itertools.product(moves, repeat=data.size):
+            found = peeled_law((data + np.array(move)) / scale, k)
+            for first, second in ((law, found), (found, law)):
+                seen = renyi_divergence(first, second, _ORDERS)
+                for order, divergence in zip(_ORDERS, seen.tolist(), strict=True):
+                    point = {"order": order, "noise_scale": scale, "k": k}
+                    yield point, divergence, f"{counts} + {move}"
+
+
+@concentrated.bounds()
+@sharp.bounds()
+def one_direction(budget):
+    return picks_in_order((0.0, 1.0))
+
+
+@concentrated_general.bounds()
+@sharp_general.bounds()
+def any_direction(budget):
+    return picks_in_order((-1.0, 0.0, 1.0))
+
+
+# --- Pure -----------------------------------------------------------------------------
+
+
+@MT.privacy("BASE-EM-pure", "on counts that move in one direction", Relation.MONOTONE)
+def pure(*, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
+    """k picks with weights exp(count/b), in order, are k/b-DP if counts move in one direction by at
+    most 1.
+
+    Pure epsilon of k picks if counts move in one direction: k/noise_scale.
+    """
     return k / noise_scale
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
-    del budget
-    for counts, scale in itertools.product(((2, 2, 2, 2), (0, 0, 0, 90)), (0.6, 3.0)):
-        data = np.array(counts, dtype=np.float64)
-        for k in (1, 2, 3):
-            law = peeled_law(data / scale, k)
-            for other in vote_neighbours(data):
-                seen = exact_epsilon(law, peeled_law(other / scale, k))
-                where = f"{counts} -> {other.astype(int).tolist()}, {k=}, {scale=:g}"
-                yield _pure(noise_scale=scale, k=k), seen, where
+@pure.bounds(grid(counts=((2, 2, 2, 2), (0, 0, 0, 90)), noise_scale=(0.6, 3.0), k=(1, 2, 3)))
+def more_votes(counts, noise_scale, k):
+    data = np.array(counts, dtype=np.float64)
+    law = peeled_law(data / noise_scale, k)
+    for other in vote_neighbours(data):
+        seen = exact_epsilon(law, peeled_law(other / noise_scale, k))
+        yield seen, f"-> {other.astype(int).tolist()}"
 
 
-def _calibrated(
+@JX.privacy("BASE-EM-rho-pure", "for Durfee & Rogers 2019", Relation.MONOTONE)
+def calibrated(
     *,
     rho: Rho = 0.5,
     k: Picks = 2,
@@ -91,34 +134,42 @@ def _calibrated(
         str, choice(_RELATIONS, "of counts, that the noise is meant for")
     ] = "monotone",
 ) -> float:
-    """Pure epsilon of k picks at rho, if counts move in one direction: sqrt(8 rho k),
-    half of it with the noise meant for changes in any direction."""
+    """k picks with the noise at which they cost rho are sqrt(8 rho k)-DP if counts move in one
+    direction by at most 1; sqrt(2 rho k)-DP with the noise meant for changes in any direction.
+
+    Pure epsilon of k picks at rho, if counts move in one direction: sqrt(8 rho k), half of
+    it with the noise meant for changes in any direction.
+    """
     return math.sqrt((8.0 if changes == "monotone" else 2.0) * rho * k)
 
 
-def _calibrated_cases(budget: Budget) -> Iterator[Case]:
-    del budget
+@calibrated.bounds(grid(rho=(0.05, 0.5), k=(1, 2, 3), changes=_RELATIONS))
+def one_leader(rho, k, changes):
     data = np.array([0.0, 0.0, 0.0, 200.0])
-    for rho, k, changes in itertools.product((0.05, 0.5), (1, 2, 3), _RELATIONS):
-        scale = exponential_top_k_scale(rho, k, Relation(changes))
-        for other in vote_neighbours(data):
-            laws = [peeled_law(side / scale, k) for side in (data, other)]
-            claimed = _calibrated(rho=rho, k=k, changes=changes)
-            where = f"{data.tolist()} -> {other.tolist()}, {k=}, {rho=:g}, {changes}"
-            yield claimed, exact_epsilon(*laws), where
+    scale = exponential_top_k_scale(rho, k, Relation(changes))
+    for other in vote_neighbours(data):
+        laws = [peeled_law(side / scale, k) for side in (data, other)]
+        yield exact_epsilon(*laws), f"{data.tolist()} -> {other.tolist()}"
 
 
-def _one_shot(
+# --- One shot -------------------------------------------------------------------------
+
+
+@DURFEE.identity("BASE-EM-one-shot", "Lemma 4.2")
+def one_shot(
     *, gap: Annotated[float, number("larger minus smaller count")] = 1.0, noise_scale: Scale = 2.0
 ) -> float:
-    """P[the larger of two counts is the top 1] by one-shot Gumbel noise.
+    """The k largest counts after Gumbel(b) noise on each are k picks, one after another, with
+    weights exp(count/b).
 
-    1/(1 + exp(-gap/noise_scale)), as peeling has it.
+    P[the larger of two counts is the top 1] by one-shot Gumbel noise: 1/(1 +
+    exp(-gap/noise_scale)), as peeling has it.
     """
     return float(top_k_set_law([gap / noise_scale, 0.0], 1)[1])
 
 
-def _one_shot_cases(budget: Budget) -> Iterator[Case]:
+@one_shot.equals(tolerance=1e-10)
+def random_levels(budget):
     """Sets by enumerating orders of picks, against the integral over the time at which
     the last candidate of the set arrives."""
     generator = np.random.default_rng(budget.seed + 21)
@@ -143,71 +194,4 @@ def _one_shot_cases(budget: Budget) -> Iterator[Case]:
                 before = np.prod(np.where(others[:, None], arrived, 1.0), axis=0)
                 total += density[last] * before
             where = f"levels {levels.tolist()}, {k=}, set {mask:b}"
-            yield float(law[mask]), float(weight @ (total * rest)), where
-
-
-STATEMENTS = (
-    DURFEE.privacy(
-        "BASE-EM-CDP",
-        "and Cesar & Rogers 2021, on counts",
-        "k picks with weights exp(count/b), in order, are k/(8 b^2)-zCDP if counts "
-        "move in one direction by at most 1.",
-        Relation.MONOTONE,
-        _concentrated(Relation.MONOTONE),
-        at_most(_concentrated_cases(Relation.MONOTONE, _concentrated(Relation.MONOTONE))),
-    ),
-    DURFEE.privacy(
-        "BASE-EM-CDP-general",
-        "and Cesar & Rogers 2021",
-        "k picks with weights exp(count/b), in order, are k/(2 b^2)-zCDP if counts "
-        "move in any direction by at most 1.",
-        Relation.GENERAL,
-        _concentrated(Relation.GENERAL),
-        at_most(_concentrated_cases(Relation.GENERAL, _concentrated(Relation.GENERAL))),
-    ),
-    JX.privacy(
-        "BASE-EM-sharp",
-        "for Dong, Durfee & Rogers 2020, on counts",
-        "k picks with weights exp(count/b), in order, have at every order at most k times "
-        "the sharp Renyi bound of losses in a range of length 1/b if counts move in one "
-        "direction by at most 1.",
-        Relation.MONOTONE,
-        _sharp(Relation.MONOTONE),
-        at_most(_concentrated_cases(Relation.MONOTONE, _sharp(Relation.MONOTONE))),
-    ),
-    JX.privacy(
-        "BASE-EM-sharp-general",
-        "for Dong, Durfee & Rogers 2020",
-        "The same with a range of length 2/b if counts move in any direction by at most 1.",
-        Relation.GENERAL,
-        _sharp(Relation.GENERAL),
-        at_most(_concentrated_cases(Relation.GENERAL, _sharp(Relation.GENERAL))),
-    ),
-    MT.privacy(
-        "BASE-EM-pure",
-        "on counts that move in one direction",
-        "k picks with weights exp(count/b), in order, are k/b-DP if counts move in one "
-        "direction by at most 1.",
-        Relation.MONOTONE,
-        _pure,
-        at_most(_pure_cases),
-    ),
-    JX.privacy(
-        "BASE-EM-rho-pure",
-        "for Durfee & Rogers 2019",
-        "k picks with the noise at which they cost rho are sqrt(8 rho k)-DP if counts "
-        "move in one direction by at most 1; sqrt(2 rho k)-DP with the noise meant for "
-        "changes in any direction.",
-        Relation.MONOTONE,
-        _calibrated,
-        at_most(_calibrated_cases),
-    ),
-    DURFEE.identity(
-        "BASE-EM-one-shot",
-        "Lemma 4.2",
-        "The k largest counts after Gumbel(b) noise on each are k picks, one after "
-        "another, with weights exp(count/b).",
-        _one_shot,
-        equal(_one_shot_cases, tolerance=1e-10),
-    ),
-)
+            yield Judged(float(law[mask]), float(weight @ (total * rest)), where)

@@ -3,14 +3,13 @@
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
-from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.top_k.claims.instances import (
     Sides,
     gap_test,
@@ -22,13 +21,13 @@ from jaxsel.families.top_k.claims.instances import (
     size_sides,
     worst_row,
 )
-from jaxsel.families.top_k.claims.neighbours import gaps_of
+from jaxsel.families.top_k.claims.neighbours import delta_at_claim, gaps_of
 from jaxsel.families.top_k.claims.parameters import Delta, FailureOfTest, Order, Rho
 from jaxsel.families.top_k.gaps import fail_probability, threshold_factor
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.scales import stable_top_k_scales
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import ZW
 
@@ -39,57 +38,67 @@ _BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t
 # --- Theorem 11 -----------------------------------------------------------------------
 
 
-def epsilon_at(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1) -> float:
-    """Epsilon at delta + delta_t: rho + 2 sqrt(rho log(1/delta))."""
-    del delta_t
-    return zcdp_to_epsilon(rho, delta)
-
-
-def _renyi(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1) -> float:
-    """Renyi bound rho * order of StableTopK given events of probability 1 - delta_t."""
-    del delta_t
-    return rho * order
-
-
-def _enough_gap(*, rho: Rho = 0.5, delta_t: FailureOfTest = 0.1) -> float:
-    """Gap above which StableTopK releases its set with probability 1 - delta_t.
-
-    1 + 2 sqrt(2 log(1/delta_t)/rho).
-    """
-    return 1.0 + 2.0 * threshold_factor(delta_t) / math.sqrt(rho)
-
-
-def _stable(rho: float, delta_t: float):
+def stable(rho: float, delta_t: float):
     """Law of the size, and chances to pass and to fail, of StableTopK as it runs."""
     select, test = stable_top_k_scales({"rho": rho})
     selected = functools.partial(largest_gap_law, noise_scale=select)
     return selected, gap_test(test, delta_t)
 
 
-def _epsilon_cases(budget: Budget) -> Iterator[Case]:
+@ZW.privacy("ZW-Thm11", "Theorem 11", Relation.MONOTONE)
+def converted(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1) -> float:
+    """StableTopK is (rho + 2 sqrt(rho log(1/delta)), delta + delta_t)-DP.
+
+    Epsilon at delta + delta_t.
+    """
+    del delta_t
+    return zcdp_to_epsilon(rho, delta)
+
+
+def largest_delta(allowed: float, sides: Sides) -> Callable[[float], tuple[float, float]]:
+    """Sets the largest delta of the pairs at the claimed epsilon against what is allowed."""
+    return lambda epsilon: (allowed, float(np.max(hockey_sticks(sides, epsilon))))
+
+
+@converted.bounds(tolerance=_TOLERANCE)
+def exact_deltas(budget):
     for (rho, delta_t), pairs in itertools.product(_BUDGETS, pools(budget)):
-        sides = size_sides(pairs, *_stable(rho, delta_t))
+        sides = size_sides(pairs, *stable(rho, delta_t))
         for delta in (0.05, 1e-6):
-            epsilon = epsilon_at(rho=rho, delta=delta, delta_t=delta_t)
-            seen, where = worst_row(hockey_sticks(sides, epsilon), pairs)
-            yield delta + delta_t, seen, f"{rho=:g}, {delta=:g}, {delta_t=:g}, {where}"
+            _, where = worst_row(hockey_sticks(sides, zcdp_to_epsilon(rho, delta)), pairs)
+            point = {"rho": rho, "delta": delta, "delta_t": delta_t}
+            yield point, largest_delta(delta + delta_t, sides), where
 
 
-def _renyi_cases(budget: Budget) -> Iterator[Case]:
+@ZW.privacy("ZW-Thm11-zCDP", "Theorem 11", Relation.MONOTONE)
+def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1) -> float:
+    """StableTopK is delta_t-approximate rho-zCDP.
+
+    Renyi bound rho * order of StableTopK given events of probability 1 - delta_t.
+    """
+    del delta_t
+    return rho * order
+
+
+@concentrated.bounds()
+def given_events(budget):
     for (rho, delta_t), pairs in itertools.product(_BUDGETS, pools(budget)):
-        selected, tested = _stable(rho, delta_t)
-        setting = f"{rho=:g}, {delta_t=:g}"
-        lost = lost_mass(pairs, tested)
-        yield delta_t, lost, f"probability of the events left out, {setting}"
+        selected, tested = stable(rho, delta_t)
+        where = f"probability of the events left out, {rho=:g}, {delta_t=:g}"
+        yield Judged(delta_t, lost_mass(pairs, tested), where)
         sides = size_sides(pairs, selected, tested, failure=delta_t)
         for order in (1.1, 2.0, 8.0, 40.0):
-            claimed = _renyi(rho=rho, order=order, delta_t=delta_t)
-            seen, where = worst_row(renyi_rows(sides, order), pairs)
-            yield claimed, seen, f"{order=:g}, {setting}, {where}"
+            point = {"rho": rho, "order": order, "delta_t": delta_t}
+            yield point, *worst_row(renyi_rows(sides, order), pairs)
 
 
-def _half(*, rho: Rho = 0.5, order: Order = 2.0) -> float:
-    """Renyi bound rho * order/2 of selecting the size, and of testing its gap."""
+@ZW.privacy("ZW-Thm11-halves", "Theorem 11, proof", Relation.MONOTONE)
+def half(*, rho: Rho = 0.5, order: Order = 2.0) -> float:
+    """Algorithm 1 at epsilon = 2 sqrt(rho) and the test with sigma = sqrt(1/rho) are rho/2-zCDP
+    each.
+
+    Renyi bound rho * order/2 of selecting the size, and of testing its gap.
+    """
     return rho * order / 2.0
 
 
@@ -105,108 +114,71 @@ def step_cases(
     yield noisy, f"noisy gap that moves by 1, {order=:g}"
 
 
-def _half_cases(budget: Budget) -> Iterator[Case]:
+@half.bounds()
+def steps(budget):
     for rho, order in itertools.product((0.02, 0.5), (1.5, 8.0)):
-        claimed = _half(rho=rho, order=order)
-        scales = stable_top_k_scales({"rho": rho})
-        for seen, where in step_cases(budget, order, *scales):
-            yield claimed, seen, f"{rho=:g}, {where}"
+        for seen, where in step_cases(budget, order, *stable_top_k_scales({"rho": rho})):
+            yield {"rho": rho, "order": order}, seen, where
 
 
-def _gap_cases(budget: Budget) -> Iterator[Case]:
-    del budget
-    for rho, delta_t in itertools.product((1e-5, 0.02, 0.5, 4.0), (0.4, 0.1, 1e-3, 1e-9)):
-        gap = _enough_gap(rho=rho, delta_t=delta_t)
-        _, test = stable_top_k_scales({"rho": rho})
-        for more in (0.0, 0.5, 10.0):
-            seen = fail_probability(gap + more, test, delta_t)
-            yield delta_t, float(seen), f"{rho=:g}, {delta_t=:g}, gap {gap + more:g}"
+@ZW.utility("ZW-Thm11-utility", "Theorem 11")
+def enough_gap(*, rho: Rho = 0.5, delta_t: FailureOfTest = 0.1) -> float:
+    """If the selected gap exceeds 1 + 2 sqrt(2 log(1/delta_t)/rho), the set is released with
+    probability at least 1 - delta_t.
+
+    Gap above which StableTopK releases its set with probability 1 - delta_t.
+    """
+    return 1.0 + 2.0 * threshold_factor(delta_t) / math.sqrt(rho)
+
+
+@enough_gap.bounds(
+    grid(rho=(1e-5, 0.02, 0.5, 4.0), delta_t=(0.4, 0.1, 1e-3, 1e-9), more=(0.0, 0.5, 10.0)),
+    tolerance=_TOLERANCE,
+)
+def larger_gaps(rho, delta_t, more):
+    _, test = stable_top_k_scales({"rho": rho})
+    return lambda gap: (delta_t, float(fail_probability(gap + more, test, delta_t)))
 
 
 # --- Example 14 -----------------------------------------------------------------------
 
 
-def _answers(
+@ZW.privacy("ZW-Ex14", "Example 14", Relation.MONOTONE)
+def answers(
     *,
     rho: Rho = 0.5,
     queries: Annotated[int, whole("T, how many answers", at_least=1)] = 2,
     delta: Delta = 0.01,
     delta_t: FailureOfTest = 0.01,
 ) -> float:
-    """Epsilon of several answers of StableTopK at delta + queries * delta_t.
+    """T answers of StableTopK are (T rho + 2 sqrt(T rho log(1/delta)), delta + T delta_t)-DP, as T
+    delta_t-approximate T rho-zCDP implies.
 
-    queries * rho + 2 sqrt(queries * rho log(1/delta)), rho being that of one answer.
+    Epsilon of several answers of StableTopK at delta + queries * delta_t, rho being that of
+    one answer.
     """
-    return epsilon_at(rho=queries * rho, delta=delta, delta_t=delta_t)
+    return converted(rho=queries * rho, delta=delta, delta_t=delta_t)
 
 
-def _product(laws: np.ndarray, times: int) -> np.ndarray:
+def product(laws: np.ndarray, times: int) -> np.ndarray:
     """Joint law of independent answers, row by row of ``laws`` in turn."""
     return functools.reduce(lambda one, two: np.outer(one, two).ravel(), laws[:times])
 
 
-def _answers_cases(budget: Budget) -> Iterator[Case]:
+@answers.bounds(tolerance=_TOLERANCE)
+def one_user_in_all(budget):
     """One user in several histograms of three candidates, each answered afresh: ties
     that the user breaks in all of them, then random ones."""
     pairs = random_pairs(budget._replace(cases=max(1, min(budget.cases, 60)) * 3), 3)
     ties = (np.zeros((3, 3), np.int64), np.tile([0, 1, 0], (3, 1)))
     pairs = (np.concatenate([ties[0], pairs[0]]), np.concatenate([ties[1], pairs[1]]))
     for rho, delta_t in ((0.5, 0.01), (0.05, 0.05), (0.02, 0.25)):
-        sides = size_sides(pairs, *_stable(rho, delta_t))
+        sides = size_sides(pairs, *stable(rho, delta_t))
         for row, queries in itertools.product(range(0, len(sides.first), 3), (2, 3)):
             here = slice(row, row + queries)
-            laws = [_product(side[here], queries) for side in Sides(*sides)]
-            laws = [law / law.sum() for law in laws]
+            first, second = (product(side[here], queries) for side in sides)
+            first, second = first / first.sum(), second / second.sum()
+            where = " -> ".join(str(side[here].tolist()) for side in pairs)
             for delta in (0.05, 1e-4):
-                setting = {"rho": rho, "queries": queries, "delta": delta}
-                epsilon = _answers(**setting, delta_t=delta_t)
-                seen = float(profile_delta(laws[0], laws[1], epsilon))
-                counts = [side[here].tolist() for side in pairs]
-                where = f"{counts[0]} -> {counts[1]}"
-                yield delta + queries * delta_t, seen, f"{setting}, {where}"
-
-
-STATEMENTS = (
-    ZW.privacy(
-        "ZW-Thm11",
-        "Theorem 11",
-        "StableTopK is (rho + 2 sqrt(rho log(1/delta)), delta + delta_t)-DP.",
-        Relation.MONOTONE,
-        epsilon_at,
-        at_most(_epsilon_cases, tolerance=_TOLERANCE),
-    ),
-    ZW.privacy(
-        "ZW-Thm11-zCDP",
-        "Theorem 11",
-        "StableTopK is delta_t-approximate rho-zCDP.",
-        Relation.MONOTONE,
-        _renyi,
-        at_most(_renyi_cases),
-    ),
-    ZW.privacy(
-        "ZW-Thm11-halves",
-        "Theorem 11, proof",
-        "Algorithm 1 at epsilon = 2 sqrt(rho) and the test with sigma = sqrt(1/rho) are "
-        "rho/2-zCDP each.",
-        Relation.MONOTONE,
-        _half,
-        at_most(_half_cases),
-    ),
-    ZW.utility(
-        "ZW-Thm11-utility",
-        "Theorem 11",
-        "If the selected gap exceeds 1 + 2 sqrt(2 log(1/delta_t)/rho), the set is "
-        "released with probability at least 1 - delta_t.",
-        _enough_gap,
-        at_most(_gap_cases, tolerance=_TOLERANCE),
-    ),
-    ZW.privacy(
-        "ZW-Ex14",
-        "Example 14",
-        "T answers of StableTopK are (T rho + 2 sqrt(T rho log(1/delta)), delta + T "
-        "delta_t)-DP, as T delta_t-approximate T rho-zCDP implies.",
-        Relation.MONOTONE,
-        _answers,
-        at_most(_answers_cases, tolerance=_TOLERANCE),
-    ),
-)
+                point = {"rho": rho, "queries": queries, "delta": delta, "delta_t": delta_t}
+                yield point, delta_at_claim(delta + queries * delta_t, first, second), where

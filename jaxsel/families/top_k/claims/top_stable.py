@@ -1,6 +1,6 @@
 """Carvalho, Wang, Gondara & Miao 2020: Top Stable, as in the paper and in its code."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -12,22 +12,35 @@ from jaxsel.families.top_k.claims.neighbours import crossable
 from jaxsel.families.top_k.claims.parameters import Epsilon
 from jaxsel.families.top_k.laws import descending, vote_neighbours
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import Point
 from jaxsel.language.domains import probability
 from jaxsel.language.papers import CARVALHO
 
 _HISTOGRAMS = ((1, 1, 1, 1), (3, 3, 1, 1), (90, 90, 0))
 
 
-def _delta(
+@CARVALHO.privacy("BASE-TS-printed", "published code", Relation.MONOTONE)
+def printed(
     *, epsilon: Epsilon = 1.0, delta: Annotated[float, probability("that sets the threshold")] = 0.1
 ) -> float:
-    """Delta of Top Stable at its epsilon: the delta that set its threshold."""
+    """Top Stable is (epsilon, delta)-DP if the gap tested for the top i is h_(i+1) - h_(i+2), as
+    their code has it.
+
+    Delta of Top Stable at its epsilon: the delta that set its threshold.
+    """
     del epsilon
     return delta
 
 
-def _stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
+corrected = CARVALHO.privacy(
+    "BASE-TS",
+    "",
+    Relation.MONOTONE,
+    statement="Top Stable is (epsilon, delta)-DP with the authors' settings.",
+)(printed.evaluate)
+
+
+def stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
     data = np.array(counts, dtype=np.float64)
     order = descending(data)
     ranked = np.append(data[order], 0.0)
@@ -39,54 +52,37 @@ def _stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
     return law
 
 
-def _cases(quirks: bool) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
-        for epsilon, delta in ((1.0, 0.1), (3.0, 0.01)):
-            for counts in (*_HISTOGRAMS, *crossable(budget, 2)):
-                for k in (1, 2):
-                    settings = (k, epsilon, delta, quirks)
-                    law = _stable_law(counts, *settings)
-                    for other in vote_neighbours(counts):
-                        found = _stable_law(other, *settings)
-                        seen = float(profile_delta(law, found, epsilon))
-                        where = f"{counts} -> {other.astype(int).tolist()}"
-                        text = f"{k=}, {epsilon=:g}, {where}"
-                        yield _delta(epsilon=epsilon, delta=delta), seen, text
-
-    return cases
+def exact_deltas(budget: Budget, quirks: bool) -> Iterator[tuple[Point, float, str]]:
+    for epsilon, delta in ((1.0, 0.1), (3.0, 0.01)):
+        for counts in (*_HISTOGRAMS, *crossable(budget, 2)):
+            for k in (1, 2):
+                law = stable_law(counts, k, epsilon, delta, quirks)
+                for other in vote_neighbours(counts):
+                    found = stable_law(other, k, epsilon, delta, quirks)
+                    seen = float(profile_delta(law, found, epsilon))
+                    where = f"{k=}, {counts} -> {other.astype(int).tolist()}"
+                    yield {"epsilon": epsilon, "delta": delta}, seen, where
 
 
-STATEMENTS = (
-    CARVALHO.misprint(
-        "BASE-TS-1",
-        "published code",
-        "statement",
-        printed="The code tests sorted[i] - sorted[i+1], counted from 0, before it "
-        "releases the top i.",
-        correct="That gap lies one place too low. With counts (90, 90, 0) and k = 1 it "
-        "is 90 and passes, yet one more vote for the second candidate changes the "
-        "released set: delta is near 1. The gap of the paper, h_(i) - h_(i+1), is "
-        "private as claimed.",
-        refuted=(
-            CARVALHO.privacy(
-                "BASE-TS-printed",
-                "published code",
-                "Top Stable is (epsilon, delta)-DP if the gap tested for the top i is "
-                "h_(i+1) - h_(i+2), as their code has it.",
-                Relation.MONOTONE,
-                _delta,
-                at_most(_cases(quirks=True), tolerance=1e-10),
-            ),
-        ),
-        corrected=(
-            CARVALHO.privacy(
-                "BASE-TS",
-                "",
-                "Top Stable is (epsilon, delta)-DP with the authors' settings.",
-                Relation.MONOTONE,
-                _delta,
-                at_most(_cases(quirks=False), tolerance=1e-10),
-            ),
-        ),
-    ),
+@printed.bounds(tolerance=1e-10)
+def gaps_of_the_code(budget):
+    return exact_deltas(budget, quirks=True)
+
+
+@corrected.bounds(tolerance=1e-10)
+def gaps_of_the_paper(budget):
+    return exact_deltas(budget, quirks=False)
+
+
+BASE_TS_1 = CARVALHO.misprint(
+    "BASE-TS-1",
+    "published code",
+    "statement",
+    printed="The code tests sorted[i] - sorted[i+1], counted from 0, before it releases the top i.",
+    correct="That gap lies one place too low. With counts (90, 90, 0) and k = 1 it "
+    "is 90 and passes, yet one more vote for the second candidate changes the "
+    "released set: delta is near 1. The gap of the paper, h_(i) - h_(i+1), is "
+    "private as claimed.",
+    refuted=[printed],
+    corrected=[corrected],
 )
