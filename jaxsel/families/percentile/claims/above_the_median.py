@@ -25,9 +25,9 @@ late = LT.utility(
     "LT-Cor4.2(c)",
     "Corollary 4.2(c), corrected",
     erratum="LT-E2",
-    statement="For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 "
-    "halts at some query R after an i < R with p_i >= (R+1)^a/(beta^a + (R+1)^a) "
-    "with probability at most beta.",
+    statement="For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 halts at "
+    "some query R after an i < R with p_i >= (R+1)^a/(beta^a + (R+1)^a) with probability at most "
+    "beta.",
 )(early.evaluate)
 
 
@@ -51,9 +51,8 @@ far = LT.utility(
     "LT-Cor4.2(d)",
     "Corollary 4.2(d), corrected",
     erratum="LT-E1",
-    statement="For p* = 1/2, with a = 12 epsilon_1/epsilon_3, if p_i >= 1 - beta^a/(1 + "
-    "beta^a), Algorithm 3 answers queries 1 to i all with 'below' with "
-    "probability at most beta.",
+    statement="For p* = 1/2, with a = 12 epsilon_1/epsilon_3, if p_i >= 1 - beta^a/(1 + beta^a), "
+    "Algorithm 3 answers queries 1 to i all with 'below' with probability at most beta.",
 )(beta_itself)
 
 

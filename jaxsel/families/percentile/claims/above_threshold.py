@@ -146,9 +146,8 @@ def _conditional(bad, levels: list[float], beta: float):
 early_printed = LT.utility(
     "LT-Thm4.1(b)-printed",
     "Theorem 4.1(b)",
-    statement="Given that Algorithm 3 halts at query R, Phi(p_R) <= "
-    "(beta/(R+1))^(12 epsilon_1/epsilon_3) Phi(p*) with probability at "
-    "most beta.",
+    statement="Given that Algorithm 3 halts at query R, Phi(p_R) <= (beta/(R+1))^(12 "
+    "epsilon_1/epsilon_3) Phi(p*) with probability at most beta.",
 )(beta_itself)
 
 
@@ -161,8 +160,7 @@ late_printed = LT.utility(
     "LT-Thm4.1(c)-printed",
     "Theorem 4.1(c)",
     statement="Given that Algorithm 3 halts at query R, some i < R has Phi(p_i) >= "
-    "((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at "
-    "most beta.",
+    "((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most beta.",
 )(beta_itself)
 
 
@@ -221,9 +219,8 @@ def far_failure(*, beta: Beta = 0.1) -> float:
 far_printed = LT.utility(
     "LT-Thm4.1(d)-printed",
     "Theorem 4.1(d)",
-    statement="If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm "
-    "3 answers query i with 'above', given 'below' before, with "
-    "probability at most beta.",
+    statement="If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers query "
+    "i with 'above', given 'below' before, with probability at most beta.",
 )(beta_itself)
 
 
@@ -235,9 +232,9 @@ def far_passing(beta):
 far_conditional = LT.utility(
     "LT-Thm4.1(d)-conditional-printed",
     "Theorem 4.1(d)",
-    statement="With 'above' read as 'below': given 'below' on all queries before, a "
-    "query with Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is "
-    "answered 'below' with probability at most beta.",
+    statement="With 'above' read as 'below': given 'below' on all queries before, a query with "
+    "Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is answered 'below' with probability at "
+    "most beta.",
 )(beta_itself)
 
 
@@ -282,11 +279,11 @@ LT_E2 = LT.misprint(
     "LT-E2",
     "Theorems 4.1(b)(c) and 4.4(b)(c), Corollary 4.2(b)(c)",
     "statement",
-    printed="Conditional on halting at query R, p_R is far below, or a p_i with i "
-    "< R far above, the threshold with probability at most beta.",
-    correct="For a fixed stream of queries that conditional probability is 0 or "
-    "1. What is at most beta is the joint probability of halting at such "
-    "an R, summed over all R (shown for beta <= 0.9).",
+    printed="Conditional on halting at query R, p_R is far below, or a p_i with i < R far above, "
+    "the threshold with probability at most beta.",
+    correct="For a fixed stream of queries that conditional probability is 0 or 1. What is at most "
+    "beta is the joint probability of halting at such an R, summed over all R (shown for beta <= "
+    "0.9).",
     refuted=[early_printed, late_printed],
     corrected=[
         early,
@@ -303,14 +300,12 @@ LT_E1 = LT.misprint(
     "LT-E1",
     "Theorem 4.1(d), Corollary 4.2(d), Theorem 4.4(d)",
     "statement",
-    printed="A query far above the threshold is answered 'above', given 'below' "
-    "on all before, with probability at most beta.",
-    correct="The probability of 'below' is meant, and it is small only jointly: "
-    "all queries up to the far one are answered 'below' with probability "
-    "at most (4 beta^(3/2) - beta^3)/6. Given earlier answers 'below' the "
-    "threshold noise is likely to be large, and at beta = 0.1 the query "
-    "then fails with probability 0.73, 0.91 and 0.99 after 5, 20 and 200 "
-    "such queries.",
+    printed="A query far above the threshold is answered 'above', given 'below' on all before, "
+    "with probability at most beta.",
+    correct="The probability of 'below' is meant, and it is small only jointly: all queries up to "
+    "the far one are answered 'below' with probability at most (4 beta^(3/2) - beta^3)/6. Given "
+    "earlier answers 'below' the threshold noise is likely to be large, and at beta = 0.1 the "
+    "query then fails with probability 0.73, 0.91 and 0.99 after 5, 20 and 200 such queries.",
     refuted=[far_printed, far_conditional, "LT-Thm4.4(d)-printed"],
     corrected=[far_failure, "LT-Thm4.4(d)", "LT-Cor4.2(d)"],
 )

@@ -103,9 +103,8 @@ def _closeness(sides: int):
 concentration_printed = LT.utility(
     "LT-Thm4.4-step-F3-printed",
     "proof of Theorem 4.4(b)-(d)",
-    statement="With Delta as printed, N p~ + Delta leaves its mean by a factor "
-    "e^(epsilon_0/2) with probability at most delta/(4 T): the least Delta "
-    "for which it does is no larger.",
+    statement="With Delta as printed, N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
+    "with probability at most delta/(4 T): the least Delta for which it does is no larger.",
 )(_shift(2, corrected=False))
 
 
@@ -114,10 +113,9 @@ concentration_printed.bounds(_plans(0))(_concentration(2))
 concentration_4 = LT.utility(
     "LT-Thm4.4-step-F3",
     "proof of Theorem 4.4(b)-(d), corrected",
-    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 "
-    "T/delta), N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
-    "with probability at most delta/(4 T): the least Delta for which it does "
-    "is no larger.",
+    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), N p~ + "
+    "Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(4 T): the "
+    "least Delta for which it does is no larger.",
 )(_shift(2, corrected=True))
 
 
@@ -126,10 +124,9 @@ concentration_4.bounds(_plans(60))(_concentration(2))
 concentration_5 = LT.utility(
     "LT-Thm4.6-step-F3",
     "proof of Theorem 4.6(b)(c), corrected",
-    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 "
-    "R/delta), N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
-    "with probability at most delta/(2 R): the least Delta for which it does "
-    "is no larger.",
+    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), N p~ + "
+    "Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(2 R): the "
+    "least Delta for which it does is no larger.",
 )(_shift(1, corrected=True))
 
 
@@ -138,10 +135,9 @@ concentration_5.bounds(_plans(60))(_concentration(1))
 closeness_4 = LT.utility(
     "LT-Thm4.4(a)-step-Delta",
     "proof of Theorem 4.4(a)",
-    statement="With the Delta of Algorithm 4, independent counts X and Y with EX <= "
-    "e^(epsilon_1) EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with "
-    "probability at most delta/(4 T): the least Delta with which they have is no "
-    "larger.",
+    statement="With the Delta of Algorithm 4, independent counts X and Y with EX <= e^(epsilon_1) "
+    "EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(4 "
+    "T): the least Delta with which they have is no larger.",
 )(_shift(2, corrected=False))
 
 
@@ -150,10 +146,9 @@ closeness_4.bounds(_CLOSE)(_closeness(2))
 closeness_5 = LT.utility(
     "LT-Thm4.6(a)-step-Delta",
     "proof of Theorem 4.6(a)",
-    statement="With the Delta of Algorithm 5, independent counts X and Y with EX <= "
-    "e^(epsilon_1) EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with "
-    "probability at most delta/(2 R): the least Delta with which they have is no "
-    "larger.",
+    statement="With the Delta of Algorithm 5, independent counts X and Y with EX <= e^(epsilon_1) "
+    "EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(2 "
+    "R): the least Delta with which they have is no larger.",
 )(_shift(1, corrected=False))
 
 
@@ -163,15 +158,12 @@ LT_E6 = LT.misprint(
     "LT-E6",
     "Theorems 4.4(b)-(d) and 4.6(b)(c)",
     "statement",
-    printed="By Lemma A.4 and the choice of Delta, the counts concentrate within "
-    "e^(epsilon_0/2) with probability 1 - delta/(4 T) (4.4) or 1 - "
-    "delta/(2 R) (4.6).",
-    correct="Lemma A.4 needs Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - "
-    "1)^2 log(4 T/delta) (4.6: log(2 R/delta)), of order 1/epsilon_0^2, "
-    "while the printed Delta is of order 1/(epsilon_0 epsilon_1) for "
-    "epsilon_0 << epsilon_1. For moderate epsilon_3 slack in the Laplace "
-    "part hides it; for very large epsilon_3 the bound of Theorem 4.6(c) "
-    "itself fails.",
+    printed="By Lemma A.4 and the choice of Delta, the counts concentrate within e^(epsilon_0/2) "
+    "with probability 1 - delta/(4 T) (4.4) or 1 - delta/(2 R) (4.6).",
+    correct="Lemma A.4 needs Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta) "
+    "(4.6: log(2 R/delta)), of order 1/epsilon_0^2, while the printed Delta is of order "
+    "1/(epsilon_0 epsilon_1) for epsilon_0 << epsilon_1. For moderate epsilon_3 slack in the "
+    "Laplace part hides it; for very large epsilon_3 the bound of Theorem 4.6(c) itself fails.",
     refuted=[concentration_printed, "LT-Thm4.6(c)-shift-printed"],
     corrected=[concentration_4, concentration_5, "LT-Thm4.6(c)"],
 )

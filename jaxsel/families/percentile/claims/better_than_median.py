@@ -230,8 +230,8 @@ def all_worse_printed(*, beta: Beta = 0.1) -> float:
 all_worse = CL.utility(
     "CL-Thm4-step-median",
     "proof of Theorem 4, corrected",
-    statement="All of t >= log_2(4/beta) runs are worse than the median with "
-    "probability at most beta/4.",
+    statement="All of t >= log_2(4/beta) runs are worse than the median with probability at most "
+    "beta/4.",
 )(all_worse_printed.evaluate)
 
 
@@ -302,9 +302,8 @@ def losses(budget):
 failure = CL.utility(
     "CL-Thm4-failure",
     "Theorem 4",
-    statement="With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) "
-    "log(1/beta)), no run is better than the median with probability at "
-    "most beta.",
+    statement="With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), "
+    "no run is better than the median with probability at most beta.",
 )(beta_itself)
 
 
@@ -326,13 +325,12 @@ CL_E1 = CL.misprint(
     "CL-E1",
     "Theorem 4 and its proof",
     "statement",
-    printed="Furthermore, for delta > 0 the algorithm is (epsilon, T delta)-DP. "
-    "Proof: p >= (2 beta)^(1/alpha) with probability 1 - beta/2; t >= "
-    "log(4/beta); the runs fail with probability at most 1 - beta/4, and "
-    "the algorithm with 1 - beta.",
-    correct="((2 + alpha) epsilon, T delta)-DP. p >= (beta/2)^(1/alpha); t >= "
-    "log_2(4/beta); the runs fail with probability at most beta/4, the "
-    "algorithm with beta. The T of the theorem is enough nevertheless.",
+    printed="Furthermore, for delta > 0 the algorithm is (epsilon, T delta)-DP. Proof: p >= (2 "
+    "beta)^(1/alpha) with probability 1 - beta/2; t >= log(4/beta); the runs fail with probability "
+    "at most 1 - beta/4, and the algorithm with 1 - beta.",
+    correct="((2 + alpha) epsilon, T delta)-DP. p >= (beta/2)^(1/alpha); t >= log_2(4/beta); the "
+    "runs fail with probability at most beta/4, the algorithm with beta. The T of the theorem is "
+    "enough nevertheless.",
     refuted=[furthermore, small_prior_printed, all_worse_printed],
     corrected=[pure, failure, small_prior, all_worse],
 )

@@ -261,9 +261,8 @@ private_4 = LT.privacy(
     "LT-Thm4.4(a)",
     "Theorem 4.4(a)",
     Relation.BASE,
-    statement="Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any "
-    "number of samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact "
-    "epsilon at delta).",
+    statement="Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any number of "
+    "samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta).",
 )(final_itself)
 
 
@@ -275,9 +274,8 @@ private_5 = LT.privacy(
     "LT-Thm4.6(a)",
     "Theorem 4.6(a)",
     Relation.BASE,
-    statement="Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any "
-    "number of samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact "
-    "epsilon at delta).",
+    statement="Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any number "
+    "of samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta).",
 )(final_itself)
 
 

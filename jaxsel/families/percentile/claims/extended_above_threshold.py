@@ -80,9 +80,8 @@ def least_share_printed(
 least_share = LT.utility(
     "LT-Thm4.4(b)-step-percentile",
     "proof of Theorem 4.4(b), corrected",
-    statement="With N doubled, Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 "
-    "S/epsilon_3) Phi(p*) implies p >= (1/2) e^(-epsilon_0) "
-    "(beta/(R+1))^(6 S/epsilon_3) p*.",
+    statement="With N doubled, Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) "
+    "implies p >= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*.",
 )(least_share_printed.evaluate)
 
 
@@ -146,9 +145,8 @@ def _noisy_settings(budget: Budget) -> Iterator[dict]:
 early = LT.utility(
     "LT-Thm4.4(b)",
     "Theorem 4.4(b), corrected",
-    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some "
-    "query R with p_R <= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 "
-    "S/epsilon_3) p* with probability at most beta + delta/2.",
+    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R with p_R <= "
+    "(1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2.",
 )(beta_and_half_delta)
 
 
@@ -181,9 +179,8 @@ def _late_share_printed(test: PercentileTest, beta: float, slack: float, halt: i
 late_printed = LT.utility(
     "LT-Thm4.4(c)-constant-printed",
     "Theorem 4.4(c), second bound",
-    statement="Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + "
-    "(e^(epsilon_0)/(2 (1 - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with "
-    "probability at most beta + delta/2.",
+    statement="Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 "
+    "(1 - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2.",
 )(beta_and_half_delta)
 
 
@@ -205,10 +202,9 @@ def late_halts_printed(beta, delta, target):
 late = LT.utility(
     "LT-Thm4.4(c)",
     "Theorem 4.4(c), corrected",
-    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some "
-    "query R after an i < R with p_i >= 1 - (1/2) e^(-epsilon_0) "
-    "(beta/(R+1))^(6 S/epsilon_3) (1 - p*) with probability at most beta "
-    "+ delta/2.",
+    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R after an i "
+    "< R with p_i >= 1 - (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*) with "
+    "probability at most beta + delta/2.",
 )(beta_and_half_delta)
 
 
@@ -248,8 +244,8 @@ def largest_shares(margin):
 halting_query = LT.utility(
     "LT-Thm4.4(c)-halting-query-printed",
     "Theorem 4.4(c), second bound",
-    statement="If Algorithm 4 halts at query R, p_R is near 1 (by the printed "
-    "bound) with probability at most beta + delta/2.",
+    statement="If Algorithm 4 halts at query R, p_R is near 1 (by the printed bound) with "
+    "probability at most beta + delta/2.",
 )(beta_and_half_delta)
 
 
@@ -314,13 +310,11 @@ LT_E7 = LT.misprint(
     "LT-E7",
     "Theorem 4.4 and its proof",
     "misprint",
-    printed="delta/(4 T) and e^(-epsilon_0/2) in (d); delta_0 = delta/T; 2 R "
-    "delta/(4 R); e^(xi'_R) Phi_R; a density ratio of xi_R where all answers are "
-    "'below'.",
-    correct="(d) counts two tails: delta/(2 T) and e^(-epsilon_0). Lemma 4.3 is "
-    "used with delta_0 = delta/(4 T); 2 R delta/(4 T) is meant; the coupling "
-    "compares e^(xi'_R) Phi'_R; without a halt only the threshold noise nu moves, "
-    "which gives e^(epsilon_3/2).",
+    printed="delta/(4 T) and e^(-epsilon_0/2) in (d); delta_0 = delta/T; 2 R delta/(4 R); "
+    "e^(xi'_R) Phi_R; a density ratio of xi_R where all answers are 'below'.",
+    correct="(d) counts two tails: delta/(2 T) and e^(-epsilon_0). Lemma 4.3 is used with delta_0 "
+    "= delta/(4 T); 2 R delta/(4 T) is meant; the coupling compares e^(xi'_R) Phi'_R; without a "
+    "halt only the threshold noise nu moves, which gives e^(epsilon_3/2).",
     corrected=["LT-Thm4.4(d)"],
 )
 
@@ -329,10 +323,9 @@ LT_E4 = LT.misprint(
     "proof of Theorem 4.4(b)",
     "proof",
     printed="Phi(p*) >= 2 p*, whence p_R >= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*.",
-    correct="Phi(p*) >= 2 p* fails for p* < 1/2, only Phi(p*) >= p* holds, and "
-    "with the printed N the conclusion fails at R = T. With N doubled it "
-    "holds, since then Delta/N <= y/2 for y = e^(-epsilon_0) "
-    "(beta/(R+1))^(6 S/epsilon_3) p*.",
+    correct="Phi(p*) >= 2 p* fails for p* < 1/2, only Phi(p*) >= p* holds, and with the printed N "
+    "the conclusion fails at R = T. With N doubled it holds, since then Delta/N <= y/2 for y = "
+    "e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*.",
     refuted=[twice_target, least_share_printed],
     corrected=[least_share, early],
 )
@@ -341,12 +334,11 @@ LT_E5 = LT.misprint(
     "LT-E5",
     "Theorem 4.4(c), second bound",
     "statement",
-    printed="p_i >= 1 - (1 + (e^(epsilon_0)/(2 (1 - p*))) ((R+1)/beta)^(6 "
-    "S/epsilon_3))^(-1) for a query that should have been halted at.",
-    correct="Phi(p) <= 1/(2 y) gives p <= 1 - y at Delta/N = y, and Phi(p*) <= "
-    "1/(2 (1 - p*)) needs p* <= 1/2; for p* near 1 the printed share is "
-    "below p* itself. With N doubled, the share 1 - (1/2) e^(-epsilon_0) "
-    "(beta/(R+1))^(6 S/epsilon_3) (1 - p*) is right.",
+    printed="p_i >= 1 - (1 + (e^(epsilon_0)/(2 (1 - p*))) ((R+1)/beta)^(6 S/epsilon_3))^(-1) for a "
+    "query that should have been halted at.",
+    correct="Phi(p) <= 1/(2 y) gives p <= 1 - y at Delta/N = y, and Phi(p*) <= 1/(2 (1 - p*)) "
+    "needs p* <= 1/2; for p* near 1 the printed share is below p* itself. With N doubled, the "
+    "share 1 - (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*) is right.",
     refuted=[late_printed, largest_share],
     corrected=[late],
 )
@@ -355,8 +347,8 @@ LT_E3 = LT.misprint(
     "LT-E3",
     "Theorem 4.4(c), second bound",
     "statement",
-    printed="P[p(tau_R, Q_R) >= ...] <= beta + delta/2 for the query R at which "
-    "the algorithm halts.",
+    printed="P[p(tau_R, Q_R) >= ...] <= beta + delta/2 for the query R at which the algorithm "
+    "halts.",
     correct="It must read 'some i < R'. A query with p = 1 is halted at almost surely.",
     refuted=[halting_query],
     corrected=["LT-Thm4.4(c)"],

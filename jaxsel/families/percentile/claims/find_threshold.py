@@ -41,18 +41,18 @@ def low_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, thresholds: Thresholds
 low = LT.utility(
     "LT-Thm4.6(c)",
     "Theorem 4.6(c), corrected",
-    statement="With Delta as in LT-E6, Algorithm 5 finds a threshold < tau* - "
-    "1/(R-1) with probability at most 2 beta + delta/(2 R).",
+    statement="With Delta as in LT-E6, Algorithm 5 finds a threshold < tau* - 1/(R-1) with "
+    "probability at most 2 beta + delta/(2 R).",
 )(low_printed.evaluate)
 low_by_shift = LT.utility(
     "LT-Thm4.6(c)-shift-printed",
     "Theorem 4.6(c)",
     holds=False,
     erratum="LT-E6",
-    correction="For large epsilon_3 nothing but Delta keeps the sampling error "
-    "small: LT-Thm4.6(c), with the Delta of LT-E6.",
-    statement="With Delta as printed, and 1/R read as 1/(R-1), the found threshold is below "
-    "tau* - 1/(R-1) with probability at most 2 beta + delta/(2 R).",
+    correction="For large epsilon_3 nothing but Delta keeps the sampling error small: "
+    "LT-Thm4.6(c), with the Delta of LT-E6.",
+    statement="With Delta as printed, and 1/R read as 1/(R-1), the found threshold is below tau* - "
+    "1/(R-1) with probability at most 2 beta + delta/(2 R).",
 )(low_printed.evaluate)
 
 
@@ -170,9 +170,9 @@ def _expected_samples(corrected: bool):
 early = LT.utility(
     "LT-Thm4.6(b)",
     "Theorem 4.6(b), corrected",
-    statement="With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, "
-    "P[p(tau) <= (e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] "
-    "<= beta + delta/2 for the threshold tau of Algorithm 5.",
+    statement="With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <= "
+    "(e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the threshold "
+    "tau of Algorithm 5.",
 )(beta_and_half_delta)
 
 
@@ -200,8 +200,8 @@ expected_printed.bounds_below(_SLACKS)(_expected_samples(False))
 expected = LT.utility(
     "LT-Thm4.6(b)-step",
     "proof of Theorem 4.6(b), corrected",
-    statement="With the factor max(3, 2 e^(epsilon_0/2)) instead of 3 in N, outside "
-    "the failure events N p(tau) >= Delta at the found threshold.",
+    statement="With the factor max(3, 2 e^(epsilon_0/2)) instead of 3 in N, outside the failure "
+    "events N p(tau) >= Delta at the found threshold.",
 )(_least_expected(True))
 
 
@@ -212,9 +212,8 @@ LT_E8 = LT.misprint(
     "Theorems 1.4(b), 4.6(c) and 4.7(b)",
     "statement",
     printed="The found threshold is above tau* - 1/R except with probability 2 beta + delta/(2 R).",
-    correct="Algorithm 5's thresholds 1 - (i-1)/(R-1) are 1/(R-1) apart, so read "
-    "1/(R-1). With all scores at 0.749 and R = 5 it finds 0.5 almost "
-    "surely.",
+    correct="Algorithm 5's thresholds 1 - (i-1)/(R-1) are 1/(R-1) apart, so read 1/(R-1). With all "
+    "scores at 0.749 and R = 5 it finds 0.5 almost surely.",
     refuted=[low_printed],
     corrected=[low, "LT-Thm4.7(b)"],
 )
@@ -224,10 +223,9 @@ LT_E9 = LT.misprint(
     "proof of Theorem 4.6(b)",
     "proof",
     printed="N p(tau) >= e^(-epsilon_0/2) N p~ - Delta >= Delta.",
-    correct="A factor e^(-epsilon_0/2) is dropped: N p(tau) >= (3 "
-    "e^(-epsilon_0/2) - 1) Delta, at least Delta only for epsilon_0 <= 2 "
-    "log 1.5 = 0.811. Take max(3, 2 e^(epsilon_0/2)) for 3 in N and in "
-    "the bound.",
+    correct="A factor e^(-epsilon_0/2) is dropped: N p(tau) >= (3 e^(-epsilon_0/2) - 1) Delta, at "
+    "least Delta only for epsilon_0 <= 2 log 1.5 = 0.811. Take max(3, 2 e^(epsilon_0/2)) for 3 in "
+    "N and in the bound.",
     refuted=[expected_printed],
     corrected=[expected, early],
 )

@@ -66,9 +66,8 @@ def _online_plans(budget: Budget) -> Iterator[dict[str, Any]]:
 first_printed = LT.utility(
     "LT-Thm1.5(a)-printed",
     "Theorem 1.5(a)",
-    statement="If query i has P[score >= tau_i] >= p*, the sparse vector outputs i "
-    "with probability at least 1 - beta (here: fails to with at most "
-    "beta).",
+    statement="If query i has P[score >= tau_i] >= p*, the sparse vector outputs i with "
+    "probability at least 1 - beta (here: fails to with at most beta).",
 )(beta_itself)
 
 
@@ -84,9 +83,8 @@ def first_only(beta, queries):
 first = LT.utility(
     "LT-Thm1.5(a)",
     "Theorem 1.5(a), corrected",
-    statement="Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N "
-    "and Delta as corrected: if p_i >= p*, it halts at some j <= i except "
-    "with probability beta + delta/2.",
+    statement="Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N and Delta as "
+    "corrected: if p_i >= p*, it halts at some j <= i except with probability beta + delta/2.",
 )(beta_and_half_delta)
 
 
@@ -102,9 +100,9 @@ low = LT.utility(
     "LT-Thm1.5(b)",
     "Theorem 1.5(b), corrected",
     erratum="LT-E2",
-    statement="The same halts at some R with p_R below (e^(-2 epsilon_0)/6) "
-    "(beta^2/(T+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2; "
-    "the exponent is 12 (epsilon_1 + epsilon_0)/epsilon_3.",
+    statement="The same halts at some R with p_R below (e^(-2 epsilon_0)/6) (beta^2/(T+1))^(6 "
+    "S/epsilon_3) p* with probability at most beta + delta/2; the exponent is 12 (epsilon_1 + "
+    "epsilon_0)/epsilon_3.",
 )(beta_and_half_delta)
 
 
@@ -122,11 +120,11 @@ LT_E21 = LT.misprint(
     "LT-E21",
     "Theorem 1.5(a)",
     "statement",
-    printed="If there is an i with P[M_i >= tau_i] >= p*, the output is i with "
-    "probability 1 - beta.",
-    correct="The algorithm halts at some j <= i with that probability: two such "
-    "queries cannot both be the output. And Phi(p_i) must exceed Phi(p*) "
-    "by the factor e^(epsilon_0) (1/beta)^(6 S/epsilon_3).",
+    printed="If there is an i with P[M_i >= tau_i] >= p*, the output is i with probability 1 - "
+    "beta.",
+    correct="The algorithm halts at some j <= i with that probability: two such queries cannot "
+    "both be the output. And Phi(p_i) must exceed Phi(p*) by the factor e^(epsilon_0) (1/beta)^(6 "
+    "S/epsilon_3).",
     refuted=[first_printed],
     corrected=["LT-Thm4.4(d)", first],
 )

@@ -49,8 +49,8 @@ def random_plan(generator: np.random.Generator) -> dict[str, Any]:
     "LT-Thm4.7(b)",
     "Theorem 4.7 (Theorem 1.4)(b), corrected",
     erratum="LT-E8",
-    loose="at beta/4 the only test that may miss fails with probability (2/3) "
-    "(beta/4)^(3/2) - (beta/4)^3/6 at most, which is below 0.081 beta",
+    loose="at beta/4 the only test that may miss fails with probability (2/3) (beta/4)^(3/2) - "
+    "(beta/4)^3/6 at most, which is below 0.081 beta",
 )
 def quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5) -> float:
     """With everything at beta/4 the release scores below tau* - 1/(R-1), tau* the best of the
@@ -83,9 +83,9 @@ added_up = LT.utility(
     "LT-Thm4.7-step-failure-sharp",
     "Theorem 4.7 (Theorem 1.4), corrected",
     erratum="LT-E10",
-    statement="With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found "
-    "too early, none found, and Algorithm 1 giving up have probabilities that add "
-    "up to at most beta + delta.",
+    statement="With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found too "
+    "early, none found, and Algorithm 1 giving up have probabilities that add up to at most beta + "
+    "delta.",
 )(nothing.evaluate)
 
 
@@ -224,11 +224,10 @@ def drawn(beta):
 R_LT_23 = LT.remark(
     "R-LT-23",
     "Theorems 1.4(c) and 4.7(c)",
-    "The second term of O(K (...) (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/"
-    "beta)) vanishes at the edge epsilon_0 = 1, where Algorithm 1 may make "
-    "log(4/epsilon_0)/(p_1 beta) draws: read log(4/epsilon_0), and epsilon_0 > 0. To "
-    "run Algorithm 5 at beta/4, as LT-E10 suggests, costs a factor 16^(6 + 12 "
-    "epsilon_1/epsilon_0); its exact failures are of order beta^(3/2), so beta "
+    "The second term of O(K (...) (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/beta)) vanishes at "
+    "the edge epsilon_0 = 1, where Algorithm 1 may make log(4/epsilon_0)/(p_1 beta) draws: read "
+    "log(4/epsilon_0), and epsilon_0 > 0. To run Algorithm 5 at beta/4, as LT-E10 suggests, costs "
+    "a factor 16^(6 + 12 epsilon_1/epsilon_0); its exact failures are of order beta^(3/2), so beta "
     "itself will do for beta <= 1/2.",
     readings=[calls_printed],
     holds=[calls, "LT-Thm4.7-step-failure-sharp"],

@@ -30,8 +30,8 @@ spent = LT.privacy(
     "LT-Thm4.7-budget",
     "Theorem 4.7, corrected",
     Relation.BASE,
-    statement="With epsilon_3 = epsilon_0/2, Algorithms 5 and 1 (slack epsilon_0/2) "
-    "together spend 2 epsilon_1 + epsilon_0.",
+    statement="With epsilon_3 = epsilon_0/2, Algorithms 5 and 1 (slack epsilon_0/2) together spend "
+    "2 epsilon_1 + epsilon_0.",
 )(spent_printed.evaluate)
 
 
@@ -48,8 +48,8 @@ def exponent_printed(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5)
 exponent = LT.identity(
     "LT-Thm4.7-exponent",
     "Theorem 4.7, corrected",
-    statement="With epsilon_3 = epsilon_0/2 and slack epsilon_0/2, Algorithm 5's "
-    "exponent 6 S/epsilon_3 is 6 + 12 epsilon_1/epsilon_0.",
+    statement="With epsilon_3 = epsilon_0/2 and slack epsilon_0/2, Algorithm 5's exponent 6 "
+    "S/epsilon_3 is 6 + 12 epsilon_1/epsilon_0.",
 )(exponent_printed.evaluate)
 
 
@@ -114,8 +114,8 @@ def failure_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3) -> float:
 failure = LT.utility(
     "LT-Thm4.7-step-failure",
     "Theorem 4.7, corrected",
-    statement="The failures that Theorems 3.1(e) and 4.6(b) allow at beta/4 add up "
-    "to at most beta + delta.",
+    statement="The failures that Theorems 3.1(e) and 4.6(b) allow at beta/4 add up to at most beta "
+    "+ delta.",
 )(failure_printed.evaluate)
 
 
@@ -152,13 +152,12 @@ LT_E10 = LT.misprint(
     "LT-E10",
     "Theorem 4.7 (and Theorem 1.4)",
     "statement",
-    printed="epsilon_3 = epsilon_0; exponent 6 + 12 epsilon_1/epsilon_0; nothing "
-    "is output with probability at most beta + delta.",
-    correct="epsilon_3 = epsilon_0 leaves nothing for the slack of Algorithm 1. "
-    "With epsilon_3 = epsilon_0/2 and slack epsilon_0/2 in both "
-    "algorithms, privacy and exponent are as stated. The failures add up "
-    "to (2 + epsilon_0/4) beta + delta/2, and a little for passing no "
-    "threshold, so run at beta/4.",
+    printed="epsilon_3 = epsilon_0; exponent 6 + 12 epsilon_1/epsilon_0; nothing is output with "
+    "probability at most beta + delta.",
+    correct="epsilon_3 = epsilon_0 leaves nothing for the slack of Algorithm 1. With epsilon_3 = "
+    "epsilon_0/2 and slack epsilon_0/2 in both algorithms, privacy and exponent are as stated. The "
+    "failures add up to (2 + epsilon_0/4) beta + delta/2, and a little for passing no threshold, "
+    "so run at beta/4.",
     refuted=[spent_printed, exponent_printed, failure_printed],
     corrected=[
         spent,

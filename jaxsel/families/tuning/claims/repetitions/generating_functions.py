@@ -87,8 +87,8 @@ def mixture(
 compound = PS.identity(
     "PS-A.2-compound",
     "Appendix A.2",
-    statement="The sum of a Poisson number, of mean eta log(1/gamma), of independent "
-    "logarithmic variables is negative binomial; given K > 0 it is D(eta, gamma).",
+    statement="The sum of a Poisson number, of mean eta log(1/gamma), of independent logarithmic "
+    "variables is negative binomial; given K > 0 it is D(eta, gamma).",
 )(mixture.evaluate)
 
 

@@ -114,12 +114,11 @@ LT_E14 = LT.misprint(
     "LT-E14",
     "Appendix B.1, first example",
     "misprint",
-    printed="On d_1' the score is 0.8 with probability e^epsilon/2 and 0.95 with "
-    "probability (1 - e^epsilon)/2.",
-    correct="(1 - e^epsilon)/2 is negative. With 1 - e^epsilon/2 the candidate is "
-    "not epsilon-DP either, since (1/2)/(1 - e^epsilon/2) > e^epsilon for every "
-    "epsilon > 0. With e^-epsilon/2 and 1 - e^-epsilon/2 it is, and the loss K "
-    "epsilon follows.",
+    printed="On d_1' the score is 0.8 with probability e^epsilon/2 and 0.95 with probability (1 - "
+    "e^epsilon)/2.",
+    correct="(1 - e^epsilon)/2 is negative. With 1 - e^epsilon/2 the candidate is not epsilon-DP "
+    "either, since (1/2)/(1 - e^epsilon/2) > e^epsilon for every epsilon > 0. With e^-epsilon/2 "
+    "and 1 - e^-epsilon/2 it is, and the loss K epsilon follows.",
     refuted=[example_printed],
     corrected=[example, best_of_all],
 )

@@ -134,8 +134,8 @@ two_sided = LT.privacy(
     "LT-LemE.3",
     "Lemma E.3, corrected",
     Relation.BASE,
-    statement="If P and Q are epsilon-close given that B does not happen, and both "
-    "P(B) and Q(B) are at most delta, they are (epsilon, delta)-close.",
+    statement="If P and Q are epsilon-close given that B does not happen, and both P(B) and Q(B) "
+    "are at most delta, they are (epsilon, delta)-close.",
 )(one_sided.evaluate)
 
 
@@ -168,14 +168,13 @@ LT_E11 = LT.misprint(
     "LT-E11",
     "Lemma E.2",
     "statement",
-    printed="(epsilon, delta)-close laws are epsilon'-close outside an event B "
-    "with P(B) <= delta/(1 - e^(epsilon - epsilon')), at most sqrt(delta) for "
-    "epsilon' = epsilon + sqrt(2 delta).",
-    correct="The proof's B removes one tail of the privacy loss only, and "
-    "conditioning renormalises. Three atoms, P = (u, u e^-c, rest) and Q with the "
-    "first two swapped, need both of them removed. Removing both tails costs the "
-    "factor 1 + e^(-epsilon') and -log(1 - b) in epsilon'; the decomposition of "
-    "Kairouz, Oh & Viswanath (2015) loses nothing.",
+    printed="(epsilon, delta)-close laws are epsilon'-close outside an event B with P(B) <= "
+    "delta/(1 - e^(epsilon - epsilon')), at most sqrt(delta) for epsilon' = epsilon + sqrt(2 "
+    "delta).",
+    correct="The proof's B removes one tail of the privacy loss only, and conditioning "
+    "renormalises. Three atoms, P = (u, u e^-c, rest) and Q with the first two swapped, need both "
+    "of them removed. Removing both tails costs the factor 1 + e^(-epsilon') and -log(1 - b) in "
+    "epsilon'; the decomposition of Kairouz, Oh & Viswanath (2015) loses nothing.",
     refuted=[one_tail],
     corrected=[both_tails],
 )
@@ -185,8 +184,8 @@ LT_E12 = LT.misprint(
     "Lemma E.3",
     "statement",
     printed="epsilon-closeness outside B and P(B) <= delta give (epsilon, delta)-closeness.",
-    correct="Q(B) <= delta is needed too: P = (1/2, 1/2, 0), Q = (1/4, 1/4, 1/2), "
-    "B the third outcome, P(B) = 0.",
+    correct="Q(B) <= delta is needed too: P = (1/2, 1/2, 0), Q = (1/4, 1/4, 1/2), B the third "
+    "outcome, P(B) = 0.",
     refuted=[one_sided],
     corrected=[two_sided],
 )

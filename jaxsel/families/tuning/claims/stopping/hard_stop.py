@@ -278,21 +278,21 @@ LT_E13 = LT.misprint(
     "LT-E13",
     "Theorem 3.4",
     "proof",
-    printed="(3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP with T = (1/gamma) "
-    "log(1/d_2), by Lemmas E.2 and E.3.",
-    correct="Both lemmas are false (LT-E11, LT-E12), and the proof mixes sqrt(d) "
-    "with sqrt(2 d). The statement is not refuted, T being rounded up; splitting "
-    "the base into an epsilon-DP part and failures gives a bound that is proved.",
+    printed="(3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP with T = (1/gamma) log(1/d_2), by "
+    "Lemmas E.2 and E.3.",
+    correct="Both lemmas are false (LT-E11, LT-E12), and the proof mixes sqrt(d) with sqrt(2 d). "
+    "The statement is not refuted, T being rounded up; splitting the base into an epsilon-DP part "
+    "and failures gives a bound that is proved.",
     corrected=[approximate, reached, sharp, "LT-Thm3.5"],
 )
 
 R_LT_24 = LT.remark(
     "R-LT-24",
     "Theorem 3.4",
-    "For d = 0 the theorem leaves delta = d_2: its 3 epsilon is no bound on the pure "
-    "ratio (epsilon = 0.3, gamma = 0.003 and T = 36 can cost 1.07). A short hard stop "
-    "is close to a fixed number of runs; the larger T of Theorem 3.5 keeps pure "
-    "privacy, at 3 epsilon + 3 epsilon_0.",
+    "For d = 0 the theorem leaves delta = d_2: its 3 epsilon is no bound on the pure ratio "
+    "(epsilon = 0.3, gamma = 0.003 and T = 36 can cost 1.07). A short hard stop is close to a "
+    "fixed number of runs; the larger T of Theorem 3.5 keeps pure privacy, at 3 epsilon + 3 "
+    "epsilon_0.",
     readings=[pure_reading],
     holds=["LT-Thm3.5"],
 )

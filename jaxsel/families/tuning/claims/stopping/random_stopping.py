@@ -176,10 +176,9 @@ def few_outcomes(share, gamma):
 R_LT_19 = LT.remark(
     "R-LT-19",
     "Theorems 1.3, 3.2 to 3.5; proof of Theorem 3.3",
-    "gamma is said to be in [0, 1]. At gamma = 0 Algorithm 2 never halts, and the "
-    "hard stops (1/gamma) log(...) are not defined: read gamma > 0. In the proof of "
-    "Theorem 3.3 the second '=' is '<=' where more than p of the runs reach Q^(p); "
-    "the theorem stands.",
+    "gamma is said to be in [0, 1]. At gamma = 0 Algorithm 2 never halts, and the hard stops "
+    "(1/gamma) log(...) are not defined: read gamma > 0. In the proof of Theorem 3.3 the second "
+    "'=' is '<=' where more than p of the runs reach Q^(p); the theorem stands.",
     readings=[halting, percentile_printed],
     holds=[pure, percentile],
 )
