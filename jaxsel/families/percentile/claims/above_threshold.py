@@ -97,10 +97,7 @@ def early(*, beta: SmallBeta = 0.1) -> float:
     epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3
     (zeta(3) - 1)/6 <= beta.
 
-    Chance to halt at a query far below the threshold; at most beta.
-
-    (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3 (zeta(3) - 1)/6, for streams of any
-    length.
+    Chance to halt at a query far below the threshold, for streams of any length.
     """
     first, second = special.zeta(1.5) - 1.0, special.zeta(3.0) - 1.0
     return float(2.0 / 3.0 * beta**1.5 * first - beta**3 * second / 6.0)
@@ -112,9 +109,7 @@ def late(*, beta: SmallBeta = 0.1) -> float:
     ((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2)
     (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6 <= beta.
 
-    Chance to halt only after a query far above the threshold; at most beta.
-
-    (2/3) beta^(3/2) (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6.
+    Chance to halt only after a query far above the threshold.
     """
     return early(beta=beta) - (2.0 / 3.0 * (beta / 2.0) ** 1.5 - (beta / 2.0) ** 3 / 6.0)
 

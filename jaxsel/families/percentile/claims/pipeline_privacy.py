@@ -91,6 +91,7 @@ def pure(
     """For any N and Delta the same is purely ((L/S) epsilon_0/2 + 2 epsilon_1 + epsilon_0/2)-DP,
     with L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2.
 
+    Pure epsilon of the two in a row.
     """
     half = slack / 2.0
     search = pure_of_search(

@@ -9,7 +9,8 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.families.tuning.claims.parameters import Eta, Gamma, Law
 from jaxsel.host.errors import InputError
-from jaxsel.language.checking import Budget, Judged
+from jaxsel.language.base import Budget
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
 

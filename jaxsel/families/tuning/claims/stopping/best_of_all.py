@@ -25,6 +25,8 @@ def best_of_all(
 ) -> float:
     """Releasing the best of K epsilon-DP candidates has pure epsilon exactly K epsilon in the worst
     case.
+
+    Pure epsilon.
     """
     return count * epsilon
 
@@ -62,6 +64,8 @@ def example_printed(
 ) -> float:
     """Candidates that score 0.8 with probability 1/2 on one data set and e^epsilon/2 on the other
     are epsilon-DP.
+
+    Pure epsilon that they are said to have.
     """
     return epsilon
 
@@ -77,6 +81,8 @@ def positive_part(epsilon):
 def example(*, epsilon: Epsilon = 0.1) -> float:
     """Candidates that score 0.8 with probability 1/2 on one data set and e^-epsilon/2 on the other
     have pure epsilon exactly epsilon.
+
+    Their pure epsilon.
     """
     return epsilon
 

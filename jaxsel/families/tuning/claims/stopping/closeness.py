@@ -44,9 +44,7 @@ def both_tails(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = 
     probability b <= (1 + e^(-epsilon')) delta/(1 - e^(epsilon - epsilon')) under either, and given
     that it does not they are (epsilon' - log(1 - b))-close.
 
-    Probability (1 + e^-epsilon') delta/(1 - e^(epsilon - epsilon')), either law.
-
-    Of the event that the privacy loss leaves [-epsilon', epsilon'].
+    Bound on the probability b that the privacy loss leaves [-epsilon', epsilon'].
     """
     one_side = one_tail(epsilon=epsilon, wider=wider, delta=delta)
     return (1.0 + math.exp(-wider)) * one_side

@@ -153,8 +153,6 @@ def sharp(
     d/(gamma + d (1-gamma))) + (1 + e^(3 epsilon))(1-gamma)^T)-DP.
 
     delta at 3 epsilon of Algorithm 2 with at most T draws.
-
-    min(1 - (1-d)^T, d/(gamma + d (1-gamma))) + (1 + e^(3 epsilon))(1-gamma)^T.
     """
     return hard_stop_approximate_sharp(epsilon, delta, gamma, steps).delta
 
@@ -231,9 +229,7 @@ def earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300) 
     + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T))-DP: T of order log(1/epsilon_0)/gamma is
     enough for 3 epsilon + 3 epsilon_0.
 
-    3 epsilon + log(1 + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T).
-
-    For T >= 2/gamma - 1.
+    Pure epsilon, for T >= 2/gamma - 1.
     """
     return 3.0 * epsilon + hard_stop_excess(gamma, steps)
 
