@@ -191,14 +191,8 @@ def named() -> dict[str, frozenset[str]]:
         found.setdefault(check.id.lower(), set()).update(of, *(reached(each) for each in checks))
     for declares in ("claims", "entries"):
         for each in declared.modules(declares):
-            for statement in getattr(each, "STATEMENTS", ()):
-                claims = getattr(statement, "claims", (statement,))
-                add(
-                    (name for claim in claims for name in (claim.id, *claim.aliases)), each.__name__
-                )
-                for kind in ("erratum", "remark"):
-                    if (noted := getattr(statement, kind, None)) is not None:
-                        add([getattr(noted, "id", noted)], each.__name__)
+            for statement in declared.held(each):
+                add((statement.id, *getattr(statement, "aliases", ())), each.__name__)
     for name in FIGURES:
         add([name], f"figures.{name.replace('-', '_')}")
     for name, sim in SIMS.items():

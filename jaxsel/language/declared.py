@@ -44,7 +44,7 @@ def _stating() -> tuple[str, ...]:
     return (*names_of_modules("claims"), *names_of_modules("entries"))
 
 
-def _held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
+def held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
     """What a module declares: what it holds under a name, and its list of statements."""
     for value in vars(module).values():
         for one in value if type(value) is tuple else (value,):
@@ -61,7 +61,7 @@ def _held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
 
 def _all_held() -> Iterator[Claim | Erratum | Remark]:
     for module in map(importlib.import_module, _stating()):
-        yield from _held(module)
+        yield from held(module)
 
 
 @functools.cache
@@ -71,7 +71,7 @@ def _claims_in(module: ModuleType) -> tuple[Claim, ...]:
     Raises:
       TypeError: for a claim that nothing puts to the test.
     """
-    found = tuple(one for one in _held(module) if isinstance(one, Claim))
+    found = tuple(one for one in held(module) if isinstance(one, Claim))
     for claim in found:
         if not claim.has_check:
             raise TypeError(f"{claim.place}: {claim.id} has no check")

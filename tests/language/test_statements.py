@@ -38,6 +38,15 @@ def test_the_first_paragraph_is_the_statement_and_the_rest_tells_the_number():
     assert list(claim.parameters) == ["epsilon", "runs"]
 
 
+def test_a_second_statement_of_one_formula_tells_the_number_alone():
+    other = JX.privacy("JX-other", "a test", Relation.BASE, statement="So it is.")(
+        doubled().evaluate
+    )
+    assert other.statement == "So it is."
+    assert other.evaluate.__doc__ == "In nats."
+    assert other(epsilon=3.0) == 12.0
+
+
 def test_a_formula_that_states_nothing_is_refused_with_its_line():
     with pytest.raises(TypeError, match=r"test_statements\.py:\d+: the formula states nothing"):
 

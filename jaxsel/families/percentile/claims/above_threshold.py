@@ -1,18 +1,22 @@
 """Liu & Talwar 2019, Theorem 4.1: Algorithm 3 halts where a known share exceeds p*."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import extreme_neighbours
-from jaxsel.families.percentile.claims.parameters import Beta, FinalEpsilon, SmallBeta, beta_itself
+from jaxsel.families.percentile.claims.parameters import (
+    Beta,
+    FinalEpsilon,
+    SmallBeta,
+    beta_itself,
+    final_itself,
+)
 from jaxsel.families.percentile.claims.single_tests import SCALES, level
 from jaxsel.families.percentile.laws import oracle_law
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.checking import listed
 from jaxsel.language.papers import LT
 
 # --- Pairs of streams -----------------------------------------------------------------
@@ -40,13 +44,13 @@ def random_shares(
 # --- (a): privacy ---------------------------------------------------------------------
 
 
-def final_itself(*, final_epsilon: FinalEpsilon = 1.0) -> float:
-    """epsilon_3 itself, whatever epsilon_1 is."""
-    return final_epsilon
+@LT.privacy("LT-Thm4.1(a)-tight", "Theorem 4.1(a)", Relation.BASE)
+def nearly_final(*, final_epsilon: FinalEpsilon = 1.0) -> float:
+    """Theorem 4.1(a) is tight: after 1000 queries of randomised response, then one flipped, the
+    exact privacy loss is at least 0.99 epsilon_3.
 
-
-def _nearly_final(*, final_epsilon: FinalEpsilon = 1.0) -> float:
-    """0.99 epsilon_3."""
+    0.99 epsilon_3.
+    """
     return 0.99 * final_itself(final_epsilon=final_epsilon)
 
 
@@ -56,13 +60,13 @@ def _oracle_epsilon(first, second, target, base, final) -> float:
 
 
 def privacy_cases(target: float | None):
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         generator = np.random.default_rng(budget.seed)
         for low in (1, 10, 200):
             for base, final in ((0.5, 1.0), (1.0, 0.3), (0.1, 0.4)):
                 seen = _oracle_epsilon(*low_then_high(base, low), 0.5, base, final)
-                where = f"{low} low shares, then a high one, epsilon_1={base}"
-                yield final, seen, f"{where}, epsilon_3={final}, p*=0.5"
+                where = f"{low} low shares, then a high one, epsilon_1={base}, p*=0.5"
+                yield {"final_epsilon": final}, seen, where
         for _ in range(min(budget.cases, 150)):
             base = float(generator.uniform(0.05, 1.5))
             final = base * float(generator.uniform(0.1, 4.0))
@@ -70,39 +74,44 @@ def privacy_cases(target: float | None):
             pair = random_shares(generator, base, int(generator.integers(1, 8)))
             where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, p*={aim!r}"
             seen = _oracle_epsilon(*pair, aim, base, final)
-            yield final, seen, f"{where}, epsilon_1={base!r}, epsilon_3={final!r}"
+            yield {"final_epsilon": final}, seen, f"{where}, epsilon_1={base!r}"
 
     return cases
 
 
-def _oracle_tight(budget: Budget) -> Iterator[Case]:
-    del budget
-    for base, final in ((0.5, 1.0), (0.25, 1.0), (1.0, 1.0)):
-        seen = _oracle_epsilon(*low_then_high(base, 1000), 0.5, base, final)
-        where = f"1000 low shares, then a high one, p*=0.5, epsilon_1={base}"
-        yield _nearly_final(final_epsilon=final), seen, f"{where}, epsilon_3={final}"
+@nearly_final.bounds_below(
+    listed("base_epsilon final_epsilon", (0.5, 1.0), (0.25, 1.0), (1.0, 1.0))
+)
+def thousand_low_shares(base_epsilon, final_epsilon):
+    pair = low_then_high(base_epsilon, 1000)
+    seen = _oracle_epsilon(*pair, 0.5, base_epsilon, final_epsilon)
+    return seen, "1000 low shares, then a high one, p*=0.5"
 
 
 # --- (b) and (c): where it halts (LT-E2) ----------------------------------------------
 
 
-def _early(*, beta: SmallBeta = 0.1) -> float:
-    """Chance to halt at a query far below the threshold; at most beta.
+@LT.utility("LT-Thm4.1(b)", "Theorem 4.1(b), corrected")
+def early(*, beta: SmallBeta = 0.1) -> float:
+    """For beta <= 0.9, Algorithm 3 halts at some query R with Phi(p_R) <= (beta/(R+1))^(12
+    epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3
+    (zeta(3) - 1)/6 <= beta.
 
-    (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3 (zeta(3) - 1)/6, for streams of any
-    length.
+    Chance to halt at a query far below the threshold, for streams of any length.
     """
     first, second = special.zeta(1.5) - 1.0, special.zeta(3.0) - 1.0
     return float(2.0 / 3.0 * beta**1.5 * first - beta**3 * second / 6.0)
 
 
-def _late(*, beta: SmallBeta = 0.1) -> float:
-    """Chance to halt only after a query far above the threshold; at most beta.
+@LT.utility("LT-Thm4.1(c)", "Theorem 4.1(c), corrected")
+def late(*, beta: SmallBeta = 0.1) -> float:
+    """For beta <= 0.9, Algorithm 3 halts at some query R after an i < R with Phi(p_i) >=
+    ((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2)
+    (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6 <= beta.
 
-    (2/3) beta^(3/2) (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6.
+    Chance to halt only after a query far above the threshold.
     """
-    early = _early(beta=beta)
-    return early - (2.0 / 3.0 * (beta / 2.0) ** 1.5 - (beta / 2.0) ** 3 / 6.0)
+    return early(beta=beta) - (2.0 / 3.0 * (beta / 2.0) ** 1.5 - (beta / 2.0) ** 3 / 6.0)
 
 
 def _bad_early(levels: list[float], beta: float) -> np.ndarray:
@@ -118,7 +127,7 @@ def _bad_late(levels: list[float], beta: float) -> np.ndarray:
     return highest >= 3.0 * np.log((halts + 1.0) / beta) - 1e-12
 
 
-def _conditional(bad, levels: list[float], beta: float) -> Iterator[Case]:
+def _conditional(bad, levels: list[float], beta: float):
     law = halting_law(levels, *SCALES)[:-1]
     for halt in np.flatnonzero(law > 0.0):
         joint = float(law[halt]) if bad(levels, beta)[halt] else 0.0
@@ -126,26 +135,40 @@ def _conditional(bad, levels: list[float], beta: float) -> Iterator[Case]:
             f"levels {levels} (log Phi/Phi(p*) in threshold noise scales), "
             f"R={halt + 1} has probability {law[halt]:.3g}"
         )
-        yield beta, joint / float(law[halt]), where
+        yield joint / float(law[halt]), where
 
 
-def _early_given_halt(budget: Budget) -> Iterator[Case]:
-    for beta in (0.1, 0.5):
-        yield from _conditional(_bad_early, [level(beta / 2.0)], beta)
+early_printed = LT.utility(
+    "LT-Thm4.1(b)-printed",
+    "Theorem 4.1(b)",
+    statement="Given that Algorithm 3 halts at query R, Phi(p_R) <= (beta/(R+1))^(12 "
+    "epsilon_1/epsilon_3) Phi(p*) with probability at most beta.",
+)(beta_itself)
 
 
-def _late_given_halt(budget: Budget) -> Iterator[Case]:
-    for beta in (0.1, 0.5):
-        levels = [level(3.0 / beta), level(3.0 / beta)]
-        yield from _conditional(_bad_late, levels, beta)
+@early_printed.bounds(listed("beta", 0.1, 0.5))
+def early_given_halt(beta):
+    yield from _conditional(_bad_early, [level(beta / 2.0)], beta)
 
 
-def _joint(bad, bound, streams) -> Iterator[Case]:
+late_printed = LT.utility(
+    "LT-Thm4.1(c)-printed",
+    "Theorem 4.1(c)",
+    statement="Given that Algorithm 3 halts at query R, some i < R has Phi(p_i) >= "
+    "((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most beta.",
+)(beta_itself)
+
+
+@late_printed.bounds(listed("beta", 0.1, 0.5))
+def late_given_halt(beta):
+    yield from _conditional(_bad_late, [level(3.0 / beta)] * 2, beta)
+
+
+def _joint(bad, streams):
     for beta, levels in streams:
         law = halting_law(levels, *SCALES)[:-1]
         seen = float(np.sum(law[bad(levels, beta)]))
-        where = f"{len(levels)} queries, levels {levels[:6]}..., beta={beta!r}"
-        yield bound(beta=beta), seen, where
+        yield {"beta": beta}, seen, f"{len(levels)} queries, levels {levels[:6]}..."
 
 
 def _random_streams(budget: Budget):
@@ -157,44 +180,67 @@ def _random_streams(budget: Budget):
         yield beta, generator.uniform(-spread, spread, size).tolist()
 
 
-def _early_jointly(budget: Budget) -> Iterator[Case]:
+@early.bounds()
+def early_jointly(budget):
     streams = [(0.1, [level(0.05)])]
     for beta in (0.1, 0.5, 0.9):
         for size in (1, 10, 100):
             streams.append((beta, [level(beta / (i + 2.0)) for i in range(size)]))
-    yield from _joint(_bad_early, _early, [*streams, *_random_streams(budget)])
+    yield from _joint(_bad_early, [*streams, *_random_streams(budget)])
 
 
-def _late_jointly(budget: Budget) -> Iterator[Case]:
+@late.bounds()
+def late_jointly(budget):
     streams = [(0.1, [level(30.0)] * 2)]
     for beta in (0.1, 0.5, 0.9):
         for size in (2, 10, 100):
             streams.append((beta, [level((i + 3.0) / beta) for i in range(size)]))
-    yield from _joint(_bad_late, _late, [*streams, *_random_streams(budget)])
+    yield from _joint(_bad_late, [*streams, *_random_streams(budget)])
 
 
 # --- (d): queries far above the threshold (LT-E1) -------------------------------------
 
 
+@LT.utility("LT-Thm4.1(d)", "Theorem 4.1(d), corrected")
 def far_failure(*, beta: Beta = 0.1) -> float:
-    """Chance (4 beta^(3/2) - beta^3)/6 that a query at the level fails; below beta."""
+    """If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers queries 1 to i
+    all with 'below' with probability at most (4 beta^(3/2) - beta^3)/6 <= beta.
+
+    Chance (4 beta^(3/2) - beta^3)/6 that a query at the level fails; below beta.
+    """
     return (4.0 * beta**1.5 - beta**3) / 6.0
 
 
-def _far_passing(budget: Budget) -> Iterator[Case]:
-    for beta in (0.1, 0.01, 0.5):
-        law = halting_law([level(1.0 / beta)], *SCALES)
-        yield beta, float(law[0]), f"one query at the level, beta={beta}"
+far_printed = LT.utility(
+    "LT-Thm4.1(d)-printed",
+    "Theorem 4.1(d)",
+    statement="If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers query "
+    "i with 'above', given 'below' before, with probability at most beta.",
+)(beta_itself)
 
 
-def _far_failing_late(budget: Budget) -> Iterator[Case]:
-    for earlier in (5, 20, 200):
-        law = halting_law([level(10.0)] * (earlier + 1), *SCALES)
-        given = float(law[-1] / (law[-2] + law[-1]))
-        yield 0.1, given, f"{earlier} earlier queries at the level, beta=0.1"
+@far_printed.bounds(listed("beta", 0.1, 0.01, 0.5))
+def far_passing(beta):
+    return float(halting_law([level(1.0 / beta)], *SCALES)[0]), "one query at the level"
 
 
-def _far_failing_jointly(budget: Budget) -> Iterator[Case]:
+far_conditional = LT.utility(
+    "LT-Thm4.1(d)-conditional-printed",
+    "Theorem 4.1(d)",
+    statement="With 'above' read as 'below': given 'below' on all queries before, a query with "
+    "Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is answered 'below' with probability at "
+    "most beta.",
+)(beta_itself)
+
+
+@far_conditional.bounds(listed("beta earlier", (0.1, 5), (0.1, 20), (0.1, 200)))
+def far_failing_late(beta, earlier):
+    law = halting_law([level(1.0 / beta)] * (earlier + 1), *SCALES)
+    return float(law[-1] / (law[-2] + law[-1])), "earlier queries at the level, too"
+
+
+@far_failure.bounds()
+def far_failing_jointly(budget):
     generator = np.random.default_rng(budget.seed)
     streams = [(0.1, [level(10.0)] * earlier) for earlier in (0, 5, 20, 200)]
     for _ in range(min(budget.cases, 100)):
@@ -203,137 +249,58 @@ def _far_failing_jointly(budget: Budget) -> Iterator[Case]:
         streams.append((beta, earlier))
     for beta, earlier in streams:
         law = halting_law([*earlier, level(1.0 / beta)], *SCALES)
-        where = f"{len(earlier)} earlier levels {earlier[:8]}, beta={beta!r}"
-        yield far_failure(beta=beta), float(law[-1]), where
+        yield {"beta": beta}, float(law[-1]), f"{len(earlier)} earlier levels {earlier[:8]}"
 
 
-STATEMENTS = (
-    LT.misprint(
-        "LT-E22",
-        "Section 4",
-        "misprint",
-        printed="Q_i = f_i + Lap(4/epsilon_1) is epsilon_1-DP for 1-Lipschitz f_i.",
-        correct="It is epsilon_1/4-DP: not wrong, but Lap(1/epsilon_1) is enough.",
-    ),
-    LT.privacy(
-        "LT-Thm4.1(a)",
-        "Theorem 4.1(a)",
-        "Over epsilon_1-DP bases Algorithm 3 is epsilon_3-DP.",
-        Relation.BASE,
-        final_itself,
-        at_most(privacy_cases(None)),
-    ),
-    LT.privacy(
-        "LT-Thm4.1(a)-tight",
-        "Theorem 4.1(a)",
-        "Theorem 4.1(a) is tight: after 1000 queries of randomised response, then one "
-        "flipped, the exact privacy loss is at least 0.99 epsilon_3.",
-        Relation.BASE,
-        _nearly_final,
-        at_least(_oracle_tight),
-    ),
-    LT.misprint(
-        "LT-E2",
-        "Theorems 4.1(b)(c) and 4.4(b)(c), Corollary 4.2(b)(c)",
-        "statement",
-        printed="Conditional on halting at query R, p_R is far below, or a p_i with i "
-        "< R far above, the threshold with probability at most beta.",
-        correct="For a fixed stream of queries that conditional probability is 0 or "
-        "1. What is at most beta is the joint probability of halting at such "
-        "an R, summed over all R (shown for beta <= 0.9).",
-        refuted=(
-            LT.utility(
-                "LT-Thm4.1(b)-printed",
-                "Theorem 4.1(b)",
-                "Given that Algorithm 3 halts at query R, Phi(p_R) <= "
-                "(beta/(R+1))^(12 epsilon_1/epsilon_3) Phi(p*) with probability at "
-                "most beta.",
-                beta_itself,
-                at_most(_early_given_halt),
-            ),
-            LT.utility(
-                "LT-Thm4.1(c)-printed",
-                "Theorem 4.1(c)",
-                "Given that Algorithm 3 halts at query R, some i < R has Phi(p_i) >= "
-                "((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at "
-                "most beta.",
-                beta_itself,
-                at_most(_late_given_halt),
-            ),
-        ),
-        corrected=(
-            LT.utility(
-                "LT-Thm4.1(b)",
-                "Theorem 4.1(b), corrected",
-                "For beta <= 0.9, Algorithm 3 halts at some query R with Phi(p_R) <= "
-                "(beta/(R+1))^(12 epsilon_1/epsilon_3) Phi(p*) with probability at "
-                "most (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3 (zeta(3) - 1)/6 <= "
-                "beta.",
-                _early,
-                at_most(_early_jointly),
-            ),
-            LT.utility(
-                "LT-Thm4.1(c)",
-                "Theorem 4.1(c), corrected",
-                "For beta <= 0.9, Algorithm 3 halts at some query R after an i < R "
-                "with Phi(p_i) >= ((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with "
-                "probability at most (2/3) beta^(3/2) (zeta(3/2) - 1 - 2^(-3/2)) - "
-                "beta^3 (zeta(3) - 9/8)/6 <= beta.",
-                _late,
-                at_most(_late_jointly),
-            ),
-            "LT-Thm4.4(b)",
-            "LT-Thm4.4(c)",
-            "LT-Cor4.2(b)",
-            "LT-Cor4.2(c)",
-            "LT-Thm1.5(b)",
-        ),
-    ),
-    LT.misprint(
-        "LT-E1",
-        "Theorem 4.1(d), Corollary 4.2(d), Theorem 4.4(d)",
-        "statement",
-        printed="A query far above the threshold is answered 'above', given 'below' "
-        "on all before, with probability at most beta.",
-        correct="The probability of 'below' is meant, and it is small only jointly: "
-        "all queries up to the far one are answered 'below' with probability "
-        "at most (4 beta^(3/2) - beta^3)/6. Given earlier answers 'below' the "
-        "threshold noise is likely to be large, and at beta = 0.1 the query "
-        "then fails with probability 0.73, 0.91 and 0.99 after 5, 20 and 200 "
-        "such queries.",
-        refuted=(
-            LT.utility(
-                "LT-Thm4.1(d)-printed",
-                "Theorem 4.1(d)",
-                "If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm "
-                "3 answers query i with 'above', given 'below' before, with "
-                "probability at most beta.",
-                beta_itself,
-                at_most(_far_passing),
-            ),
-            LT.utility(
-                "LT-Thm4.1(d)-conditional-printed",
-                "Theorem 4.1(d)",
-                "With 'above' read as 'below': given 'below' on all queries before, a "
-                "query with Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is "
-                "answered 'below' with probability at most beta.",
-                beta_itself,
-                at_most(_far_failing_late),
-            ),
-            "LT-Thm4.4(d)-printed",
-        ),
-        corrected=(
-            LT.utility(
-                "LT-Thm4.1(d)",
-                "Theorem 4.1(d), corrected",
-                "If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm "
-                "3 answers queries 1 to i all with 'below' with probability at most "
-                "(4 beta^(3/2) - beta^3)/6 <= beta.",
-                far_failure,
-                at_most(_far_failing_jointly),
-            ),
-            "LT-Thm4.4(d)",
-            "LT-Cor4.2(d)",
-        ),
-    ),
+private = LT.privacy(
+    "LT-Thm4.1(a)",
+    "Theorem 4.1(a)",
+    Relation.BASE,
+    statement="Over epsilon_1-DP bases Algorithm 3 is epsilon_3-DP.",
+)(final_itself)
+
+
+private.bounds()(privacy_cases(None))
+
+LT_E22 = LT.misprint(
+    "LT-E22",
+    "Section 4",
+    "misprint",
+    printed="Q_i = f_i + Lap(4/epsilon_1) is epsilon_1-DP for 1-Lipschitz f_i.",
+    correct="It is epsilon_1/4-DP: not wrong, but Lap(1/epsilon_1) is enough.",
+)
+
+LT_E2 = LT.misprint(
+    "LT-E2",
+    "Theorems 4.1(b)(c) and 4.4(b)(c), Corollary 4.2(b)(c)",
+    "statement",
+    printed="Conditional on halting at query R, p_R is far below, or a p_i with i < R far above, "
+    "the threshold with probability at most beta.",
+    correct="For a fixed stream of queries that conditional probability is 0 or 1. What is at most "
+    "beta is the joint probability of halting at such an R, summed over all R (shown for beta <= "
+    "0.9).",
+    refuted=[early_printed, late_printed],
+    corrected=[
+        early,
+        late,
+        "LT-Thm4.4(b)",
+        "LT-Thm4.4(c)",
+        "LT-Cor4.2(b)",
+        "LT-Cor4.2(c)",
+        "LT-Thm1.5(b)",
+    ],
+)
+
+LT_E1 = LT.misprint(
+    "LT-E1",
+    "Theorem 4.1(d), Corollary 4.2(d), Theorem 4.4(d)",
+    "statement",
+    printed="A query far above the threshold is answered 'above', given 'below' on all before, "
+    "with probability at most beta.",
+    correct="The probability of 'below' is meant, and it is small only jointly: all queries up to "
+    "the far one are answered 'below' with probability at most (4 beta^(3/2) - beta^3)/6. Given "
+    "earlier answers 'below' the threshold noise is likely to be large, and at beta = 0.1 the "
+    "query then fails with probability 0.73, 0.91 and 0.99 after 5, 20 and 200 such queries.",
+    refuted=[far_printed, far_conditional, "LT-Thm4.4(d)-printed"],
+    corrected=[far_failure, "LT-Thm4.4(d)", "LT-Cor4.2(d)"],
 )

@@ -1,7 +1,6 @@
 """Liu & Talwar 2019, Theorems 4.4 and 4.6: the constant Delta added to all counts."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -10,8 +9,7 @@ from scipy import stats
 from jaxsel.families.percentile.claims.concentration import needed_offset, worst_counts
 from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Delta, Slack
 from jaxsel.families.percentile.settings import added_shift
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import LT
 
@@ -53,124 +51,119 @@ def needed_for_concentration(slack: float, chance: float) -> float:
     return float(max(above.max(), below.max()))
 
 
-def _plans(budget: Budget, extra: int) -> Iterator[tuple[float, float, int, float]]:
-    yield 0.05, 1.0, 10, 1e-6
-    yield 0.02, 0.5, 2, 1e-4
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, extra)):
-        slack, base = generator.uniform(0.01, 0.99, 2).tolist()
-        queries = int(generator.integers(1, 50))
-        yield slack, base, queries, float(10.0 ** generator.uniform(-12.0, -0.1))
+def _plans(extra: int):
+    columns = "slack base_epsilon queries delta"
+    known = listed(columns, (0.05, 1.0, 10, 1e-6), (0.02, 0.5, 2, 1e-4))
+
+    def points(budget):
+        yield from known(budget)
+        generator = np.random.default_rng(budget.seed)
+        for _ in range(min(budget.cases, extra)):
+            slack, base = generator.uniform(0.01, 0.99, 2).tolist()
+            queries = int(generator.integers(1, 50))
+            delta = float(10.0 ** generator.uniform(-12.0, -0.1))
+            yield {"slack": slack, "base_epsilon": base, "queries": queries, "delta": delta}
+
+    return points
 
 
-def _concentrations(sides: int, corrected: bool):
-    def cases(budget: Budget) -> Iterator[Case]:
-        for slack, base, queries, delta in _plans(budget, 60 if corrected else 0):
-            claimed = _shift(sides, corrected)(
-                slack=slack, base_epsilon=base, queries=queries, delta=delta
-            )
-            # delta/(4 T) for Algorithm 4, delta/(2 R) for Algorithm 5
-            needed = needed_for_concentration(slack, delta / (2.0 * sides * queries))
-            where = f"epsilon_0={slack!r}, epsilon_1={base!r}, T={queries}, {delta=}"
-            yield claimed, needed, f"least Delta for Poisson counts, {where}"
+def _concentration(sides: int):
+    def needed(slack, queries, delta):
+        # delta/(4 T) for Algorithm 4, delta/(2 R) for Algorithm 5
+        least = needed_for_concentration(slack, delta / (2.0 * sides * queries))
+        return least, "least Delta for Poisson counts"
 
-    return cases
+    return needed
 
 
 # --- Closeness on neighbours: the proof of part (a) -----------------------------------
 
 
+_CLOSE = listed(
+    "slack base_epsilon queries delta",
+    (0.9, 0.9, 2, 1e-6),
+    (0.1, 0.9, 21, 1e-6),
+    (0.5, 0.1, 10, 1e-3),
+)
+
+
 def _closeness(sides: int):
-    def cases(budget: Budget) -> Iterator[Case]:
-        del budget
-        for slack, base, queries, delta in (
-            (0.9, 0.9, 2, 1e-6),
-            (0.1, 0.9, 21, 1e-6),
-            (0.5, 0.1, 10, 1e-3),
-        ):
-            chance = delta / (2.0 * sides * queries)
-            growth = math.exp(slack + base)
-            needed = max(
-                needed_offset(first, second, growth, chance) / (growth - 1.0)
-                for first, second in worst_counts(base, slack, chance)
-            )
-            claimed = _shift(sides, False)(
-                slack=slack, base_epsilon=base, queries=queries, delta=delta
-            )
-            where = f"epsilon_0={slack!r}, epsilon_1={base!r}, T={queries}, {delta=}"
-            yield claimed, needed, f"least Delta for Poisson counts, {where}"
+    def needed(slack, base_epsilon, queries, delta):
+        chance = delta / (2.0 * sides * queries)
+        growth = math.exp(slack + base_epsilon)
+        least = max(
+            needed_offset(first, second, growth, chance) / (growth - 1.0)
+            for first, second in worst_counts(base_epsilon, slack, chance)
+        )
+        return least, "least Delta for Poisson counts"
 
-    return cases
+    return needed
 
 
-STATEMENTS = (
-    LT.misprint(
-        "LT-E6",
-        "Theorems 4.4(b)-(d) and 4.6(b)(c)",
-        "statement",
-        printed="By Lemma A.4 and the choice of Delta, the counts concentrate within "
-        "e^(epsilon_0/2) with probability 1 - delta/(4 T) (4.4) or 1 - "
-        "delta/(2 R) (4.6).",
-        correct="Lemma A.4 needs Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - "
-        "1)^2 log(4 T/delta) (4.6: log(2 R/delta)), of order 1/epsilon_0^2, "
-        "while the printed Delta is of order 1/(epsilon_0 epsilon_1) for "
-        "epsilon_0 << epsilon_1. For moderate epsilon_3 slack in the Laplace "
-        "part hides it; for very large epsilon_3 the bound of Theorem 4.6(c) "
-        "itself fails.",
-        refuted=(
-            LT.utility(
-                "LT-Thm4.4-step-F3-printed",
-                "proof of Theorem 4.4(b)-(d)",
-                "With Delta as printed, N p~ + Delta leaves its mean by a factor "
-                "e^(epsilon_0/2) with probability at most delta/(4 T): the least Delta "
-                "for which it does is no larger.",
-                _shift(2, corrected=False),
-                at_most(_concentrations(2, corrected=False)),
-            ),
-            "LT-Thm4.6(c)-shift-printed",
-        ),
-        corrected=(
-            LT.utility(
-                "LT-Thm4.4-step-F3",
-                "proof of Theorem 4.4(b)-(d), corrected",
-                "With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 "
-                "T/delta), N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
-                "with probability at most delta/(4 T): the least Delta for which it does "
-                "is no larger.",
-                _shift(2, corrected=True),
-                at_most(_concentrations(2, corrected=True)),
-            ),
-            LT.utility(
-                "LT-Thm4.6-step-F3",
-                "proof of Theorem 4.6(b)(c), corrected",
-                "With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 "
-                "R/delta), N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
-                "with probability at most delta/(2 R): the least Delta for which it does "
-                "is no larger.",
-                _shift(1, corrected=True),
-                at_most(_concentrations(1, corrected=True)),
-            ),
-            "LT-Thm4.6(c)",
-        ),
-    ),
-    LT.utility(
-        "LT-Thm4.4(a)-step-Delta",
-        "proof of Theorem 4.4(a)",
-        "With the Delta of Algorithm 4, independent counts X and Y with EX <= "
-        "e^(epsilon_1) EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with "
-        "probability at most delta/(4 T): the least Delta with which they have is no "
-        "larger.",
-        _shift(2, corrected=False),
-        at_most(_closeness(2)),
-    ),
-    LT.utility(
-        "LT-Thm4.6(a)-step-Delta",
-        "proof of Theorem 4.6(a)",
-        "With the Delta of Algorithm 5, independent counts X and Y with EX <= "
-        "e^(epsilon_1) EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with "
-        "probability at most delta/(2 R): the least Delta with which they have is no "
-        "larger.",
-        _shift(1, corrected=False),
-        at_most(_closeness(1)),
-    ),
+concentration_printed = LT.utility(
+    "LT-Thm4.4-step-F3-printed",
+    "proof of Theorem 4.4(b)-(d)",
+    statement="With Delta as printed, N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
+    "with probability at most delta/(4 T): the least Delta for which it does is no larger.",
+)(_shift(2, corrected=False))
+
+
+concentration_printed.bounds(_plans(0))(_concentration(2))
+
+concentration_4 = LT.utility(
+    "LT-Thm4.4-step-F3",
+    "proof of Theorem 4.4(b)-(d), corrected",
+    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), N p~ + "
+    "Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(4 T): the "
+    "least Delta for which it does is no larger.",
+)(_shift(2, corrected=True))
+
+
+concentration_4.bounds(_plans(60))(_concentration(2))
+
+concentration_5 = LT.utility(
+    "LT-Thm4.6-step-F3",
+    "proof of Theorem 4.6(b)(c), corrected",
+    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), N p~ + "
+    "Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(2 R): the "
+    "least Delta for which it does is no larger.",
+)(_shift(1, corrected=True))
+
+
+concentration_5.bounds(_plans(60))(_concentration(1))
+
+closeness_4 = LT.utility(
+    "LT-Thm4.4(a)-step-Delta",
+    "proof of Theorem 4.4(a)",
+    statement="With the Delta of Algorithm 4, independent counts X and Y with EX <= e^(epsilon_1) "
+    "EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(4 "
+    "T): the least Delta with which they have is no larger.",
+)(_shift(2, corrected=False))
+
+
+closeness_4.bounds(_CLOSE)(_closeness(2))
+
+closeness_5 = LT.utility(
+    "LT-Thm4.6(a)-step-Delta",
+    "proof of Theorem 4.6(a)",
+    statement="With the Delta of Algorithm 5, independent counts X and Y with EX <= e^(epsilon_1) "
+    "EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(2 "
+    "R): the least Delta with which they have is no larger.",
+)(_shift(1, corrected=False))
+
+
+closeness_5.bounds(_CLOSE)(_closeness(1))
+
+LT_E6 = LT.misprint(
+    "LT-E6",
+    "Theorems 4.4(b)-(d) and 4.6(b)(c)",
+    "statement",
+    printed="By Lemma A.4 and the choice of Delta, the counts concentrate within e^(epsilon_0/2) "
+    "with probability 1 - delta/(4 T) (4.4) or 1 - delta/(2 R) (4.6).",
+    correct="Lemma A.4 needs Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta) "
+    "(4.6: log(2 R/delta)), of order 1/epsilon_0^2, while the printed Delta is of order "
+    "1/(epsilon_0 epsilon_1) for epsilon_0 << epsilon_1. For moderate epsilon_3 slack in the "
+    "Laplace part hides it; for very large epsilon_3 the bound of Theorem 4.6(c) itself fails.",
+    refuted=[concentration_printed, "LT-Thm4.6(c)-shift-printed"],
+    corrected=[concentration_4, concentration_5, "LT-Thm4.6(c)"],
 )

@@ -1,7 +1,6 @@
 """Cohen et al. 2022, Theorems 3 and 4: a run that is better than the median."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -20,7 +19,7 @@ from jaxsel.families.percentile.settings import BETA
 from jaxsel.families.selection_and_test.laws import prior
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.checking import listed
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import CL
 
@@ -39,78 +38,100 @@ def _betas(budget: Budget, cases: int = 100):
 # --- Theorem 3: Liu & Talwar ----------------------------------------------------------
 
 
-def _failure(*, beta: Beta = 0.01) -> float:
-    """beta/(2 + beta): the failure of random stopping at gamma = beta/2, at worst."""
+@CL.utility("CL-Thm3-failure", "Theorem 3 (of Liu & Talwar 2019)")
+def stopping_failure(*, beta: Beta = 0.01) -> float:
+    """Random stopping at gamma = beta/2 makes no run better than the median with probability at
+    most beta/(2 + beta).
+
+    beta/(2 + beta): the failure of random stopping at gamma = beta/2, at worst.
+    """
     return beta / (2.0 + beta)
 
 
-def _failure_cases(budget: Budget) -> Iterator[Case]:
+@stopping_failure.equals()
+def half(budget):
     for _, beta in _betas(budget):
-        law = laws.geometric(beta / 2.0)
-        seen = float(law.pgf(0.5))
-        yield _failure(beta=beta), seen, f"gamma=beta/2, {beta=!r}"
+        yield {"beta": beta}, float(laws.geometric(beta / 2.0).pgf(0.5))
 
 
-def _calls(*, beta: Beta = 0.01) -> float:
-    """2/beta: mean number of runs of random stopping at gamma = beta/2."""
+@CL.utility("CL-Thm3-calls", "Theorem 3 (of Liu & Talwar 2019)")
+def stopping_calls(*, beta: Beta = 0.01) -> float:
+    """Random stopping at gamma = beta/2 makes 2/beta runs on average.
+
+    2/beta: mean number of runs of random stopping at gamma = beta/2.
+    """
     return 2.0 / beta
 
 
-def _calls_cases(budget: Budget) -> Iterator[Case]:
+@stopping_calls.equals()
+def stopping_runs(budget):
     for _, beta in _betas(budget):
         law = laws.geometric(beta / 2.0)
         steps = np.arange(0, math.ceil(60.0 / beta))
-        yield _calls(beta=beta), float(law.mean), f"mean of the law of K, {beta=!r}"
+        yield {"beta": beta}, float(law.mean), "mean of the law of K"
         # E[K] = sum of P[K > k]
         if steps.size < 200_000:
-            total = float(np.sum(law.survival(steps)))
-            yield _calls(beta=beta), total, f"sum of its tails, {beta=!r}"
+            yield {"beta": beta}, float(np.sum(law.survival(steps))), "sum of its tails"
 
 
 # --- Theorem 4 ------------------------------------------------------------------------
 
 
-def _mean(*, beta: Beta = 0.01, alpha: Alpha = 1.0) -> float:
-    """T alpha/(1 + alpha): mean number of runs, at most T, of Theorem 4."""
+@CL.utility("CL-Thm4-calls", "Theorem 4")
+def mean_calls(*, beta: Beta = 0.01, alpha: Alpha = 1.0) -> float:
+    """The better-than-median algorithm makes at most T runs, and T alpha/(1 + alpha) on average.
+
+    T alpha/(1 + alpha): mean number of runs, at most T, of Theorem 4.
+    """
     return median_rounds(beta, alpha) * (alpha / (1.0 + alpha))
 
 
-def _mean_cases(budget: Budget) -> Iterator[Case]:
+@mean_calls.equals()
+def mean_runs(budget):
     for generator, beta in _betas(budget):
         alpha = float(generator.uniform(0.25, 5.0))
         rounds = median_rounds(beta, alpha)
         nodes = prior(alpha)
         seen = rounds * float(nodes.weights @ nodes.p)
-        yield _mean(beta=beta, alpha=alpha), seen, f"{beta=!r}, {alpha=!r}, T={rounds}"
+        yield {"beta": beta, "alpha": alpha}, seen, f"T={rounds}"
 
 
-def _exact(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
-    """alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1): no run above the median."""
+@CL.identity("CL-Thm4-failure-exact", "Theorem 4, exact")
+def exact_failure(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
+    """Where each run is better than the median with probability 1/2, none is with probability alpha
+    2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1).
+
+    alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1): no run above the median.
+    """
     return median_failure(rounds, alpha)
 
 
-def _exact_cases(budget: Budget) -> Iterator[Case]:
+@exact_failure.equals()
+def summed(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 100)):
         alpha = float(generator.choice([0.3, 0.5, 1.0, 2.0, 9.0]))
         rounds = int(10.0 ** generator.uniform(0.0, 4.0))
-        claimed = _exact(rounds=rounds, alpha=alpha)
+        point = {"rounds": rounds, "alpha": alpha}
         counts = np.arange(rounds + 1)
         law = laws.beta_binomial(rounds, alpha)
-        where = f"{alpha=:g}, T={rounds}"
-        direct = float(np.sum(law.pmf(counts) * 0.5**counts))
-        yield claimed, direct, f"sum of P[N = n] 2^-n, {where}"
+        yield point, float(np.sum(law.pmf(counts) * 0.5**counts)), "sum of P[N = n] 2^-n"
         if alpha == 1.0:
-            uniform = (2.0 - 0.5**rounds) / (rounds + 1.0)
-            yield claimed, uniform, f"N uniform, {where}"
+            yield point, (2.0 - 0.5**rounds) / (rounds + 1.0), "N uniform"
 
 
-def _delta(*, beta: Beta = 0.1, alpha: Alpha = 1.0, delta: Delta = 1e-4) -> float:
-    """T delta, at (2 + alpha) epsilon."""
+@CL.privacy("CL-Thm4-delta", "Theorem 4", Relation.BASE)
+def approximate(*, beta: Beta = 0.1, alpha: Alpha = 1.0, delta: Delta = 1e-4) -> float:
+    """Over an (epsilon, delta)-DP base the better-than-median algorithm is ((2 + alpha) epsilon, T
+    delta)-DP.
+
+    T delta, at (2 + alpha) epsilon.
+    """
     return min(1.0, median_rounds(beta, alpha) * delta)
 
 
-def _delta_cases(budget: Budget) -> Iterator[Case]:
+@approximate.bounds(tolerance=1e-12)
+def failing_bases(budget):
     for generator, beta in _betas(budget):
         alpha = float(generator.uniform(0.5, 5.0))
         epsilon = float(generator.uniform(0.05, 1.0))
@@ -120,98 +141,149 @@ def _delta_cases(budget: Budget) -> Iterator[Case]:
         law = laws.beta_binomial(rounds, alpha)
         found = [tuned_law(side, law) for side in pair]
         seen = float(profile_delta(found[0], found[1], (2.0 + alpha) * epsilon))
-        where = (
-            f"pairs.approximate_three_outcome({epsilon!r}, 0.1, 1e-4, {delta!r}), "
-            f"{alpha=!r}, {beta=!r}, T={rounds}"
-        )
-        yield _delta(beta=beta, alpha=alpha, delta=delta), seen, where
+        where = f"pairs.approximate_three_outcome({epsilon!r}, 0.1, 1e-4, delta), T={rounds}"
+        yield {"beta": beta, "alpha": alpha, "delta": delta}, seen, where
 
 
-def _log_searched(
+@CL.utility(
+    "CL-Thm4-fewer-calls",
+    "Section 1.3",
+    loose="Logarithms of numbers of runs: that of Theorem 4.7 has 6 + 12/alpha times "
+    "log(R/beta^2), T has log(2/beta)/alpha, so the ratio is about 1/30.",
+)
+def searched_calls(
     *,
     beta: Beta = 0.01,
     alpha: Annotated[float, number("privacy is (2 + alpha) epsilon", above=0.0, below=1.0)] = 0.5,
     epsilon: Annotated[float, number("of the base", above=0.0, at_most=1.0)] = 0.5,
 ) -> float:
-    """log of the number of runs of Liu & Talwar's Theorem 4.7 (corrected), R = 2."""
+    """For alpha in (0, 1), T is below the number of runs of Liu & Talwar 2019, Theorem 4.7, at the
+    same (2 + alpha) epsilon, whatever its delta.
+
+    log of the number of runs of Liu & Talwar's Theorem 4.7 (corrected), R = 2.
+    """
     found = percentile_boosting(beta, alpha, epsilon, 0.5, thresholds=2)
     return found.log_max_calls
 
 
-def _searched_cases(budget: Budget) -> Iterator[Case]:
+@searched_calls.bounds()
+def log_rounds(budget):
     for generator, beta in _betas(budget):
         alpha = float(generator.uniform(0.25, 1.0))
         epsilon = float(generator.uniform(0.05, 1.0))
-        claimed = _log_searched(beta=beta, alpha=alpha, epsilon=epsilon)
-        seen = math.log(median_rounds(beta, alpha))
-        yield claimed, seen, f"{beta=!r}, {alpha=!r}, {epsilon=!r}, final delta 1/2"
+        point = {"beta": beta, "alpha": alpha, "epsilon": epsilon}
+        yield point, math.log(median_rounds(beta, alpha)), "final delta 1/2"
 
 
 # --- Theorem 4 (CL-E1) ----------------------------------------------------------------
 
 
-def _small_prior(*, beta: Beta = 0.1) -> float:
-    """Chance beta/2 that the pass probability p is below the proof's level."""
+@CL.utility("CL-Thm4-step-prior-printed", "proof of Theorem 4")
+def small_prior_printed(*, beta: Beta = 0.1) -> float:
+    """p < (2 beta)^(1/alpha) with probability at most beta/2.
+
+    Chance beta/2 that the pass probability p is below the proof's level.
+    """
     return beta / 2.0
 
 
-def _small_priors(factor: float, cases: int):
-    def listed(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed)
-        settings = [(0.1, 0.5), (0.4, 2.0)]
-        for _ in range(min(budget.cases, cases)):
-            settings.append(tuple(generator.uniform(0.01, [0.49, 5.0]).tolist()))
-        for beta, alpha in settings:
-            level = (factor * beta) ** (1.0 / alpha)
-            # P[p <= x] = x^alpha
-            where = f"{beta=!r}, {alpha=!r}, level {level:.6g}"
-            yield _small_prior(beta=beta), level**alpha, where
-
-    return listed
+small_prior = CL.utility(
+    "CL-Thm4-step-prior",
+    "proof of Theorem 4, corrected",
+    statement="p < (beta/2)^(1/alpha) with probability at most beta/2.",
+)(small_prior_printed.evaluate)
 
 
-def _all_worse(*, beta: Beta = 0.1) -> float:
-    """Chance beta/4 that none of the proof's t runs is better than the median."""
+_PRIORS = listed("beta alpha", (0.1, 0.5), (0.4, 2.0))
+
+
+def _prior_below(factor: float):
+    def below(beta, alpha):
+        level = (factor * beta) ** (1.0 / alpha)
+        # P[p <= x] = x^alpha
+        return level**alpha, f"level {level:.6g}"
+
+    return below
+
+
+def _random_priors(budget):
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 100)):
+        beta, alpha = generator.uniform(0.01, [0.49, 5.0]).tolist()
+        yield {"beta": beta, "alpha": alpha}
+
+
+small_prior_printed.bounds(_PRIORS)(_prior_below(2.0))
+small_prior.bounds(_PRIORS, _random_priors)(_prior_below(0.5))
+
+
+@CL.utility("CL-Thm4-step-median-printed", "proof of Theorem 4")
+def all_worse_printed(*, beta: Beta = 0.1) -> float:
+    """All of t >= log(4/beta) (natural) runs are worse than the median with probability at most
+    beta/4.
+
+    Chance beta/4 that none of the proof's t runs is better than the median.
+    """
     return beta / 4.0
 
 
-def _all_worse_cases(base: float, cases: int):
-    def listed(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed)
-        others = generator.uniform(0.001, 0.99, min(budget.cases, cases))
-        for beta in [0.1, 0.01, *others.tolist()]:
-            runs = math.ceil(math.log(4.0 / beta) / math.log(base))
-            where = f"{beta=!r}, t={runs} runs"
-            yield _all_worse(beta=beta), 2.0**-runs, where
-
-    return listed
+all_worse = CL.utility(
+    "CL-Thm4-step-median",
+    "proof of Theorem 4, corrected",
+    statement="All of t >= log_2(4/beta) runs are worse than the median with probability at most "
+    "beta/4.",
+)(all_worse_printed.evaluate)
 
 
-def _furthermore(*, runs: Rounds = 200, delta: Delta = 1e-6) -> float:
-    """Delta T delta that is claimed at epsilon, the base's own."""
+def _worse_runs(base: float):
+    def worse(beta):
+        runs = math.ceil(math.log(4.0 / beta) / math.log(base))
+        return 2.0**-runs, f"t={runs} runs"
+
+    return worse
+
+
+def _random_betas(budget):
+    generator = np.random.default_rng(budget.seed)
+    for beta in generator.uniform(0.001, 0.99, min(budget.cases, 100)).tolist():
+        yield {"beta": beta}
+
+
+all_worse_printed.bounds(listed("beta", 0.1, 0.01))(_worse_runs(math.e))
+all_worse.bounds(listed("beta", 0.1, 0.01), _random_betas)(_worse_runs(2.0))
+
+
+@CL.privacy("CL-Thm4-furthermore-printed", "Theorem 4 as restated in Section 3.1", Relation.BASE)
+def furthermore(*, runs: Rounds = 200, delta: Delta = 1e-6) -> float:
+    """Furthermore, if the base is (epsilon, delta)-DP with delta > 0, the better-than-median
+    algorithm is (epsilon, T delta)-DP.
+
+    Delta T delta that is claimed at epsilon, the base's own.
+    """
     return runs * delta
 
 
-def _three_outcomes(budget: Budget) -> Iterator[Case]:
-    law = laws.beta_binomial(200, 1.0)
-    for top, middle in ((0.05, 1e-3), (0.05, 0.01)):
-        pair = pairs.three_outcome(0.5, top, middle)
-        tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
-        where = (
-            f"best block {top}, middle {middle}, epsilon=0.5, alpha=1, T=200; exact "
-            f"privacy parameter {exact_epsilon(*tuned):.4g}"
-        )
-        yield _furthermore(), float(profile_delta(*tuned, 0.5)), where
+@furthermore.bounds(listed("top middle", (0.05, 1e-3), (0.05, 0.01)))
+def three_outcomes(runs, delta, top, middle):
+    del delta  # The base has none.
+    law = laws.beta_binomial(runs, 1.0)
+    pair = pairs.three_outcome(0.5, top, middle)
+    tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
+    where = f"epsilon=0.5, alpha=1; exact privacy parameter {exact_epsilon(*tuned):.4g}"
+    return float(profile_delta(*tuned, 0.5)), where
 
 
-def _median_privacy(
-    *, epsilon: Annotated[float, positive("of the base")] = 0.5, alpha: Alpha = 1.0
-) -> float:
-    """Privacy parameter (2 + alpha) epsilon of the better-than-median algorithm."""
+@CL.privacy("CL-Thm4-privacy", "Theorem 4", Relation.BASE)
+def pure(*, epsilon: Annotated[float, positive("of the base")] = 0.5, alpha: Alpha = 1.0) -> float:
+    """Over an epsilon-DP base, the better-than-median algorithm is (2 + alpha) epsilon-DP.
+
+    Privacy parameter (2 + alpha) epsilon of the better-than-median algorithm.
+    """
     return (2.0 + alpha) * epsilon
 
 
-def _median_losses(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def losses(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(0.5, 1.0, 200, pairs.three_outcome(0.5, 0.05, 1e-3))]
     for _ in range(min(budget.cases, 100)):
@@ -223,11 +295,20 @@ def _median_losses(budget: Budget) -> Iterator[Case]:
     for epsilon, alpha, runs, pair in settings:
         law = laws.beta_binomial(runs, alpha)
         loss = exact_epsilon(tuned_law(pair.first, law), tuned_law(pair.second, law))
-        where = f"{alpha=!r}, T={runs}, base {pair.first.tolist()}, {pair.second.tolist()}"
-        yield _median_privacy(epsilon=epsilon, alpha=alpha), loss, where
+        where = f"T={runs}, base {pair.first.tolist()}, {pair.second.tolist()}"
+        yield {"epsilon": epsilon, "alpha": alpha}, loss, where
 
 
-def _median_failures(budget: Budget) -> Iterator[Case]:
+failure = CL.utility(
+    "CL-Thm4-failure",
+    "Theorem 4",
+    statement="With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), "
+    "no run is better than the median with probability at most beta.",
+)(beta_itself)
+
+
+@failure.bounds()
+def failures(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(0.1, 1.0), (0.1, 0.5), (0.99, 500.0)]
     for _ in range(min(budget.cases, 150)):
@@ -237,131 +318,19 @@ def _median_failures(budget: Budget) -> Iterator[Case]:
         runs = median_rounds(beta, alpha)
         # Each run is at least as good as the median with probability 1/2, at worst.
         failing = float(laws.beta_binomial(runs, alpha).pgf_tail(0.5))
-        yield beta, failing, f"{beta=!r}, {alpha=!r}, T={runs}"
+        yield {"beta": beta}, failing, f"{alpha=!r}, T={runs}"
 
 
-STATEMENTS = (
-    CL.utility(
-        "CL-Thm3-failure",
-        "Theorem 3 (of Liu & Talwar 2019)",
-        "Random stopping at gamma = beta/2 makes no run better than the median with "
-        "probability at most beta/(2 + beta).",
-        _failure,
-        equal(_failure_cases),
-    ),
-    CL.utility(
-        "CL-Thm3-calls",
-        "Theorem 3 (of Liu & Talwar 2019)",
-        "Random stopping at gamma = beta/2 makes 2/beta runs on average.",
-        _calls,
-        equal(_calls_cases),
-    ),
-    CL.utility(
-        "CL-Thm4-calls",
-        "Theorem 4",
-        "The better-than-median algorithm makes at most T runs, and T alpha/(1 + "
-        "alpha) on average.",
-        _mean,
-        equal(_mean_cases),
-    ),
-    CL.identity(
-        "CL-Thm4-failure-exact",
-        "Theorem 4, exact",
-        "Where each run is better than the median with probability 1/2, none is with "
-        "probability alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1).",
-        _exact,
-        equal(_exact_cases),
-    ),
-    CL.privacy(
-        "CL-Thm4-delta",
-        "Theorem 4",
-        "Over an (epsilon, delta)-DP base the better-than-median algorithm is ((2 + "
-        "alpha) epsilon, T delta)-DP.",
-        Relation.BASE,
-        _delta,
-        at_most(_delta_cases, tolerance=1e-12),
-    ),
-    CL.utility(
-        "CL-Thm4-fewer-calls",
-        "Section 1.3",
-        "For alpha in (0, 1), T is below the number of runs of Liu & Talwar 2019, "
-        "Theorem 4.7, at the same (2 + alpha) epsilon, whatever its delta.",
-        _log_searched,
-        at_most(_searched_cases),
-        loose="Logarithms of numbers of runs: that of Theorem 4.7 has 6 + 12/alpha times "
-        "log(R/beta^2), T has log(2/beta)/alpha, so the ratio is about 1/30.",
-    ),
-    CL.misprint(
-        "CL-E1",
-        "Theorem 4 and its proof",
-        "statement",
-        printed="Furthermore, for delta > 0 the algorithm is (epsilon, T delta)-DP. "
-        "Proof: p >= (2 beta)^(1/alpha) with probability 1 - beta/2; t >= "
-        "log(4/beta); the runs fail with probability at most 1 - beta/4, and "
-        "the algorithm with 1 - beta.",
-        correct="((2 + alpha) epsilon, T delta)-DP. p >= (beta/2)^(1/alpha); t >= "
-        "log_2(4/beta); the runs fail with probability at most beta/4, the "
-        "algorithm with beta. The T of the theorem is enough nevertheless.",
-        refuted=(
-            CL.privacy(
-                "CL-Thm4-furthermore-printed",
-                "Theorem 4 as restated in Section 3.1",
-                "Furthermore, if the base is (epsilon, delta)-DP with delta > 0, the "
-                "better-than-median algorithm is (epsilon, T delta)-DP.",
-                Relation.BASE,
-                _furthermore,
-                at_most(_three_outcomes),
-            ),
-            CL.utility(
-                "CL-Thm4-step-prior-printed",
-                "proof of Theorem 4",
-                "p < (2 beta)^(1/alpha) with probability at most beta/2.",
-                _small_prior,
-                at_most(_small_priors(2.0, 0)),
-            ),
-            CL.utility(
-                "CL-Thm4-step-median-printed",
-                "proof of Theorem 4",
-                "All of t >= log(4/beta) (natural) runs are worse than the median "
-                "with probability at most beta/4.",
-                _all_worse,
-                at_most(_all_worse_cases(math.e, 0)),
-            ),
-        ),
-        corrected=(
-            CL.privacy(
-                "CL-Thm4-privacy",
-                "Theorem 4",
-                "Over an epsilon-DP base, the better-than-median algorithm is (2 + "
-                "alpha) epsilon-DP.",
-                Relation.BASE,
-                _median_privacy,
-                at_most(_median_losses),
-            ),
-            CL.utility(
-                "CL-Thm4-failure",
-                "Theorem 4",
-                "With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) "
-                "log(1/beta)), no run is better than the median with probability at "
-                "most beta.",
-                beta_itself,
-                at_most(_median_failures),
-            ),
-            CL.utility(
-                "CL-Thm4-step-prior",
-                "proof of Theorem 4, corrected",
-                "p < (beta/2)^(1/alpha) with probability at most beta/2.",
-                _small_prior,
-                at_most(_small_priors(0.5, 100)),
-            ),
-            CL.utility(
-                "CL-Thm4-step-median",
-                "proof of Theorem 4, corrected",
-                "All of t >= log_2(4/beta) runs are worse than the median with "
-                "probability at most beta/4.",
-                _all_worse,
-                at_most(_all_worse_cases(2.0, 100)),
-            ),
-        ),
-    ),
+CL_E1 = CL.misprint(
+    "CL-E1",
+    "Theorem 4 and its proof",
+    "statement",
+    printed="Furthermore, for delta > 0 the algorithm is (epsilon, T delta)-DP. Proof: p >= (2 "
+    "beta)^(1/alpha) with probability 1 - beta/2; t >= log(4/beta); the runs fail with probability "
+    "at most 1 - beta/4, and the algorithm with 1 - beta.",
+    correct="((2 + alpha) epsilon, T delta)-DP. p >= (beta/2)^(1/alpha); t >= log_2(4/beta); the "
+    "runs fail with probability at most beta/4, the algorithm with beta. The T of the theorem is "
+    "enough nevertheless.",
+    refuted=[furthermore, small_prior_printed, all_worse_printed],
+    corrected=[pure, failure, small_prior, all_worse],
 )

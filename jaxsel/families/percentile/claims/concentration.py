@@ -10,7 +10,6 @@ from scipy import optimize, stats
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.families.percentile.claims.parameters import Delta
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
 from jaxsel.language.domains import number
 from jaxsel.language.papers import LT
 
@@ -98,8 +97,13 @@ def _laws(budget: Budget, cases: int) -> Iterator[tuple[CountLaw, np.random.Gene
         yield _scaled(str(kind), generator, mean), generator
 
 
-def _allowed(*, delta: Delta = 0.01) -> float:
-    """The failure probability delta itself."""
+@LT.privacy("LT-Lem4.5", "Lemma 4.5", Relation.BASE)
+def coupled(*, delta: Delta = 0.01) -> float:
+    """If X and Y are epsilon-close given an event G of their joint law with P[G] >= 1 - delta, they
+    are (epsilon, delta)-close.
+
+    The failure probability delta itself.
+    """
     return delta
 
 
@@ -111,13 +115,25 @@ def _numbers(generator: np.random.Generator) -> tuple[float, float]:
 # The lemmas say by how much a count may leave its mean; what is needed is its quantile.
 
 
-def _above(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
-    """((e^epsilon + 1)/epsilon) log(1/delta), how far X may lie above e^epsilon EX."""
+@LT.utility("LT-LemA.4", "Lemma A.4")
+def above(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
+    """A sum X of independent coins is at least e^epsilon EX + ((e^epsilon + 1)/epsilon)
+    log(1/delta) with probability at most delta, epsilon in (0, 1). Compared is the offset with the
+    least that is enough.
+
+    ((e^epsilon + 1)/epsilon) log(1/delta), how far X may lie above e^epsilon EX.
+    """
     return -(math.exp(epsilon) + 1.0) / epsilon * math.log(delta)
 
 
-def _below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
-    """log(1/delta)/epsilon, how far Y may lie below e^-epsilon EY."""
+@LT.utility("LT-LemA.5", "Lemma A.5")
+def below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
+    """A sum Y of independent coins is at most e^(-epsilon) EY - log(1/delta)/epsilon with
+    probability at most delta, epsilon in (0, 1). Compared is the offset with the least that is
+    enough.
+
+    log(1/delta)/epsilon, how far Y may lie below e^-epsilon EY.
+    """
     return -math.log(delta) / epsilon
 
 
@@ -132,18 +148,18 @@ def _rare_counts(budget: Budget) -> Iterator[tuple[CountLaw, float, float]]:
         yield law, *_numbers(generator)
 
 
-def _upper(budget: Budget) -> Iterator[Case]:
+@above.bounds()
+def upper(budget):
     for law, epsilon, delta in _rare_counts(budget):
         needed = law.largest(delta) - math.exp(epsilon) * law.mean
-        where = f"{law.where}, {epsilon=!r}, {delta=!r}"
-        yield _above(epsilon=epsilon, delta=delta), needed, where
+        yield {"epsilon": epsilon, "delta": delta}, needed, law.where
 
 
-def _lower(budget: Budget) -> Iterator[Case]:
+@below.bounds()
+def lower(budget):
     for law, epsilon, delta in _rare_counts(budget):
         needed = math.exp(-epsilon) * law.mean - law.least(delta)
-        where = f"{law.where}, {epsilon=!r}, {delta=!r}"
-        yield _below(epsilon=epsilon, delta=delta), needed, where
+        yield {"epsilon": epsilon, "delta": delta}, needed, law.where
 
 
 def _constant(slack: float, base_epsilon: float) -> float:
@@ -151,20 +167,31 @@ def _constant(slack: float, base_epsilon: float) -> float:
     return 2.0 * (math.exp(total) + 1.0 + math.exp(slack / 2.0))
 
 
-def _largest_constant() -> float:
-    """2 (e^2 + 1 + e^(1/2)) = 20.08, the limit of C at epsilon_0 = epsilon_1 = 1."""
+@LT.utility("LT-Lem4.3-constant", "Lemma 4.3")
+def largest_constant() -> float:
+    """C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)) is at most 20.08 < 21 for epsilon_0
+    and epsilon_1 in (0, 1).
+
+    2 (e^2 + 1 + e^(1/2)) = 20.08, the limit of C at epsilon_0 = epsilon_1 = 1.
+    """
     return _constant(1.0, 1.0)
 
 
-def _constants(budget: Budget) -> Iterator[Case]:
+@largest_constant.bounds()
+def constants(budget):
     generator = np.random.default_rng(budget.seed)
     for slack, base in [(0.999, 0.999), *generator.uniform(0, 1, (100, 2)).tolist()]:
-        where = f"epsilon_0={slack!r}, epsilon_1={base!r}"
-        yield _largest_constant(), _constant(slack, base), where
+        yield {}, _constant(slack, base), f"epsilon_0={slack!r}, epsilon_1={base!r}"
 
 
-def _apart(*, base_epsilon: Ratio = 0.5, slack: Ratio = 0.5, delta: Delta = 0.01) -> float:
-    """(C/epsilon_0) log(2/delta_0), how far X may exceed e^(epsilon_1 + epsilon_0) Y."""
+@LT.utility("LT-Lem4.3", "Lemma 4.3 (Lemma A.3)")
+def apart(*, base_epsilon: Ratio = 0.5, slack: Ratio = 0.5, delta: Delta = 0.01) -> float:
+    """For independent sums of coins with EX <= e^(epsilon_1) EY, X >= e^(epsilon_1 + epsilon_0) Y +
+    (C/epsilon_0) log(2/delta_0) with probability at most delta_0, C = 2 (e^(epsilon_0 + epsilon_1)
+    + 1 + e^(epsilon_0/2)). Compared is the offset with the least that is enough.
+
+    (C/epsilon_0) log(2/delta_0), how far X may exceed e^(epsilon_1 + epsilon_0) Y.
+    """
     return _constant(slack, base_epsilon) / slack * math.log(2.0 / delta)
 
 
@@ -198,7 +225,8 @@ def worst_counts(
         yield poisson_law(ratio * mean), poisson_law(mean)
 
 
-def _two_counts(budget: Budget) -> Iterator[Case]:
+@apart.bounds()
+def two_counts(budget):
     pairs = [
         (first, second, slack, base, delta)
         for base, slack, delta in ((0.9, 0.9, 1e-6), (0.9, 0.1, 1e-3), (0.1, 0.3, 1e-9))
@@ -213,18 +241,15 @@ def _two_counts(budget: Budget) -> Iterator[Case]:
         pairs.append((first, second, slack, base, delta))
     for first, second, slack, base, delta in pairs:
         needed = needed_offset(first, second, math.exp(base + slack), delta)
-        where = f"X: {first.where}, Y: {second.where}, epsilon_0={slack!r}"
-        yield (
-            _apart(base_epsilon=base, slack=slack, delta=delta),
-            needed,
-            f"{where}, epsilon_1={base!r}, delta_0={delta!r}",
-        )
+        point = {"base_epsilon": base, "slack": slack, "delta": delta}
+        yield point, needed, f"X: {first.where}, Y: {second.where}"
 
 
 # --- Lemma 4.5: a coupling gives privacy ----------------------------------------------
 
 
-def _couplings(budget: Budget) -> Iterator[Case]:
+@coupled.bounds()
+def couplings(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 300)):
         size = int(generator.integers(2, 7))
@@ -240,53 +265,4 @@ def _couplings(budget: Budget) -> Iterator[Case]:
         first, second = joint.sum(1), joint.sum(0)
         seen = profile_delta(first / first.sum(), second / second.sum(), given)
         where = f"joint law {joint.tolist()}, P[G | x, y] {good.tolist()}"
-        yield 1.0 - chance, float(seen), where
-
-
-STATEMENTS = (
-    LT.utility(
-        "LT-Lem4.3",
-        "Lemma 4.3 (Lemma A.3)",
-        "For independent sums of coins with EX <= e^(epsilon_1) EY, X >= e^(epsilon_1 "
-        "+ epsilon_0) Y + (C/epsilon_0) log(2/delta_0) with probability at most "
-        "delta_0, C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)). Compared is "
-        "the offset with the least that is enough.",
-        _apart,
-        at_most(_two_counts),
-    ),
-    LT.utility(
-        "LT-Lem4.3-constant",
-        "Lemma 4.3",
-        "C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)) is at most 20.08 < "
-        "21 for epsilon_0 and epsilon_1 in (0, 1).",
-        _largest_constant,
-        at_most(_constants),
-    ),
-    LT.utility(
-        "LT-LemA.4",
-        "Lemma A.4",
-        "A sum X of independent coins is at least e^epsilon EX + ((e^epsilon + "
-        "1)/epsilon) log(1/delta) with probability at most delta, epsilon in (0, 1). "
-        "Compared is the offset with the least that is enough.",
-        _above,
-        at_most(_upper),
-    ),
-    LT.utility(
-        "LT-LemA.5",
-        "Lemma A.5",
-        "A sum Y of independent coins is at most e^(-epsilon) EY - "
-        "log(1/delta)/epsilon with probability at most delta, epsilon in (0, 1). "
-        "Compared is the offset with the least that is enough.",
-        _below,
-        at_most(_lower),
-    ),
-    LT.privacy(
-        "LT-Lem4.5",
-        "Lemma 4.5",
-        "If X and Y are epsilon-close given an event G of their joint law with P[G] "
-        ">= 1 - delta, they are (epsilon, delta)-close.",
-        Relation.BASE,
-        _allowed,
-        at_most(_couplings),
-    ),
-)
+        yield {"delta": 1.0 - chance}, float(seen), where

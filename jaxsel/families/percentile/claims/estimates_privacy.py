@@ -8,22 +8,19 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon, profile_delta
 from jaxsel.accounting.single_run.pairs import extreme_neighbours, random_pure_pair
-from jaxsel.families.percentile.claims.above_threshold import (
-    final_itself,
-    low_then_high,
-    random_shares,
-)
+from jaxsel.families.percentile.claims.above_threshold import low_then_high, random_shares
 from jaxsel.families.percentile.claims.parameters import (
     BaseEpsilon,
     FinalEpsilon,
     Samples,
     Shift,
     Slack,
+    final_itself,
 )
 from jaxsel.families.percentile.laws import extended_law, found_threshold_law, share_counts
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.papers import LT
 
@@ -105,30 +102,36 @@ def _worst(algorithm: int) -> Iterator[tuple[dict[str, Any], Any, PercentileTest
 
 
 def _approximate(algorithm: int):
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         tried = [*_worst(algorithm), *(found[:3] for found in _instances(algorithm, budget, 16))]
         for plan, pair, test in tried:
             laws = _sides(algorithm, pair[0], pair[1], test)
             seen = epsilon_at_delta(laws[0], laws[1], plan["delta"])
             where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {plan}"
-            yield plan["final_epsilon"], seen, f"{where}, N={test.samples}"
+            yield {"final_epsilon": plan["final_epsilon"]}, seen, f"{where}, N={test.samples}"
 
     return cases
 
 
-def _pure_4(
+@LT.privacy("LT-Thm4.4(a)-sharp", "Theorem 4.4(a), a bound of this project", Relation.BASE)
+def pure_4(
     *,
     samples: Samples = 40,
     shift: Shift = 5.0,
     sensitivity: Sensitivity = 1.2,
     final_epsilon: FinalEpsilon = 1.0,
 ) -> float:
-    """(L/S) epsilon_3 with L = 2 log(1 + N/Delta)."""
+    """For any N, Delta and bases, Algorithm 4 is purely (L/S) epsilon_3-DP, L = 2 log(1 + N/Delta):
+    the counts cannot lie further apart.
+
+    (L/S) epsilon_3 with L = 2 log(1 + N/Delta).
+    """
     return 2.0 * pure_of_search(
         samples=samples, shift=shift, sensitivity=sensitivity, final_epsilon=final_epsilon
     )
 
 
+@LT.privacy("LT-Thm4.6(a)-sharp", "Theorem 4.6(a), a bound of this project", Relation.BASE)
 def pure_of_search(
     *,
     samples: Samples = 40,
@@ -136,7 +139,10 @@ def pure_of_search(
     sensitivity: Sensitivity = 0.6,
     final_epsilon: FinalEpsilon = 1.0,
 ) -> float:
-    """(L/S) epsilon_3 with L = log(1 + N/Delta), how far two counts can lie apart."""
+    """For any N, Delta and base, Algorithm 5 is purely (L/S) epsilon_3-DP, L = log(1 + N/Delta).
+
+    (L/S) epsilon_3 with L = log(1 + N/Delta), how far two counts can lie apart.
+    """
     return math.log1p(samples / shift) / sensitivity * final_epsilon
 
 
@@ -160,20 +166,17 @@ def _small(algorithm: int, budget: Budget):
 
 
 def _any_counts(algorithm: int):
-    bound = _pure_4 if algorithm == 4 else pure_of_search
-
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         sides = 2.0 if algorithm == 4 else 1.0
         for plan, pair, test in _small(algorithm, budget):
-            claimed = bound(
-                samples=test.samples,
-                shift=test.shift,
-                sensitivity=sides * (plan["base_epsilon"] + plan["slack"]),
-                final_epsilon=plan["final_epsilon"],
-            )
+            point = {
+                "samples": test.samples,
+                "shift": test.shift,
+                "sensitivity": sides * (plan["base_epsilon"] + plan["slack"]),
+                "final_epsilon": plan["final_epsilon"],
+            }
             seen = exact_epsilon(*_sides(algorithm, *pair, test))
-            where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
-            yield claimed, seen, where
+            yield point, seen, f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
 
     return cases
 
@@ -203,7 +206,8 @@ def coupling_failure(
     return float(np.sum(np.diff(cuts)[apart]))
 
 
-def _coupled(
+@LT.privacy("LT-Thm4.4(a)-coupling", "Theorem 4.4(a), a bound of this project", Relation.BASE)
+def coupled(
     *,
     share: Annotated[float, probability("p on one side")] = 0.3,
     base_epsilon: BaseEpsilon = 0.1,
@@ -212,7 +216,10 @@ def _coupled(
     shift: Shift = 5.0,
     queries: Annotated[int, whole("T", at_least=1)] = 5,
 ) -> float:
-    """Delta at epsilon_3: T times the chance that coupled counts lie S apart.
+    """For any N and Delta, Algorithm 4 is (epsilon_3, delta)-DP with delta the sum over queries of
+    the chance that the two counts, coupled by inversion, lie more than S apart in log Phi.
+
+    Delta at epsilon_3: T times the chance that coupled counts lie S apart.
 
     S is 2 (epsilon_1 + epsilon_0); p on the other side is the largest epsilon_1-close.
     """
@@ -224,7 +231,8 @@ def _coupled(
     return queries * coupling_failure(share, other, test, sensitivity)
 
 
-def _coupling_cases(budget: Budget) -> Iterator[Case]:
+@coupled.bounds()
+def coupling_cases(budget):
     # One run and next to no Delta: its result is as good as released, and epsilon_1 is
     # far more than the answers may lose.
     base, slack, final = 3.0, 0.05, 0.5
@@ -234,7 +242,8 @@ def _coupling_cases(budget: Budget) -> Iterator[Case]:
     sensitivity = 2.0 * (base + slack)
     failing = coupling_failure(float(pair[0][0]), 0.5, test, sensitivity)
     seen = float(profile_delta(*_sides(4, *pair, test), final))
-    yield failing, seen, f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
+    where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
+    yield Judged(failing, seen, where)
     for plan, pair, test, generator in _instances(4, budget, 40):
         test = test._replace(
             samples=int(generator.integers(5, 100)),
@@ -245,56 +254,31 @@ def _coupling_cases(budget: Budget) -> Iterator[Case]:
         laws = _sides(4, *pair, test)
         seen = float(profile_delta(*laws, plan["final_epsilon"]))
         where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
-        yield min(1.0, sum(failing)), seen, where
+        yield Judged(min(1.0, sum(failing)), seen, where)
 
 
-STATEMENTS = (
-    LT.privacy(
-        "LT-Thm4.4(a)",
-        "Theorem 4.4(a)",
-        "Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any "
-        "number of samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact "
-        "epsilon at delta).",
-        Relation.BASE,
-        final_itself,
-        at_most(_approximate(4)),
-    ),
-    LT.privacy(
-        "LT-Thm4.4(a)-sharp",
-        "Theorem 4.4(a), a bound of this project",
-        "For any N, Delta and bases, Algorithm 4 is purely (L/S) epsilon_3-DP, L = 2 "
-        "log(1 + N/Delta): the counts cannot lie further apart.",
-        Relation.BASE,
-        _pure_4,
-        at_most(_any_counts(4)),
-    ),
-    LT.privacy(
-        "LT-Thm4.4(a)-coupling",
-        "Theorem 4.4(a), a bound of this project",
-        "For any N and Delta, Algorithm 4 is (epsilon_3, delta)-DP with delta the sum "
-        "over queries of the chance that the two counts, coupled by inversion, lie "
-        "more than S apart in log Phi.",
-        Relation.BASE,
-        _coupled,
-        at_most(_coupling_cases),
-    ),
-    LT.privacy(
-        "LT-Thm4.6(a)",
-        "Theorem 4.6(a)",
-        "Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any "
-        "number of samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact "
-        "epsilon at delta).",
-        Relation.BASE,
-        final_itself,
-        at_most(_approximate(5)),
-    ),
-    LT.privacy(
-        "LT-Thm4.6(a)-sharp",
-        "Theorem 4.6(a), a bound of this project",
-        "For any N, Delta and base, Algorithm 5 is purely (L/S) epsilon_3-DP, L = "
-        "log(1 + N/Delta).",
-        Relation.BASE,
-        pure_of_search,
-        at_most(_any_counts(5)),
-    ),
-)
+private_4 = LT.privacy(
+    "LT-Thm4.4(a)",
+    "Theorem 4.4(a)",
+    Relation.BASE,
+    statement="Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any number of "
+    "samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta).",
+)(final_itself)
+
+
+private_4.bounds()(_approximate(4))
+
+pure_4.bounds()(_any_counts(4))
+
+private_5 = LT.privacy(
+    "LT-Thm4.6(a)",
+    "Theorem 4.6(a)",
+    Relation.BASE,
+    statement="Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any number "
+    "of samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta).",
+)(final_itself)
+
+
+private_5.bounds()(_approximate(5))
+
+pure_of_search.bounds()(_any_counts(5))

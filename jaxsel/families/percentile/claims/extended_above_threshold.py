@@ -28,26 +28,29 @@ from jaxsel.families.percentile.claims.single_tests import (
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import LT
 
 # --- (b): halting too early (LT-E4) ---------------------------------------------------
 
 
-def _twice_target(*, target: Target = 0.1) -> float:
-    """Printed lower bound 2 p* on Phi(p*)."""
+@LT.utility("LT-Thm4.4-step-Phi-printed", "proof of Theorem 4.4(b)")
+def twice_target(*, target: Target = 0.1) -> float:
+    """Phi(p*) >= 2 p* for the potential Phi^(N, Delta).
+
+    Printed lower bound 2 p* on Phi(p*).
+    """
     return 2.0 * target
 
 
-def _potential_of_target(budget: Budget) -> Iterator[Case]:
-    for target in (0.1, 0.05, 0.3):
-        test = algorithm_4(target=target)
-        seen = math.exp(log_potential(target, test))
-        yield 2.0 * target, seen, f"p*={target}, other settings at their defaults"
+@twice_target.bounds_below(listed("target", 0.1, 0.05, 0.3))
+def potential_of_target(target):
+    return math.exp(log_potential(target, algorithm_4(target=target)))
 
 
-def _least_share(
+@LT.utility("LT-Thm4.4(b)-step-percentile-printed", "proof of Theorem 4.4(b)")
+def least_share_printed(
     *,
     target: Target = 0.05,
     beta: Beta = 0.1,
@@ -56,7 +59,10 @@ def _least_share(
     final_epsilon: FinalEpsilon = 24.0,
     queries: Queries = 10,
 ) -> float:
-    """Least share at which Algorithm 4 may halt last, outside rare noise.
+    """Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) implies p >= (1/2)
+    e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*, with N as printed.
+
+    Least share at which Algorithm 4 may halt last, outside rare noise.
 
     (1/2) e^(-epsilon_0) (beta/(T+1))^(6 S/epsilon_3) p*.
     """
@@ -71,6 +77,14 @@ def _least_share(
     return _early_share(test, beta, slack, queries)
 
 
+least_share = LT.utility(
+    "LT-Thm4.4(b)-step-percentile",
+    "proof of Theorem 4.4(b), corrected",
+    statement="With N doubled, Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) "
+    "implies p >= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*.",
+)(least_share_printed.evaluate)
+
+
 def _early_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
     return math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent * test.target / 2.0
 
@@ -81,20 +95,36 @@ def _implied_share(test: PercentileTest, beta: float, slack: float, halt: int) -
     return share_at(level + log_potential(test.target, test), test)
 
 
-def _halting_shares(corrected: bool):
-    def cases(budget: Budget) -> Iterator[Case]:
-        plain = {"target": 0.05, "final_epsilon": 24.0, "queries": 10}
-        settings = [plain, *(random_plans(budget, 200, "queries", 20) if corrected else [])]
-        for setting in settings:
-            setting = {"beta": 0.1, "slack": 0.5} | setting
-            test = algorithm_4(**setting, corrected=corrected)
-            beta, slack, last = (setting[k] for k in ("beta", "slack", "queries"))
-            for halt in sorted({1, last}):
-                claimed = _early_share(test, beta, slack, halt)
-                seen = _implied_share(test, beta, slack, halt)
-                yield claimed, seen, f"halting at R={halt}, {setting}"
+_PLAIN = {
+    "target": 0.05,
+    "beta": 0.1,
+    "slack": 0.5,
+    "base_epsilon": 0.1,
+    "final_epsilon": 24.0,
+    "queries": 10,
+}
 
-    return cases
+
+def _implied_shares(settings, corrected: bool):
+    for setting in settings:
+        test = algorithm_4(**setting, corrected=corrected)
+        beta, slack, last = (setting[k] for k in ("beta", "slack", "queries"))
+        first = _early_share(test, beta, slack, 1), _implied_share(test, beta, slack, 1)
+        yield Judged(*first, f"halting at R=1, {setting}")
+        point = {name: setting[name] for name in _PLAIN}
+        yield point, _implied_share(test, beta, slack, last), "halting at R=T"
+
+
+@least_share_printed.bounds_below()
+def implied_printed(budget):
+    del budget
+    return _implied_shares([_PLAIN], corrected=False)
+
+
+@least_share.bounds_below(tolerance=1e-12)
+def implied(budget):
+    settings = [_PLAIN, *random_plans(budget, 200, "queries", 20)]
+    return _implied_shares(settings, corrected=True)
 
 
 def _noisy_settings(budget: Budget) -> Iterator[dict]:
@@ -112,7 +142,16 @@ def _noisy_settings(budget: Budget) -> Iterator[dict]:
     yield from random_plans(budget, 20, "queries", 4)
 
 
-def _early_halts(budget: Budget) -> Iterator[Case]:
+early = LT.utility(
+    "LT-Thm4.4(b)",
+    "Theorem 4.4(b), corrected",
+    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R with p_R <= "
+    "(1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2.",
+)(beta_and_half_delta)
+
+
+@early.bounds()
+def early_halts(budget):
     for setting in _noisy_settings(budget):
         test = algorithm_4(**setting, corrected=True)
         beta, slack, delta = (setting[k] for k in ("beta", "slack", "delta"))
@@ -120,8 +159,7 @@ def _early_halts(budget: Budget) -> Iterator[Case]:
         for halt in range(1, setting["queries"] + 1):
             share = _early_share(test, beta, slack, halt)
             total += passing_chance(*algorithm_4_levels(share, test), test)
-        claimed = beta_and_half_delta(beta=beta, delta=delta)
-        yield claimed, total, f"every query low, {setting}"
+        yield {"beta": beta, "delta": delta}, total, f"every query low, {setting}"
 
 
 # --- (c): halting too late (LT-E3, LT-E5) ---------------------------------------------
@@ -138,23 +176,40 @@ def _late_share_printed(test: PercentileTest, beta: float, slack: float, halt: i
     return 1.0 - 1.0 / (1.0 + grown / (2.0 * (1.0 - test.target)))
 
 
-def _late_halts_printed(budget: Budget) -> Iterator[Case]:
-    for target in (0.9, 0.95):
-        test = algorithm_4(target=target, slack=0.1, base_epsilon=0.01, final_epsilon=100.0)
-        share = _late_share_printed(test, 0.1, 0.1, 2)
-        first, counts = algorithm_4_levels(share, test)
-        second, _ = algorithm_4_levels(1.0, test)
-        law = halting_law(
-            [first, second], test.query_scale, test.threshold_scale, [counts.weights, np.ones(1)]
-        )
-        where = (
-            f"shares {share:.4f} and 1, p*={target}, epsilon_0=0.1, epsilon_1=0.01, "
-            "epsilon_3=100, beta=0.1, delta=0.001, T=10"
-        )
-        yield beta_and_half_delta(), float(law[1]), where
+late_printed = LT.utility(
+    "LT-Thm4.4(c)-constant-printed",
+    "Theorem 4.4(c), second bound",
+    statement="Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 "
+    "(1 - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2.",
+)(beta_and_half_delta)
 
 
-def _late_halts(budget: Budget) -> Iterator[Case]:
+@late_printed.bounds(listed("target", 0.9, 0.95))
+def late_halts_printed(beta, delta, target):
+    test = algorithm_4(
+        target=target, beta=beta, slack=0.1, base_epsilon=0.01, final_epsilon=100.0, delta=delta
+    )
+    share = _late_share_printed(test, beta, 0.1, 2)
+    first, counts = algorithm_4_levels(share, test)
+    second, _ = algorithm_4_levels(1.0, test)
+    law = halting_law(
+        [first, second], test.query_scale, test.threshold_scale, [counts.weights, np.ones(1)]
+    )
+    where = f"shares {share:.4f} and 1, epsilon_0=0.1, epsilon_1=0.01, epsilon_3=100, T=10"
+    return float(law[1]), where
+
+
+late = LT.utility(
+    "LT-Thm4.4(c)",
+    "Theorem 4.4(c), corrected",
+    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R after an i "
+    "< R with p_i >= 1 - (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*) with "
+    "probability at most beta + delta/2.",
+)(beta_and_half_delta)
+
+
+@late.bounds()
+def late_halts(budget):
     for setting in _noisy_settings(budget):
         test = algorithm_4(**setting, corrected=True)
         beta, slack, delta = (setting[k] for k in ("beta", "slack", "delta"))
@@ -162,58 +217,84 @@ def _late_halts(budget: Budget) -> Iterator[Case]:
         for halt in range(2, setting["queries"] + 1):
             share = _late_share(test, beta, slack, halt)
             total += 1.0 - passing_chance(*algorithm_4_levels(share, test), test)
-        claimed = beta_and_half_delta(beta=beta, delta=delta)
-        yield claimed, total, f"every query high, {setting}"
+        yield {"beta": beta, "delta": delta}, total, f"every query high, {setting}"
 
 
-def _largest_share(
+@LT.utility("LT-Thm4.4(c)-step-constant-printed", "proof of Theorem 4.4(c)")
+def largest_share(
     *,
     margin: Annotated[
         float, positive("y = e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*)")
     ] = 0.03,
 ) -> float:
-    """Printed largest share with Phi(p) <= 1/(2 y): 1 - 2 y/(1 + 2 y)."""
+    """Phi(p) <= 1/(2 y) implies p <= 1 - 2 y/(1 + 2 y), y = Delta/N.
+
+    Printed largest share with Phi(p) <= 1/(2 y): 1 - 2 y/(1 + 2 y).
+    """
     return 1.0 / (1.0 + 2.0 * margin)
 
 
-def _largest_shares(budget: Budget) -> Iterator[Case]:
-    for margin in (0.03, 0.1):
-        # R = T and the printed N make Delta/N equal to y.
-        test = PercentileTest(0.5, 1, margin, 1.0, 1.0, 1.0)
-        seen = share_at(-math.log(2.0 * margin), test)
-        yield _largest_share(margin=margin), seen, f"Delta/N = y = {margin}"
+@largest_share.bounds(listed("margin", 0.03, 0.1))
+def largest_shares(margin):
+    # R = T and the printed N make Delta/N equal to y.
+    test = PercentileTest(0.5, 1, margin, 1.0, 1.0, 1.0)
+    return share_at(-math.log(2.0 * margin), test), "Delta/N = y"
 
 
-def _halting_query(budget: Budget) -> Iterator[Case]:
-    for beta in (0.1, 0.01):
-        test = algorithm_4(beta=beta)
-        law = halting_law([always_level(test)], test.query_scale, test.threshold_scale)
-        where = f"the first query has p=1; T=10, beta={beta}"
-        yield beta_and_half_delta(beta=beta), float(law[0]), where
+halting_query = LT.utility(
+    "LT-Thm4.4(c)-halting-query-printed",
+    "Theorem 4.4(c), second bound",
+    statement="If Algorithm 4 halts at query R, p_R is near 1 (by the printed bound) with "
+    "probability at most beta + delta/2.",
+)(beta_and_half_delta)
+
+
+@halting_query.bounds(listed("beta", 0.1, 0.01))
+def halted_at(beta, delta):
+    test = algorithm_4(beta=beta, delta=delta)
+    law = halting_law([always_level(test)], test.query_scale, test.threshold_scale)
+    return float(law[0]), "the first query has p=1; T=10"
 
 
 # --- (d): queries far above the threshold (LT-E1) -------------------------------------
 
 
-def _noisy_far_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> float:
-    """Printed failure probability of Theorem 4.4(d): beta + delta/(4 T)."""
+@LT.utility(
+    "LT-Thm4.4(d)-printed",
+    "Theorem 4.4(d)",
+    holds=False,
+    erratum="LT-E1",
+    correction="It is 'below' that is unlikely, jointly: LT-Thm4.4(d).",
+)
+def far_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> float:
+    """If Phi(p_i) >= e^(epsilon_0) (1/beta)^(6 S/epsilon_3) Phi(p*), Algorithm 4 answers query i
+    with 'above', given 'below' before, with probability at most beta + delta/(4 T).
+
+    Printed failure probability of Theorem 4.4(d): beta + delta/(4 T).
+    """
     return beta + delta / (4.0 * queries)
 
 
-def _noisy_far(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> float:
-    """Chance (4 beta^(3/2) - beta^3)/6 + delta/(2 T) that all up to a far query fail."""
+@LT.utility("LT-Thm4.4(d)", "Theorem 4.4(d), corrected", erratum="LT-E1")
+def far(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> float:
+    """With Delta as in LT-E6, if Phi(p_i) >= e^(epsilon_0) (1/beta)^(6 S/epsilon_3) Phi(p*),
+    Algorithm 4 answers queries 1 to i all with 'below' with probability at most (4 beta^(3/2) -
+    beta^3)/6 + delta/(2 T).
+
+    Chance (4 beta^(3/2) - beta^3)/6 + delta/(2 T) that all up to a far query fail.
+    """
     return far_failure(beta=beta) + delta / (2.0 * queries)
 
 
-def _noisy_far_passing(budget: Budget) -> Iterator[Case]:
-    for queries in (10, 2):
-        test = algorithm_4(queries=queries)
-        law = halting_law([always_level(test)], test.query_scale, test.threshold_scale)
-        where = f"one query with p=1, T={queries}, other settings at their defaults"
-        yield _noisy_far_printed(queries=queries), float(law[0]), where
+@far_printed.bounds(listed("queries", 10, 2))
+def far_passing(beta, delta, queries):
+    test = algorithm_4(beta=beta, delta=delta, queries=queries)
+    law = halting_law([always_level(test)], test.query_scale, test.threshold_scale)
+    return float(law[0]), "one query with p=1"
 
 
-def _noisy_far_failing(budget: Budget) -> Iterator[Case]:
+@far.bounds()
+def far_failing(budget):
     plain = {"target": 0.5, "beta": 0.1, "slack": 0.5, "delta": 1e-3, "queries": 10}
     for setting in [plain, *random_plans(budget, 25, "queries", 20)]:
         test = algorithm_4(**setting, corrected=True)
@@ -221,153 +302,54 @@ def _noisy_far_failing(budget: Budget) -> Iterator[Case]:
         share = share_at(height + log_potential(test.target, test), test)
         # No earlier query makes this test likelier to be reached and to fail.
         failing = 1.0 - passing_chance(*algorithm_4_levels(share, test), test)
-        names = {name: setting[name] for name in ("beta", "delta", "queries")}
-        yield _noisy_far(**names), failing, f"one query at the level, {setting}"
+        point = {name: setting[name] for name in ("beta", "delta", "queries")}
+        yield point, failing, f"one query at the level, {setting}"
 
 
-STATEMENTS = (
-    LT.misprint(
-        "LT-E7",
-        "Theorem 4.4 and its proof",
-        "misprint",
-        printed="delta/(4 T) and e^(-epsilon_0/2) in (d); delta_0 = delta/T; 2 R "
-        "delta/(4 R); e^(xi'_R) Phi_R; a density ratio of xi_R where all answers are "
-        "'below'.",
-        correct="(d) counts two tails: delta/(2 T) and e^(-epsilon_0). Lemma 4.3 is "
-        "used with delta_0 = delta/(4 T); 2 R delta/(4 T) is meant; the coupling "
-        "compares e^(xi'_R) Phi'_R; without a halt only the threshold noise nu moves, "
-        "which gives e^(epsilon_3/2).",
-        corrected=("LT-Thm4.4(d)",),
-    ),
-    LT.misprint(
-        "LT-E4",
-        "proof of Theorem 4.4(b)",
-        "proof",
-        printed="Phi(p*) >= 2 p*, whence p_R >= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 "
-        "S/epsilon_3) p*.",
-        correct="Phi(p*) >= 2 p* fails for p* < 1/2, only Phi(p*) >= p* holds, and "
-        "with the printed N the conclusion fails at R = T. With N doubled it "
-        "holds, since then Delta/N <= y/2 for y = e^(-epsilon_0) "
-        "(beta/(R+1))^(6 S/epsilon_3) p*.",
-        refuted=(
-            LT.utility(
-                "LT-Thm4.4-step-Phi-printed",
-                "proof of Theorem 4.4(b)",
-                "Phi(p*) >= 2 p* for the potential Phi^(N, Delta).",
-                _twice_target,
-                at_least(_potential_of_target),
-            ),
-            LT.utility(
-                "LT-Thm4.4(b)-step-percentile-printed",
-                "proof of Theorem 4.4(b)",
-                "Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) "
-                "implies p >= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*, "
-                "with N as printed.",
-                _least_share,
-                at_least(_halting_shares(corrected=False)),
-            ),
-        ),
-        corrected=(
-            LT.utility(
-                "LT-Thm4.4(b)-step-percentile",
-                "proof of Theorem 4.4(b), corrected",
-                "With N doubled, Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 "
-                "S/epsilon_3) Phi(p*) implies p >= (1/2) e^(-epsilon_0) "
-                "(beta/(R+1))^(6 S/epsilon_3) p*.",
-                _least_share,
-                at_least(_halting_shares(corrected=True), tolerance=1e-12),
-            ),
-            LT.utility(
-                "LT-Thm4.4(b)",
-                "Theorem 4.4(b), corrected",
-                "With N doubled and Delta as in LT-E6, Algorithm 4 halts at some "
-                "query R with p_R <= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 "
-                "S/epsilon_3) p* with probability at most beta + delta/2.",
-                beta_and_half_delta,
-                at_most(_early_halts),
-            ),
-        ),
-    ),
-    LT.misprint(
-        "LT-E5",
-        "Theorem 4.4(c), second bound",
-        "statement",
-        printed="p_i >= 1 - (1 + (e^(epsilon_0)/(2 (1 - p*))) ((R+1)/beta)^(6 "
-        "S/epsilon_3))^(-1) for a query that should have been halted at.",
-        correct="Phi(p) <= 1/(2 y) gives p <= 1 - y at Delta/N = y, and Phi(p*) <= "
-        "1/(2 (1 - p*)) needs p* <= 1/2; for p* near 1 the printed share is "
-        "below p* itself. With N doubled, the share 1 - (1/2) e^(-epsilon_0) "
-        "(beta/(R+1))^(6 S/epsilon_3) (1 - p*) is right.",
-        refuted=(
-            LT.utility(
-                "LT-Thm4.4(c)-constant-printed",
-                "Theorem 4.4(c), second bound",
-                "Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + "
-                "(e^(epsilon_0)/(2 (1 - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with "
-                "probability at most beta + delta/2.",
-                beta_and_half_delta,
-                at_most(_late_halts_printed),
-            ),
-            LT.utility(
-                "LT-Thm4.4(c)-step-constant-printed",
-                "proof of Theorem 4.4(c)",
-                "Phi(p) <= 1/(2 y) implies p <= 1 - 2 y/(1 + 2 y), y = Delta/N.",
-                _largest_share,
-                at_most(_largest_shares),
-            ),
-        ),
-        corrected=(
-            LT.utility(
-                "LT-Thm4.4(c)",
-                "Theorem 4.4(c), corrected",
-                "With N doubled and Delta as in LT-E6, Algorithm 4 halts at some "
-                "query R after an i < R with p_i >= 1 - (1/2) e^(-epsilon_0) "
-                "(beta/(R+1))^(6 S/epsilon_3) (1 - p*) with probability at most beta "
-                "+ delta/2.",
-                beta_and_half_delta,
-                at_most(_late_halts),
-            ),
-        ),
-    ),
-    LT.misprint(
-        "LT-E3",
-        "Theorem 4.4(c), second bound",
-        "statement",
-        printed="P[p(tau_R, Q_R) >= ...] <= beta + delta/2 for the query R at which "
-        "the algorithm halts.",
-        correct="It must read 'some i < R'. A query with p = 1 is halted at almost surely.",
-        refuted=(
-            LT.utility(
-                "LT-Thm4.4(c)-halting-query-printed",
-                "Theorem 4.4(c), second bound",
-                "If Algorithm 4 halts at query R, p_R is near 1 (by the printed "
-                "bound) with probability at most beta + delta/2.",
-                beta_and_half_delta,
-                at_most(_halting_query),
-            ),
-        ),
-        corrected=("LT-Thm4.4(c)",),
-    ),
-    LT.utility(
-        "LT-Thm4.4(d)-printed",
-        "Theorem 4.4(d)",
-        "If Phi(p_i) >= e^(epsilon_0) (1/beta)^(6 S/epsilon_3) Phi(p*), Algorithm 4 "
-        "answers query i with 'above', given 'below' before, with probability at most "
-        "beta + delta/(4 T).",
-        _noisy_far_printed,
-        at_most(_noisy_far_passing),
-        holds=False,
-        erratum="LT-E1",
-        correction="It is 'below' that is unlikely, jointly: LT-Thm4.4(d).",
-    ),
-    LT.utility(
-        "LT-Thm4.4(d)",
-        "Theorem 4.4(d), corrected",
-        "With Delta as in LT-E6, if Phi(p_i) >= e^(epsilon_0) (1/beta)^(6 "
-        "S/epsilon_3) Phi(p*), Algorithm 4 answers queries 1 to i all with 'below' "
-        "with probability at most (4 beta^(3/2) - beta^3)/6 + delta/(2 T).",
-        _noisy_far,
-        at_most(_noisy_far_failing),
-        erratum="LT-E1",
-    ),
+LT_E7 = LT.misprint(
+    "LT-E7",
+    "Theorem 4.4 and its proof",
+    "misprint",
+    printed="delta/(4 T) and e^(-epsilon_0/2) in (d); delta_0 = delta/T; 2 R delta/(4 R); "
+    "e^(xi'_R) Phi_R; a density ratio of xi_R where all answers are 'below'.",
+    correct="(d) counts two tails: delta/(2 T) and e^(-epsilon_0). Lemma 4.3 is used with delta_0 "
+    "= delta/(4 T); 2 R delta/(4 T) is meant; the coupling compares e^(xi'_R) Phi'_R; without a "
+    "halt only the threshold noise nu moves, which gives e^(epsilon_3/2).",
+    corrected=["LT-Thm4.4(d)"],
+)
+
+LT_E4 = LT.misprint(
+    "LT-E4",
+    "proof of Theorem 4.4(b)",
+    "proof",
+    printed="Phi(p*) >= 2 p*, whence p_R >= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*.",
+    correct="Phi(p*) >= 2 p* fails for p* < 1/2, only Phi(p*) >= p* holds, and with the printed N "
+    "the conclusion fails at R = T. With N doubled it holds, since then Delta/N <= y/2 for y = "
+    "e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*.",
+    refuted=[twice_target, least_share_printed],
+    corrected=[least_share, early],
+)
+
+LT_E5 = LT.misprint(
+    "LT-E5",
+    "Theorem 4.4(c), second bound",
+    "statement",
+    printed="p_i >= 1 - (1 + (e^(epsilon_0)/(2 (1 - p*))) ((R+1)/beta)^(6 S/epsilon_3))^(-1) for a "
+    "query that should have been halted at.",
+    correct="Phi(p) <= 1/(2 y) gives p <= 1 - y at Delta/N = y, and Phi(p*) <= 1/(2 (1 - p*)) "
+    "needs p* <= 1/2; for p* near 1 the printed share is below p* itself. With N doubled, the "
+    "share 1 - (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*) is right.",
+    refuted=[late_printed, largest_share],
+    corrected=[late],
+)
+
+LT_E3 = LT.misprint(
+    "LT-E3",
+    "Theorem 4.4(c), second bound",
+    "statement",
+    printed="P[p(tau_R, Q_R) >= ...] <= beta + delta/2 for the query R at which the algorithm "
+    "halts.",
+    correct="It must read 'some i < R'. A query with p = 1 is halted at almost surely.",
+    refuted=[halting_query],
+    corrected=["LT-Thm4.4(c)"],
 )

@@ -12,7 +12,7 @@ from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law, laplace_difference_tail
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import listed
 from jaxsel.language.papers import LT
 
 
@@ -63,74 +63,68 @@ def _online_plans(budget: Budget) -> Iterator[dict[str, Any]]:
         }
 
 
-def _online_cases(part: str):
-    def cases(budget: Budget) -> Iterator[Case]:
-        for plan in _online_plans(budget):
-            test, beta = rescaled(**plan), plan["beta"]
-            if part == "a":
-                # No earlier query makes it likelier to get this far and fail.
-                seen = 1.0 - _passing(plan["target"], test)
-            else:
-                power = (beta**2 / (plan["queries"] + 1.0)) ** test.exponent
-                share = math.exp(-2.0 * plan["slack"]) * power * plan["target"] / 6.0
-                seen = plan["queries"] * _passing(share, test)
-            yield beta_and_half_delta(beta=beta, delta=plan["delta"]), seen, f"{plan}"
-
-    return cases
+first_printed = LT.utility(
+    "LT-Thm1.5(a)-printed",
+    "Theorem 1.5(a)",
+    statement="If query i has P[score >= tau_i] >= p*, the sparse vector outputs i with "
+    "probability at least 1 - beta (here: fails to with at most beta).",
+)(beta_itself)
 
 
-def _first_only(budget: Budget) -> Iterator[Case]:
-    test = algorithm_4()
-    for queries in (2, 5):
-        levels = [always_level(test)] * queries
-        law = halting_law(levels, test.query_scale, test.threshold_scale)
-        for i in range(queries):
-            where = f"query {i + 1} of {queries} with p=1, beta=0.1"
-            yield 0.1, 1.0 - float(law[i]), where
+@first_printed.bounds(listed("beta queries", (0.1, 2), (0.1, 5)))
+def first_only(beta, queries):
+    test = algorithm_4(beta=beta)
+    levels = [always_level(test)] * queries
+    law = halting_law(levels, test.query_scale, test.threshold_scale)
+    for i in range(queries):
+        yield 1.0 - float(law[i]), f"query {i + 1} with p=1"
 
 
-STATEMENTS = (
-    LT.misprint(
-        "LT-E21",
-        "Theorem 1.5(a)",
-        "statement",
-        printed="If there is an i with P[M_i >= tau_i] >= p*, the output is i with "
-        "probability 1 - beta.",
-        correct="The algorithm halts at some j <= i with that probability: two such "
-        "queries cannot both be the output. And Phi(p_i) must exceed Phi(p*) "
-        "by the factor e^(epsilon_0) (1/beta)^(6 S/epsilon_3).",
-        refuted=(
-            LT.utility(
-                "LT-Thm1.5(a)-printed",
-                "Theorem 1.5(a)",
-                "If query i has P[score >= tau_i] >= p*, the sparse vector outputs i "
-                "with probability at least 1 - beta (here: fails to with at most "
-                "beta).",
-                beta_itself,
-                at_most(_first_only),
-            ),
-        ),
-        corrected=(
-            "LT-Thm4.4(d)",
-            LT.utility(
-                "LT-Thm1.5(a)",
-                "Theorem 1.5(a), corrected",
-                "Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N "
-                "and Delta as corrected: if p_i >= p*, it halts at some j <= i except "
-                "with probability beta + delta/2.",
-                beta_and_half_delta,
-                at_most(_online_cases("a")),
-            ),
-        ),
-    ),
-    LT.utility(
-        "LT-Thm1.5(b)",
-        "Theorem 1.5(b), corrected",
-        "The same halts at some R with p_R below (e^(-2 epsilon_0)/6) "
-        "(beta^2/(T+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2; "
-        "the exponent is 12 (epsilon_1 + epsilon_0)/epsilon_3.",
-        beta_and_half_delta,
-        at_most(_online_cases("b")),
-        erratum="LT-E2",
-    ),
+first = LT.utility(
+    "LT-Thm1.5(a)",
+    "Theorem 1.5(a), corrected",
+    statement="Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N and Delta as "
+    "corrected: if p_i >= p*, it halts at some j <= i except with probability beta + delta/2.",
+)(beta_and_half_delta)
+
+
+@first.bounds()
+def far_query(budget):
+    for plan in _online_plans(budget):
+        # No earlier query makes it likelier to get this far and fail.
+        seen = 1.0 - _passing(plan["target"], rescaled(**plan))
+        yield {"beta": plan["beta"], "delta": plan["delta"]}, seen, f"{plan}"
+
+
+low = LT.utility(
+    "LT-Thm1.5(b)",
+    "Theorem 1.5(b), corrected",
+    erratum="LT-E2",
+    statement="The same halts at some R with p_R below (e^(-2 epsilon_0)/6) (beta^2/(T+1))^(6 "
+    "S/epsilon_3) p* with probability at most beta + delta/2; the exponent is 12 (epsilon_1 + "
+    "epsilon_0)/epsilon_3.",
+)(beta_and_half_delta)
+
+
+@low.bounds()
+def low_queries(budget):
+    for plan in _online_plans(budget):
+        test, beta = rescaled(**plan), plan["beta"]
+        power = (beta**2 / (plan["queries"] + 1.0)) ** test.exponent
+        share = math.exp(-2.0 * plan["slack"]) * power * plan["target"] / 6.0
+        seen = plan["queries"] * _passing(share, test)
+        yield {"beta": beta, "delta": plan["delta"]}, seen, f"{plan}"
+
+
+LT_E21 = LT.misprint(
+    "LT-E21",
+    "Theorem 1.5(a)",
+    "statement",
+    printed="If there is an i with P[M_i >= tau_i] >= p*, the output is i with probability 1 - "
+    "beta.",
+    correct="The algorithm halts at some j <= i with that probability: two such queries cannot "
+    "both be the output. And Phi(p_i) must exceed Phi(p*) by the factor e^(epsilon_0) (1/beta)^(6 "
+    "S/epsilon_3).",
+    refuted=[first_printed],
+    corrected=["LT-Thm4.4(d)", first],
 )

@@ -28,3 +28,8 @@ def beta_itself(*, beta: Beta = 0.1) -> float:
 def beta_and_half_delta(*, beta: Beta = 0.1, delta: Delta = 1e-3) -> float:
     """Failure probability beta + delta/2."""
     return beta + delta / 2.0
+
+
+def final_itself(*, final_epsilon: FinalEpsilon = 1.0) -> float:
+    """epsilon_3 itself, whatever epsilon_1 is."""
+    return final_epsilon

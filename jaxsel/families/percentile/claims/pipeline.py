@@ -22,7 +22,7 @@ from jaxsel.families.percentile.pipeline_laws import (
 )
 from jaxsel.families.sparse_vector.halting_law import laplace_difference_tail
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import grid
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import LT
 
@@ -45,14 +45,48 @@ def random_plan(generator: np.random.Generator) -> dict[str, Any]:
 # --- Theorem 4.7 (b): quality, and the chance of nothing ------------------------------
 
 
-def _quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5) -> float:
-    """Failure probability beta + delta/R."""
+@LT.utility(
+    "LT-Thm4.7(b)",
+    "Theorem 4.7 (Theorem 1.4)(b), corrected",
+    erratum="LT-E8",
+    loose="at beta/4 the only test that may miss fails with probability (2/3) (beta/4)^(3/2) - "
+    "(beta/4)^3/6 at most, which is below 0.081 beta",
+)
+def quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5) -> float:
+    """With everything at beta/4 the release scores below tau* - 1/(R-1), tau* the best of the
+    candidates' medians, with probability at most beta + delta/R.
+
+    Failure probability beta + delta/R.
+    """
     return beta + delta / thresholds
 
 
-def _nothing(*, beta: HalfBeta = 0.1, delta: Delta = 1e-6) -> float:
-    """Chance beta + delta that nothing is released."""
+quality_sharp = LT.utility(
+    "LT-Thm4.7(b)-sharp",
+    "Theorem 4.7 (Theorem 1.4)(b)-sharp, corrected",
+    statement="So it is with Algorithm 5 at beta itself, whose exact failure is of order "
+    "beta^(3/2), and gamma = p_1 beta/4.",
+)(quality.evaluate)
+
+
+@LT.utility("LT-Thm4.7-nothing", "Theorem 4.7 (Theorem 1.4), corrected", erratum="LT-E10")
+def nothing(*, beta: HalfBeta = 0.1, delta: Delta = 1e-6) -> float:
+    """With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, nothing is released with probability
+    at most beta + delta.
+
+    Chance beta + delta that nothing is released.
+    """
     return beta + delta
+
+
+added_up = LT.utility(
+    "LT-Thm4.7-step-failure-sharp",
+    "Theorem 4.7 (Theorem 1.4), corrected",
+    erratum="LT-E10",
+    statement="With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found too "
+    "early, none found, and Algorithm 1 giving up have probabilities that add up to at most beta + "
+    "delta.",
+)(nothing.evaluate)
 
 
 def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
@@ -70,30 +104,40 @@ def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
     return scores, laws.mean(axis=0), float(max(medians))
 
 
-def _utility(which: str, reading: str):
-    def cases(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed)
-        for _ in range(min(budget.cases, 30)):
-            plan = random_plan(generator)
-            plan["slack"] = float(generator.uniform(0.5, 1.0))
-            settings = pipeline(**plan, reading=reading)
-            count = plan["candidates"]
-            scores, law, best = _candidates(generator, count, settings)
-            out = pipeline_law(scores, law, settings)
-            where = f"scores {scores.tolist()}, mixture {law.tolist()}, {plan}"
-            names = {name: plan[name] for name in ("beta", "delta")}
-            if which == "nothing":
-                yield _nothing(**names), float(out[-1]), where
-                continue
+def _releases(budget: Budget, reading: str):
+    generator = np.random.default_rng(budget.seed)
+    for _ in range(min(budget.cases, 30)):
+        plan = random_plan(generator)
+        plan["slack"] = float(generator.uniform(0.5, 1.0))
+        settings = pipeline(**plan, reading=reading)
+        scores, law, best = _candidates(generator, plan["candidates"], settings)
+        where = f"scores {scores.tolist()}, mixture {law.tolist()}, {plan}"
+        yield plan, scores, best, pipeline_law(scores, law, settings), where
+
+
+def _low_scores(reading: str):
+    def cases(budget):
+        for plan, scores, best, out, where in _releases(budget, reading):
             spacing = 1.0 / (plan["thresholds"] - 1.0)
             low = float(out[:-1][scores < best - spacing - 1e-12].sum())
-            claimed = _quality(**names, thresholds=plan["thresholds"])
-            yield claimed, low, f"best median {best!r}, {where}"
+            point = {name: plan[name] for name in ("beta", "delta", "thresholds")}
+            yield point, low, f"best median {best!r}, {where}"
 
     return cases
 
 
-def _parts(budget: Budget) -> Iterator[Case]:
+quality.bounds()(_low_scores("corrected"))
+quality_sharp.bounds()(_low_scores("sharp"))
+
+
+@nothing.bounds()
+def no_release(budget):
+    for plan, _, _, out, where in _releases(budget, "sharp"):
+        yield {"beta": plan["beta"], "delta": plan["delta"]}, float(out[-1]), where
+
+
+@added_up.bounds()
+def parts(budget):
     """The exact Laplace tails behind the failures, at their worst, added up."""
     generator = np.random.default_rng(budget.seed)
     plans = [random_plan(generator) for _ in range(min(budget.cases, 100))]
@@ -106,13 +150,14 @@ def _parts(budget: Budget) -> Iterator[Case]:
         far = 3.0 * math.log(1.0 / beta)
         missed = float(laplace_difference_tail(far, 2.0, 1.0)) + delta / (2.0 * count)
         gave_up = (1.0 + half / 2.0) * beta / 4.0  # Theorem 3.1(e), gamma = p_1 beta/4
-        yield _nothing(beta=beta, delta=delta), early + missed + gave_up, f"{plan}"
+        yield {"beta": beta, "delta": delta}, early + missed + gave_up, f"{plan}"
 
 
 # --- Theorem 4.7 (c): the number of calls ---------------------------------------------
 
 
-def _calls(
+@LT.utility("LT-Thm4.7(c)", "Theorem 4.7 (Theorem 1.4)(c), corrected")
+def calls(
     *,
     base_epsilon: BaseEpsilon = 0.1,
     slack: FullSlack = 1.0,
@@ -121,10 +166,11 @@ def _calls(
     thresholds: Thresholds = 5,
     candidates: Candidates = 1,
 ) -> float:
-    """Natural logarithm of the bound on the number of calls.
+    """With Algorithm 5 at beta and gamma = p_1 beta/4, never more than 250 K ((R+1)/beta^2)^(6 + 12
+    epsilon_1/epsilon_0) (log(4 R/delta)/epsilon_0^2 + log(4/epsilon_0)/beta) runs are made (in
+    logarithms).
 
-    Of 250 K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(4 R/delta)/epsilon_0^2 +
-    log(4/epsilon_0)/beta).
+    Natural logarithm of the bound on the number of calls.
     """
     exponent = 6.0 + 12.0 * base_epsilon / slack
     searching = math.log(4.0 * thresholds / delta) / slack / slack
@@ -133,10 +179,14 @@ def _calls(
     return math.log(CALL_CONSTANT * candidates * (searching + drawing)) + power
 
 
-def _calls_printed(
+@LT.utility("LT-Thm4.7(c)-printed", "Theorem 4.7(c), second bound")
+def calls_printed(
     *, beta: Beta = 1e-9, constant: Annotated[float, positive("of the O()")] = 1e6
 ) -> float:
-    """Natural logarithm of what Theorem 4.7(c) allows at epsilon_0 = 1.
+    """The number of runs is at most a constant times K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0)
+    (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/beta), for epsilon_0 up to 1 (in logarithms).
+
+    Natural logarithm of what Theorem 4.7(c) allows at epsilon_0 = 1.
 
     epsilon_1 = 0.1, delta = 1e-6, R = 5 and K = 1.
     """
@@ -158,95 +208,27 @@ def _call_plans(budget: Budget) -> Iterator[dict[str, Any]]:
         }
 
 
-def _call_cases(budget: Budget) -> Iterator[Case]:
+@calls.bounds()
+def most(budget):
     for plan in _call_plans(budget):
-        if _calls(**plan) < 420.0:
-            seen = math.log(most_calls(pipeline(**plan, reading="sharp")))
-            yield _calls(**plan), seen, f"{plan}"
+        if calls(**plan) < 420.0:
+            yield plan, math.log(most_calls(pipeline(**plan, reading="sharp")))
 
 
-def _calls_at_full_slack(budget: Budget) -> Iterator[Case]:
-    del budget
-    for beta in (1e-9, 1e-12):
-        for constant in (1e3, 1e6):
-            settings = pipeline(beta=beta, reading="sharp")
-            # As printed: gamma = p_1 beta; epsilon_0 = 1 in the number of draws.
-            drawn = settings.max_draws / 4.0
-            where = f"beta={beta}, constant {constant:g}, epsilon_0=1"
-            yield (_calls_printed(beta=beta, constant=constant), math.log(drawn), where)
+@calls_printed.bounds(grid(beta=(1e-9, 1e-12), constant=(1e3, 1e6)))
+def drawn(beta):
+    # As printed: gamma = p_1 beta; epsilon_0 = 1 in the number of draws.
+    return math.log(pipeline(beta=beta, reading="sharp").max_draws / 4.0), "epsilon_0=1"
 
 
-STATEMENTS = (
-    LT.utility(
-        "LT-Thm4.7(b)",
-        "Theorem 4.7 (Theorem 1.4)(b), corrected",
-        "With everything at beta/4 the release scores below tau* - 1/(R-1), tau* the "
-        "best of the candidates' medians, with probability at most beta + delta/R.",
-        _quality,
-        at_most(_utility("quality", "corrected")),
-        erratum="LT-E8",
-        loose="at beta/4 the only test that may miss fails with probability (2/3) "
-        "(beta/4)^(3/2) - (beta/4)^3/6 at most, which is below 0.081 beta",
-    ),
-    LT.utility(
-        "LT-Thm4.7(b)-sharp",
-        "Theorem 4.7 (Theorem 1.4)(b)-sharp, corrected",
-        "So it is with Algorithm 5 at beta itself, whose exact failure is of order "
-        "beta^(3/2), and gamma = p_1 beta/4.",
-        _quality,
-        at_most(_utility("quality", "sharp")),
-    ),
-    LT.utility(
-        "LT-Thm4.7-nothing",
-        "Theorem 4.7 (Theorem 1.4), corrected",
-        "With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, nothing is released "
-        "with probability at most beta + delta.",
-        _nothing,
-        at_most(_utility("nothing", "sharp")),
-        erratum="LT-E10",
-    ),
-    LT.utility(
-        "LT-Thm4.7-step-failure-sharp",
-        "Theorem 4.7 (Theorem 1.4), corrected",
-        "With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found "
-        "too early, none found, and Algorithm 1 giving up have probabilities that add "
-        "up to at most beta + delta.",
-        _nothing,
-        at_most(_parts),
-        erratum="LT-E10",
-    ),
-    LT.remark(
-        "R-LT-23",
-        "Theorems 1.4(c) and 4.7(c)",
-        "The second term of O(K (...) (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/"
-        "beta)) vanishes at the edge epsilon_0 = 1, where Algorithm 1 may make "
-        "log(4/epsilon_0)/(p_1 beta) draws: read log(4/epsilon_0), and epsilon_0 > 0. To "
-        "run Algorithm 5 at beta/4, as LT-E10 suggests, costs a factor 16^(6 + 12 "
-        "epsilon_1/epsilon_0); its exact failures are of order beta^(3/2), so beta "
-        "itself will do for beta <= 1/2.",
-        readings=(
-            LT.utility(
-                "LT-Thm4.7(c)-printed",
-                "Theorem 4.7(c), second bound",
-                "The number of runs is at most a constant times K ((R+1)/beta^2)^(6 + "
-                "12 epsilon_1/epsilon_0) (log(R/delta)/epsilon_0^2 + "
-                "log(1/epsilon_0)/beta), for epsilon_0 up to 1 (in logarithms).",
-                _calls_printed,
-                at_most(_calls_at_full_slack),
-            ),
-        ),
-        holds=(
-            LT.utility(
-                "LT-Thm4.7(c)",
-                "Theorem 4.7 (Theorem 1.4)(c), corrected",
-                "With Algorithm 5 at beta and gamma = p_1 beta/4, never more than 250 "
-                "K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0) (log(4 "
-                "R/delta)/epsilon_0^2 + log(4/epsilon_0)/beta) runs are made (in "
-                "logarithms).",
-                _calls,
-                at_most(_call_cases),
-            ),
-            "LT-Thm4.7-step-failure-sharp",
-        ),
-    ),
+R_LT_23 = LT.remark(
+    "R-LT-23",
+    "Theorems 1.4(c) and 4.7(c)",
+    "The second term of O(K (...) (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/beta)) vanishes at "
+    "the edge epsilon_0 = 1, where Algorithm 1 may make log(4/epsilon_0)/(p_1 beta) draws: read "
+    "log(4/epsilon_0), and epsilon_0 > 0. To run Algorithm 5 at beta/4, as LT-E10 suggests, costs "
+    "a factor 16^(6 + 12 epsilon_1/epsilon_0); its exact failures are of order beta^(3/2), so beta "
+    "itself will do for beta <= 1/2.",
+    readings=[calls_printed],
+    holds=[calls, "LT-Thm4.7-step-failure-sharp"],
 )

@@ -1,7 +1,6 @@
 """Liu & Talwar 2019, Theorem 4.7 (1.4), (a): privacy of Algorithms 5 and 1 in a row."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,19 @@ from jaxsel.families.percentile.claims.parameters import BaseEpsilon, FullSlack,
 from jaxsel.families.percentile.claims.pipeline import random_plan
 from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_law
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
 from jaxsel.language.papers import LT
 
 
-def _epsilon(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:
-    """Epsilon 2 epsilon_1 + epsilon_0, at delta."""
+@LT.privacy(
+    "LT-Thm4.7(a)", "Theorem 4.7 (Theorem 1.4)(a), corrected", Relation.BASE, erratum="LT-E10"
+)
+def approximate(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:
+    """Algorithm 5 with epsilon_3 = epsilon_0/2, then Algorithm 1 at the threshold found with slack
+    epsilon_0/2, over a base that is epsilon_1-DP, is (2 epsilon_1 + epsilon_0, delta)-DP, whatever
+    N and gamma are (compared: epsilon, with the exact one at delta).
+
+    Epsilon 2 epsilon_1 + epsilon_0, at delta.
+    """
     return 2.0 * base_epsilon + slack
 
 
@@ -64,25 +70,28 @@ def _privacy_instances(budget: Budget):
         yield plan, settings, _outcomes(generator, plan["base_epsilon"]), generator
 
 
-def _approximate(budget: Budget) -> Iterator[Case]:
+@approximate.bounds()
+def found_and_tuned(budget):
     for plan, settings, (scores, first, second), _ in _privacy_instances(budget):
         laws = [pipeline_law(scores, law, settings) for law in (first, second)]
-        names = {name: plan[name] for name in ("base_epsilon", "slack")}
+        point = {name: plan[name] for name in ("base_epsilon", "slack")}
         seen = epsilon_at_delta(laws[0], laws[1], plan["delta"])
         where = f"scores {scores.tolist()}, laws {first.tolist()}, {second.tolist()}"
-        yield _epsilon(**names), seen, f"{where}, {settings}"
+        yield point, seen, f"{where}, {settings}"
 
 
-def _pure(
+@LT.privacy("LT-Thm4.7(a)-sharp", "Theorem 4.7 (Theorem 1.4)(a)-sharp, corrected", Relation.BASE)
+def pure(
     *,
     base_epsilon: BaseEpsilon = 0.1,
     slack: FullSlack = 1.0,
     samples: Samples = 50,
     shift: Shift = 8.0,
 ) -> float:
-    """(L/S) epsilon_0/2 + 2 epsilon_1 + epsilon_0/2.
+    """For any N and Delta the same is purely ((L/S) epsilon_0/2 + 2 epsilon_1 + epsilon_0/2)-DP,
+    with L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2.
 
-    L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2.
+    Pure epsilon of the two in a row.
     """
     half = slack / 2.0
     search = pure_of_search(
@@ -91,40 +100,15 @@ def _pure(
     return search + 2.0 * base_epsilon + half
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def any_counts(budget):
     for plan, settings, outcomes, generator in _privacy_instances(budget):
         scores, first, second = outcomes
         shift = float(10.0 ** generator.uniform(-0.5, 2.0))
         test = settings.test._replace(samples=int(generator.integers(1, 60)))
         settings = settings._replace(test=test._replace(shift=shift))
         laws = [pipeline_law(scores, law, settings) for law in (first, second)]
-        seen = exact_epsilon(laws[0], laws[1])
-        names = {name: plan[name] for name in ("base_epsilon", "slack")}
-        claimed = _pure(**names, samples=settings.test.samples, shift=shift)
+        point = {name: plan[name] for name in ("base_epsilon", "slack")}
+        point |= {"samples": settings.test.samples, "shift": shift}
         where = f"scores {scores.tolist()}, laws {first.tolist()}, {second.tolist()}"
-        yield claimed, seen, f"{where}, {settings}"
-
-
-STATEMENTS = (
-    LT.privacy(
-        "LT-Thm4.7(a)",
-        "Theorem 4.7 (Theorem 1.4)(a), corrected",
-        "Algorithm 5 with epsilon_3 = epsilon_0/2, then Algorithm 1 at the threshold "
-        "found with slack epsilon_0/2, over a base that is epsilon_1-DP, is (2 "
-        "epsilon_1 + epsilon_0, delta)-DP, whatever N and gamma are (compared: epsilon, "
-        "with the exact one at delta).",
-        Relation.BASE,
-        _epsilon,
-        at_most(_approximate),
-        erratum="LT-E10",
-    ),
-    LT.privacy(
-        "LT-Thm4.7(a)-sharp",
-        "Theorem 4.7 (Theorem 1.4)(a)-sharp, corrected",
-        "For any N and Delta the same is purely ((L/S) epsilon_0/2 + 2 epsilon_1 + "
-        "epsilon_0/2)-DP, with L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2.",
-        Relation.BASE,
-        _pure,
-        at_most(_pure_cases),
-    ),
-)
+        yield point, exact_epsilon(laws[0], laws[1]), f"{where}, {settings}"

@@ -1,6 +1,6 @@
 """Papernot & Steinke 2022, Section 3: what private tuning draws, by every method."""
 
-from collections.abc import Iterator
+import functools
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -8,8 +8,7 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.families.tuning.base_settings import BASE_SETTINGS, base_input
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.checking import CONFIDENCE
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import PS
 
@@ -55,49 +54,48 @@ def _built(run: _Run):
     return mechanism, data, params | {"repetitions": law}
 
 
-def _probability(
+@functools.cache
+def _law(run: _Run) -> np.ndarray:
+    mechanism, data, params = _built(run)
+    assert mechanism.law is not None
+    return mechanism.law(data, params).probabilities
+
+
+@PS.utility("PS-Alg0", "Section 3 (the algorithm)")
+def best_of_runs(
     *,
     run: Annotated[int, whole("which run, from 0", at_least=0, at_most=len(_RUNS) - 1)] = 0,
     label: Annotated[int, whole("which label, from 0", at_least=0)] = 0,
 ) -> float:
-    """Exact probability that the best of K runs has the label; "none" comes last."""
-    mechanism, data, params = _built(_RUNS[run])
-    assert mechanism.law is not None
-    law = mechanism.law(data, params).probabilities
+    """K runs of a base and the best of them: for every base here, and K truncated negative
+    binomial, Poisson, binomial or capped, the label is as frequent as its exact law says, whether
+    the runs are made, or the rank of the best is drawn.
+
+    Exact probability that the best of K runs has the label; "none" comes last.
+    """
+    law = _law(_RUNS[run])
     if label >= law.size:
         raise InputError(f"label is {label}; there are {law.size} labels, from 0")
     return float(law[label])
 
 
-def _cases(budget: Budget) -> Iterator[Case]:
+@best_of_runs.bounds(tolerance=0.0)
+def frequencies(budget):
     from jaxsel.host.intervals import clopper_pearson
     from jaxsel.kernel.engine import simulate
 
     trials = max(1, min(budget.trials, _TRIALS))
-    for run in _RUNS:
+    for index, run in enumerate(_RUNS):
         mechanism, data, params = _built(run)
         tallies = simulate(mechanism, data, params, trials=trials, seed=budget.seed, progress=False)
         counts = np.asarray(tallies.values[0])
         error = (1.0 - CONFIDENCE) / (len(_RUNS) * counts.size)
         low, high = clopper_pearson(counts, trials, 1.0 - error)
-        assert mechanism.law is not None
-        exact = mechanism.law(data, params).probabilities
         for place, label in enumerate(tallies.labels):
-            if exact[place] == 0.0 and counts[place] == 0:
+            if _law(run)[place] == 0.0 and counts[place] == 0:
                 continue
+            point = {"run": index, "label": place}
             where = f"label {label}, {counts[place]} of {trials} trials, {run}"
-            yield float(high[place]), float(exact[place]), f"upper limit, {where}"
-            yield float(exact[place]), float(low[place]), f"lower limit, {where}"
-
-
-STATEMENTS = (
-    PS.utility(
-        "PS-Alg0",
-        "Section 3 (the algorithm)",
-        "K runs of a base and the best of them: for every base here, and K truncated "
-        "negative binomial, Poisson, binomial or capped, the label is as frequent as its "
-        "exact law says, whether the runs are made, or the rank of the best is drawn.",
-        _probability,
-        at_most(_cases, 0.0),
-    ),
-)
+            upper = float(high[place])
+            yield point, lambda exact, upper=upper: (upper, exact), f"upper limit, {where}"
+            yield point, float(low[place]), f"lower limit, {where}"

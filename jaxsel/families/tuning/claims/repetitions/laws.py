@@ -10,7 +10,7 @@ from jaxsel import repetitions as laws
 from jaxsel.families.tuning.claims.parameters import Eta, Gamma, Law
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, equal
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
 
@@ -36,34 +36,47 @@ def _settings(budget: Budget) -> Iterator[tuple[float, float]]:
         yield eta, float(np.exp(generator.uniform(math.log(0.005), -0.05)))
 
 
-def _mean(*, eta: Eta = 0.0, gamma: Gamma = 0.1) -> float:
-    """E[K] of the truncated negative binomial law."""
+@PS.identity("PS-Def1", "Definition 1")
+def definition(*, eta: Eta = 0.0, gamma: Gamma = 0.1) -> float:
+    """P[K = k] = (1-gamma)^k/(gamma^-eta - 1) prod_(l<k) (l+eta)/(l+1), or (1-gamma)^k/(k
+    log(1/gamma)) for eta = 0, sums to 1 over k >= 1 and has mean eta (1-gamma)/(gamma
+    (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma).
+
+    E[K] of the truncated negative binomial law.
+    """
     if eta == 0.0:
         return (1.0 / gamma - 1.0) / math.log(1.0 / gamma)
     return eta * (1.0 - gamma) / (gamma * -math.expm1(eta * math.log(gamma)))
 
 
-def _definition_cases(budget: Budget) -> Iterator[Case]:
+@definition.equals(tolerance=1e-10)
+def product(budget):
     for eta, gamma in _settings(budget):
         pmf = _printed_pmf(eta, gamma)
         k = np.arange(1, pmf.size + 1)
         where = f"eta={eta!r}, gamma={gamma!r}"
-        yield 1.0, float(pmf.sum()), f"sum of the probabilities, {where}"
+        yield Judged(1.0, float(pmf.sum()), f"sum of the probabilities, {where}")
         mean = float(np.sum(k * pmf))
-        yield 1.0, mean / _mean(eta=eta, gamma=gamma), f"sum over printed mean, {where}"
+        point = {"eta": eta, "gamma": gamma}
+        yield point, lambda printed, mean=mean: (1.0, mean / printed), "sum over printed mean"
         law = laws.truncated_negative_binomial(eta, gamma)
-        yield 1.0, law.mean / mean, f"mean of the law as implemented, {where}"
+        yield Judged(1.0, law.mean / mean, f"mean of the law as implemented, {where}")
         worst = np.argmax(np.abs(law.pmf(k) - pmf))
-        yield float(pmf[worst]), float(law.pmf(k[worst])), f"P[K = {k[worst]}], {where}"
+        yield Judged(float(pmf[worst]), float(law.pmf(k[worst])), f"P[K = {k[worst]}], {where}")
 
 
-def _generating_function(
+@PS.identity("PS-Eq7", "Equation (7)")
+def generating_function(
     *,
     eta: Eta = 0.0,
     gamma: Gamma = 0.1,
     x: Annotated[float, number("where f is taken", at_least=0.0, at_most=1.0)] = 0.5,
 ) -> float:
-    """f(x) = E[x^K] of the truncated negative binomial law, by the printed formula."""
+    """The generating function of that law is f(x) = ((1-(1-gamma)x)^-eta - 1)/(gamma^-eta - 1), or
+    log(1-(1-gamma)x)/log(gamma) for eta = 0.
+
+    f(x) = E[x^K] of the truncated negative binomial law, by the printed formula.
+    """
     inside = 1.0 - (1.0 - gamma) * x
     if eta == 0.0:
         return math.log(inside) / math.log(gamma)
@@ -72,25 +85,30 @@ def _generating_function(
     return (gamma / inside) ** eta * ratio
 
 
-def _generating_cases(budget: Budget) -> Iterator[Case]:
+@generating_function.equals(tolerance=1e-10)
+def enumerated(budget):
     for eta, gamma in _settings(budget):
         pmf = _printed_pmf(eta, gamma)
         law = laws.truncated_negative_binomial(eta, gamma)
         k = np.arange(1, pmf.size + 1)
         for x in (0.0, 0.3, 0.9, 0.999):
-            where = f"eta={eta!r}, gamma={gamma!r}, x={x:g}"
-            enumerated = float(np.sum(pmf * x**k))
-            printed = _generating_function(eta=eta, gamma=gamma, x=x)
-            yield printed, enumerated, f"f(x), {where}"
-            yield enumerated, float(law.pgf(x)), f"f(x) as implemented, {where}"
+            where = f"as implemented, eta={eta!r}, gamma={gamma!r}, x={x:g}"
+            seen = float(np.sum(pmf * x**k))
+            yield {"eta": eta, "gamma": gamma, "x": x}, seen
+            yield Judged(seen, float(law.pgf(x)), f"f(x) {where}")
             slope = float(np.sum(k * pmf * x ** (k - 1.0)))
             scale = max(slope, 1.0)
             computed = float(law.pgf_derivative_tail(1.0 - x))
-            yield slope / scale, computed / scale, f"f'(x) as implemented, {where}"
+            yield Judged(slope / scale, computed / scale, f"f'(x) {where}")
 
 
-def _quantile(*, repetitions: Law = "poisson:mean=10") -> float:
-    """Expected quantile 1 - int f of the best of K runs, in closed form."""
+@PS.utility("PS-Eq8", "Equation (8)")
+def expected_quantile(*, repetitions: Law = "poisson:mean=10") -> float:
+    """The expected quantile of the best of K runs is E[1 - 1/(K+1)] = int_0^1 x f'(x) dx = 1 -
+    int_0^1 f(x) dx.
+
+    Expected quantile 1 - int f of the best of K runs, in closed form.
+    """
     parameters = repetitions.parameters
     match repetitions.family:
         case "truncated_negative_binomial":
@@ -119,18 +137,16 @@ def _quantile(*, repetitions: Law = "poisson:mean=10") -> float:
             )
 
 
-def _enumerable(budget: Budget) -> Iterator[tuple[str, laws.Repetitions]]:
+def _enumerable(budget: Budget) -> Iterator[str]:
     """Laws of K whose sums over all k are short."""
     for eta, gamma in _settings(budget):
-        name = f"tnb:eta={eta!r},gamma={gamma!r}"
-        yield name, laws.truncated_negative_binomial(eta, gamma)
+        yield f"tnb:eta={eta!r},gamma={gamma!r}"
     for mean in (0.05, 0.5, 3.0, 40.0):
-        yield f"poisson:mean={mean!r}", laws.poisson(mean)
+        yield f"poisson:mean={mean!r}"
     for count, chance in ((1, 0.3), (7, 0.9), (60, 0.05)):
-        name = f"binomial:count={count},probability={chance!r}"
-        yield name, laws.binomial(count, chance)
+        yield f"binomial:count={count},probability={chance!r}"
     for count in (1, 2, 30):
-        yield f"point_mass:count={count}", laws.point_mass(count)
+        yield f"point_mass:count={count}"
 
 
 def _enumerated(law: laws.Repetitions) -> tuple[np.ndarray, np.ndarray]:
@@ -143,13 +159,14 @@ def _enumerated(law: laws.Repetitions) -> tuple[np.ndarray, np.ndarray]:
     return k, np.asarray(law.pmf(k))
 
 
-def _quantile_cases(budget: Budget) -> Iterator[Case]:
+@expected_quantile.equals(tolerance=1e-10)
+def integrals(budget):
     nodes, weights = np.polynomial.legendre.leggauss(60)
-    for name, law in _enumerable(budget):
+    for name in _enumerable(budget):
+        law, point = laws.parse(name), {"repetitions": name}
         k, pmf = _enumerated(law)
-        closed = _quantile(repetitions=law)
-        yield closed, float(np.sum(pmf * k / (k + 1.0))), f"E[1 - 1/(K+1)], {name}"
-        yield closed, laws.expected_quantile(law), f"as implemented, {name}"
+        yield point, float(np.sum(pmf * k / (k + 1.0))), "E[1 - 1/(K+1)]"
+        yield point, laws.expected_quantile(law), "as implemented"
         if law.mean < 20.0:
             # int x f'(x) dx on panels that shrink towards 1, where f is steep
             edges = np.concatenate([[0.0], 1.0 - 0.5 ** np.arange(1, 30), [1.0]])
@@ -157,66 +174,38 @@ def _quantile_cases(budget: Budget) -> Iterator[Case]:
             x = (edges[:-1, None] + half * (1.0 + nodes)).ravel()
             slope = law.pgf_derivative_tail(1.0 - x)
             integral = np.sum((half * weights).ravel() * x * slope)
-            yield closed, float(integral), f"int x f'(x) dx, {name}"
+            yield point, float(integral), "int x f'(x) dx"
 
 
-def _success(
+@PS.utility("PS-A.2.1", "Appendix A.2.1")
+def success(
     *,
     repetitions: Law = "logarithmic:mean=10",
     base_success: Annotated[
         float, number("s, the chance that one run succeeds", at_least=0.0, at_most=1.0)
     ] = 0.01,
 ) -> float:
-    """Probability 1 - f(1 - s) that one of K runs succeeds."""
+    """If one run succeeds with probability s, one of K runs succeeds with probability 1 - f(1 - s).
+
+    Probability 1 - f(1 - s) that one of K runs succeeds.
+    """
     return float(laws.success_probability(repetitions, base_success))
 
 
-def _success_cases(budget: Budget) -> Iterator[Case]:
-    for name, law in _enumerable(budget):
-        k, pmf = _enumerated(law)
+@success.equals(tolerance=1e-10)
+def failures(budget):
+    for name in _enumerable(budget):
+        k, pmf = _enumerated(laws.parse(name))
         for s in (0.0, 1e-9, 0.01, 0.5, 1.0):
             # every run fails with probability (1 - s)^K
             with np.errstate(divide="ignore"):
                 fails = np.where(k > 0, np.maximum(k, 1) * np.log1p(-s), 0.0)
             observed = float(np.sum(pmf * -np.expm1(fails)))
-            claimed = float(laws.success_probability(law, s))
             # relative, since the chance may be tiny
-            scale = max(claimed, 1e-300)
-            yield claimed / scale, observed / scale, f"s={s:g}, {name}"
-
-
-STATEMENTS = (
-    PS.identity(
-        "PS-Def1",
-        "Definition 1",
-        "P[K = k] = (1-gamma)^k/(gamma^-eta - 1) prod_(l<k) (l+eta)/(l+1), or "
-        "(1-gamma)^k/(k log(1/gamma)) for eta = 0, sums to 1 over k >= 1 and has mean "
-        "eta (1-gamma)/(gamma (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma).",
-        _mean,
-        equal(_definition_cases, 1e-10),
-    ),
-    PS.identity(
-        "PS-Eq7",
-        "Equation (7)",
-        "The generating function of that law is f(x) = ((1-(1-gamma)x)^-eta - "
-        "1)/(gamma^-eta - 1), or log(1-(1-gamma)x)/log(gamma) for eta = 0.",
-        _generating_function,
-        equal(_generating_cases, 1e-10),
-    ),
-    PS.utility(
-        "PS-Eq8",
-        "Equation (8)",
-        "The expected quantile of the best of K runs is E[1 - 1/(K+1)] = int_0^1 x "
-        "f'(x) dx = 1 - int_0^1 f(x) dx.",
-        _quantile,
-        equal(_quantile_cases, 1e-10),
-    ),
-    PS.utility(
-        "PS-A.2.1",
-        "Appendix A.2.1",
-        "If one run succeeds with probability s, one of K runs succeeds with "
-        "probability 1 - f(1 - s).",
-        _success,
-        equal(_success_cases, 1e-10),
-    ),
-)
+            yield (
+                {"repetitions": name, "base_success": s},
+                lambda claimed, observed=observed: (
+                    claimed / max(claimed, 1e-300),
+                    observed / max(claimed, 1e-300),
+                ),
+            )

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -11,8 +10,8 @@ from scipy import optimize
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, privacy_loss, profile_delta
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import LT
 
@@ -27,21 +26,27 @@ Wider = Annotated[float, positive("epsilon' > epsilon, closeness outside the eve
 # --- Lemma E.2 ------------------------------------------------------------------------
 
 
-def _bad_event_printed(
-    *, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA
-) -> float:
-    """Printed probability delta/(1 - e^(epsilon - epsilon')) of the event to remove."""
+@LT.privacy("LT-LemE.2-printed", "Lemma E.2", Relation.BASE)
+def one_tail(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA) -> float:
+    """If P and Q are (epsilon, delta)-close, there is an event B with P(B) <= delta/(1 - e^(epsilon
+    - epsilon')) outside which they are epsilon'-close.
+
+    Printed probability delta/(1 - e^(epsilon - epsilon')) of the event to remove.
+    """
     if wider <= epsilon:
         raise InputError(f"wider is {wider}; it must exceed epsilon = {epsilon}")
     return delta / -math.expm1(epsilon - wider)
 
 
-def _bad_event(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA) -> float:
-    """Probability (1 + e^-epsilon') delta/(1 - e^(epsilon - epsilon')), either law.
+@LT.privacy("LT-LemE.2", "Lemma E.2, corrected", Relation.BASE)
+def both_tails(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA) -> float:
+    """If P and Q are (epsilon, delta)-close, the privacy loss leaves [-epsilon', epsilon'] with
+    probability b <= (1 + e^(-epsilon')) delta/(1 - e^(epsilon - epsilon')) under either, and given
+    that it does not they are (epsilon' - log(1 - b))-close.
 
-    Of the event that the privacy loss leaves [-epsilon', epsilon'].
+    Bound on the probability b that the privacy loss leaves [-epsilon', epsilon'].
     """
-    one_side = _bad_event_printed(epsilon=epsilon, wider=wider, delta=delta)
+    one_side = one_tail(epsilon=epsilon, wider=wider, delta=delta)
     return (1.0 + math.exp(-wider)) * one_side
 
 
@@ -75,15 +80,17 @@ def _least_event(p: np.ndarray, q: np.ndarray, wider: float) -> float:
     return best
 
 
-def _events_printed(budget: Budget) -> Iterator[Case]:
+@one_tail.bounds()
+def opposed_atoms(budget):
     p, q = _opposed_atoms(_DELTA, _WIDER)
     least = _least_event(p, q, _WIDER)
-    where = f"P={p.tolist()}, Q={q.tolist()}, epsilon=0, epsilon'=sqrt(2 delta)"
-    yield _bad_event_printed(), least, where
-    yield math.sqrt(_DELTA), least, f"second bound sqrt(delta), {where}"
+    where = f"P={p.tolist()}, Q={q.tolist()}, epsilon'=sqrt(2 delta)"
+    yield {"epsilon": 0.0, "wider": _WIDER, "delta": _DELTA}, least, where
+    yield Judged(math.sqrt(_DELTA), least, f"second bound sqrt(delta), {where}")
 
 
-def _events(budget: Budget) -> Iterator[Case]:
+@both_tails.bounds()
+def events(budget):
     generator = np.random.default_rng(budget.seed)
     instances = [(*_opposed_atoms(_DELTA, _WIDER), 0.0, _WIDER)]
     for _ in range(budget.cases):
@@ -91,38 +98,54 @@ def _events(budget: Budget) -> Iterator[Case]:
         epsilon = float(generator.uniform(0.0, 2.0))
         instances.append((p, q, epsilon, epsilon + float(generator.exponential())))
     for p, q, epsilon, wider in instances:
-        delta = float(profile_delta(p, q, epsilon))
+        delta = min(float(profile_delta(p, q, epsilon)), 0.999)
         good = np.abs(privacy_loss(p, q)) <= wider
         bad = max(float(p[~good].sum()), float(q[~good].sum()))
-        where = f"P={p.tolist()}, Q={q.tolist()}, {epsilon=}, {wider=}"
-        claimed = _bad_event(epsilon=epsilon, wider=wider, delta=min(delta, 0.999))
-        yield claimed, bad, f"probability of the event, {where}"
+        where = f"P={p.tolist()}, Q={q.tolist()}"
+        yield {"epsilon": epsilon, "wider": wider, "delta": delta}, bad, where
         if np.any(good):
             inside = p[good] / p[good].sum(), q[good] / q[good].sum()
             allowed = wider - math.log1p(-bad)
-            yield allowed, exact_epsilon(*inside), f"closeness outside it, {where}"
+            where = f"closeness outside the event, {where}, {epsilon=}, {wider=}"
+            yield Judged(allowed, exact_epsilon(*inside), where)
 
 
 # --- Lemma E.3 ------------------------------------------------------------------------
 
 
-def _from_event(
+@LT.privacy("LT-LemE.3-printed", "Lemma E.3", Relation.BASE)
+def one_sided(
     *,
     event: Annotated[
         float, number("P(B) (printed), or the larger of P(B), Q(B)", at_least=0.0, at_most=1.0)
     ] = 0.0,
 ) -> float:
-    """delta that the lemma gives: the probability of the event."""
+    """If P and Q are epsilon-close given that B does not happen, and P(B) <= delta, they are
+    (epsilon, delta)-close.
+
+    delta that the lemma gives: the probability of the event.
+    """
     return event
 
 
-def _one_sided_event(budget: Budget) -> Iterator[Case]:
+two_sided = LT.privacy(
+    "LT-LemE.3",
+    "Lemma E.3, corrected",
+    Relation.BASE,
+    statement="If P and Q are epsilon-close given that B does not happen, and both P(B) and Q(B) "
+    "are at most delta, they are (epsilon, delta)-close.",
+)(one_sided.evaluate)
+
+
+@one_sided.bounds()
+def one_sided_event(budget):
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
     where = "P=(1/2, 1/2, 0), Q=(1/4, 1/4, 1/2), B = third outcome, epsilon=0"
-    yield _from_event(event=float(p[2])), float(profile_delta(p, q, 0.0)), where
+    yield {"event": float(p[2])}, float(profile_delta(p, q, 0.0)), where
 
 
-def _two_sided_event(budget: Budget) -> Iterator[Case]:
+@two_sided.bounds()
+def two_sided_event(budget):
     generator = np.random.default_rng(budget.seed)
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
     instances = [(p, q, np.array([False, False, True]))]
@@ -136,76 +159,31 @@ def _two_sided_event(budget: Budget) -> Iterator[Case]:
         epsilon = exact_epsilon(*inside)
         worst = max(float(p[event].sum()), float(q[event].sum()))
         where = f"P={p.tolist()}, Q={q.tolist()}, B={np.flatnonzero(event).tolist()}"
-        yield _from_event(event=worst), float(profile_delta(p, q, epsilon)), where
+        yield {"event": worst}, float(profile_delta(p, q, epsilon)), where
 
 
-STATEMENTS = (
-    LT.misprint(
-        "LT-E11",
-        "Lemma E.2",
-        "statement",
-        printed="(epsilon, delta)-close laws are epsilon'-close outside an event B "
-        "with P(B) <= delta/(1 - e^(epsilon - epsilon')), at most sqrt(delta) for "
-        "epsilon' = epsilon + sqrt(2 delta).",
-        correct="The proof's B removes one tail of the privacy loss only, and "
-        "conditioning renormalises. Three atoms, P = (u, u e^-c, rest) and Q with the "
-        "first two swapped, need both of them removed. Removing both tails costs the "
-        "factor 1 + e^(-epsilon') and -log(1 - b) in epsilon'; the decomposition of "
-        "Kairouz, Oh & Viswanath (2015) loses nothing.",
-        refuted=(
-            LT.privacy(
-                "LT-LemE.2-printed",
-                "Lemma E.2",
-                "If P and Q are (epsilon, delta)-close, there is an event B with P(B) "
-                "<= delta/(1 - e^(epsilon - epsilon')) outside which they are "
-                "epsilon'-close.",
-                Relation.BASE,
-                _bad_event_printed,
-                at_most(_events_printed),
-            ),
-        ),
-        corrected=(
-            LT.privacy(
-                "LT-LemE.2",
-                "Lemma E.2, corrected",
-                "If P and Q are (epsilon, delta)-close, the privacy loss leaves "
-                "[-epsilon', epsilon'] with probability b <= (1 + e^(-epsilon')) "
-                "delta/(1 - e^(epsilon - epsilon')) under either, and given that it "
-                "does not they are (epsilon' - log(1 - b))-close.",
-                Relation.BASE,
-                _bad_event,
-                at_most(_events),
-            ),
-        ),
-    ),
-    LT.misprint(
-        "LT-E12",
-        "Lemma E.3",
-        "statement",
-        printed="epsilon-closeness outside B and P(B) <= delta give (epsilon, delta)-closeness.",
-        correct="Q(B) <= delta is needed too: P = (1/2, 1/2, 0), Q = (1/4, 1/4, 1/2), "
-        "B the third outcome, P(B) = 0.",
-        refuted=(
-            LT.privacy(
-                "LT-LemE.3-printed",
-                "Lemma E.3",
-                "If P and Q are epsilon-close given that B does not happen, and P(B) "
-                "<= delta, they are (epsilon, delta)-close.",
-                Relation.BASE,
-                _from_event,
-                at_most(_one_sided_event),
-            ),
-        ),
-        corrected=(
-            LT.privacy(
-                "LT-LemE.3",
-                "Lemma E.3, corrected",
-                "If P and Q are epsilon-close given that B does not happen, and both "
-                "P(B) and Q(B) are at most delta, they are (epsilon, delta)-close.",
-                Relation.BASE,
-                _from_event,
-                at_most(_two_sided_event),
-            ),
-        ),
-    ),
+LT_E11 = LT.misprint(
+    "LT-E11",
+    "Lemma E.2",
+    "statement",
+    printed="(epsilon, delta)-close laws are epsilon'-close outside an event B with P(B) <= "
+    "delta/(1 - e^(epsilon - epsilon')), at most sqrt(delta) for epsilon' = epsilon + sqrt(2 "
+    "delta).",
+    correct="The proof's B removes one tail of the privacy loss only, and conditioning "
+    "renormalises. Three atoms, P = (u, u e^-c, rest) and Q with the first two swapped, need both "
+    "of them removed. Removing both tails costs the factor 1 + e^(-epsilon') and -log(1 - b) in "
+    "epsilon'; the decomposition of Kairouz, Oh & Viswanath (2015) loses nothing.",
+    refuted=[one_tail],
+    corrected=[both_tails],
+)
+
+LT_E12 = LT.misprint(
+    "LT-E12",
+    "Lemma E.3",
+    "statement",
+    printed="epsilon-closeness outside B and P(B) <= delta give (epsilon, delta)-closeness.",
+    correct="Q(B) <= delta is needed too: P = (1/2, 1/2, 0), Q = (1/4, 1/4, 1/2), B the third "
+    "outcome, P(B) = 0.",
+    refuted=[one_sided],
+    corrected=[two_sided],
 )

@@ -28,8 +28,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
     pure_pairs,
 )
 from jaxsel.families.tuning.claims.parameters import Delta, Epsilon, Gamma, ModerateEpsilon, Stop
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import LT
 
@@ -50,8 +49,14 @@ def _stopped(pair, gamma: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
 # --- Theorem 3.4 ----------------------------------------------------------------------
 
 
-def _approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
-    """Epsilon 3 epsilon + 3 sqrt(2 d), at sqrt(2 d) T + d_2."""
+@LT.privacy("LT-Thm3.4", "Theorem 3.4", Relation.BASE)
+def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+    """For an (epsilon, d)-DP base, Algorithm 2 with at most T = ceil((1/gamma) log(1/d_2)) draws is
+    (3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP (compared: epsilon, with the exact one at
+    delta).
+
+    Epsilon 3 epsilon + 3 sqrt(2 d), at sqrt(2 d) T + d_2.
+    """
     # gamma and d_2 set delta alone.
     return hard_stop_approximate(epsilon, delta, 0.1, 1e-6).epsilon
 
@@ -60,7 +65,8 @@ def _random_gamma(generator: np.random.Generator) -> float:
     return float(10.0 ** generator.uniform(-3.0, -0.01))
 
 
-def _approximate_cases(budget: Budget) -> Iterator[Case]:
+@approximate.bounds()
+def stopped_early(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         gamma = _random_gamma(generator)
@@ -70,17 +76,16 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         pair = _rarely_failing(pair, float(10.0 ** generator.uniform(-6.0, -0.7)) / steps)
         bound = hard_stop_approximate(pair.epsilon, pair.delta, gamma, stop_delta)
         seen = epsilon_at_delta(*_stopped(pair, gamma, steps), bound.delta)
-        claimed = _approximate(epsilon=pair.epsilon, delta=pair.delta)
-        where = f"gamma={gamma!r}, delta_2={stop_delta!r}, T={steps}, {pair.where}"
-        yield claimed, seen, where
+        where = f"{gamma=}, delta_2={stop_delta!r}, T={steps}, {pair.where}"
+        yield {"epsilon": pair.epsilon, "delta": pair.delta}, seen, where
     for pair in _overshooting():
         # no failures at all: only the hard stop costs something
         for gamma in (0.003, 0.03):
             for stop_delta in (0.9, 0.5, 0.1, 1e-6):
                 steps = hard_stop_steps(gamma, stop_delta)
                 seen = epsilon_at_delta(*_stopped(pair, gamma, steps), stop_delta)
-                where = f"{gamma=}, delta=0, delta_2={stop_delta:g}, T={steps}"
-                yield 3.0 * 0.3, seen, f"{where}, {pair.where}"
+                where = f"{gamma=}, delta_2={stop_delta:g}, T={steps}, {pair.where}"
+                yield {"epsilon": 0.3, "delta": 0.0}, seen, where
 
 
 def _rarely_failing(pair: ApproximatePair, root: float) -> ApproximatePair:
@@ -103,18 +108,23 @@ def _overshooting() -> Iterator[BasePair]:
         yield BasePair(*pairs.three_outcome(0.3, 0.064, middle), where)
 
 
-def _pure_reading(*, epsilon: Epsilon = 0.3) -> float:
-    """Pure epsilon 3 epsilon that one might expect of Theorem 3.4 as well."""
+@LT.privacy("LT-Thm3.4-pure-reading", "Theorem 3.4, read for d = 0 as pure privacy", Relation.BASE)
+def pure_reading(*, epsilon: Epsilon = 0.3) -> float:
+    """For an epsilon-DP base, Algorithm 2 with the T of Theorem 3.4 is 3 epsilon-DP, as it is
+    without a hard stop.
+
+    Pure epsilon 3 epsilon that one might expect of Theorem 3.4 as well.
+    """
     return 3.0 * epsilon
 
 
-def _pure_reading_cases(budget: Budget) -> Iterator[Case]:
+@pure_reading.bounds()
+def overshooting(budget):
     for pair in _overshooting():
         for gamma, stop_delta in ((0.003, 0.9), (0.003, 0.7), (0.03, 0.9)):
             steps = hard_stop_steps(gamma, stop_delta)
-            where = f"gamma={gamma:g}, delta_2={stop_delta:g}, T={steps}, {pair.where}"
-            seen = exact_epsilon(*_stopped(pair, gamma, steps))
-            yield _pure_reading(epsilon=0.3), seen, where
+            where = f"{gamma=}, delta_2={stop_delta:g}, T={steps}, {pair.where}"
+            yield {"epsilon": 0.3}, exact_epsilon(*_stopped(pair, gamma, steps)), where
 
 
 def hard_stop_approximate_sharp(
@@ -135,198 +145,150 @@ def hard_stop_approximate_sharp(
     return ApproximateGuarantee(total, min(1.0, failing + late))
 
 
-def _sharp(
+@LT.privacy("LT-Alg2-hardstop-sharp", "Theorem 3.4, proved otherwise", Relation.BASE)
+def sharp(
     *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.1, steps: Steps = 139
 ) -> float:
-    """delta at 3 epsilon of Algorithm 2 with at most T draws.
+    """For an (epsilon, d)-DP base, Algorithm 2 with at most T draws is (3 epsilon, min(1 - (1-d)^T,
+    d/(gamma + d (1-gamma))) + (1 + e^(3 epsilon))(1-gamma)^T)-DP.
 
-    min(1 - (1-d)^T, d/(gamma + d (1-gamma))) + (1 + e^(3 epsilon))(1-gamma)^T.
+    delta at 3 epsilon of Algorithm 2 with at most T draws.
     """
     return hard_stop_approximate_sharp(epsilon, delta, gamma, steps).delta
 
 
-def _sharp_cases(budget: Budget) -> Iterator[Case]:
+@sharp.bounds()
+def failures(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         gamma = _random_gamma(generator)
         steps = max(1, math.ceil(float(10.0 ** generator.uniform(-1.0, 1.3)) / gamma))
-        bound = hard_stop_approximate_sharp(pair.epsilon, pair.delta, gamma, steps)
-        seen = float(profile_delta(*_stopped(pair, gamma, steps), bound.epsilon))
-        where = f"share of delta, gamma={gamma!r}, T={steps}, {pair.where}"
-        yield 1.0, seen / bound.delta, where
+        seen = float(profile_delta(*_stopped(pair, gamma, steps), 3.0 * pair.epsilon))
+        point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma, "steps": steps}
+        yield point, lambda bound, seen=seen: (1.0, seen / bound), f"share of delta, {pair.where}"
 
 
-def _reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75) -> float:
-    """Probability delta_2, at most, of making more than T draws by random stopping."""
+@LT.utility("LT-Thm3.4-stop", "Theorem 3.4, T rounded up")
+def reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75) -> float:
+    """Random stopping makes more than T = ceil((1/gamma) log(1/d_2)) draws with probability at most
+    d_2.
+
+    Probability delta_2, at most, of making more than T draws by random stopping.
+    """
     del gamma
     return stop_delta
 
 
-def _reached_cases(budget: Budget) -> Iterator[Case]:
+@reached.bounds()
+def late(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         gamma = float(10.0 ** generator.uniform(-4.0, -0.001))
         stop_delta = float(10.0 ** generator.uniform(-6.0, -0.01))
         steps = hard_stop_steps(gamma, stop_delta)
-        late = math.exp(steps * math.log1p(-gamma))
-        where = f"gamma={gamma!r}, delta_2={stop_delta!r}, T={steps}"
-        yield 1.0, late / _reached(gamma=gamma, stop_delta=stop_delta), where
+        seen = math.exp(steps * math.log1p(-gamma))
+        point = {"gamma": gamma, "stop_delta": stop_delta}
+        yield point, lambda bound, seen=seen: (1.0, seen / bound), f"T={steps}"
 
 
 # --- Theorem 3.5, and earlier stops ---------------------------------------------------
 
 
-def _pure(
+@LT.privacy("LT-Thm3.5", "Theorem 3.5", Relation.BASE)
+def pure(
     *,
     epsilon: Epsilon = 1.0,
     slack: Annotated[float, number("epsilon_0", above=0.0, below=0.5)] = 0.1,
 ) -> float:
-    """Pure epsilon 3 epsilon + 3 epsilon_0 with the hard stop of Theorem 3.5."""
+    """With X = 2 (1+gamma)^2/(epsilon_0 gamma^2), Algorithm 2 with at most T = ceil((log X + log
+    log X)/gamma) draws from an epsilon-DP base is (3 epsilon + 3 epsilon_0)-DP.
+
+    Pure epsilon 3 epsilon + 3 epsilon_0 with the hard stop of Theorem 3.5.
+    """
     return 3.0 * epsilon + 3.0 * slack
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def stopped_late(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
         gamma = _random_gamma(generator)
         settings = [(gamma, float(10.0 ** generator.uniform(-3.0, -0.31)))]
         if pair.where.startswith("pairs"):
             settings += [(1e-3, 0.4999), (0.003, 0.1), (0.9, 0.4999)]
+        point = {"epsilon": exact_epsilon(pair.first, pair.second)}
         for gamma, slack in settings:
             steps = hard_stop_steps_pure(gamma, slack)
-            epsilon = exact_epsilon(pair.first, pair.second)
-            where = f"gamma={gamma!r}, epsilon_0={slack!r}, T={steps}, {pair.where}"
             seen = exact_epsilon(*_stopped(pair, gamma, steps))
-            yield _pure(epsilon=epsilon, slack=slack), seen, where
+            yield point | {"slack": slack}, seen, f"{gamma=}, T={steps}, {pair.where}"
 
 
-def _earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300) -> float:
-    """3 epsilon + log(1 + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T).
+@LT.privacy("LT-Thm3.5-sharp", "Theorem 3.5, proved with an earlier hard stop", Relation.BASE)
+def earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300) -> float:
+    """Algorithm 2 with at most T >= 2/gamma - 1 draws from an epsilon-DP base is (3 epsilon + log(1
+    + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T))-DP: T of order log(1/epsilon_0)/gamma is
+    enough for 3 epsilon + 3 epsilon_0.
 
-    For T >= 2/gamma - 1.
+    Pure epsilon, for T >= 2/gamma - 1.
     """
     return 3.0 * epsilon + hard_stop_excess(gamma, steps)
 
 
-def _earlier_cases(budget: Budget) -> Iterator[Case]:
+@earlier.bounds()
+def worst_bases(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 60)):
         gamma = float(10.0 ** generator.uniform(-4.0, -0.2))
         slack = float(10.0 ** generator.uniform(-4.0, -0.31))
         steps = hard_stop_steps_sharp(gamma, slack)
         epsilon = (0.01, 0.1, 0.5, 1.0, 3.0)[case % 5]
-        claimed = _earlier(epsilon=epsilon, gamma=gamma, steps=steps)
-        seen = hard_stop_worst(epsilon, gamma, steps)
-        yield claimed, seen, f"worst base, epsilon={epsilon:g}, {gamma=}, T={steps}"
+        point = {"epsilon": epsilon, "gamma": gamma, "steps": steps}
+        yield point, hard_stop_worst(epsilon, gamma, steps)
 
 
-def _worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36) -> float:
-    """epsilon + max log f'(1-g)/f'(1-g') over epsilon-close g, g'."""
+@LT.privacy("LT-Alg2-hardstop-worst", "Algorithm 2 with a hard stop", Relation.BASE)
+def worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36) -> float:
+    """On any epsilon-DP base, Algorithm 2 with at most T draws has pure epsilon at most epsilon +
+    max log f'(1-g)/f'(1-g') over epsilon-close probabilities g and g', f being the generating
+    function of the number of draws.
+
+    epsilon + max log f'(1-g)/f'(1-g') over epsilon-close g, g'.
+    """
     return hard_stop_worst(epsilon, gamma, steps)
 
 
-def _worst_cases(budget: Budget) -> Iterator[Case]:
+@worst.bounds()
+def any_bases(budget):
     generator = np.random.default_rng(budget.seed)
     for pair in pure_pairs(budget._replace(cases=min(budget.cases, 60))):
         gamma = float(10.0 ** generator.uniform(-3.0, -0.1))
         steps = int(generator.choice([1, 2, 5, 36, 300]))
+        seen = exact_epsilon(*_stopped(pair, gamma, steps))
         epsilon = exact_epsilon(pair.first, pair.second)
-        where = f"{gamma=}, T={steps}, {pair.where}"
+        point = {"epsilon": epsilon, "gamma": gamma, "steps": steps}
         # The maximum is found on a grid: to five digits.
-        claimed = hard_stop_worst(epsilon, gamma, steps) * (1.0 + 1e-5)
-        yield claimed, exact_epsilon(*_stopped(pair, gamma, steps)), where
+        yield point, lambda bound, seen=seen: (bound * (1.0 + 1e-5), seen), pair.where
 
 
-STATEMENTS = (
-    LT.misprint(
-        "LT-E13",
-        "Theorem 3.4",
-        "proof",
-        printed="(3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP with T = (1/gamma) "
-        "log(1/d_2), by Lemmas E.2 and E.3.",
-        correct="Both lemmas are false (LT-E11, LT-E12), and the proof mixes sqrt(d) "
-        "with sqrt(2 d). The statement is not refuted, T being rounded up; splitting "
-        "the base into an epsilon-DP part and failures gives a bound that is proved.",
-        corrected=(
-            LT.privacy(
-                "LT-Thm3.4",
-                "Theorem 3.4",
-                "For an (epsilon, d)-DP base, Algorithm 2 with at most T = "
-                "ceil((1/gamma) log(1/d_2)) draws is (3 epsilon + 3 sqrt(2 d), sqrt(2 "
-                "d) T + d_2)-DP (compared: epsilon, with the exact one at delta).",
-                Relation.BASE,
-                _approximate,
-                at_most(_approximate_cases),
-            ),
-            LT.utility(
-                "LT-Thm3.4-stop",
-                "Theorem 3.4, T rounded up",
-                "Random stopping makes more than T = ceil((1/gamma) log(1/d_2)) draws "
-                "with probability at most d_2.",
-                _reached,
-                at_most(_reached_cases),
-            ),
-            LT.privacy(
-                "LT-Alg2-hardstop-sharp",
-                "Theorem 3.4, proved otherwise",
-                "For an (epsilon, d)-DP base, Algorithm 2 with at most T draws is "
-                "(3 epsilon, min(1 - (1-d)^T, d/(gamma + d (1-gamma))) + (1 + e^(3 "
-                "epsilon))(1-gamma)^T)-DP.",
-                Relation.BASE,
-                _sharp,
-                at_most(_sharp_cases),
-            ),
-            "LT-Thm3.5",
-        ),
-    ),
-    LT.remark(
-        "R-LT-24",
-        "Theorem 3.4",
-        "For d = 0 the theorem leaves delta = d_2: its 3 epsilon is no bound on the pure "
-        "ratio (epsilon = 0.3, gamma = 0.003 and T = 36 can cost 1.07). A short hard stop "
-        "is close to a fixed number of runs; the larger T of Theorem 3.5 keeps pure "
-        "privacy, at 3 epsilon + 3 epsilon_0.",
-        readings=(
-            LT.privacy(
-                "LT-Thm3.4-pure-reading",
-                "Theorem 3.4, read for d = 0 as pure privacy",
-                "For an epsilon-DP base, Algorithm 2 with the T of Theorem 3.4 is 3 "
-                "epsilon-DP, as it is without a hard stop.",
-                Relation.BASE,
-                _pure_reading,
-                at_most(_pure_reading_cases),
-            ),
-        ),
-        holds=("LT-Thm3.5",),
-    ),
-    LT.privacy(
-        "LT-Thm3.5",
-        "Theorem 3.5",
-        "With X = 2 (1+gamma)^2/(epsilon_0 gamma^2), Algorithm 2 with at most T = "
-        "ceil((log X + log log X)/gamma) draws from an epsilon-DP base is "
-        "(3 epsilon + 3 epsilon_0)-DP.",
-        Relation.BASE,
-        _pure,
-        at_most(_pure_cases),
-    ),
-    LT.privacy(
-        "LT-Thm3.5-sharp",
-        "Theorem 3.5, proved with an earlier hard stop",
-        "Algorithm 2 with at most T >= 2/gamma - 1 draws from an epsilon-DP base is "
-        "(3 epsilon + log(1 + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T))-DP: T "
-        "of order log(1/epsilon_0)/gamma is enough for 3 epsilon + 3 epsilon_0.",
-        Relation.BASE,
-        _earlier,
-        at_most(_earlier_cases),
-    ),
-    LT.privacy(
-        "LT-Alg2-hardstop-worst",
-        "Algorithm 2 with a hard stop",
-        "On any epsilon-DP base, Algorithm 2 with at most T draws has pure epsilon at "
-        "most epsilon + max log f'(1-g)/f'(1-g') over epsilon-close probabilities g "
-        "and g', f being the generating function of the number of draws.",
-        Relation.BASE,
-        _worst,
-        at_most(_worst_cases),
-    ),
+LT_E13 = LT.misprint(
+    "LT-E13",
+    "Theorem 3.4",
+    "proof",
+    printed="(3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP with T = (1/gamma) log(1/d_2), by "
+    "Lemmas E.2 and E.3.",
+    correct="Both lemmas are false (LT-E11, LT-E12), and the proof mixes sqrt(d) with sqrt(2 d). "
+    "The statement is not refuted, T being rounded up; splitting the base into an epsilon-DP part "
+    "and failures gives a bound that is proved.",
+    corrected=[approximate, reached, sharp, "LT-Thm3.5"],
+)
+
+R_LT_24 = LT.remark(
+    "R-LT-24",
+    "Theorem 3.4",
+    "For d = 0 the theorem leaves delta = d_2: its 3 epsilon is no bound on the pure ratio "
+    "(epsilon = 0.3, gamma = 0.003 and T = 36 can cost 1.07). A short hard stop is close to a "
+    "fixed number of runs; the larger T of Theorem 3.5 keeps pure privacy, at 3 epsilon + 3 "
+    "epsilon_0.",
+    readings=[pure_reading],
+    holds=["LT-Thm3.5"],
 )
