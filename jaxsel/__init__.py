@@ -68,22 +68,21 @@ if TYPE_CHECKING:
     from jaxsel.language.base import Pair as Pair
     from jaxsel.language.base import Relation as Relation
     from jaxsel.language.base import Verdict as Verdict
-    from jaxsel.questions.account import TuningCost as TuningCost
-    from jaxsel.questions.account import account as account
-    from jaxsel.questions.account import claim as claim
-    from jaxsel.questions.account import mechanism as mechanism
-    from jaxsel.questions.account_delta import DeltaCost as DeltaCost
-    from jaxsel.questions.account_delta import account_delta as account_delta
     from jaxsel.questions.account_grid import account_grid as account_grid
-    from jaxsel.questions.compose import CompositionCost as CompositionCost
-    from jaxsel.questions.compose import CompositionDelta as CompositionDelta
-    from jaxsel.questions.compose import compose as compose
-    from jaxsel.questions.compose import compose_delta as compose_delta
-    from jaxsel.questions.compose import privacy_loss_distribution as privacy_loss_distribution
-    from jaxsel.questions.compose import release as release
+    from jaxsel.questions.cost import Cost as Cost
+    from jaxsel.questions.named import claim as claim
+    from jaxsel.questions.named import mechanism as mechanism
     from jaxsel.questions.plan_releases import plan_releases as plan_releases
     from jaxsel.questions.releases import ReleasePlan as ReleasePlan
     from jaxsel.questions.report import report as report
+    from jaxsel.questions.tuned import Released as Released
+    from jaxsel.questions.tuned import account as account
+    from jaxsel.questions.tuned import account_delta as account_delta
+    from jaxsel.questions.tuned import compose as compose
+    from jaxsel.questions.tuned import compose_delta as compose_delta
+    from jaxsel.questions.tuned import privacy_loss_distribution as privacy_loss_distribution
+    from jaxsel.questions.tuned import release as release
+    from jaxsel.questions.tuned import tuned as tuned
     from jaxsel.reports.report import Report as Report
     from jaxsel.sweeps.functions import Trial as Trial
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism
@@ -98,9 +97,7 @@ _PUBLIC = {
     "Audit": "auditing.audit:Audit",
     "Budget": "language.base:Budget",
     "Claim": "language.base:Claim",
-    "CompositionCost": "questions.compose:CompositionCost",
-    "CompositionDelta": "questions.compose:CompositionDelta",
-    "DeltaCost": "questions.account_delta:DeltaCost",
+    "Cost": "questions.cost:Cost",
     "Erratum": "language.base:Erratum",
     "FiniteLaw": "language.base:FiniteLaw",
     "InputError": "host.errors:InputError",
@@ -110,28 +107,28 @@ _PUBLIC = {
     "Performance": "kernel.engine:Performance",
     "Plan": "families.tuning.planning.planned:Plan",
     "Relation": "language.base:Relation",
+    "Released": "questions.tuned:Released",
     "ReleasePlan": "questions.releases:ReleasePlan",
     "Report": "reports.report:Report",
     "Selection": "families.tuning.private_tuning:Selection",
     "Tallies": "kernel.tallies:Tallies",
     "Trial": "sweeps.functions:Trial",
-    "TuningCost": "questions.account:TuningCost",
     "Validation": "catalogue.validation:Validation",
     "Verdict": "language.base:Verdict",
-    "account": "questions.account:account",
-    "account_delta": "questions.account_delta:account_delta",
+    "account": "questions.tuned:account",
+    "account_delta": "questions.tuned:account_delta",
     "account_grid": "questions.account_grid:account_grid",
     "audit": "auditing.audit:audit",
     "audit_delta": "auditing.audit:audit_delta",
     "bases": "families.tuning.bases",
     "domains": "language.domains",
     "executors": "shards.executors",
-    "claim": "questions.account:claim",
-    "compose": "questions.compose:compose",
-    "compose_delta": "questions.compose:compose_delta",
+    "claim": "questions.named:claim",
+    "compose": "questions.tuned:compose",
+    "compose_delta": "questions.tuned:compose_delta",
     "from_law": "kernel.tables:from_law",
     "guarantee_of": "families.tuning.base_forms:guarantee_of",
-    "mechanism": "questions.account:mechanism",
+    "mechanism": "questions.named:mechanism",
     "noised_score": "families.tuning.noised_bases:noised_score",
     "noisy_max": "families.noisy_max.noisy_max:noisy_max",
     "optimal": "families.tuning.planning.optimal:optimal",
@@ -140,14 +137,15 @@ _PUBLIC = {
     "plan": "families.tuning.planning.planned:plan",
     "plan_releases": "questions.plan_releases:plan_releases",
     "private_tuning": "families.tuning.private_tuning:private_tuning",
-    "privacy_loss_distribution": "questions.compose:privacy_loss_distribution",
+    "privacy_loss_distribution": "questions.tuned:privacy_loss_distribution",
     "random_candidate": "families.tuning.noised_bases:random_candidate",
-    "release": "questions.compose:release",
+    "release": "questions.tuned:release",
     "report": "questions.report:report",
     "simulate": "kernel.engine:simulate",
     "simulate_grid": "kernel.engine:simulate_grid",
     "sweep": "sweeps.running:sweep",
     "threshold_selection": "families.thresholds.threshold_selection:threshold_selection",
+    "tuned": "questions.tuned:tuned",
     "validate": "catalogue.validation:validate",
 }
 _MODULES = ("repetitions", "statistics")

@@ -14,7 +14,7 @@ from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, self_checks
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.families.tuning.accountant import account
-from jaxsel.questions import account as public
+from jaxsel.questions import named, tuned
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -132,7 +132,8 @@ def test_ids_in_the_documents_exist():
 
 def test_the_example_of_the_package():
     assert doctest.testmod(jaxsel).failed == 0
-    assert doctest.testmod(public).failed == 0
+    for public in (named, tuned):
+        assert doctest.testmod(public).failed == 0
 
 
 def _blocks(page: str) -> list[str]:

@@ -16,8 +16,7 @@ from jaxsel.host.progress import working
 from jaxsel.language.default_delta import DELTA, note
 
 if TYPE_CHECKING:
-    from jaxsel.questions.account import TuningCost
-    from jaxsel.questions.account_delta import DeltaCost
+    from jaxsel.questions.cost import Cost
 
 HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
 
@@ -98,7 +97,7 @@ def _composed(
     return True
 
 
-def _say(found: "TuningCost | DeltaCost", json: bool) -> None:
+def _say(found: "Cost", json: bool) -> None:
     """Prints what one search costs; exit status 1 if nothing is proved."""
     if json:
         print_json(found.as_record())
@@ -176,7 +175,7 @@ def account_command(
                 releases = answers.gather(base, repetitions, times, search, beside)
                 answers.answer_composition(releases, 0.0, json, epsilon)
                 return
-            from jaxsel.questions.account_delta import account_delta
+            from jaxsel.questions.tuned import account_delta
 
             asked = one_search("account", base, repetitions)
             with working("looking for the least delta"):
@@ -186,7 +185,7 @@ def account_command(
                 chosen = DELTA if delta is None else delta
                 if _composed(base, repetitions, chosen, times, search, beside, grid, json):
                     return
-                from jaxsel.questions.account import account
+                from jaxsel.questions.tuned import account
 
                 asked = one_search("account", base, repetitions)
                 with working("looking for the least epsilon"):

@@ -9,20 +9,12 @@ import typer
 
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.families.tuning.composing_searches import Release
-from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import working
 from jaxsel.language.domains import nearest
 from jaxsel.questions.account_grid import GridCost, account_grid
-from jaxsel.questions.compose import (
-    CompositionCost,
-    CompositionDelta,
-    compose,
-    compose_delta,
-    release,
-    releases_from,
-)
-from jaxsel.questions.tuning_words import saying_something
+from jaxsel.questions.cost import Cost
+from jaxsel.questions.tuned import compose, compose_delta, release, releases_from
 from jaxsel.repetitions import describe
 
 _TABLES = ("search", "beside")
@@ -87,45 +79,16 @@ def gather(
     """
     found = []
     if base is not None and repetitions is not None:
-        found.append(release(base, repetitions, times))
+        found += release(base, repetitions, times)
     elif base is not None or repetitions is not None or times != 1:
         raise InputError(
             "--base, --repetitions and --times say one search; give --base and --repetitions both"
         )
     for path in searches or []:
         found += read_searches(path)
-    found += [release(text) for text in beside or []]
+    for text in beside or []:
+        found += release(text)
     return found
-
-
-def _released(each: Release) -> dict[str, Any]:
-    law = each.repetitions
-    return {
-        "base": each.base.name,
-        "repetitions": None if law is None else describe(law),
-        "mean_repetitions": 1.0 if law is None else law.mean,
-        "times": each.times,
-        "relation": each.base.relation,
-    }
-
-
-def _document(found: CompositionCost | CompositionDelta) -> dict[str, Any]:
-    asked = (
-        {"delta": found.delta, "epsilon": found.best.epsilon}
-        if isinstance(found, CompositionCost)
-        else {"epsilon": found.epsilon, "delta": found.best.delta}
-    )
-    needed = found.needed if isinstance(found, CompositionCost) else None
-    searched = any(each.repetitions is not None for each in found.releases)
-    return {
-        "releases": [_released(each) for each in found.releases],
-        **asked,
-        "theorem": found.best.theorem,
-        "relation": found.relation,
-        "score": SCORE if searched else None,
-        "needed": None if needed is None else needed._asdict(),
-        "bounds": saying_something(found.bounds),
-    }
 
 
 def answer_composition(
@@ -141,14 +104,14 @@ def answer_composition(
         else:
             found = compose_delta(releases, epsilon)
     if json:
-        print_json(_document(found))
+        print_json(found.as_record())
     else:
         _say(found)
-    if not saying_something(found.bounds):
+    if not found.is_proved:
         raise typer.Exit(1)
 
 
-def _say(found: CompositionCost | CompositionDelta | GridCost) -> None:
+def _say(found: Cost | GridCost) -> None:
     for sentence in found.sentences():
         say(sentence)
     summary = found.summary()
@@ -172,7 +135,7 @@ def answer_grid(
         print_json(
             {
                 "grid": {
-                    **_document(found.every),
+                    **found.every.as_record(),
                     "candidates": found.candidates,
                     "covers": "every run with its score",
                 },

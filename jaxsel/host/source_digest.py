@@ -27,7 +27,8 @@ _PRESENTATION = (
     "jaxsel.catalogue",
     "jaxsel.language.printing",
     "jaxsel.host.progress",
-    "jaxsel.questions.account",
+    "jaxsel.questions.cost",
+    "jaxsel.questions.named",
     "jaxsel.catalogue.validation",
     "sims.registry",
 )

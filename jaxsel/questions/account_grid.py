@@ -10,9 +10,8 @@ from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import check_integer
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
-from jaxsel.questions.account import TuningCost, account
-from jaxsel.questions.compose import CompositionCost, compose
-from jaxsel.questions.tuning_words import saying_something
+from jaxsel.questions.cost import Cost, saying_something
+from jaxsel.questions.tuned import account, compose
 from jaxsel.repetitions import Repetitions, as_law, from_mean
 
 
@@ -28,8 +27,8 @@ class GridCost(NamedTuple):
     """
 
     candidates: int
-    every: CompositionCost
-    random: TuningCost
+    every: Cost
+    random: Cost
     tried: float
 
     def sentences(self) -> list[str]:

@@ -1,20 +1,17 @@
 """``jaxsel.report``: a statement of what is proved, for a paper."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
-from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.families.tuning.planning.planned import Plan
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
-from jaxsel.questions.account import TuningCost
-from jaxsel.questions.compose import CompositionCost
-from jaxsel.reports.reading import both_parts, plan_subject, read_json, read_search, search_subject
+from jaxsel.questions.cost import Cost
+from jaxsel.questions.tuned import Released
+from jaxsel.reports.reading import plan_subject, read_json, read_search, search_subject
 from jaxsel.reports.report import Report
-from jaxsel.reports.statement import Part, Subject, state
+from jaxsel.reports.statement import Subject, state
 
 
 @one_blas_thread()
@@ -22,9 +19,9 @@ def report(of: object) -> Report:
     """What is proved of a search, and what any attack can still do, ready for a paper.
 
     Args:
-      of: what ``account``, ``compose`` or ``plan`` returned; or a file with what ``jaxsel
-        plan --json`` or ``jaxsel tune --json`` printed, or that as a mapping; or the
-        folder of a finished search.
+      of: what ``tuned``, ``release``, ``account``, ``compose`` or ``plan`` returned; or a
+        file with what ``jaxsel plan --json`` or ``jaxsel tune --json`` printed, or that as
+        a mapping; or the folder of a finished search.
 
     Returns:
       A report with ``markdown()``, ``latex()``, ``html()`` and ``write(folder)``; its
@@ -44,13 +41,10 @@ def report(of: object) -> Report:
 
 
 def _subject(of: object) -> Subject:
-    if isinstance(of, TuningCost):
-        if of.guarantee is None:
-            raise InputError("the account has no guarantee of one run; make it anew")
-        return _account_subject(of, of.guarantee)
-    if isinstance(of, CompositionCost):
-        part = Part("", of.releases)
-        return Subject("account", (part,), of.delta, of.best, of.relation)
+    if isinstance(of, Released):
+        of = of.cost(attain=False)
+    if isinstance(of, Cost):
+        return of.subject()
     if isinstance(of, Plan):
         return plan_subject(of.as_record())
     if isinstance(of, str | Path):
@@ -66,20 +60,6 @@ def _subject(of: object) -> Subject:
         f"a report is made of an account, a composition, a plan, a file or the folder of a "
         f"search, not of a {type(of).__name__}"
     )
-
-
-def _account_subject(of: TuningCost, guarantee: BaseGuarantee) -> Subject:
-    training, relation = Release(guarantee, of.law), guarantee.relation
-    if of.score_noise is None or of.scores is None:
-        return Subject("account", (Part("", (training,)),), of.delta, of.best, relation)
-    if not math.isfinite(of.scores.epsilon):
-        raise InputError(
-            f"nothing is proved of score noise {of.score_noise:g} at delta = {of.delta:g}; "
-            "give more noise"
-        )
-    validation = Release(gaussian(of.score_noise), of.law)
-    parts = (Part("training records", (training,)), Part("validation records", (validation,)))
-    return both_parts("account", parts, of.delta, (of.best, of.scores), relation)
 
 
 def _record_subject(record: Mapping[str, Any]) -> Subject:

@@ -65,9 +65,10 @@ def escaped(text: str) -> str:
     return _POWER.sub(power, html.escape(text))
 
 
-def _pictures(statement: Statement) -> str:
+def drawn_of(statement: Statement) -> proof.Drawn:
+    """What the pictures of a statement show."""
     subject = statement.subject
-    drawn = proof.Drawn(
+    return proof.Drawn(
         subject.proof.epsilon,
         subject.delta,
         statement.epsilons,
@@ -77,6 +78,10 @@ def _pictures(statement: Statement) -> str:
         statement.rates,
         statement.mu,
     )
+
+
+def _pictures(statement: Statement) -> str:
+    drawn = drawn_of(statement)
     colours = {
         proof.PROVEN["color"]: "var(--proven)",
         proof.GAUSSIAN["color"]: "var(--gaussian)",

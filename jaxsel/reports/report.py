@@ -1,13 +1,16 @@
 """A statement in every format, and as files."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, printed
 from jaxsel.reports import latex, markdown
 from jaxsel.reports.contents import Contents, contents
 from jaxsel.reports.statement import Statement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @printed
@@ -38,6 +41,13 @@ class Report(NamedTuple):
         from jaxsel.reports.page import page
 
         return page(self.statement, self.contents)
+
+    def plot(self) -> "Figure":
+        """The proven privacy profile; the guarantee that is stated is marked."""
+        from jaxsel.pictures.proof import draw_profile
+        from jaxsel.reports.page import drawn_of
+
+        return draw_profile(drawn_of(self.statement))
 
     def write(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes report.md, report.tex and report.html; returns their paths.

@@ -246,7 +246,7 @@ _SHOW = (
 
 def test_an_import_changes_nothing():
     code = (
-        "import os; before = dict(os.environ); import jaxsel, jaxsel.questions.account;"
+        "import os; before = dict(os.environ); import jaxsel, jaxsel.questions.tuned;"
         "import jaxsel.shards.executors; jaxsel.cli = __import__('jaxsel.cli'); "
         "print(before == dict(os.environ))"
     )

@@ -7,9 +7,9 @@ from scipy import stats
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_from_laws
 from jaxsel.host.errors import InputError
-from jaxsel.questions.compose import release
 from jaxsel.reports import attacks
 from jaxsel.reports.proven_pairs import proven_pairs
+from tests.releases import one_release as release
 
 RATES = np.array([1e-3, 1e-2, 0.1, 0.5, 0.9])
 

@@ -13,6 +13,7 @@ from jaxsel.repetitions import parse
 from jaxsel.reports import attacks, reading
 from jaxsel.reports.proven_pairs import proven_pairs
 from jaxsel.training.checkpoints import RECORD, RELEASE
+from tests.releases import one_release
 
 LAW = "truncated_negative_binomial:eta=1.0,gamma=0.25"
 
@@ -79,10 +80,10 @@ def test_a_search_is_as_private_as_its_worse_part():
     report = jaxsel.report(search_record())
     found = report.statement
     assert 0.9 * SEARCHED < found.subject.proof.epsilon < SEARCHED
-    worse = proven_pairs([jaxsel.release("gaussian:noise_multiplier=3", LAW)])
+    worse = proven_pairs([one_release("gaussian:noise_multiplier=3", LAW)])
     np.testing.assert_allclose(found.mu, attacks.gaussian_mu(worse), rtol=1e-6)
     np.testing.assert_allclose(found.advantage, attacks.advantage(worse), rtol=1e-6)
-    other = proven_pairs([jaxsel.release("gaussian:noise_multiplier=4", LAW)])
+    other = proven_pairs([one_release("gaussian:noise_multiplier=4", LAW)])
     assert attacks.gaussian_mu(other) < 0.9 * found.mu
     text = report.markdown()
     for words in ("training images", "validation images", "0.7500", "The seed"):

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from jaxsel.accounting.single_run.dominating import pair_delta, pair_from_laws
-from jaxsel.questions.compose import release
 from jaxsel.reports import attacks
 from jaxsel.reports.proven_pairs import _least, proven_pairs
+from tests.releases import one_release as release
 
 P = np.array([0.5, 0.3, 0.15, 0.05])
 Q = np.array([0.45, 0.1, 0.15, 0.3])

@@ -6,9 +6,9 @@ import pytest
 
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.families.tuning import composing_searches, proofs
-from jaxsel.questions.compose import release
 from jaxsel.repetitions import parse
 from jaxsel.reports import words
+from tests.releases import one_release as release
 
 
 @pytest.mark.parametrize(

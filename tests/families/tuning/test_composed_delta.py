@@ -13,6 +13,7 @@ from jaxsel.families.tuning import composing_searches
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import parse
+from tests.releases import one_release
 
 _EVERY = {"JX-Composition", "composed-renyi", "composed-sum"}
 _EPSILONS = (0.5, 1.5, 3.0)
@@ -43,7 +44,7 @@ def _by(found) -> dict[str, float]:
 @pytest.mark.parametrize("epsilon", _EPSILONS)
 def test_three_gaussian_runs_are_one_of_a_larger_shift(law, epsilon):
     """Each bound is the number that is worked out for it, and none is below delta."""
-    release = jaxsel.release("gaussian:noise_multiplier=2", law, 3)
+    release = one_release("gaussian:noise_multiplier=2", law, 3)
     found = _by(jaxsel.compose_delta(release, epsilon))
     exact = _gaussian(math.sqrt(3.0) / 2.0, epsilon)
     assert set(found) == _EVERY
@@ -62,7 +63,7 @@ def test_three_gaussian_runs_are_one_of_a_larger_shift(law, epsilon):
 def test_unlike_gaussian_runs_share_out_one_epsilon(law, epsilon):
     """The sum is above that of the best split, which is above what both cost exactly."""
     noises = (1.0, 9.0)
-    releases = [jaxsel.release(f"gaussian:noise_multiplier={s}", law) for s in noises]
+    releases = [one_release(f"gaussian:noise_multiplier={s}", law) for s in noises]
     found = _by(jaxsel.compose_delta(releases, epsilon))
     exact = _gaussian(math.hypot(*(1.0 / s for s in noises)), epsilon)
     for delta in found.values():
@@ -79,7 +80,7 @@ def test_unlike_gaussian_runs_share_out_one_epsilon(law, epsilon):
 
 def test_answers_of_randomised_response_cost_their_sum_and_no_less():
     """Just below the sum of two pure epsilons only the likeliest outcome is left."""
-    releases = [jaxsel.release(f"randomised_response:epsilon={e}") for e in (0.3, 0.7)]
+    releases = [one_release(f"randomised_response:epsilon={e}") for e in (0.3, 0.7)]
     likeliest = 1.0 / ((1.0 + math.exp(-0.3)) * (1.0 + math.exp(-0.7)))
     for epsilon in (0.9, 0.99, 0.999):
         exact = likeliest * -math.expm1(epsilon - 1.0)
@@ -96,8 +97,8 @@ def test_answers_of_randomised_response_cost_their_sum_and_no_less():
 def test_failures_of_every_release_are_part_of_delta(law):
     """Beyond all good losses what is left is that one of the releases fails."""
     releases = [
-        jaxsel.release("approximate:epsilon=0.25,delta=0.01", law, 3),
-        jaxsel.release("approximate:epsilon=0.1,delta=0.2", law),
+        one_release("approximate:epsilon=0.25,delta=0.01", law, 3),
+        one_release("approximate:epsilon=0.1,delta=0.2", law),
     ]
     exact = 1.0 - 0.99**3 * 0.8
     found = _by(jaxsel.compose_delta(releases, 0.9))
@@ -119,7 +120,7 @@ def _random_releases(generator: np.random.Generator):
     )
     count = int(generator.integers(1, 5))
     return [
-        jaxsel.release(
+        one_release(
             str(generator.choice(texts)).format(float(np.exp(generator.normal()))),
             "geometric:mean=3" if generator.random() < 0.3 else None,
             int(generator.integers(1, 6)),
@@ -154,7 +155,7 @@ def test_shares_sum_to_no_more_than_epsilon(seed):
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 def test_there_and_back(releases, delta):
     """Delta at the epsilon that compose answers is the delta asked for, or less."""
-    listed = [jaxsel.release(*each) for each in releases]
+    listed = [one_release(*each) for each in releases]
     asked = jaxsel.compose(listed, delta).best
     if not math.isfinite(asked.epsilon):
         assert delta == 0.0
@@ -169,7 +170,7 @@ def test_there_and_back(releases, delta):
 
 
 def test_best_comes_first_and_is_between_0_and_1():
-    release = jaxsel.release("gaussian:noise_multiplier=0.5", "geometric:mean=5", 4)
+    release = one_release("gaussian:noise_multiplier=0.5", "geometric:mean=5", 4)
     for epsilon in (0.0, 10.0, 1000.0):
         deltas = [b.delta for b in jaxsel.compose_delta(release, epsilon).bounds]
         assert deltas == sorted(deltas)
@@ -179,12 +180,12 @@ def test_best_comes_first_and_is_between_0_and_1():
 @pytest.mark.parametrize("epsilon", [-1.0, math.inf, math.nan])
 def test_an_epsilon_out_of_range_is_one_sentence(epsilon):
     with pytest.raises(InputError, match="epsilon"):
-        jaxsel.compose_delta(jaxsel.release("gdp:mu=1"), epsilon)
+        jaxsel.compose_delta(one_release("gdp:mu=1"), epsilon)
 
 
 def test_a_search_of_which_nothing_is_known_proves_nothing():
     """K of infinite mean, as a law of one's own may have: the others tell nothing."""
     endless = parse("poisson:mean=3")._replace(mean=math.inf)
-    releases = [jaxsel.release("gdp:mu=1"), Release(curves.gaussian(2.0), endless)]
+    releases = [one_release("gdp:mu=1"), Release(curves.gaussian(2.0), endless)]
     assert composing_searches.composed_delta(releases, 1.0) == 1.0
     assert composing_searches.composed_epsilon(releases, 0.1) == math.inf

@@ -26,6 +26,7 @@ from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.needed import Needed
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_profiles
 from jaxsel.host.errors import InputError
+from tests.releases import one_release
 
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:
@@ -61,14 +62,14 @@ def _by(cost, theorem: str) -> float:
 
 def test_searches_of_one_run_are_gaussian_releases():
     """K = 1: sixteen of them are one Gaussian with four times the mu."""
-    one = jaxsel.release("gaussian:noise_multiplier=8", "pmf:1=1", 16)
+    one = one_release("gaussian:noise_multiplier=8", "pmf:1=1", 16)
     found = _by(jaxsel.compose(one, 1e-6), "JX-Composition")
     assert _gaussian_delta(4.0 / 8.0, found) <= 1e-6
     assert _gaussian_delta(4.0 / 8.0, 0.999 * found) > 1e-6 * (1 - 1e-2)
 
 
 def test_one_search_is_its_profile():
-    release = jaxsel.release("gaussian:noise_multiplier=4", "geometric:mean=10")
+    release = one_release("gaussian:noise_multiplier=4", "geometric:mean=10")
     assert release.repetitions is not None
     (profile,) = tuned_profiles(release.base, release.repetitions)
     found = _by(jaxsel.compose(release, 1e-6), "JX-Composition")
@@ -78,8 +79,8 @@ def test_one_search_is_its_profile():
 
 def test_several_bounds_stand_beside_each_other():
     """The best of many searches is by no bound worse than the sum of all."""
-    search = jaxsel.release("gaussian:noise_multiplier=8", "geometric:mean=30", 16)
-    beside = jaxsel.release("gdp:mu=0.05")
+    search = one_release("gaussian:noise_multiplier=8", "geometric:mean=30", 16)
+    beside = one_release("gdp:mu=0.05")
     found = jaxsel.compose([search, beside], 1e-6)
     assert {b.theorem for b in found.bounds} == {"JX-Composition", "composed-renyi", "composed-sum"}
     assert found.best.epsilon == min(b.epsilon for b in found.bounds)
@@ -90,7 +91,7 @@ def test_several_bounds_stand_beside_each_other():
 
 
 def test_distributions_compose_elsewhere_as_here():
-    search = jaxsel.release("gaussian:noise_multiplier=8", "geometric:mean=3")
+    search = one_release("gaussian:noise_multiplier=8", "geometric:mean=3")
     one = jaxsel.privacy_loss_distribution(search)
     there = one.self_compose(4).get_epsilon_for_delta(1e-6)
     here = _by(jaxsel.compose(search._replace(times=4), 1e-6), "JX-Composition")
@@ -101,7 +102,7 @@ def test_events_of_dp_accounting_are_releases():
     event = dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(8.0), 9.0, 1.0)
     composed = dp_event.SelfComposedDpEvent(event, 3)
     found = jaxsel.compose(composed, 1e-6)
-    search = jaxsel.release("gaussian:noise_multiplier=8", "geometric:mean=9", 3)
+    search = one_release("gaussian:noise_multiplier=8", "geometric:mean=9", 3)
     assert found.best.epsilon == pytest.approx(jaxsel.compose(search, 1e-6).best.epsilon, rel=1e-5)
 
 
@@ -129,14 +130,14 @@ def test_what_cannot_be_composed_is_one_sentence(releases, message):
 @pytest.mark.parametrize("delta", [1.0, 1.5, -1e-9])
 @pytest.mark.parametrize("compose", [jaxsel.compose, composing_searches.compose_searches])
 def test_delta_is_a_chance_below_one(compose, delta):
-    releases = [jaxsel.release("pure:epsilon=1")]
+    releases = [one_release("pure:epsilon=1")]
     with pytest.raises(InputError, match="delta is"):
         compose(releases, delta)
     assert compose(releases, 0.0).best.epsilon == pytest.approx(1.0)
 
 
 def test_no_share_without_a_number_is_a_split():
-    release = jaxsel.release("gdp:mu=1")
+    release = one_release("gdp:mu=1")
     assert composing_searches._within([2.0, 3.0], [release, release], 5.0)
     assert not composing_searches._within([2.0, 3.0], [release, release], 4.999)
     assert not composing_searches._within([3.0], [release._replace(times=2)], 5.0)
@@ -156,7 +157,7 @@ def test_what_is_needed_is_said_where_nothing_is_proved(monkeypatch, proved):
         ("composed_epsilon", math.inf),
     ):
         monkeypatch.setattr(composing_searches, name, lambda *given, found=found: found)
-    cost = jaxsel.compose([jaxsel.release("gdp:mu=1")], 1e-6)
+    cost = jaxsel.compose([one_release("gdp:mu=1")], 1e-6)
     assert cost.best.epsilon == total
     assert cost.needed == (None if proved else needed)
 
@@ -196,7 +197,7 @@ _FAILING = [
 @pytest.mark.parametrize(("releases", "fails"), _FAILING)
 def test_where_nothing_is_proved_the_delta_that_would_do_is_named(releases, fails):
     """At the delta of the sentence something is proved; just below it nothing can be."""
-    listed = [jaxsel.release(*each) for each in releases]
+    listed = [one_release(*each) for each in releases]
     found = jaxsel.compose(listed, 1e-6)
     assert not math.isfinite(found.best.epsilon)
     assert found.summary().rows == []
@@ -215,7 +216,7 @@ def test_nothing_is_tried_where_nothing_can_be_proved(monkeypatch):
     for name in ("summed_epsilon", "composed_renyi_epsilon", "composed_epsilon"):
         monkeypatch.setattr(composing_searches, name, None)
     base = "approximate:epsilon=3.572,delta=4.752e-06"
-    search = jaxsel.release(base, "tnb:eta=0.2805,mean=103.1", 17)
+    search = one_release(base, "tnb:eta=0.2805,mean=103.1", 17)
     found = jaxsel.compose(search, 1e-6)
     assert [bound.epsilon for bound in found.bounds] == [math.inf] * 3
 
@@ -261,7 +262,7 @@ def test_the_command_says_what_would_do_and_exits_as_for_one_search(capsys, json
 )
 def test_runs_that_nearly_always_fail_are_answered(releases, delta):
     """float64 rounds their failures to 1: no logarithm of 0 is taken."""
-    listed = [jaxsel.release(*each) for each in releases]
+    listed = [one_release(*each) for each in releases]
     found = jaxsel.compose(listed, delta)
     assert not math.isfinite(found.best.epsilon)
     assert "No delta < 1 would do" in found.sentences()[0]

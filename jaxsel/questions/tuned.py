@@ -1,0 +1,405 @@
+"""What is released from some data, and what it costs: ``tuned``, ``release`` and their sums."""
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxsel.accounting.single_run.curves import gaussian
+from jaxsel.accounting.single_run.loss_distributions import composed_distribution
+from jaxsel.families.tuning import accountant
+from jaxsel.families.tuning.base_forms import guarantee_of, releases_of
+from jaxsel.families.tuning.composing_searches import (
+    MOST_TIMES,
+    Release,
+    checked,
+    compose_searches,
+    compose_searches_delta,
+    release_parts,
+)
+from jaxsel.families.tuning.secrecy import is_fixed
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import InputError, check_integer, check_positive
+from jaxsel.language.default_delta import DELTA, note
+from jaxsel.language.domains import nearest
+from jaxsel.language.printing import Summary, printed
+from jaxsel.questions.cost import Cost
+from jaxsel.repetitions import Repetitions, as_law
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+    from matplotlib.figure import Figure
+
+    from jaxsel.reports.proven_pairs import Pairs
+
+
+@printed
+class Released:
+    """What is released from the same data: a search, a run, or several of these together.
+
+    Made by ``jaxsel.tuned`` and ``jaxsel.release``; ``search * 16`` is sixteen of them with
+    new randomness each, and ``search + other`` both. What it costs is computed when it is
+    asked, and remembered. Printed, it is the answer at the default delta.
+
+    Attributes:
+      releases: each thing, and how often.
+      score_noise: as of ``jaxsel.tuned``; None if nothing is said.
+    """
+
+    def __init__(self, releases: Sequence[Release], score_noise: float | None = None):
+        self.releases = tuple(releases)
+        self.score_noise = score_noise
+        self._costs: dict[Any, Cost] = {}
+
+    def __iter__(self) -> Iterator[Release]:
+        return iter(self.releases)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Released):
+            return NotImplemented
+        return (self.releases, self.score_noise) == (other.releases, other.score_noise)
+
+    def __hash__(self) -> int:
+        return hash((self.releases, self.score_noise))
+
+    def __mul__(self, times: int) -> "Released":
+        count = check_integer("times", times, 1)
+        self._needs_no_score_noise()
+        return Released([each._replace(times=count * each.times) for each in self.releases])
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: "Released") -> "Released":
+        if not isinstance(other, Released):
+            return NotImplemented
+        for one in (self, other):
+            one._needs_no_score_noise()
+        return Released([*self.releases, *other.releases])
+
+    def _needs_no_score_noise(self) -> None:
+        if self.score_noise is not None:
+            raise InputError("score noise is accounted for in one search alone, not in several")
+
+    @property
+    def is_one_search(self) -> bool:
+        """Whether it is the best of K runs, released once."""
+        if len(self.releases) != 1:
+            return False
+        return self.releases[0].repetitions is not None and self.releases[0].times == 1
+
+    def cost(
+        self, delta: float | None = None, *, epsilon: float | None = None, attain: bool = True
+    ) -> Cost:
+        """What is proved: every bound, the best of them, and what is attained.
+
+        Args:
+          delta: in [0, 1); ``jaxsel``'s default without it and without ``epsilon``.
+          epsilon: >= 0: asks for delta there, instead.
+          attain: search for a costly ranking of one search's runs, too.
+
+        Raises:
+          InputError: if both are given, one is out of range, K is always 0, or the
+            relations of what is released differ.
+        """
+        if delta is not None and epsilon is not None:
+            raise InputError("give delta or epsilon, not both")
+        asked = (DELTA if delta is None and epsilon is None else delta, epsilon, attain)
+        if asked not in self._costs:
+            self._costs[asked] = self._cost(*asked)
+        return self._costs[asked]
+
+    @one_blas_thread()
+    def _cost(self, delta: float | None, epsilon: float | None, attain: bool) -> Cost:
+        if self.is_one_search:
+            return self._cost_of_a_search(delta, epsilon, attain)
+        if epsilon is not None:
+            found_delta = compose_searches_delta(self.releases, epsilon)
+            return Cost(self.releases, float(epsilon), found_delta.bounds, found_delta.relation)
+        assert delta is not None
+        found = compose_searches(self.releases, delta)
+        return Cost(self.releases, float(delta), found.bounds, found.relation, found.needed)
+
+    def _cost_of_a_search(self, delta: float | None, epsilon: float | None, attain: bool) -> Cost:
+        base, law, _ = self.releases[0]
+        assert law is not None
+        if epsilon is not None:
+            self._needs_no_score_noise()
+            of_delta = accountant.account_delta(base, law, epsilon, attain=attain)
+            return Cost(
+                self.releases,
+                float(epsilon),
+                of_delta.bounds,
+                base.relation,
+                single=of_delta.single,
+                attained=of_delta.attained,
+                attained_from=of_delta.attained_from,
+            )
+        assert delta is not None
+        found = accountant.account(base, law, delta, attain=attain)
+        grid = math.nan
+        if is_fixed(law) and 1 < law.mean <= MOST_TIMES:
+            every = Release(base, None, law.maximum or 1)
+            grid = compose_searches([every], delta).best.epsilon
+        scores = None
+        if self.score_noise is not None:
+            count = gaussian(self.score_noise)
+            scores = accountant.account(count, law, delta, attain=False).best
+        return Cost(
+            self.releases,
+            float(delta),
+            found.bounds,
+            base.relation,
+            found.needed,
+            found.single,
+            found.attained,
+            found.attained_from,
+            grid,
+            self.score_noise,
+            scores,
+        )
+
+    def epsilon(self, delta: float = DELTA) -> float:
+        """The least epsilon that a theorem proves at delta; inf if none does."""
+        return self.cost(delta, attain=False).epsilon
+
+    def delta(self, epsilon: float) -> float:
+        """The least delta that a theorem proves at epsilon; 1 if none says anything."""
+        return self.cost(epsilon=epsilon, attain=False).delta
+
+    def attained(self, delta: float | None = None, *, epsilon: float | None = None) -> float:
+        """What some base and ranking of one search cost exactly, as in ``Cost``."""
+        return self.cost(delta, epsilon=epsilon).attained
+
+    @functools.cached_property
+    def _pairs(self) -> "Pairs":
+        from jaxsel.reports.proven_pairs import proven_pairs
+
+        with one_blas_thread():
+            return proven_pairs(self.releases)
+
+    def true_positive_rate(self, false_positive_rate: npt.ArrayLike) -> Any:
+        """The largest rate at which any attack finds a record, element by element.
+
+        An upper bound, from all that is proved of the release at every epsilon.
+
+        Args:
+          false_positive_rate: in [0, 1].
+
+        Raises:
+          InputError: if a rate lies outside [0, 1].
+        """
+        from jaxsel.reports import attacks
+
+        found = attacks.true_positive_rate(self._pairs, false_positive_rate)
+        return float(found) if np.ndim(found) == 0 else found
+
+    def advantage(self) -> float:
+        """The largest true less false positive rate of any attack: delta at epsilon 0.
+
+        An upper bound, as ``true_positive_rate``.
+        """
+        from jaxsel.reports import attacks
+
+        return attacks.advantage(self._pairs)
+
+    def pld(self, interval: float | None = None) -> "PrivacyLossDistribution":
+        """In dp-accounting's terms; see ``jaxsel.privacy_loss_distribution``."""
+        return privacy_loss_distribution(self, interval=interval)
+
+    def plot(self, delta: float = DELTA) -> "Figure":
+        """The proven privacy profile; the guarantee at delta is marked."""
+        from jaxsel.reports.report import Report
+        from jaxsel.reports.statement import state
+
+        return Report(state(self.cost(delta, attain=False).subject())).plot()
+
+    def summary(self) -> Summary:
+        """The answer at the default delta."""
+        found = self.cost().summary()
+        return found._replace(sentence=f"{found.sentence}\n{note()}")
+
+
+def tuned(
+    base: object,
+    repetitions: Repetitions | str,
+    *,
+    relation: object = None,
+    score_noise: float | None = None,
+) -> Released:
+    """The best of K runs of a base, released: a private search.
+
+    Args:
+      base: guarantee of one run, made by ``jaxsel.accounting.single_run.curves`` or from
+        text as on the command line: "gaussian:noise_multiplier=4" (``jaxsel list bases``);
+        or what another library has: see ``jaxsel.guarantee_of``.
+      repetitions: law of K, made by ``jaxsel.repetitions`` or from text:
+        "geometric:mean=100"; the runs and the best of them are independent given K.
+      relation: which data sets are neighbours, where the base does not say; as in
+        ``jaxsel.guarantee_of``.
+      score_noise: standard deviation > 0 of Gaussian noise on the number of validation
+        examples that a run gets right, where that ranks the runs: the search is then
+        accounted for those examples, too. One record of them changes the number by at
+        most 1, and no record trains (Liu & Talwar 2019, Section 5.1).
+
+    Raises:
+      InputError: for text of another form, or a base or a law that is none.
+
+    Example:
+        >>> import jaxsel
+        >>> search = jaxsel.tuned("gaussian:noise_multiplier=8", "geometric:mean=3")
+        >>> search.epsilon(1e-6) < (search * 4).epsilon(1e-6)
+        True
+    """
+    if score_noise is not None:
+        check_positive("score_noise", score_noise)
+    return Released([Release(guarantee_of(base, relation), as_law(repetitions))], score_noise)
+
+
+def release(
+    base: object,
+    repetitions: Repetitions | str | None = None,
+    times: int = 1,
+    *,
+    relation: object = None,
+) -> Released:
+    """Something that is released: one run of a base, or the best of K runs of it.
+
+    Args:
+      base: as in ``guarantee_of``.
+      repetitions: law of K, or its text; None if one run is released as it is.
+      times: how often, each time with new randomness.
+      relation: as in ``guarantee_of``.
+
+    Raises:
+      InputError: for a base, a law or a number that is none.
+    """
+    law = None if repetitions is None else as_law(repetitions)
+    count = check_integer("times", times, 1)
+    return Released([Release(guarantee_of(base, relation), law, count)])
+
+
+_KEYS = ("base", "repetitions", "times", "relation")
+
+
+def releases_from(items: object) -> list[Release]:
+    """Releases from records, mappings of their fields, and events of dp-accounting.
+
+    Raises:
+      InputError: as release, or for a key that nobody knows.
+    """
+    found: list[Release] = []
+    listed = items if isinstance(items, list | tuple) else [items]
+    for item in [items] if isinstance(items, Release | Mapping) else listed:
+        if isinstance(item, Release):
+            found.append(item)
+        elif isinstance(item, Released):
+            found += item.releases
+        elif isinstance(item, Mapping):
+            for key in item:
+                if key not in _KEYS:
+                    raise InputError(
+                        f"a release has no {key!r}{nearest(str(key), _KEYS)}; it has "
+                        f"{', '.join(_KEYS)}"
+                    )
+            if "base" not in item:
+                raise InputError("a release needs a base: what one run is")
+            found += release(**item)
+        else:
+            found += releases_of(item)
+    return found
+
+
+@one_blas_thread()
+def account(
+    base: object,
+    repetitions: Repetitions | str,
+    delta: float = DELTA,
+    *,
+    attain: bool = True,
+    score_noise: float | None = None,
+) -> Cost:
+    """What is proved about the best of K runs: ``tuned(base, repetitions).cost(delta)``.
+
+    Args:
+      base, repetitions, score_noise: as of ``tuned``.
+      delta, attain: as of ``Released.cost``.
+
+    Raises:
+      InputError: as these.
+    """
+    return tuned(base, repetitions, score_noise=score_noise).cost(delta, attain=attain)
+
+
+@one_blas_thread()
+def account_delta(
+    base: object, repetitions: Repetitions | str, epsilon: float, *, attain: bool = True
+) -> Cost:
+    """The same at an epsilon: ``tuned(base, repetitions).cost(epsilon=epsilon)``."""
+    return tuned(base, repetitions).cost(epsilon=epsilon, attain=attain)
+
+
+@one_blas_thread()
+def compose(releases: object, delta: float = DELTA) -> Cost:
+    """What is proved about several releases from the same data, added up.
+
+    Args:
+      releases: what ``release`` or ``tuned`` made, or a list of these, of mappings with
+        the arguments of ``release``, or of events of dp-accounting
+        (RepeatAndSelectDpEvent is a search).
+      delta: of all together, in [0, 1).
+
+    Raises:
+      InputError: for bad releases, relations that differ, or a delta out of range.
+
+    Example:
+        >>> import jaxsel
+        >>> search = jaxsel.release("gaussian:noise_multiplier=8", "geometric:mean=3", 4)
+        >>> cost = jaxsel.compose([search, jaxsel.release("gdp:mu=0.1")])
+        >>> len(cost.bounds)
+        3
+    """
+    listed = tuple(releases_from(releases))
+    found = compose_searches(listed, delta)
+    return Cost(listed, float(delta), found.bounds, found.relation, found.needed)
+
+
+@one_blas_thread()
+def compose_delta(releases: object, epsilon: float) -> Cost:
+    """The same at an epsilon: what is proved about delta.
+
+    Args:
+      releases: as of compose.
+      epsilon: of all together, >= 0, finite.
+
+    Raises:
+      InputError: for bad releases, relations that differ, or an epsilon out of range.
+    """
+    listed = tuple(releases_from(releases))
+    found = compose_searches_delta(listed, epsilon)
+    return Cost(listed, float(epsilon), found.bounds, found.relation)
+
+
+@one_blas_thread()
+def privacy_loss_distribution(
+    releases: object, *, interval: float | None = None
+) -> "PrivacyLossDistribution":
+    """dp-accounting's privacy loss distribution of one or several releases.
+
+    Args:
+      releases: as in ``compose``.
+      interval: of the discretised loss, which must be that of what it is composed with;
+        by default dp-accounting's 1e-4, or what memory allows.
+
+    Returns:
+      A pessimistic distribution in both directions: its deltas are those that this project
+      proves without Renyi divergences.
+
+    Raises:
+      InputError: as compose, or if a release has no dominating pair.
+    """
+    listed = releases_from(releases)
+    checked(listed)
+    return composed_distribution(release_parts(listed), interval)
