@@ -7,7 +7,7 @@ from jaxsel.families.amplification.claims import amplification
 from jaxsel.families.amplification.laws import two_value_amplified_law
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import at_most
+from jaxsel.language.checking import at_most, cases_at
 
 
 def value(claim: str, **settings) -> float:
@@ -34,7 +34,8 @@ def test_bad_parameters(claim, settings):
 
 def test_check_of_the_lemma_has_power():
     def wrong(budget):
-        cases = amplification._inverse_cases(budget)
+        inverse = amplification.inverse
+        cases = cases_at(inverse, inverse.parameters, amplification.links(budget))
         return ((0.9 * claimed, seen, text) for claimed, seen, text in cases)
 
     assert at_most(wrong)(Budget(cases=60)).outcome == "refuted"

@@ -28,11 +28,14 @@ from jaxsel.language.checking import at_most
 from jaxsel.language.statements import Misprint
 from tests.conftest import ALPHA
 
-CLAIMS = tuple(
-    claim
-    for module in (pure_noises, gaussian, gaussian_sharp, composition, renyi_conversion)
-    for statement in module.STATEMENTS
-    for claim in (statement.claims if isinstance(statement, Misprint) else (statement,))
+CLAIMS = (
+    *(
+        claim
+        for module in (pure_noises, gaussian, gaussian_sharp, composition)
+        for statement in module.STATEMENTS
+        for claim in (statement.claims if isinstance(statement, Misprint) else (statement,))
+    ),
+    renyi_conversion.printed,
 )
 BY_ID = {claim.id: claim for claim in CLAIMS}
 BUDGET = Budget(cases=40, seed=1)

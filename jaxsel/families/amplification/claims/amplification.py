@@ -19,7 +19,7 @@ from jaxsel.families.amplification.laws import (
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
 from jaxsel.families.tuning.bounds.random_stopping import percentile_failure_bound, stopping_law
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import LT
 
@@ -77,7 +77,7 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
         gamma = float(generator.uniform(0.001, 0.249))
         where = (
             f"N={count}, scores {scores.tolist()}, epsilon_2={score_epsilon!r}, "
-            f"gamma={gamma!r}, candidates {sides[0].tolist()} and {sides[1].tolist()}"
+            f"{gamma=!r}, candidates {sides[0].tolist()} and {sides[1].tolist()}"
         )
         yield _Instance(sides[0], sides[1], scores, epsilon, score_epsilon, gamma, where)
 
@@ -85,18 +85,27 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
 # --- Theorem C.1: privacy and utility -------------------------------------------------
 
 
-def _privacy(*, epsilon: ScoreEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
-    """Pure epsilon 2 epsilon_1 + 8 gamma."""
+@LT.privacy("LT-ThmC.1", "Theorem C.1, privacy", Relation.BASE)
+def privacy(*, epsilon: ScoreEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
+    """If every score is epsilon_1-DP, the exponential mechanism among the capped scores and 1 +
+    1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever its parameter.
+
+    Pure epsilon 2 epsilon_1 + 8 gamma.
+    """
     return 2.0 * epsilon + 8.0 * gamma
 
 
-def _privacy_cases(budget: Budget) -> Iterator[Case]:
+@privacy.bounds()
+def losses(budget):
     for epsilon, gamma, loss, where in _losses(budget):
-        yield _privacy(epsilon=epsilon, gamma=gamma), loss, where
+        yield {"epsilon": epsilon, "gamma": gamma}, loss, where
 
 
-def _sharp_privacy(*, base_epsilon: ScoreEpsilon = 0.5) -> float:
-    """Pure epsilon 2 epsilon_1, whatever gamma is.
+@LT.privacy("LT-ThmC.1-privacy-sharp", "Theorem C.1, a bound of this project", Relation.BASE)
+def sharp(*, base_epsilon: ScoreEpsilon = 0.5) -> float:
+    """If every score is epsilon_1-DP, the mechanism is 2 epsilon_1-DP for every gamma.
+
+    Pure epsilon 2 epsilon_1, whatever gamma is.
 
     One epsilon_1 is the chosen candidate's own; the other bounds the change of
     E[1/(c + sum of X_i)], c >= 1 being the dummies' weight (and the chosen X_i). That is
@@ -107,9 +116,10 @@ def _sharp_privacy(*, base_epsilon: ScoreEpsilon = 0.5) -> float:
     return 2.0 * base_epsilon
 
 
-def _sharp_privacy_cases(budget: Budget) -> Iterator[Case]:
+@sharp.bounds()
+def losses_whatever_gamma(budget):
     for epsilon, _, loss, where in _losses(budget):
-        yield _sharp_privacy(base_epsilon=epsilon), loss, where
+        yield {"base_epsilon": epsilon}, loss, where
 
 
 def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
@@ -121,7 +131,7 @@ def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
         first, second = (
             _rare_among_many(gamma, 10**6, float(law[0]), float(law[1])) for law in laws
         )
-        where = f"{gamma=}, N=10^6, a rare score at tau, others at tau or far below"
+        where = "N=10^6, a rare score at tau, others at tau or far below"
         yield epsilon, gamma, abs(math.log(first / second)), where
     for instance in _instances(budget):
         laws = [instance.law(side) for side in (instance.first, instance.second)]
@@ -130,13 +140,13 @@ def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
         loss = exact_epsilon(laws[0][kept], laws[1][kept])
         yield instance.epsilon, instance.gamma, loss, instance.where
     generator = np.random.default_rng(budget.seed)
-    for gamma, count, chance, weight in _two_values(budget, 200):
+    for gamma, count, chance, weight in _two_values(budget):
         epsilon = float(generator.uniform(0.01, 2.0))
         first = two_value_amplified_law(gamma, count, chance, weight)
         for other in pairs.extreme_neighbours(chance, epsilon):
             second = two_value_amplified_law(gamma, count, other, weight)
             seen = (first > 0.0) | (second > 0.0)
-            where = f"{gamma=}, N={count}, P[score >= tau] {chance!r} and {other!r}"
+            where = f"N={count}, P[score >= tau] {chance!r} and {other!r}"
             yield epsilon, gamma, exact_epsilon(first[seen], second[seen]), where
 
 
@@ -150,12 +160,18 @@ def _rare_among_many(gamma: float, count: int, high: float, rare: float) -> floa
     return count * rare * float(weighed.sum())
 
 
-def _utility(*, delta: Annotated[float, number("chance", above=0.0, at_most=1.0)] = 0.1) -> float:
-    """Chance delta, at most, of a score below tau - log(1/(delta p))/epsilon_2."""
+@LT.utility("LT-ThmC.1-utility", "Theorem C.1, utility")
+def utility(*, delta: Annotated[float, number("chance", above=0.0, at_most=1.0)] = 0.1) -> float:
+    """The chosen score is at least tau - log(1/(delta p))/epsilon_2 with probability at least 1 -
+    delta, p being the mean of exp(epsilon_2 (score - tau)).
+
+    Chance delta, at most, of a score below tau - log(1/(delta p))/epsilon_2.
+    """
     return delta
 
 
-def _utility_cases(budget: Budget) -> Iterator[Case]:
+@utility.bounds()
+def low_scores(budget):
     for instance in _instances(budget):
         if math.isinf(instance.score_epsilon):
             continue
@@ -164,75 +180,107 @@ def _utility_cases(budget: Budget) -> Iterator[Case]:
         for delta in (0.001, 0.01, 0.1, 0.3, 1.0):
             lost = math.log(delta * instance.mean_weight) / instance.score_epsilon
             seen = float(law[:-1][instance.scores < 1.0 + lost].sum())
-            yield _utility(delta=delta), seen, f"delta={delta:g}, {instance.where}"
+            yield {"delta": delta}, seen, instance.where
 
 
-def _dummy_least(
+@LT.utility("LT-ThmC.1-dummy-least", "Theorem C.1, by Lemma C.2")
+def dummy_least(
     *, gamma: Gamma = 0.1, candidates: Candidates = 10, mean_weight: MeanWeight = 0.3
 ) -> float:
-    """Chance (1 + 1/gamma)/(1 + 1/gamma + N p), at least, of a dummy."""
+    """The mechanism outputs a dummy with probability at least (1 + 1/gamma)/(1 + 1/gamma + N p).
+
+    Chance (1 + 1/gamma)/(1 + 1/gamma + N p), at least, of a dummy.
+    """
     dummy = 1.0 + 1.0 / gamma
     return dummy / (dummy + candidates * mean_weight)
 
 
-def _dummy_least_cases(budget: Budget) -> Iterator[Case]:
+@dummy_least.bounds_below()
+def dummies(budget):
     for instance in _instances(budget):
-        claimed = _dummy_least(
-            gamma=instance.gamma,
-            candidates=len(instance.first),
-            mean_weight=min(instance.mean_weight, 1.0),
-        )
-        yield claimed, float(instance.law(instance.first)[-1]), instance.where
+        point = {
+            "gamma": instance.gamma,
+            "candidates": len(instance.first),
+            "mean_weight": min(instance.mean_weight, 1.0),
+        }
+        yield point, float(instance.law(instance.first)[-1]), instance.where
 
 
 # --- Theorem C.1 as printed, and corrected (LT-E16): scores of two values -------------
 
 
-def _dummy(
+@LT.identity("LT-ThmC.1-dummy-printed", "Theorem C.1")
+def dummy_printed(
     *, gamma: Gamma = 0.1, candidates: Candidates = 10, mean_weight: MeanWeight = 0.3
 ) -> float:
-    """Chance (gamma + 1)/(N p gamma + 1) that Theorem C.1 gives for a dummy output."""
+    """The mechanism outputs a dummy with probability (gamma + 1)/(N p gamma + 1).
+
+    Chance (gamma + 1)/(N p gamma + 1) that Theorem C.1 gives for a dummy output.
+    """
     return (gamma + 1.0) / (candidates * mean_weight * gamma + 1.0)
 
 
-def _two_values(budget: Budget, cases: int) -> Iterator[tuple[float, int, float, float]]:
+dummy = LT.utility(
+    "LT-ThmC.1-dummy",
+    "Theorem C.1, corrected",
+    statement=(
+        "The mechanism outputs a dummy with probability at most (gamma + 1)/(N p gamma + 1)."
+    ),
+)(dummy_printed.evaluate)
+
+
+def _two_values(budget: Budget) -> Iterator[tuple[float, int, float, float]]:
     """gamma, N, P[score >= tau], and the weight of the scores below."""
     generator = np.random.default_rng(budget.seed)
     yield 0.1, 10, 0.3, 0.0
-    for _ in range(min(budget.cases, cases)):
+    for _ in range(min(budget.cases, 200)):
         gamma, chance, weight = generator.uniform(0.001, [0.249, 0.999, 0.999]).tolist()
         yield gamma, int(generator.integers(1, 200)), chance, weight
 
 
-def _dummies(cases: int):
-    def listed(budget: Budget) -> Iterator[Case]:
-        for gamma, count, chance, weight in _two_values(budget, cases):
-            exact = float(two_value_amplified_law(gamma, count, chance, weight)[0])
-            mean = chance + (1.0 - chance) * weight
-            claimed = _dummy(gamma=gamma, candidates=count, mean_weight=mean)
-            where = f"{gamma=}, N={count}, weight 1 with chance {chance!r}, else {weight!r}"
-            yield claimed, exact, where
+@dummy_printed.equals(listed("gamma candidates mean_weight", (0.1, 10, 0.3)))
+def weight_or_none(gamma, candidates, mean_weight):
+    law = two_value_amplified_law(gamma, candidates, mean_weight, 0.0)
+    return float(law[0]), "every weight is 1 or 0"
 
-    return listed
+
+@dummy.bounds()
+def two_weights(budget):
+    for gamma, count, chance, weight in _two_values(budget):
+        exact = float(two_value_amplified_law(gamma, count, chance, weight)[0])
+        mean = chance + (1.0 - chance) * weight
+        point = {"gamma": gamma, "candidates": count, "mean_weight": mean}
+        yield point, exact, f"weight 1 with chance {chance!r}, else {weight!r}"
 
 
 # --- Lemma C.2 ------------------------------------------------------------------------
 
 
-def _inverse(*, total: Total = 2.0) -> float:
-    """Bound 1/s on E[1/(1 + sum of X_i)]."""
+@LT.utility("LT-LemC.2", "Lemma C.2")
+def inverse(*, total: Total = 2.0) -> float:
+    """For independent X_i in [0, 1] and s = sum E X_i: 1/(1+s) <= E[1/(1 + sum X_i)] <= (1 -
+    e^-s)/s <= 1/s.
+
+    Bound 1/s on E[1/(1 + sum of X_i)].
+    """
     return 1.0 / total
 
 
-def _inverse_step(*, total: Total = 2.0) -> float:
-    """Bound (1 - e^-s)/s on E[1/(1 + sum of X_i)]."""
+@LT.utility("LT-LemC.2-step", "proof of Lemma C.2, corrected")
+def step(*, total: Total = 2.0) -> float:
+    """E[1/(1 + sum X_i)] <= (1 - e^-s)/s, s = sum E X_i, for independent X_i in [0, 1].
+
+    Bound (1 - e^-s)/s on E[1/(1 + sum of X_i)].
+    """
     return -math.expm1(-total) / total
 
 
-def _inverse_step_printed(
-    *, total: Annotated[float, number("s", above=0.0, at_most=700.0)] = 2.0
-) -> float:
-    """Printed last line of the proof: (1 - e^s)/s, which is negative."""
+@LT.utility("LT-LemC.2-step-printed", "proof of Lemma C.2, last line")
+def step_printed(*, total: Annotated[float, number("s", above=0.0, at_most=700.0)] = 2.0) -> float:
+    """E[1/(1 + sum X_i)] <= (1 - e^s)/s, s = sum E X_i, for independent X_i in [0, 1].
+
+    Printed last line of the proof: (1 - e^s)/s, which is negative.
+    """
     return -math.expm1(total) / total
 
 
@@ -242,7 +290,8 @@ def _mean_inverse(values: np.ndarray, chances: np.ndarray) -> float:
     return float(weights.prod(axis=1) @ (1.0 / (1.0 + sums.sum(axis=1))))
 
 
-def _inverse_cases(budget: Budget) -> Iterator[Case]:
+@inverse.bounds()
+def links(budget):
     """The links of 1/(1+s) <= E[1/(1 + sum X)] <= (1 - e^-s)/s <= 1/s, one by one."""
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 100)):
@@ -251,35 +300,42 @@ def _inverse_cases(budget: Budget) -> Iterator[Case]:
         chances = generator.dirichlet(np.ones(3), size)
         exact = _mean_inverse(values, chances)
         total = float((values * chances).sum())
-        middle = _inverse_step(total=total)
         where = f"X_i {values.tolist()} with chances {chances.tolist()}"
-        yield exact, 1.0 / (1.0 + total), f"Jensen, {where}"
-        yield middle, exact, where
-        yield _inverse(total=total), middle, where
+        yield Judged(exact, 1.0 / (1.0 + total), f"Jensen, {where}")
+        yield Judged(step(total=total), exact, where)
+        yield {"total": total}, step(total=total), where
 
 
-def _inverse_steps(bound, cases: int):
-    def listed(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed)
-        instances = [(np.full(4, 0.5), np.ones(4))]
-        for _ in range(min(budget.cases, cases)):
-            size = int(generator.integers(1, 9))
-            instances.append((generator.uniform(size=size), generator.uniform(size=size)))
-        for chances, values in instances:
-            exact = _mean_inverse(
-                np.column_stack([np.zeros(values.size), values]),
-                np.column_stack([1.0 - chances, chances]),
-            )
-            where = f"X_i = {values.tolist()} with chance {chances.tolist()}, else 0"
-            yield bound(total=float(chances @ values)), exact, where
+def _mean_inverse_or_none(chances: np.ndarray, values: np.ndarray) -> float:
+    """The same, X_i having ``values[i]`` with ``chances[i]``, else 0."""
+    return _mean_inverse(
+        np.column_stack([np.zeros(values.size), values]), np.column_stack([1.0 - chances, chances])
+    )
 
-    return listed
+
+@step_printed.bounds(listed("total", 2.0))
+def four_coins(total):
+    return _mean_inverse_or_none(np.full(4, total / 4.0), np.ones(4)), "4 coins"
+
+
+@step.bounds()
+def values_or_none(budget):
+    generator = np.random.default_rng(budget.seed)
+    instances = [(np.full(4, 0.5), np.ones(4))]
+    for _ in range(min(budget.cases, 100)):
+        size = int(generator.integers(1, 9))
+        instances.append((generator.uniform(size=size), generator.uniform(size=size)))
+    for chances, values in instances:
+        exact = _mean_inverse_or_none(chances, values)
+        where = f"X_i = {values.tolist()} with chance {chances.tolist()}, else 0"
+        yield {"total": float(chances @ values)}, exact, where
 
 
 # --- Section 5.4 ----------------------------------------------------------------------
 
 
-def _amplification(
+@LT.utility("LT-5.4", "Section 5.4, with Theorem 3.3 and Markov's inequality")
+def random_stopping(
     *,
     gamma: Annotated[
         float,
@@ -289,11 +345,16 @@ def _amplification(
         float, number("c; by Markov's inequality a run has p >= 1 - 1/c", above=1.0)
     ] = 2.0,
 ) -> float:
-    """Chance gamma c/(c - 1), at most, that Algorithm 2 loses over c times the mean."""
+    """Algorithm 2 over an epsilon-DP algorithm of mean loss L has loss above c L with probability
+    at most gamma/p, p = 1 - 1/c.
+
+    Chance gamma c/(c - 1), at most, that Algorithm 2 loses over c times the mean.
+    """
     return percentile_failure_bound(1.0 - 1.0 / factor, gamma)
 
 
-def _amplification_cases(budget: Budget) -> Iterator[Case]:
+@random_stopping.bounds()
+def high_losses(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(budget.cases):
         gamma = float(10.0 ** generator.uniform(-4.0, 0.0))
@@ -308,112 +369,27 @@ def _amplification_cases(budget: Budget) -> Iterator[Case]:
             law = generator.dirichlet(np.ones(6))
         found = stopping_law(law, gamma)
         seen = float(found[loss > factor * float(law @ loss)].sum())
-        where = f"gamma={gamma!r}, c={factor!r}, losses {loss.tolist()} with {law.tolist()}"
-        yield _amplification(gamma=gamma, factor=factor), seen, where
+        where = f"losses {loss.tolist()} with {law.tolist()}"
+        yield {"gamma": gamma, "factor": factor}, seen, where
 
 
-STATEMENTS = (
-    LT.privacy(
-        "LT-ThmC.1",
-        "Theorem C.1, privacy",
-        "If every score is epsilon_1-DP, the exponential mechanism among the "
-        "capped scores and 1 + 1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever "
-        "its parameter.",
-        Relation.BASE,
-        _privacy,
-        at_most(_privacy_cases),
-    ),
-    LT.utility(
-        "LT-ThmC.1-utility",
-        "Theorem C.1, utility",
-        "The chosen score is at least tau - log(1/(delta p))/epsilon_2 with "
-        "probability at least 1 - delta, p being the mean of exp(epsilon_2 (score - tau)).",
-        _utility,
-        at_most(_utility_cases),
-    ),
-    LT.utility(
-        "LT-ThmC.1-dummy-least",
-        "Theorem C.1, by Lemma C.2",
-        "The mechanism outputs a dummy with probability at least (1 + 1/gamma)/"
-        "(1 + 1/gamma + N p).",
-        _dummy_least,
-        at_least(_dummy_least_cases),
-    ),
-    LT.misprint(
-        "LT-E16",
-        "Theorem C.1",
-        "statement",
-        printed="A dummy is output with probability (gamma + 1)/(N p gamma + 1).",
-        correct="That is an upper bound. 1/gamma is a number of dummies, hence whole, "
-        "or a real weight; terms 1/gamma are missing in the last displays of the "
-        "proof.",
-        refuted=(
-            LT.identity(
-                "LT-ThmC.1-dummy-printed",
-                "Theorem C.1",
-                "The mechanism outputs a dummy with probability (gamma + 1)/(N p gamma + 1).",
-                _dummy,
-                equal(_dummies(0)),
-            ),
-        ),
-        corrected=(
-            LT.utility(
-                "LT-ThmC.1-dummy",
-                "Theorem C.1, corrected",
-                "The mechanism outputs a dummy with probability at most (gamma + "
-                "1)/(N p gamma + 1).",
-                _dummy,
-                at_most(_dummies(200)),
-            ),
-        ),
-    ),
-    LT.privacy(
-        "LT-ThmC.1-privacy-sharp",
-        "Theorem C.1, a bound of this project",
-        "If every score is epsilon_1-DP, the mechanism is 2 epsilon_1-DP for every gamma.",
-        Relation.BASE,
-        _sharp_privacy,
-        at_most(_sharp_privacy_cases),
-    ),
-    LT.utility(
-        "LT-LemC.2",
-        "Lemma C.2",
-        "For independent X_i in [0, 1] and s = sum E X_i: 1/(1+s) <= "
-        "E[1/(1 + sum X_i)] <= (1 - e^-s)/s <= 1/s.",
-        _inverse,
-        at_most(_inverse_cases),
-    ),
-    LT.misprint(
-        "LT-E15",
-        "proof of Lemma C.2",
-        "misprint",
-        printed="... = (1 - exp(sum E X_i))/(sum E X_i); E[t_i^X].",
-        correct="(1 - exp(-sum E X_i))/(sum E X_i), the printed one being negative; E[t^(X_i)].",
-        refuted=(
-            LT.utility(
-                "LT-LemC.2-step-printed",
-                "proof of Lemma C.2, last line",
-                "E[1/(1 + sum X_i)] <= (1 - e^s)/s, s = sum E X_i, for independent X_i in [0, 1].",
-                _inverse_step_printed,
-                at_most(_inverse_steps(_inverse_step_printed, 0)),
-            ),
-        ),
-        corrected=(
-            LT.utility(
-                "LT-LemC.2-step",
-                "proof of Lemma C.2, corrected",
-                "E[1/(1 + sum X_i)] <= (1 - e^-s)/s, s = sum E X_i, for independent X_i in [0, 1].",
-                _inverse_step,
-                at_most(_inverse_steps(_inverse_step, 100)),
-            ),
-        ),
-    ),
-    LT.utility(
-        "LT-5.4",
-        "Section 5.4, with Theorem 3.3 and Markov's inequality",
-        "Algorithm 2 over an epsilon-DP algorithm of mean loss L has loss above "
-        "c L with probability at most gamma/p, p = 1 - 1/c.",
-        _amplification,
-        at_most(_amplification_cases),
-    ),
+LT_E16 = LT.misprint(
+    "LT-E16",
+    "Theorem C.1",
+    "statement",
+    printed="A dummy is output with probability (gamma + 1)/(N p gamma + 1).",
+    correct="That is an upper bound. 1/gamma is a number of dummies, hence whole, "
+    "or a real weight; terms 1/gamma are missing in the last displays of the "
+    "proof.",
+    refuted=[dummy_printed],
+    corrected=[dummy],
+)
+LT_E15 = LT.misprint(
+    "LT-E15",
+    "proof of Lemma C.2",
+    "misprint",
+    printed="... = (1 - exp(sum E X_i))/(sum E X_i); E[t_i^X].",
+    correct="(1 - exp(-sum E X_i))/(sum E X_i), the printed one being negative; E[t^(X_i)].",
+    refuted=[step_printed],
+    corrected=[step],
 )

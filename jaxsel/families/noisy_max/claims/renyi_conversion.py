@@ -1,7 +1,6 @@
 """Koskela, Redberg & Wang 2024, Lemma D.1: from a Renyi bound to delta (E-KRW-4)."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -9,8 +8,7 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
 from jaxsel.accounting.single_run.divergences import hockey_stick, renyi_divergence
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW
 
@@ -22,16 +20,22 @@ Bound = Annotated[float, number("r, Renyi bound at that order", at_least=0.0)]
 Epsilon = Annotated[float, number("where the profile is taken", at_least=0.0)]
 
 
-def _printed(
+@KRW.privacy("KRW-LemD.1-printed", "Lemma D.1", Relation.BASE)
+def printed(
     *, order: Order = 2.0, renyi_epsilon: Bound = _COIN_RENYI, epsilon: Epsilon = 0.0
 ) -> float:
-    """Printed delta(epsilon) of a Renyi bound, exponent over the order; at most 1."""
+    """A mechanism with Renyi bound r at order a has delta(epsilon) at most exp((a - 1)(r -
+    epsilon)/a) (1 - 1/a)^(a - 1) / a.
+
+    Printed delta(epsilon) of a Renyi bound, exponent over the order; at most 1.
+    """
     exponent = (order - 1.0) * (renyi_epsilon - epsilon) / order
     front = (order - 1.0) * math.log1p(-1.0 / order) - math.log(order)
     return math.exp(min(exponent + front, 0.0))
 
 
-def _cases(budget: Budget) -> Iterator[Case]:
+@printed.bounds()
+def random_pairs(budget):
     generator = np.random.default_rng(budget.seed)
     coin = pairs.randomised_response(1.0)
     instances = [(coin, 2.0, 0.0)]
@@ -42,32 +46,19 @@ def _cases(budget: Budget) -> Iterator[Case]:
     for pair, order, epsilon in instances:
         renyi = float(renyi_divergence(*pair, order))
         exact = float(hockey_stick(*pair, epsilon))
-        claimed = _printed(order=order, renyi_epsilon=renyi, epsilon=epsilon)
+        point = {"order": order, "renyi_epsilon": renyi, "epsilon": epsilon}
         laws = f"{pair.first.tolist()} against {pair.second.tolist()}"
-        yield claimed, exact, f"{laws} at order {order!r}, epsilon {epsilon!r}"
+        yield point, exact, laws
 
 
-STATEMENTS = (
-    KRW.misprint(
-        "E-KRW-4",
-        "Lemma D.1, Equation (D.1)",
-        "statement",
-        printed="delta = exp((a - 1)(r - epsilon)/a) (1 - 1/a)^(a - 1) / a.",
-        correct="delta = exp((a - 1)(r - epsilon)) (1 - 1/a)^(a - 1) / a, as in the cited "
-        "proposition. Randomised response with parameter 1 has total variation "
-        "tanh(1/2) = 0.462, and the printed formula gives 0.361 at order 2.",
-        refuted=(
-            KRW.privacy(
-                "KRW-LemD.1-printed",
-                "Lemma D.1",
-                "A mechanism with Renyi bound r at order a has delta(epsilon) at most "
-                "exp((a - 1)(r - epsilon)/a) (1 - 1/a)^(a - 1) / a.",
-                Relation.BASE,
-                _printed,
-                at_most(_cases),
-            ),
-        ),
-        # the same statement, printed there as well
-        corrected=("PS-Lem14",),
-    ),
+E_KRW_4 = KRW.misprint(
+    "E-KRW-4",
+    "Lemma D.1, Equation (D.1)",
+    "statement",
+    printed="delta = exp((a - 1)(r - epsilon)/a) (1 - 1/a)^(a - 1) / a.",
+    correct="delta = exp((a - 1)(r - epsilon)) (1 - 1/a)^(a - 1) / a, as in the cited "
+    "proposition. Randomised response with parameter 1 has total variation "
+    "tanh(1/2) = 0.462, and the printed formula gives 0.361 at order 2.",
+    refuted=[printed],
+    corrected=["PS-Lem14"],
 )

@@ -4,7 +4,6 @@ With CL-E6: Fact 1 is false at large ones.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from scipy import special
@@ -17,16 +16,31 @@ from jaxsel.families.selection_and_test.claims.coin_cases import (
 )
 from jaxsel.families.selection_and_test.claims.parameters import Closeness, Order
 from jaxsel.families.selection_and_test.coin_game_laws import close_coins
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import listed
 from jaxsel.language.papers import CL
 
 # --- Fact 1 (CL-E6) -------------------------------------------------------------------
 
 
-def _one_coin(*, order: Order = 100.0, epsilon: Closeness = 1.0) -> float:
-    """Bound 1 + 2 a (a - 1) epsilon^2 of Fact 1 on exp((a - 1) D_a) of two coins."""
+@CL.privacy("CL-Fact1-printed", "Fact 1", Relation.BASE)
+def printed(*, order: Order = 100.0, epsilon: Closeness = 1.0) -> float:
+    """Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) epsilon^2 at every order a.
+
+    Bound 1 + 2 a (a - 1) epsilon^2 of Fact 1 on exp((a - 1) D_a) of two coins.
+    """
     return 1.0 + 2.0 * order * (order - 1.0) * epsilon**2
+
+
+one_coin = CL.privacy(
+    "CL-Fact1",
+    "Fact 1, corrected",
+    Relation.BASE,
+    statement=(
+        "Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) epsilon^2 at orders a "
+        "<= 1/(3 epsilon)."
+    ),
+)(printed.evaluate)
 
 
 def _coin_moment(p: np.ndarray, q: np.ndarray, order: float) -> np.ndarray:
@@ -35,35 +49,37 @@ def _coin_moment(p: np.ndarray, q: np.ndarray, order: float) -> np.ndarray:
     return np.exp(np.logaddexp(top, bottom))
 
 
-def _large_orders(budget: Budget) -> Iterator[Case]:
-    for order, epsilon in ((100.0, 1.0), (50.0, 0.5)):
-        p = special.expit(epsilon)
-        exact = float(_coin_moment(p, 1.0 - p, order))
-        claimed = _one_coin(order=order, epsilon=epsilon)
-        yield claimed, exact, f"randomised response, {order=}, {epsilon=}"
+@printed.bounds(listed("order epsilon", (100.0, 1.0), (50.0, 0.5)))
+def large_orders(order, epsilon):
+    p = special.expit(epsilon)
+    return float(_coin_moment(p, 1.0 - p, order)), "randomised response"
 
 
-def _small_orders(budget: Budget) -> Iterator[Case]:
+@one_coin.bounds()
+def at_small_orders(budget):
     generator = np.random.default_rng(budget.seed)
     for epsilon in (0.001, 0.01, 0.1, 0.3):
         bias, low, high = close_coins(epsilon)
         for order in small_orders(epsilon, generator):
-            claimed = _one_coin(order=order, epsilon=epsilon)
+            point = {"order": order, "epsilon": epsilon}
             for other in (low, high):
                 exact = float(np.max(_coin_moment(bias, other, order)))
-                yield claimed, exact, f"{order=!r}, {epsilon=}, worst of many coins"
+                yield point, exact, "worst of many coins"
 
 
 # --- Claim 1 --------------------------------------------------------------------------
 
 
-def _claim_1(*, order: Order = 2.0, epsilon: Closeness = 0.1) -> float:
-    """1 + 3 a (a - 1) epsilon^2, for a epsilon <= 1/3."""
+@CL.privacy("CL-Claim1", "Appendix A.1, Claim 1", Relation.BASE)
+def until_first_one(*, order: Order = 2.0, epsilon: Closeness = 0.1) -> float:
+    """For a epsilon <= 1/3 the first m coins, with 'no 1 yet' as one more outcome, have exp((a - 1)
+    D_a(P || Q)) <= 1 + 3 a (a - 1) epsilon^2."""
     check_small_order(order, epsilon)
     return 1.0 + 3.0 * order * (order - 1.0) * epsilon**2
 
 
-def _claim_1_cases(budget: Budget) -> Iterator[Case]:
+@until_first_one.bounds(tolerance=1e-12)
+def sequences(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 300)):
         epsilon = float(10.0 ** generator.uniform(-3.0, math.log10(0.3)))
@@ -75,48 +91,17 @@ def _claim_1_cases(budget: Budget) -> Iterator[Case]:
         with np.errstate(divide="ignore"):
             moment = order * np.log(first) + (1.0 - order) * np.log(other)
         exact = float(np.sum(np.exp(moment)))
-        claimed = _claim_1(order=order, epsilon=epsilon)
-        yield claimed, exact, f"{order=!r}, {epsilon=!r}, {shown(p, q)}"
+        point = {"order": order, "epsilon": epsilon}
+        yield point, exact, shown(p, q)
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E6",
-        "Fact 1",
-        "statement",
-        printed="exp((a - 1) D_a(Ber(p) || Ber(q))) <= 1 + 2 a (a - 1) epsilon^2.",
-        correct="True for a epsilon <= 1/3, where the paper uses it, not for large "
-        "orders: randomised response at epsilon = 1, a = 100 has 7e42.",
-        refuted=(
-            CL.privacy(
-                "CL-Fact1-printed",
-                "Fact 1",
-                "Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) "
-                "epsilon^2 at every order a.",
-                Relation.BASE,
-                _one_coin,
-                at_most(_large_orders),
-            ),
-        ),
-        corrected=(
-            CL.privacy(
-                "CL-Fact1",
-                "Fact 1, corrected",
-                "Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) "
-                "epsilon^2 at orders a <= 1/(3 epsilon).",
-                Relation.BASE,
-                _one_coin,
-                at_most(_small_orders),
-            ),
-        ),
-    ),
-    CL.privacy(
-        "CL-Claim1",
-        "Appendix A.1, Claim 1",
-        "For a epsilon <= 1/3 the first m coins, with 'no 1 yet' as one more outcome, "
-        "have exp((a - 1) D_a(P || Q)) <= 1 + 3 a (a - 1) epsilon^2.",
-        Relation.BASE,
-        _claim_1,
-        at_most(_claim_1_cases, tolerance=1e-12),
-    ),
+CL_E6 = CL.misprint(
+    "CL-E6",
+    "Fact 1",
+    "statement",
+    printed="exp((a - 1) D_a(Ber(p) || Ber(q))) <= 1 + 2 a (a - 1) epsilon^2.",
+    correct="True for a epsilon <= 1/3, where the paper uses it, not for large "
+    "orders: randomised response at epsilon = 1, a = 100 has 7e42.",
+    refuted=[printed],
+    corrected=[one_coin],
 )

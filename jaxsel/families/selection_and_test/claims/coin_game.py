@@ -4,9 +4,9 @@ It shows coins of bias p on one side and q on the other until k of them came up 
 CL-E5 (the promise of Algorithm 4) and CL-E7 (a step of Lemma 1).
 """
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -23,8 +23,8 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
     game_renyi,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import probability, whole
 from jaxsel.language.papers import CL
 
@@ -52,28 +52,39 @@ def largest_loss(p: np.ndarray, q: np.ndarray) -> float:
     return float(best[0])
 
 
-def _pure(*, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
-    """k epsilon, for D_inf(P || Q) of the game until k ones."""
+@CL.privacy("CL-Lem1", "Appendix A.1, Lemma 1", Relation.BASE)
+def pure(*, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
+    """The coin game until k ones has D_inf(P || Q) <= k epsilon.
+
+    k epsilon, for D_inf(P || Q) of the game until k ones.
+    """
     return calls * epsilon
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def random_games(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 300)):
         epsilon = float(generator.uniform(0.01, 1.0))
         p, q = random_game(generator, epsilon)
-        claimed = _pure(epsilon=epsilon, calls=p.shape[0])
-        yield claimed, largest_loss(p, q), f"{epsilon=!r}, {shown(p, q)}"
+        point = {"epsilon": epsilon, "calls": p.shape[0]}
+        yield point, largest_loss(p, q), shown(p, q)
 
 
-def _reverse(*, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000) -> float:
-    """n log((1 - p e^-epsilon)/(1 - p)): D_inf(Q || P) is at least that."""
+@CL.privacy("CL-Lem1-reverse", "Appendix A.1, the direction that Lemma 1 leaves out", Relation.BASE)
+def reverse(*, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000) -> float:
+    """The reverse divergence has no bound: n coins of p and p e^-epsilon have D_inf(Q || P) >= n
+    log((1 - p e^-epsilon)/(1 - p)).
+
+    n log((1 - p e^-epsilon)/(1 - p)): D_inf(Q || P) is at least that.
+    """
     if bias > special.expit(epsilon):
         raise InputError(f"bias is {bias:g}; it must be in (0, 1/(1 + e^-epsilon)]")
     return coins * (math.log1p(-bias * math.exp(-epsilon)) - math.log1p(-bias))
 
 
-def _reverse_cases(budget: Budget) -> Iterator[Case]:
+@reverse.bounds_below()
+def many_coins(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 60)):
         epsilon = float(generator.uniform(0.01, 1.0))
@@ -81,51 +92,69 @@ def _reverse_cases(budget: Budget) -> Iterator[Case]:
         bias = float(10.0 ** generator.uniform(-4.0, -0.31))  # at most 1/2
         p = np.full((1, coins), bias)
         q = p * math.exp(-epsilon)
-        claimed = _reverse(bias=bias, epsilon=epsilon, coins=coins)
-        where = f"{coins} coins of p={bias!r}, q=p e^-epsilon, {epsilon=!r}, k=1"
-        yield claimed, largest_loss(q, p), where
+        point = {"bias": bias, "epsilon": epsilon, "coins": coins}
+        yield point, largest_loss(q, p), "coins of p and p e^-epsilon, k=1"
 
 
-def _first_printed(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
-    """Printed chance sum_(j<i) (1 - p) p that the first 1 is the i-th coin."""
+@CL.identity("CL-Lem1-step-printed", "proof of Lemma 1")
+def first_printed(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
+    """The first 1 is the i-th coin with probability sum_(j<i) (1 - p_j) p_i.
+
+    Printed chance sum_(j<i) (1 - p) p that the first 1 is the i-th coin.
+    """
     return (halt - 1.0) * (1.0 - bias) * bias
 
 
-def _first(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
-    """Chance (1 - p)^(i - 1) p that the first 1 is the i-th coin."""
+@CL.identity("CL-Lem1-step", "proof of Lemma 1, corrected")
+def first_one(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
+    """The first 1 is the i-th coin with probability prod_(j<i) (1 - p_j) p_i.
+
+    Chance (1 - p)^(i - 1) p that the first 1 is the i-th coin.
+    """
     return (1.0 - bias) ** (halt - 1) * bias
 
 
-def _first_cases(
-    bound: Callable[..., float], biases: tuple[float, ...]
-) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
-        for bias, halt in itertools.product(biases, (1, 2, 3, 6)):
-            total = 0.0
-            for coins in itertools.product((0, 1), repeat=halt):
-                if sum(coins) == coins[-1] == 1:
-                    total += math.prod(bias if coin else 1.0 - bias for coin in coins)
-            yield bound(bias=bias, halt=halt), total, f"{bias=}, i={halt}"
-
-    return cases
+@first_printed.equals(grid(bias=[0.5], halt=[1, 2, 3, 6]))
+@first_one.equals(grid(bias=[0.5, 0.1, 0.9], halt=[1, 2, 3, 6]))
+def enumerated(bias, halt):
+    total = 0.0
+    for coins in itertools.product((0, 1), repeat=halt):
+        if sum(coins) == coins[-1] == 1:
+            total += math.prod(bias if coin else 1.0 - bias for coin in coins)
+    return total
 
 
 # --- Lemma 2 (CL-E5) ------------------------------------------------------------------
 
 
-def _coin_bound(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Ones = 1) -> float:
-    """Bound 3 k a epsilon^2 of Lemma 2 on the Renyi divergence of the coin game."""
+@CL.privacy("CL-Lem2-printed", "Lemma 2 with the promise of Algorithm 4", Relation.BASE)
+def printed(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Ones = 1) -> float:
+    """Under q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - q), the coin game has D_a(P || Q) <=
+    3 k a epsilon^2.
+
+    Bound 3 k a epsilon^2 of Lemma 2 on the Renyi divergence of the coin game.
+    """
     return 3.0 * calls * order * epsilon**2
 
 
-def _vacuous_promise(budget: Budget) -> Iterator[Case]:
-    for order, epsilon in ((2.0, 0.01), (5.0, 0.05)):
-        exact = float(coin_renyi(1.0, math.exp(-epsilon), order))
-        claimed = _coin_bound(order=order, epsilon=epsilon)
-        yield claimed, exact, f"p=1, q=e^-epsilon, {order=}, {epsilon=}, k=1"
+promised = CL.privacy(
+    "CL-Lem2",
+    "Lemma 2",
+    Relation.BASE,
+    statement=(
+        "Under q <= p <= e^epsilon q and 1 - q <= e^epsilon (1 - p), the coin game has D_a(P || "
+        "Q) <= 3 k a epsilon^2."
+    ),
+)(printed.evaluate)
 
 
-def _kept_promise(budget: Budget) -> Iterator[Case]:
+@printed.bounds(listed("order epsilon calls", (2.0, 0.01, 1), (5.0, 0.05, 1)))
+def vacuous_promise(order, epsilon):
+    return float(coin_renyi(1.0, math.exp(-epsilon), order)), "p=1, q=e^-epsilon"
+
+
+@promised.bounds(tolerance=1e-12)
+def kept_promise(budget):
     generator = np.random.default_rng(budget.seed)
     for epsilon in (0.001, 0.01, 0.1, 0.5, 1.0):
         bias, low, _ = close_coins(epsilon)
@@ -135,161 +164,98 @@ def _kept_promise(budget: Budget) -> Iterator[Case]:
             exact = coin_renyi(bias, low, order)
             worst = int(np.argmax(exact))
             coins = float(bias[worst]), float(low[worst])
-            where = f"{order=!r}, {epsilon=}, {coins=}"
-            claimed = _coin_bound(order=order, epsilon=epsilon)
-            yield claimed, float(exact[worst]), f"one repeated pair, {where}"
+            point = {"order": order, "epsilon": epsilon, "calls": 1}
+            yield point, float(exact[worst]), f"one repeated pair, {coins=}"
     for _ in range(min(budget.cases, 150)):
         epsilon = float(generator.uniform(0.001, 1.0))
         p, q = random_sequence(generator, epsilon, one_sided=True)
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 4.0)))
-        claimed = _coin_bound(order=order, epsilon=epsilon)
-        where = f"{order=!r}, {epsilon=!r}, {shown(p, q)}"
+        point = {"order": order, "epsilon": epsilon, "calls": 1}
         exact = game_renyi(p[None], q[None], order)
-        yield claimed, exact, f"a sequence of pairs, {where}"
+        yield point, exact, f"a sequence of pairs, {shown(p, q)}"
 
 
-def _exact_rate(*, order: Order = 2.0, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
-    """k (a epsilon - log(1 + e^epsilon - e^((1-a) epsilon)))/(a - 1)."""
+@CL.privacy("CL-Lem2-sharp", "Appendix A.1, Lemma 2, exact", Relation.BASE)
+def exact_rate(*, order: Order = 2.0, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
+    """The coin game until k ones has D_a(P || Q) <= k (a epsilon - log(1 + e^epsilon - e^((1-a)
+    epsilon)))/(a - 1) at every order, and randomised response attains it.
+
+    k (a epsilon - log(1 + e^epsilon - e^((1-a) epsilon)))/(a - 1).
+    """
     return calls * float(favoured_rate(order, epsilon))
 
 
-def _exact_cases(budget: Budget) -> Iterator[Case]:
+def _attained(attained: float, rate: float) -> tuple[float, float]:
+    """To judge that the rate is at most what is attained."""
+    return attained, rate
+
+
+@exact_rate.bounds()
+def games(budget):
     generator = np.random.default_rng(budget.seed)
     for epsilon in (0.001, 0.01, 0.1, 0.5, 1.0, 2.0):
         bias, low, _ = close_coins(epsilon)
         share = special.expit(epsilon)
         for order in (1.001, 2.0, 10.0, 100.0):
-            claimed = _exact_rate(order=order, epsilon=epsilon)
-            exact = float(np.max(coin_renyi(bias, low, order)))
-            yield claimed, exact, f"one repeated pair, {order=}, {epsilon=}"
+            point = {"order": order, "epsilon": epsilon, "calls": 1}
+            yield point, float(np.max(coin_renyi(bias, low, order))), "one repeated pair"
             attained = float(coin_renyi(share, 1.0 - share, order))
-            where = f"randomised response attains it, {order=}, {epsilon=}"
-            yield attained, claimed, where
+            swapped = functools.partial(_attained, attained)
+            yield point, swapped, "randomised response attains it"
     for _ in range(min(budget.cases, 10)):
         # All that is shown, by its definition: the law of every sequence of coins.
         epsilon = float(generator.uniform(0.1, 2.0))
         p, q = (side[:, :9] for side in random_game(generator, epsilon))
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 3.0)))
-        claimed = _exact_rate(order=order, epsilon=epsilon, calls=len(p))
+        point = {"order": order, "epsilon": epsilon, "calls": len(p)}
         laws = [game_bits_law(side, len(p)) for side in (p, q)]
         exact = float(renyi_divergence(laws[0], laws[1], order))
-        yield claimed, exact, f"every bit, {order=!r}, {epsilon=!r}, {shown(p, q)}"
+        yield point, exact, f"every bit, {shown(p, q)}"
     for _ in range(min(budget.cases, 200)):
         epsilon = float(generator.uniform(0.001, 2.0))
         p, q = random_game(generator, epsilon)
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 5.0)))
-        claimed = _exact_rate(order=order, epsilon=epsilon, calls=p.shape[0])
-        exact = game_renyi(p, q, order)
-        yield claimed, exact, f"{order=!r}, {epsilon=!r}, {shown(p, q)}"
+        point = {"order": order, "epsilon": epsilon, "calls": p.shape[0]}
+        yield point, game_renyi(p, q, order), shown(p, q)
 
 
-def _printed_rate(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Ones = 1) -> float:
-    """3 k a epsilon^2 of Lemma 2."""
-    return _coin_bound(order=order, epsilon=epsilon, calls=calls)
+@CL.privacy("CL-Lem2-constant", "Appendix A.1, Lemma 2", Relation.BASE)
+def constant(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Ones = 1) -> float:
+    """The exact rate is at most 3 a epsilon^2, for epsilon <= 1.
+
+    3 k a epsilon^2 of Lemma 2.
+    """
+    return printed(order=order, epsilon=epsilon, calls=calls)
 
 
-def _printed_cases(budget: Budget) -> Iterator[Case]:
+@constant.bounds(tolerance=1e-14)
+def exact_rates(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 300)):
         epsilon = float(10.0 ** generator.uniform(-4.0, 0.0))
         order = 1.0 + float(np.exp(generator.uniform(-5.0, 8.0)))
-        exact = _exact_rate(order=order, epsilon=epsilon)
-        claimed = _printed_rate(order=order, epsilon=epsilon)
-        yield claimed, exact, f"the exact rate, {order=!r}, {epsilon=!r}"
+        point = {"order": order, "epsilon": epsilon, "calls": 1}
+        yield point, exact_rate(**point)
 
 
-STATEMENTS = (
-    CL.privacy(
-        "CL-Lem1",
-        "Appendix A.1, Lemma 1",
-        "The coin game until k ones has D_inf(P || Q) <= k epsilon.",
-        Relation.BASE,
-        _pure,
-        at_most(_pure_cases),
-    ),
-    CL.privacy(
-        "CL-Lem1-reverse",
-        "Appendix A.1, the direction that Lemma 1 leaves out",
-        "The reverse divergence has no bound: n coins of p and p e^-epsilon have "
-        "D_inf(Q || P) >= n log((1 - p e^-epsilon)/(1 - p)).",
-        Relation.BASE,
-        _reverse,
-        at_least(_reverse_cases),
-    ),
-    CL.misprint(
-        "CL-E7",
-        "proofs of Lemmas 1 and 2",
-        "misprint",
-        printed="P[P = i] = sum_(j<i) (1 - p_j) p_i; prod_(j<i) p_j (1 - p_i); to bound "
-        "(9) by 3 a (a - 1) epsilon^2.",
-        correct="prod_(j<i) (1 - p_j) p_i in both proofs; to bound (9) by 1 + 3 a (a - "
-        "1) epsilon^2.",
-        refuted=(
-            CL.identity(
-                "CL-Lem1-step-printed",
-                "proof of Lemma 1",
-                "The first 1 is the i-th coin with probability sum_(j<i) (1 - p_j) p_i.",
-                _first_printed,
-                equal(_first_cases(_first_printed, (0.5,))),
-            ),
-        ),
-        corrected=(
-            CL.identity(
-                "CL-Lem1-step",
-                "proof of Lemma 1, corrected",
-                "The first 1 is the i-th coin with probability prod_(j<i) (1 - p_j) p_i.",
-                _first,
-                equal(_first_cases(_first, (0.5, 0.1, 0.9))),
-            ),
-        ),
-    ),
-    CL.misprint(
-        "CL-E5",
-        "Algorithm 4",
-        "statement",
-        printed="Promised that 0 <= q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - q).",
-        correct="The last part is vacuous, and without another Lemma 2 is false: p = 1, "
-        "q = e^-epsilon has divergence epsilon at every order. Keep the promise of "
-        "Algorithm 2, 1 - q <= e^epsilon (1 - p).",
-        refuted=(
-            CL.privacy(
-                "CL-Lem2-printed",
-                "Lemma 2 with the promise of Algorithm 4",
-                "Under q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - q), the coin "
-                "game has D_a(P || Q) <= 3 k a epsilon^2.",
-                Relation.BASE,
-                _coin_bound,
-                at_most(_vacuous_promise),
-            ),
-        ),
-        corrected=(
-            CL.privacy(
-                "CL-Lem2",
-                "Lemma 2",
-                "Under q <= p <= e^epsilon q and 1 - q <= e^epsilon (1 - p), the coin "
-                "game has D_a(P || Q) <= 3 k a epsilon^2.",
-                Relation.BASE,
-                _coin_bound,
-                at_most(_kept_promise, tolerance=1e-12),
-            ),
-        ),
-    ),
-    CL.privacy(
-        "CL-Lem2-sharp",
-        "Appendix A.1, Lemma 2, exact",
-        "The coin game until k ones has D_a(P || Q) <= k (a epsilon - log(1 + e^epsilon "
-        "- e^((1-a) epsilon)))/(a - 1) at every order, and randomised response attains "
-        "it.",
-        Relation.BASE,
-        _exact_rate,
-        at_most(_exact_cases),
-    ),
-    CL.privacy(
-        "CL-Lem2-constant",
-        "Appendix A.1, Lemma 2",
-        "The exact rate is at most 3 a epsilon^2, for epsilon <= 1.",
-        Relation.BASE,
-        _printed_rate,
-        at_most(_printed_cases, tolerance=1e-14),
-    ),
+CL_E7 = CL.misprint(
+    "CL-E7",
+    "proofs of Lemmas 1 and 2",
+    "misprint",
+    printed="P[P = i] = sum_(j<i) (1 - p_j) p_i; prod_(j<i) p_j (1 - p_i); to bound "
+    "(9) by 3 a (a - 1) epsilon^2.",
+    correct="prod_(j<i) (1 - p_j) p_i in both proofs; to bound (9) by 1 + 3 a (a - 1) epsilon^2.",
+    refuted=[first_printed],
+    corrected=[first_one],
+)
+CL_E5 = CL.misprint(
+    "CL-E5",
+    "Algorithm 4",
+    "statement",
+    printed="Promised that 0 <= q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - q).",
+    correct="The last part is vacuous, and without another Lemma 2 is false: p = 1, "
+    "q = e^-epsilon has divergence epsilon at every order. Keep the promise of "
+    "Algorithm 2, 1 - q <= e^epsilon (1 - p).",
+    refuted=[printed],
+    corrected=[promised],
 )

@@ -1,6 +1,5 @@
 """Cohen et al. 2022: Selections and Tests, interleaved by an adaptive caller."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -15,7 +14,6 @@ from jaxsel.families.selection_and_test.laws import (
     transcript_law,
 )
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import CL
 
@@ -28,11 +26,28 @@ Selections = Annotated[
 Tops = Annotated[int, whole("c2, how many Tests answered top", at_least=0, at_most=MOST_COUNT)]
 
 
-def _interleaved(
+@CL.privacy("CL-interleaved", _PLACE, Relation.BASE)
+def interleaved(
     *, epsilon: Epsilon = 0.5, gamma: Gamma = 1.0, selections: Selections = 2, tops: Tops = 2
 ) -> float:
-    """(2 c1 + 2 c2 + gamma) epsilon."""
+    """c1 Selections and Tests until c2 tops, adaptively interleaved, are (2 c1 + 2 c2 + gamma)
+    epsilon-DP.
+
+    (2 c1 + 2 c2 + gamma) epsilon.
+    """
     return interaction_epsilon(epsilon, gamma, selections, tops)
+
+
+charged = CL.privacy(
+    "CL-interleaved-sharp",
+    f"{_PLACE}, transcript by transcript",
+    Relation.BASE,
+    statement=(
+        "A transcript in which s Selections released a run and t Tests answered top has privacy "
+        "loss at most (2 s + 2 t + gamma) epsilon: Selections without a run are as free as "
+        "bottoms."
+    ),
+)(interleaved.evaluate)
 
 
 def _by_parity(outcomes: tuple):
@@ -93,46 +108,26 @@ def _runs(budget: Budget):
         released = (is_selection & (outcomes < 2)).sum(axis=1)
         loss = _losses(*laws)
         shown = ["selection" if kind else "tests" for kind in kinds]
-        where = (
-            f"calls {shown}, {limit=}, {epsilon=!r}, {gamma=:g}, case {case} of seed {budget.seed}"
-        )
+        where = f"calls {shown}, {limit=}, case {case} of seed {budget.seed}"
         yield epsilon, gamma, loss, released, tops, sum(kinds), where
 
 
-def _interleaved_cases(budget: Budget) -> Iterator[Case]:
+@interleaved.bounds()
+def whole_programs(budget):
     for epsilon, gamma, loss, _, tops, selections, where in _runs(budget):
-        claimed = _interleaved(
-            epsilon=epsilon, gamma=gamma, selections=selections, tops=int(tops.max())
-        )
-        yield claimed, float(loss.max()), where
+        point = {
+            "epsilon": epsilon,
+            "gamma": gamma,
+            "selections": selections,
+            "tops": int(tops.max()),
+        }
+        yield point, float(loss.max()), where
 
 
-def _charged_cases(budget: Budget) -> Iterator[Case]:
+@charged.bounds()
+def transcripts(budget):
     for epsilon, gamma, loss, released, tops, _, where in _runs(budget):
         for charge in np.unique(released + tops):
             worst = float(loss[released + tops == charge].max())
-            claimed = _interleaved(epsilon=epsilon, gamma=gamma, selections=int(charge), tops=0)
-            yield claimed, worst, f"transcripts with {charge} charged calls, {where}"
-
-
-STATEMENTS = (
-    CL.privacy(
-        "CL-interleaved",
-        _PLACE,
-        "c1 Selections and Tests until c2 tops, adaptively interleaved, are (2 c1 + 2 c2 "
-        "+ gamma) epsilon-DP.",
-        Relation.BASE,
-        _interleaved,
-        at_most(_interleaved_cases),
-    ),
-    CL.privacy(
-        "CL-interleaved-sharp",
-        f"{_PLACE}, transcript by transcript",
-        "A transcript in which s Selections released a run and t Tests answered top has "
-        "privacy loss at most (2 s + 2 t + gamma) epsilon: Selections without a run are "
-        "as free as bottoms.",
-        Relation.BASE,
-        _interleaved,
-        at_most(_charged_cases),
-    ),
-)
+            point = {"epsilon": epsilon, "gamma": gamma, "selections": int(charge), "tops": 0}
+            yield point, worst, f"transcripts with {charge} charged calls, {where}"

@@ -4,7 +4,6 @@ Selection(tau, k = 1) makes Bin(tau, p) runs, p = U^(1/gamma), and releases the 
 best of K runs, K beta-binomial. Several calls, k > 1 and Test are other mechanisms.
 """
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -15,21 +14,32 @@ from jaxsel.accounting.single_run.pairs import LawPair, random_pair, random_pure
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.claims.parameters import BaseDelta, Epsilon, Gamma
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import number
 from jaxsel.language.papers import CL
+
+_PLACE = "Theorem 1 (one call of Selection with k = 1)"
 
 Most = Annotated[float, number("tau, the largest number of runs", at_least=1.0)]
 
 
-def _epsilon(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.5) -> float:
-    """(2 + gamma) epsilon, for an epsilon-DP base."""
+@CL.privacy("CL-Thm1", _PLACE, Relation.BASE)
+def pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.5) -> float:
+    """One selection of the best of K runs, K ~ Bin(tau, p) and p = U^(1/gamma), of an epsilon-DP
+    base is (2 + gamma) epsilon-DP.
+
+    (2 + gamma) epsilon, for an epsilon-DP base.
+    """
     return interaction_epsilon(epsilon, gamma, 1)
 
 
-def _delta(*, delta: BaseDelta = 1e-6, count: Most = 100.0) -> float:
-    """count delta, at (2 + gamma) epsilon, for an (epsilon, delta)-DP base."""
+@CL.privacy("CL-Thm1-approximate", _PLACE, Relation.BASE)
+def approximate(*, delta: BaseDelta = 1e-6, count: Most = 100.0) -> float:
+    """The same selection of an (epsilon, delta)-DP base has at most tau delta at (2 + gamma)
+    epsilon.
+
+    count delta, at (2 + gamma) epsilon, for an (epsilon, delta)-DP base.
+    """
     return count * delta
 
 
@@ -51,7 +61,8 @@ def _tuned(pair: LawPair, count: int, gamma: float) -> tuple[np.ndarray, np.ndar
     return tuned_law(pair.first, law), tuned_law(pair.second, law), where
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def pure_pairs(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(budget.cases):
         epsilon = float(generator.uniform(0.05, 2.0))
@@ -63,11 +74,12 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
             size = int(generator.integers(2, 6))
             pair = random_pure_pair(generator, size, epsilon)
         first, second, where = _tuned(pair, count, gamma)
-        claimed = _epsilon(epsilon=epsilon, gamma=gamma)
-        yield claimed, exact_epsilon(first, second), f"{epsilon=!r}, {where}"
+        point = {"epsilon": epsilon, "gamma": gamma}
+        yield point, exact_epsilon(first, second), where
 
 
-def _approximate_cases(budget: Budget) -> Iterator[Case]:
+@approximate.bounds()
+def random_pairs(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         pair = random_pair(generator, int(generator.integers(2, 6)))
@@ -77,28 +89,4 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         first, second, where = _tuned(pair, count, gamma)
         base = float(profile_delta(pair.first, pair.second, level))
         exact = float(profile_delta(first, second, (2.0 + gamma) * level))
-        yield _delta(delta=base, count=count), exact, f"epsilon={level!r}, {where}"
-
-
-_PLACE = "Theorem 1 (one call of Selection with k = 1)"
-
-STATEMENTS = (
-    CL.privacy(
-        "CL-Thm1",
-        _PLACE,
-        "One selection of the best of K runs, K ~ Bin(tau, p) and p = U^(1/gamma), of an "
-        "epsilon-DP base is (2 + gamma) epsilon-DP.",
-        Relation.BASE,
-        _epsilon,
-        at_most(_pure_cases),
-    ),
-    CL.privacy(
-        "CL-Thm1-approximate",
-        _PLACE,
-        "The same selection of an (epsilon, delta)-DP base has at most tau delta at (2 + "
-        "gamma) epsilon.",
-        Relation.BASE,
-        _delta,
-        at_most(_approximate_cases),
-    ),
-)
+        yield {"delta": base, "count": count}, exact, f"epsilon={level!r}, {where}"

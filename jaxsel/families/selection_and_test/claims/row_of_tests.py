@@ -11,7 +11,6 @@ from jaxsel import repetitions as laws
 from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Gamma
 from jaxsel.families.selection_and_test.laws import prior
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import CL
 
@@ -20,12 +19,18 @@ Top = Annotated[float, number("h, that H answers top", above=0.0, at_most=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
 
 
-def _no_top(*, gamma: Gamma = 1.0, count: Count = 100, top: Top = 0.5) -> float:
-    """P[no top in tau Tests] = gamma h^-gamma B(gamma, tau+1) I_h(gamma, tau+1)."""
+@CL.identity("CL-Test-no-top", "Algorithm 1, exact")
+def no_top(*, gamma: Gamma = 1.0, count: Count = 100, top: Top = 0.5) -> float:
+    """All of tau Tests of an H that answers top with chance h answer bottom with probability gamma
+    h^-gamma B(gamma, tau+1) I_h(gamma, tau+1).
+
+    P[no top in tau Tests] = gamma h^-gamma B(gamma, tau+1) I_h(gamma, tau+1).
+    """
     return float(laws.beta_binomial(count, gamma).pgf_tail(top))
 
 
-def _no_top_cases(budget: Budget) -> Iterator[Case]:
+@no_top.equals()
+def quadrature(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 100)):
         gamma = float(generator.choice([0.3, 0.5, 1.0, 2.0, 7.0]))
@@ -33,17 +38,31 @@ def _no_top_cases(budget: Budget) -> Iterator[Case]:
         top = float(generator.uniform(0.01, 1.0))
         nodes = prior(gamma, count)
         chance = np.exp(count * np.log(nodes.rest + nodes.p * (1.0 - top)))
-        where = f"{gamma=:g}, tau={count}, h={top!r}"
-        claimed = _no_top(gamma=gamma, count=count, top=top)
-        yield claimed, float(nodes.weights @ chance), f"quadrature, {where}"
+        point = {"gamma": gamma, "count": count, "top": top}
+        yield point, float(nodes.weights @ chance), "quadrature"
         if gamma == 1.0:
             direct = -math.expm1((count + 1) * math.log1p(-top)) / ((count + 1) * top)
-            yield claimed, direct, f"for gamma = 1, {where}"
+            yield point, direct, "closed form for gamma = 1"
 
 
-def _level(*, beta: Beta = 0.1) -> float:
-    """Failure probability beta of a row of 1/beta^2 Tests."""
+@CL.utility("CL-Sec1.1-above", "Section 1.1")
+def above(*, beta: Beta = 0.1) -> float:
+    """With gamma = 1, a query at or above the threshold gets no top in 1/beta^2 Tests with
+    probability at most beta.
+
+    Failure probability beta of a row of 1/beta^2 Tests.
+    """
     return beta
+
+
+below = CL.utility(
+    "CL-Sec1.1-below",
+    "Section 1.1",
+    statement=(
+        "For gamma = 1, a query (10/epsilon) log(1/beta) below its threshold gets a top in "
+        "1/beta^2 Tests with probability at most beta."
+    ),
+)(above.evaluate)
 
 
 def _betas(budget: Budget) -> Iterator[float]:
@@ -52,70 +71,43 @@ def _betas(budget: Budget) -> Iterator[float]:
         yield float(10.0 ** generator.uniform(-3.0, -0.001))
 
 
-def _above_cases(budget: Budget) -> Iterator[Case]:
+@above.bounds()
+def at_the_threshold(budget):
     for beta in _betas(budget):
         count = math.ceil(beta**-2)
-        missed = _no_top(count=count, top=0.5)
-        yield _level(beta=beta), missed, f"f = t, so that h = 1/2, {beta=!r}"
+        missed = no_top(count=count, top=0.5)
+        yield {"beta": beta}, missed, "f = t, so that h = 1/2"
 
 
-def _below_cases(budget: Budget) -> Iterator[Case]:
+@below.bounds()
+def far_below(budget):
     for beta in _betas(budget):
         count = math.ceil(beta**-2)
         # f <= t - (10/epsilon) log(1/beta), noise Lap(1/epsilon)
         rare = 0.5 * beta**10
         seen = float(laws.beta_binomial(count, 1.0).pgf_gap(rare))
-        where = f"f = t - (10/epsilon) log(1/beta), {beta=!r}"
-        yield _level(beta=beta), seen, where
+        yield {"beta": beta}, seen, "f = t - (10/epsilon) log(1/beta)"
 
 
-def _needed(*, beta: Beta = 0.1, gamma: Gamma = 1.0) -> float:
-    """2 (Gamma(gamma+1)/beta)^(1/gamma): Tests so that a query is missed with beta."""
+@CL.utility("CL-Sec1.1-count", "Section 1.1, sharpened")
+def needed(*, beta: Beta = 0.1, gamma: Gamma = 1.0) -> float:
+    """2 (Gamma(gamma+1)/beta)^(1/gamma) Tests are enough: then a query at or above the threshold
+    gets no top with probability at most beta.
+
+    2 (Gamma(gamma+1)/beta)^(1/gamma): Tests so that a query is missed with beta.
+    """
     log_factor = float(special.gammaln(gamma + 1.0)) - math.log(beta)
     with np.errstate(over="ignore"):
         return 2.0 * float(np.exp(log_factor / gamma))
 
 
-def _needed_cases(budget: Budget) -> Iterator[Case]:
+@needed.bounds()
+def enough_tests(budget):
     generator = np.random.default_rng(budget.seed)
     for beta in _betas(budget):
         gamma = float(generator.uniform(0.5, 4.0))
-        count = math.ceil(_needed(beta=beta, gamma=gamma))
-        missed = _no_top(gamma=gamma, count=count, top=0.5)
-        yield _level(beta=beta), missed, f"{count} tests, {gamma=!r}, {beta=!r}"
 
+        def missed(tests, beta=beta, gamma=gamma):
+            return beta, no_top(gamma=gamma, count=math.ceil(tests), top=0.5)
 
-STATEMENTS = (
-    CL.identity(
-        "CL-Test-no-top",
-        "Algorithm 1, exact",
-        "All of tau Tests of an H that answers top with chance h answer bottom with "
-        "probability gamma h^-gamma B(gamma, tau+1) I_h(gamma, tau+1).",
-        _no_top,
-        equal(_no_top_cases),
-    ),
-    CL.utility(
-        "CL-Sec1.1-above",
-        "Section 1.1",
-        "With gamma = 1, a query at or above the threshold gets no top in 1/beta^2 Tests "
-        "with probability at most beta.",
-        _level,
-        at_most(_above_cases),
-    ),
-    CL.utility(
-        "CL-Sec1.1-below",
-        "Section 1.1",
-        "For gamma = 1, a query (10/epsilon) log(1/beta) below its threshold gets a top "
-        "in 1/beta^2 Tests with probability at most beta.",
-        _level,
-        at_most(_below_cases),
-    ),
-    CL.utility(
-        "CL-Sec1.1-count",
-        "Section 1.1, sharpened",
-        "2 (Gamma(gamma+1)/beta)^(1/gamma) Tests are enough: then a query at or above "
-        "the threshold gets no top with probability at most beta.",
-        _needed,
-        at_most(_needed_cases),
-    ),
-)
+        yield {"beta": beta, "gamma": gamma}, missed

@@ -3,8 +3,6 @@
 Its delta is to be summed over all calls (R-CL-2).
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
@@ -27,7 +25,7 @@ from jaxsel.families.selection_and_test.laws import (
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.checking import grid, listed
 from jaxsel.language.papers import CL
 
 _GAMMAS = (0.5, 1.0, 2.0)
@@ -36,8 +34,13 @@ _GAMMAS = (0.5, 1.0, 2.0)
 # --- Pure -----------------------------------------------------------------------------
 
 
-def _pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
-    """(2 c + gamma) epsilon of c Selections, for epsilon-DP candidates."""
+@CL.privacy("CL-Thm1-calls", "Theorem 1", Relation.BASE)
+def pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
+    """c adaptive calls of Selection, each of any number of epsilon-DP candidates, are (2 c + gamma)
+    epsilon-DP.
+
+    (2 c + gamma) epsilon of c Selections, for epsilon-DP candidates.
+    """
     return interaction_epsilon(epsilon, gamma, calls)
 
 
@@ -61,14 +64,16 @@ def _random_calls(
     return first, second
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def random_selections(budget):
     generator = np.random.default_rng(budget.seed)
     for calls in (1, 2, 4):
         for rounds in (3, 100, 10_000):
             pair = pairs.three_outcome(1.0, 0.2, 1e-6)
             found = [repeated_selection_law(side, rounds, 0.5, calls) for side in pair]
-            where = f"pairs.three_outcome(1, 0.2, 1e-6), gamma=0.5, {calls=}, {rounds=}"
-            yield _pure(gamma=0.5, calls=calls), exact_epsilon(*found), where
+            where = f"pairs.three_outcome(1, 0.2, 1e-6), {rounds=}"
+            point = {"epsilon": 1.0, "gamma": 0.5, "calls": calls}
+            yield point, exact_epsilon(*found), where
     for case in range(min(budget.cases, 90)):
         epsilon, calls = float(generator.uniform(0.05, 2.0)), 1 + case % 3
         gamma = float(generator.choice(_GAMMAS))
@@ -77,44 +82,48 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         shapes = [call.laws.shape[1:] for call in sides[0]]
         where = (
             f"random adaptive calls of (candidates, outcomes) {shapes}, rounds "
-            f"{[call.rounds.tolist() for call in sides[0]]}, {epsilon=!r}, {gamma=:g}, "
+            f"{[call.rounds.tolist() for call in sides[0]]}, "
             f"case {case} of seed {budget.seed}"
         )
         exact = exact_epsilon(*found)
-        yield _pure(epsilon=epsilon, gamma=gamma, calls=calls), exact, where
+        yield {"epsilon": epsilon, "gamma": gamma, "calls": calls}, exact, where
 
 
-def _nearly(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
-    """0.999 (2 c + gamma) epsilon: what c Selections lose at worst, at least."""
-    return 0.999 * _pure(epsilon=epsilon, gamma=gamma, calls=calls)
+@CL.privacy("CL-Thm1-calls-attained", "Theorem 1, its constants", Relation.BASE)
+def attained(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
+    """No smaller constant is possible: for tau = 100000 there are candidates with which c
+    Selections lose 0.999 (2 c + gamma) epsilon.
+
+    0.999 (2 c + gamma) epsilon: what c Selections lose at worst, at least.
+    """
+    return 0.999 * pure(epsilon=epsilon, gamma=gamma, calls=calls)
 
 
-def _nearly_cases(budget: Budget) -> Iterator[Case]:
-    del budget
-    for epsilon in (0.1, 1.0, 2.0):
-        for gamma in (0.5, 1.0, 2.0, 5.0):
-            for calls in (1, 2, 5):
-                pair = pairs.three_outcome(epsilon, 0.1, 1e-10)
-                found = [repeated_selection_law(side, 100_000, gamma, calls) for side in pair]
-                claimed = _nearly(epsilon=epsilon, gamma=gamma, calls=calls)
-                where = (
-                    f"pairs.three_outcome({epsilon:g}, 0.1, 1e-10), {gamma=:g}, "
-                    f"{calls=}, tau=100000"
-                )
-                yield claimed, exact_epsilon(*found), where
+@attained.bounds_below(grid(epsilon=[0.1, 1.0, 2.0], gamma=[0.5, 1.0, 2.0, 5.0], calls=[1, 2, 5]))
+def rare_best(epsilon, gamma, calls):
+    pair = pairs.three_outcome(epsilon, 0.1, 1e-10)
+    found = [repeated_selection_law(side, 100_000, gamma, calls) for side in pair]
+    return exact_epsilon(*found), f"pairs.three_outcome({epsilon:g}, 0.1, 1e-10), tau=100000"
 
 
 # --- Approximate (R-CL-2) -------------------------------------------------------------
 
 
-def _one_call(*, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
-    """tau delta: of c calls with one candidate each, if the sum runs over one call."""
+@CL.privacy("CL-Thm1-delta-one-call", "Theorem 1, summed over one call", Relation.BASE)
+def one_call(*, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
+    """c calls to Selection are ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, the sum being over
+    the candidates of one call (here one, and epsilon = 0).
+
+    tau delta: of c calls with one candidate each, if the sum runs over one call.
+    """
     return rounds * delta
 
 
-def _all_calls(*, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
-    """Delta of c calls to Selection with one candidate each: c tau delta."""
-    return calls * _one_call(rounds=rounds, delta=delta)
+@CL.privacy("CL-Thm1-delta", "Theorem 1, summed over all calls", Relation.BASE)
+def all_calls(*, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
+    """c calls to Selection with one (epsilon, delta)-DP candidate each are ((2 c + gamma) epsilon,
+    c tau delta)-DP."""
+    return calls * one_call(rounds=rounds, delta=delta)
 
 
 def _ever_private(calls: int, rounds: int, delta: float, gamma: float) -> float:
@@ -126,14 +135,13 @@ def _ever_private(calls: int, rounds: int, delta: float, gamma: float) -> float:
     return float(laws.beta_binomial(calls * rounds, gamma).pgf_gap(delta))
 
 
-def _one_call_cases(budget: Budget) -> Iterator[Case]:
-    for calls in (10, 100):
-        seen = _ever_private(calls, 5, 0.01, 1.0)
-        where = f"private outcomes of probability 0.01, tau=5, {calls} calls, gamma=1"
-        yield _one_call(), seen, where
+@one_call.bounds(listed("calls rounds delta", (10, 5, 0.01), (100, 5, 0.01)))
+def private_outcomes(calls, rounds, delta):
+    return _ever_private(calls, rounds, delta, 1.0), "private outcomes of that delta, gamma=1"
 
 
-def _all_calls_cases(budget: Budget) -> Iterator[Case]:
+@all_calls.bounds(tolerance=1e-12)
+def best_of_private(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(10, 5, 0.01, 1.0)]
     for _ in range(min(budget.cases, 200)):
@@ -141,17 +149,15 @@ def _all_calls_cases(budget: Budget) -> Iterator[Case]:
         delta = float(10.0 ** generator.uniform(-6.0, -1.0))
         settings.append((calls, rounds, delta, float(generator.uniform(0.1, 20.0))))
     for calls, rounds, delta, gamma in settings:
-        claimed = _all_calls(calls=calls, rounds=rounds, delta=delta)
-        where = f"c={calls}, tau={rounds}, {delta=!r}, {gamma=!r}"
-        yield claimed, _ever_private(calls, rounds, delta, gamma), f"epsilon=0, {where}"
+        point = {"calls": calls, "rounds": rounds, "delta": delta}
+        yield point, _ever_private(calls, rounds, delta, gamma), f"epsilon=0, {gamma=!r}"
         if calls == 1:
             continue
         pair = pairs.approximate_three_outcome(0.5, 0.1, 1e-3, delta)
         law = laws.beta_binomial(rounds, gamma)
         tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
         exact = float(profile_delta(*tuned, (2.0 + gamma) * 0.5))
-        claimed = _all_calls(calls=1, rounds=rounds, delta=delta)
-        yield claimed, exact, f"one call, epsilon=0.5, {where}"
+        yield point | {"calls": 1}, exact, f"epsilon=0.5, {gamma=!r}"
 
 
 def some_run_private(rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float) -> float:
@@ -171,10 +177,15 @@ def some_run_private(rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float)
     return float(nodes.weights @ -np.expm1(log_none))
 
 
-def _sharp(
+@CL.privacy("CL-Thm1-delta-sharp", "Theorem 1, sharpened", Relation.BASE)
+def sharp(
     *, gamma: Gamma = 1.0, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01
 ) -> float:
-    """1 - E_p (1 - p delta)^(c tau) of c Selections of one (epsilon, delta) candidate."""
+    """c Selections of (epsilon, delta)-DP candidates have at most 1 - E_p prod (1 - p delta_i)^tau
+    at (2 c + gamma) epsilon, the product over the candidates of all calls.
+
+    1 - E_p (1 - p delta)^(c tau) of c Selections of one (epsilon, delta) candidate.
+    """
     return some_run_private(calls * rounds, delta, gamma)
 
 
@@ -189,100 +200,44 @@ def _approximate_settings(budget: Budget):
         yield gamma, calls, rounds, delta, epsilon
 
 
-def _sharp_cases(budget: Budget) -> Iterator[Case]:
+@sharp.bounds(tolerance=1e-12)
+def approximate_blocks(budget):
     for gamma, calls, rounds, delta, epsilon in _approximate_settings(budget):
         pair = pairs.approximate_three_outcome(epsilon, 0.1, 1e-3, delta)
         found = [repeated_selection_law(side, rounds, gamma, calls) for side in pair]
         level = interaction_epsilon(epsilon, gamma, calls)
-        claimed = _sharp(gamma=gamma, calls=calls, rounds=rounds, delta=delta)
-        where = (
-            f"pairs.approximate_three_outcome({epsilon!r}, 0.1, 1e-3, {delta!r}), "
-            f"{gamma=:g}, {calls=}, tau={rounds}"
-        )
-        yield claimed, float(profile_delta(found[0], found[1], level)), where
+        point = {"gamma": gamma, "calls": calls, "rounds": rounds, "delta": delta}
+        where = f"pairs.approximate_three_outcome({epsilon!r}, 0.1, 1e-3, {delta!r})"
+        yield point, float(profile_delta(found[0], found[1], level)), where
 
 
-def _share(
+@CL.privacy("CL-Thm1-delta-share", "Theorem 1, sharpened", Relation.BASE)
+def share(
     *, gamma: Gamma = 1.0, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01
 ) -> float:
-    """gamma/(1 + gamma) times the sum of tau delta over all calls, or 1 if that is less."""
-    total = _all_calls(calls=calls, rounds=rounds, delta=delta)
+    """1 - E_p prod (1 - p delta_i)^tau is at most gamma/(1 + gamma) times the sum of tau delta_i
+    over all calls.
+
+    gamma/(1 + gamma) times the sum of tau delta over all calls, or 1 if that is less.
+    """
+    total = all_calls(calls=calls, rounds=rounds, delta=delta)
     return gamma / (1.0 + gamma) * min(1.0, total)
 
 
-def _share_cases(budget: Budget) -> Iterator[Case]:
+@share.bounds(tolerance=1e-12)
+def sharp_deltas(budget):
     for gamma, calls, rounds, delta, _ in _approximate_settings(budget):
-        settings = {"gamma": gamma, "calls": calls, "rounds": rounds, "delta": delta}
+        point = {"gamma": gamma, "calls": calls, "rounds": rounds, "delta": delta}
         if calls * rounds * delta < 1.0:
-            yield _share(**settings), _sharp(**settings), f"{settings}"
+            yield point, sharp(**point)
 
 
-STATEMENTS = (
-    CL.privacy(
-        "CL-Thm1-calls",
-        "Theorem 1",
-        "c adaptive calls of Selection, each of any number of epsilon-DP candidates, are "
-        "(2 c + gamma) epsilon-DP.",
-        Relation.BASE,
-        _pure,
-        at_most(_pure_cases),
-    ),
-    CL.privacy(
-        "CL-Thm1-calls-attained",
-        "Theorem 1, its constants",
-        "No smaller constant is possible: for tau = 100000 there are candidates with "
-        "which c Selections lose 0.999 (2 c + gamma) epsilon.",
-        Relation.BASE,
-        _nearly,
-        at_least(_nearly_cases),
-    ),
-    CL.remark(
-        "R-CL-2",
-        "Theorem 1",
-        "c calls to Selection satisfy ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, where "
-        "the sum is to be read as running over the candidates of all c calls, not over "
-        "those of one call.",
-        readings=(
-            CL.privacy(
-                "CL-Thm1-delta-one-call",
-                "Theorem 1, summed over one call",
-                "c calls to Selection are ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, "
-                "the sum being over the candidates of one call (here one, and epsilon = "
-                "0).",
-                Relation.BASE,
-                _one_call,
-                at_most(_one_call_cases),
-            ),
-        ),
-        holds=(
-            CL.privacy(
-                "CL-Thm1-delta",
-                "Theorem 1, summed over all calls",
-                "c calls to Selection with one (epsilon, delta)-DP candidate each are "
-                "((2 c + gamma) epsilon, c tau delta)-DP.",
-                Relation.BASE,
-                _all_calls,
-                at_most(_all_calls_cases, tolerance=1e-12),
-            ),
-        ),
-    ),
-    CL.privacy(
-        "CL-Thm1-delta-sharp",
-        "Theorem 1, sharpened",
-        "c Selections of (epsilon, delta)-DP candidates have at most 1 - E_p prod (1 - p "
-        "delta_i)^tau at (2 c + gamma) epsilon, the product over the candidates of all "
-        "calls.",
-        Relation.BASE,
-        _sharp,
-        at_most(_sharp_cases, tolerance=1e-12),
-    ),
-    CL.privacy(
-        "CL-Thm1-delta-share",
-        "Theorem 1, sharpened",
-        "1 - E_p prod (1 - p delta_i)^tau is at most gamma/(1 + gamma) times the sum of "
-        "tau delta_i over all calls.",
-        Relation.BASE,
-        _share,
-        at_most(_share_cases, tolerance=1e-12),
-    ),
+R_CL_2 = CL.remark(
+    "R-CL-2",
+    "Theorem 1",
+    "c calls to Selection satisfy ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, where "
+    "the sum is to be read as running over the candidates of all c calls, not over "
+    "those of one call.",
+    readings=[one_call],
+    holds=[all_calls],
 )

@@ -4,7 +4,6 @@ CL-E18: one round of the exponential mechanism, and the sparse vector with Lap(b
 threshold and on each query; what the latter costs monotone neighbours is found here.
 """
 
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -12,8 +11,8 @@ import numpy as np
 from jaxsel.families.sparse_vector.claims.cases import pair_cases, tight_cases
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.families.sparse_vector.patterns import SparseNoise
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Point, listed
 from jaxsel.language.domains import positive, probability
 from jaxsel.language.papers import CL, JX
 
@@ -25,136 +24,144 @@ Scale = Annotated[float, positive("b of both Laplace noises")]
 # --- One round of the exponential mechanism -------------------------------------------
 
 
-def _missed(*, beta: Beta = 0.01) -> float:
-    """Chance beta that one round of the exponential mechanism has a larger gap."""
+@CL.utility("CL-Sec1.4.2-gap-printed", "Section 1.4.2")
+def gap_printed(*, beta: Beta = 0.01) -> float:
+    """One round of the epsilon-DP exponential mechanism over m candidates has a gap of
+    log(m/beta)/epsilon or more with probability at most beta.
+
+    Chance beta that one round of the exponential mechanism has a larger gap.
+    """
     return beta
 
 
-def _gaps(factor: float, cases: int) -> Callable[[Budget], Iterator[Case]]:
-    def listed(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed)
-        settings = [(100, 0.01)]
-        for _ in range(min(budget.cases, cases)):
-            beta = float(generator.uniform(1e-4, 0.99))
-            settings.append((int(10 ** generator.uniform(0.31, 6.0)), beta))
-        for count, beta in settings:
-            # One candidate leads all others by factor log(m/beta)/epsilon; weights are
-            # exp(epsilon score/2).
-            weight = (count - 1) * (beta / count) ** (factor / 2.0)
-            where = f"m={count}, beta={beta!r}, gap {factor:g} log(m/beta)/epsilon"
-            yield _missed(beta=beta), weight / (1.0 + weight), where
+gap = CL.utility(
+    "CL-Sec1.4.2-gap",
+    "Section 1.4.2, corrected",
+    statement=(
+        "One round of the epsilon-DP exponential mechanism over m candidates has a gap of 2 "
+        "log(m/beta)/epsilon or more with probability at most beta."
+    ),
+)(gap_printed.evaluate)
 
-    return listed
+
+def _missed(count: int, beta: float, factor: float) -> float:
+    """Chance of others where one of m leads them by factor log(m/beta)/epsilon.
+
+    Weights are exp(epsilon score/2).
+    """
+    weight = (count - 1) * (beta / count) ** (factor / 2.0)
+    return weight / (1.0 + weight)
+
+
+@gap_printed.bounds(listed("m beta", (100, 0.01)))
+def printed_lead(m, beta):
+    return _missed(m, beta, 1.0), "a lead of log(m/beta)/epsilon"
+
+
+@gap.bounds()
+def double_leads(budget):
+    generator = np.random.default_rng(budget.seed)
+    settings = [(100, 0.01)]
+    for _ in range(min(budget.cases, 200)):
+        beta = float(generator.uniform(1e-4, 0.99))
+        settings.append((int(10 ** generator.uniform(0.31, 6.0)), beta))
+    for count, beta in settings:
+        yield {"beta": beta}, _missed(count, beta, 2.0), f"m={count}, that lead"
 
 
 # --- Equal noises ---------------------------------------------------------------------
 
 
-def _sketched(*, epsilon: Epsilon = 1.0) -> float:
-    """Privacy parameter epsilon expected of the sparse vector that is sketched."""
+@CL.privacy("CL-Sec1.5.2-svt-printed", "Section 1.5.2", Relation.GENERAL)
+def sketched(*, epsilon: Epsilon = 1.0) -> float:
+    """The sparse vector with noise Lap(1/epsilon) on the threshold and on each query is epsilon-DP.
+
+    Privacy parameter epsilon expected of the sparse vector that is sketched.
+    """
     return epsilon
 
 
-def _tripled(*, epsilon: Epsilon = 1.0) -> float:
-    """Privacy parameter 3 epsilon of that sparse vector."""
+@CL.privacy("CL-Sec1.5.2-svt", "Section 1.5.2, corrected", Relation.GENERAL)
+def tripled(*, epsilon: Epsilon = 1.0) -> float:
+    """The sparse vector with noise Lap(1/epsilon) on the threshold and on each query is 3
+    epsilon-DP.
+
+    Privacy parameter 3 epsilon of that sparse vector.
+    """
     return 3.0 * epsilon
 
 
-def _sparse_vectors(bound: Callable[..., float], cases: int) -> Callable[[Budget], Iterator[Case]]:
-    def listed(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed)
-        # Zeros and a one against ones and a zero, minus the threshold.
-        rows = [(1.0, np.array([0.0] * 60 + [1.0]), np.array([1.0] * 60 + [0.0]))]
-        for _ in range(min(budget.cases, cases)):
-            first = generator.uniform(-3.0, 3.0, int(generator.integers(1, 9)))
-            other = first + generator.uniform(-1.0, 1.0, first.size)
-            rows.append((float(generator.uniform(0.1, 2.0)), first, other))
-        for epsilon, first, other in rows:
-            scale = 1.0 / epsilon
-            laws = [halting_law(row.tolist(), scale, scale) for row in (first, other)]
-            loss = float(np.max(np.abs(np.log(laws[0]) - np.log(laws[1]))))
-            where = f"{epsilon=!r}, {first.size} queries {first[:3]}... {other[:3]}..."
-            yield bound(epsilon=epsilon), loss, where
-
-    return listed
+# Queries minus the threshold.
+_LAST_HIGH = np.array([0.0] * 60 + [1.0])
 
 
-def _monotone(*, scale: Scale = 1.0) -> float:
-    """Pure epsilon 2/b for monotone neighbours of AboveThreshold with equal noises."""
+def _loss(epsilon: float, first: np.ndarray, other: np.ndarray) -> float:
+    scale = 1.0 / epsilon
+    laws = [halting_law(row.tolist(), scale, scale) for row in (first, other)]
+    return float(np.max(np.abs(np.log(laws[0]) - np.log(laws[1]))))
+
+
+@sketched.bounds(listed("epsilon", 1.0))
+def last_high(epsilon):
+    return _loss(epsilon, _LAST_HIGH, 1.0 - _LAST_HIGH), "60 zeros, 1 against 60 ones, 0"
+
+
+@tripled.bounds()
+def random_queries(budget):
+    generator = np.random.default_rng(budget.seed)
+    rows = [(1.0, _LAST_HIGH, 1.0 - _LAST_HIGH)]
+    for _ in range(min(budget.cases, 100)):
+        first = generator.uniform(-3.0, 3.0, int(generator.integers(1, 9)))
+        other = first + generator.uniform(-1.0, 1.0, first.size)
+        rows.append((float(generator.uniform(0.1, 2.0)), first, other))
+    for epsilon, first, other in rows:
+        where = f"{first.size} queries {first[:3]}... {other[:3]}..."
+        yield {"epsilon": epsilon}, _loss(epsilon, first, other), where
+
+
+@JX.privacy(
+    "SVT-equal-noise-monotone",
+    "for the sketch in Cohen et al. 2022, Section 1.5.2",
+    Relation.MONOTONE,
+)
+def monotone(*, scale: Scale = 1.0) -> float:
+    """With Lap(b) on the threshold and on each query, AboveThreshold is 2/b-DP for monotone
+    neighbours (3/b for general ones: CL-Sec1.5.2-svt).
+
+    Pure epsilon 2/b for monotone neighbours of AboveThreshold with equal noises.
+    """
     return 2.0 / scale
 
 
-def _drawn(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
+monotone_tight = JX.privacy(
+    "SVT-equal-noise-monotone-tight",
+    "for the sketch in Cohen et al. 2022, Section 1.5.2",
+    Relation.MONOTONE,
+    statement=(
+        "With Lap(b) twice, AboveThreshold loses 2/b, to within 1/1000, on 1001 zeros against "
+        "(1^1000, 0)."
+    ),
+)(monotone.evaluate)
+
+
+def _drawn(generator: np.random.Generator) -> tuple[Point, SparseNoise, str]:
     scale = float(generator.choice([0.3, 1.0, 3.0, 10.0]))
-    return _monotone(scale=scale), SparseNoise(scale, scale), f"b={scale}"
+    return {"scale": scale}, SparseNoise(scale, scale), ""
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E18",
-        "Sections 1.4.2 and 1.5.2",
-        "statement",
-        printed="The exponential mechanism has a gap above log(m/beta)/epsilon with "
-        "probability at most beta; the sparse vector adds Lap(1/epsilon) to the "
-        "threshold and to each query.",
-        correct="With weights e^(epsilon f/2) the gap is 2 log(m/beta)/epsilon: at the "
-        "printed one m = 100, beta = 0.01 miss with probability 0.4975. That sparse "
-        "vector is 3 epsilon-DP, attained as the number of queries grows.",
-        refuted=(
-            CL.utility(
-                "CL-Sec1.4.2-gap-printed",
-                "Section 1.4.2",
-                "One round of the epsilon-DP exponential mechanism over m candidates has "
-                "a gap of log(m/beta)/epsilon or more with probability at most beta.",
-                _missed,
-                at_most(_gaps(1.0, 0)),
-            ),
-            CL.privacy(
-                "CL-Sec1.5.2-svt-printed",
-                "Section 1.5.2",
-                "The sparse vector with noise Lap(1/epsilon) on the threshold and on "
-                "each query is epsilon-DP.",
-                Relation.GENERAL,
-                _sketched,
-                at_most(_sparse_vectors(_sketched, 0)),
-            ),
-        ),
-        corrected=(
-            CL.utility(
-                "CL-Sec1.4.2-gap",
-                "Section 1.4.2, corrected",
-                "One round of the epsilon-DP exponential mechanism over m candidates has "
-                "a gap of 2 log(m/beta)/epsilon or more with probability at most beta.",
-                _missed,
-                at_most(_gaps(2.0, 200)),
-            ),
-            CL.privacy(
-                "CL-Sec1.5.2-svt",
-                "Section 1.5.2, corrected",
-                "The sparse vector with noise Lap(1/epsilon) on the threshold and on "
-                "each query is 3 epsilon-DP.",
-                Relation.GENERAL,
-                _tripled,
-                at_most(_sparse_vectors(_tripled, 100)),
-            ),
-        ),
-    ),
-    JX.privacy(
-        "SVT-equal-noise-monotone",
-        "for the sketch in Cohen et al. 2022, Section 1.5.2",
-        "With Lap(b) on the threshold and on each query, AboveThreshold is 2/b-DP for "
-        "monotone neighbours (3/b for general ones: CL-Sec1.5.2-svt).",
-        Relation.MONOTONE,
-        _monotone,
-        at_most(pair_cases(_drawn, Relation.MONOTONE)),
-    ),
-    JX.privacy(
-        "SVT-equal-noise-monotone-tight",
-        "for the sketch in Cohen et al. 2022, Section 1.5.2",
-        "With Lap(b) twice, AboveThreshold loses 2/b, to within 1/1000, on 1001 zeros "
-        "against (1^1000, 0).",
-        Relation.MONOTONE,
-        _monotone,
-        at_least(tight_cases(_drawn, Relation.MONOTONE)),
-    ),
+monotone.bounds()(pair_cases(_drawn, Relation.MONOTONE))
+monotone_tight.bounds_below()(tight_cases(_drawn, Relation.MONOTONE))
+
+CL_E18 = CL.misprint(
+    "CL-E18",
+    "Sections 1.4.2 and 1.5.2",
+    "statement",
+    printed="The exponential mechanism has a gap above log(m/beta)/epsilon with "
+    "probability at most beta; the sparse vector adds Lap(1/epsilon) to the "
+    "threshold and to each query.",
+    correct="With weights e^(epsilon f/2) the gap is 2 log(m/beta)/epsilon: at the "
+    "printed one m = 100, beta = 0.01 miss with probability 0.4975. That sparse "
+    "vector is 3 epsilon-DP, attained as the number of queries grows.",
+    refuted=[gap_printed, sketched],
+    corrected=[gap, tripled],
 )

@@ -6,7 +6,6 @@ composition; for monotone neighbours as Lyu, Su & Li 2017, Section 4.3.
 
 import functools
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -26,8 +25,8 @@ from jaxsel.families.sparse_vector.claims.cases import (
     tight_cases,
 )
 from jaxsel.families.sparse_vector.patterns import SparseNoise
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Point
 from jaxsel.language.domains import probability
 from jaxsel.language.papers import DR, JX
 
@@ -37,11 +36,11 @@ Delta = Annotated[float, probability("that the noise scales are set by")]
 def _drawn(cutoffs: int, relation: Relation = Relation.GENERAL) -> Drawn:
     """Sparse with delta = 0, and with at most so many answers."""
 
-    def draw(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
+    def draw(generator: np.random.Generator) -> tuple[Point, SparseNoise, str]:
         epsilon = some_epsilon(generator)
         cutoff = int(generator.integers(1, cutoffs + 1))
         noise = sparse_noise(epsilon, cutoff, relation)
-        return epsilon, noise, f"{epsilon=}, c={cutoff}"
+        return {"epsilon": epsilon}, noise, f"c={cutoff}"
 
     return draw
 
@@ -49,12 +48,30 @@ def _drawn(cutoffs: int, relation: Relation = Relation.GENERAL) -> Drawn:
 # --- Advanced composition -------------------------------------------------------------
 
 
-def _advanced(*, delta: Delta = 1e-6) -> float:
-    """delta, at epsilon, of Sparse with the noise of advanced composition."""
+@DR.privacy(
+    "SVT-Sparse-advanced",
+    "Theorem 3.25, with delta > 0",
+    Relation.GENERAL,
+    loose="the theorem's share of epsilon for a run is half of what advanced "
+    "composition allows, so that the worst composition spends about delta^4; the "
+    "noise itself is put to the test with power: SVT-Sparse-advanced-pure",
+)
+def advanced(*, delta: Delta = 1e-6) -> float:
+    """Sparse with Lap(s) on the threshold and Lap(2s) on queries, s = sqrt(32 c
+    log(1/delta))/epsilon, is (epsilon, delta)-DP for epsilon <= 1 (spent delta over delta, in the
+    worst composition of its runs).
+
+    delta, at epsilon, of Sparse with the noise of advanced composition.
+    """
     return delta
 
 
-def _advanced_cases(budget: Budget) -> Iterator[Case]:
+def _relative(spent: float, allowed: float) -> tuple[float, float]:
+    return 1.0, spent / allowed
+
+
+@advanced.bounds()
+def worst_compositions(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 200)):
         epsilon = float(generator.uniform(0.01, 1.0))
@@ -67,89 +84,72 @@ def _advanced_cases(budget: Budget) -> Iterator[Case]:
         loss = (2 * truths - cutoff) * run
         mass = stats.binom.pmf(truths, cutoff, 1.0 / (1.0 + math.exp(-run)))
         spent = -np.sum(mass * np.expm1(np.minimum(0.0, epsilon - loss)))
-        where = f"{epsilon=!r}, {delta=!r}, c={cutoff}, worst composition"
-        yield _advanced(delta=delta) / delta, float(spent) / delta, where
+        where = f"{epsilon=!r}, c={cutoff}, worst composition, relative to delta"
+        yield {"delta": delta}, functools.partial(_relative, float(spent)), where
 
 
-def _pure(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6) -> float:
-    """Pure epsilon of Sparse with that noise, epsilon sqrt(c/(8 log(1/delta)))."""
+@JX.privacy("SVT-Sparse-advanced-pure", "for Dwork & Roth 2014, Theorem 3.25", Relation.GENERAL)
+def pure(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6) -> float:
+    """With that noise Sparse is epsilon sqrt(c/(8 log(1/delta)))-DP.
+
+    Pure epsilon of Sparse with that noise, epsilon sqrt(c/(8 log(1/delta))).
+    """
     return epsilon * math.sqrt(-cutoff / (8.0 * math.log(delta)))
 
 
-def _pure_monotone(
+@JX.privacy(
+    "SVT-Sparse-advanced-pure-monotone", "for Dwork & Roth 2014, Theorem 3.25", Relation.MONOTONE
+)
+def pure_monotone(
     *, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6, scale: Scale = 4.0
 ) -> float:
-    """(1/2 + 1/s) times that, for monotone neighbours."""
-    pure = _pure(epsilon=epsilon, cutoff=cutoff, delta=delta)
-    return on_monotone(epsilon=pure, scale=scale)
+    """For monotone neighbours, with Lap(s' s/2) on queries, it is (1/2 + 1/s') epsilon sqrt(c/(8
+    log(1/delta)))-DP.
+
+    (1/2 + 1/s) times that, for monotone neighbours.
+    """
+    general = pure(epsilon=epsilon, cutoff=cutoff, delta=delta)
+    return on_monotone(epsilon=general, scale=scale)
 
 
 def _drawn_advanced(relation: Relation) -> Drawn:
-    def draw(generator: np.random.Generator) -> tuple[float, SparseNoise, str]:
+    def draw(generator: np.random.Generator) -> tuple[Point, SparseNoise, str]:
         epsilon, cutoff = some_epsilon(generator), int(generator.integers(1, 4))
         delta = float(10.0 ** generator.uniform(-9.0, -0.1))
         noise = sparse_noise(epsilon, cutoff, relation, delta)
-        proven = _pure(epsilon=epsilon, cutoff=cutoff, delta=delta)
-        return proven, noise, f"{epsilon=}, c={cutoff}, {delta=!r}"
+        return {"epsilon": epsilon, "cutoff": cutoff, "delta": delta}, noise, ""
 
     return draw
 
 
-STATEMENTS = (
-    DR.privacy(
-        "SVT-Sparse",
-        "Theorem 3.25, with delta = 0",
-        "Sparse, AboveThreshold restarted c times with Lap(2c/epsilon) on the threshold "
-        "and Lap(4c/epsilon) on queries, is epsilon-DP.",
-        Relation.GENERAL,
-        stated,
-        at_most(pair_cases(_drawn(3), Relation.GENERAL, 40)),
+basic = DR.privacy(
+    "SVT-Sparse",
+    "Theorem 3.25, with delta = 0",
+    Relation.GENERAL,
+    statement=(
+        "Sparse, AboveThreshold restarted c times with Lap(2c/epsilon) on the threshold and "
+        "Lap(4c/epsilon) on queries, is epsilon-DP."
     ),
-    JX.privacy(
-        "SVT-Sparse-monotone",
-        "as Lyu, Su & Li 2017, Section 4.3",
-        "For monotone neighbours, Sparse with Lap(2c/epsilon) on the threshold and "
-        "Lap(s c/epsilon) on queries is (1/2 + 1/s) epsilon-DP.",
-        Relation.MONOTONE,
-        on_monotone,
-        at_most(pair_cases(drawn_on_monotone(functools.partial(_drawn, 3)), Relation.MONOTONE, 40)),
+)(stated)
+basic.bounds()(pair_cases(_drawn(3), Relation.GENERAL, 40))
+monotone = JX.privacy(
+    "SVT-Sparse-monotone",
+    "as Lyu, Su & Li 2017, Section 4.3",
+    Relation.MONOTONE,
+    statement=(
+        "For monotone neighbours, Sparse with Lap(2c/epsilon) on the threshold and Lap(s "
+        "c/epsilon) on queries is (1/2 + 1/s) epsilon-DP."
     ),
-    JX.privacy(
-        "SVT-Sparse-tight",
-        "for Dwork & Roth 2014, Theorem 3.25",
-        "Sparse loses its epsilon, to within 1/1000, on (0^1000, 1)^c against (1^1000, 0)^c.",
-        Relation.GENERAL,
-        stated,
-        at_least(tight_cases(_drawn(2), Relation.GENERAL)),
-    ),
-    DR.privacy(
-        "SVT-Sparse-advanced",
-        "Theorem 3.25, with delta > 0",
-        "Sparse with Lap(s) on the threshold and Lap(2s) on queries, s = sqrt(32 c "
-        "log(1/delta))/epsilon, is (epsilon, delta)-DP for epsilon <= 1 (spent delta "
-        "over delta, in the worst composition of its runs).",
-        Relation.GENERAL,
-        _advanced,
-        at_most(_advanced_cases),
-        loose="the theorem's share of epsilon for a run is half of what advanced "
-        "composition allows, so that the worst composition spends about delta^4; the "
-        "noise itself is put to the test with power: SVT-Sparse-advanced-pure",
-    ),
-    JX.privacy(
-        "SVT-Sparse-advanced-pure",
-        "for Dwork & Roth 2014, Theorem 3.25",
-        "With that noise Sparse is epsilon sqrt(c/(8 log(1/delta)))-DP.",
-        Relation.GENERAL,
-        _pure,
-        at_most(pair_cases(_drawn_advanced(Relation.GENERAL), Relation.GENERAL, 20)),
-    ),
-    JX.privacy(
-        "SVT-Sparse-advanced-pure-monotone",
-        "for Dwork & Roth 2014, Theorem 3.25",
-        "For monotone neighbours, with Lap(s' s/2) on queries, it is (1/2 + 1/s') "
-        "epsilon sqrt(c/(8 log(1/delta)))-DP.",
-        Relation.MONOTONE,
-        _pure_monotone,
-        at_most(pair_cases(drawn_on_monotone(_drawn_advanced), Relation.MONOTONE, 20)),
-    ),
+)(on_monotone)
+monotone.bounds()(
+    pair_cases(drawn_on_monotone(functools.partial(_drawn, 3)), Relation.MONOTONE, 40)
 )
+tight = JX.privacy(
+    "SVT-Sparse-tight",
+    "for Dwork & Roth 2014, Theorem 3.25",
+    Relation.GENERAL,
+    statement="Sparse loses its epsilon, to within 1/1000, on (0^1000, 1)^c against (1^1000, 0)^c.",
+)(stated)
+tight.bounds_below()(tight_cases(_drawn(2), Relation.GENERAL))
+pure.bounds()(pair_cases(_drawn_advanced(Relation.GENERAL), Relation.GENERAL, 20))
+pure_monotone.bounds()(pair_cases(drawn_on_monotone(_drawn_advanced), Relation.MONOTONE, 20))
