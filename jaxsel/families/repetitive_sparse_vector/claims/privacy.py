@@ -35,32 +35,47 @@ Share = Annotated[float, probability("of what is proven, that a loss exceeds")]
 Delta = Annotated[float, probability("of the whole")]
 
 
-def _pure(
+@CL.privacy("CL-Lem3", "Lemma 3 (reconstructed)", Relation.GENERAL)
+def pure(
     *, query_epsilon: QueryEpsilon = 0.1, failures: Failures = 10, gamma: Gamma = 1.0
 ) -> float:
-    """Pure epsilon (2 k' + gamma) epsilon'."""
+    """Algorithm 3 is (2 k' + gamma) epsilon'-DP.
+
+    Pure epsilon (2 k' + gamma) epsilon'.
+    """
     return pure_epsilon(RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0))
 
 
-def _attained(
+@CL.privacy("CL-Lem3-sharp", "Lemma 3; that it is attained is found here", Relation.GENERAL)
+def attained(
     *,
     query_epsilon: QueryEpsilon = 0.1,
     failures: Failures = 10,
     gamma: Gamma = 1.0,
     share: Share = 0.999,
 ) -> float:
-    """Share of (2 k' + gamma) epsilon' that a loss exceeds."""
-    return share * _pure(query_epsilon=query_epsilon, failures=failures, gamma=gamma)
+    """(2 k' + gamma) epsilon' cannot be lowered: many bottoms, then k' - 1 tops and the halt have
+    a privacy loss that tends to it.
+
+    Share of (2 k' + gamma) epsilon' that a loss exceeds.
+    """
+    return share * pure(query_epsilon=query_epsilon, failures=failures, gamma=gamma)
 
 
-def _approximate(
+@CL.privacy("CL-Lem3-approximate", "Lemma 3 (reconstructed), with Theorem 2 as corrected", Relation.GENERAL, erratum="CL-E3")
+def approximate(
     *,
     query_epsilon: QueryEpsilon = 0.1,
     failures: Failures = 100,
     gamma: GammaOrNone = 1.0,
     delta: Delta = 1e-6,
 ) -> float:
-    """Epsilon at delta: min of (2 k' + gamma) epsilon' and the Renyi bound."""
+    """Algorithm 3 is (epsilon, delta)-DP with epsilon the smaller of (2 k' + gamma) epsilon' and
+    what k' tops at a known p cost by Renyi divergences, of order epsilon' sqrt(k' log(1/delta)) +
+    k' epsilon'^2, whatever gamma is; even at p = 1.
+
+    Epsilon at delta: min of (2 k' + gamma) epsilon' and the Renyi bound.
+    """
     settings = RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0)
     return privacy_epsilon(settings, delta)
 
@@ -75,7 +90,8 @@ def _random_settings(generator: np.random.Generator) -> RepetitiveSettings:
     )
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def pure_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 60)):
         settings = _random_settings(generator)
@@ -92,7 +108,8 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         yield pure_epsilon(settings), exact, f"{shown(settings)}, {levels}"
 
 
-def _sharp_cases(budget: Budget) -> Iterator[Case]:
+@attained.bounds_below()
+def sharp_cases(budget):
     generator = np.random.default_rng(budget.seed)
     count = 10**8
     for _ in range(min(budget.cases, 40)):
@@ -103,7 +120,7 @@ def _sharp_cases(budget: Budget) -> Iterator[Case]:
             runs = [(many, False, count), (few, True, settings.failures - 1)]
             sides.append(pattern_chance(runs, settings, few))
         loss = math.log(sides[0]) - math.log(sides[1])
-        claimed = _attained(
+        claimed = attained(
             query_epsilon=settings.query_epsilon, failures=settings.failures, gamma=settings.gamma
         )
         yield claimed, loss, f"{shown(settings)}, {count} bottoms at -3, tops at -2"
@@ -127,7 +144,8 @@ def _equal_queries(count: int, level: float, settings: RepetitiveSettings):
     return np.array(law)
 
 
-def _approximate_cases(budget: Budget) -> Iterator[Case]:
+@approximate.bounds()
+def approximate_cases(budget):
     settings = [
         (10, 0.0, 0.1, RepetitiveSettings(1.0, 2, 0.3, 6, 1.0)),
         (12, -1.0, 0.01, RepetitiveSettings(1.0, 1, 0.2, 4, math.inf)),
@@ -143,7 +161,7 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         settings.append((60, float(generator.uniform(-5.0, 0.0)), delta, drawn))
     for count, level, delta, chosen in settings:
         laws = [_equal_queries(count, x, chosen) for x in (level, level + 1.0)]
-        claimed = _approximate(
+        claimed = approximate(
             query_epsilon=chosen.query_epsilon,
             failures=chosen.failures,
             gamma=chosen.gamma,
@@ -155,34 +173,4 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
             yield logs(delta, exact, f"{shown(chosen)}, {text}")
 
 
-STATEMENTS = (
-    CL.privacy(
-        "CL-Lem3",
-        "Lemma 3 (reconstructed)",
-        "Algorithm 3 is (2 k' + gamma) epsilon'-DP.",
-        Relation.GENERAL,
-        _pure,
-        at_most(_pure_cases),
-    ),
-    CL.privacy(
-        "CL-Lem3-sharp",
-        "Lemma 3; that it is attained is found here",
-        "(2 k' + gamma) epsilon' cannot be lowered: many bottoms, then k' - 1 tops and "
-        "the halt have a privacy loss that tends to it.",
-        Relation.GENERAL,
-        _attained,
-        at_least(_sharp_cases),
-    ),
-    CL.privacy(
-        "CL-Lem3-approximate",
-        "Lemma 3 (reconstructed), with Theorem 2 as corrected",
-        "Algorithm 3 is (epsilon, delta)-DP with epsilon the smaller of (2 k' + gamma) "
-        "epsilon' and what k' tops at a known p cost by Renyi divergences, of order "
-        "epsilon' sqrt(k' log(1/delta)) + k' epsilon'^2, whatever gamma is; even at p "
-        "= 1.",
-        Relation.GENERAL,
-        _approximate,
-        at_most(_approximate_cases),
-        erratum="CL-E3",
-    ),
-)
+
