@@ -4,7 +4,6 @@ With CL-E14: its k' is too small for the printed proof.
 """
 
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -18,7 +17,6 @@ from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     Wanted,
     logs,
     problems,
-    shown,
 )
 from jaxsel.families.repetitive_sparse_vector.error_laws import failure_bound, failure_probability
 from jaxsel.families.repetitive_sparse_vector.settings import (
@@ -26,8 +24,7 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     allowed_mistakes,
     repetitive_settings,
 )
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import positive, whole
 from jaxsel.language.papers import CL
 
@@ -49,23 +46,36 @@ def rounded(*, beta: Beta = 0.1) -> float:
     return beta
 
 
-def _any_queries(corrected: bool) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+accurate = CL.utility(
+    "CL-Lem4",
+    "Lemma 4, with k' corrected",
+    statement="With the settings of Section 4.2 and k' = k + 2 R + 1, with probability 1 - beta "
+    "on any, even adaptive queries: bottom only if f <= t, top only if f >= t - d, and an early "
+    "halt only after k answers top.",
+)(rounded.evaluate)
+
+
+def _any_queries(corrected: bool):
+    def cases(budget):
         generator = np.random.default_rng(budget.seed)
         for case, (wanted, m, beta) in enumerate(problems(budget, 60)):
             for delta in (0.0, 1e-6):
                 settings = repetitive_settings(wanted, m, beta, delta=delta, corrected=corrected)
-                where = f"k={wanted}, {m=}, {beta=!r}, {delta=}"
+                where = f"k={wanted}, {m=}, {delta=}"
                 bound = failure_bound(settings, wanted, m)
-                yield logs(rounded(beta=beta), bound, f"any queries, {where}")
+                yield {"beta": beta}, logs(bound), f"any queries, {where}"
             if case < 3:
                 d = settings.margin
                 levels = generator.choice([1e-9, -d / 2.0, -d - 1e-9], m)
                 exact = failure_probability(levels, settings, wanted)
                 text = f"{where}, random levels 0+, -d/2 and -d-, seed {budget.seed}"
-                yield logs(rounded(beta=beta), exact, text)
+                yield {"beta": beta}, logs(exact), text
 
     return cases
+
+
+rounded.bounds()(_any_queries(False))
+accurate.bounds()(_any_queries(True))
 
 
 @CL.utility("CL-Lem4-sharp", "Lemma 4; the bound is found here")
@@ -105,17 +115,16 @@ def bound_cases(budget):
         d = settings.margin
         places = np.array([1e-9, -d / 2.0, -d - 1e-9, -d / 2.0 + 1.0, -d / 3.0])
         levels = generator.choice(places, m, p=generator.dirichlet(np.ones(5)))
-        claimed = bound(wanted=wanted, queries=m, **settings._asdict())
+        point = {"wanted": wanted, "queries": m, **settings._asdict()}
         exact = failure_probability(levels, settings, wanted)
-        where = f"{shown(settings)}, k={wanted}, levels {levels.tolist()}"
-        yield logs(claimed, exact, where)
+        yield point, logs(exact), f"levels {levels.tolist()}"
 
 
 # --- Steps of its proof (CL-E14) ------------------------------------------------------
 
 
 @CL.utility("CL-Lem4-step-answers-printed", "proof of Lemma 4")
-def answers(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 0.8) -> float:
+def answers_printed(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 0.8) -> float:
     """With k' = k + 7 log(1/beta)/log m (rounded up) and at most R = ceil(3 log(1/beta)/log m)
     mistakes, an early halt follows at least k answers 'top'.
 
@@ -123,6 +132,14 @@ def answers(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 0.8) -> 
     """
     del queries, beta
     return float(wanted)
+
+
+answers = CL.utility(
+    "CL-Lem4-step-answers",
+    "proof of Lemma 4, corrected",
+    statement="With k' = k + 2 R + 1 and at most R = ceil(3 log(1/beta)/log m) mistakes, an early "
+    "halt follows at least k answers 'top'.",
+)(answers_printed.evaluate)
 
 
 def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
@@ -150,18 +167,16 @@ def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
     return min(ends)
 
 
+@answers_printed.bounds_below(listed("wanted queries beta", (3, 100, 0.8), (20, 100, 0.95)))
+def early_halts_printed(wanted, queries, beta):
+    mistakes = allowed_mistakes(queries, beta)
+    failures = repetitive_settings(wanted, queries, beta, corrected=False).failures
+    # As the paper counts: the last query is answered too.
+    seen = _fewest_answers(failures, mistakes, unanswered=0)
+    return float(seen), f"k'={failures}, R={mistakes}"
+
+
 @answers.bounds_below()
-def early_halts_printed(budget):
-    for wanted, beta in ((3, 0.8), (20, 0.95)):
-        mistakes = allowed_mistakes(100, beta)
-        failures = repetitive_settings(wanted, 100, beta, corrected=False).failures
-        # As the paper counts: the last query is answered too.
-        seen = _fewest_answers(failures, mistakes, unanswered=0)
-        where = f"k={wanted}, m=100, {beta=}, k'={failures}, R={mistakes}"
-        yield {"wanted": wanted, "queries": 100, "beta": beta}, float(seen), where
-
-
-@NAME_CL_Lem4_step_answers.bounds_below()
 def early_halts(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(3, 100, 0.8), (3, 100, 0.1), (20, 100, 0.01)]
@@ -173,9 +188,8 @@ def early_halts(budget):
         mistakes = allowed_mistakes(queries, beta)
         failures = repetitive_settings(wanted, queries, beta).failures
         seen = _fewest_answers(failures, mistakes, unanswered=1)
-        where = f"k={wanted}, m={queries}, {beta=!r}, k'={failures}, R={mistakes}"
-        claimed = answers(wanted=wanted, queries=queries, beta=beta)
-        yield claimed, float(seen), where
+        point = {"wanted": wanted, "queries": queries, "beta": beta}
+        yield point, float(seen), f"k'={failures}, R={mistakes}"
 
 
 @CL.utility("CL-Lem4-step-prior", "proof of Lemma 4")
@@ -191,7 +205,7 @@ def small_p(*, beta: Beta = 0.1) -> float:
 def small_p_cases(budget):
     for wanted, m, beta in problems(budget, 50):
         gamma = repetitive_settings(wanted, m, beta).gamma
-        yield {"beta": beta}, m**-gamma, f"k={wanted}, {m=}, {beta=!r}"
+        yield {"beta": beta}, m**-gamma, f"k={wanted}, {m=}"
 
 
 @CL.utility("CL-Lem4-step-fatal", "proof of Lemma 4")
@@ -210,7 +224,7 @@ def fatal_cases(budget):
         tests = repetitive_settings(1, m, 0.9).repetitions
         exact = tests * math.log1p(-1.0 / (2.0 * m))
         # Logarithms: both underflow.
-        yield -2.0 * m * math.log(2.0), exact, f"{m=}, natural logarithms"
+        yield Judged(-2.0 * m * math.log(2.0), exact, f"{m=}, natural logarithms")
 
 
 @CL.utility("CL-Lem4-step-mistakes", "proof of Lemma 4")
@@ -228,17 +242,19 @@ def mistake_cases(budget):
         settings = repetitive_settings(wanted, m, beta)
         half = settings.query_epsilon * settings.margin / 2.0
         chance = -math.expm1(settings.repetitions * math.log1p(-0.5 * math.exp(-half)))
-        yield logs(mistake(queries=m), chance, f"{m=}, p=1, level -d/2")
+        yield {"queries": m}, logs(chance), "p=1, level -d/2"
 
 
-NAME_CL_Lem4_step_answers = CL.utility("CL-Lem4-step-answers", "proof of Lemma 4, corrected", statement="With k' = k + 2 R + 1 and at most R = ceil(3 log(1/beta)/log m) mistakes, an early halt follows at least k answers 'top'.")(answers.evaluate)
-
-accurate = CL.utility("CL-Lem4", "Lemma 4, with k' corrected", statement="With the settings of Section 4.2 and k' = k + 2 R + 1, with probability 1 - beta on any, even adaptive queries: bottom only if f <= t, top only if f >= t - d, and an early halt only after k answers top.")(rounded.evaluate)
-
-rounded.bounds()(_any_queries(False))
-accurate.bounds()(_any_queries(True))
-CL_E14 = CL.misprint("CL-E14", "Lemma 4 and its proof", "proof", printed="k' = k + 7 log(1/beta)/log m; #mistakes = sum floor((c_i - 1)/2); k' - "
-        "2 R >= k; 'given f_i >= t - d/2'; (k + m) batches.", correct="R is rounded up, so k' - 2 R can be k - 1, and halting in the middle of "
-        "a query loses one more answer: take k' = ceil(k) + 2 R + 1. #mistakes >= sum "
-        "floor((c_i - 1)/2); 'given f_i <= t - d/2'; m + k' batches. The lemma itself "
-        "held with the printed k' rounded up in every case tried (CL-Lem4-rounded).", refuted=[answers], corrected=[NAME_CL_Lem4_step_answers, rounded, accurate, mistake, "CL-Rem2"])
+CL_E14 = CL.misprint(
+    "CL-E14",
+    "Lemma 4 and its proof",
+    "proof",
+    printed="k' = k + 7 log(1/beta)/log m; #mistakes = sum floor((c_i - 1)/2); k' - "
+    "2 R >= k; 'given f_i >= t - d/2'; (k + m) batches.",
+    correct="R is rounded up, so k' - 2 R can be k - 1, and halting in the middle of "
+    "a query loses one more answer: take k' = ceil(k) + 2 R + 1. #mistakes >= sum "
+    "floor((c_i - 1)/2); 'given f_i <= t - d/2'; m + k' batches. The lemma itself "
+    "held with the printed k' rounded up in every case tried (CL-Lem4-rounded).",
+    refuted=[answers_printed],
+    corrected=[answers, rounded, accurate, mistake, "CL-Rem2"],
+)
