@@ -9,7 +9,7 @@ from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.families.private_training.claims.cells import law_cases
 from jaxsel.families.private_training.laws import ratio_law, sum_cdf
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import CONFIDENCE
+from jaxsel.language.checking import CONFIDENCE, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import JX
 
@@ -52,7 +52,8 @@ class _Training(NamedTuple):
 # C and the learning rate off 1, a rate that is no half, several steps.
 _TRAINED = _Training(9, 6.0, 3.0, 1.3, 3, 0.3)
 # sigma, rate, steps, delta: batches of all and of few, one step and many
-_SETTINGS = (
+_SETTINGS = listed(
+    "noise_multiplier sampling_probability steps delta",
     (_TRAINED.noise, _TRAINED.batch / _TRAINED.examples, _TRAINED.steps, 1e-2),
     (1.0, 1.0 / 3.0, 3, 1e-3),
     (2.0, 1.0, 4, 1e-5),
@@ -65,16 +66,13 @@ _SETTINGS = (
 def epsilon_cases(budget):
     from jaxsel.training.audits import many_run_bound
 
-    points = [
-        dict(zip(("noise_multiplier", "sampling_probability", "steps", "delta"), row, strict=True))
-        for row in _SETTINGS
-    ]
-    for point, (noise, rate, steps, delta) in zip(points, _SETTINGS, strict=True):
-        law = ratio_law(noise, rate, steps)
+    points = list(_SETTINGS(budget))
+    for point in points:
+        *settings, delta = point.values()
+        law = ratio_law(*settings)
         yield point, epsilon_at_delta(law.present, law.absent, delta), "exact law"
-    found = many_run_bound(
-        _sums(budget, True), _sums(budget, False), delta=points[0]["delta"], confidence=CONFIDENCE
-    )
+    sides = _sums(budget, True), _sums(budget, False)
+    found = many_run_bound(*sides, delta=points[0]["delta"], confidence=CONFIDENCE)
     yield points[0], found.lower, "audited"
 
 
