@@ -65,14 +65,11 @@ def half_errors(budget):
     for point in _settings(budget, 100):
         queries, epsilon, delta = point.values()
         scale = math.sqrt(queries) * gaussian_noise_multiplier(epsilon, delta)
-        yield (
-            point,
-            lambda most, queries=queries, scale=scale: (
-                0.5,
-                float(gaussian_largest_error(most, queries, scale)),
-            ),
-            "P[error > that]",
-        )
+
+        def exceeded(most, queries=queries, scale=scale):
+            return 0.5, float(gaussian_largest_error(most, queries, scale))
+
+        yield point, exceeded, "P[error > that]"
 
 
 # --- Theorem 5 ------------------------------------------------------------------------

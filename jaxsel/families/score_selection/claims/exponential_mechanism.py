@@ -54,7 +54,7 @@ missing = LT.utility(
 
 
 def _misses(factor: float, cases: int):
-    def listed(budget):
+    def draws(budget):
         generator = np.random.default_rng(budget.seed)
         settings = [(100, 0.1)]
         for _ in range(min(budget.cases, cases)):
@@ -67,7 +67,7 @@ def _misses(factor: float, cases: int):
             where = f"K={candidates}, gamma={factor} beta/K"
             yield {"beta": beta}, missed, where
 
-    return listed
+    return draws
 
 
 missing_printed.bounds()(_misses(1.0, 0))
