@@ -11,8 +11,7 @@ from jaxsel.families.noisy_max.subsampled_exponential_laws import (
     SCORES,
     subsampled_law,
 )
-from jaxsel.language.base import Budget, Pair, Relation
-from jaxsel.language.checking import at_most
+from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import choice
 from jaxsel.language.entry import Built, MechanismEntry, Values, guarantee
 from jaxsel.language.papers import LBP
@@ -21,12 +20,18 @@ from jaxsel.language.utility import by_scores
 METHOD = choice(("literal", "law"), "how trials are drawn", default="literal")
 
 
-def _privacy(*, epsilon: Annotated[float, EPSILON] = 1.0) -> float:
-    """Pure epsilon."""
+@LBP.privacy("LBP-privacy", "privacy theorem", Relation.GENERAL)
+def privacy(*, epsilon: Annotated[float, EPSILON] = 1.0) -> float:
+    """An epsilon-DP exponential mechanism among candidates that were drawn at random,
+    independently of the data, is epsilon-DP.
+
+    Pure epsilon.
+    """
     return epsilon
 
 
-def _cases(budget: Budget):
+@privacy.bounds()
+def exact_laws(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 60)):
         m, draws = int(generator.integers(2, 7)), int(generator.integers(1, 6))
@@ -34,21 +39,8 @@ def _cases(budget: Budget):
         scores = generator.uniform(-6.0, 0.0, m) / epsilon * (case % 4)
         steps = generator.choice([-1.0, 1.0, generator.uniform(-1.0, 1.0)], m)
         sides = [subsampled_law(s, draws, epsilon) for s in (scores, scores + steps)]
-        where = f"{scores.tolist()} + {steps.tolist()}, {draws=}, {epsilon=}"
-        yield _privacy(epsilon=epsilon), exact_epsilon(sides[0], sides[1]), where
-
-
-STATEMENTS = (
-    LBP.privacy(
-        "LBP-privacy",
-        "privacy theorem",
-        "An epsilon-DP exponential mechanism among candidates that were drawn at random, "
-        "independently of the data, is epsilon-DP.",
-        Relation.GENERAL,
-        _privacy,
-        at_most(_cases),
-    ),
-)
+        where = f"{scores.tolist()} + {steps.tolist()}, {draws=}"
+        yield {"epsilon": epsilon}, exact_epsilon(sides[0], sides[1]), where
 
 
 def _make(values: Values) -> Built:

@@ -4,24 +4,26 @@ from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.claims import errors, updates
 from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import at_least, at_most
+from jaxsel.language.checking import bound_verdict, cases_at
 
 BUDGET = Budget(trials=400, cases=60, seed=5)
 
 
 def test_a_twice_larger_drop_is_refuted():
     def doubled(**settings):
-        return 1.01 * updates._drop_sharp(**settings)
+        return 1.01 * updates.drop_sharp(**settings)
 
-    assert at_least(updates._drops(doubled))(BUDGET).outcome == "refuted"
+    cases = cases_at(doubled, updates.drop_sharp.parameters, updates.drops(BUDGET))
+    assert bound_verdict(cases, lower=True).outcome == "refuted"
 
 
 def test_half_the_bound_on_updates_is_refuted():
     def halved(**settings):
-        return updates._most_sharp(**settings) / 8.0
+        return updates.most_sharp(**settings) / 8.0
 
-    check = at_most(updates._update_counts(halved, sharp=True, grid=60))
-    assert check(BUDGET).outcome == "refuted"
+    found = updates._update_counts(sharp=True, grid=60)(BUDGET)
+    cases = cases_at(halved, updates.most_sharp.parameters, found)
+    assert bound_verdict(cases).outcome == "refuted"
 
 
 def test_a_smaller_error_is_refuted():
@@ -29,5 +31,6 @@ def test_a_smaller_error_is_refuted():
         found = weights.hardt_rothblum(*arguments, **settings)
         return found._replace(error=0.3 * found.error)
 
-    check = at_most(errors._errors(hardt_rothblum, optimistic))
-    assert check(BUDGET).outcome == "refuted"
+    found = errors._errors(hardt_rothblum, optimistic)(BUDGET)
+    cases = cases_at(errors.alpha, errors.alpha.parameters, found)
+    assert bound_verdict(cases).outcome == "refuted"

@@ -14,13 +14,13 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     repetitive_settings,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.language.statements import Misprint
+from jaxsel.language.base import Claim
 
 CLAIMS = tuple(
-    claim
+    found
     for module in (privacy, accuracy, prescribed_settings)
-    for found in module.STATEMENTS
-    for claim in (found.claims if isinstance(found, Misprint) else [found])
+    for found in vars(module).values()
+    if isinstance(found, Claim)
 )
 BY_ID = {claim.id: claim for claim in CLAIMS}
 

@@ -19,22 +19,16 @@ from jaxsel.families.ridge_regression.claims.ridge_cases import (
     run_delta_exact,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget
+from jaxsel.language.base import Budget, Claim, Erratum
 from jaxsel.language.checking import bound_verdict
-from jaxsel.language.statements import Misprint
 
-STATEMENTS = (
-    *posterior_sampling.STATEMENTS,
-    *posterior_bounds.STATEMENTS,
-    *propose_test_release.STATEMENTS,
-    *shipped_runs.STATEMENTS,
-)
-ERRATA = [s.erratum for s in STATEMENTS if isinstance(s, Misprint)]
-CLAIMS = [
-    claim
-    for statement in STATEMENTS
-    for claim in (statement.claims if isinstance(statement, Misprint) else (statement,))
+FOUND = [
+    found
+    for module in (posterior_sampling, posterior_bounds, propose_test_release, shipped_runs)
+    for found in vars(module).values()
 ]
+ERRATA = [found for found in FOUND if isinstance(found, Erratum)]
+CLAIMS = [found for found in FOUND if isinstance(found, Claim)]
 
 
 def named(claim_id):

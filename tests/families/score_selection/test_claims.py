@@ -28,17 +28,12 @@ from jaxsel.families.score_selection.settings import (
     validation_runs,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.language.statements import Misprint
+from jaxsel.language.base import Claim
 from jaxsel.repetitions import geometric
 from tests.conftest import ALPHA
 
 MODULES = (exponential_mechanism, generalised_exponential, margin, smooth_sensitivity, validation)
-FOUND = [
-    claim
-    for module in MODULES
-    for statement in module.STATEMENTS
-    for claim in (statement.claims if isinstance(statement, Misprint) else (statement,))
-]
+FOUND = [found for module in MODULES for found in vars(module).values() if isinstance(found, Claim)]
 CLAIMS = {claim.id: claim for claim in FOUND}
 
 

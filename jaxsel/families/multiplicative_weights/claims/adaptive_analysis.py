@@ -17,8 +17,7 @@ from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.claims.errors import quantile_limit
 from jaxsel.families.multiplicative_weights.transfer import Accuracy, transferred
 from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.checking import CONFIDENCE, Judged
 from jaxsel.language.domains import choice, number, positive, probability, whole
 from jaxsel.language.papers import CL, JX
 
@@ -38,8 +37,13 @@ _SAMPLE = 23  # with these shares no proper subset has its exact share of rows
 _MIDDLE = 20  # the bin that begins at 0
 
 
-def _overfitted(*, bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22) -> float:
-    """Chance that the last answer exceeds the population's by as much as that bin."""
+@CL.utility("CL-Sec1.5.1-attack", "Section 1.5.1, why answers need protection")
+def overfitted(*, bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22) -> float:
+    """An analyst who asks for what one exact answer favours finds a query that the rows
+    exaggerate, by as much as the exact law of 23 rows says.
+
+    Chance that the last answer exceeds the population's by as much as that bin.
+    """
     return float(_attack_law()[min(bin, 39)])
 
 
@@ -55,7 +59,8 @@ def _attack_law() -> np.ndarray:
     return law
 
 
-def _attacks(budget: Budget) -> Iterator[Case]:
+@overfitted.bounds(tolerance=0.0)
+def attacks(budget):
     from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
     from jaxsel.kernel.engine import simulate
 
@@ -78,8 +83,8 @@ def _attacks(budget: Budget) -> Iterator[Case]:
         if exact == 0.0 and counts[place] == 0:
             continue
         where = f"gap from {place / 20.0 - 1.0:.2f} on, {counts[place]} of {trials}"
-        yield float(high[place]), exact, f"upper limit, {where}"
-        yield exact, float(low[place]), f"lower limit, {where}"
+        yield Judged(float(high[place]), exact, f"upper limit, {where}")
+        yield Judged(exact, float(low[place]), f"lower limit, {where}")
 
 
 # --- Protected answers: exact laws of one query and the one it suggests ---------------
@@ -207,16 +212,23 @@ def _protected_law(protection: str) -> np.ndarray:
     return _weights_law(_PROTECTED.index(protection) - 1)
 
 
-def _protected(
+@JX.utility("CL-Sec1.5.1-protected", "for Cohen et al. 2022, Sections 1.5.1 and 4.3.2")
+def protected(
     *,
     bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22,
     protection: Annotated[str, choice(_PROTECTED, "of the answers")] = "laplace",
 ) -> float:
-    """Chance that the last answer lies by as much above the population's as that bin."""
+    """Where answers have Laplace or Gaussian noise of a given scale, or Theorem 9's mechanism
+    answers, one query and the one that it suggests have the exact law of 4 rows drawn from three
+    cells.
+
+    Chance that the last answer lies by as much above the population's as that bin.
+    """
     return float(_protected_law(protection)[min(bin, 39)])
 
 
-def _protections(budget: Budget) -> Iterator[Case]:
+@protected.bounds(tolerance=1e-6)
+def protections(budget):
     from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
     from jaxsel.kernel.engine import simulate
 
@@ -245,8 +257,8 @@ def _protections(budget: Budget) -> Iterator[Case]:
             where = (
                 f"{protection}, gap from {place / 20.0 - 1.0:.2f} on, {counts[place]} of {trials}"
             )
-            yield float(high[place]), exact, f"upper limit, {where}"
-            yield exact, float(low[place]), f"lower limit, {where}"
+            yield Judged(float(high[place]), exact, f"upper limit, {where}")
+            yield Judged(exact, float(low[place]), f"lower limit, {where}")
 
 
 # --- Near the population's ------------------------------------------------------------
@@ -260,32 +272,41 @@ def _settings_12(rows: float, epsilon: float, delta: float, beta: float):
     return weights.repetitive(_CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True)
 
 
-def _alpha_10(
+@CL.utility("CL-Thm10-accuracy", "Theorem 10 (Section 4.3.2), with constants")
+def alpha_10(
     *, rows: Rows = 1e5, epsilon: Epsilon = 0.3, delta: Delta = 1e-8, beta: Beta = 1e-3
 ) -> float:
-    """alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries."""
+    """With the settings of Theorem 9 for (epsilon, delta) and beta all answers, that to the query
+    which they suggest included, are within alpha + 0.012 + e^epsilon - 1 of the population's, but
+    with probability 100 beta + 1000 delta.
+
+    alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries.
+    """
     found = _settings_10(rows, epsilon, delta, beta)
     return transferred(Accuracy(found.error, beta), epsilon, delta).error
 
 
-def _alpha_12(
+@CL.utility("CL-Thm12-accuracy", "Theorem 12 (Section 4.3.2), with constants")
+def alpha_12(
     *, rows: Rows = 1e5, epsilon: Epsilon = 0.3, delta: Delta = 1e-8, beta: Beta = 1e-3
 ) -> float:
-    """alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries."""
+    """The same with the settings of Theorem 11.
+
+    alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries.
+    """
     found = _settings_12(rows, epsilon, delta, beta)
     return transferred(Accuracy(found.error, beta), epsilon, delta).error
 
 
-def _accuracies(
-    protection: str, settings: Callable[..., weights.Settings]
-) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+def _accuracies(protection: str, settings: Callable[..., weights.Settings]):
+    def cases(budget):
         from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
         from jaxsel.kernel.engine import Performance, simulate
         from jaxsel.kernel.statistics import combine, histogram
 
         epsilon, delta, beta = 0.3, 1e-8, 1e-3
         found = settings(_ROWS, epsilon, delta, beta)
+        point = {"rows": _ROWS, "epsilon": epsilon, "delta": delta, "beta": beta}
         known = Accuracy(found.error, beta)
         for_all = transferred(known, epsilon, delta)
         population = np.random.default_rng(budget.seed).dirichlet(np.ones(_CELLS))
@@ -306,7 +327,7 @@ def _accuracies(
         for name, (error, failure) in (("rows", known), ("population", for_all)):
             seen = quantile_limit(counts[name][0], edges, failure)
             where = f"{1.0 - failure:g}-quantile of the {name}' error, {trials} analyses"
-            yield error, seen, where
+            yield Judged(error, seen, where) if name == "rows" else (point, seen, where)
 
     return cases
 
@@ -319,68 +340,33 @@ def _error(outcome):
     return outcome.max_error
 
 
+alpha_10.bounds()(_accuracies("weights", _settings_10))
+alpha_12.bounds()(_accuracies("repetitive", _settings_12))
+
+
 # --- A step: privacy generalises in expectation ---------------------------------------
 
 
-def _favoured(
+@CL.utility("CL-Sec4.3.2-step-expectation", "Section 4.3.2, the generalisation property")
+def favoured(
     *,
     epsilon: Epsilon = 0.5,
     population: Annotated[float, probability("mean share of the query named")] = 0.5,
 ) -> float:
-    """(e^epsilon - 1) E q(P): what the rows' share of a query named may have on top."""
+    """A query q named by an epsilon-DP analysis has a mean share of the rows at most (e^epsilon -
+    1) E q(P) above its share E q(P) of the population.
+
+    (e^epsilon - 1) E q(P): what the rows' share of a query named may have on top.
+    """
     return math.expm1(epsilon) * population
 
 
-def _named(budget: Budget) -> Iterator[Case]:
+@favoured.bounds()
+def named(budget):
     """One row is all there is; randomised response names its cell, of equal cells."""
     del budget
     for epsilon in (0.1, 0.5, 2.0):
         for cells in (2, 10, 1000):
             right = math.exp(epsilon) / (math.exp(epsilon) + cells - 1.0)
-            claimed = _favoured(epsilon=epsilon, population=1.0 / cells)
-            yield claimed, right - 1.0 / cells, f"{epsilon=}, one row in {cells} cells"
-
-
-STATEMENTS = (
-    CL.utility(
-        "CL-Sec1.5.1-attack",
-        "Section 1.5.1, why answers need protection",
-        "An analyst who asks for what one exact answer favours finds a query that the "
-        "rows exaggerate, by as much as the exact law of 23 rows says.",
-        _overfitted,
-        at_most(_attacks, 0.0),
-    ),
-    JX.utility(
-        "CL-Sec1.5.1-protected",
-        "for Cohen et al. 2022, Sections 1.5.1 and 4.3.2",
-        "Where answers have Laplace or Gaussian noise of a given scale, or Theorem 9's "
-        "mechanism answers, one query and the one that it suggests have the exact law of "
-        "4 rows drawn from three cells.",
-        _protected,
-        at_most(_protections, 1e-6),
-    ),
-    CL.utility(
-        "CL-Thm10-accuracy",
-        "Theorem 10 (Section 4.3.2), with constants",
-        "With the settings of Theorem 9 for (epsilon, delta) and beta all answers, that to "
-        "the query which they suggest included, are within alpha + 0.012 + e^epsilon - 1 "
-        "of the population's, but with probability 100 beta + 1000 delta.",
-        _alpha_10,
-        at_most(_accuracies("weights", _settings_10)),
-    ),
-    CL.utility(
-        "CL-Thm12-accuracy",
-        "Theorem 12 (Section 4.3.2), with constants",
-        "The same with the settings of Theorem 11.",
-        _alpha_12,
-        at_most(_accuracies("repetitive", _settings_12)),
-    ),
-    CL.utility(
-        "CL-Sec4.3.2-step-expectation",
-        "Section 4.3.2, the generalisation property",
-        "A query q named by an epsilon-DP analysis has a mean share of the rows at most "
-        "(e^epsilon - 1) E q(P) above its share E q(P) of the population.",
-        _favoured,
-        at_most(_named),
-    ),
-)
+            point = {"epsilon": epsilon, "population": 1.0 / cells}
+            yield point, right - 1.0 / cells, f"one row in {cells} cells"

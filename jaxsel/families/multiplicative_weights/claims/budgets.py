@@ -6,7 +6,7 @@ of as much privacy.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy import special
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
 from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.families.multiplicative_weights.claims.errors import in_units
 from jaxsel.families.multiplicative_weights.entries import (
     repetitive_params,
     repetitive_shares,
@@ -25,8 +26,8 @@ from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law, repe
 from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import CL
 
@@ -42,12 +43,18 @@ Test = Annotated[float, positive("epsilon' of a Test")]
 Answers = Annotated[int, whole("k, noisy answers at most", at_least=1)]
 
 
-def _budget(*, updates: Updates = 2, test: Vector = 0.5, answer: Answer = 0.5) -> float:
-    """epsilon of k sparse vectors and k answers, k (epsilon_0 + epsilon_a)."""
+@CL.privacy("CL-Thm9-budget", "Theorem 9, pure", Relation.GENERAL)
+def updated(*, updates: Updates = 2, test: Vector = 0.5, answer: Answer = 0.5) -> float:
+    """k sparse vectors of epsilon_0 and k answers of epsilon_a make the path of updates k
+    (epsilon_0 + epsilon_a)-DP.
+
+    epsilon of k sparse vectors and k answers, k (epsilon_0 + epsilon_a).
+    """
     return updates * (test + answer)
 
 
-def _budget_repetitive(
+@CL.privacy("CL-Thm11-budget", "Theorem 11, pure (concurrent composition)", Relation.GENERAL)
+def updated_repetitively(
     *,
     failures: Failures = 3,
     gamma: Gamma = 1.0,
@@ -55,7 +62,11 @@ def _budget_repetitive(
     answers: Answers = 2,
     answer: Answer = 0.5,
 ) -> float:
-    """epsilon (2 k' + gamma) epsilon' of the sparse vector and the answers' k epsilon_a."""
+    """One repetitive sparse vector, which also rejects answers, and at most k answers make the
+    path of updates ((2 k' + gamma) epsilon' + k epsilon_a)-DP.
+
+    epsilon (2 k' + gamma) epsilon' of the sparse vector and the answers' k epsilon_a.
+    """
     return (2.0 * failures + gamma) * test + answers * answer
 
 
@@ -98,17 +109,19 @@ def _drawn(generator: np.random.Generator, rows: float) -> dict[str, Any]:
     }
 
 
-def _budgets(budget: Budget) -> Iterator[Case]:
+@updated.bounds()
+def restart_updates(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 30)):
         *tables, rows = _neighbours(generator)
         values = _drawn(generator, rows)
         loss = _loss(hardt_rothblum_law, tables, weights_params(values), 3)
-        yield _budget(**weights_shares(values)), loss, f"three queries, {values}"
-        yield values["epsilon"], loss, f"three queries, {values}, epsilon itself"
+        yield weights_shares(values), loss, f"three queries, {values}"
+        yield Judged(values["epsilon"], loss, f"three queries, {values}, epsilon itself")
 
 
-def _budgets_repetitive(budget: Budget) -> Iterator[Case]:
+@updated_repetitively.bounds()
+def repetitive_updates(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 4)):
         *tables, rows = _neighbours(generator)
@@ -122,18 +135,31 @@ def _budgets_repetitive(budget: Budget) -> Iterator[Case]:
         params = repetitive_params(values)
         params["check_threshold"] = values["threshold"] / 2.0
         loss = _loss(repetitive_law, tables, params, 2)
-        shares = repetitive_shares(values)
-        yield _budget_repetitive(**shares), loss, f"two queries, {values}"
-        yield values["epsilon"], loss, f"two queries, {values}, epsilon itself"
+        yield repetitive_shares(values), loss, f"two queries, {values}"
+        yield Judged(values["epsilon"], loss, f"two queries, {values}, epsilon itself")
 
 
 # --- The settings that are shipped, at (epsilon, delta) ---------------------------------
 
 
-def _epsilon(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
-    """epsilon of the whole interaction, at delta."""
+@CL.privacy("CL-Thm9-privacy", "Theorem 9, with constants", Relation.GENERAL)
+def restarts(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+    """With the settings derived for (epsilon, delta) and beta, k sparse vectors and k answers are
+    (epsilon, delta)-DP, whatever their mechanisms.
+
+    epsilon of the whole interaction, at delta.
+    """
     del delta
     return epsilon
+
+
+tests = CL.privacy(
+    "CL-Thm11-privacy",
+    "Theorem 11, with constants (concurrent composition)",
+    Relation.GENERAL,
+    statement="With the settings derived for (epsilon, delta) and beta, Tests until k' tops, and "
+    "the answers, are (epsilon, delta)-DP.",
+)(restarts.evaluate)
 
 
 _POINTS = (
@@ -145,10 +171,8 @@ _POINTS = (
 )
 
 
-def _shipped(
-    worst: Callable[..., float], settings: Callable[..., weights.Settings]
-) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+def _shipped(worst: Callable[..., float], settings: Callable[..., weights.Settings]):
+    def cases(budget):
         del budget
         for point in _POINTS:
             for sharp in (False, True):
@@ -157,7 +181,7 @@ def _shipped(
                 exact = worst(found, rows, delta)
                 text = "cells, rows, queries, epsilon, delta, beta"
                 where = f"({text}) = {point}, {sharp=}, {found}"
-                yield _epsilon(epsilon=epsilon, delta=delta), exact, where
+                yield {"epsilon": epsilon, "delta": delta}, exact, where
 
     return cases
 
@@ -212,6 +236,10 @@ def _worst_tests(found: weights.Repetitive, rows: float, delta: float) -> float:
     return epsilon_at_delta(laws[0], laws[1], delta)
 
 
+restarts.bounds()(_shipped(_worst_restarts, weights.hardt_rothblum))
+tests.bounds()(_shipped(_worst_tests, weights.repetitive))
+
+
 # --- What the parts of delta are spent on -----------------------------------------------
 
 
@@ -233,9 +261,23 @@ def _spent_on_tests(each: float, tops: int, gamma: float, epsilon: float) -> flo
     return float(np.exp(np.min((orders - 1.0) * (rates - epsilon))))
 
 
-def _whole(*, delta: Delta = 1e-6) -> float:
-    """delta, of which the parts are shares."""
+@CL.privacy("CL-Thm9-parts", "Theorem 9, with constants", Relation.GENERAL)
+def restart_parts(*, delta: Delta = 1e-6) -> float:
+    """With the settings derived for (epsilon, delta), the deltas at which the sparse vectors, and
+    the answers, are epsilon/2-DP sum to at most delta (checked in units of delta).
+
+    delta, of which the parts are shares.
+    """
     return delta
+
+
+test_parts = CL.privacy(
+    "CL-Thm11-parts",
+    "Theorem 11, with constants",
+    Relation.GENERAL,
+    statement="With the settings derived for (epsilon, delta), the deltas at which the Tests, and "
+    "the answers, are epsilon/2-DP sum to at most delta (checked in units of delta).",
+)(restart_parts.evaluate)
 
 
 # So many updates that delta buys something.
@@ -246,7 +288,8 @@ _SPLIT = (
 )
 
 
-def _weights_parts(budget: Budget) -> Iterator[Case]:
+@restart_parts.bounds(tolerance=1e-6)
+def weights_parts_cases(budget):
     del budget
     for cells, rows, queries, epsilon, delta, beta in _SPLIT:
         for sharp in (False, True):
@@ -256,11 +299,12 @@ def _weights_parts(budget: Budget) -> Iterator[Case]:
                 _spent(each, found.updates, epsilon / 2.0)
                 for each in (vector, 1.0 / (rows * found.answer_scale))
             ]
-            where = f"{parts} of {delta:g}, {sharp=}, {found}"
-            yield 1.0, math.fsum(parts) / _whole(delta=delta), where
+            where = f"{parts}, {sharp=}, {found}"
+            yield {"delta": delta}, in_units(math.fsum(parts)), where
 
 
-def _repetitive_parts(budget: Budget) -> Iterator[Case]:
+@test_parts.bounds(tolerance=1e-6)
+def repetitive_parts_cases(budget):
     del budget
     for cells, rows, queries, epsilon, delta, beta in _SPLIT:
         for sharp in (False, True):
@@ -273,65 +317,5 @@ def _repetitive_parts(budget: Budget) -> Iterator[Case]:
                 _spent_on_tests(test, found.failures, found.gamma, half),
                 _spent(answer, found.answers, half),
             ]
-            where = f"{parts} of {delta:g}, {sharp=}, {found}"
-            yield 1.0, math.fsum(parts) / _whole(delta=delta), where
-
-
-STATEMENTS = (
-    CL.privacy(
-        "CL-Thm9-budget",
-        "Theorem 9, pure",
-        "k sparse vectors of epsilon_0 and k answers of epsilon_a make the path of "
-        "updates k (epsilon_0 + epsilon_a)-DP.",
-        Relation.GENERAL,
-        _budget,
-        at_most(_budgets),
-    ),
-    CL.privacy(
-        "CL-Thm11-budget",
-        "Theorem 11, pure (concurrent composition)",
-        "One repetitive sparse vector, which also rejects answers, and at most k answers "
-        "make the path of updates ((2 k' + gamma) epsilon' + k epsilon_a)-DP.",
-        Relation.GENERAL,
-        _budget_repetitive,
-        at_most(_budgets_repetitive),
-    ),
-    CL.privacy(
-        "CL-Thm9-privacy",
-        "Theorem 9, with constants",
-        "With the settings derived for (epsilon, delta) and beta, k sparse vectors and k "
-        "answers are (epsilon, delta)-DP, whatever their mechanisms.",
-        Relation.GENERAL,
-        _epsilon,
-        at_most(_shipped(_worst_restarts, weights.hardt_rothblum)),
-    ),
-    CL.privacy(
-        "CL-Thm11-privacy",
-        "Theorem 11, with constants (concurrent composition)",
-        "With the settings derived for (epsilon, delta) and beta, Tests until k' tops, "
-        "and the answers, are (epsilon, delta)-DP.",
-        Relation.GENERAL,
-        _epsilon,
-        at_most(_shipped(_worst_tests, weights.repetitive)),
-    ),
-    CL.privacy(
-        "CL-Thm9-parts",
-        "Theorem 9, with constants",
-        "With the settings derived for (epsilon, delta), the deltas at which the sparse "
-        "vectors, and the answers, are epsilon/2-DP sum to at most delta (checked in "
-        "units of delta).",
-        Relation.GENERAL,
-        _whole,
-        at_most(_weights_parts, 1e-6),
-    ),
-    CL.privacy(
-        "CL-Thm11-parts",
-        "Theorem 11, with constants",
-        "With the settings derived for (epsilon, delta), the deltas at which the Tests, "
-        "and the answers, are epsilon/2-DP sum to at most delta (checked in units of "
-        "delta).",
-        Relation.GENERAL,
-        _whole,
-        at_most(_repetitive_parts, 1e-6),
-    ),
-)
+            where = f"{parts}, {sharp=}, {found}"
+            yield {"delta": delta}, in_units(math.fsum(parts)), where

@@ -5,7 +5,7 @@ that run are set against the text of Sections 4.2 and 4.3.1 in ``what_runs``.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -13,8 +13,8 @@ from scipy import stats
 
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.base import Budget, Mechanism
-from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.base import Mechanism
+from jaxsel.language.checking import CONFIDENCE, Judged
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import CL
 
@@ -27,17 +27,27 @@ Beta = Annotated[float, probability("chance of failure")]
 LargeBeta = Annotated[float, number("chance of failure", at_least=2.0**-_QUERIES, below=1.0)]
 
 
-def _alpha(
+@CL.utility("CL-Thm9", "Theorem 9, with constants")
+def alpha(
     *, rows: Rows = 3e4, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: Beta = 0.05
 ) -> float:
-    """alpha of Theorem 9 with its constants, for 16 cells and 60 queries."""
+    """With probability 1 - beta all answers of private multiplicative weights, with the settings
+    derived for it, are within alpha, for the worst analyst.
+
+    alpha of Theorem 9 with its constants, for 16 cells and 60 queries.
+    """
     return weights.hardt_rothblum(_CELLS, rows, _QUERIES, epsilon, delta, beta).error
 
 
-def _alpha_repetitive(
+@CL.utility("CL-Thm11", "Theorem 11, with constants")
+def alpha_repetitive(
     *, rows: Rows = 3e4, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: LargeBeta = 0.05
 ) -> float:
-    """alpha of Theorem 11 with its constants, for 16 cells and 60 queries."""
+    """With probability 1 - beta all answers of the mechanism with the repetitive sparse vector,
+    with the settings derived for it, are within alpha, for the worst analyst.
+
+    alpha of Theorem 11 with its constants, for 16 cells and 60 queries.
+    """
     return weights.repetitive(_CELLS, rows, _QUERIES, epsilon, delta, beta).error
 
 
@@ -53,6 +63,11 @@ def _repetitive(queries: int, *, analyst: str) -> Mechanism:
     return repetitive(queries, analyst=analyst)
 
 
+def in_units(seen: float) -> Callable[[float], tuple[float, float]]:
+    """What was seen, compared in units of what is claimed."""
+    return lambda claimed: (1.0, seen / claimed)
+
+
 def quantile_limit(counts: np.ndarray, edges: np.ndarray, beta: float) -> float:
     """A lower limit of the (1 - beta)-quantile, from a histogram; errs with 1e-6.
 
@@ -64,10 +79,8 @@ def quantile_limit(counts: np.ndarray, edges: np.ndarray, beta: float) -> float:
     return float(edges[exceeded][-1]) if exceeded.any() else 0.0
 
 
-def _errors(
-    mechanism: Callable[..., Mechanism], settings: Callable[..., weights.Settings]
-) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+def _errors(mechanism: Callable[..., Mechanism], settings: Callable[..., weights.Settings]):
+    def cases(budget):
         from jaxsel.kernel.engine import Performance, simulate_grid
         from jaxsel.kernel.statistics import histogram
 
@@ -89,12 +102,14 @@ def _errors(
             progress=False,
             performance=Performance(block_size=256),
         ).values
-        for one, row in zip(found, counts, strict=True):
+        point = {"rows": _ROWS, "epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
+        for sharp, one, row in zip((False, True), found, counts, strict=True):
             where = (
                 f"0.95-quantile of {trials} interactions with the worst analyst, "
                 f"learning rate {one.rate:.3g}"
             )
-            yield one.error, quantile_limit(row, edges, 0.05), where
+            seen = quantile_limit(row, edges, 0.05)
+            yield Judged(one.error, seen, where) if sharp else (point, seen, where)
 
     return cases
 
@@ -103,12 +118,27 @@ def _max_error(outcome):
     return outcome.max_error
 
 
-def _slips(*, beta: Beta = 0.01) -> float:
-    """Chance beta/10 of more than R mistakes, bad noisy answers included."""
+alpha.bounds()(_errors(_hardt_rothblum, weights.hardt_rothblum))
+alpha_repetitive.bounds()(_errors(_repetitive, weights.repetitive))
+
+
+@CL.utility(
+    "CL-Thm11-rejections",
+    "Section 4.3.1, 'the number of such rejections is small'",
+    loose="One mistake has a chance of 5/M^3 in about 3 M tries, so that R + 1 have "
+    "about M^(-2 (R + 1)), while beta is about M^(-R/3).",
+)
+def slips(*, beta: Beta = 0.01) -> float:
+    """With R = ceil(3 log(1/beta)/log M) for M = 2 m + R + 1 questions, more than R mistakes and
+    bad answers in all have probability at most beta/10.
+
+    Chance beta/10 of more than R mistakes, bad noisy answers included.
+    """
     return beta / 10.0
 
 
-def _slip_cases(budget: Budget) -> Iterator[Case]:
+@slips.bounds()
+def slip_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 200)):
         queries = int(10 ** generator.uniform(1.0, 6.0))
@@ -118,36 +148,5 @@ def _slip_cases(budget: Budget) -> Iterator[Case]:
         size = plan.questions
         # Batches of M + k' <= 2 M, and no more than M noisy answers.
         chance = stats.binom.sf(plan.mistakes, 3 * size, 5.0 / size**3)
-        where = f"m={queries}, {beta=!r}, M={size}, as a share of beta/10"
-        yield 1.0, float(chance) / _slips(beta=beta), where
-
-
-STATEMENTS = (
-    CL.utility(
-        "CL-Thm9",
-        "Theorem 9, with constants",
-        "With probability 1 - beta all answers of private multiplicative weights, with "
-        "the settings derived for it, are within alpha, for the worst analyst.",
-        _alpha,
-        at_most(_errors(_hardt_rothblum, weights.hardt_rothblum)),
-    ),
-    CL.utility(
-        "CL-Thm11",
-        "Theorem 11, with constants",
-        "With probability 1 - beta all answers of the mechanism with the repetitive "
-        "sparse vector, with the settings derived for it, are within alpha, for the "
-        "worst analyst.",
-        _alpha_repetitive,
-        at_most(_errors(_repetitive, weights.repetitive)),
-    ),
-    CL.utility(
-        "CL-Thm11-rejections",
-        "Section 4.3.1, 'the number of such rejections is small'",
-        "With R = ceil(3 log(1/beta)/log M) for M = 2 m + R + 1 questions, more than R "
-        "mistakes and bad answers in all have probability at most beta/10.",
-        _slips,
-        at_most(_slip_cases),
-        loose="One mistake has a chance of 5/M^3 in about 3 M tries, so that R + 1 have "
-        "about M^(-2 (R + 1)), while beta is about M^(-R/3).",
-    ),
-)
+        where = f"m={queries}, M={size}"
+        yield {"beta": beta}, in_units(float(chance)), where

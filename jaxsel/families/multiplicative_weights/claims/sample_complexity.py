@@ -6,19 +6,18 @@ other. With CL-E16 (misprinted displays) and CL-E21 (the delta of adaptive data 
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
 from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.families.multiplicative_weights.claims.errors import in_units
 from jaxsel.families.multiplicative_weights.sample_complexity import (
     first_bound,
     theorem_10,
     theorem_12,
 )
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_most, equal
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import CL
 
@@ -77,23 +76,52 @@ def _theorem_11(
     return second / 2.0 + math.sqrt(second**2 / 4.0 + first)
 
 
-def _wanted(*, alpha: Alpha = 0.1) -> float:
-    """The error alpha for which n was computed."""
+@CL.identity("CL-Thm9-display-printed", "Theorem 9 (Section 1.5.1)")
+def nine_printed(*, alpha: Alpha = 0.1) -> float:
+    """alpha^2 = sqrt(log|X| log(1/delta) log(m/beta))/(n epsilon), at the n of Theorem 10, epsilon
+    = alpha and delta = alpha beta, gives alpha.
+
+    The error alpha for which n was computed.
+    """
     return alpha
 
 
-def _displays(solve: Solve) -> Callable[[Budget], Iterator[Case]]:
+eleven_printed = CL.identity(
+    "CL-Thm11-display-printed",
+    "Theorem 11 (Section 4.3.1)",
+    statement="alpha = sqrt(log|X| log(1/delta) log(m))/(n epsilon alpha) + log(1/beta)/(n "
+    "epsilon), at the first n of Theorem 12, epsilon = alpha and delta = alpha beta, gives alpha.",
+)(nine_printed.evaluate)
+
+
+degraded_printed = CL.utility(
+    "CL-Sec1.5.2-degraded-printed",
+    "Section 1.5.2",
+    statement="Without noise on the threshold the n of Theorem 12 still gives error alpha, as "
+    "'degrades to' prints Theorem 12 itself.",
+)(nine_printed.evaluate)
+
+
+degraded = CL.utility(
+    "CL-Sec1.5.2-degraded",
+    "Section 1.5.2, corrected",
+    statement="Without noise on the threshold, n with the last term log(1/beta) log(m)/alpha^2 "
+    "gives error alpha.",
+)(nine_printed.evaluate)
+
+
+def _displays(solve: Solve):
     """Compares alpha with the error that one display gives at the n of another."""
 
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         generator = np.random.default_rng(budget.seed)
         for _ in range(min(budget.cases, 100)):
             cells = int(10 ** generator.uniform(0.5, 6.0))
             queries = float(10 ** generator.uniform(1.0, 9.0))
             alpha, beta = (float(x) for x in 10 ** generator.uniform(-3.0, -0.1, 2))
-            where = f"{cells=}, {queries=!r}, {alpha=!r}, {beta=!r}"
+            where = f"{cells=}, {queries=!r}, {beta=!r}"
             seen = solve(cells, queries, alpha, beta)
-            yield _wanted(alpha=alpha), seen, where
+            yield {"alpha": alpha}, seen, where
 
     return cases
 
@@ -129,34 +157,56 @@ def _degraded(noiseless: bool) -> Solve:
     return solve
 
 
+nine_printed.equals()(_displays(_nine(True)))
+eleven_printed.equals()(_displays(_eleven(True)))
+degraded_printed.bounds()(_displays(_degraded(False)))
+degraded.bounds()(_displays(_degraded(True)))
+
+
 # --- From privacy to adaptive data analysis (CL-E21) ----------------------------------
 
 
-def _transfer(*, alpha: Alpha = 1e-9, constant: Constant = 2.0) -> float:
-    """Error C alpha that is wanted of the mechanism behind Theorem 12."""
+@CL.utility("CL-Thm12-step-delta-printed", "proof of Theorem 12")
+def transfer_printed(*, alpha: Alpha = 1e-9, constant: Constant = 2.0) -> float:
+    """With epsilon = alpha and delta = alpha beta, n of Theorem 12's first bound (with log(1/beta)
+    for log(1/delta)) gives error 2 alpha; shown as multiples of it.
+
+    Error C alpha that is wanted of the mechanism behind Theorem 12.
+    """
     return constant * alpha
 
 
-def _transfers(corrected: bool) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+transfer = CL.utility(
+    "CL-Thm12-step-delta",
+    "proof of Theorem 12, corrected",
+    statement="With epsilon = alpha and delta = alpha beta, n = sqrt(log|X| log(1/(alpha beta))) "
+    "log(m)/alpha^3 + log(1/beta)/alpha^2 gives error 2 alpha; shown as multiples of it.",
+)(transfer_printed.evaluate)
+
+
+def _transfers(corrected: bool):
+    def cases(budget):
         for alpha, beta in ((1e-9, 0.5), (1e-6, 0.5), (0.1, 0.01)):
             # beta' = O(beta + delta/epsilon) asks for delta = alpha beta.
             delta = alpha * beta
             rows = first_bound(512, 1e4, alpha, beta, printed=not corrected)
             seen = _theorem_11(512, rows, 1e4, alpha, delta, beta)
-            where = f"|X|=512, m=1e4, {alpha=}, {beta=}, epsilon=alpha, {delta=}"
-            yield _transfer(alpha=alpha), seen, where
+            where = f"|X|=512, m=1e4, {beta=}, epsilon=alpha, {delta=}"
+            # Errors of 1e-9 would vanish in a tolerance made for numbers near 1.
+            yield {"alpha": alpha, "constant": 2.0}, in_units(seen), where
 
-    # Errors of 1e-9 would vanish in a tolerance made for numbers near 1.
-    return lambda budget: (
-        (claimed / claimed, seen / claimed, where) for claimed, seen, where in cases(budget)
-    )
+    return cases
+
+
+transfer_printed.bounds()(_transfers(False))
+transfer.bounds()(_transfers(True))
 
 
 # --- Rows that the settings need ------------------------------------------------------
 
 
-def _enough_10(
+@CL.utility("CL-Thm10", "Theorem 10, with delta = alpha beta")
+def enough_10(
     *,
     cells: Cells = 512,
     queries: Queries = 1e4,
@@ -164,11 +214,17 @@ def _enough_10(
     beta: Beta = 0.01,
     constant: Constant = 128.0,
 ) -> float:
-    """C sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows."""
+    """128 sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows are enough for the settings of
+    Theorem 9 that run, at (alpha, alpha beta), to err by alpha on the rows, for beta <= 0.3; shown
+    as a share.
+
+    C sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows.
+    """
     return constant * theorem_10(cells, queries, alpha, beta)
 
 
-def _enough_12(
+@CL.utility("CL-Thm12", "Theorem 12, with delta = alpha beta")
+def enough_12(
     *,
     cells: Cells = 512,
     queries: Queries = 1e4,
@@ -176,16 +232,18 @@ def _enough_12(
     beta: Beta = 0.01,
     constant: Constant = 512.0,
 ) -> float:
-    """C times n of Theorem 12."""
+    """512 times n of Theorem 12 is enough for the settings of Theorem 11 that run, at (alpha,
+    alpha beta) or alpha, to err by alpha on the rows, for beta <= 0.3; shown as a share.
+
+    C times n of Theorem 12.
+    """
     return constant * theorem_12(cells, queries, alpha, beta)
 
 
-def _needed(
-    claimed: Callable[..., float], rows: Callable[..., float], deltas: int
-) -> Callable[[Budget], Iterator[Case]]:
+def _needed(rows: Callable[..., float], deltas: int, constant: float):
     """Rows for error alpha at epsilon = alpha and delta = alpha beta (or 0, if less)."""
 
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         generator = np.random.default_rng(budget.seed)
         points = [(305, 7_032_871, 0.487, 1e-160), (427_705, 7082, 0.27, 0.146)]
         for _ in range(min(budget.cases, 100)):
@@ -200,20 +258,30 @@ def _needed(
                 for delta in (alpha * beta, 0.0)[:deltas]
             )
             # Numbers of rows are large: as a share, so that rounding is relative.
-            yield 1.0, seen / claimed(**point), f"share of C n, {point}"
+            yield point | {"constant": constant}, in_units(seen)
 
     return cases
+
+
+enough_10.bounds()(_needed(weights.hardt_rothblum_rows, 1, 128.0))
+enough_12.bounds()(_needed(weights.repetitive_rows, 2, 512.0))
 
 
 # --- Comparisons ----------------------------------------------------------------------
 
 
-def _twice(*, queries: Queries = 1e4, alpha: Alpha = 0.1, beta: Beta = 1e-300) -> float:
-    """Twice the non-adaptive sample size log(m/beta)/alpha^2."""
+@CL.utility("CL-Thm12-high-confidence", "after Theorem 12")
+def twice(*, queries: Queries = 1e4, alpha: Alpha = 0.1, beta: Beta = 1e-300) -> float:
+    """For log(1/beta) > log|X| log(m)/alpha^2, n of Theorem 12 is at most twice the non-adaptive
+    log(m/beta)/alpha^2.
+
+    Twice the non-adaptive sample size log(m/beta)/alpha^2.
+    """
     return 2.0 * math.log(queries / beta) / alpha**2
 
 
-def _high_confidence(budget: Budget) -> Iterator[Case]:
+@twice.bounds()
+def high_confidence(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 200)):
         cells = int(10 ** generator.uniform(0.31, 3.0))
@@ -224,18 +292,23 @@ def _high_confidence(budget: Budget) -> Iterator[Case]:
         if -math.log(beta) < edge:
             continue
         seen = theorem_12(cells, queries, alpha, beta)
-        where = f"{cells=}, {queries=!r}, {alpha=!r}, {beta=!r}"
-        yield _twice(queries=queries, alpha=alpha, beta=beta), seen, where
+        yield {"queries": queries, "alpha": alpha, "beta": beta}, seen, f"{cells=}"
 
 
-def _ten(
+@CL.utility("CL-Thm12-improves", "Theorems 10 and 12")
+def ten(
     *, cells: Cells = 512, queries: Queries = 1e4, alpha: Alpha = 0.1, beta: Beta = 0.01
 ) -> float:
-    """n of Theorem 10."""
+    """For |X| >= 3 and beta <= 1/e, n of Theorem 12 is at most that of Theorem 10 (all constants
+    1); shown as a ratio.
+
+    n of Theorem 10.
+    """
     return theorem_10(cells, queries, alpha, beta)
 
 
-def _improved(budget: Budget) -> Iterator[Case]:
+@ten.bounds()
+def improved(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 300)):
         cells = int(10 ** generator.uniform(0.5, 6.0))
@@ -244,123 +317,33 @@ def _improved(budget: Budget) -> Iterator[Case]:
         # sqrt(log|X| log(1/beta)) >= alpha is all that is needed.
         beta = math.exp(-float(10 ** generator.uniform(0.0, 2.8)))
         seen = theorem_12(cells, queries, alpha, beta)
-        where = f"{cells=}, {queries=!r}, {alpha=!r}, {beta=!r}"
-        other = _ten(cells=cells, queries=queries, alpha=alpha, beta=beta)
-        yield 1.0, seen / other, where
+        point = {"cells": cells, "queries": queries, "alpha": alpha, "beta": beta}
+        yield point, in_units(seen)
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E16",
-        "Theorems 9 and 11, Sections 1.5.2 and 4.3.1",
-        "misprint",
-        printed="log(m/beta) (Theorem 9) and log(m) (Theorem 11 in Section 4.3.1) under "
-        "the square root; 'the sample complexity degrades to' Theorem 12 itself.",
-        correct="Both logarithms stand outside the root, as in the derivation of Section "
-        "4.3.1 and in Theorem 10. The degraded complexity ends in log(1/beta) "
-        "log(m)/alpha^2.",
-        refuted=(
-            CL.identity(
-                "CL-Thm9-display-printed",
-                "Theorem 9 (Section 1.5.1)",
-                "alpha^2 = sqrt(log|X| log(1/delta) log(m/beta))/(n epsilon), at the n "
-                "of Theorem 10, epsilon = alpha and delta = alpha beta, gives alpha.",
-                _wanted,
-                equal(_displays(_nine(True))),
-            ),
-            CL.identity(
-                "CL-Thm11-display-printed",
-                "Theorem 11 (Section 4.3.1)",
-                "alpha = sqrt(log|X| log(1/delta) log(m))/(n epsilon alpha) + "
-                "log(1/beta)/(n epsilon), at the first n of Theorem 12, epsilon = "
-                "alpha and delta = alpha beta, gives alpha.",
-                _wanted,
-                equal(_displays(_eleven(True))),
-            ),
-            CL.utility(
-                "CL-Sec1.5.2-degraded-printed",
-                "Section 1.5.2",
-                "Without noise on the threshold the n of Theorem 12 still gives error "
-                "alpha, as 'degrades to' prints Theorem 12 itself.",
-                _wanted,
-                at_most(_displays(_degraded(False))),
-            ),
-        ),
-        corrected=(
-            CL.utility(
-                "CL-Thm10",
-                "Theorem 10, with delta = alpha beta",
-                "128 sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows are enough "
-                "for the settings of Theorem 9 that run, at (alpha, alpha beta), to err by "
-                "alpha on the rows, for beta <= 0.3; shown as a share.",
-                _enough_10,
-                at_most(_needed(_enough_10, weights.hardt_rothblum_rows, 1)),
-            ),
-            CL.utility(
-                "CL-Thm12",
-                "Theorem 12, with delta = alpha beta",
-                "512 times n of Theorem 12 is enough for the settings of Theorem 11 that "
-                "run, at (alpha, alpha beta) or alpha, to err by alpha on the rows, for "
-                "beta <= 0.3; shown as a share.",
-                _enough_12,
-                at_most(_needed(_enough_12, weights.repetitive_rows, 2)),
-            ),
-            CL.utility(
-                "CL-Sec1.5.2-degraded",
-                "Section 1.5.2, corrected",
-                "Without noise on the threshold, n with the last term log(1/beta) "
-                "log(m)/alpha^2 gives error alpha.",
-                _wanted,
-                at_most(_displays(_degraded(True))),
-            ),
-        ),
-    ),
-    CL.misprint(
-        "CL-E21",
-        "Theorems 10 and 12",
-        "proof",
-        printed="With beta' = O(beta + delta/epsilon) and epsilon of order alpha, "
-        "log(1/delta) becomes log(1/beta).",
-        correct="delta must be alpha beta, so it becomes log(1/(alpha beta)): for fixed "
-        "beta and small alpha no constant makes up for it. Nothing is lost for beta <= "
-        "alpha.",
-        refuted=(
-            CL.utility(
-                "CL-Thm12-step-delta-printed",
-                "proof of Theorem 12",
-                "With epsilon = alpha and delta = alpha beta, n of Theorem 12's first "
-                "bound (with log(1/beta) for log(1/delta)) gives error 2 alpha; shown as "
-                "multiples of it.",
-                _transfer,
-                at_most(_transfers(False)),
-            ),
-        ),
-        corrected=(
-            CL.utility(
-                "CL-Thm12-step-delta",
-                "proof of Theorem 12, corrected",
-                "With epsilon = alpha and delta = alpha beta, n = sqrt(log|X| "
-                "log(1/(alpha beta))) log(m)/alpha^3 + log(1/beta)/alpha^2 gives error 2 "
-                "alpha; shown as multiples of it.",
-                _transfer,
-                at_most(_transfers(True)),
-            ),
-        ),
-    ),
-    CL.utility(
-        "CL-Thm12-high-confidence",
-        "after Theorem 12",
-        "For log(1/beta) > log|X| log(m)/alpha^2, n of Theorem 12 is at most twice the "
-        "non-adaptive log(m/beta)/alpha^2.",
-        _twice,
-        at_most(_high_confidence),
-    ),
-    CL.utility(
-        "CL-Thm12-improves",
-        "Theorems 10 and 12",
-        "For |X| >= 3 and beta <= 1/e, n of Theorem 12 is at most that of Theorem 10 (all "
-        "constants 1); shown as a ratio.",
-        _ten,
-        at_most(_improved),
-    ),
+CL_E16 = CL.misprint(
+    "CL-E16",
+    "Theorems 9 and 11, Sections 1.5.2 and 4.3.1",
+    "misprint",
+    printed="log(m/beta) (Theorem 9) and log(m) (Theorem 11 in Section 4.3.1) under "
+    "the square root; 'the sample complexity degrades to' Theorem 12 itself.",
+    correct="Both logarithms stand outside the root, as in the derivation of Section "
+    "4.3.1 and in Theorem 10. The degraded complexity ends in log(1/beta) "
+    "log(m)/alpha^2.",
+    refuted=[nine_printed, eleven_printed, degraded_printed],
+    corrected=[enough_10, enough_12, degraded],
+)
+
+
+CL_E21 = CL.misprint(
+    "CL-E21",
+    "Theorems 10 and 12",
+    "proof",
+    printed="With beta' = O(beta + delta/epsilon) and epsilon of order alpha, "
+    "log(1/delta) becomes log(1/beta).",
+    correct="delta must be alpha beta, so it becomes log(1/(alpha beta)): for fixed "
+    "beta and small alpha no constant makes up for it. Nothing is lost for beta <= "
+    "alpha.",
+    refuted=[transfer_printed],
+    corrected=[transfer],
 )

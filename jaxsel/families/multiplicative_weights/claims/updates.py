@@ -5,14 +5,11 @@ learning rate, which the paper does not name (R-CL-16).
 """
 
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
 
 from jaxsel.families.multiplicative_weights import updates
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_least, at_most
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import CL
 
@@ -27,13 +24,22 @@ Gap = Annotated[
 # --- Relative entropy -----------------------------------------------------------------
 
 
-def _drop(*, rate: Rate = 0.1, gap: Error = 0.2) -> float:
-    """Least fall of KL(D || h), eta g - eta^2."""
+@CL.utility("CL-Thm9-drop", "Section 4.3.1 (Dwork & Roth 2014, Theorem 4.10)")
+def drop(*, rate: Rate = 0.1, gap: Error = 0.2) -> float:
+    """An update at a query of error g lowers KL(D || h) by eta g - eta^2 or more.
+
+    Least fall of KL(D || h), eta g - eta^2.
+    """
     return updates.entropy_drop(rate, gap)
 
 
-def _drop_sharp(*, rate: Rate = 0.8, gap: Error = 0.2) -> float:
-    """Least fall of KL(D || h), eta g - eta^2/8."""
+@CL.utility("CL-Thm9-drop-sharp", "Section 4.3.1, sharpened")
+def drop_sharp(*, rate: Rate = 0.8, gap: Error = 0.2) -> float:
+    """An update at a query of error g lowers KL(D || h) by eta g - eta^2/8 or more (Hoeffding's
+    lemma), tight as g falls.
+
+    Least fall of KL(D || h), eta g - eta^2/8.
+    """
     return updates.entropy_drop(rate, gap, sharp=True)
 
 
@@ -47,50 +53,72 @@ def _moved(shares: np.ndarray, h: np.ndarray, query: np.ndarray, rate: float) ->
     return updates.updated(h, query if above else 1.0 - query, rate)
 
 
-def _drops(bound: Callable[..., float]) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
-        generator = np.random.default_rng(budget.seed)
-        for case in range(budget.cases):
-            cells = int(generator.choice([2, 3, 20]))
-            shares = generator.dirichlet(np.full(cells, 0.3))
-            h = generator.dirichlet(np.ones(cells))
-            query = generator.random(cells)
-            if case % 2:
-                query = np.round(query)
-            if case % 5 == 0:
-                # Two cells and a small gap, where the sharp bound is met.
-                half = np.array([0.5, 0.5])
-                shift = float(generator.uniform(1e-3, 0.1))
-                h, shares = half, half + np.array([-shift, shift])
-                query = np.array([1.0, 0.0])
-            gap = abs(_error(shares, h, query))
-            best = 4.0 * gap if case % 5 == 0 else float(generator.uniform(0.01, 3.0))
-            rate = max(best, 1e-3)
-            after = _moved(shares, h, query, rate)
-            fall = updates.relative_entropy(shares, h)
-            fall -= updates.relative_entropy(shares, after)
-            where = f"{cells} cells, case {case}, {rate=!r}, {gap=!r}"
-            yield bound(rate=rate, gap=gap), fall, where
-
-    return cases
+@drop.bounds_below()
+@drop_sharp.bounds_below()
+def drops(budget):
+    generator = np.random.default_rng(budget.seed)
+    for case in range(budget.cases):
+        cells = int(generator.choice([2, 3, 20]))
+        shares = generator.dirichlet(np.full(cells, 0.3))
+        h = generator.dirichlet(np.ones(cells))
+        query = generator.random(cells)
+        if case % 2:
+            query = np.round(query)
+        if case % 5 == 0:
+            # Two cells and a small gap, where the sharp bound is met.
+            half = np.array([0.5, 0.5])
+            shift = float(generator.uniform(1e-3, 0.1))
+            h, shares = half, half + np.array([-shift, shift])
+            query = np.array([1.0, 0.0])
+        gap = abs(_error(shares, h, query))
+        best = 4.0 * gap if case % 5 == 0 else float(generator.uniform(0.01, 3.0))
+        rate = max(best, 1e-3)
+        after = _moved(shares, h, query, rate)
+        fall = updates.relative_entropy(shares, h)
+        fall -= updates.relative_entropy(shares, after)
+        where = f"{cells} cells, case {case}"
+        yield {"rate": rate, "gap": gap}, fall, where
 
 
 # --- The number of updates (R-CL-16) ---------------------------------------------------
 
 
-def _most(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
-    """Most updates floor(4 log|X|/g^2) with the learning rate g/2."""
+@CL.utility("CL-Thm9-updates", "Theorem 9 (Dwork & Roth 2014, Theorem 4.10)", remark="R-CL-16")
+def most(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
+    """From the uniform hypothesis there are at most floor(4 log|X|/g^2) updates at errors of g or
+    more, with the learning rate g/2.
+
+    Most updates floor(4 log|X|/g^2) with the learning rate g/2.
+    """
     return float(updates.max_updates(cells, gap))
 
 
-def _most_sharp(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
-    """Most updates floor(log|X|/(2 g^2)) with the learning rate 4 g."""
+@CL.utility("CL-Thm9-updates-sharp", "Theorem 9, sharpened", remark="R-CL-16")
+def most_sharp(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
+    """From the uniform hypothesis there are at most floor(log|X|/(2 g^2)) updates at errors of g
+    or more, with the learning rate 4 g.
+
+    Most updates floor(log|X|/(2 g^2)) with the learning rate 4 g.
+    """
     return float(updates.max_updates(cells, gap, sharp=True))
 
 
-def _most_printed(*, cells: Cells = 1000, gap: Gap = 0.9) -> float:
-    """Most updates log|X|/alpha^2, as Section 4.3.1 has it, alpha = g."""
+@CL.utility("CL-Sec4.3.1-updates-usual-rate", "Section 4.3.1, at the rate of Dwork & Roth 2014")
+def usual_rate(*, cells: Cells = 1000, gap: Gap = 0.9) -> float:
+    """There are no more than log|X|/alpha^2 updates at errors of alpha or more with the learning
+    rate alpha/2.
+
+    Most updates log|X|/alpha^2, as Section 4.3.1 has it, alpha = g.
+    """
     return math.log(cells) / gap**2
+
+
+larger_rate = CL.utility(
+    "CL-Sec4.3.1-updates",
+    "Section 4.3.1, at a rate that it does not name",
+    statement="There are no more than log|X|/alpha^2 updates at errors of alpha or more with the "
+    "learning rate 4 alpha.",
+)(usual_rate.evaluate)
 
 
 def _count_updates(shares: np.ndarray, gap: float, rate: float) -> int:
@@ -107,10 +135,8 @@ def _point(cells: int) -> np.ndarray:
     return np.eye(1, cells)[0]
 
 
-def _update_counts(
-    bound: Callable[..., float], *, sharp: bool, grid: int
-) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+def _update_counts(*, sharp: bool, grid: int):
+    def cases(budget):
         generator = np.random.default_rng(budget.seed)
         settings = [(_point(1000), 0.9), (_point(1000), 0.5)]
         for _ in range(min(budget.cases, grid)):
@@ -120,73 +146,24 @@ def _update_counts(
         for shares, gap in settings:
             rate = updates.learning_rate(gap, sharp=sharp)
             seen = _count_updates(shares, gap, rate)
-            where = f"{shares.size} cells, largest share {shares.max():g}, {gap=!r}"
-            yield bound(cells=shares.size, gap=gap), float(seen), where
+            where = f"largest share {shares.max():g}"
+            yield {"cells": shares.size, "gap": gap}, float(seen), where
 
     return cases
 
 
-STATEMENTS = (
-    CL.utility(
-        "CL-Thm9-drop",
-        "Section 4.3.1 (Dwork & Roth 2014, Theorem 4.10)",
-        "An update at a query of error g lowers KL(D || h) by eta g - eta^2 or more.",
-        _drop,
-        at_least(_drops(_drop)),
-    ),
-    CL.utility(
-        "CL-Thm9-drop-sharp",
-        "Section 4.3.1, sharpened",
-        "An update at a query of error g lowers KL(D || h) by eta g - eta^2/8 or more "
-        "(Hoeffding's lemma), tight as g falls.",
-        _drop_sharp,
-        at_least(_drops(_drop_sharp)),
-    ),
-    CL.remark(
-        "R-CL-16",
-        "Section 4.3.1",
-        "'The number of update rounds is no more than log|X|/alpha^2' names no learning "
-        "rate. At the rate alpha/2 of Dwork & Roth there are more; at 4 alpha there are at "
-        "most half as many.",
-        readings=(
-            CL.utility(
-                "CL-Sec4.3.1-updates-usual-rate",
-                "Section 4.3.1, at the rate of Dwork & Roth 2014",
-                "There are no more than log|X|/alpha^2 updates at errors of alpha or more "
-                "with the learning rate alpha/2.",
-                _most_printed,
-                at_most(_update_counts(_most_printed, sharp=False, grid=0)),
-            ),
-        ),
-        holds=(
-            CL.utility(
-                "CL-Sec4.3.1-updates",
-                "Section 4.3.1, at a rate that it does not name",
-                "There are no more than log|X|/alpha^2 updates at errors of alpha or more "
-                "with the learning rate 4 alpha.",
-                _most_printed,
-                at_most(_update_counts(_most_printed, sharp=True, grid=60)),
-            ),
-            "CL-Thm9-updates",
-            "CL-Thm9-updates-sharp",
-        ),
-    ),
-    CL.utility(
-        "CL-Thm9-updates",
-        "Theorem 9 (Dwork & Roth 2014, Theorem 4.10)",
-        "From the uniform hypothesis there are at most floor(4 log|X|/g^2) updates at "
-        "errors of g or more, with the learning rate g/2.",
-        _most,
-        at_most(_update_counts(_most, sharp=False, grid=60)),
-        remark="R-CL-16",
-    ),
-    CL.utility(
-        "CL-Thm9-updates-sharp",
-        "Theorem 9, sharpened",
-        "From the uniform hypothesis there are at most floor(log|X|/(2 g^2)) updates at "
-        "errors of g or more, with the learning rate 4 g.",
-        _most_sharp,
-        at_most(_update_counts(_most_sharp, sharp=True, grid=60)),
-        remark="R-CL-16",
-    ),
+usual_rate.bounds()(_update_counts(sharp=False, grid=0))
+larger_rate.bounds()(_update_counts(sharp=True, grid=60))
+most.bounds()(_update_counts(sharp=False, grid=60))
+most_sharp.bounds()(_update_counts(sharp=True, grid=60))
+
+
+R_CL_16 = CL.remark(
+    "R-CL-16",
+    "Section 4.3.1",
+    "'The number of update rounds is no more than log|X|/alpha^2' names no learning "
+    "rate. At the rate alpha/2 of Dwork & Roth there are more; at 4 alpha there are at "
+    "most half as many.",
+    readings=[usual_rate],
+    holds=[larger_rate, "CL-Thm9-updates", "CL-Thm9-updates-sharp"],
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.checking import Case
+from jaxsel.language.checking import Judged
 
 # Cumulative probabilities between which is tallied: tails, and what lies between.
 _LEVELS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
@@ -24,7 +24,7 @@ def _quantiles(cdf: Callable, low: float, high: float) -> np.ndarray:
 
 def tally_cases(
     counts: np.ndarray, exact: np.ndarray, confidence: float, where: str
-) -> Iterator[Case]:
+) -> Iterator[Judged]:
     """Every exact probability lies between the limits of its tally.
 
     Args:
@@ -38,11 +38,13 @@ def tally_cases(
     low, high = clopper_pearson(counts, total, share)
     for cell, probability in enumerate(exact.tolist()):
         text = f"cell {cell}, {counts[cell]} of {total}, {where}"
-        yield float(high[cell]), probability, f"upper limit, {text}"
-        yield probability, float(low[cell]), f"lower limit, {text}"
+        yield Judged(float(high[cell]), probability, f"upper limit, {text}")
+        yield Judged(probability, float(low[cell]), f"lower limit, {text}")
 
 
-def law_cases(samples: np.ndarray, cdf: Callable, confidence: float, where: str) -> Iterator[Case]:
+def law_cases(
+    samples: np.ndarray, cdf: Callable, confidence: float, where: str
+) -> Iterator[Judged]:
     """The samples are as frequent between quantiles of ``cdf`` as it says."""
     reach = 10.0 * (np.abs(samples).max() + 1.0)
     edges = _quantiles(cdf, -reach, reach)

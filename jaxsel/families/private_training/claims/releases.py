@@ -1,12 +1,11 @@
 """The (epsilon, delta) that a search states, against audits and exact values."""
 
 import functools
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from jaxsel.families.private_training.claims.searches import searched
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import CONFIDENCE
 from jaxsel.language.domains import number
 from jaxsel.language.papers import JX
 
@@ -16,18 +15,23 @@ if TYPE_CHECKING:
 _DELTA = number("of the search", at_least=1e-9, at_most=0.1)
 
 
-def _small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
-    """Epsilon that the small search states at delta."""
+@JX.privacy("JX-Search-privacy", "a whole small search as it runs", Relation.BASE)
+def small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
+    """The winner of a search, its candidate, noisy score and network, is (epsilon, delta)-DP for a
+    person of the training and of the validation part, as stated.
+
+    Epsilon that the small search states at delta.
+    """
     from jaxsel.families.private_training.laboratory import plan
 
     return plan(delta=delta).guarantee.epsilon
 
 
-def _audit_cases(budget: Budget) -> Iterator[Case]:
+@small.bounds()
+def audit_cases(budget):
     from jaxsel.families.private_training.laboratory import DELTA, sums
     from jaxsel.training.audits import many_run_bound
 
-    claimed = _small(delta=DELTA)
     parts = {
         "training": ("canary", "nobody", sums),
         "validation": ("right", "wrong", lambda found: found.score),
@@ -42,7 +46,7 @@ def _audit_cases(budget: Budget) -> Iterator[Case]:
             sides[0], sides[1], delta=DELTA, confidence=1.0 - (1.0 - CONFIDENCE) / len(parts)
         )
         text = f"audited, a person of the {part} part, counts {bound.counts}"
-        yield claimed, bound.lower, text
+        yield {"delta": DELTA}, bound.lower, text
 
 
 @functools.cache
@@ -64,12 +68,18 @@ def _default_plan(delta: float) -> "SearchPlan":
     )
 
 
-def _shipped(*, delta: Annotated[float, _DELTA] = 1e-5) -> float:
-    """Epsilon that ``jaxsel tune`` states with its default settings."""
+@JX.privacy("JX-Tune-shipped", "jaxsel tune with its default settings", Relation.BASE)
+def shipped(*, delta: Annotated[float, _DELTA] = 1e-5) -> float:
+    """The default search of jaxsel tune on the 1,437 digits has the epsilon that it states: no
+    less is true of a costly ranking of its runs, in either part.
+
+    Epsilon that ``jaxsel tune`` states with its default settings.
+    """
     return _default_plan(delta).guarantee.epsilon
 
 
-def _shipped_cases(budget: Budget) -> Iterator[Case]:
+@shipped.bounds()
+def shipped_cases(budget):
     del budget
     from jaxsel.accounting.single_run import curves
     from jaxsel.accounting.single_run.events import dp_sgd
@@ -88,26 +98,4 @@ def _shipped_cases(budget: Budget) -> Iterator[Case]:
     }
     for part, base in bases.items():
         seen = attained_epsilon(base, plan.repetitions, DELTA)
-        yield plan.guarantee.epsilon, seen, f"exact, of a costly ranking, {part} part"
-
-
-STATEMENTS = (
-    JX.privacy(
-        "JX-Search-privacy",
-        "a whole small search as it runs",
-        "The winner of a search, its candidate, noisy score and network, is (epsilon, "
-        "delta)-DP for a person of the training and of the validation part, as stated.",
-        Relation.BASE,
-        _small,
-        at_most(_audit_cases),
-    ),
-    JX.privacy(
-        "JX-Tune-shipped",
-        "jaxsel tune with its default settings",
-        "The default search of jaxsel tune on the 1,437 digits has the epsilon that it "
-        "states: no less is true of a costly ranking of its runs, in either part.",
-        Relation.BASE,
-        _shipped,
-        at_most(_shipped_cases),
-    ),
-)
+        yield {"delta": DELTA}, seen, f"exact, of a costly ranking, {part} part"

@@ -1,7 +1,6 @@
 """Whole small searches: what they draw, train, score and release, against exact laws."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,11 +9,12 @@ from scipy import stats
 from jaxsel.families.private_training.claims.cells import law_cases, tally_cases
 from jaxsel.families.private_training.laws import score_cdf, sum_cdf
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import CONFIDENCE, Case, at_most, equal
+from jaxsel.language.checking import CONFIDENCE, Judged
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import JX
 from jaxsel.repetitions import geometric
 
+_PLACE = "a whole small search as it runs"
 _MEAN = number("of K, geometric", at_least=1.0, at_most=1e4)
 _SIGMA = positive("standard deviation of the noise on scores")
 _MOST = 20_000  # searches of a kind
@@ -30,23 +30,28 @@ def searched(kind: str, budget: Budget) -> Any:
 # --- K and the choices ----------------------------------------------------------------
 
 
-def _count(
+@JX.identity("JX-Search-draws", _PLACE)
+def count(
     *,
     k: Annotated[int, whole("number of runs", at_least=0, at_most=1e9)] = 3,
     mean: Annotated[float, _MEAN] = 3.0,
 ) -> float:
-    """P[K = k]."""
+    """K has its planned law, and every run draws its candidate uniformly, by itself.
+
+    P[K = k].
+    """
     return float(geometric(1.0 / mean).pmf(np.asarray(k)))
 
 
-def _draw_cases(budget: Budget) -> Iterator[Case]:
+@count.bounds(tolerance=0.0)
+def draw_cases(budget):
     from jaxsel.families.private_training.laboratory import MEAN_RUNS, plan
 
     found = searched("nobody", budget)
     confidence = 1.0 - (1.0 - CONFIDENCE) / 3.0
     most = 9
     counts = np.bincount(np.minimum(found.counts, most), minlength=most + 1)[1:]
-    exact = [_count(k=k, mean=MEAN_RUNS) for k in range(1, most)]
+    exact = [count(k=k, mean=MEAN_RUNS) for k in range(1, most)]
     yield from tally_cases(counts, np.array([*exact, 1.0 - sum(exact)]), confidence, "K from 1")
     size = len(plan().candidates)
     choices = np.bincount(found.candidate, minlength=size)
@@ -62,16 +67,22 @@ def _draw_cases(budget: Budget) -> Iterator[Case]:
 # --- Training -------------------------------------------------------------------------
 
 
-def _below(
+@JX.identity("JX-Search-training", _PLACE)
+def below(
     *,
     x: Annotated[float, number("in units of C")] = 1.0,
     noise_multiplier: Annotated[float, positive("sigma")] = 0.7,
 ) -> float:
-    """P[a run's noisy sum <= x C]; the person is there, two batches of half the data."""
+    """Every run trains as planned: its noisy sum along one person's gradient has the law of the
+    candidate's sigma, C, learning rate, batch size and steps.
+
+    P[a run's noisy sum <= x C]; the person is there, two batches of half the data.
+    """
     return float(sum_cdf(np.asarray(x), noise_multiplier, 0.5, 2, True))
 
 
-def _training_cases(budget: Budget) -> Iterator[Case]:
+@below.bounds(tolerance=0.0)
+def training_cases(budget):
     from jaxsel.families.private_training.laboratory import plan, sums
 
     kinds = ("canary", "nobody")
@@ -93,17 +104,23 @@ def _training_cases(budget: Budget) -> Iterator[Case]:
 # --- Scores ---------------------------------------------------------------------------
 
 
-def _score(
+@JX.identity("JX-Search-scores", _PLACE)
+def score(
     *,
     x: Annotated[float, number("in validation images")] = 3.0,
     correct: Annotated[float, number("right labels", at_least=0.0)] = 3.0,
     score_noise: Annotated[float, _SIGMA] = 1.0,
 ) -> float:
-    """P[a run's noisy score <= x]."""
+    """A run's score is the number of held-out images that it labels correctly, plus Gaussian noise
+    of the planned deviation.
+
+    P[a run's noisy score <= x].
+    """
     return float(score_cdf(x, correct, score_noise))
 
 
-def _score_cases(budget: Budget) -> Iterator[Case]:
+@score.bounds(tolerance=0.0)
+def score_cases(budget):
     from jaxsel.families.private_training.laboratory import RIGHT, plan
 
     for kind, correct in (("right", RIGHT), ("wrong", RIGHT - 1)):
@@ -116,19 +133,25 @@ def _score_cases(budget: Budget) -> Iterator[Case]:
         )
 
 
-def _released(
+@JX.identity("JX-Search-release", _PLACE)
+def released(
     *,
     x: Annotated[float, number("in validation images")] = 3.0,
     correct: Annotated[float, number("right labels", at_least=0.0)] = 3.0,
     score_noise: Annotated[float, _SIGMA] = 1.0,
     mean: Annotated[float, _MEAN] = 3.0,
 ) -> float:
-    """P[the released score <= x]: the generating function of K at one run's."""
+    """The released score is the highest of K: its distribution function is the generating function
+    of K at a run's.
+
+    P[the released score <= x]: the generating function of K at one run's.
+    """
     below = score_cdf(x, correct, score_noise)
     return float(geometric(1.0 / mean).pgf(np.asarray(below)))
 
 
-def _release_cases(budget: Budget) -> Iterator[Case]:
+@released.bounds(tolerance=0.0)
+def release_cases(budget):
     from jaxsel.families.private_training.laboratory import MEAN_RUNS, RIGHT, plan
 
     law = geometric(1.0 / MEAN_RUNS)
@@ -144,16 +167,22 @@ def _release_cases(budget: Budget) -> Iterator[Case]:
 # --- Independence ---------------------------------------------------------------------
 
 
-def _correlation(
+@JX.identity("JX-Search-independence", _PLACE)
+def correlation(
     *, pairs: Annotated[int, whole("of numbers", at_least=4, at_most=1e12)] = 1000
 ) -> float:
-    """Largest |correlation| of independent normal numbers, but with chance 1e-6."""
+    """Noise of training and noise of scores are independent of each other, between runs, and
+    between searches.
+
+    Largest |correlation| of independent normal numbers, but with chance 1e-6.
+    """
     freedom = pairs - 2
     limit = stats.t.isf((1.0 - CONFIDENCE) / 2.0, freedom)
     return float(limit / math.sqrt(freedom + limit**2))
 
 
-def _independence_cases(budget: Budget) -> Iterator[Case]:
+@correlation.bounds(tolerance=0.0)
+def independence_cases(budget):
     from jaxsel.families.private_training.laboratory import sums
 
     found = searched("right", budget)
@@ -172,18 +201,24 @@ def _independence_cases(budget: Budget) -> Iterator[Case]:
     for what, (a, b) in pairs.items():
         seen = abs(float(np.corrcoef(a, b)[0, 1]))
         # each fails with 1e-6, so that all do with the limit of more pairs: Bonferroni
-        yield _correlation(pairs=a.size), seen, f"{what}, {a.size} pairs"
+        yield {"pairs": a.size}, seen, what
 
 
 # --- One by one -----------------------------------------------------------------------
 
 
-def _nothing() -> float:
-    """Difference between a search alone and the same one among many."""
+@JX.identity("JX-Search-alone", _PLACE)
+def nothing() -> float:
+    """A search alone (jaxsel tune) and the same seed among many (these claims) make the same runs
+    and release the same winner.
+
+    Difference between a search alone and the same one among many.
+    """
     return 0.0
 
 
-def _alone_cases(budget: Budget) -> Iterator[Case]:
+@nothing.equals(tolerance=1e-5)
+def alone_cases(budget):
     from jaxsel.families.private_training.glass import Glass
     from jaxsel.families.private_training.laboratory import images, plan
     from jaxsel.families.private_training.many_searches import many_searches
@@ -199,70 +234,17 @@ def _alone_cases(budget: Budget) -> Iterator[Case]:
         alone = search(both, people, Glass(), seed=seed)
         rows = np.flatnonzero(together.search == place)
         where = f"seed {seed}"
-        yield len(rows), len(alone.runs), f"K, {where}"
+        yield Judged(len(rows), len(alone.runs), f"K, {where}")
         if not alone.runs:
             continue
         winner = together.winner[place]
         ours = [both.candidates[c] for c in together.candidate[rows]]
         theirs = [run.candidate for run in alone.runs]
-        yield 0.0, float(ours != theirs), f"candidates, {where}"
+        yield Judged(0.0, float(ours != theirs), f"candidates, {where}")
         for row, run in zip(rows, alone.runs, strict=True):
-            yield float(together.score[row]), run.score, f"score of a run, {where}"
+            yield Judged(float(together.score[row]), run.score, f"score of a run, {where}")
         chosen = both.candidates[together.candidate[winner]]
-        yield 0.0, float(chosen != alone.candidate), f"winner, {where}"
-        yield float(together.score[winner]), alone.score, f"its score, {where}"
+        yield Judged(0.0, float(chosen != alone.candidate), f"winner, {where}")
+        yield Judged(float(together.score[winner]), alone.score, f"its score, {where}")
         trace = float(together.params["trace"][winner, 0])
-        yield trace, float(alone.params["trace"][0]), f"its parameter, {where}"
-
-
-_PLACE = "a whole small search as it runs"
-
-STATEMENTS = (
-    JX.identity(
-        "JX-Search-draws",
-        _PLACE,
-        "K has its planned law, and every run draws its candidate uniformly, by itself.",
-        _count,
-        at_most(_draw_cases, 0.0),
-    ),
-    JX.identity(
-        "JX-Search-training",
-        _PLACE,
-        "Every run trains as planned: its noisy sum along one person's gradient has the "
-        "law of the candidate's sigma, C, learning rate, batch size and steps.",
-        _below,
-        at_most(_training_cases, 0.0),
-    ),
-    JX.identity(
-        "JX-Search-scores",
-        _PLACE,
-        "A run's score is the number of held-out images that it labels correctly, plus "
-        "Gaussian noise of the planned deviation.",
-        _score,
-        at_most(_score_cases, 0.0),
-    ),
-    JX.identity(
-        "JX-Search-release",
-        _PLACE,
-        "The released score is the highest of K: its distribution function is the "
-        "generating function of K at a run's.",
-        _released,
-        at_most(_release_cases, 0.0),
-    ),
-    JX.identity(
-        "JX-Search-independence",
-        _PLACE,
-        "Noise of training and noise of scores are independent of each other, between "
-        "runs, and between searches.",
-        _correlation,
-        at_most(_independence_cases, 0.0),
-    ),
-    JX.identity(
-        "JX-Search-alone",
-        _PLACE,
-        "A search alone (jaxsel tune) and the same seed among many (these claims) make "
-        "the same runs and release the same winner.",
-        _nothing,
-        equal(_alone_cases, 1e-5),
-    ),
-)
+        yield Judged(trace, float(alone.params["trace"][0]), f"its parameter, {where}")

@@ -9,7 +9,7 @@ from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.families.private_training.claims.cells import law_cases
 from jaxsel.families.private_training.laws import ratio_law, sum_cdf
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import CONFIDENCE, at_most
+from jaxsel.language.checking import CONFIDENCE, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import JX
 
@@ -19,14 +19,19 @@ _STEPS = whole("T", at_least=1, at_most=1000)
 _DELTA = number("of (epsilon, delta)", at_least=1e-12, below=1.0)
 
 
-def _epsilon(
+@JX.privacy("JX-DP-SGD", "DP-SGD as it runs", Relation.BASE)
+def epsilon(
     *,
     noise_multiplier: Annotated[float, _NOISE] = 1.0,
     sampling_probability: Annotated[float, _RATE] = 1.0 / 3.0,
     steps: Annotated[int, _STEPS] = 3,
     delta: Annotated[float, _DELTA] = 1e-2,
 ) -> float:
-    """Epsilon at delta, as ``jaxsel tune`` accounts for one run."""
+    """T steps of DP-SGD with Poisson batches are (epsilon, delta)-DP for one example more or less,
+    with the epsilon of the accounted privacy loss distribution.
+
+    Epsilon at delta, as ``jaxsel tune`` accounts for one run.
+    """
     from jaxsel.accounting.single_run.events import dp_sgd
 
     base = dp_sgd(
@@ -47,7 +52,8 @@ class _Training(NamedTuple):
 # C and the learning rate off 1, a rate that is no half, several steps.
 _TRAINED = _Training(9, 6.0, 3.0, 1.3, 3, 0.3)
 # sigma, rate, steps, delta: batches of all and of few, one step and many
-_SETTINGS = (
+_SETTINGS = listed(
+    "noise_multiplier sampling_probability steps delta",
     (_TRAINED.noise, _TRAINED.batch / _TRAINED.examples, _TRAINED.steps, 1e-2),
     (1.0, 1.0 / 3.0, 3, 1e-3),
     (2.0, 1.0, 4, 1e-5),
@@ -56,32 +62,34 @@ _SETTINGS = (
 )
 
 
-def _epsilon_cases(budget: Budget):
+@epsilon.bounds()
+def epsilon_cases(budget):
     from jaxsel.training.audits import many_run_bound
 
-    for noise, rate, steps, delta in _SETTINGS:
-        claimed = _epsilon(
-            noise_multiplier=noise, sampling_probability=rate, steps=steps, delta=delta
-        )
-        law = ratio_law(noise, rate, steps)
-        seen = epsilon_at_delta(law.present, law.absent, delta)
-        yield claimed, seen, f"exact law, {noise=}, {rate=:.3g}, {steps=}, {delta=}"
-    noise, rate, steps, delta = _SETTINGS[0]
-    claimed = _epsilon(noise_multiplier=noise, sampling_probability=rate, steps=steps, delta=delta)
-    found = many_run_bound(
-        _sums(budget, True), _sums(budget, False), delta=delta, confidence=CONFIDENCE
-    )
-    yield claimed, found.lower, f"audited, {noise=}, {rate=:.3g}, {steps=}, {delta=}"
+    points = list(_SETTINGS(budget))
+    for point in points:
+        *settings, delta = point.values()
+        law = ratio_law(*settings)
+        yield point, epsilon_at_delta(law.present, law.absent, delta), "exact law"
+    sides = _sums(budget, True), _sums(budget, False)
+    found = many_run_bound(*sides, delta=points[0]["delta"], confidence=CONFIDENCE)
+    yield points[0], found.lower, "audited"
 
 
-def _below(
+@JX.identity("JX-DP-SGD-sum", "DP-SGD as it runs")
+def below(
     *,
     x: Annotated[float, number("in units of C")] = 1.0,
     noise_multiplier: Annotated[float, _NOISE] = 0.7,
     sampling_probability: Annotated[float, _RATE] = 0.5,
     steps: Annotated[int, _STEPS] = 2,
 ) -> float:
-    """P[sum of the noisy sums <= x C] along the gradient of an example that is there."""
+    """Along the gradient of an example in the data, what T steps of training move the parameters
+    by is (learning rate/expected batch size) C times a normal number of variance T sigma^2 around
+    a Binomial(T, batch size/n) one, around 0 if the example is not in the data.
+
+    P[sum of the noisy sums <= x C] along the gradient of an example that is there.
+    """
     return float(sum_cdf(np.asarray(x), noise_multiplier, sampling_probability, steps, True))
 
 
@@ -114,7 +122,8 @@ def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
     return moved * batch / (learning * clip)
 
 
-def _sum_cases(budget: Budget):
+@below.bounds(tolerance=0.0)
+def sum_cases(budget):
     _, _, _, noise, steps, _ = _TRAINED
     rate = _TRAINED.batch / _TRAINED.examples
     for present in (True, False):
@@ -125,26 +134,3 @@ def _sum_cases(budget: Budget):
         confidence = 1.0 - (1.0 - CONFIDENCE) / 2.0
         where = f"{_TRAINED}, {present=}"
         yield from law_cases(_sums(budget, present), cdf, confidence, where)
-
-
-STATEMENTS = (
-    JX.privacy(
-        "JX-DP-SGD",
-        "DP-SGD as it runs",
-        "T steps of DP-SGD with Poisson batches are (epsilon, delta)-DP for one example "
-        "more or less, with the epsilon of the accounted privacy loss distribution.",
-        Relation.BASE,
-        _epsilon,
-        at_most(_epsilon_cases),
-    ),
-    JX.identity(
-        "JX-DP-SGD-sum",
-        "DP-SGD as it runs",
-        "Along the gradient of an example in the data, what T steps of training move the "
-        "parameters by is (learning rate/expected batch size) C times a normal number of "
-        "variance T sigma^2 around a Binomial(T, batch size/n) one, around 0 if the "
-        "example is not in the data.",
-        _below,
-        at_most(_sum_cases, 0.0),
-    ),
-)

@@ -5,7 +5,6 @@ TLap(epsilon, delta) is Laplace noise of scale 1/epsilon truncated to
 """
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -14,8 +13,7 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
 )
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_least
+from jaxsel.language.checking import listed
 from jaxsel.language.domains import number, probability
 from jaxsel.language.papers import CL
 
@@ -23,13 +21,22 @@ Epsilon = Annotated[float, number("of the answer", above=0.0, at_most=700.0)]
 Delta = Annotated[float, probability("of the answer")]
 
 
-def _printed(*, epsilon: Epsilon = 1e-4, delta: Delta = 0.1) -> float:
-    """Printed lower bound log(1/delta)/(10 epsilon) on errors that are never exceeded."""
+@CL.utility("CL-Rem1-printed", "Remark 1 and footnote 4")
+def printed(*, epsilon: Epsilon = 1e-4, delta: Delta = 0.1) -> float:
+    """An (epsilon, delta)-DP answer to one query whose error never exceeds e has e >=
+    log(1/delta)/(10 epsilon).
+
+    Printed lower bound log(1/delta)/(10 epsilon) on errors that are never exceeded.
+    """
     return -math.log(delta) / (10.0 * epsilon)
 
 
-def _least_error(*, epsilon: Epsilon = 1e-4, delta: Delta = 0.1) -> float:
-    """Lower bound (log(1 + (e^epsilon - 1)/delta)/epsilon - 1)/2 on such errors.
+@CL.utility("CL-Rem1", "Remark 1 and footnote 4, corrected")
+def least_error(*, epsilon: Epsilon = 1e-4, delta: Delta = 0.1) -> float:
+    """An (epsilon, delta)-DP answer to one query whose error never exceeds e has e >= (log(1 +
+    (e^epsilon - 1)/delta)/epsilon - 1)/2.
+
+    Lower bound (log(1 + (e^epsilon - 1)/delta)/epsilon - 1)/2 on such errors.
 
     Two inputs t apart, t > twice the error, have disjoint answers, so that group
     privacy gives 1 <= delta (e^(t epsilon) - 1)/(e^epsilon - 1).
@@ -43,58 +50,35 @@ def _uniform_error(delta: float) -> float:
     return 1.0 / (2.0 * delta)
 
 
-def _small_errors(budget: Budget) -> Iterator[Case]:
-    for epsilon, delta in ((1e-4, 0.1), (1e-3, 0.01)):
-        claimed = _printed(epsilon=epsilon, delta=delta)
-        where = f"uniform noise on +-{_uniform_error(delta):g}, {epsilon=}, {delta=}"
-        yield claimed, _uniform_error(delta), where
+@printed.bounds_below(listed("epsilon delta", (1e-4, 0.1), (1e-3, 0.01)))
+def small_errors(delta):
+    return _uniform_error(delta), f"uniform noise on +-{_uniform_error(delta):g}"
 
 
-def _all_errors(budget: Budget) -> Iterator[Case]:
+@least_error.bounds_below()
+def all_errors(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(1e-4, 0.1), (1e-3, 0.01), (0.5, 1e-6)]
     for _ in range(min(budget.cases, 200)):
         logs = generator.uniform([-5.0, -8.0], [0.0, -0.31])
         settings.append(tuple((10.0**logs).tolist()))
     for epsilon, delta in settings:
-        claimed = _least_error(epsilon=epsilon, delta=delta)
-        yield claimed, _uniform_error(delta), f"uniform noise, {epsilon=!r}, {delta=!r}"
+        yield {"epsilon": epsilon, "delta": delta}, _uniform_error(delta), "uniform noise"
         # TLap, whose delta at epsilon is known exactly.
         support = truncated_laplace_support(epsilon, delta)
         exact = truncated_laplace_delta(epsilon, delta)
         if 0.0 < exact < 1.0:
-            claimed = _least_error(epsilon=epsilon, delta=exact)
-            yield claimed, support, f"TLap({epsilon!r}, {delta!r}), delta {exact!r}"
+            yield {"epsilon": epsilon, "delta": exact}, support, f"TLap({epsilon!r}, {delta!r})"
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E17",
-        "Remark 1 and footnote 4",
-        "statement",
-        printed="An error of log(1/delta)/(10 epsilon) is necessary for accuracy with "
-        "probability one, for one query.",
-        correct="Only for epsilon of at least order delta log(1/delta): uniform noise "
-        "on +-1/(2 delta) is (0, delta)-DP.",
-        refuted=(
-            CL.utility(
-                "CL-Rem1-printed",
-                "Remark 1 and footnote 4",
-                "An (epsilon, delta)-DP answer to one query whose error never "
-                "exceeds e has e >= log(1/delta)/(10 epsilon).",
-                _printed,
-                at_least(_small_errors),
-            ),
-        ),
-        corrected=(
-            CL.utility(
-                "CL-Rem1",
-                "Remark 1 and footnote 4, corrected",
-                "An (epsilon, delta)-DP answer to one query whose error never "
-                "exceeds e has e >= (log(1 + (e^epsilon - 1)/delta)/epsilon - 1)/2.",
-                _least_error,
-                at_least(_all_errors),
-            ),
-        ),
-    ),
+CL_E17 = CL.misprint(
+    "CL-E17",
+    "Remark 1 and footnote 4",
+    "statement",
+    printed="An error of log(1/delta)/(10 epsilon) is necessary for accuracy with "
+    "probability one, for one query.",
+    correct="Only for epsilon of at least order delta log(1/delta): uniform noise "
+    "on +-1/(2 delta) is (0, delta)-DP.",
+    refuted=[printed],
+    corrected=[least_error],
 )

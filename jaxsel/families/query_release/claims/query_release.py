@@ -7,6 +7,7 @@ With the Gaussian mechanism in place of Ghazi, Kumar & Manurangsi 2021 (Theorem 
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -26,78 +27,126 @@ from jaxsel.families.query_release.laws import (
     spent_delta,
 )
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.checking import Judged
 from jaxsel.language.papers import CL, JX
 
 _CELLS = 1200  # of the grid in each direction, for the exact privacy of one query
 
 
-def _settings(budget: Budget, cases: int) -> Iterator[tuple[int, float, float]]:
+def _settings(budget: Budget, cases: int) -> Iterator[dict[str, Any]]:
     generator = np.random.default_rng(budget.seed)
-    yield 10, 1.0, 0.05
-    yield 1, 1.0, 0.5
+    yield {"queries": 10, "epsilon": 1.0, "delta": 0.05}
+    yield {"queries": 1, "epsilon": 1.0, "delta": 0.5}
     for _ in range(min(budget.cases, cases)):
         queries, epsilon, delta = 10.0 ** generator.uniform([0.0, -2.0, -6.0], [4.0, 0.0, -0.31])
-        yield int(queries), float(epsilon), float(delta)
+        yield {"queries": int(queries), "epsilon": float(epsilon), "delta": float(delta)}
 
 
-def _shown(queries: int, epsilon: float, delta: float) -> str:
-    return f"k={queries}, {epsilon=!r}, {delta=!r}"
+def _shown(point: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in point.items())
 
 
 # --- Theorem 13, for the Gaussian mechanism -------------------------------------------
 
 
-def _half_error(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
-    """(2/epsilon) sqrt(k log(1.25/delta) log(2 k)), kept with probability 1/2."""
+@CL.utility("CL-Thm13-gaussian", "Theorem 13, for the Gaussian mechanism")
+def half_error(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
+    """The Gaussian mechanism for k queries has largest error at most (2/epsilon) sqrt(k
+    log(1.25/delta) log(2 k)) with probability at least 1/2.
+
+    (2/epsilon) sqrt(k log(1.25/delta) log(2 k)), kept with probability 1/2.
+    """
     square = queries * math.log(1.25 / delta) * math.log(2.0 * queries)
     return 2.0 / epsilon * math.sqrt(square)
 
 
-def _half_errors(budget: Budget) -> Iterator[Case]:
-    for case in _settings(budget, 100):
-        queries, epsilon, delta = case
+@half_error.bounds()
+def half_errors(budget):
+    for point in _settings(budget, 100):
+        queries, epsilon, delta = point.values()
         scale = math.sqrt(queries) * gaussian_noise_multiplier(epsilon, delta)
-        claimed = _half_error(queries=queries, epsilon=epsilon, delta=delta)
-        exceeded = float(gaussian_largest_error(claimed, queries, scale))
-        yield 0.5, exceeded, f"P[error > {claimed:g}], {_shown(*case)}"
+
+        def exceeded(most, queries=queries, scale=scale):
+            return 0.5, float(gaussian_largest_error(most, queries, scale))
+
+        yield point, exceeded, "P[error > that]"
 
 
 # --- Theorem 5 ------------------------------------------------------------------------
 
 
-def _cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
-    """(39 sqrt(k log(1/delta) log(2 k)) + 117 log(1/delta))/epsilon."""
+@CL.utility("CL-Thm5-error", "Theorem 5, with the Gaussian mechanism inside")
+def cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
+    """No released answer errs by more than (39 sqrt(k log(1/delta) log(2 k)) + 117
+    log(1/delta))/epsilon.
+
+    (39 sqrt(k log(1/delta) log(2 k)) + 117 log(1/delta))/epsilon.
+    """
     low = -math.log(delta)
     root = math.sqrt(queries * low * math.log(2.0 * queries))
     return (39.0 * root + 117.0 * low) / epsilon
 
 
-def _caps(budget: Budget) -> Iterator[Case]:
-    for case in _settings(budget, 60):
-        settings = query_release(*case)
-        claimed = _cap(queries=case[0], epsilon=case[1], delta=case[2])
-        yield claimed, settings.cap, f"largest possible error, {_shown(*case)}"
-    for case in _settings(budget, 0):
-        above, _ = released_error(query_release(*case), [query_release(*case).cap])
-        yield 0.0, float(above[0]), f"P[error > cap], {_shown(*case)}"
+@cap.bounds()
+def caps(budget):
+    for point in _settings(budget, 60):
+        yield point, query_release(**point).cap, "largest possible error"
+    for point in _settings(budget, 0):
+        settings = query_release(**point)
+        above, _ = released_error(settings, [settings.cap])
+        yield Judged(0.0, float(above[0]), f"P[error > cap], {_shown(point)}")
 
 
-def _corrections(*, delta: Delta = 0.05) -> float:
-    """Chance delta/10 that the true answers are released."""
+@CL.privacy("CL-Thm5-correction", "proof of Theorem 5", Relation.GENERAL)
+def corrected_answers(*, delta: Delta = 0.05) -> float:
+    """The true answers are released with probability at most delta/10.
+
+    Chance delta/10 that the true answers are released.
+    """
     return delta / 10.0
 
 
-def _correction_cases(budget: Budget) -> Iterator[Case]:
+@corrected_answers.bounds()
+def correction_cases(budget):
     for sharp in (False, True):
-        for case in _settings(budget, 4):
-            corrected = correction_chance(query_release(*case, sharp=sharp))
-            yield _corrections(delta=case[2]), corrected, f"{_shown(*case)}, {sharp=}"
+        for point in _settings(budget, 4):
+            corrected = correction_chance(query_release(**point, sharp=sharp))
+            yield {"delta": point["delta"]}, corrected, f"{_shown(point)}, {sharp=}"
 
 
-def _delta(*, delta: Delta = 0.05) -> float:
-    """delta of the whole algorithm, at its epsilon."""
+@CL.privacy(
+    "CL-Thm5-privacy",
+    "Theorem 5, corrected",
+    Relation.GENERAL,
+    loose="The selection costs no epsilon (CL-Thm5-sharp), so that delta at epsilon is "
+    "that at three times the inner epsilon; what is left is the correction.",
+)
+def private(*, delta: Delta = 0.05) -> float:
+    """With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, delta)-DP.
+
+    delta of the whole algorithm, at its epsilon.
+    """
     return delta
+
+
+sharp = CL.privacy(
+    "CL-Thm5-sharp",
+    "Theorem 5, sharper (derived here)",
+    Relation.GENERAL,
+    statement="Where the inner error has one law on all data, inner privacy (epsilon, delta^2/17) "
+    "is enough for (epsilon, delta)-DP: the selection costs no epsilon.",
+    loose="The answers and their bound s are composed as if independent, half of "
+    "epsilon each, but s reveals hardly more than the answers do.",
+)(private.evaluate)
+
+
+parts = CL.privacy(
+    "CL-Thm5-parts",
+    "Theorem 5, corrected, and sharper",
+    Relation.GENERAL,
+    statement="The parts of delta add up to no more: T d of the selection (T d/2 if sharp), and "
+    "(1 + e^epsilon) times the exact chance of a correction.",
+)(private.evaluate)
 
 
 def single_query_delta(settings: QueryRelease, epsilon: float) -> float:
@@ -169,37 +218,53 @@ def two_query_delta(settings: QueryRelease, epsilon: float, moves: tuple[float, 
 
 
 def _single_queries(sharp: bool):
-    def listed(budget: Budget) -> Iterator[Case]:
+    def exact_deltas(budget):
         for epsilon, delta in ((1.0, 0.05), (1.0, 0.5), (0.3, 0.2)):
+            point = {"delta": delta}
             settings = query_release(1, epsilon, delta, sharp=sharp)
-            exact = single_query_delta(settings, epsilon)
-            yield _delta(delta=delta), exact, f"k=1, {epsilon=}, {delta=}, exact"
+            yield point, single_query_delta(settings, epsilon), f"k=1, {epsilon=}, exact"
             settings = query_release(2, epsilon, delta, sharp=sharp)
             for moves in ((1.0, 1.0), (1.0, 0.0)):
                 exact = two_query_delta(settings, epsilon, moves)
-                where = f"k=2, {epsilon=}, {delta=}, answers move by {moves}"
-                yield _delta(delta=delta), exact, f"{where}, exact"
+                yield point, exact, f"k=2, {epsilon=}, answers move by {moves}, exact"
 
-    return listed
+    return exact_deltas
 
 
-def _all_parts(sharp: bool):
-    def listed(budget: Budget) -> Iterator[Case]:
-        for case in _settings(budget, 4):
-            settings = query_release(*case, sharp=sharp)
+private.bounds()(_single_queries(sharp=False))
+sharp.bounds()(_single_queries(sharp=True))
+
+
+@parts.bounds()
+def all_parts(budget):
+    for sharp in (False, True):
+        for point in _settings(budget, 4):
+            settings = query_release(**point, sharp=sharp)
             corrected = correction_chance(settings)
-            total = spent_delta(settings, case[1], corrected, sharp=sharp)
-            yield _delta(delta=case[2]), total, f"{_shown(*case)}, {sharp=}"
-
-    return listed
+            total = spent_delta(settings, point["epsilon"], corrected, sharp=sharp)
+            yield {"delta": point["delta"]}, total, f"{_shown(point)}, {sharp=}"
 
 
 # --- The parts of delta (CL-E9) -------------------------------------------------------
 
 
-def _fifth(*, delta: Delta = 0.1) -> float:
-    """delta/5 that the selected vector may have."""
+@CL.privacy("CL-Thm5-step-delta-printed", "proof of Theorem 5", Relation.GENERAL)
+def fifth_printed(*, delta: Delta = 0.1) -> float:
+    """With inner delta delta^2/10 and beta = delta/10, the selected vector is (epsilon,
+    delta/5)-DP by Theorem 4.
+
+    delta/5 that the selected vector may have.
+    """
     return delta / 5.0
+
+
+fifth = CL.privacy(
+    "CL-Thm5-step-delta",
+    "proof of Theorem 5, corrected",
+    Relation.GENERAL,
+    statement="With inner delta delta^2/105 and beta = delta/10, the selected vector is (epsilon, "
+    "delta/5)-DP by Theorem 4.",
+)(fifth_printed.evaluate)
 
 
 def _selected_delta(delta: float, divisor: float | None = None) -> float:
@@ -209,24 +274,33 @@ def _selected_delta(delta: float, divisor: float | None = None) -> float:
 
 
 def _selected(divisor: float | None, cases: int):
-    def listed(budget: Budget) -> Iterator[Case]:
+    def selected(budget):
         for delta in deltas(budget, cases, 0.1):
-            where = f"{delta=!r}, divisor {divisor or 105:g}"
-            yield _fifth(delta=delta), _selected_delta(delta, divisor), where
+            yield {"delta": delta}, _selected_delta(delta, divisor), f"divisor {divisor or 105:g}"
 
-    return listed
+    return selected
 
 
-def _whole(*, delta: Delta = 0.1) -> float:
-    """delta of the whole algorithm."""
+fifth_printed.bounds()(_selected(10.0, 0))
+fifth.bounds(tolerance=1e-15)(_selected(None, 200))
+
+
+@CL.privacy("CL-Thm5-delta", "Theorem 5, corrected", Relation.GENERAL)
+def whole(*, delta: Delta = 0.1) -> float:
+    """With inner delta delta^2/105 and beta = delta/10, delta adds up to at most delta for epsilon
+    <= 1.
+
+    delta of the whole algorithm.
+    """
     return delta
 
 
-def _whole_cases(budget: Budget) -> Iterator[Case]:
+@whole.bounds(tolerance=1e-15)
+def whole_cases(budget):
     for delta in deltas(budget, 200, 0.1):
         # Correcting non-privately with chance delta/10 costs (1 + e^epsilon) delta/10.
         total = _selected_delta(delta) + (1.0 + math.e) * delta / 10.0
-        yield _whole(delta=delta), total, f"{delta=!r}, epsilon=1"
+        yield {"delta": delta}, total, "epsilon=1"
 
 
 # --- The plain Gaussian mechanism, corrected ------------------------------------------
@@ -250,137 +324,52 @@ def corrected_gaussian_delta(epsilon: float, delta: float) -> float:
     return float(corrected + first - math.exp(epsilon) * second)
 
 
-def _corrected_gaussians(budget: Budget) -> Iterator[Case]:
-    for _, epsilon, delta in _settings(budget, 100):
-        exact = corrected_gaussian_delta(epsilon, delta)
-        yield _delta(delta=delta), exact, f"k=1, {epsilon=!r}, {delta=!r}"
+plain = JX.privacy(
+    "CL-Thm5-corrected-gaussian",
+    "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
+    Relation.GENERAL,
+    statement="The Gaussian mechanism at (epsilon, delta/2), whose answers are replaced by the "
+    "true ones where one errs by more than its (delta/2)/(1 + e^epsilon) upper quantile, is "
+    "(epsilon, delta)-DP.",
+)(private.evaluate)
 
 
-def _boosted_cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
-    """Cap of Theorem 5's algorithm with the sharp budget and the Gaussian mechanism."""
+@plain.bounds()
+def corrected_gaussians(budget):
+    for point in _settings(budget, 100):
+        _, epsilon, delta = point.values()
+        yield {"delta": delta}, corrected_gaussian_delta(epsilon, delta), f"k=1, {epsilon=!r}"
+
+
+@JX.utility(
+    "CL-Thm5-corrected-gaussian-error",
+    "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
+)
+def boosted_cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
+    """For k <= 10^4 and delta >= 10^-6 that mechanism's error, also never exceeded, is below the
+    cap of Theorem 5's algorithm over the Gaussian mechanism.
+
+    Cap of Theorem 5's algorithm with the sharp budget and the Gaussian mechanism.
+    """
     return query_release(queries, epsilon, delta, sharp=True).cap
 
 
-def _smaller_caps(budget: Budget) -> Iterator[Case]:
-    for case in _settings(budget, 100):
-        plain = corrected_gaussian_cap(*case)
-        boosted = _boosted_cap(queries=case[0], epsilon=case[1], delta=case[2])
-        yield boosted, plain, _shown(*case)
+@boosted_cap.bounds()
+def smaller_caps(budget):
+    for point in _settings(budget, 100):
+        yield point, corrected_gaussian_cap(**point)
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E9",
-        "Theorem 5: introduction and proof",
-        "proof",
-        printed="Inner privacy (epsilon/3, delta^2/10) and beta = delta/10 give "
-        "(epsilon, delta/5). Display in the introduction: log(1/delta) inside the "
-        "root.",
-        correct="T = ceil(20/delta), so T delta^2/10 is 2 delta. With delta^2/105 all "
-        "parts add up to at most delta. log(1/delta) stands outside the root, as in "
-        "Section 3.2; inside, the bound would contradict Remark 1 for one query.",
-        refuted=(
-            CL.privacy(
-                "CL-Thm5-step-delta-printed",
-                "proof of Theorem 5",
-                "With inner delta delta^2/10 and beta = delta/10, the selected "
-                "vector is (epsilon, delta/5)-DP by Theorem 4.",
-                Relation.GENERAL,
-                _fifth,
-                at_most(_selected(10.0, 0)),
-            ),
-        ),
-        corrected=(
-            CL.privacy(
-                "CL-Thm5-step-delta",
-                "proof of Theorem 5, corrected",
-                "With inner delta delta^2/105 and beta = delta/10, the selected "
-                "vector is (epsilon, delta/5)-DP by Theorem 4.",
-                Relation.GENERAL,
-                _fifth,
-                at_most(_selected(None, 200), tolerance=1e-15),
-            ),
-            CL.privacy(
-                "CL-Thm5-delta",
-                "Theorem 5, corrected",
-                "With inner delta delta^2/105 and beta = delta/10, delta adds up to "
-                "at most delta for epsilon <= 1.",
-                Relation.GENERAL,
-                _whole,
-                at_most(_whole_cases, tolerance=1e-15),
-            ),
-        ),
-    ),
-    CL.utility(
-        "CL-Thm13-gaussian",
-        "Theorem 13, for the Gaussian mechanism",
-        "The Gaussian mechanism for k queries has largest error at most (2/"
-        "epsilon) sqrt(k log(1.25/delta) log(2 k)) with probability at least 1/2.",
-        _half_error,
-        at_most(_half_errors),
-    ),
-    CL.utility(
-        "CL-Thm5-error",
-        "Theorem 5, with the Gaussian mechanism inside",
-        "No released answer errs by more than (39 sqrt(k log(1/delta) log(2 "
-        "k)) + 117 log(1/delta))/epsilon.",
-        _cap,
-        at_most(_caps),
-    ),
-    CL.privacy(
-        "CL-Thm5-correction",
-        "proof of Theorem 5",
-        "The true answers are released with probability at most delta/10.",
-        Relation.GENERAL,
-        _corrections,
-        at_most(_correction_cases),
-    ),
-    CL.privacy(
-        "CL-Thm5-privacy",
-        "Theorem 5, corrected",
-        "With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, delta)-DP.",
-        Relation.GENERAL,
-        _delta,
-        at_most(_single_queries(sharp=False)),
-        loose="The selection costs no epsilon (CL-Thm5-sharp), so that delta at epsilon is "
-        "that at three times the inner epsilon; what is left is the correction.",
-    ),
-    CL.privacy(
-        "CL-Thm5-parts",
-        "Theorem 5, corrected, and sharper",
-        "The parts of delta add up to no more: T d of the selection (T d/2 if sharp), and "
-        "(1 + e^epsilon) times the exact chance of a correction.",
-        Relation.GENERAL,
-        _delta,
-        at_most(lambda b: (*_all_parts(False)(b), *_all_parts(True)(b))),
-    ),
-    CL.privacy(
-        "CL-Thm5-sharp",
-        "Theorem 5, sharper (derived here)",
-        "Where the inner error has one law on all data, inner privacy (epsilon, "
-        "delta^2/17) is enough for (epsilon, delta)-DP: the selection costs no epsilon.",
-        Relation.GENERAL,
-        _delta,
-        at_most(_single_queries(sharp=True)),
-        loose="The answers and their bound s are composed as if independent, half of "
-        "epsilon each, but s reveals hardly more than the answers do.",
-    ),
-    JX.privacy(
-        "CL-Thm5-corrected-gaussian",
-        "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
-        "The Gaussian mechanism at (epsilon, delta/2), whose answers "
-        "are replaced by the true ones where one errs by more than its (delta/2)/(1 + "
-        "e^epsilon) upper quantile, is (epsilon, delta)-DP.",
-        Relation.GENERAL,
-        _delta,
-        at_most(_corrected_gaussians),
-    ),
-    JX.utility(
-        "CL-Thm5-corrected-gaussian-error",
-        "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
-        "For k <= 10^4 and delta >= 10^-6 that mechanism's error, also never "
-        "exceeded, is below the cap of Theorem 5's algorithm over the Gaussian mechanism.",
-        _boosted_cap,
-        at_most(_smaller_caps),
-    ),
+CL_E9 = CL.misprint(
+    "CL-E9",
+    "Theorem 5: introduction and proof",
+    "proof",
+    printed="Inner privacy (epsilon/3, delta^2/10) and beta = delta/10 give "
+    "(epsilon, delta/5). Display in the introduction: log(1/delta) inside the "
+    "root.",
+    correct="T = ceil(20/delta), so T delta^2/10 is 2 delta. With delta^2/105 all "
+    "parts add up to at most delta. log(1/delta) stands outside the root, as in "
+    "Section 3.2; inside, the bound would contradict Remark 1 for one query.",
+    refuted=[fifth_printed],
+    corrected=[fifth, whole],
 )

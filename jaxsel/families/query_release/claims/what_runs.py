@@ -6,7 +6,6 @@ all exceed the cap.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from scipy import special
@@ -14,15 +13,21 @@ from scipy import special
 from jaxsel.families.query_release.claims.parameters import Delta
 from jaxsel.families.query_release.repaired_answers import repaired_answers
 from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import CONFIDENCE, Case, at_most, equal
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import CONFIDENCE, Judged
 from jaxsel.language.papers import CL, JX
 
 _POINTS = ((1, 1.0, 0.05), (7, 0.3, 0.4), (200, 0.8, 0.01))
 
 
-def _runs(*, delta: Delta = 0.05) -> float:
-    """T = ceil(20/delta): Theorem 4 at alpha = 1 and beta = delta/10."""
+@CL.identity("CL-Thm5-settings", "Theorem 5, corrected")
+def runs(*, delta: Delta = 0.05) -> float:
+    """What runs has T = ceil(20/delta), Gaussian noise that is (epsilon/6, delta^2/210)-DP for k
+    queries, noise of rate epsilon/6 on the error, A = (6/epsilon) log(210/delta^2), and a cap 2 A
+    above the median error.
+
+    T = ceil(20/delta): Theorem 4 at alpha = 1 and beta = delta/10.
+    """
     return math.ceil(20.0 / delta)
 
 
@@ -32,7 +37,8 @@ def _gaussian_delta(multiplier: float, epsilon: float) -> float:
     return special.ndtr(half - step) - math.exp(epsilon) * special.ndtr(-half - step)
 
 
-def _prepared(budget: Budget) -> Iterator[Case]:
+@runs.equals(tolerance=1e-7)
+def prepared(budget):
     from jaxsel.families.query_release.query_release import query_release_mechanism
 
     del budget
@@ -42,27 +48,37 @@ def _prepared(budget: Budget) -> Iterator[Case]:
             given = {"epsilon": epsilon, "delta": delta}
             _, found = mechanism.prepare(np.zeros(k), given)
             where = f"{method}, {k=}, {epsilon=}, {delta=}"
-            yield _runs(delta=delta), float(found["runs"]), f"T, {where}"
+            yield {"delta": delta}, float(found["runs"]), f"T, {method}, {k=}, {epsilon=}"
             # Inner privacy (epsilon/3, delta^2/105), half for the answers, half for s.
             each, spent = epsilon / 6.0, delta**2 / 210.0
             rate = float(found["inner_epsilon"]) / 2.0
-            yield each, rate, f"rate of the noise on the error, {where}"
+            yield Judged(each, rate, f"rate of the noise on the error, {where}")
             offset = math.log(1.0 / spent) / each
-            yield offset, float(found["offset"]), f"A, {where}"
+            yield Judged(offset, float(found["offset"]), f"A, {where}")
             scale = float(found["noise_scale"])
             exact = _gaussian_delta(scale / math.sqrt(k), each)
-            yield 1.0, exact / spent, f"delta of the answers over delta^2/210, {where}"
+            yield Judged(1.0, exact / spent, f"delta of the answers over delta^2/210, {where}")
             half = float(found["cap"]) - 2.0 * offset
             kept = (1.0 - 2.0 * special.ndtr(-half / scale)) ** k
-            yield 0.5, kept, f"P[error <= cap - 2 A], {where}"
+            yield Judged(0.5, kept, f"P[error <= cap - 2 A], {where}")
 
 
-def _whole(*, delta: Delta = 0.05) -> float:
-    """delta of the inner mechanism, of which its steps have shares."""
+@JX.privacy(
+    "CL-Thm5-repaired-parts",
+    "for Cohen et al. 2022, Theorem 5, with repaired answers",
+    Relation.GENERAL,
+)
+def share(*, delta: Delta = 0.05) -> float:
+    """The repaired inner mechanism's answers, picks and repairs, at half, a quarter and a quarter
+    of epsilon, have deltas that sum to at most its delta (checked in units of delta).
+
+    delta of the inner mechanism, of which its steps have shares.
+    """
     return delta
 
 
-def _repaired_parts(budget: Budget) -> Iterator[Case]:
+@share.bounds(tolerance=1e-6)
+def repaired_parts(budget):
     """First answers, picks of what to repair, repairs: at 1/2, 1/4 and 1/4 of epsilon."""
     del budget
     for queries, epsilon, delta in (*_POINTS, (5000, 0.02, 1e-9), (40, 1.0, 1e-4)):
@@ -75,19 +91,26 @@ def _repaired_parts(budget: Budget) -> Iterator[Case]:
         rho = r * (2.0 / made.pick_scale) ** 2 / 8.0
         picks = math.exp(-((epsilon / 4.0 - rho) ** 2) / (4.0 * rho))
         parts = [float(first), picks, float(again)]
-        where = f"{parts} of {delta:g}, {queries=}, {epsilon=}"
-        yield 1.0, math.fsum(parts) / _whole(delta=delta), where
+        where = f"{parts}, {queries=}, {epsilon=}"
+        total = math.fsum(parts)
+        yield {"delta": delta}, lambda whole, total=total: (1.0, total / whole), where
 
 
 # --- The fall-back --------------------------------------------------------------------
 
 
-def _never() -> float:
-    """Chance 0 that an error is left where the true answers are to be released."""
+@CL.utility("CL-Thm5-fallback", "Theorem 5")
+def never() -> float:
+    """Where no private bound is below the cap, the true answers are released: as often as its
+    exact law says, and then without error.
+
+    Chance 0 that an error is left where the true answers are to be released.
+    """
     return 0.0
 
 
-def _fall_backs(budget: Budget) -> Iterator[Case]:
+@never.bounds(tolerance=0.0)
+def fall_backs(budget):
     from jaxsel.families.query_release.query_release import query_release_mechanism
     from jaxsel.kernel.engine import simulate_grid
     from jaxsel.kernel.statistics import sums
@@ -112,38 +135,7 @@ def _fall_backs(budget: Budget) -> Iterator[Case]:
         corrected, wrong = (int(part[cell]) for part in counted)
         where = f"T={params['runs']}, {trials} trials"
         low, high = clopper_pearson(corrected, trials, CONFIDENCE)
-        yield true, float(low), f"lower limit of corrections, {where}"
-        yield float(high), true, f"upper limit of corrections, {where}"
+        yield Judged(true, float(low), f"lower limit of corrections, {where}")
+        yield Judged(float(high), true, f"upper limit of corrections, {where}")
         low, _ = clopper_pearson(wrong, trials, CONFIDENCE)
-        yield _never(), float(low), f"{wrong} err after all, {where}"
-
-
-STATEMENTS = (
-    CL.identity(
-        "CL-Thm5-settings",
-        "Theorem 5, corrected",
-        "What runs has T = ceil(20/delta), Gaussian noise that is (epsilon/6, "
-        "delta^2/210)-DP for k queries, noise of rate epsilon/6 on the error, A = "
-        "(6/epsilon) log(210/delta^2), and a cap 2 A above the median error.",
-        _runs,
-        equal(_prepared, 1e-7),
-    ),
-    JX.privacy(
-        "CL-Thm5-repaired-parts",
-        "for Cohen et al. 2022, Theorem 5, with repaired answers",
-        "The repaired inner mechanism's answers, picks and repairs, at half, a quarter "
-        "and a quarter of epsilon, have deltas that sum to at most its delta (checked in "
-        "units of delta).",
-        Relation.GENERAL,
-        _whole,
-        at_most(_repaired_parts, 1e-6),
-    ),
-    CL.utility(
-        "CL-Thm5-fallback",
-        "Theorem 5",
-        "Where no private bound is below the cap, the true answers are released: as often "
-        "as its exact law says, and then without error.",
-        _never,
-        at_most(_fall_backs, 0.0),
-    ),
-)
+        yield {}, float(low), f"{wrong} err after all, {where}"

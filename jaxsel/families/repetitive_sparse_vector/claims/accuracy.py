@@ -4,7 +4,6 @@ With CL-E14: its k' is too small for the printed proof.
 """
 
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -18,7 +17,6 @@ from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     Wanted,
     logs,
     problems,
-    shown,
 )
 from jaxsel.families.repetitive_sparse_vector.error_laws import failure_bound, failure_probability
 from jaxsel.families.repetitive_sparse_vector.settings import (
@@ -26,8 +24,7 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     allowed_mistakes,
     repetitive_settings,
 )
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case, at_least, at_most, equal
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import positive, whole
 from jaxsel.language.papers import CL
 
@@ -39,31 +36,50 @@ Margin = Annotated[float, positive("d: from t - d on top is right")]
 # --- The lemma ------------------------------------------------------------------------
 
 
-def _beta(*, beta: Beta = 0.1) -> float:
-    """Failure probability beta of Lemma 4."""
+@CL.utility("CL-Lem4-rounded", "Lemma 4")
+def rounded(*, beta: Beta = 0.1) -> float:
+    """The same holds with the printed k' = k + 7 log(1/beta)/log m, rounded up, although the
+    printed proof does not show it.
+
+    Failure probability beta of Lemma 4.
+    """
     return beta
 
 
-def _any_queries(corrected: bool) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+accurate = CL.utility(
+    "CL-Lem4",
+    "Lemma 4, with k' corrected",
+    statement="With the settings of Section 4.2 and k' = k + 2 R + 1, with probability 1 - beta "
+    "on any, even adaptive queries: bottom only if f <= t, top only if f >= t - d, and an early "
+    "halt only after k answers top.",
+)(rounded.evaluate)
+
+
+def _any_queries(corrected: bool):
+    def cases(budget):
         generator = np.random.default_rng(budget.seed)
         for case, (wanted, m, beta) in enumerate(problems(budget, 60)):
             for delta in (0.0, 1e-6):
                 settings = repetitive_settings(wanted, m, beta, delta=delta, corrected=corrected)
-                where = f"k={wanted}, {m=}, {beta=!r}, {delta=}"
+                where = f"k={wanted}, {m=}, {delta=}"
                 bound = failure_bound(settings, wanted, m)
-                yield logs(_beta(beta=beta), bound, f"any queries, {where}")
+                yield {"beta": beta}, logs(bound), f"any queries, {where}"
             if case < 3:
                 d = settings.margin
                 levels = generator.choice([1e-9, -d / 2.0, -d - 1e-9], m)
                 exact = failure_probability(levels, settings, wanted)
                 text = f"{where}, random levels 0+, -d/2 and -d-, seed {budget.seed}"
-                yield logs(_beta(beta=beta), exact, text)
+                yield {"beta": beta}, logs(exact), text
 
     return cases
 
 
-def _bound(
+rounded.bounds()(_any_queries(False))
+accurate.bounds()(_any_queries(True))
+
+
+@CL.utility("CL-Lem4-sharp", "Lemma 4; the bound is found here")
+def bound(
     *,
     wanted: Wanted = 3,
     queries: AnyQueries = 100,
@@ -73,12 +89,18 @@ def _bound(
     failures: Failures = 10,
     margin: Margin = 200.0,
 ) -> float:
-    """Failure probability on any queries, from the exact law of one query given p."""
+    """At any settings and on any queries, the guarantee of Lemma 4 fails with at most E min(1, 1 -
+    (1 - bottom(0))^k' (1 - top(-d))^m + P[NB(m, r(-d/2)) > R]) by the exact law of one query given
+    p.
+
+    Failure probability on any queries, from the exact law of one query given p.
+    """
     settings = RepetitiveSettings(gamma, repetitions, query_epsilon, failures, margin)
     return failure_bound(settings, wanted, queries)
 
 
-def _bound_cases(budget: Budget) -> Iterator[Case]:
+@bound.bounds()
+def bound_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 60)):
         wanted, m = int(generator.integers(1, 4)), int(generator.integers(2, 15))
@@ -93,19 +115,31 @@ def _bound_cases(budget: Budget) -> Iterator[Case]:
         d = settings.margin
         places = np.array([1e-9, -d / 2.0, -d - 1e-9, -d / 2.0 + 1.0, -d / 3.0])
         levels = generator.choice(places, m, p=generator.dirichlet(np.ones(5)))
-        claimed = _bound(wanted=wanted, queries=m, **settings._asdict())
+        point = {"wanted": wanted, "queries": m, **settings._asdict()}
         exact = failure_probability(levels, settings, wanted)
-        where = f"{shown(settings)}, k={wanted}, levels {levels.tolist()}"
-        yield logs(claimed, exact, where)
+        yield point, logs(exact), f"levels {levels.tolist()}"
 
 
 # --- Steps of its proof (CL-E14) ------------------------------------------------------
 
 
-def _answers(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 0.8) -> float:
-    """Answers "top", at least k, before an early halt."""
+@CL.utility("CL-Lem4-step-answers-printed", "proof of Lemma 4")
+def answers_printed(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 0.8) -> float:
+    """With k' = k + 7 log(1/beta)/log m (rounded up) and at most R = ceil(3 log(1/beta)/log m)
+    mistakes, an early halt follows at least k answers 'top'.
+
+    Answers "top", at least k, before an early halt.
+    """
     del queries, beta
     return float(wanted)
+
+
+answers = CL.utility(
+    "CL-Lem4-step-answers",
+    "proof of Lemma 4, corrected",
+    statement="With k' = k + 2 R + 1 and at most R = ceil(3 log(1/beta)/log m) mistakes, an early "
+    "halt follows at least k answers 'top'.",
+)(answers_printed.evaluate)
 
 
 def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
@@ -133,17 +167,17 @@ def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
     return min(ends)
 
 
-def _early_halts_printed(budget: Budget) -> Iterator[Case]:
-    for wanted, beta in ((3, 0.8), (20, 0.95)):
-        mistakes = allowed_mistakes(100, beta)
-        failures = repetitive_settings(wanted, 100, beta, corrected=False).failures
-        # As the paper counts: the last query is answered too.
-        seen = _fewest_answers(failures, mistakes, unanswered=0)
-        where = f"k={wanted}, m=100, {beta=}, k'={failures}, R={mistakes}"
-        yield _answers(wanted=wanted, beta=beta), float(seen), where
+@answers_printed.bounds_below(listed("wanted queries beta", (3, 100, 0.8), (20, 100, 0.95)))
+def early_halts_printed(wanted, queries, beta):
+    mistakes = allowed_mistakes(queries, beta)
+    failures = repetitive_settings(wanted, queries, beta, corrected=False).failures
+    # As the paper counts: the last query is answered too.
+    seen = _fewest_answers(failures, mistakes, unanswered=0)
+    return float(seen), f"k'={failures}, R={mistakes}"
 
 
-def _early_halts(budget: Budget) -> Iterator[Case]:
+@answers.bounds_below()
+def early_halts(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(3, 100, 0.8), (3, 100, 0.1), (20, 100, 0.01)]
     for _ in range(min(budget.cases, 20)):
@@ -154,128 +188,73 @@ def _early_halts(budget: Budget) -> Iterator[Case]:
         mistakes = allowed_mistakes(queries, beta)
         failures = repetitive_settings(wanted, queries, beta).failures
         seen = _fewest_answers(failures, mistakes, unanswered=1)
-        where = f"k={wanted}, m={queries}, {beta=!r}, k'={failures}, R={mistakes}"
-        claimed = _answers(wanted=wanted, queries=queries, beta=beta)
-        yield claimed, float(seen), where
+        point = {"wanted": wanted, "queries": queries, "beta": beta}
+        yield point, float(seen), f"k'={failures}, R={mistakes}"
 
 
-def _small_p(*, beta: Beta = 0.1) -> float:
-    """Chance beta/20 that p < 1/m."""
+@CL.utility("CL-Lem4-step-prior", "proof of Lemma 4")
+def small_p(*, beta: Beta = 0.1) -> float:
+    """p < 1/m with probability beta/20.
+
+    Chance beta/20 that p < 1/m.
+    """
     return beta / 20.0
 
 
-def _small_p_cases(budget: Budget) -> Iterator[Case]:
+@small_p.equals()
+def small_p_cases(budget):
     for wanted, m, beta in problems(budget, 50):
         gamma = repetitive_settings(wanted, m, beta).gamma
-        yield _small_p(beta=beta), m**-gamma, f"k={wanted}, {m=}, {beta=!r}"
+        yield {"beta": beta}, m**-gamma, f"k={wanted}, {m=}"
 
 
-def _fatal(*, queries: Queries = 10) -> float:
-    """Chance 2^(-2 m) that tau Tests, each top with chance 1/(2 m) or more, all pass."""
+@CL.utility("CL-Lem4-step-fatal", "proof of Lemma 4")
+def fatal(*, queries: Queries = 10) -> float:
+    """5 m^2 Tests that say top with probability 1/(2 m) all say bottom with probability at most
+    2^(-2 m).
+
+    Chance 2^(-2 m) that tau Tests, each top with chance 1/(2 m) or more, all pass.
+    """
     return math.exp2(-2.0 * queries)
 
 
-def _fatal_cases(budget: Budget) -> Iterator[Case]:
+@fatal.bounds()
+def fatal_cases(budget):
     for m in range(10, 11 + budget.cases):
         tests = repetitive_settings(1, m, 0.9).repetitions
         exact = tests * math.log1p(-1.0 / (2.0 * m))
         # Logarithms: both underflow.
-        yield -2.0 * m * math.log(2.0), exact, f"{m=}, natural logarithms"
+        yield Judged(-2.0 * m * math.log(2.0), exact, f"{m=}, natural logarithms")
 
 
-def _mistake(*, queries: Queries = 10) -> float:
-    """Chance 5/m^3 that a batch fails which should pass."""
+@CL.utility("CL-Lem4-step-mistakes", "proof of Lemma 4")
+def mistake(*, queries: Queries = 10) -> float:
+    """At a level of -d/2 or less, a batch of U fails with probability at most 5/m^3.
+
+    Chance 5/m^3 that a batch fails which should pass.
+    """
     return 5.0 / float(queries) ** 3
 
 
-def _mistake_cases(budget: Budget) -> Iterator[Case]:
+@mistake.bounds()
+def mistake_cases(budget):
     for wanted, m, beta in problems(budget, 50):
         settings = repetitive_settings(wanted, m, beta)
         half = settings.query_epsilon * settings.margin / 2.0
         chance = -math.expm1(settings.repetitions * math.log1p(-0.5 * math.exp(-half)))
-        yield logs(_mistake(queries=m), chance, f"{m=}, p=1, level -d/2")
+        yield {"queries": m}, logs(chance), "p=1, level -d/2"
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E14",
-        "Lemma 4 and its proof",
-        "proof",
-        printed="k' = k + 7 log(1/beta)/log m; #mistakes = sum floor((c_i - 1)/2); k' - "
-        "2 R >= k; 'given f_i >= t - d/2'; (k + m) batches.",
-        correct="R is rounded up, so k' - 2 R can be k - 1, and halting in the middle of "
-        "a query loses one more answer: take k' = ceil(k) + 2 R + 1. #mistakes >= sum "
-        "floor((c_i - 1)/2); 'given f_i <= t - d/2'; m + k' batches. The lemma itself "
-        "held with the printed k' rounded up in every case tried (CL-Lem4-rounded).",
-        refuted=(
-            CL.utility(
-                "CL-Lem4-step-answers-printed",
-                "proof of Lemma 4",
-                "With k' = k + 7 log(1/beta)/log m (rounded up) and at most R = ceil(3 "
-                "log(1/beta)/log m) mistakes, an early halt follows at least k answers "
-                "'top'.",
-                _answers,
-                at_least(_early_halts_printed),
-            ),
-        ),
-        corrected=(
-            CL.utility(
-                "CL-Lem4-step-answers",
-                "proof of Lemma 4, corrected",
-                "With k' = k + 2 R + 1 and at most R = ceil(3 log(1/beta)/log m) "
-                "mistakes, an early halt follows at least k answers 'top'.",
-                _answers,
-                at_least(_early_halts),
-            ),
-            CL.utility(
-                "CL-Lem4-rounded",
-                "Lemma 4",
-                "The same holds with the printed k' = k + 7 log(1/beta)/log m, rounded "
-                "up, although the printed proof does not show it.",
-                _beta,
-                at_most(_any_queries(False)),
-            ),
-            CL.utility(
-                "CL-Lem4",
-                "Lemma 4, with k' corrected",
-                "With the settings of Section 4.2 and k' = k + 2 R + 1, with probability "
-                "1 - beta on any, even adaptive queries: bottom only if f <= t, top only "
-                "if f >= t - d, and an early halt only after k answers top.",
-                _beta,
-                at_most(_any_queries(True)),
-            ),
-            CL.utility(
-                "CL-Lem4-step-mistakes",
-                "proof of Lemma 4",
-                "At a level of -d/2 or less, a batch of U fails with probability at most 5/m^3.",
-                _mistake,
-                at_most(_mistake_cases),
-            ),
-            "CL-Rem2",
-        ),
-    ),
-    CL.utility(
-        "CL-Lem4-sharp",
-        "Lemma 4; the bound is found here",
-        "At any settings and on any queries, the guarantee of Lemma 4 fails with at "
-        "most E min(1, 1 - (1 - bottom(0))^k' (1 - top(-d))^m + P[NB(m, r(-d/2)) > R]) "
-        "by the exact law of one query given p.",
-        _bound,
-        at_most(_bound_cases),
-    ),
-    CL.utility(
-        "CL-Lem4-step-prior",
-        "proof of Lemma 4",
-        "p < 1/m with probability beta/20.",
-        _small_p,
-        equal(_small_p_cases),
-    ),
-    CL.utility(
-        "CL-Lem4-step-fatal",
-        "proof of Lemma 4",
-        "5 m^2 Tests that say top with probability 1/(2 m) all say bottom with "
-        "probability at most 2^(-2 m).",
-        _fatal,
-        at_most(_fatal_cases),
-    ),
+CL_E14 = CL.misprint(
+    "CL-E14",
+    "Lemma 4 and its proof",
+    "proof",
+    printed="k' = k + 7 log(1/beta)/log m; #mistakes = sum floor((c_i - 1)/2); k' - "
+    "2 R >= k; 'given f_i >= t - d/2'; (k + m) batches.",
+    correct="R is rounded up, so k' - 2 R can be k - 1, and halting in the middle of "
+    "a query loses one more answer: take k' = ceil(k) + 2 R + 1. #mistakes >= sum "
+    "floor((c_i - 1)/2); 'given f_i <= t - d/2'; m + k' batches. The lemma itself "
+    "held with the printed k' rounded up in every case tried (CL-Lem4-rounded).",
+    refuted=[answers_printed],
+    corrected=[answers, rounded, accurate, mistake, "CL-Rem2"],
 )

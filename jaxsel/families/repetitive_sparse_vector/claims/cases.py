@@ -1,14 +1,12 @@
 """Settings on which the claims about the repetitive sparse vector are tried."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
 
-from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Case
 from jaxsel.language.domains import number, positive, probability, whole
 
 QueryEpsilon = Annotated[float, number("epsilon', of each Test", above=0.0, at_most=100.0)]
@@ -22,15 +20,10 @@ Queries = Annotated[int, whole("m, how many queries", at_least=10, at_most=1e15)
 Beta = Annotated[float, probability("chance of failure")]
 
 
-def logs(claimed: float, observed: float, text: str) -> Case:
-    """Small probabilities compared by their logarithms: rounding is relative there."""
+def logs(observed: float) -> Callable[[float], tuple[float, float]]:
+    """Small probabilities compared by their natural logarithms: rounding is relative there."""
     low = math.log(max(observed, 1e-320))
-    return math.log(claimed), low, f"natural logarithms, {text}"
-
-
-def shown(settings: RepetitiveSettings) -> str:
-    """Settings, for the detail of a verdict."""
-    return ", ".join(f"{name}={value!r}" for name, value in settings._asdict().items())
+    return lambda claimed: (math.log(claimed), low)
 
 
 def problems(budget: Budget, cases: int) -> Iterator[tuple[int, int, float]]:

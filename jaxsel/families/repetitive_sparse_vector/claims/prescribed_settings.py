@@ -4,7 +4,6 @@ With CL-E15: the printed bound on Algorithm 3's privacy is not of order epsilon.
 """
 
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -16,8 +15,7 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     pure_epsilon,
     repetitive_settings,
 )
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import CL
 
@@ -33,27 +31,37 @@ Constant = Annotated[float, positive("C")]
 # --- The printed bound (CL-E15) -------------------------------------------------------
 
 
-def _order_epsilon(*, epsilon: Epsilon = 1.0, constant: Constant = 100.0) -> float:
-    """C epsilon, for a constant C that "O(epsilon)" stands for."""
+@CL.privacy("CL-Sec4.2-step-epsilon-printed", "Section 4.2", Relation.GENERAL)
+def order_epsilon(*, epsilon: Epsilon = 1.0, constant: Constant = 100.0) -> float:
+    """epsilon' sqrt(k' log(1/delta)) <= C epsilon for a constant C.
+
+    C epsilon, for a constant C that "O(epsilon)" stands for.
+    """
     return constant * epsilon
 
 
-def _root_privacy(budget: Budget) -> Iterator[Case]:
+@order_epsilon.bounds()
+def root_privacy(budget):
     for constant, gamma, queries in ((100.0, 1e4, 1e6), (1000.0, 1e6, 1e8)):
         low_delta = gamma**2
         low_beta = gamma * math.log(queries) - math.log(20.0)
         found = plan(1.0, queries, low_beta, low_delta)
         spent = found.query_epsilon * math.sqrt(found.failures * low_delta)
         where = f"k=1, m={queries:g}, gamma={gamma:g}, log(1/delta)={low_delta:g}"
-        yield _order_epsilon(constant=constant), spent, f"{where}, C={constant:g}"
+        yield {"epsilon": 1.0, "constant": constant}, spent, where
 
 
-def _pure_bound(*, epsilon: Epsilon = 1.0) -> float:
-    """Bound 15 epsilon on the pure privacy (2 k' + gamma) epsilon' of Algorithm 3."""
+@CL.privacy("CL-Sec4.2-step-epsilon", "Section 4.2, corrected", Relation.GENERAL)
+def pure_bound(*, epsilon: Epsilon = 1.0) -> float:
+    """For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' is at most 15 epsilon.
+
+    Bound 15 epsilon on the pure privacy (2 k' + gamma) epsilon' of Algorithm 3.
+    """
     return 15.0 * epsilon
 
 
-def _pure_privacy(budget: Budget) -> Iterator[Case]:
+@pure_bound.bounds()
+def pure_privacy(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(1.0, 1e6, 1e4 * math.log(1e6) - math.log(20.0), 1e8)]
     for _ in range(min(budget.cases, 200)):
@@ -65,43 +73,55 @@ def _pure_privacy(budget: Budget) -> Iterator[Case]:
         found = plan(wanted, queries, low_beta, low_delta)
         spent = (2.0 * found.failures + found.gamma) * found.query_epsilon
         where = f"k={wanted:g}, m={queries!r}, log(1/beta)={low_beta!r}, {low_delta=!r}"
-        yield _pure_bound(), spent, where
+        yield {"epsilon": 1.0}, spent, where
 
 
 # --- What holds -----------------------------------------------------------------------
 
 
-def _multiple(*, epsilon: Epsilon = 1.0, multiple: Multiple = 13.0) -> float:
-    """A multiple of epsilon."""
+@CL.privacy("CL-Rem2", "Remark 2, with k' corrected", Relation.GENERAL, erratum="CL-E14")
+def multiple(*, epsilon: Epsilon = 1.0, multiple: Multiple = 13.0) -> float:
+    """With the settings of Remark 2, (2 k' + gamma) epsilon' <= 13 epsilon.
+
+    A multiple of epsilon.
+    """
     return multiple * epsilon
 
 
-def _remark_cases(budget: Budget) -> Iterator[Case]:
+@multiple.bounds()
+def remark_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for wanted, m, beta in problems(budget, 200):
         epsilon = float(10.0 ** generator.uniform(-2.0, 1.0))
         settings = repetitive_settings(wanted, m, beta, epsilon)
-        where = f"k={wanted}, {m=}, {beta=!r}, {epsilon=!r}"
-        yield _multiple(epsilon=epsilon), pure_epsilon(settings), where
+        where = f"k={wanted}, {m=}, {beta=!r}"
+        yield {"epsilon": epsilon, "multiple": 13.0}, pure_epsilon(settings), where
 
 
-def _budget(*, epsilon: SmallEpsilon = 1.0, multiple: Multiple = 15.0) -> float:
-    """A multiple of epsilon, at delta."""
+@CL.privacy("CL-Sec4.2-settings", "Section 4.2, with k' corrected", Relation.GENERAL)
+def budgeted(*, epsilon: SmallEpsilon = 1.0, multiple: Multiple = 15.0) -> float:
+    """For epsilon <= 1, the settings of Section 4.2 are (15 epsilon, delta)-DP, by the smaller of
+    the pure and the approximate bound.
+
+    A multiple of epsilon, at delta.
+    """
     return multiple * epsilon
 
 
-def _budget_cases(budget: Budget) -> Iterator[Case]:
+@budgeted.bounds()
+def budget_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for wanted, m, beta in problems(budget, 200):
         epsilon = float(10.0 ** generator.uniform(-2.0, 0.0))
         delta = float(10.0 ** -(10.0 ** generator.uniform(-0.5, 2.4)))
         settings = repetitive_settings(wanted, m, beta, epsilon, delta)
         spent = privacy_epsilon(settings, delta)
-        where = f"k={wanted}, {m=}, {beta=!r}, {epsilon=!r}, {delta=!r}"
-        yield _budget(epsilon=epsilon), spent, where
+        where = f"k={wanted}, {m=}, {beta=!r}, {delta=!r}"
+        yield {"epsilon": epsilon, "multiple": 15.0}, spent, where
 
 
-def _margin(
+@CL.utility("CL-Rem2-error", "Remark 2")
+def margin(
     *,
     wanted: Wanted = 3,
     queries: Queries = 100,
@@ -109,85 +129,44 @@ def _margin(
     epsilon: Epsilon = 1.0,
     delta: Delta = 0.0,
 ) -> float:
-    """Margin d = (10/epsilon)(root log m + log(1/beta) + log 20)."""
+    """The settings of Remark 2 have d = (10/epsilon)(k log m + log(1/beta) + log 20).
+
+    Margin d = (10/epsilon)(root log m + log(1/beta) + log 20).
+    """
     root = math.sqrt(-wanted * math.log(delta)) if delta > 0.0 else float(wanted)
     size = root * math.log(queries) + (math.log(20.0) - math.log(beta))
     return 10.0 * size / epsilon
 
 
-def _margins(deltas: tuple[float, ...]) -> Callable[[Budget], Iterator[Case]]:
-    def cases(budget: Budget) -> Iterator[Case]:
+approximate_margin = CL.utility(
+    "CL-Sec4.2-error",
+    "Section 4.2",
+    statement="The settings of Section 4.2 have d = (10/epsilon)(sqrt(k log(1/delta)) log m + "
+    "log(1/beta) + log 20).",
+)(margin.evaluate)
+
+
+def _margins(*deltas: float):
+    def cases(budget):
         for wanted, m, beta in problems(budget, 60):
             for delta in deltas:
                 found = repetitive_settings(wanted, m, beta, 0.5, delta).margin
-                claimed = _margin(wanted=wanted, queries=m, beta=beta, epsilon=0.5, delta=delta)
-                yield claimed, found, f"k={wanted}, {m=}, {beta=!r}, {delta=!r}"
+                point = {"wanted": wanted, "queries": m, "beta": beta, "epsilon": 0.5}
+                yield point | {"delta": delta}, found
 
     return cases
 
 
-STATEMENTS = (
-    CL.misprint(
-        "CL-E15",
-        "Section 4.2",
-        "proof",
-        printed="xi = O(epsilon' sqrt(k' log(1/delta))) <= O(epsilon).",
-        correct="gamma epsilon' is dropped, and the bound is not of order epsilon when k "
-        "<< gamma << log(1/delta). The pure bound (2 k' + gamma) epsilon' <= 15 epsilon "
-        "covers k <= log(1/delta); take the smaller of the two.",
-        refuted=(
-            CL.privacy(
-                "CL-Sec4.2-step-epsilon-printed",
-                "Section 4.2",
-                "epsilon' sqrt(k' log(1/delta)) <= C epsilon for a constant C.",
-                Relation.GENERAL,
-                _order_epsilon,
-                at_most(_root_privacy),
-            ),
-        ),
-        corrected=(
-            CL.privacy(
-                "CL-Sec4.2-step-epsilon",
-                "Section 4.2, corrected",
-                "For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' is at "
-                "most 15 epsilon.",
-                Relation.GENERAL,
-                _pure_bound,
-                at_most(_pure_privacy),
-            ),
-            CL.privacy(
-                "CL-Sec4.2-settings",
-                "Section 4.2, with k' corrected",
-                "For epsilon <= 1, the settings of Section 4.2 are (15 epsilon, "
-                "delta)-DP, by the smaller of the pure and the approximate bound.",
-                Relation.GENERAL,
-                _budget,
-                at_most(_budget_cases),
-            ),
-        ),
-    ),
-    CL.privacy(
-        "CL-Rem2",
-        "Remark 2, with k' corrected",
-        "With the settings of Remark 2, (2 k' + gamma) epsilon' <= 13 epsilon.",
-        Relation.GENERAL,
-        _multiple,
-        at_most(_remark_cases),
-        erratum="CL-E14",
-    ),
-    CL.utility(
-        "CL-Rem2-error",
-        "Remark 2",
-        "The settings of Remark 2 have d = (10/epsilon)(k log m + log(1/beta) + log 20).",
-        _margin,
-        equal(_margins((0.0,))),
-    ),
-    CL.utility(
-        "CL-Sec4.2-error",
-        "Section 4.2",
-        "The settings of Section 4.2 have d = (10/epsilon)(sqrt(k log(1/delta)) log m + "
-        "log(1/beta) + log 20).",
-        _margin,
-        equal(_margins((1e-9, 1e-3))),
-    ),
+CL_E15 = CL.misprint(
+    "CL-E15",
+    "Section 4.2",
+    "proof",
+    printed="xi = O(epsilon' sqrt(k' log(1/delta))) <= O(epsilon).",
+    correct="gamma epsilon' is dropped, and the bound is not of order epsilon when k "
+    "<< gamma << log(1/delta). The pure bound (2 k' + gamma) epsilon' <= 15 epsilon "
+    "covers k <= log(1/delta); take the smaller of the two.",
+    refuted=[order_epsilon],
+    corrected=[pure_bound, budgeted],
 )
+margin.equals()(_margins(0.0))
+approximate_margin.equals()(_margins(1e-9, 1e-3))

@@ -5,7 +5,6 @@ reconstructed, see ``jaxsel.families.repetitive_sparse_vector.laws``.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -18,7 +17,6 @@ from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     GammaOrNone,
     QueryEpsilon,
     logs,
-    shown,
 )
 from jaxsel.families.repetitive_sparse_vector.laws import pattern_chance, pattern_law
 from jaxsel.families.repetitive_sparse_vector.settings import (
@@ -26,8 +24,7 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     privacy_epsilon,
     pure_epsilon,
 )
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import probability
 from jaxsel.language.papers import CL
 
@@ -35,34 +32,63 @@ Share = Annotated[float, probability("of what is proven, that a loss exceeds")]
 Delta = Annotated[float, probability("of the whole")]
 
 
-def _pure(
+@CL.privacy("CL-Lem3", "Lemma 3 (reconstructed)", Relation.GENERAL)
+def pure(
     *, query_epsilon: QueryEpsilon = 0.1, failures: Failures = 10, gamma: Gamma = 1.0
 ) -> float:
-    """Pure epsilon (2 k' + gamma) epsilon'."""
+    """Algorithm 3 is (2 k' + gamma) epsilon'-DP.
+
+    Pure epsilon (2 k' + gamma) epsilon'.
+    """
     return pure_epsilon(RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0))
 
 
-def _attained(
+@CL.privacy("CL-Lem3-sharp", "Lemma 3; that it is attained is found here", Relation.GENERAL)
+def attained(
     *,
     query_epsilon: QueryEpsilon = 0.1,
     failures: Failures = 10,
     gamma: Gamma = 1.0,
     share: Share = 0.999,
 ) -> float:
-    """Share of (2 k' + gamma) epsilon' that a loss exceeds."""
-    return share * _pure(query_epsilon=query_epsilon, failures=failures, gamma=gamma)
+    """(2 k' + gamma) epsilon' cannot be lowered: many bottoms, then k' - 1 tops and the halt have
+    a privacy loss that tends to it.
+
+    Share of (2 k' + gamma) epsilon' that a loss exceeds.
+    """
+    return share * pure(query_epsilon=query_epsilon, failures=failures, gamma=gamma)
 
 
-def _approximate(
+@CL.privacy(
+    "CL-Lem3-approximate",
+    "Lemma 3 (reconstructed), with Theorem 2 as corrected",
+    Relation.GENERAL,
+    erratum="CL-E3",
+)
+def approximate(
     *,
     query_epsilon: QueryEpsilon = 0.1,
     failures: Failures = 100,
     gamma: GammaOrNone = 1.0,
     delta: Delta = 1e-6,
 ) -> float:
-    """Epsilon at delta: min of (2 k' + gamma) epsilon' and the Renyi bound."""
+    """Algorithm 3 is (epsilon, delta)-DP with epsilon the smaller of (2 k' + gamma) epsilon' and
+    what k' tops at a known p cost by Renyi divergences, of order epsilon' sqrt(k' log(1/delta)) +
+    k' epsilon'^2, whatever gamma is; even at p = 1.
+
+    Epsilon at delta: min of (2 k' + gamma) epsilon' and the Renyi bound.
+    """
     settings = RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0)
     return privacy_epsilon(settings, delta)
+
+
+def _spent(settings: RepetitiveSettings) -> dict[str, float]:
+    """What privacy depends on, as the claims name it."""
+    return {name: getattr(settings, name) for name in ("query_epsilon", "failures", "gamma")}
+
+
+def _unspent(settings: RepetitiveSettings) -> str:
+    return f"repetitions={settings.repetitions}, margin={settings.margin!r}"
 
 
 def _random_settings(generator: np.random.Generator) -> RepetitiveSettings:
@@ -75,7 +101,8 @@ def _random_settings(generator: np.random.Generator) -> RepetitiveSettings:
     )
 
 
-def _pure_cases(budget: Budget) -> Iterator[Case]:
+@pure.bounds()
+def pure_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 60)):
         settings = _random_settings(generator)
@@ -89,10 +116,11 @@ def _pure_cases(budget: Budget) -> Iterator[Case]:
         laws = [pattern_law(row, settings) for row in (first, first + change)]
         exact = exact_epsilon(laws[0], laws[1])
         levels = f"levels {first.tolist()} and {(first + change).tolist()}"
-        yield pure_epsilon(settings), exact, f"{shown(settings)}, {levels}"
+        yield _spent(settings), exact, f"{_unspent(settings)}, {levels}"
 
 
-def _sharp_cases(budget: Budget) -> Iterator[Case]:
+@attained.bounds_below()
+def sharp_cases(budget):
     generator = np.random.default_rng(budget.seed)
     count = 10**8
     for _ in range(min(budget.cases, 40)):
@@ -103,10 +131,8 @@ def _sharp_cases(budget: Budget) -> Iterator[Case]:
             runs = [(many, False, count), (few, True, settings.failures - 1)]
             sides.append(pattern_chance(runs, settings, few))
         loss = math.log(sides[0]) - math.log(sides[1])
-        claimed = _attained(
-            query_epsilon=settings.query_epsilon, failures=settings.failures, gamma=settings.gamma
-        )
-        yield claimed, loss, f"{shown(settings)}, {count} bottoms at -3, tops at -2"
+        where = f"{_unspent(settings)}, {count} bottoms at -3, tops at -2"
+        yield _spent(settings) | {"share": 0.999}, loss, where
 
 
 def _equal_queries(count: int, level: float, settings: RepetitiveSettings):
@@ -127,7 +153,8 @@ def _equal_queries(count: int, level: float, settings: RepetitiveSettings):
     return np.array(law)
 
 
-def _approximate_cases(budget: Budget) -> Iterator[Case]:
+@approximate.bounds()
+def approximate_cases(budget):
     settings = [
         (10, 0.0, 0.1, RepetitiveSettings(1.0, 2, 0.3, 6, 1.0)),
         (12, -1.0, 0.01, RepetitiveSettings(1.0, 1, 0.2, 4, math.inf)),
@@ -143,46 +170,10 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         settings.append((60, float(generator.uniform(-5.0, 0.0)), delta, drawn))
     for count, level, delta, chosen in settings:
         laws = [_equal_queries(count, x, chosen) for x in (level, level + 1.0)]
-        claimed = _approximate(
-            query_epsilon=chosen.query_epsilon,
-            failures=chosen.failures,
-            gamma=chosen.gamma,
-            delta=delta,
-        )
-        for first, second in (laws, laws[::-1]):
-            exact = float(profile_delta(first, second, claimed))
-            text = f"{count} queries at {level!r} and one more, epsilon {claimed!r}"
-            yield logs(delta, exact, f"{shown(chosen)}, {text}")
+        for sides in (laws, laws[::-1]):
 
+            def deltas(epsilon, sides=sides, delta=delta):
+                return logs(float(profile_delta(sides[0], sides[1], epsilon)))(delta)
 
-STATEMENTS = (
-    CL.privacy(
-        "CL-Lem3",
-        "Lemma 3 (reconstructed)",
-        "Algorithm 3 is (2 k' + gamma) epsilon'-DP.",
-        Relation.GENERAL,
-        _pure,
-        at_most(_pure_cases),
-    ),
-    CL.privacy(
-        "CL-Lem3-sharp",
-        "Lemma 3; that it is attained is found here",
-        "(2 k' + gamma) epsilon' cannot be lowered: many bottoms, then k' - 1 tops and "
-        "the halt have a privacy loss that tends to it.",
-        Relation.GENERAL,
-        _attained,
-        at_least(_sharp_cases),
-    ),
-    CL.privacy(
-        "CL-Lem3-approximate",
-        "Lemma 3 (reconstructed), with Theorem 2 as corrected",
-        "Algorithm 3 is (epsilon, delta)-DP with epsilon the smaller of (2 k' + gamma) "
-        "epsilon' and what k' tops at a known p cost by Renyi divergences, of order "
-        "epsilon' sqrt(k' log(1/delta)) + k' epsilon'^2, whatever gamma is; even at p "
-        "= 1.",
-        Relation.GENERAL,
-        _approximate,
-        at_most(_approximate_cases),
-        erratum="CL-E3",
-    ),
-)
+            text = f"{_unspent(chosen)}, {count} queries at {level!r} and one more"
+            yield _spent(chosen) | {"delta": delta}, deltas, text

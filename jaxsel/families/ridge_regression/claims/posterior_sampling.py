@@ -6,7 +6,6 @@ all data in OPS-Balanced (Wang 2018) and output perturbation. The released code 
 """
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -14,9 +13,9 @@ from scipy import special
 
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.baseline_settings import balanced_precision
-from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.families.ridge_regression.claims.ridge_cases import in_units, ridge_pairs
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import CMS, KRW, WANG
 
@@ -26,7 +25,10 @@ Epsilon = Annotated[float, positive("that it is calibrated to")]
 Delta = Annotated[float, probability("that it is calibrated to")]
 
 
-def _sample(
+@KRW.privacy(
+    "KRW-Sec6.1-OPS", "Section 6.1 (data-dependent privacy of OPS, as corrected)", Relation.BASE
+)
+def sample(
     *,
     tail: Annotated[float, number("t", at_least=ridge.LEAST_TAIL)] = 5.0,
     leverage: Annotated[
@@ -36,41 +38,51 @@ def _sample(
         float, number("sqrt(precision leverage) times its residual there", at_least=0.0)
     ] = 0.1,
 ) -> float:
-    """Epsilon of one posterior sample at delta = 2 Phi(-tail)."""
+    """At delta = 2 Phi(-t), t^2 >= 2, a posterior sample of precision gamma has epsilon u^2/(2 (1
+    + nu)) + u t + nu t^2/2 - log(1 + nu)/2 against every neighbour, u = (1 + nu) sqrt(gamma nu) (1
+    + |theta|), nu = 1/(lambda + max(lambda_min - 1, 0)) (checked in units of delta).
+
+    Epsilon of one posterior sample at delta = 2 Phi(-tail).
+    """
     return float(ridge.posterior_epsilon(tail, leverage, shift))
 
 
-def _sample_cases(budget: Budget) -> Iterator[Case]:
+@sample.bounds(tolerance=1e-6)
+def sample_cases(budget):
     """Exact over claimed delta: at the claim's epsilon, and at the precision that a
     set's own bounds allow."""
     generator = np.random.default_rng(budget.seed)
     for _ in range(4 * budget.cases):
         tail = float(generator.uniform(1.5, 5.5))
         leverage, shift = (float(10.0**e) for e in generator.uniform(-3.0, 1.0, 2))
-        epsilon = _sample(tail=tail, leverage=leverage, shift=shift)
-        seen = float(ridge.posterior_delta(epsilon, leverage, shift).max())
-        where = f"at its epsilon, {tail=!r}, {leverage=!r}, {shift=!r}"
-        yield 1.0, seen / (2.0 * float(special.ndtr(-tail))), where
+
+        def exact(epsilon, tail=tail, leverage=leverage, shift=shift):
+            seen = float(ridge.posterior_delta(epsilon, leverage, shift).max())
+            return 1.0, seen / (2.0 * float(special.ndtr(-tail)))
+
+        yield {"tail": tail, "leverage": leverage, "shift": shift}, exact, "at its epsilon"
     for pair in ridge_pairs(budget):
         epsilon = float(10.0 ** generator.uniform(-1.5, 0.7))
         tail = float(generator.uniform(1.5, 6.0))
         for where, data in (("smaller", pair.smaller), ("larger", pair.larger)):
-            precision = float(
-                ridge.posterior_precision(
-                    epsilon,
-                    tail,
-                    ridge.leverage_bound(pair.regularisation, data.least),
-                    1.0 + data.norm,
-                )
-            )
+            leverage = ridge.leverage_bound(pair.regularisation, data.least)
+            precision = float(ridge.posterior_precision(epsilon, tail, leverage, 1.0 + data.norm))
             if precision > 0.0:
                 shift = math.sqrt(precision * pair.leverage) * pair.residual
                 seen = ridge.posterior_delta(epsilon, pair.leverage, shift).max()
                 claimed = 2.0 * float(special.ndtr(-tail))
-                yield 1.0, float(seen) / claimed, f"from the {where} set, {pair.where}"
+                yield Judged(1.0, float(seen) / claimed, f"from the {where} set, {pair.where}")
 
 
-def _sample_printed(
+@WANG.privacy(
+    "KRW-Sec6.1-OPS-printed",
+    _RELEASED,
+    Relation.BASE,
+    correction="|Z| exceeds t with probability 2 Phi(-t), about 2 e^(-t^2/2): "
+    "the tail must be sqrt(2 log(2/delta)) or Phi^-1(1 - delta/2): "
+    "KRW-Sec6.1-OPS.",
+)
+def sample_printed(
     *,
     delta: Annotated[float, probability("of the sample")] = 1e-6,
     leverage: Annotated[
@@ -81,7 +93,10 @@ def _sample_printed(
         number("u, at most sqrt(precision leverage) times 1 + |theta|", above=0.0, at_most=1e100),
     ] = 0.25,
 ) -> float:
-    """Epsilon of a posterior sample as printed, log(2/delta) for a squared tail.
+    """A posterior sample has epsilon sqrt(gamma L^2 log(2/delta)/h) + gamma L^2/(2 (h + 1)) + (1 +
+    log(2/delta))/(2 h), L = 1 + |theta|, h = lambda + lambda_min (checked in units of delta).
+
+    Epsilon of a posterior sample as printed, log(2/delta) for a squared tail.
 
     sqrt(log(2/delta)) u + u^2/(2 (1 + mu)) + (1 + log(2/delta)) mu/2.
     """
@@ -89,60 +104,63 @@ def _sample_printed(
     return u * math.sqrt(log_term) + 0.5 * u**2 / (1.0 + mu) + 0.5 * (1.0 + log_term) * mu
 
 
-def _sample_printed_cases(budget: Budget) -> Iterator[Case]:
+@sample_printed.bounds(
+    grid(delta=[1e-4, 1e-6, 1e-8], leverage=[0.01, 1e-4], shift=[0.1, 0.25, 0.5, 1.0])
+)
+def sample_printed_cases(delta, leverage, shift):
     """One record x = y = 1 joins an empty data set: leverage 1/lambda, residual 1."""
-    del budget
-    for delta in (1e-4, 1e-6, 1e-8):
-        for regularisation in (100.0, 10_000.0):
-            for shift in (0.1, 0.25, 0.5, 1.0):
-                leverage = 1.0 / regularisation
-                epsilon = _sample_printed(delta=delta, leverage=leverage, shift=shift)
-                seen = float(ridge.posterior_delta(epsilon, leverage, shift).max())
-                # in units of delta
-                yield (
-                    1.0,
-                    seen / delta,
-                    (
-                        f"delta={delta:g}, lambda={regularisation:g}, precision "
-                        f"{regularisation * shift**2:g}"
-                    ),
-                )
+    return lambda epsilon: (
+        1.0,
+        float(ridge.posterior_delta(epsilon, leverage, shift).max()) / delta,
+    )
 
 
-def _solution(
+@CMS.privacy("OUT-PERT", "for ridge regression", Relation.BASE)
+def solution(
     *,
     regularisation: Annotated[float, positive("lambda")] = 1.0,
     records: Annotated[int, whole("n", at_least=1)] = 10,
 ) -> float:
-    """How far one record moves theta among sets of at most n records."""
+    """Among sets of at most n records one record moves theta by at most (1 + R)/(1 + lambda) for
+    lambda >= 1, (1 + R)/(2 sqrt(lambda)) below, and |theta| <= R = min(sqrt(n)/(2 sqrt(lambda)),
+    n/lambda).
+
+    How far one record moves theta among sets of at most n records.
+    """
     return float(ridge.ridge_sensitivity(regularisation, records))
 
 
-def _solution_cases(budget: Budget) -> Iterator[Case]:
+@solution.bounds()
+def solution_cases(budget):
     for pair in ridge_pairs(budget):
         lam, n = pair.regularisation, pair.records
-        yield _solution(regularisation=lam, records=n), pair.distance, pair.where
+        yield {"regularisation": lam, "records": n}, pair.distance, pair.where
         bound = float(ridge.ridge_norm_bound(lam, n))
-        yield bound, pair.larger.norm, f"|theta|, {pair.where}"
+        yield Judged(bound, pair.larger.norm, f"|theta|, {pair.where}")
 
 
-def _balanced(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
-    """delta of OPS-Balanced at epsilon."""
+@WANG.privacy(
+    "OPS-Balanced", "OPS with a fixed lambda, constants as in KRW-Sec6.1-OPS", Relation.BASE
+)
+def balanced(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+    """A posterior sample of precision (posterior_shift(epsilon, t, 1/lambda) / (1 + R))^2 lambda
+    is (epsilon, 2 Phi(-t))-DP on all sets of at most n records (checked in units of delta).
+
+    delta of OPS-Balanced at epsilon.
+    """
     del epsilon
     return delta
 
 
-def _balanced_cases(budget: Budget) -> Iterator[Case]:
+@balanced.bounds(tolerance=1e-6)
+def balanced_cases(budget):
     """The precision as shipped; first on nearly no data, where all bounds are met."""
     for epsilon, delta in ((5.0, 0.1), (5.0, 1e-3), (1.0, 1e-6)):
         lam = 1e3
         precision = balanced_precision(lam, 1, epsilon, delta)
         seen = ridge.posterior_delta(epsilon, 1.0 / lam, math.sqrt(precision / lam))
-        yield (
-            1.0,
-            float(seen.max()) / _balanced(epsilon=epsilon, delta=delta),
-            f"{epsilon=:g}, {delta=:g}, no record, then (1, 1), lambda={lam:g}",
-        )
+        where = f"no record, then (1, 1), lambda={lam:g}"
+        yield {"epsilon": epsilon, "delta": delta}, in_units(float(seen.max())), where
     generator = np.random.default_rng(budget.seed)
     for pair in ridge_pairs(budget):
         epsilon = float(10.0 ** generator.uniform(-1.0, 0.7))
@@ -152,73 +170,20 @@ def _balanced_cases(budget: Budget) -> Iterator[Case]:
             precision = balanced_precision(pair.regularisation, pair.records, epsilon, delta)
             own = math.sqrt(precision * pair.leverage) * pair.residual
             seen = float(ridge.posterior_delta(epsilon, pair.leverage, own).max())
-            claimed = _balanced(epsilon=epsilon, delta=delta)
-            yield (1.0, seen / claimed, f"epsilon={epsilon!r}, delta={delta!r}, {pair.where}")
+            yield {"epsilon": epsilon, "delta": delta}, in_units(seen), pair.where
 
 
-STATEMENTS = (
-    WANG.misprint(
-        "E-OPS-1",
-        _RELEASED,
-        "statement",
-        printed="The tail of a Gaussian at failure delta is sqrt(log(2/delta)): in the "
-        "privacy of the sample, in the noise of the released eigenvalue and norm, and in "
-        "the margins of the two bounds.",
-        correct="P[|Z| > t] is about 2 e^(-t^2/2), so that t = sqrt(2 log(2/delta)) is "
-        "needed. As printed the sample's delta is 3.9 times the stated one at shift 0.25 "
-        "and 13 times at shift 1 (delta = 1e-6), and a bound fails with probability near "
-        "sqrt(delta).",
-        refuted=(
-            WANG.privacy(
-                "KRW-Sec6.1-OPS-printed",
-                _RELEASED,
-                "A posterior sample has epsilon sqrt(gamma L^2 log(2/delta)/h) + "
-                "gamma L^2/(2 (h + 1)) + (1 + log(2/delta))/(2 h), L = 1 + |theta|, "
-                "h = lambda + lambda_min (checked in units of delta).",
-                Relation.BASE,
-                _sample_printed,
-                at_most(_sample_printed_cases),
-                correction="|Z| exceeds t with probability 2 Phi(-t), about 2 e^(-t^2/2): "
-                "the tail must be sqrt(2 log(2/delta)) or Phi^-1(1 - delta/2): "
-                "KRW-Sec6.1-OPS.",
-            ),
-            "OPS-margin-printed",
-            "OPS-noise-printed",
-        ),
-        corrected=(
-            KRW.privacy(
-                "KRW-Sec6.1-OPS",
-                "Section 6.1 (data-dependent privacy of OPS, as corrected)",
-                "At delta = 2 Phi(-t), t^2 >= 2, a posterior sample of precision gamma "
-                "has epsilon u^2/(2 (1 + nu)) + u t + nu t^2/2 - log(1 + nu)/2 against "
-                "every neighbour, u = (1 + nu) sqrt(gamma nu) (1 + |theta|), nu = "
-                "1/(lambda + max(lambda_min - 1, 0)) (checked in units of delta).",
-                Relation.BASE,
-                _sample,
-                at_most(_sample_cases, 1e-6),
-            ),
-            "OPS-margin",
-            "OPS-noise",
-        ),
-    ),
-    CMS.privacy(
-        "OUT-PERT",
-        "for ridge regression",
-        "Among sets of at most n records one record moves theta by at most "
-        "(1 + R)/(1 + lambda) for lambda >= 1, (1 + R)/(2 sqrt(lambda)) below, and "
-        "|theta| <= R = min(sqrt(n)/(2 sqrt(lambda)), n/lambda).",
-        Relation.BASE,
-        _solution,
-        at_most(_solution_cases),
-    ),
-    WANG.privacy(
-        "OPS-Balanced",
-        "OPS with a fixed lambda, constants as in KRW-Sec6.1-OPS",
-        "A posterior sample of precision (posterior_shift(epsilon, t, 1/lambda) "
-        "/ (1 + R))^2 lambda is (epsilon, 2 Phi(-t))-DP on all sets of at most n records "
-        "(checked in units of delta).",
-        Relation.BASE,
-        _balanced,
-        at_most(_balanced_cases, 1e-6),
-    ),
+E_OPS_1 = WANG.misprint(
+    "E-OPS-1",
+    _RELEASED,
+    "statement",
+    printed="The tail of a Gaussian at failure delta is sqrt(log(2/delta)): in the "
+    "privacy of the sample, in the noise of the released eigenvalue and norm, and in "
+    "the margins of the two bounds.",
+    correct="P[|Z| > t] is about 2 e^(-t^2/2), so that t = sqrt(2 log(2/delta)) is "
+    "needed. As printed the sample's delta is 3.9 times the stated one at shift 0.25 "
+    "and 13 times at shift 1 (delta = 1e-6), and a bound fails with probability near "
+    "sqrt(delta).",
+    refuted=[sample_printed, "OPS-margin-printed", "OPS-noise-printed"],
+    corrected=[sample, "OPS-margin", "OPS-noise"],
 )

@@ -4,7 +4,6 @@ And what its tuning gains, Section 6.1; around a posterior sample: shipped_runs.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -13,8 +12,8 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import grid
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import KRW
 
@@ -22,7 +21,8 @@ Epsilon = Annotated[float, positive("that it is calibrated to")]
 Delta = Annotated[float, probability("that it is calibrated to")]
 
 
-def _general(
+@KRW.privacy("KRW-Thm6.1", "Theorem 6.1 (Redberg, Zhu & Wang 2023)", Relation.BASE)
+def general(
     *,
     epsilon: Annotated[
         float, number("of the mechanism on data that should pass", at_least=0.0)
@@ -34,7 +34,12 @@ def _general(
         float, number("largest probability that other data pass", at_least=0.0, at_most=1.0)
     ] = 1e-2,
 ) -> float:
-    """delta + test_delta + failure, at epsilon + test_epsilon."""
+    """A mechanism that is (epsilon, delta)-DP on data that should pass, run behind an (epsilon^,
+    delta^)-DP test that passes other data with probability delta' at most, is (epsilon + epsilon^,
+    delta + delta^ + delta')-DP.
+
+    delta + test_delta + failure, at epsilon + test_epsilon.
+    """
     release = ApproximateGuarantee(epsilon, delta)
     test = ApproximateGuarantee(test_epsilon, test_delta)
     return ptr.propose_test_release(release, test, failure).delta
@@ -49,7 +54,8 @@ def _two_way(laws_: np.ndarray, epsilon: float) -> float:
     return max(_excess(laws_[0], laws_[1], epsilon), _excess(laws_[1], laws_[0], epsilon))
 
 
-def _general_cases(budget: Budget) -> Iterator[Case]:
+@general.bounds()
+def general_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(3 * budget.cases):
         size = int(generator.integers(2, 6))
@@ -61,28 +67,32 @@ def _general_cases(budget: Budget) -> Iterator[Case]:
         failure = float(generator.choice([1e-3, 1e-2, 0.1]))
         passing = np.where(good, passing, np.minimum(passing, failure))
         epsilon, extra = (float(e) for e in generator.uniform(0.0, 1.5, 2))
-        # A data set that should pass certifies both directions of the pair.
-        delta = _two_way(runs, epsilon) if any(good) else 0.0
         tests = np.stack([passing, 1.0 - passing], axis=1)
         outputs = np.concatenate([passing[:, None] * runs, 1.0 - passing[:, None]], axis=1)
-        claimed = _general(
-            epsilon=epsilon,
-            delta=delta,
-            test_epsilon=extra,
-            test_delta=_two_way(tests, extra),
-            failure=failure,
-        )
+        point = {
+            "epsilon": epsilon,
+            # A data set that should pass certifies both directions of the pair.
+            "delta": _two_way(runs, epsilon) if any(good) else 0.0,
+            "test_epsilon": extra,
+            "test_delta": _two_way(tests, extra),
+            "failure": failure,
+        }
         where = f"case {case} of seed {budget.seed}, should pass: {good}"
-        yield claimed, _two_way(outputs, epsilon + extra), where
+        yield point, _two_way(outputs, epsilon + extra), where
 
 
-def _tighter(
+@KRW.privacy("KRW-Sec6.1-tighter", "Section 6.1", Relation.BASE)
+def tighter(
     *,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
     mean: Annotated[float, number("E[K] of the geometric law", above=1.0)] = 30.0,
 ) -> float:
-    """Epsilon of one run that Corollary 6.2 allows, over that of Liu & Talwar."""
+    """At equal (epsilon, delta) of the tuned algorithm Corollary 6.2 leaves a run more epsilon
+    than Liu & Talwar's bound (the ratio is above 1).
+
+    Epsilon of one run that Corollary 6.2 allows, over that of Liu & Talwar.
+    """
     law = laws.geometric(1.0 / mean)
     ours, theirs = (
         calibrate_tuned(epsilon, delta, law, theorem).run.epsilon
@@ -91,31 +101,6 @@ def _tighter(
     return ours / theirs
 
 
-def _tighter_cases(budget: Budget) -> Iterator[Case]:
-    del budget
-    for epsilon in (0.1, 1.0, 5.0):
-        ratio = _tighter(epsilon=epsilon)
-        yield 1.0, ratio, f"epsilon={epsilon:g}, delta=1e-6, mean 30"
-
-
-STATEMENTS = (
-    KRW.privacy(
-        "KRW-Thm6.1",
-        "Theorem 6.1 (Redberg, Zhu & Wang 2023)",
-        "A mechanism that is (epsilon, delta)-DP on data that should pass, run behind an "
-        "(epsilon^, delta^)-DP test that passes other data with probability delta' at "
-        "most, is (epsilon + epsilon^, delta + delta^ + delta')-DP.",
-        Relation.BASE,
-        _general,
-        at_most(_general_cases),
-    ),
-    KRW.privacy(
-        "KRW-Sec6.1-tighter",
-        "Section 6.1",
-        "At equal (epsilon, delta) of the tuned algorithm Corollary 6.2 leaves a run more "
-        "epsilon than Liu & Talwar's bound (the ratio is above 1).",
-        Relation.BASE,
-        _tighter,
-        at_least(_tighter_cases),
-    ),
-)
+@tighter.bounds_below(grid(epsilon=[0.1, 1.0, 5.0], delta=[1e-6], mean=[30.0]))
+def tighter_cases():
+    return lambda ratio: (1.0, ratio)

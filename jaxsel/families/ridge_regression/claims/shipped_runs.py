@@ -14,11 +14,11 @@ from scipy import special, stats
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
-from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
+from jaxsel.families.ridge_regression.claims.ridge_cases import in_units, run_delta_exact
 from jaxsel.families.ridge_regression.settings import calibrate_run, run_epsilon, run_profile
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned, tuned_guarantee
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import CONFIDENCE, Case, at_most
+from jaxsel.language.checking import CONFIDENCE, Judged
 from jaxsel.language.domains import positive, probability
 from jaxsel.language.papers import CMS, KRW, WANG
 
@@ -29,13 +29,27 @@ _NODES = np.linspace(-12.0, 12.0, 60_001)
 _SIMULATED = 50_000  # trials, at most
 
 
-def _delta(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
-    """delta at epsilon."""
+@CMS.privacy("OUT-PERT-run", "for ridge regression, as it runs", Relation.BASE)
+def perturbed(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+    """Output perturbation at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n records,
+    n public (checked in units of delta).
+
+    delta at epsilon.
+    """
     del epsilon
     return delta
 
 
 # --- Without a test -------------------------------------------------------------------
+
+
+balanced = WANG.privacy(
+    "OPS-Balanced-run",
+    "OPS with a fixed lambda, as it runs",
+    Relation.BASE,
+    statement="OPS-Balanced at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n "
+    "records, n public (checked in units of delta).",
+)(perturbed.evaluate)
 
 
 class _Records(NamedTuple):
@@ -85,7 +99,7 @@ def _release(mechanism, data: Mapping[str, Any], params: Mapping[str, Any]):
 
 
 def _untested_cases(name: str):
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         from jaxsel.families.ridge_regression import baselines
 
         mechanism = getattr(baselines, name)()
@@ -93,9 +107,8 @@ def _untested_cases(name: str):
             for epsilon, delta in ((0.5, 1e-2), (4.0, 0.05), (8.0, 1e-6)):
                 if records.regularisation < 20.0 / epsilon:
                     continue
-                params = {
-                    "epsilon": epsilon,
-                    "delta": delta,
+                point = {"epsilon": epsilon, "delta": delta}
+                params = point | {
                     "regularisation": records.regularisation,
                     "records": records.count + 1,
                 }
@@ -103,16 +116,19 @@ def _untested_cases(name: str):
                 seen = max(
                     _excess(sides[0], sides[1], epsilon), _excess(sides[1], sides[0], epsilon)
                 )
-                claimed = _delta(epsilon=epsilon, delta=delta)
-                yield 1.0, seen / claimed, f"{epsilon=:g}, {delta=:g}, {records}"
+                yield point, in_units(seen), str(records)
 
     return cases
+
+
+perturbed.bounds(tolerance=1e-6)(_untested_cases("output_perturbation"))
+balanced.bounds(tolerance=1e-6)(_untested_cases("balanced_posterior_sampling"))
 
 
 # --- What is drawn --------------------------------------------------------------------
 
 
-def _frequencies(name: str, budget: Budget) -> Iterator[Case]:
+def _frequencies(name: str, budget: Budget) -> Iterator[Judged]:
     """Frequencies of the bins of the coefficient against the exact law, both sides.
 
     An outcome outside its exact binomial limits is a case of observed above claimed.
@@ -141,11 +157,23 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Case]:
         for place, exact in enumerate(law.probabilities):
             low, high = (float(limit[side, place]) for limit in limits)
             where = f"{law.labels[place]}, side {side}, {trials} trials of {name}"
-            yield high, float(exact), f"upper limit, {where}"
-            yield float(exact), low, f"lower limit, {where}"
+            yield Judged(high, float(exact), f"upper limit, {where}")
+            yield Judged(float(exact), low, f"lower limit, {where}")
 
 
 # --- One run behind a test ------------------------------------------------------------
+
+
+one_run = KRW.privacy(
+    "OPS-run",
+    "Section 6.1: Theorem 6.1 for one run of OPS-PTR",
+    Relation.BASE,
+    statement="A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, half of epsilon and "
+    "a third of delta for its two bounds, the same for its sample and a third of delta for the "
+    "failure of a bound; what run_epsilon states at a larger delta is reached by parts that sum "
+    "to it; its profile lies below run_profile (checked in units of these), and what it draws has "
+    "its exact law.",
+)(perturbed.evaluate)
 
 
 class _Line(NamedTuple):
@@ -169,7 +197,7 @@ def _lines(budget: Budget) -> Iterator[_Line]:
     yield _Line(square, cross, 1.0, -1.0, regularisation)
 
 
-def _share_cases(epsilon: float, delta: float) -> Iterator[Case]:
+def _share_cases(epsilon: float, delta: float) -> Iterator[Judged]:
     """Each step within its share, a third of delta each and half of epsilon.
 
     A record moves either bound by one unit of its sensitivity.
@@ -178,17 +206,17 @@ def _share_cases(epsilon: float, delta: float) -> Iterator[Case]:
     where = f"calibrated to ({epsilon:g}, {delta:g})"
     moved = math.sqrt(2.0) / run.noise_multiplier
     tested = _excess((0.0, 1.0), (moved, 1.0), 0.5 * epsilon)
-    yield 1.0, tested / (delta / 3.0), f"the two bounds, {where}"
+    yield Judged(1.0, tested / (delta / 3.0), f"the two bounds, {where}")
     failing = math.erfc(run.margin / math.sqrt(2.0))
-    yield 1.0, failing / (delta / 3.0), f"failure of a bound, {where}"
+    yield Judged(1.0, failing / (delta / 3.0), f"failure of a bound, {where}")
     sampled = math.erfc(run.tail / math.sqrt(2.0))
-    yield 1.0, sampled / (delta / 3.0), f"tail of the sample, {where}"
+    yield Judged(1.0, sampled / (delta / 3.0), f"tail of the sample, {where}")
     shift = float(ridge.posterior_shift(run.sample_epsilon, run.tail, 0.0))
     spent = 0.5 * shift**2 + shift * run.tail
-    yield 0.5 * epsilon, spent, f"epsilon of the sample, {where}"
+    yield Judged(0.5 * epsilon, spent, f"epsilon of the sample, {where}")
 
 
-def _split_cases(epsilon: float, delta: float) -> Iterator[Case]:
+def _split_cases(epsilon: float, delta: float) -> Iterator[Judged]:
     """At a larger delta some split of it, in three parts, has to reach what is stated.
 
     The parts are those of Theorem 6.1: the two bounds' release, one Gaussian, at what the
@@ -205,10 +233,11 @@ def _split_cases(epsilon: float, delta: float) -> Iterator[Case]:
         tested = gaussian_delta(left, run.noise_multiplier / math.sqrt(2.0))
         least = float(np.min(sampled + tested)) + failing
         where = f"calibrated to ({epsilon:g}, {delta:g}), {stated:g} stated at {larger:g}"
-        yield 1.0, least / larger, f"the parts of delta, {where}"
+        yield Judged(1.0, least / larger, f"the parts of delta, {where}")
 
 
-def _run_cases(budget: Budget) -> Iterator[Case]:
+@one_run.bounds(tolerance=1e-6)
+def run_cases(budget):
     for epsilon, delta in ((0.5, 1e-2), (2.0, 1e-2), (4.0, 1e-5)):
         yield from _share_cases(epsilon, delta)
         yield from _split_cases(epsilon, delta)
@@ -219,14 +248,24 @@ def _run_cases(budget: Budget) -> Iterator[Case]:
             for level in (epsilon, 0.4 * epsilon):
                 seen = run_delta_exact(run, *line, level)
                 bound = float(profile(np.asarray(level)))
-                yield 1.0, seen / bound, f"profile at {level:g}, {where}"
+                yield Judged(1.0, seen / bound, f"profile at {level:g}, {where}")
                 if level == epsilon:
-                    claimed = _delta(epsilon=epsilon, delta=delta)
-                    yield 1.0, seen / claimed, where
+                    yield {"epsilon": epsilon, "delta": delta}, in_units(seen), str(line)
     yield from _frequencies("posterior_sampling_ptr", budget)
 
 
 # --- Tuned ----------------------------------------------------------------------------
+
+tuned = KRW.privacy(
+    "OPS-PTR-tuned",
+    "Section 6.1: tuned OPS-PTR",
+    Relation.BASE,
+    statement="The best of K runs at calibrate_tuned(epsilon, delta), chosen by one noisy release "
+    "of validation moments, is (epsilon, delta)-DP for the training records and for the "
+    "validation records: the noise as prepared and as drawn, the runs by their theorem (checked "
+    "in units of delta).",
+)(perturbed.evaluate)
+
 
 _THEOREM, _MEAN = "KRW-Cor6.2", 6.0
 
@@ -238,7 +277,7 @@ def _validated(mechanism, params, records: np.ndarray, targets: np.ndarray):
     return mechanism.prepare(training | validation, params)[0]["validation"]
 
 
-def _validation_cases(budget: Budget, epsilon: float, delta: float) -> Iterator[Case]:
+def _validation_cases(budget: Budget, epsilon: float, delta: float) -> Iterator[Any]:
     """The released second moments, with their noise as prepared and as drawn."""
     import jax
     import jax.numpy as jnp
@@ -264,69 +303,25 @@ def _validation_cases(budget: Budget, epsilon: float, delta: float) -> Iterator[
     square, cross = more["square"] - fewer["square"], more["cross"] - fewer["cross"]
     distance = math.sqrt(float(np.sum(square**2) + 2.0 * np.sum(cross**2)))
     seen = float(gaussian_delta(epsilon, float(fewer["deviation"]) / distance))
-    where = f"validation moments at ({epsilon:g}, {delta:g})"
-    yield 1.0, seen / delta, f"{where}, noise as prepared"
+    point, where = {"epsilon": epsilon, "delta": delta}, "validation moments, noise as"
+    yield point, in_units(seen), f"{where} prepared"
     # Along the direction of the move the release is one Gaussian of that deviation.
     along = np.einsum("tij,ij->t", np.asarray(squares), square)
     along = (along + 2.0 * np.asarray(crosses) @ cross) / distance
     spread = float(np.sum((along - along.mean()) ** 2))
     most = math.sqrt(spread / float(stats.chi2.ppf(1.0 - CONFIDENCE, trials - 1)))
     drawn = float(gaussian_delta(epsilon, most / distance))
-    yield 1.0, drawn / delta, f"{where}, noise as drawn, its largest likely deviation"
+    yield point, in_units(drawn), f"{where} drawn, its largest likely deviation"
 
 
-def _tuned_cases(budget: Budget) -> Iterator[Case]:
+@tuned.bounds(tolerance=1e-6)
+def tuned_cases(budget):
     for epsilon, delta in ((1.0, 1e-2), (4.0, 1e-5)):
         yield from _validation_cases(budget, epsilon, delta)
         for theorem in ("KRW-Cor6.2", "KRW-Cor5.4-sharp"):
             law = laws.geometric(1.0 / _MEAN)
-            tuned = calibrate_tuned(epsilon, delta, law, theorem)
-            found = tuned_guarantee(tuned.run, theorem, law, delta)
-            where = f"{theorem} at ({epsilon:g}, {delta:g}), K geometric, mean {_MEAN:g}"
-            yield epsilon, found.epsilon, f"epsilon by {where}"
-            yield 1.0, found.delta / delta, f"delta by {where}"
-
-
-STATEMENTS = (
-    CMS.privacy(
-        "OUT-PERT-run",
-        "for ridge regression, as it runs",
-        "Output perturbation at (epsilon, delta) is (epsilon, delta)-DP on sets of at "
-        "most n records, n public (checked in units of delta).",
-        Relation.BASE,
-        _delta,
-        at_most(_untested_cases("output_perturbation"), 1e-6),
-    ),
-    WANG.privacy(
-        "OPS-Balanced-run",
-        "OPS with a fixed lambda, as it runs",
-        "OPS-Balanced at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n "
-        "records, n public (checked in units of delta).",
-        Relation.BASE,
-        _delta,
-        at_most(_untested_cases("balanced_posterior_sampling"), 1e-6),
-    ),
-    KRW.privacy(
-        "OPS-run",
-        "Section 6.1: Theorem 6.1 for one run of OPS-PTR",
-        "A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, half of epsilon "
-        "and a third of delta for its two bounds, the same for its sample and a third of "
-        "delta for the failure of a bound; what run_epsilon states at a larger delta is "
-        "reached by parts that sum to it; its profile lies below run_profile (checked in "
-        "units of these), and what it draws has its exact law.",
-        Relation.BASE,
-        _delta,
-        at_most(_run_cases, 1e-6),
-    ),
-    KRW.privacy(
-        "OPS-PTR-tuned",
-        "Section 6.1: tuned OPS-PTR",
-        "The best of K runs at calibrate_tuned(epsilon, delta), chosen by one noisy "
-        "release of validation moments, is (epsilon, delta)-DP for the training records "
-        "and for the validation records: the noise as prepared and as drawn, the runs by "
-        "their theorem (checked in units of delta).",
-        Relation.BASE,
-        _delta,
-        at_most(_tuned_cases, 1e-6),
-    ),
-)
+            run = calibrate_tuned(epsilon, delta, law, theorem).run
+            found = tuned_guarantee(run, theorem, law, delta)
+            where = f"by {theorem}, K geometric, mean {_MEAN:g}"
+            yield Judged(epsilon, found.epsilon, f"epsilon {where}, at ({epsilon:g}, {delta:g})")
+            yield {"epsilon": epsilon, "delta": delta}, in_units(found.delta), where

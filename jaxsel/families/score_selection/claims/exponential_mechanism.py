@@ -30,15 +30,31 @@ from jaxsel.families.score_selection.settings import (
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.families.tuning.bounds.random_stopping import percentile_failure
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
 from jaxsel.language.papers import JX, LT, MT
 from jaxsel.repetitions import geometric
 
 # --- Constants of the proof -----------------------------------------------------------
 
 
+missing_printed = LT.utility(
+    "LT-Thm5.2-gamma-printed",
+    "proof of Theorem 5.2, first part",
+    statement="With gamma = beta/K the noisy score released is at least the best score except "
+    "with probability beta.",
+    correction="With gamma = beta/(2 K): LT-Thm5.2-gamma.",
+)(failure)
+
+
+missing = LT.utility(
+    "LT-Thm5.2-gamma",
+    "proof of Theorem 5.2, corrected",
+    statement="With gamma = beta/(2 K) the noisy score released is at least the best score except "
+    "with probability beta.",
+)(failure)
+
+
 def _misses(factor: float, cases: int):
-    def listed(budget: Budget) -> Iterator[Case]:
+    def draws(budget):
         generator = np.random.default_rng(budget.seed)
         settings = [(100, 0.1)]
         for _ in range(min(budget.cases, cases)):
@@ -48,14 +64,35 @@ def _misses(factor: float, cases: int):
             gamma = factor * beta / candidates
             # Best candidate drawn with noise >= 0; all others are far below.
             missed = percentile_failure(0.5 / candidates, gamma)
-            where = f"K={candidates}, beta={beta!r}, gamma={factor} beta/K"
-            yield failure(beta=beta), missed, where
+            where = f"K={candidates}, gamma={factor} beta/K"
+            yield {"beta": beta}, missed, where
 
-    return listed
+    return draws
+
+
+missing_printed.bounds()(_misses(1.0, 0))
+missing.bounds()(_misses(0.5, 200))
+
+
+noise_printed = LT.privacy(
+    "LT-Thm5.2-epsilon-printed",
+    "proof of Theorem 5.2, first part",
+    Relation.GENERAL,
+    statement="Random stopping over scores plus Lap(s/epsilon) is epsilon-DP.",
+    correction="It is 3 epsilon-DP; add noise Lap(3 s/epsilon): LT-Thm5.2-epsilon.",
+)(pure)
+
+
+noise = LT.privacy(
+    "LT-Thm5.2-epsilon",
+    "proof of Theorem 5.2, corrected",
+    Relation.GENERAL,
+    statement="Random stopping over scores with noise Lap(3 s/epsilon) is epsilon-DP.",
+)(pure)
 
 
 def _index_losses(base_share: float):
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         for candidates, beta, epsilon in ((50, 0.01, 1.0), (20, 0.1, 0.5)):
             stopping = geometric(beta / (2.0 * candidates))
             first = np.arange(candidates) == 0
@@ -65,15 +102,29 @@ def _index_losses(base_share: float):
             down = tuned_index_law(np.where(first, 0.0, 1.0), scale, stopping)
             loss = exact_epsilon(up[:-1] / up[:-1].sum(), down[:-1] / down[:-1].sum())
             where = f"K={candidates}, gamma=beta/(2 K), beta={beta}, noise {scale:g}"
-            yield pure(epsilon=epsilon), loss, where
+            yield {"epsilon": epsilon}, loss, where
 
     return cases
+
+
+noise_printed.bounds()(_index_losses(1.0))
+noise.bounds()(_index_losses(1.0 / 3.0))
 
 
 # --- The mechanism --------------------------------------------------------------------
 
 
-def _privacy_cases(budget: Budget) -> Iterator[Case]:
+private = LT.privacy(
+    "LT-Thm5.2-exponential-privacy",
+    "Theorem 5.2, exponential mechanism, corrected",
+    Relation.GENERAL,
+    statement="Random stopping over scores of sensitivity s with noise Lap(3 s/epsilon) is "
+    "epsilon-DP, the noisy score of the chosen candidate released as well.",
+)(pure)
+
+
+@private.bounds()
+def privacy_cases(budget):
     for case in neighbours(budget, equal=True, limit=100):
         first, second = (
             exponential_selection(scores, 1.0, case.epsilon, case.beta)
@@ -81,7 +132,7 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         )
         law = geometric(first.gamma)
         seen = largest_loss(first.candidates, second.candidates, law)
-        yield pure(epsilon=case.epsilon), seen, case.where
+        yield {"epsilon": case.epsilon}, seen, case.where
 
 
 def landscapes(
@@ -125,119 +176,77 @@ def _classical_loss(count: int, epsilon: float, beta: float) -> float:
     return exponential_loss(count, 1.0, epsilon, beta)
 
 
-def _utility_cases(budget: Budget) -> Iterator[Case]:
+accurate = LT.utility(
+    "LT-Thm5.2-exponential-utility",
+    "Theorem 5.2, exponential mechanism, corrected",
+    statement="With gamma = beta/(2 K) and noise Lap(3 s/epsilon) the chosen candidate's score is "
+    "at least q* - (6 s/epsilon) log(K/beta), except with probability beta (1 + 1/K).",
+)(failure_given_candidates)
+
+
+@accurate.bounds()
+def utility_cases(budget):
     for scores, epsilon, beta, where in landscapes(budget, _paper_loss):
         law = selection_law(exponential_selection(scores, 1.0, epsilon, beta))
         seen = chance_of_loss(scores, law, _paper_loss(scores.size, epsilon, beta))
-        yield failure_given_candidates(beta=beta, candidates=scores.size), seen, where
+        yield {"beta": beta, "candidates": scores.size}, seen, where
 
 
-def _sharp_cases(budget: Budget) -> Iterator[Case]:
+sharper = JX.utility(
+    "LT-Thm5.2-exponential-utility-sharp",
+    "from the proof of Theorem 5.2",
+    statement="With gamma = beta/(4 K) the chosen candidate's score is at least q* - (3 "
+    "s/epsilon) log(4 K/beta^2), except with probability beta.",
+)(failure)
+
+
+@sharper.bounds()
+def sharp_cases(budget):
     for scores, epsilon, beta, where in landscapes(budget, _sharp_loss):
         chosen = generalised_selection(scores, 1.0, epsilon, beta, sharp=True)
         law = selection_law(chosen)
         seen = chance_of_loss(scores, law, _sharp_loss(scores.size, epsilon, beta))
-        yield failure(beta=beta), seen, where
+        yield {"beta": beta}, seen, where
 
 
-def _classical_cases(budget: Budget) -> Iterator[Case]:
+classical = MT.utility(
+    "MT-EM-utility",
+    "the exponential mechanism",
+    statement="The exponential mechanism chooses a score of at least q* - (2 s/epsilon) "
+    "log(K/beta), except with probability beta.",
+)(failure)
+
+
+@classical.bounds()
+def classical_cases(budget):
     for scores, epsilon, beta, where in landscapes(budget, _classical_loss):
         law = exponential_law(scores, 1.0, epsilon)
         seen = chance_of_loss(scores, law, _classical_loss(scores.size, epsilon, beta))
-        yield failure(beta=beta), seen, where
+        yield {"beta": beta}, seen, where
 
 
-STATEMENTS = (
-    LT.misprint(
-        "LT-E18",
-        "proof of Theorem 5.2",
-        "statement",
-        printed="gamma = beta/K; noise Lap(s/epsilon); eta > epsilon/log(K/beta), "
-        "which eta = epsilon/(4 log(2/delta)) ensures; q_i - 2 s_(i*) "
-        "log(K/beta)/epsilon.",
-        correct="gamma = beta/(2 K), since the best candidate exceeds its score half "
-        "of the time; noise Lap(3 s/epsilon), since random stopping triples epsilon; "
-        "eta must be at most log(1 + epsilon/(2 log(K/beta))), and the chosen eta is "
-        "indeed smaller than epsilon/log(K/beta); s_i for s_(i*).",
-        refuted=(
-            LT.utility(
-                "LT-Thm5.2-gamma-printed",
-                "proof of Theorem 5.2, first part",
-                "With gamma = beta/K the noisy score released is at least the best "
-                "score except with probability beta.",
-                failure,
-                at_most(_misses(1.0, 0)),
-                correction="With gamma = beta/(2 K): LT-Thm5.2-gamma.",
-            ),
-            LT.privacy(
-                "LT-Thm5.2-epsilon-printed",
-                "proof of Theorem 5.2, first part",
-                "Random stopping over scores plus Lap(s/epsilon) is epsilon-DP.",
-                Relation.GENERAL,
-                pure,
-                at_most(_index_losses(1.0)),
-                correction="It is 3 epsilon-DP; add noise Lap(3 s/epsilon): LT-Thm5.2-epsilon.",
-            ),
-            "LT-Thm5.2-smooth-printed",
-        ),
-        corrected=(
-            LT.utility(
-                "LT-Thm5.2-gamma",
-                "proof of Theorem 5.2, corrected",
-                "With gamma = beta/(2 K) the noisy score released is at least the "
-                "best score except with probability beta.",
-                failure,
-                at_most(_misses(0.5, 200)),
-            ),
-            LT.privacy(
-                "LT-Thm5.2-epsilon",
-                "proof of Theorem 5.2, corrected",
-                "Random stopping over scores with noise Lap(3 s/epsilon) is epsilon-DP.",
-                Relation.GENERAL,
-                pure,
-                at_most(_index_losses(1.0 / 3.0)),
-            ),
-            "LT-Thm5.2-smooth",
-            LT.privacy(
-                "LT-Thm5.2-exponential-privacy",
-                "Theorem 5.2, exponential mechanism, corrected",
-                "Random stopping over scores of sensitivity s with noise "
-                "Lap(3 s/epsilon) is epsilon-DP, the noisy score of the chosen candidate "
-                "released as well.",
-                Relation.GENERAL,
-                pure,
-                at_most(_privacy_cases),
-            ),
-            LT.utility(
-                "LT-Thm5.2-exponential-utility",
-                "Theorem 5.2, exponential mechanism, corrected",
-                "With gamma = beta/(2 K) and noise Lap(3 s/epsilon) the chosen "
-                "candidate's score is at least q* - (6 s/epsilon) log(K/beta), except with "
-                "probability beta (1 + 1/K).",
-                failure_given_candidates,
-                at_most(_utility_cases),
-            ),
-            "LT-Thm5.2-generalised-privacy",
-            "LT-Thm5.2-generalised-shift",
-            "LT-Thm5.2-generalised-utility",
-            "LT-Thm5.2-smooth-privacy",
-            "LT-Thm5.2-smooth-utility",
-        ),
-    ),
-    JX.utility(
-        "LT-Thm5.2-exponential-utility-sharp",
-        "from the proof of Theorem 5.2",
-        "With gamma = beta/(4 K) the chosen candidate's score is at least "
-        "q* - (3 s/epsilon) log(4 K/beta^2), except with probability beta.",
-        failure,
-        at_most(_sharp_cases),
-    ),
-    MT.utility(
-        "MT-EM-utility",
-        "the exponential mechanism",
-        "The exponential mechanism chooses a score of at least "
-        "q* - (2 s/epsilon) log(K/beta), except with probability beta.",
-        failure,
-        at_most(_classical_cases),
-    ),
+LT_E18 = LT.misprint(
+    "LT-E18",
+    "proof of Theorem 5.2",
+    "statement",
+    printed="gamma = beta/K; noise Lap(s/epsilon); eta > epsilon/log(K/beta), "
+    "which eta = epsilon/(4 log(2/delta)) ensures; q_i - 2 s_(i*) "
+    "log(K/beta)/epsilon.",
+    correct="gamma = beta/(2 K), since the best candidate exceeds its score half "
+    "of the time; noise Lap(3 s/epsilon), since random stopping triples epsilon; "
+    "eta must be at most log(1 + epsilon/(2 log(K/beta))), and the chosen eta is "
+    "indeed smaller than epsilon/log(K/beta); s_i for s_(i*).",
+    refuted=[missing_printed, noise_printed, "LT-Thm5.2-smooth-printed"],
+    corrected=[
+        missing,
+        noise,
+        "LT-Thm5.2-smooth",
+        private,
+        accurate,
+        "LT-Thm5.2-generalised-privacy",
+        "LT-Thm5.2-generalised-shift",
+        "LT-Thm5.2-generalised-utility",
+        "LT-Thm5.2-smooth-privacy",
+        "LT-Thm5.2-smooth-utility",
+    ],
 )

@@ -12,6 +12,7 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.score_selection.candidate_laws import largest_loss
 from jaxsel.families.score_selection.claims.instances import (
     chance_of_loss,
+    in_units,
     neighbours,
     selection_law,
 )
@@ -32,12 +33,22 @@ from jaxsel.families.score_selection.settings import (
     stopping_for,
 )
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
 from jaxsel.language.papers import JX, LT, RS
 from jaxsel.repetitions import geometric
 
+private = LT.privacy(
+    "LT-Thm5.2-generalised-privacy",
+    "Theorem 5.2, generalised exponential mechanism, corrected",
+    Relation.GENERAL,
+    statement="Random stopping over the scores q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 3 "
+    "s_i/epsilon, is epsilon-DP, with no delta, the noisy score of the chosen candidate released "
+    "as well.",
+    erratum="LT-E18",
+)(pure)
 
-def _privacy_cases(budget: Budget) -> Iterator[Case]:
+
+@private.bounds()
+def privacy_cases(budget):
     for case in neighbours(budget, equal=False, limit=80):
         first, second = (
             generalised_selection(scores, case.sensitivities, case.epsilon, case.beta)
@@ -45,16 +56,26 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         )
         law = geometric(first.gamma)
         seen = largest_loss(first.candidates, second.candidates, law)
-        yield pure(epsilon=case.epsilon), seen, case.where
+        yield {"epsilon": case.epsilon}, seen, case.where
 
 
-def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
+classical_private = RS.privacy(
+    "RS-GEM-privacy",
+    "the generalised exponential mechanism",
+    Relation.GENERAL,
+    statement="The exponential mechanism on the least (v_i - v_j)/(s_i + s_j) over j, v_i = q_i - "
+    "(2 s_i/epsilon) log(K/beta), is epsilon-DP.",
+)(pure)
+
+
+@classical_private.bounds()
+def classical_privacy_cases(budget):
     for case in neighbours(budget, equal=False, limit=300):
         laws = (
             generalised_exponential_law(scores, case.sensitivities, case.epsilon, case.beta)
             for scores in (case.first, case.second)
         )
-        yield pure(epsilon=case.epsilon), exact_epsilon(*laws), case.where
+        yield {"epsilon": case.epsilon}, exact_epsilon(*laws), case.where
 
 
 class _Landscape(NamedTuple):
@@ -88,37 +109,74 @@ def _landscapes(budget: Budget, limit: int) -> Iterator[_Landscape]:
         yield _Landscape(scores, sensitivities, epsilon, beta, where)
 
 
+accurate = LT.utility(
+    "LT-Thm5.2-generalised-utility",
+    "Theorem 5.2, generalised exponential mechanism, corrected",
+    statement="With gamma = beta/(2 K) the chosen candidate's score is at least q_j - (6 "
+    "s_j/epsilon) log(K/beta) for every j, except with probability beta (1 + 1/K).",
+    erratum="LT-E18",
+)(failure_given_candidates)
+
+
+sharper = JX.utility(
+    "LT-Thm5.2-generalised-utility-sharp",
+    "from the proof of Theorem 5.2",
+    statement="With shifts b_i log(4 K/beta^2) and gamma = beta/(4 K) the chosen candidate's "
+    "score is at least q_j - (3 s_j/epsilon) log(4 K/beta^2) for every j, except with probability "
+    "beta.",
+)(failure)
+
+
 def _utility_cases(sharp: bool):
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         for case in _landscapes(budget, 100):
             settings = case[:4]
             law = selection_law(generalised_selection(*settings, sharp=sharp))
             loss = generalised_selection_loss(*settings, sharp=sharp)
             seen = chance_of_loss(case.scores, law, loss)
-            if sharp:
-                claimed = failure(beta=case.beta)
-            else:
-                claimed = failure_given_candidates(beta=case.beta, candidates=case.scores.size)
-            yield claimed, seen, case.where
+            point = {"beta": case.beta}
+            if not sharp:
+                point |= {"candidates": case.scores.size}
+            yield point, seen, case.where
 
     return cases
 
 
-def _classical_utility_cases(budget: Budget) -> Iterator[Case]:
+accurate.bounds()(_utility_cases(sharp=False))
+sharper.bounds()(_utility_cases(sharp=True))
+
+
+classical_accurate = RS.utility(
+    "RS-GEM-utility",
+    "the generalised exponential mechanism",
+    statement="It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) for every j, "
+    "except with probability beta.",
+)(failure)
+
+
+@classical_accurate.bounds()
+def classical_utility_cases(budget):
     for case in _landscapes(budget, 300):
         settings = case[:4]
         law = generalised_exponential_law(*settings)
         loss = generalised_exponential_loss(*settings)
         seen = chance_of_loss(case.scores, law, loss)
-        yield failure(beta=case.beta), seen, case.where
+        yield {"beta": case.beta}, seen, case.where
 
 
-def _exceeding(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
-    """Allowed chance beta/K that some run scores above its candidate."""
+@LT.utility(
+    "LT-Thm5.2-generalised-shift", "proof of Theorem 5.2, second part, corrected", erratum="LT-E18"
+)
+def exceeding(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
+    """With gamma = beta/(2 K), no run scores above its candidate, except with probability beta/K.
+
+    Allowed chance beta/K that some run scores above its candidate.
+    """
     return beta / candidates
 
 
-def _exceeding_cases(budget: Budget) -> Iterator[Case]:
+@exceeding.bounds()
+def exceeding_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         count = int(10 ** generator.uniform(0.0, 6.0))
@@ -127,65 +185,4 @@ def _exceeding_cases(budget: Budget) -> Iterator[Case]:
         above = 0.5 * (beta / count) ** 2
         seen = above / (above + stopping_for(count, beta) * (1.0 - above))
         # Relative: both are small.
-        claimed = _exceeding(beta=beta, candidates=count)
-        yield 1.0, seen / claimed, f"share of beta/K, K={count}, {beta=!r}"
-
-
-STATEMENTS = (
-    LT.privacy(
-        "LT-Thm5.2-generalised-privacy",
-        "Theorem 5.2, generalised exponential mechanism, corrected",
-        "Random stopping over the scores q_i - 2 b_i log(K/beta) + Lap(b_i), "
-        "b_i = 3 s_i/epsilon, is epsilon-DP, with no delta, the noisy score of the "
-        "chosen candidate released as well.",
-        Relation.GENERAL,
-        pure,
-        at_most(_privacy_cases),
-        erratum="LT-E18",
-    ),
-    LT.utility(
-        "LT-Thm5.2-generalised-shift",
-        "proof of Theorem 5.2, second part, corrected",
-        "With gamma = beta/(2 K), no run scores above its candidate, except "
-        "with probability beta/K.",
-        _exceeding,
-        at_most(_exceeding_cases),
-        erratum="LT-E18",
-    ),
-    LT.utility(
-        "LT-Thm5.2-generalised-utility",
-        "Theorem 5.2, generalised exponential mechanism, corrected",
-        "With gamma = beta/(2 K) the chosen candidate's score is at least "
-        "q_j - (6 s_j/epsilon) log(K/beta) for every j, except with probability "
-        "beta (1 + 1/K).",
-        failure_given_candidates,
-        at_most(_utility_cases(sharp=False)),
-        erratum="LT-E18",
-    ),
-    JX.utility(
-        "LT-Thm5.2-generalised-utility-sharp",
-        "from the proof of Theorem 5.2",
-        "With shifts b_i log(4 K/beta^2) and gamma = beta/(4 K) the chosen "
-        "candidate's score is at least q_j - (3 s_j/epsilon) log(4 K/beta^2) for every "
-        "j, except with probability beta.",
-        failure,
-        at_most(_utility_cases(sharp=True)),
-    ),
-    RS.privacy(
-        "RS-GEM-privacy",
-        "the generalised exponential mechanism",
-        "The exponential mechanism on the least (v_i - v_j)/(s_i + s_j) over "
-        "j, v_i = q_i - (2 s_i/epsilon) log(K/beta), is epsilon-DP.",
-        Relation.GENERAL,
-        pure,
-        at_most(_classical_privacy_cases),
-    ),
-    RS.utility(
-        "RS-GEM-utility",
-        "the generalised exponential mechanism",
-        "It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) "
-        "for every j, except with probability beta.",
-        failure,
-        at_most(_classical_utility_cases),
-    ),
-)
+        yield {"beta": beta, "candidates": count}, in_units(seen)

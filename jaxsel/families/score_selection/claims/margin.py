@@ -20,6 +20,7 @@ from jaxsel.accounting.single_run.truncated_laplace import (
 )
 from jaxsel.families.score_selection.candidate_laws import released_delta
 from jaxsel.families.score_selection.claims.instances import (
+    in_units,
     neighbours,
     neighbours_of,
     selection_law,
@@ -33,7 +34,7 @@ from jaxsel.families.score_selection.classical_laws import margin_law, margin_ne
 from jaxsel.families.score_selection.settings import margin_selection, margin_selection_needed
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.checking import listed
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import LT, ST
 from jaxsel.repetitions import geometric
@@ -41,19 +42,33 @@ from jaxsel.repetitions import geometric
 # --- Truncated Laplace noise ----------------------------------------------------------
 
 
-def _stated_delta(
+@LT.privacy(
+    "LT-Thm5.2-tlap-printed",
+    "proof of Theorem 5.2, third part",
+    Relation.GENERAL,
+    correction="Only if e^epsilon - 1 <= 2 (1 - delta): LT-Thm5.2-tlap.",
+)
+def stated_delta(
     *, delta: Annotated[float, number("truncation", above=0.0, below=0.25)] = 0.24
 ) -> float:
-    """delta that is claimed for TLap on +-log(1/delta)/epsilon: delta itself."""
+    """Laplace noise of scale 1/epsilon truncated to +-log(1/delta)/epsilon is (epsilon, delta)-DP
+    for epsilon < 1 and delta < 1/4.
+
+    delta that is claimed for TLap on +-log(1/delta)/epsilon: delta itself.
+    """
     return delta
 
 
-def _exact_delta(
+@LT.identity("LT-Thm5.2-tlap", "proof of Theorem 5.2, corrected", relation=Relation.GENERAL)
+def exact_delta(
     *,
     epsilon: Annotated[float, positive("inverse of the noise scale")] = 0.99,
     delta: Annotated[float, probability("truncation, at most e^-epsilon")] = 0.24,
 ) -> float:
-    """Exact delta (e^epsilon - 1) delta/(2 (1 - delta)) of truncated Laplace noise.
+    """For delta <= e^-epsilon, Laplace noise of scale 1/epsilon truncated to
+    +-log(1/delta)/epsilon has exactly delta (e^epsilon - 1)/(2 (1 - delta)) at epsilon.
+
+    Exact delta (e^epsilon - 1) delta/(2 (1 - delta)) of truncated Laplace noise.
 
     For a support that reaches beyond 1.
     """
@@ -74,13 +89,13 @@ def _quadrature_delta(epsilon: float, delta: float) -> float:
     return float(scale * np.sum(step * excess))
 
 
-def _stated_deltas(budget: Budget) -> Iterator[Case]:
-    for epsilon, delta in ((0.99, 0.24), (0.95, 0.23)):
-        exact = truncated_laplace_delta(epsilon, delta)
-        yield _stated_delta(delta=delta), exact, f"{epsilon=}, {delta=}, shift 1"
+@stated_delta.bounds(listed("epsilon delta", (0.99, 0.24), (0.95, 0.23)))
+def stated_deltas(epsilon, delta):
+    return truncated_laplace_delta(epsilon, delta), "shift 1"
 
 
-def _exact_deltas(budget: Budget) -> Iterator[Case]:
+@exact_delta.equals()
+def exact_deltas(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(0.99, 0.24)]
     for _ in range(min(budget.cases, 100)):
@@ -89,7 +104,7 @@ def _exact_deltas(budget: Budget) -> Iterator[Case]:
         settings.append((epsilon, delta))
     for epsilon, delta in settings:
         exact = _quadrature_delta(epsilon, delta)
-        yield _exact_delta(epsilon=epsilon, delta=delta), exact, f"{epsilon=}, {delta=}"
+        yield {"epsilon": epsilon, "delta": delta}, exact
 
 
 # --- What it adds up to over many draws -----------------------------------------------
@@ -117,8 +132,29 @@ def _down_half(gamma: float, base_epsilon: float, truncation: float) -> tuple[fl
     return down, up
 
 
+margin_printed = LT.privacy(
+    "LT-Thm5.2-margin-printed",
+    "Theorem 5.2, margin-based mechanism",
+    Relation.GENERAL,
+    statement="Random stopping at gamma = beta/K over truncated Laplace scores of support "
+    "log(1/delta)/epsilon_1, hence a margin without K, is (3 epsilon_1, delta)-DP.",
+    correction="Delta adds up over K/beta draws, so the support must grow with "
+    "log K: LT-Thm5.2-margin.",
+)(approximate)
+
+
+margin = LT.privacy(
+    "LT-Thm5.2-margin",
+    "Theorem 5.2, corrected",
+    Relation.GENERAL,
+    statement="Random stopping at gamma = beta/K over truncated Laplace scores of support "
+    "log(1/(gamma delta))/epsilon_1 is (3 epsilon_1, delta)-DP, for e^(epsilon_1) - 1 <= 2 (1 - "
+    "gamma delta).",
+)(approximate)
+
+
 def _margins(sparse: bool):
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         settings = [(10**3, 0.1, 1.0 / 3.0, 1e-3), (10**5, 0.1, 1.0 / 3.0, 1e-3)]
         if sparse:
             generator = np.random.default_rng(budget.seed)
@@ -138,20 +174,34 @@ def _margins(sparse: bool):
             growth = math.exp(3.0 * base)
             exact = max(0.5 - growth * down, up - growth * 0.5)
             where = f"K={candidates}, {beta=}, epsilon_1={base!r}, {truncation=:.3g}"
-            claimed = approximate(delta=delta)
-            yield claimed, exact, f"{where}: all equal, then half +1 and half -1"
+            yield {"delta": delta}, exact, f"{where}: all equal, then half +1 and half -1"
             # The best score is above what equal candidates can reach.
             above = truncated_laplace_delta(base, truncation)
             seen = above / (above + gamma * (1.0 - above))
-            yield claimed, seen, f"{where}: all move by 1, the best score is released"
+            yield {"delta": delta}, seen, f"{where}: all move by 1, the best score is released"
 
     return cases
+
+
+margin_printed.bounds()(_margins(sparse=False))
+margin.bounds(tolerance=1e-12)(_margins(sparse=True))
 
 
 # --- The mechanisms -------------------------------------------------------------------
 
 
-def _privacy_cases(budget: Budget) -> Iterator[Case]:
+private = LT.privacy(
+    "LT-Thm5.2-margin-privacy",
+    "Theorem 5.2, margin-based mechanism, corrected",
+    Relation.GENERAL,
+    statement="Random stopping with gamma = beta/(2 K) over scores with Laplace noise of scale 3 "
+    "s/epsilon, truncated to log(1/(gamma delta)) scales, is (epsilon, delta)-DP, the noisy score "
+    "of the chosen candidate released as well, for e^(epsilon/3) - 1 <= 2 (1 - gamma delta).",
+)(approximate_small)
+
+
+@private.bounds()
+def privacy_cases(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for case in neighbours(budget, equal=True, limit=12):
         delta = float(10.0 ** generator.uniform(-6.0, -1.0))
@@ -162,9 +212,8 @@ def _privacy_cases(budget: Budget) -> Iterator[Case]:
         seen = released_delta(
             first.candidates, second.candidates, geometric(first.gamma), case.epsilon
         )
-        claimed = approximate_small(delta=delta)
         # Relative: delta may be small.
-        yield 1.0, seen / claimed, f"share of {delta=!r}, {case.where}"
+        yield {"delta": delta}, in_units(seen), case.where
 
 
 def _settings(budget: Budget) -> Iterator[tuple[int, float, float, float, str]]:
@@ -180,23 +229,51 @@ def _settings(budget: Budget) -> Iterator[tuple[int, float, float, float, str]]:
         yield count, epsilon, delta, beta, where
 
 
-def _utility_cases(budget: Budget) -> Iterator[Case]:
+accurate = LT.utility(
+    "LT-Thm5.2-margin-utility",
+    "Theorem 5.2, margin-based mechanism, corrected",
+    statement="It chooses the best candidate except with probability beta, if that leads by (3 "
+    "s/epsilon) log(2 K/(beta delta)).",
+)(failure)
+
+
+@accurate.bounds()
+def utility_cases(budget):
     for count, epsilon, delta, beta, where in _settings(budget):
         scores = np.zeros(count)
         scores[0] = margin_selection_needed(count, 1.0, epsilon, delta, beta)
         law = selection_law(margin_selection(scores, 1.0, epsilon, delta, beta))
-        yield failure(beta=beta), math.fsum(law[1:]), f"{where}, at the margin"
+        yield {"beta": beta}, math.fsum(law[1:]), f"{where}, at the margin"
 
 
-def _classical_utility_cases(budget: Budget) -> Iterator[Case]:
+classical_accurate = ST.utility(
+    "BNS-Adist-utility",
+    "A_dist; Beimel, Nissim & Stemmer 2013",
+    statement="It releases the best candidate except with probability beta <= 1/2, if that leads "
+    "by 2 s (1 + log(1/(4 beta delta))/epsilon), for any number of candidates.",
+)(failure)
+
+
+@classical_accurate.bounds()
+def classical_utility_cases(budget):
     for count, epsilon, delta, beta, where in _settings(budget):
         scores = np.zeros(count)
         scores[0] = margin_needed(1.0, epsilon, delta, beta)
         law = margin_law(scores, 1.0, epsilon, delta)
-        yield failure(beta=beta), math.fsum(law[1:]), f"{where}, at the margin"
+        yield {"beta": beta}, math.fsum(law[1:]), f"{where}, at the margin"
 
 
-def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
+classical_private = ST.privacy(
+    "BNS-Adist-privacy",
+    "A_dist; Beimel, Nissim & Stemmer 2013",
+    Relation.GENERAL,
+    statement="Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 "
+    "delta))/epsilon, else nothing, is (epsilon, delta)-DP.",
+)(approximate_small)
+
+
+@classical_private.bounds()
+def classical_privacy_cases(budget):
     generator = np.random.default_rng(budget.seed)
     cases = [(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1.0, 1e-3, "a lead of 1 lost")]
     for case in range(budget.cases):
@@ -210,105 +287,21 @@ def _classical_privacy_cases(budget: Budget) -> Iterator[Case]:
     for scores, moved, epsilon, delta, where in cases:
         first, second = (margin_law(side, 1.0, epsilon, delta) for side in (scores, moved))
         seen = float(profile_delta(first, second, epsilon))
-        yield 1.0, seen / approximate_small(delta=delta), f"share of delta, {where}"
+        yield {"delta": delta}, in_units(seen), where
 
 
-STATEMENTS = (
-    LT.misprint(
-        "LT-E17",
-        "Theorem 5.2, margin-based mechanism",
-        "statement",
-        printed="Truncated Laplace noise is (epsilon, delta)-DP for epsilon < 1, delta "
-        "< 1/4; a margin of order s log(1/(beta delta))/epsilon is enough, for every "
-        "K.",
-        correct="Where the support reaches beyond the sensitivity, the exact delta is "
-        "delta (e^epsilon - 1)/(2 (1 - delta)). In the construction delta adds up "
-        "over about K/beta draws: at a fixed truncation the mechanism becomes "
-        "blatantly non-private as K grows. Truncate at gamma delta; the margin is "
-        "then of order s log(K/(beta delta))/epsilon.",
-        refuted=(
-            LT.privacy(
-                "LT-Thm5.2-tlap-printed",
-                "proof of Theorem 5.2, third part",
-                "Laplace noise of scale 1/epsilon truncated to "
-                "+-log(1/delta)/epsilon is (epsilon, delta)-DP for epsilon < 1 and delta < "
-                "1/4.",
-                Relation.GENERAL,
-                _stated_delta,
-                at_most(_stated_deltas),
-                correction="Only if e^epsilon - 1 <= 2 (1 - delta): LT-Thm5.2-tlap.",
-            ),
-            LT.privacy(
-                "LT-Thm5.2-margin-printed",
-                "Theorem 5.2, margin-based mechanism",
-                "Random stopping at gamma = beta/K over truncated Laplace scores of "
-                "support log(1/delta)/epsilon_1, hence a margin without K, is "
-                "(3 epsilon_1, delta)-DP.",
-                Relation.GENERAL,
-                approximate,
-                at_most(_margins(sparse=False)),
-                correction="Delta adds up over K/beta draws, so the support must grow with "
-                "log K: LT-Thm5.2-margin.",
-            ),
-        ),
-        corrected=(
-            LT.identity(
-                "LT-Thm5.2-tlap",
-                "proof of Theorem 5.2, corrected",
-                "For delta <= e^-epsilon, Laplace noise of scale 1/epsilon truncated "
-                "to +-log(1/delta)/epsilon has exactly delta (e^epsilon - 1)/"
-                "(2 (1 - delta)) at epsilon.",
-                _exact_delta,
-                equal(_exact_deltas),
-                relation=Relation.GENERAL,
-            ),
-            LT.privacy(
-                "LT-Thm5.2-margin",
-                "Theorem 5.2, corrected",
-                "Random stopping at gamma = beta/K over truncated Laplace scores of "
-                "support log(1/(gamma delta))/epsilon_1 is (3 epsilon_1, delta)-DP, for "
-                "e^(epsilon_1) - 1 <= 2 (1 - gamma delta).",
-                Relation.GENERAL,
-                approximate,
-                at_most(_margins(sparse=True), tolerance=1e-12),
-            ),
-            LT.privacy(
-                "LT-Thm5.2-margin-privacy",
-                "Theorem 5.2, margin-based mechanism, corrected",
-                "Random stopping with gamma = beta/(2 K) over scores with Laplace "
-                "noise of scale 3 s/epsilon, truncated to log(1/(gamma delta)) scales, is "
-                "(epsilon, delta)-DP, the noisy score of the chosen candidate released as "
-                "well, for e^(epsilon/3) - 1 <= 2 (1 - gamma delta).",
-                Relation.GENERAL,
-                approximate_small,
-                at_most(_privacy_cases),
-            ),
-            LT.utility(
-                "LT-Thm5.2-margin-utility",
-                "Theorem 5.2, margin-based mechanism, corrected",
-                "It chooses the best candidate except with probability beta, if that "
-                "leads by (3 s/epsilon) log(2 K/(beta delta)).",
-                failure,
-                at_most(_utility_cases),
-            ),
-        ),
-    ),
-    ST.privacy(
-        "BNS-Adist-privacy",
-        "A_dist; Beimel, Nissim & Stemmer 2013",
-        "Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > "
-        "log(1/(2 delta))/epsilon, else nothing, is (epsilon, delta)-DP.",
-        Relation.GENERAL,
-        approximate_small,
-        at_most(_classical_privacy_cases),
-    ),
-    ST.utility(
-        "BNS-Adist-utility",
-        "A_dist; Beimel, Nissim & Stemmer 2013",
-        "It releases the best candidate except with probability beta <= "
-        "1/2, if that leads by 2 s (1 + log(1/(4 beta delta))/epsilon), for any number "
-        "of candidates.",
-        failure,
-        at_most(_classical_utility_cases),
-    ),
+LT_E17 = LT.misprint(
+    "LT-E17",
+    "Theorem 5.2, margin-based mechanism",
+    "statement",
+    printed="Truncated Laplace noise is (epsilon, delta)-DP for epsilon < 1, delta "
+    "< 1/4; a margin of order s log(1/(beta delta))/epsilon is enough, for every "
+    "K.",
+    correct="Where the support reaches beyond the sensitivity, the exact delta is "
+    "delta (e^epsilon - 1)/(2 (1 - delta)). In the construction delta adds up "
+    "over about K/beta draws: at a fixed truncation the mechanism becomes "
+    "blatantly non-private as K grows. Truncate at gamma delta; the margin is "
+    "then of order s log(K/(beta delta))/epsilon.",
+    refuted=[stated_delta, margin_printed],
+    corrected=[exact_delta, margin, private, accurate],
 )

@@ -1,6 +1,5 @@
 """Liu & Talwar 2019, Section 5.2: how many clusters, which rank, chosen privately."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -15,8 +14,8 @@ from jaxsel.families.score_selection.analysis_settings import (
     selected_epsilon,
 )
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import LT
 
@@ -24,9 +23,25 @@ RunEpsilon = Annotated[float, RUN_EPSILON]
 _ITERATIONS = 3
 
 
-def _one_run(*, run_epsilon: RunEpsilon = 1.0) -> float:
-    """Pure epsilon_1 of one run: its analysis and its score."""
+@LT.privacy(
+    "LT-5.2-clusters", "Section 5.2, with Lloyd's algorithm on noisy counts and sums", Relation.BASE
+)
+def clusters(*, run_epsilon: RunEpsilon = 1.0) -> float:
+    """One run (a random number of clusters, private k-means, a private score) is epsilon_1-DP:
+    what its statistics move by, over their noise, adds up to epsilon_1 at most.
+
+    Pure epsilon_1 of one run: its analysis and its score.
+    """
     return run_epsilon
+
+
+components = LT.privacy(
+    "LT-5.2-components",
+    "Section 5.2, with a noisy covariance matrix",
+    Relation.BASE,
+    statement="One run (a random rank, private principal components, a private score) is "
+    "epsilon_1-DP: what its statistics move by, over their noise, adds up to epsilon_1 at most.",
+)(clusters.evaluate)
 
 
 def _clouds(generator: np.random.Generator, count: int, dimension: int) -> np.ndarray:
@@ -38,7 +53,8 @@ def _moved(first, second) -> float:
     return float(np.abs(np.asarray(first) - np.asarray(second)).sum())
 
 
-def _cluster_cases(budget: Budget) -> Iterator[Case]:
+@clusters.bounds()
+def cluster_cases(budget):
     import jax
 
     from jaxsel.families.score_selection import private_analyses as analyses
@@ -60,7 +76,7 @@ def _cluster_cases(budget: Budget) -> Iterator[Case]:
             losses = [analyses.clustering_loss(x, centres) for x in (points, other)]
             spent = _ITERATIONS * _moved(*statistics) / noise.analysis
             spent += _moved(*losses) / noise.score
-            yield 1.0, spent, f"case {number}: n={count}, d={dimension}"
+            yield {"run_epsilon": 1.0}, spent, f"case {number}: n={count}, d={dimension}"
         # A centre of the old point alone: each part of the budget at its worst.
         noise = clustering_noise(1, 2, 1.0, iterations=_ITERATIONS)
         corner, opposite = np.ones((1, 2)), -np.ones((1, 2))
@@ -69,10 +85,11 @@ def _cluster_cases(budget: Budget) -> Iterator[Case]:
         near = [float(analyses.clustering_loss(x, corner)) for x in (corner, opposite)]
         spent = _ITERATIONS * _moved(first, second) / noise.analysis
         spent += _moved(*near) / noise.score
-        yield _one_run(), spent, "one point in two opposite corners"
+        yield {"run_epsilon": 1.0}, spent, "one point in two opposite corners"
 
 
-def _component_cases(budget: Budget) -> Iterator[Case]:
+@components.bounds()
+def component_cases(budget):
     import jax
 
     from jaxsel.families.score_selection import private_analyses as analyses
@@ -95,15 +112,21 @@ def _component_cases(budget: Budget) -> Iterator[Case]:
             statistics = [analyses.component_statistics(x) for x in (points, other)]
             losses = [analyses.component_loss(x, directions) for x in (points, other)]
             spent = _moved(*statistics) / noise.analysis + _moved(*losses) / noise.score
-            yield _one_run(), spent, f"case {number}: n={count}, d={dimension}"
+            yield {"run_epsilon": 1.0}, spent, f"case {number}: n={count}, d={dimension}"
 
 
-def _choice(*, run_epsilon: RunEpsilon = 1.0) -> float:
-    """Pure epsilon 3 epsilon_1 of the best of a geometric number of runs."""
+@LT.privacy("LT-5.2-choice", "Section 5.2, by Theorem 3.2", Relation.BASE)
+def choice(*, run_epsilon: RunEpsilon = 1.0) -> float:
+    """The best of a geometric number of such runs, its size and its result released, is 3
+    epsilon_1-DP, however many sizes are tried.
+
+    Pure epsilon 3 epsilon_1 of the best of a geometric number of runs.
+    """
     return selected_epsilon(run_epsilon)
 
 
-def _choice_cases(budget: Budget) -> Iterator[Case]:
+@choice.bounds()
+def choice_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for number in range(min(budget.cases, 60)):
         sizes = int(generator.integers(2, 60))
@@ -120,20 +143,26 @@ def _choice_cases(budget: Budget) -> Iterator[Case]:
             np.concatenate([law[side] for law in laws])[order] / sizes for side in (0, 1)
         )
         seen = exact_epsilon(stopping_law(first, 1.0 / runs), stopping_law(second, 1.0 / runs))
-        where = f"case {number}: K={sizes}, {runs} runs on average, {epsilon=!r}"
-        yield _choice(run_epsilon=epsilon), seen, where
+        where = f"case {number}: K={sizes}, {runs} runs on average"
+        yield {"run_epsilon": epsilon}, seen, where
 
 
-def _failure(
+@LT.utility("LT-5.2-runs", "Section 5.2, by Theorem 3.3")
+def failure(
     *,
     sizes: Annotated[int, whole("K, how many sizes", at_least=1)] = 8,
     runs: Annotated[int, whole("on average", at_least=1)] = 160,
 ) -> float:
-    """Chance 2 K/runs, at most, of a run below the best size's median."""
+    """With ceil(2 K/beta) runs on average the released run scores below the best size's median
+    with probability at most beta.
+
+    Chance 2 K/runs, at most, of a run below the best size's median.
+    """
     return 2.0 * sizes / runs
 
 
-def _failure_cases(budget: Budget) -> Iterator[Case]:
+@failure.bounds()
+def failure_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 60)):
         sizes, beta = (int(generator.integers(1, 60)), float(generator.uniform(0.01, 0.9)))
@@ -141,46 +170,5 @@ def _failure_cases(budget: Budget) -> Iterator[Case]:
         # The best size alone is above its median, half of the time.
         law = np.array([0.5 / sizes, 1.0 - 0.5 / sizes])
         seen = float(stopping_law(law, 1.0 / runs)[1])
-        yield _failure(sizes=sizes, runs=runs), seen, f"K={sizes}, {runs} runs"
-        yield beta, seen, f"K={sizes}, {beta=!r}"
-
-
-STATEMENTS = (
-    LT.privacy(
-        "LT-5.2-clusters",
-        "Section 5.2, with Lloyd's algorithm on noisy counts and sums",
-        "One run (a random number of clusters, private k-means, a private score) is "
-        "epsilon_1-DP: what its statistics move by, over their noise, adds up to "
-        "epsilon_1 at most.",
-        Relation.BASE,
-        _one_run,
-        at_most(_cluster_cases),
-    ),
-    LT.privacy(
-        "LT-5.2-components",
-        "Section 5.2, with a noisy covariance matrix",
-        "One run (a random rank, private principal components, a private score) is "
-        "epsilon_1-DP: what its statistics move by, over their noise, adds up to "
-        "epsilon_1 at most.",
-        Relation.BASE,
-        _one_run,
-        at_most(_component_cases),
-    ),
-    LT.privacy(
-        "LT-5.2-choice",
-        "Section 5.2, by Theorem 3.2",
-        "The best of a geometric number of such runs, its size and its result released, "
-        "is 3 epsilon_1-DP, however many sizes are tried.",
-        Relation.BASE,
-        _choice,
-        at_most(_choice_cases),
-    ),
-    LT.utility(
-        "LT-5.2-runs",
-        "Section 5.2, by Theorem 3.3",
-        "With ceil(2 K/beta) runs on average the released run scores below the best "
-        "size's median with probability at most beta.",
-        _failure,
-        at_most(_failure_cases),
-    ),
-)
+        yield {"sizes": sizes, "runs": runs}, seen
+        yield Judged(beta, seen, f"K={sizes}, {beta=!r}")

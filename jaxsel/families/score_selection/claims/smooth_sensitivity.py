@@ -16,7 +16,7 @@ from jaxsel.families.score_selection.candidate_laws import (
     released_delta,
     released_epsilon,
 )
-from jaxsel.families.score_selection.claims.instances import chance_of_loss, selection_law
+from jaxsel.families.score_selection.claims.instances import chance_of_loss, in_units, selection_law
 from jaxsel.families.score_selection.claims.parameters import (
     approximate,
     failure_given_candidates,
@@ -35,7 +35,7 @@ from jaxsel.families.score_selection.smooth_sensitivity import (
     smooth_laplace_smoothness,
 )
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most, equal
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import positive, whole
 from jaxsel.language.papers import LT, NRS
 from jaxsel.repetitions import geometric, point_mass
@@ -46,14 +46,19 @@ from jaxsel.repetitions import geometric, point_mass
 Value = Annotated[int, whole("one of the three, in any order", at_least=0, at_most=4)]
 
 
-def _smooth(
+@NRS.identity("NRS-median", "Section 3.1")
+def smooth(
     *,
     low: Value = 1,
     middle: Value = 1,
     high: Value = 4,
     smoothness: Annotated[float, positive("eta")] = 0.3,
 ) -> float:
-    """Smooth sensitivity of the median of three whole numbers in [0, 4]."""
+    """The smooth sensitivity of the median is the largest e^(-eta k) (x_(m+t) - x_(m+t-k-1)) over
+    k >= 0 and t = 0..k+1.
+
+    Smooth sensitivity of the median of three whole numbers in [0, 4].
+    """
     return median_smooth_sensitivity([low, middle, high], 4, smoothness)
 
 
@@ -69,18 +74,33 @@ def _by_definition(high: int, size: int, eta: float) -> dict[tuple[int, ...], fl
     return {tuple(row): value for row, value in zip(lists.tolist(), smooth.tolist(), strict=True)}
 
 
-def _smooth_cases(budget: Budget) -> Iterator[Case]:
+@smooth.equals(tolerance=1e-12)
+def smooth_cases(budget):
     for high, size in ((4, 3), (3, 4), (2, 5)):
         for eta in (0.05, 0.3, 1.5):
-            for values, smooth in _by_definition(high, size, eta).items():
-                found = median_smooth_sensitivity(values, high, eta)
-                yield found, smooth, f"median of {values} in [0, {high}], {eta=}"
+            for values, exact in _by_definition(high, size, eta).items():
+                if (high, size) == (4, 3):
+                    named = dict(zip(("low", "middle", "high"), values, strict=True))
+                    yield named | {"smoothness": eta}, exact
+                else:
+                    found = median_smooth_sensitivity(values, high, eta)
+                    yield Judged(found, exact, f"median of {values} in [0, {high}], {eta=}")
 
 
 # --- Laplace noise scaled to it -------------------------------------------------------
 
 
-def _noise_cases(budget: Budget) -> Iterator[Case]:
+noise = NRS.privacy(
+    "NRS-Cor2.4",
+    "Corollary 2.4",
+    Relation.GENERAL,
+    statement="With S an eta-smooth bound, eta <= epsilon/(2 log(2/delta)), a value with Laplace "
+    "noise of scale 2 S/epsilon is (epsilon, delta)-DP (checked for epsilon <= 3).",
+)(approximate)
+
+
+@noise.bounds()
+def noise_cases(budget):
     generator = np.random.default_rng(budget.seed)
     settings = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 3.0) for d in (1e-6, 1e-2, 0.5)]
     for _ in range(min(budget.cases, 20)):
@@ -96,18 +116,40 @@ def _noise_cases(budget: Budget) -> Iterator[Case]:
             for score, bound in ((0.0, 1.0), (shift, other))
         )
         seen = released_delta(first, second, point_mass(1), epsilon)
-        where = f"{epsilon=!r}, {delta=!r}, bounds 1 and {other!r}, {shift=!r}"
-        yield 1.0, seen / approximate(delta=delta), f"share of delta, {where}"
+        where = f"{epsilon=!r}, bounds 1 and {other!r}, {shift=!r}"
+        yield {"delta": delta}, in_units(seen), where
 
 
 # --- The shifted score (LT-E18) -------------------------------------------------------
 
 
-def _twice_the_bound(
+@LT.privacy(
+    "LT-Thm5.2-smooth-printed",
+    "proof of Theorem 5.2, fourth part",
+    Relation.GENERAL,
+    correction="eta must be small, not large: LT-Thm5.2-smooth.",
+    holds=False,
+    erratum="LT-E18",
+)
+def twice_printed(
     *, smooth_bound: Annotated[float, positive("s_i, on the sensitivity of q_i")] = 1.0
 ) -> float:
-    """Claimed smooth sensitivity 2 s_i of the shifted score."""
+    """For eta > epsilon/log(K/beta), 2 s_i bounds how much q_i - 2 s_i log(K/beta)/epsilon may
+    move, s_i being eta-smooth.
+
+    Claimed smooth sensitivity 2 s_i of the shifted score.
+    """
     return 2.0 * smooth_bound
+
+
+twice = LT.privacy(
+    "LT-Thm5.2-smooth",
+    "proof of Theorem 5.2, corrected",
+    Relation.GENERAL,
+    statement="For (e^eta - 1) 2 log(K/beta)/epsilon <= 1, 2 s_i bounds how much q_i - 2 s_i "
+    "log(K/beta)/epsilon may move, s_i being eta-smooth.",
+    erratum="LT-E18",
+)(twice_printed.evaluate)
 
 
 def _spread(epsilon: float, candidates: int, beta: float) -> float:
@@ -115,7 +157,7 @@ def _spread(epsilon: float, candidates: int, beta: float) -> float:
 
 
 def _shifted_sensitivities(printed: bool):
-    def cases(budget: Budget) -> Iterator[Case]:
+    def cases(budget):
         generator = np.random.default_rng(budget.seed)
         settings = [(1.0, 100, 0.1)]
         for _ in range(0 if printed else min(budget.cases, 100)):
@@ -132,10 +174,14 @@ def _shifted_sensitivities(printed: bool):
             eta = 2.0 / spread * 1.001 if printed else math.log1p(1.0 / spread)
             # q_i falls by s_i while s_i grows by e^eta.
             moved = 1.0 + math.expm1(eta) * spread
-            where = f"{epsilon=}, K={candidates}, {beta=}, eta={eta!r}, s_i=1"
-            yield _twice_the_bound(), moved, where
+            where = f"{epsilon=}, K={candidates}, {beta=}, eta={eta!r}"
+            yield {"smooth_bound": 1.0}, moved, where
 
     return cases
+
+
+twice_printed.bounds()(_shifted_sensitivities(printed=True))
+twice.bounds()(_shifted_sensitivities(printed=False))
 
 
 # --- Selection ------------------------------------------------------------------------
@@ -204,14 +250,38 @@ def _tables(budget: Budget) -> Iterator[Selections]:
         yield epsilon, delta, first, second, where
 
 
-def _privacy_cases(budget: Budget) -> Iterator[Case]:
+private = LT.privacy(
+    "LT-Thm5.2-smooth-privacy",
+    "Theorem 5.2, smooth sensitivity, corrected",
+    Relation.GENERAL,
+    statement="Random stopping with gamma = beta/(2 K) over q_i - 2 b_i log(K/beta) + Lap(b_i), "
+    "b_i = 12 S_i/epsilon, is (epsilon, delta)-DP, the noisy score of the chosen candidate "
+    "released as well, if S_i is eta-smooth with, for e = epsilon/3, eta <= e/(2 log(2/(gamma "
+    "delta))) and eta <= log(1 + e/(8 log(K/beta))) (compared: epsilon, with the exact one at "
+    "delta).",
+    erratum="LT-E18",
+)(pure)
+
+
+@private.bounds()
+def privacy_cases(budget):
     found = itertools.chain(_opposed(), _extremes(budget), _tables(budget))
     for epsilon, delta, first, second, where in found:
         seen = released_epsilon(first.candidates, second.candidates, geometric(first.gamma), delta)
-        yield pure(epsilon=epsilon), seen, f"{where}, {epsilon=!r}, {delta=!r}"
+        yield {"epsilon": epsilon}, seen, f"{where}, {delta=!r}"
 
 
-def _utility_cases(budget: Budget) -> Iterator[Case]:
+accurate = LT.utility(
+    "LT-Thm5.2-smooth-utility",
+    "Theorem 5.2, smooth sensitivity, corrected",
+    statement="The chosen candidate's score is at least q_j - (24 S_j/epsilon) log(K/beta) for "
+    "every j, except with probability beta (1 + 1/K).",
+    erratum="LT-E18",
+)(failure_given_candidates)
+
+
+@accurate.bounds()
+def utility_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for number in range(min(budget.cases, 100)):
         count = int(generator.integers(2, 20))
@@ -222,71 +292,5 @@ def _utility_cases(budget: Budget) -> Iterator[Case]:
         scores = -1.2 * loss * generator.choice([0.0, 1.0, 2.0], count)
         law = selection_law(smooth_selection(scores, bounds, epsilon, beta))
         seen = chance_of_loss(scores, law, smooth_selection_loss(scores, bounds, epsilon, beta))
-        where = f"instance {number}: K={count}, {epsilon=!r}, {beta=!r}"
-        yield failure_given_candidates(beta=beta, candidates=count), seen, where
-
-
-STATEMENTS = (
-    NRS.identity(
-        "NRS-median",
-        "Section 3.1",
-        "The smooth sensitivity of the median is the largest "
-        "e^(-eta k) (x_(m+t) - x_(m+t-k-1)) over k >= 0 and t = 0..k+1.",
-        _smooth,
-        equal(_smooth_cases, 1e-12),
-    ),
-    NRS.privacy(
-        "NRS-Cor2.4",
-        "Corollary 2.4",
-        "With S an eta-smooth bound, eta <= epsilon/(2 log(2/delta)), a "
-        "value with Laplace noise of scale 2 S/epsilon is (epsilon, delta)-DP (checked "
-        "for epsilon <= 3).",
-        Relation.GENERAL,
-        approximate,
-        at_most(_noise_cases),
-    ),
-    LT.privacy(
-        "LT-Thm5.2-smooth-printed",
-        "proof of Theorem 5.2, fourth part",
-        "For eta > epsilon/log(K/beta), 2 s_i bounds how much q_i - 2 s_i "
-        "log(K/beta)/epsilon may move, s_i being eta-smooth.",
-        Relation.GENERAL,
-        _twice_the_bound,
-        at_most(_shifted_sensitivities(printed=True)),
-        correction="eta must be small, not large: LT-Thm5.2-smooth.",
-        holds=False,
-        erratum="LT-E18",
-    ),
-    LT.privacy(
-        "LT-Thm5.2-smooth",
-        "proof of Theorem 5.2, corrected",
-        "For (e^eta - 1) 2 log(K/beta)/epsilon <= 1, 2 s_i bounds how much "
-        "q_i - 2 s_i log(K/beta)/epsilon may move, s_i being eta-smooth.",
-        Relation.GENERAL,
-        _twice_the_bound,
-        at_most(_shifted_sensitivities(printed=False)),
-        erratum="LT-E18",
-    ),
-    LT.privacy(
-        "LT-Thm5.2-smooth-privacy",
-        "Theorem 5.2, smooth sensitivity, corrected",
-        "Random stopping with gamma = beta/(2 K) over q_i - 2 b_i "
-        "log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon, is (epsilon, delta)-DP, the "
-        "noisy score of the chosen candidate released as well, if S_i is eta-smooth "
-        "with, for e = epsilon/3, eta <= e/(2 log(2/(gamma delta))) and eta <= "
-        "log(1 + e/(8 log(K/beta))) (compared: epsilon, with the exact one at delta).",
-        Relation.GENERAL,
-        pure,
-        at_most(_privacy_cases),
-        erratum="LT-E18",
-    ),
-    LT.utility(
-        "LT-Thm5.2-smooth-utility",
-        "Theorem 5.2, smooth sensitivity, corrected",
-        "The chosen candidate's score is at least q_j - (24 S_j/epsilon) "
-        "log(K/beta) for every j, except with probability beta (1 + 1/K).",
-        failure_given_candidates,
-        at_most(_utility_cases),
-        erratum="LT-E18",
-    ),
-)
+        where = f"instance {number}, {epsilon=!r}"
+        yield {"beta": beta, "candidates": count}, seen, where

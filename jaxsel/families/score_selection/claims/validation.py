@@ -16,7 +16,6 @@ from jaxsel.families.score_selection.candidate_laws import largest_loss, release
 from jaxsel.families.score_selection.claims.instances import neighbours_of
 from jaxsel.families.score_selection.settings import validation_runs
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import LT
 from jaxsel.repetitions import Repetitions, geometric, point_mass
@@ -29,20 +28,43 @@ RunEpsilon = Annotated[
 ]
 
 
-def _one_run(*, epsilon: RunEpsilon = 1.0) -> float:
-    """Pure epsilon of one run: that of the noise, or of the learners."""
+@LT.privacy("LT-Lem5.1(validation)", "Lemma 5.1", Relation.BASE)
+def validated(*, epsilon: RunEpsilon = 1.0) -> float:
+    """A uniform learner, its model and the model's validation score plus Lap(1/(n epsilon_2)) are
+    epsilon_2-DP for the validation set, whatever the learners.
+
+    Pure epsilon of one run: that of the noise, or of the learners.
+    """
     return epsilon
 
 
-def _one_run_delta(
+trained = LT.privacy(
+    "LT-Lem5.1(training)",
+    "Lemma 5.1",
+    Relation.BASE,
+    statement="If every learner is epsilon_1-DP, they are epsilon_1-DP for the training set.",
+)(validated.evaluate)
+
+
+@LT.privacy("LT-Lem5.1(training-approximate)", "Lemma 5.1", Relation.BASE)
+def trained_approximately(
     *, delta: Annotated[float, number("delta_1", at_least=0.0, at_most=1.0)] = 1e-6
 ) -> float:
-    """delta of one run at epsilon_1, for (epsilon_1, delta_1)-DP learners: delta_1."""
+    """If every learner is (epsilon_1, delta_1)-DP, they are (epsilon_1, delta_1)-DP for the
+    training set.
+
+    delta of one run at epsilon_1, for (epsilon_1, delta_1)-DP learners: delta_1.
+    """
     return delta
 
 
-def _tuned(*, epsilon: RunEpsilon = 1.0) -> float:
-    """Pure epsilon of Algorithm 2 on these runs: 3 epsilon."""
+@LT.privacy("LT-Lem5.1-tuned", "Lemma 5.1, with Theorem 3.2", Relation.BASE)
+def tuned(*, epsilon: RunEpsilon = 1.0) -> float:
+    """Algorithm 2 on these runs is 3 epsilon_2-DP for the validation set and 3 epsilon_1-DP for
+    the training set, learner, model and noisy score released.
+
+    Pure epsilon of Algorithm 2 on these runs: 3 epsilon.
+    """
     return 3.0 * epsilon
 
 
@@ -73,8 +95,8 @@ def _pure_learners(budget: Budget) -> Iterator[_Learners]:
         yield _Learners(first, second, scores, exact, where)
 
 
-def _validation_cases(law: Repetitions, factor: float):
-    def cases(budget: Budget) -> Iterator[Case]:
+def _validation_cases(law: Repetitions):
+    def cases(budget):
         generator = np.random.default_rng(budget.seed + 1)
         for case in _pure_learners(budget):
             epsilon = float(generator.uniform(0.05, 2.0))
@@ -85,25 +107,29 @@ def _validation_cases(law: Repetitions, factor: float):
                 for scores in (case.scores, moved)
             )
             seen = largest_loss(first, second, law)
-            yield factor * epsilon, seen, f"validation set, {epsilon=!r}, {case.where}"
+            yield {"epsilon": epsilon}, seen, f"validation set, {case.where}"
 
     return cases
 
 
-def _training_cases(law: Repetitions, factor: float):
-    def cases(budget: Budget) -> Iterator[Case]:
+def _training_cases(law: Repetitions):
+    def cases(budget):
         for case in _pure_learners(budget):
             first, second = (
                 validation_runs(models, case.scores, 1.0) for models in (case.first, case.second)
             )
             seen = largest_loss(first, second, law)
-            where = f"training set, epsilon_1={case.epsilon!r}, {case.where}"
-            yield factor * case.epsilon, seen, where
+            yield {"epsilon": case.epsilon}, seen, f"training set, {case.where}"
 
     return cases
 
 
-def _approximate_cases(budget: Budget) -> Iterator[Case]:
+validated.bounds()(_validation_cases(point_mass(1)))
+trained.bounds()(_training_cases(point_mass(1)))
+
+
+@trained_approximately.bounds(tolerance=1e-8)
+def approximate_cases(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 25)):
         learners, models = int(generator.integers(1, 4)), int(generator.integers(2, 5))
@@ -116,53 +142,13 @@ def _approximate_cases(budget: Budget) -> Iterator[Case]:
         )
         seen = released_delta(first, second, point_mass(1), epsilon)
         where = f"instance {case}: {learners} learners of {models} models"
-        yield _one_run_delta(delta=delta), seen, f"{epsilon=!r}, {where}"
+        yield {"delta": delta}, seen, f"{epsilon=!r}, {where}"
 
 
-def _tuned_cases(budget: Budget) -> Iterator[Case]:
+@tuned.bounds()
+def tuned_cases(budget):
     few = budget._replace(cases=min(budget.cases, 30))
     for gamma in (0.3, 1e-3):
         law = geometric(gamma)
-        yield from _validation_cases(law, 3.0)(few)
-        yield from _training_cases(law, 3.0)(few)
-
-
-STATEMENTS = (
-    LT.privacy(
-        "LT-Lem5.1(validation)",
-        "Lemma 5.1",
-        "A uniform learner, its model and the model's validation score plus "
-        "Lap(1/(n epsilon_2)) are epsilon_2-DP for the validation set, whatever the "
-        "learners.",
-        Relation.BASE,
-        _one_run,
-        at_most(_validation_cases(point_mass(1), 1.0)),
-    ),
-    LT.privacy(
-        "LT-Lem5.1(training)",
-        "Lemma 5.1",
-        "If every learner is epsilon_1-DP, they are epsilon_1-DP for the training set.",
-        Relation.BASE,
-        _one_run,
-        at_most(_training_cases(point_mass(1), 1.0)),
-    ),
-    LT.privacy(
-        "LT-Lem5.1(training-approximate)",
-        "Lemma 5.1",
-        "If every learner is (epsilon_1, delta_1)-DP, they are (epsilon_1, "
-        "delta_1)-DP for the training set.",
-        Relation.BASE,
-        _one_run_delta,
-        at_most(_approximate_cases, 1e-8),
-    ),
-    LT.privacy(
-        "LT-Lem5.1-tuned",
-        "Lemma 5.1, with Theorem 3.2",
-        "Algorithm 2 on these runs is 3 epsilon_2-DP for the validation set "
-        "and 3 epsilon_1-DP for the training set, learner, model and noisy score "
-        "released.",
-        Relation.BASE,
-        _tuned,
-        at_most(_tuned_cases),
-    ),
-)
+        yield from _validation_cases(law)(few)
+        yield from _training_cases(law)(few)
