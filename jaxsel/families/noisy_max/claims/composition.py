@@ -6,7 +6,7 @@ released many times.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -31,18 +31,32 @@ from jaxsel.families.noisy_max.composition_bounds import (
 )
 from jaxsel.families.noisy_max.group_bounds import grouped_law, worst_composed_group_pair
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_most
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import JX, KRW
 
 Epsilon = Annotated[float, number("where the profile is taken", at_least=0.0)]
 
 
+def _stated(compositions: str, sensitivity: int) -> str:
+    return (
+        "adaptive composition of k noisy maxima over m scores has at most m^k times the "
+        f"profile of {compositions} composition of the additive noise mechanism with "
+        f"sensitivity {sensitivity}."
+    )
+
+
 # --- Two scores that move apart -------------------------------------------------------
 
 
-def _printed(
+@KRW.privacy(
+    "KRW-Thm3.3-printed",
+    "Theorem 3.3",
+    Relation.GENERAL,
+    statement=f"The {_stated('an m-wise', 2)}",
+)
+def printed(
     *,
     epsilon: Epsilon = 100.0,
     candidates: Candidates = 2,
@@ -56,7 +70,13 @@ def _printed(
     return math.exp(min(compositions * math.log(candidates) + float(log_delta), 0.0))
 
 
-def _theorem_3_3(
+@KRW.privacy(
+    "KRW-Thm3.3",
+    "Theorem 3.3 with the composition of its proof",
+    Relation.GENERAL,
+    statement=f"The {_stated('a k-wise', 2)}",
+)
+def composed(
     *,
     epsilon: Epsilon = 100.0,
     candidates: Candidates = 2,
@@ -87,8 +107,11 @@ def _two_candidates_delta(epsilon: float, compositions: int, gap: float, scale: 
     return float(np.sum(-np.exp(log_first) * np.expm1(excess)))
 
 
-def _two_candidates_cases(bound: Callable[..., float]) -> Iterator[Case]:
-    yield bound(), _two_candidates_delta(100.0, 200, 0.0, 1.0), "the counterexample"
+@printed.bounds()
+@composed.bounds()
+def two_candidates(budget):
+    point = {"epsilon": 100.0, "candidates": 2, "compositions": 200, "noise_scale": 1.0}
+    yield point, _two_candidates_delta(100.0, 200, 0.0, 1.0), "the counterexample"
     for compositions in (1, 2, 5, 20, 200):
         for scale in (0.5, 1.0, 4.0):
             for gap in (0.0, -1.0, -4.0):
@@ -96,46 +119,31 @@ def _two_candidates_cases(bound: Callable[..., float]) -> Iterator[Case]:
                 for share in (0.2, 0.5, 0.8):
                     # a share of the largest privacy loss that there is
                     epsilon = share * compositions * math.log(first / second)
-                    setting = {
+                    point = {
                         "epsilon": epsilon,
                         "candidates": 2,
                         "compositions": compositions,
                         "noise_scale": scale,
                     }
                     exact = _two_candidates_delta(epsilon, compositions, gap, scale)
-                    yield bound(**setting), exact, f"gap {gap:g}, {setting}"
+                    yield point, exact, f"gap {gap:g}"
+
+
+E_KRW_3 = KRW.misprint(
+    "E-KRW-3",
+    "Theorem 3.3 and Lemma A.2",
+    "statement",
+    printed="delta(epsilon) is the privacy profile of an m-wise composition.",
+    correct="It is that of a k-wise composition, m being the number of scores and k "
+    "that of the composed mechanisms; the proof, for k = 2, composes k. With m = 2 an "
+    "m-wise composition would bound any number of releases: 200 of them with unit "
+    "noise have a delta near 0.91 at epsilon = 100.",
+    refuted=[printed],
+    corrected=[composed],
+)
 
 
 # --- Adaptive releases ----------------------------------------------------------------
-
-
-def _composed_monotone(
-    *,
-    epsilon: Level = 3.0,
-    noise_scale: Scale = 4.0,
-    candidates: Candidates = 10,
-    compositions: Winners = 5,
-) -> float:
-    """delta(epsilon) of k winners with Gaussian noise, monotone: m^k times k noisy scores
-    that move by 1."""
-    return float(
-        noisy_max_composed_delta(epsilon, noise_scale, candidates, compositions, Relation.MONOTONE)
-    )
-
-
-def _dominated(
-    *,
-    epsilon: LevelFromZero = 6.0,
-    noise_scale: Scale = 4.0,
-    candidates: Several = 10,
-    compositions: Annotated[
-        int, whole("k, how many winners are released", at_least=1, at_most=100_000)
-    ] = 5,
-) -> float:
-    """delta(epsilon) of k winners with Gaussian noise: the composed dominating pair of
-    one."""
-    one = noisy_max_guarantee("gaussian", noise_scale, candidates)
-    return float(dominated_composition_delta(epsilon, one, compositions))
 
 
 def _adaptive_laws(
@@ -159,12 +167,22 @@ def _adaptive_laws(
     return laws
 
 
-def _composition_cases(relation: Relation, bound: Callable[..., np.ndarray]):
-    def cases(budget: Budget) -> Iterator[Case]:
+def _winners(relation: Relation, bound: Callable[..., float]):
+    """Where the bound on k winners is nearest, at several epsilons."""
+
+    def at(levels, scale, m, k):
+        return np.array(
+            [
+                bound(epsilon=level, noise_scale=scale, candidates=m, compositions=k)
+                for level in levels.tolist()
+            ]
+        )
+
+    def cases(budget):
         generator = np.random.default_rng(budget.seed)
         levels = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
         for scale, m, k in ((1.0, 2, 3), (4.0, 2, 3), (1.0, 3, 2), (2.0, 4, 2)):
-            claimed = bound(levels, scale, m, k)
+            claimed = at(levels, scale, m, k)
             for case in range(max(budget.cases // 40, 1)):
                 laws = _adaptive_laws(generator, relation, scale, m, k)
                 exact = profile_delta(*laws, levels)
@@ -173,7 +191,7 @@ def _composition_cases(relation: Relation, bound: Callable[..., np.ndarray]):
                     f"epsilon {levels[worst]:g}, {scale=:g}, {m} candidates, {k} winners, "
                     f"adaptive scores number {case} of seed {budget.seed}"
                 )
-                yield float(claimed[worst]), float(exact[worst]), where
+                yield Judged(float(claimed[worst]), float(exact[worst]), where)
         for scale, m, k in ((4.0, 10, 20), (8.0, 100, 50)):
             pair = worst_composed_group_pair(1e-3, m, scale, k, relation)
             sides = [
@@ -182,79 +200,58 @@ def _composition_cases(relation: Relation, bound: Callable[..., np.ndarray]):
             ]
             first, second = (side / side.sum() for side in sides)
             levels = pair.epsilon * np.array([0.5, 1.0, 1.5])
-            claimed = bound(levels, scale, m, k)
+            claimed = at(levels, scale, m, k)
             exact = composed_pair_delta(levels, first, second, k)
             worst = int(np.argmin(claimed - exact))
             where = f"epsilon {levels[worst]:g}, {scale=:g}, {m=}, {k=}, two groups"
-            yield float(claimed[worst]), float(exact[worst]), where
+            yield Judged(float(claimed[worst]), float(exact[worst]), where)
 
     return cases
 
 
-def _monotone_at(levels, scale, candidates, compositions) -> np.ndarray:
-    return noisy_max_composed_delta(levels, scale, candidates, compositions, Relation.MONOTONE)
-
-
-def _dominated_at(levels, scale, candidates, compositions) -> np.ndarray:
-    one = noisy_max_guarantee("gaussian", scale, candidates)
-    return dominated_composition_delta(levels, one, compositions)
-
-
-def _stated(compositions: str, sensitivity: int) -> str:
-    return (
-        "adaptive composition of k noisy maxima over m scores has at most m^k times the "
-        f"profile of {compositions} composition of the additive noise mechanism with "
-        f"sensitivity {sensitivity}."
+@KRW.privacy(
+    "KRW-Thm3.3-monotone",
+    "Theorem 3.3 with the composition of its proof, Theorem 3.2",
+    Relation.MONOTONE,
+    statement=f"For monotone scores the {_stated('a k-wise', 1)}",
+)
+def composed_monotone(
+    *,
+    epsilon: Level = 3.0,
+    noise_scale: Scale = 4.0,
+    candidates: Candidates = 10,
+    compositions: Winners = 5,
+) -> float:
+    """delta(epsilon) of k winners with Gaussian noise, monotone: m^k times k noisy scores
+    that move by 1."""
+    return float(
+        noisy_max_composed_delta(epsilon, noise_scale, candidates, compositions, Relation.MONOTONE)
     )
 
 
-STATEMENTS = (
-    KRW.misprint(
-        "E-KRW-3",
-        "Theorem 3.3 and Lemma A.2",
-        "statement",
-        printed="delta(epsilon) is the privacy profile of an m-wise composition.",
-        correct="It is that of a k-wise composition, m being the number of scores and k "
-        "that of the composed mechanisms; the proof, for k = 2, composes k. With m = 2 an "
-        "m-wise composition would bound any number of releases: 200 of them with unit "
-        "noise have a delta near 0.91 at epsilon = 100.",
-        refuted=(
-            KRW.privacy(
-                "KRW-Thm3.3-printed",
-                "Theorem 3.3",
-                f"The {_stated('an m-wise', 2)}",
-                Relation.GENERAL,
-                _printed,
-                at_most(lambda budget: _two_candidates_cases(_printed)),
-            ),
-        ),
-        corrected=(
-            KRW.privacy(
-                "KRW-Thm3.3",
-                "Theorem 3.3 with the composition of its proof",
-                f"The {_stated('a k-wise', 2)}",
-                Relation.GENERAL,
-                _theorem_3_3,
-                at_most(lambda budget: _two_candidates_cases(_theorem_3_3)),
-            ),
-        ),
-    ),
-    KRW.privacy(
-        "KRW-Thm3.3-monotone",
-        "Theorem 3.3 with the composition of its proof, Theorem 3.2",
-        f"For monotone scores the {_stated('a k-wise', 1)}",
-        Relation.MONOTONE,
-        _composed_monotone,
-        at_most(_composition_cases(Relation.MONOTONE, _monotone_at), TOLERANCE),
-    ),
-    JX.privacy(
-        "KRW-Thm3.3-dominated",
-        "after Koskela, Redberg & Wang 2024, Theorem 3.3, and Zhu, Dong & Wang 2022",
-        "The adaptive composition of k noisy maxima with Gaussian noise has at most "
-        "the profile of the k-wise composition of a pair whose profile is the convex "
-        "hull of the sharpened bound for one.",
-        Relation.GENERAL,
-        _dominated,
-        at_most(_composition_cases(Relation.GENERAL, _dominated_at), TOLERANCE),
-    ),
+@JX.privacy(
+    "KRW-Thm3.3-dominated",
+    "after Koskela, Redberg & Wang 2024, Theorem 3.3, and Zhu, Dong & Wang 2022",
+    Relation.GENERAL,
 )
+def dominated(
+    *,
+    epsilon: LevelFromZero = 6.0,
+    noise_scale: Scale = 4.0,
+    candidates: Several = 10,
+    compositions: Annotated[
+        int, whole("k, how many winners are released", at_least=1, at_most=100_000)
+    ] = 5,
+) -> float:
+    """The adaptive composition of k noisy maxima with Gaussian noise has at most the profile
+    of the k-wise composition of a pair whose profile is the convex hull of the sharpened
+    bound for one.
+
+    delta(epsilon) of k winners with Gaussian noise: the composed dominating pair of one.
+    """
+    one = noisy_max_guarantee("gaussian", noise_scale, candidates)
+    return float(dominated_composition_delta(epsilon, one, compositions))
+
+
+composed_monotone.bounds(tolerance=TOLERANCE)(_winners(Relation.MONOTONE, composed_monotone))
+dominated.bounds(tolerance=TOLERANCE)(_winners(Relation.GENERAL, dominated))

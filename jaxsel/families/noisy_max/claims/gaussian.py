@@ -5,7 +5,7 @@ on random neighbours and on two groups of scores that move apart, the worst neig
 are known.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -22,9 +22,8 @@ from jaxsel.families.noisy_max.claims.instances import (
     ENDING,
     MOVES,
     TOLERANCE,
-    Instance,
     instances,
-    profile_cases,
+    profile_points,
 )
 from jaxsel.families.noisy_max.claims.parameters import (
     Candidates,
@@ -38,11 +37,10 @@ from jaxsel.families.noisy_max.claims.parameters import (
 from jaxsel.families.noisy_max.group_bounds import group_delta, worst_group_pair
 from jaxsel.families.noisy_max.laws import noisy_max_shift
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.base import Claim, Relation
+from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number
 from jaxsel.language.papers import JX, KRW
-from jaxsel.language.statements import Statement
 
 _ORDERS = np.array([1.05, 1.5, 2.0, 5.0, 30.0])
 _DELTAS = (1e-9, 1e-6, 1e-3, 0.1)
@@ -52,11 +50,17 @@ _CHERNOFF = {
 }
 
 
-# --- Theorem 3.1 ----------------------------------------------------------------------
+def _theorems(relation: Relation) -> Iterator[Claim]:
+    shift, ending = noisy_max_shift(relation), ENDING[relation]
 
-
-def _theorem_3_1(relation: Relation) -> Callable[..., float]:
-    def evaluate(
+    @KRW.privacy(
+        f"KRW-Thm3.1{ending}",
+        "Theorem 3.1 (Zhu & Wang 2022, Theorem 8)",
+        relation,
+        statement=f"Noisy max over m {MOVES[relation]}, has Renyi divergence at most "
+        f"that of the additive noise at a shift of {shift:g} + log m/(order - 1).",
+    )
+    def renyi(
         *,
         order: Order = 10.0,
         noise_scale: Scale = 4.0,
@@ -67,30 +71,34 @@ def _theorem_3_1(relation: Relation) -> Callable[..., float]:
         base = noisy_max_noise(noise, noise_scale, relation)
         return float(noisy_max_renyi(order, base, candidates))
 
-    return evaluate
-
-
-def _renyi_cases(relation: Relation):
-    def cases(budget: Budget) -> Iterator[Case]:
+    @renyi.bounds()
+    def divergences(budget):
         for each in instances(relation, budget.seed, budget.cases):
-            noise = noisy_max_noise(each.noise, each.scale, relation)
-            claimed = noisy_max_renyi(_ORDERS, noise, each.candidates)
+            claimed = [
+                renyi(
+                    order=order,
+                    noise_scale=each.scale,
+                    candidates=each.candidates,
+                    noise=each.noise,
+                )
+                for order in _ORDERS.tolist()
+            ]
             exact = np.maximum(
                 renyi_divergence(each.first, each.second, _ORDERS),
                 renyi_divergence(each.second, each.first, _ORDERS),
             )
             worst = int(np.argmin(claimed - exact))
             where = f"order {_ORDERS[worst]:g}, {each.where}"
-            yield float(claimed[worst]), float(exact[worst]), where
+            yield Judged(claimed[worst], float(exact[worst]), where)
 
-    return cases
-
-
-# --- Theorem 3.2 ----------------------------------------------------------------------
-
-
-def _theorem_3_2(relation: Relation) -> Callable[..., float]:
-    def evaluate(
+    @KRW.privacy(
+        f"KRW-Thm3.2{ending}",
+        "Theorem 3.2",
+        relation,
+        statement=f"Noisy max over m {MOVES[relation]}, has at most m times the privacy "
+        f"profile of the additive noise at a shift of {shift:g}.",
+    )
+    def profile(
         *,
         epsilon: Level = 1.0,
         noise_scale: Scale = 4.0,
@@ -102,15 +110,50 @@ def _theorem_3_2(relation: Relation) -> Callable[..., float]:
         base = noisy_max_noise(noise, noise_scale, relation)
         return float(noisy_max_delta(epsilon, base, candidates))
 
-    return evaluate
+    @profile.bounds(tolerance=TOLERANCE)
+    def profiles(budget):
+        return profile_points(budget, relation)
+
+    @KRW.privacy(
+        f"KRW-Cor3.4{ending}",
+        "Corollary 3.4",
+        relation,
+        statement=f"Noisy max over m {MOVES[relation]}, with noise N(0, s^2) is "
+        f"(epsilon, delta)-DP for epsilon = {_CHERNOFF[relation]}.",
+    )
+    def chernoff(
+        *, delta: Delta = 1e-6, noise_scale: Scale = 4.0, candidates: Candidates = 10
+    ) -> float:
+        """epsilon(delta) of noisy max with Gaussian noise."""
+        return float(noisy_max_chernoff_epsilon(delta, noise_scale, candidates, relation))
+
+    @chernoff.bounds()
+    def epsilons(budget):
+        for each in instances(relation, budget.seed, budget.cases):
+            if each.noise == "gaussian":
+                for delta in _DELTAS:
+                    point = {
+                        "delta": delta,
+                        "noise_scale": each.scale,
+                        "candidates": each.candidates,
+                    }
+                    yield point, epsilon_at_delta(each.first, each.second, delta), each.where
+
+    yield from (renyi, profile, chernoff)
 
 
-def _theorem_3_2_at(each: Instance, relation: Relation, levels: np.ndarray) -> np.ndarray:
-    noise = noisy_max_noise(each.noise, each.scale, relation)
-    return noisy_max_delta(levels, noise, each.candidates)
+THEOREMS = (*_theorems(Relation.GENERAL), *_theorems(Relation.MONOTONE))
+_LOOSE, _CLOSE = 20.0, 0.96
 
 
-def _looseness(
+@JX.privacy(
+    "KRW-Thm3.2-single",
+    "on Koskela, Redberg & Wang 2024, Theorem 3.2",
+    Relation.GENERAL,
+    statement="Where one of 10 candidates moves against all others, sigma = 4 and epsilon "
+    f"= 1, Theorem 3.2's delta is more than {_LOOSE:g} times the exact one.",
+)
+def looseness(
     *,
     epsilon: Annotated[float, number("at which", at_least=0.0, below=50.0)] = 1.0,
     noise_scale: Scale = 4.0,
@@ -133,7 +176,20 @@ def _looseness(
     return float(bound) / exact
 
 
-def _closeness(
+@looseness.bounds_below()
+def loose(budget):
+    yield Judged(_LOOSE, looseness(), "epsilon 1, sigma 4, 10 candidates")
+
+
+@JX.privacy(
+    "KRW-Thm3.2-groups",
+    "on Koskela, Redberg & Wang 2024, Theorem 3.2",
+    Relation.GENERAL,
+    statement="With 10,000 candidates, sigma = 4 and delta = 1e-6, two groups of scores "
+    f"that move apart have an exact epsilon of at least {_CLOSE:g} times Theorem "
+    "3.2's: for many candidates it cannot be much improved.",
+)
+def closeness(
     *, delta: Delta = 1e-6, noise_scale: Scale = 4.0, candidates: Several = 10_000
 ) -> float:
     """Exact epsilon of the worst two groups over Theorem 3.2's, Gaussian noise."""
@@ -142,96 +198,6 @@ def _closeness(
     return pair.epsilon / noisy_max_epsilon(delta, noise, candidates)
 
 
-_LOOSE, _CLOSE = 20.0, 0.96
-
-
-def _loose_cases(budget: Budget) -> Iterator[Case]:
-    del budget
-    yield _LOOSE, _looseness(), "epsilon 1, sigma 4, 10 candidates"
-
-
-def _close_cases(budget: Budget) -> Iterator[Case]:
-    del budget
-    yield _CLOSE, _closeness(), "delta 1e-6, sigma 4, 10000 candidates"
-
-
-# --- Corollary 3.4 --------------------------------------------------------------------
-
-
-def _corollary_3_4(relation: Relation) -> Callable[..., float]:
-    def evaluate(
-        *, delta: Delta = 1e-6, noise_scale: Scale = 4.0, candidates: Candidates = 10
-    ) -> float:
-        """epsilon(delta) of noisy max with Gaussian noise."""
-        return float(noisy_max_chernoff_epsilon(delta, noise_scale, candidates, relation))
-
-    return evaluate
-
-
-def _corollary_cases(relation: Relation):
-    def cases(budget: Budget) -> Iterator[Case]:
-        for each in instances(relation, budget.seed, budget.cases):
-            if each.noise != "gaussian":
-                continue
-            for delta in _DELTAS:
-                claimed = noisy_max_chernoff_epsilon(delta, each.scale, each.candidates, relation)
-                exact = epsilon_at_delta(each.first, each.second, delta)
-                yield float(claimed), exact, f"{delta=:g}, {each.where}"
-
-    return cases
-
-
-def _theorems(relation: Relation) -> Iterator[Statement]:
-    shift, ending = noisy_max_shift(relation), ENDING[relation]
-    yield KRW.privacy(
-        f"KRW-Thm3.1{ending}",
-        "Theorem 3.1 (Zhu & Wang 2022, Theorem 8)",
-        f"Noisy max over m {MOVES[relation]}, has Renyi divergence at most "
-        f"that of the additive noise at a shift of {shift:g} + log m/(order - 1).",
-        relation,
-        _theorem_3_1(relation),
-        at_most(_renyi_cases(relation)),
-    )
-    yield KRW.privacy(
-        f"KRW-Thm3.2{ending}",
-        "Theorem 3.2",
-        f"Noisy max over m {MOVES[relation]}, has at most m times the privacy "
-        f"profile of the additive noise at a shift of {shift:g}.",
-        relation,
-        _theorem_3_2(relation),
-        at_most(profile_cases(_theorem_3_2_at, relation), TOLERANCE),
-    )
-    yield KRW.privacy(
-        f"KRW-Cor3.4{ending}",
-        "Corollary 3.4",
-        f"Noisy max over m {MOVES[relation]}, with noise N(0, s^2) is "
-        f"(epsilon, delta)-DP for epsilon = {_CHERNOFF[relation]}.",
-        relation,
-        _corollary_3_4(relation),
-        at_most(_corollary_cases(relation)),
-    )
-
-
-STATEMENTS = (
-    *_theorems(Relation.GENERAL),
-    *_theorems(Relation.MONOTONE),
-    JX.privacy(
-        "KRW-Thm3.2-single",
-        "on Koskela, Redberg & Wang 2024, Theorem 3.2",
-        "Where one of 10 candidates moves against all others, sigma = 4 and epsilon "
-        f"= 1, Theorem 3.2's delta is more than {_LOOSE:g} times the exact one.",
-        Relation.GENERAL,
-        _looseness,
-        at_least(_loose_cases),
-    ),
-    JX.privacy(
-        "KRW-Thm3.2-groups",
-        "on Koskela, Redberg & Wang 2024, Theorem 3.2",
-        "With 10,000 candidates, sigma = 4 and delta = 1e-6, two groups of scores "
-        f"that move apart have an exact epsilon of at least {_CLOSE:g} times Theorem "
-        "3.2's: for many candidates it cannot be much improved.",
-        Relation.GENERAL,
-        _closeness,
-        at_least(_close_cases),
-    ),
-)
+@closeness.bounds_below()
+def close(budget):
+    yield Judged(_CLOSE, closeness(), "delta 1e-6, sigma 4, 10000 candidates")

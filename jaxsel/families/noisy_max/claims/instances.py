@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case
 
 # Deltas are compared, whose exact values are good to about 1e-13.
 TOLERANCE = 1e-11
@@ -80,19 +79,15 @@ def instances(relation: Relation, seed: int, cases: int) -> tuple[Instance, ...]
     return (*_groups(relation), *_random(relation, seed, cases))
 
 
-def profile_cases(
-    bound: Callable[[Instance, Relation, np.ndarray], np.ndarray], relation: Relation
-) -> Callable[[Budget], Iterator[Case]]:
-    """Exact deltas at several epsilons against ``bound(instance, relation, epsilons)``."""
-
-    def cases(budget: Budget) -> Iterator[Case]:
-        for each in instances(relation, budget.seed, budget.cases):
-            exact = profile_delta(each.first, each.second, LEVELS)
-            claimed = bound(each, relation, LEVELS)
-            # The least slack is often that of tiny deltas; the nearest in proportion too.
-            slack, share = claimed - exact, exact / np.maximum(claimed, 1e-300)
-            for place in sorted({int(np.argmin(slack)), int(np.argmax(share))}):
-                where = f"epsilon {LEVELS[place]:g}, {each.where}"
-                yield float(claimed[place]), float(exact[place]), where
-
-    return cases
+def profile_points(budget: Budget, relation: Relation) -> Iterator[tuple[dict, float, str]]:
+    """Exact deltas of all neighbours at several epsilons, as cases of a claimed profile."""
+    for each in instances(relation, budget.seed, budget.cases):
+        exact = profile_delta(each.first, each.second, LEVELS)
+        for epsilon, delta in zip(LEVELS.tolist(), exact.tolist(), strict=True):
+            point = {
+                "epsilon": epsilon,
+                "noise_scale": each.scale,
+                "candidates": each.candidates,
+                "noise": each.noise,
+            }
+            yield point, delta, each.where

@@ -5,18 +5,17 @@ mechanism (McSherry & Talwar 2007), exponential noise is permute-and-flip (McKen
 Sheldon 2020; Ding et al. 2021), Laplace noise is report noisy max of Dwork & Roth 2014.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale, noisy_max_shift
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Case, at_least, at_most
+from jaxsel.language.base import Budget, Claim, Relation
+from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import choice, number, positive
 from jaxsel.language.papers import DR, MS, MT, ROGERS
-from jaxsel.language.statements import Statement
 
 Scale = Annotated[float, positive("b, in units of the sensitivity of the scores")]
 RenyiScale = Annotated[
@@ -86,14 +85,6 @@ def _exact(noise: str, case: _Neighbours) -> float:
     return float(np.max(np.abs(np.log(laws[0] / laws[1]))))
 
 
-def _pure(relation: Relation, share: float = 1.0) -> Callable[..., float]:
-    def evaluate(*, noise_scale: Scale = 1.0) -> float:
-        """Pure epsilon 2/b of noisy max, 1/b if monotone; 0.99 of it if tight."""
-        return share * noisy_max_shift(relation) / noise_scale
-
-    return evaluate
-
-
 # What epsilon buys: McSherry & Talwar's exp(epsilon q/2) for scores that may move in any
 # direction, hence half of epsilon where all move in the same one; noise made for the
 # latter is half as large.
@@ -106,8 +97,35 @@ _BOUGHT = {
 MadeFor = Annotated[str, choice(("general", "monotone"), "the noise is made for")]
 
 
-def _calibrated(relation: Relation) -> Callable[..., float]:
-    def evaluate(
+def _of_noise(noise: str, relation: Relation) -> Iterator[Claim]:
+    paper, place = _PLACES[noise]
+    name = f"NM-{noise}-{relation.value}"
+    factor = f"{noisy_max_shift(relation):g}/b"
+
+    @paper.privacy(
+        name,
+        place,
+        relation,
+        statement=f"Noisy max with {noise} noise of scale b is ({factor}, 0)-DP if "
+        f"{_MOVES[relation]}.",
+    )
+    def pure(*, noise_scale: Scale = 1.0) -> float:
+        """Pure epsilon 2/b of noisy max, 1/b if monotone."""
+        return noisy_max_shift(relation) / noise_scale
+
+    @pure.bounds()
+    def losses(budget):
+        for case in _neighbours(relation, budget):
+            yield {"noise_scale": case.scale}, _exact(noise, case), case.where
+
+    @paper.privacy(
+        f"{name}-made",
+        place,
+        relation,
+        statement=f"Noisy max with {noise} noise made for epsilon is epsilon-DP for the "
+        f"neighbours that it is made for; here {_MOVES[relation]}.",
+    )
+    def made(
         *,
         epsilon: Annotated[float, positive("sets the noise")] = 1.0,
         made_for: MadeFor = "general",
@@ -115,116 +133,72 @@ def _calibrated(relation: Relation) -> Callable[..., float]:
         """Pure epsilon of noisy max whose noise is made for epsilon."""
         return _BOUGHT[made_for, relation] * epsilon
 
-    return evaluate
+    @made.bounds(grid(made_for=("general", "monotone"), epsilon=(0.1, 1.0, 4.0)))
+    def losses_of_made_noise(made_for, epsilon):
+        scale = noisy_max_scale({"epsilon": epsilon}, Relation(made_for))
+        for size, distance in ((2, 0.0), (3, 60.0)):
+            case = _one_behind(relation, size, distance, scale)
+            yield _exact(noise, case), case.where
+
+    @paper.privacy(
+        f"{name}-tight",
+        place,
+        relation,
+        statement=f"{factor} cannot be lowered by 1 %: the loss on a candidate far behind "
+        f"that gains on all others exceeds {_SHARE:g} * {factor}.",
+    )
+    def tight(*, noise_scale: Scale = 1.0) -> float:
+        """0.99 times the pure epsilon 2/b of noisy max, or 1/b if monotone."""
+        return _SHARE * noisy_max_shift(relation) / noise_scale
+
+    @tight.bounds_below(listed("noise_scale", 0.5, 1.0, 5.0))
+    def losses_far_behind(noise_scale):
+        # Far behind, that candidate wins through the tail of its own noise alone.
+        case = _one_behind(relation, 3, 60.0, noise_scale)
+        return _exact(noise, case), case.where
+
+    yield from (pure, made, tight)
 
 
-def _calibrated_cases(noise: str, relation: Relation):
-    def cases(budget: Budget) -> Iterator[Case]:
-        for made_for in ("general", "monotone"):
-            for epsilon in (0.1, 1.0, 4.0):
-                scale = noisy_max_scale({"epsilon": epsilon}, Relation(made_for))
-                for size, distance in ((2, 0.0), (3, 60.0)):
-                    case = _one_behind(relation, size, distance, scale)
-                    claimed = _calibrated(relation)(epsilon=epsilon, made_for=made_for)
-                    where = f"{epsilon=:g}, noise made for {made_for}, {case.where}"
-                    yield claimed, _exact(noise, case), where
+def _bounded_range(relation: Relation) -> Claim:
+    middle = "" if relation is Relation.GENERAL else "-monotone"
 
-    return cases
-
-
-def _concentrated(relation: Relation) -> Callable[..., float]:
-    def evaluate(*, order: Order = 2.0, noise_scale: RenyiScale = 1.0) -> float:
+    @ROGERS.privacy(
+        f"NM-gumbel{middle}-zCDP",
+        "bounded range",
+        relation,
+        statement=f"With epsilon = {noisy_max_shift(relation):g}/b, noisy max with Gumbel "
+        "noise has log likelihood ratios in a range of length epsilon, hence is "
+        f"epsilon^2/8-zCDP, if {_MOVES[relation]}.",
+    )
+    def concentrated(*, order: Order = 2.0, noise_scale: RenyiScale = 1.0) -> float:
         """Renyi bound order epsilon^2/8, epsilon = 2/b, or 1/b if monotone."""
         return order * (noisy_max_shift(relation) / noise_scale) ** 2 / 8.0
 
-    return evaluate
-
-
-def _bound_cases(noise: str, relation: Relation):
-    def cases(budget: Budget) -> Iterator[Case]:
-        for case in _neighbours(relation, budget):
-            claimed = noisy_max_shift(relation) / case.scale
-            yield claimed, _exact(noise, case), case.where
-
-    return cases
-
-
-def _tight_cases(noise: str, relation: Relation):
-    """Far behind, that candidate wins through the tail of its own noise alone."""
-
-    def cases(budget: Budget) -> Iterator[Case]:
-        for scale in (0.5, 1.0, 5.0):
-            case = _one_behind(relation, 3, 60.0, scale)
-            claimed = _SHARE * noisy_max_shift(relation) / scale
-            yield claimed, _exact(noise, case), case.where
-
-    return cases
-
-
-def _concentrated_cases(relation: Relation):
-    def cases(budget: Budget) -> Iterator[Case]:
+    @concentrated.bounds()
+    def divergences(budget):
         orders = np.array([1.01, 1.5, 2.0, 5.0, 30.0])
         for case in _neighbours(relation, budget):
             laws = [noisy_max_law(s / case.scale, "gumbel") for s in (case.scores, case.moved)]
-            claimed = orders * (noisy_max_shift(relation) / case.scale) ** 2 / 8.0
+            claimed = [concentrated(order=o, noise_scale=case.scale) for o in orders.tolist()]
             seen = np.maximum(
                 renyi_divergence(laws[0], laws[1], orders),
                 renyi_divergence(laws[1], laws[0], orders),
             )
             worst = int(np.argmin(claimed - seen))
             where = f"order {orders[worst]:g}, {case.where}"
-            yield float(claimed[worst]), float(seen[worst]), where
+            yield Judged(claimed[worst], float(seen[worst]), where)
 
-    return cases
-
-
-def _statements(noise: str, relation: Relation) -> Iterator[Statement]:
-    paper, place = _PLACES[noise]
-    name = f"NM-{noise}-{relation.value}"
-    factor = f"{noisy_max_shift(relation):g}/b"
-    yield paper.privacy(
-        name,
-        place,
-        f"Noisy max with {noise} noise of scale b is ({factor}, 0)-DP if {_MOVES[relation]}.",
-        relation,
-        _pure(relation),
-        at_most(_bound_cases(noise, relation)),
-    )
-    yield paper.privacy(
-        f"{name}-made",
-        place,
-        f"Noisy max with {noise} noise made for epsilon is epsilon-DP for the neighbours "
-        f"that it is made for; here {_MOVES[relation]}.",
-        relation,
-        _calibrated(relation),
-        at_most(_calibrated_cases(noise, relation)),
-    )
-    yield paper.privacy(
-        f"{name}-tight",
-        place,
-        f"{factor} cannot be lowered by 1 %: the loss on a candidate far behind "
-        f"that gains on all others exceeds {_SHARE:g} * {factor}.",
-        relation,
-        _pure(relation, _SHARE),
-        at_least(_tight_cases(noise, relation)),
-    )
-    if noise == "gumbel":
-        middle = "" if relation is Relation.GENERAL else "-monotone"
-        yield ROGERS.privacy(
-            f"NM-gumbel{middle}-zCDP",
-            "bounded range",
-            f"With epsilon = {factor}, noisy max with Gumbel noise has log "
-            "likelihood ratios in a range of length epsilon, hence is epsilon^2/8-zCDP, "
-            f"if {_MOVES[relation]}.",
-            relation,
-            _concentrated(relation),
-            at_most(_concentrated_cases(relation)),
-        )
+    return concentrated
 
 
-STATEMENTS = tuple(
-    statement
-    for noise in _PLACES
-    for relation in (Relation.GENERAL, Relation.MONOTONE)
-    for statement in _statements(noise, relation)
+_RELATIONS = (Relation.GENERAL, Relation.MONOTONE)
+CLAIMS = (
+    *(
+        claim
+        for noise in _PLACES
+        for relation in _RELATIONS
+        for claim in _of_noise(noise, relation)
+    ),
+    *map(_bounded_range, _RELATIONS),
 )
