@@ -136,7 +136,7 @@ class Paper(NamedTuple):
 
         def claim(formula: Evaluate) -> Claim:
             plain = inspect.unwrap(formula)
-            statement, number = more.get("statement"), inspect.getdoc(plain) or ""
+            statement, number = more.get("statement"), inspect.getdoc(formula) or ""
             if statement is None:
                 statement, number = _stated(plain)
             evaluate = functools.wraps(plain)(lambda **given: plain(**given))
