@@ -7,7 +7,7 @@ import pytest
 
 from jaxsel.language import declared
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Aside, Judged, grid, listed
+from jaxsel.language.checking import Aside, Judged, grid, in_units, listed
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import JX
 
@@ -36,6 +36,13 @@ def test_the_first_paragraph_is_the_statement_and_the_rest_tells_the_number():
     assert claim.source == "this project, a test"
     assert claim(epsilon=3.0) == claim.evaluate(epsilon=3.0) == 12.0
     assert list(claim.parameters) == ["epsilon", "runs"]
+
+
+def test_a_second_claim_of_a_formula_says_of_its_number_what_the_first_does():
+    first = doubled()
+    claim = JX.utility("JX-again", "a test", statement="Once more.")(first.evaluate)
+    assert (claim.statement, claim.evaluate.__doc__) == ("Once more.", "In nats.")
+    assert claim(epsilon=3.0) == 12.0
 
 
 def test_a_formula_that_states_nothing_is_refused_with_its_line():
@@ -111,6 +118,18 @@ def test_what_is_observed_may_be_a_function_of_the_number():
     verdict = claim.check(Budget())
     assert (verdict.outcome, verdict.claimed) == ("refuted", 1e-3)
     assert verdict.observed == pytest.approx(6e-3)
+
+
+def test_what_is_observed_may_be_compared_in_units_of_the_number():
+    claim = doubled()
+
+    @claim.bounds(listed("epsilon runs", (1e-12, 0.5)))
+    def seen():
+        return in_units(3e-12)
+
+    verdict = claim.check(Budget())
+    assert (verdict.outcome, verdict.claimed) == ("refuted", 1.0)
+    assert verdict.observed == pytest.approx(3.0)
 
 
 def test_cases_of_any_pair_bring_their_own_numbers():
