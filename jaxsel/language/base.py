@@ -167,7 +167,6 @@ class Claim:
       aliases: further ids under which papers print the same statement.
       remark: for a reading that fails, and for what holds instead: the remark's id.
       loose: for a true bound that no known input brings near: why, in one sentence.
-      declared: by a decorator on its formula; its module holds it under a name.
     """
 
     id: str
@@ -183,7 +182,6 @@ class Claim:
     aliases: tuple[str, ...] = ()
     remark: str | None = None
     loose: str | None = None
-    declared: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluate", domains.checked(self.evaluate))

@@ -202,6 +202,11 @@ def _two(numbers: Any) -> tuple[float, float]:
     return numbers
 
 
+def in_units(observed: float) -> Callable[[float], tuple[float, float]]:
+    """What was observed, compared in units of what is claimed: where that may be small."""
+    return lambda claimed: (1.0, observed / claimed)
+
+
 def cases_at(
     evaluate: Callable[..., float], names: Iterable[str], found: Iterable[Any]
 ) -> Iterator[Any]:

@@ -1,8 +1,7 @@
 """What the families declare; nothing is listed by hand a second time.
 
-A family declares its statements (a tuple ``STATEMENTS``) in the modules of its folder
-``claims``, and its mechanisms (``ENTRIES``) in a module ``entries``; for a single mechanism
-one module ``<mechanism>_entries`` may hold both. These modules import no JAX: to name
+A family holds its statements, each under a name, in the modules of its folder ``claims``,
+and its mechanisms (``ENTRIES``) in a module ``entries``; for a single mechanism one module ``<mechanism>_entries`` may hold both. These modules import no JAX: to name
 things costs no compiler. They are found by name, so that nothing here imports a family.
 """
 
@@ -19,7 +18,6 @@ from jaxsel.host.errors import InputError
 from jaxsel.language import papers
 from jaxsel.language.base import Claim, Erratum, Remark
 from jaxsel.language.domains import nearest
-from jaxsel.language.statements import Misprint, Note
 
 
 @functools.cache
@@ -45,18 +43,11 @@ def _stating() -> tuple[str, ...]:
 
 
 def held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
-    """What a module declares: what it holds under a name, and its list of statements."""
+    """What a module states: what it holds under a name, alone or in a tuple."""
     for value in vars(module).values():
         for one in value if type(value) is tuple else (value,):
-            if (isinstance(one, Claim) and one.declared) or isinstance(one, Erratum | Remark):
+            if isinstance(one, Claim | Erratum | Remark):
                 yield one
-            elif isinstance(one, Misprint):
-                yield from (one.erratum, *one.claims)
-            elif isinstance(one, Note):
-                yield from (one.remark, *one.claims)
-    for one in getattr(module, "STATEMENTS", ()):
-        if isinstance(one, Claim):
-            yield one
 
 
 def _all_held() -> Iterator[Claim | Erratum | Remark]:

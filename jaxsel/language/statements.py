@@ -16,48 +16,17 @@ the rest says what number is returned. What puts it to the test stands beside it
     E_PS_1 = PS.misprint("E-PS-1", "Theorem 6", "statement", printed="...", correct="...",
                          refuted=[printed], corrected=[pure])
 
-Files that are not yet written so list their statements:
-
-    STATEMENTS = (
-        PS.privacy("PS-Cor3", "Corollary 3", "The best of K ...", BASE, _pure, check),
-        PS.misprint(
-            "E-PS-1", "Theorem 6", "statement", printed="...", correct="...",
-            refuted=(PS.privacy("PS-Thm6-printed", ...),),
-            corrected=(PS.privacy("PS-Thm6", ...),),
-        ),
-        PS.remark("R-PS-1", "Theorem 6", "What the paper leaves open is ..."),
-    )
-
 A misprint is what the paper says and is false; what it does not say is a remark.
 """
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jaxsel.language.base import Budget, Claim, Erratum, Relation, Remark, Verdict
+from jaxsel.language.base import Claim, Erratum, Relation, Remark
 
 Evaluate = Callable[..., float]
-Check = Callable[[Budget], Verdict]
-
-
-class Misprint(NamedTuple):
-    """A wrong statement, with the claims that are refuted and those that hold instead."""
-
-    erratum: Erratum
-    claims: tuple[Claim, ...]
-
-
-class Note(NamedTuple):
-    """A remark, with the readings that fail and the claims that hold instead."""
-
-    remark: Remark
-    claims: tuple[Claim, ...]
-
-
-Statement = Claim | Misprint | Note
 
 
 def _id(claim: Claim | str) -> str:
@@ -80,33 +49,10 @@ def _link(claim: Claim | str, **link: Any) -> None:
             object.__setattr__(claim, name, value)
 
 
-def _linked(
+def _tell(
     link: dict[str, Any], truth: str, wrong: Sequence[Claim | str], right: Sequence[Claim | str]
-) -> tuple[Claim, ...]:
-    """The claims given as such, each with the link; the wrong ones with what is true."""
-    names = ", ".join(_id(claim) for claim in right)
-    correction = f"{truth} ({names})" if names else truth
-    false = [
-        dataclasses.replace(claim, holds=False, correction=claim.correction or correction, **link)
-        for claim in wrong
-        if isinstance(claim, Claim)
-    ]
-    true = [dataclasses.replace(claim, **link) for claim in right if isinstance(claim, Claim)]
-    return (*false, *true)
-
-
-def _noted(
-    kind: Callable[[Any, tuple[Claim, ...]], Misprint | Note],
-    found: Erratum | Remark,
-    link: dict[str, Any],
-    truth: str,
-    wrong: Sequence[Claim | str],
-    right: Sequence[Claim | str],
-) -> Any:
-    """The erratum or remark itself, if its claims were declared by decorators."""
-    claims = [claim for claim in (*wrong, *right) if isinstance(claim, Claim)]
-    if not all(claim.declared for claim in claims):
-        return kind(found, _linked(link, truth, wrong, right))
+) -> None:
+    """Tells an erratum's or a remark's claims of it; the wrong ones what is true."""
     names = ", ".join(_id(claim) for claim in right)
     for claim in wrong:
         if isinstance(claim, Claim):
@@ -114,7 +60,6 @@ def _noted(
             _link(claim, holds=False, correction=correction, **link)
     for claim in right:
         _link(claim, **link)
-    return found
 
 
 class Paper(NamedTuple):
@@ -142,52 +87,32 @@ class Paper(NamedTuple):
             evaluate = functools.wraps(plain)(lambda **given: plain(**given))
             evaluate.__doc__ = number
             others = {name: value for name, value in more.items() if name != "statement"}
-            return Claim(id, source, statement, kind, relation, evaluate, declared=True, **others)
+            return Claim(id, source, statement, kind, relation, evaluate, **others)
 
         return claim
 
-    def _claim(
-        self,
-        id: str,
-        place: str,
-        kind: str,
-        relation: Relation | None,
-        given: Sequence[Any],
-        more: dict[str, Any],
-    ) -> Any:
-        """A decorator; or a claim, where statement, formula and check are given."""
-        if not given:
-            return self._declared(id, place, kind, relation, more)
-        statement, evaluate, check = given
-        source = f"{self.citation}, {place}" if place else self.citation
-        return Claim(id, source, statement, kind, relation, evaluate, check, **more)
-
-    def privacy(self, id: str, place: str, *given: Any, **more: Any) -> Any:
+    def privacy(
+        self, id: str, place: str, relation: Relation, **more: Any
+    ) -> Callable[[Evaluate], Claim]:
         """Decorates the formula of a claim about privacy.
 
         Args:
           id: of the claim.
           place: in the paper.
-          *given: the relation for which it is proved. (Older files: statement, relation,
-            formula, check; then the claim itself is returned.)
+          relation: for which it is proved.
           **more: as in ``Claim``; ``statement``, where the docstring is not it.
         """
-        if len(given) == 1:
-            return self._claim(id, place, "privacy", given[0], (), more)
-        statement, relation, evaluate, check = given
-        return self._claim(id, place, "privacy", relation, (statement, evaluate, check), more)
+        return self._declared(id, place, "privacy", relation, more)
 
-    def utility(self, id: str, place: str, *given: Any, **more: Any) -> Any:
+    def utility(self, id: str, place: str, **more: Any) -> Callable[[Evaluate], Claim]:
         """Decorates the formula of a claim about utility; as ``privacy``, of no relation."""
-        return self._claim(id, place, "utility", None, given, more)
+        return self._declared(id, place, "utility", None, more)
 
     def identity(
-        self, id: str, place: str, *given: Any, relation: Relation | None = None, **more: Any
-    ) -> Any:
+        self, id: str, place: str, *, relation: Relation | None = None, **more: Any
+    ) -> Callable[[Evaluate], Claim]:
         """Decorates a formula that equals something; as ``privacy``."""
-        if len(given) == 4:
-            relation, given = given[3], given[:3]
-        return self._claim(id, place, "identity", relation, given, more)
+        return self._declared(id, place, "identity", relation, more)
 
     def misprint(
         self,
@@ -199,10 +124,8 @@ class Paper(NamedTuple):
         correct: str,
         refuted: Sequence[Claim | str] = (),
         corrected: Sequence[Claim | str] = (),
-    ) -> Any:
-        """An erratum with its claims; those listed by id alone stand elsewhere.
-
-        Claims that were declared by decorators are told what it says of them.
+    ) -> Erratum:
+        """An erratum, which tells its claims; those listed by id alone stand elsewhere.
 
         Args:
           id: of the erratum.
@@ -223,7 +146,8 @@ class Paper(NamedTuple):
             tuple(_id(claim) for claim in refuted),
             tuple(_id(claim) for claim in corrected),
         )
-        return _noted(Misprint, erratum, {"erratum": id}, correct, refuted, corrected)
+        _tell({"erratum": id}, correct, refuted, corrected)
+        return erratum
 
     def remark(
         self,
@@ -233,7 +157,7 @@ class Paper(NamedTuple):
         *,
         readings: Sequence[Claim | str] = (),
         holds: Sequence[Claim | str] = (),
-    ) -> Any:
+    ) -> Remark:
         """What one should know of a statement that is no error of the paper.
 
         Args:
@@ -252,4 +176,5 @@ class Paper(NamedTuple):
             tuple(_id(claim) for claim in readings),
             tuple(_id(claim) for claim in holds),
         )
-        return _noted(Note, remark, {"remark": id}, text, readings, holds)
+        _tell({"remark": id}, text, readings, holds)
+        return remark

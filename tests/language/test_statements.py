@@ -7,7 +7,7 @@ import pytest
 
 from jaxsel.language import declared
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Aside, Judged, grid, listed
+from jaxsel.language.checking import Aside, Judged, grid, in_units, listed
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import JX
 
@@ -120,6 +120,18 @@ def test_what_is_observed_may_be_a_function_of_the_number():
     verdict = claim.check(Budget())
     assert (verdict.outcome, verdict.claimed) == ("refuted", 1e-3)
     assert verdict.observed == pytest.approx(6e-3)
+
+
+def test_what_is_observed_may_be_compared_in_units_of_the_number():
+    claim = doubled()
+
+    @claim.bounds(listed("epsilon runs", (1e-12, 0.5)))
+    def seen():
+        return in_units(3e-12)
+
+    verdict = claim.check(Budget())
+    assert (verdict.outcome, verdict.claimed) == ("refuted", 1.0)
+    assert verdict.observed == pytest.approx(3.0)
 
 
 def test_cases_of_any_pair_bring_their_own_numbers():

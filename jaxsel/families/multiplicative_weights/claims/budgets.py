@@ -15,7 +15,6 @@ from scipy import special
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.claims.errors import in_units
 from jaxsel.families.multiplicative_weights.entries import (
     repetitive_params,
     repetitive_shares,
@@ -27,7 +26,7 @@ from jaxsel.families.selection_and_test.claims.many_tests import randomised_test
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, in_units
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import CL
 

@@ -14,7 +14,7 @@ from scipy import stats
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.base import Mechanism
-from jaxsel.language.checking import CONFIDENCE, Judged
+from jaxsel.language.checking import CONFIDENCE, Judged, in_units
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import CL
 
@@ -61,11 +61,6 @@ def _repetitive(queries: int, *, analyst: str) -> Mechanism:
     from jaxsel.families.multiplicative_weights.repetitive import repetitive
 
     return repetitive(queries, analyst=analyst)
-
-
-def in_units(seen: float) -> Callable[[float], tuple[float, float]]:
-    """What was seen, compared in units of what is claimed."""
-    return lambda claimed: (1.0, seen / claimed)
 
 
 def quantile_limit(counts: np.ndarray, edges: np.ndarray, beta: float) -> float:

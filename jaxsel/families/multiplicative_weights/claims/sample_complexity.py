@@ -12,12 +12,12 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.claims.errors import in_units
 from jaxsel.families.multiplicative_weights.sample_complexity import (
     first_bound,
     theorem_10,
     theorem_12,
 )
+from jaxsel.language.checking import in_units
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import CL
 

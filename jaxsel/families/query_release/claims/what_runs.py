@@ -14,7 +14,7 @@ from jaxsel.families.query_release.claims.parameters import Delta
 from jaxsel.families.query_release.repaired_answers import repaired_answers
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import CONFIDENCE, Judged
+from jaxsel.language.checking import CONFIDENCE, Judged, in_units
 from jaxsel.language.papers import CL, JX
 
 _POINTS = ((1, 1.0, 0.05), (7, 0.3, 0.4), (200, 0.8, 0.01))
@@ -92,8 +92,7 @@ def repaired_parts(budget):
         picks = math.exp(-((epsilon / 4.0 - rho) ** 2) / (4.0 * rho))
         parts = [float(first), picks, float(again)]
         where = f"{parts}, {queries=}, {epsilon=}"
-        total = math.fsum(parts)
-        yield {"delta": delta}, lambda whole, total=total: (1.0, total / whole), where
+        yield {"delta": delta}, in_units(math.fsum(parts)), where
 
 
 # --- The fall-back --------------------------------------------------------------------

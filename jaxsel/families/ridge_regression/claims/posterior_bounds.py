@@ -13,10 +13,10 @@ from scipy import special
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta, gaussian_noise_multiplier
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
-from jaxsel.families.ridge_regression.claims.ridge_cases import RidgePair, in_units, ridge_pairs
+from jaxsel.families.ridge_regression.claims.ridge_cases import RidgePair, ridge_pairs
 from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA, calibrate_run
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid, listed
+from jaxsel.language.checking import Judged, grid, in_units, listed
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import BW, KRW, WANG
 

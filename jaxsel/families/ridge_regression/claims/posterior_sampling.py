@@ -13,9 +13,9 @@ from scipy import special
 
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.baseline_settings import balanced_precision
-from jaxsel.families.ridge_regression.claims.ridge_cases import in_units, ridge_pairs
+from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid
+from jaxsel.language.checking import Judged, grid, in_units
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import CMS, KRW, WANG
 

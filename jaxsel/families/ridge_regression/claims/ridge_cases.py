@@ -1,7 +1,7 @@
 """Neighbouring regression data sets, and exact numbers of ridge regression on them."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,11 +9,6 @@ import numpy as np
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.settings import RunCalibration
 from jaxsel.language.base import Budget
-
-
-def in_units(seen: float) -> Callable[[float], tuple[float, float]]:
-    """What was seen, compared in units of what is claimed."""
-    return lambda claimed: (1.0, seen / claimed)
 
 
 class RidgeSet(NamedTuple):

@@ -14,11 +14,11 @@ from scipy import special, stats
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
-from jaxsel.families.ridge_regression.claims.ridge_cases import in_units, run_delta_exact
+from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
 from jaxsel.families.ridge_regression.settings import calibrate_run, run_epsilon, run_profile
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned, tuned_guarantee
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import CONFIDENCE, Judged
+from jaxsel.language.checking import CONFIDENCE, Judged, in_units
 from jaxsel.language.domains import positive, probability
 from jaxsel.language.papers import CMS, KRW, WANG
 

@@ -12,7 +12,6 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.score_selection.candidate_laws import largest_loss
 from jaxsel.families.score_selection.claims.instances import (
     chance_of_loss,
-    in_units,
     neighbours,
     selection_law,
 )
@@ -33,6 +32,7 @@ from jaxsel.families.score_selection.settings import (
     stopping_for,
 )
 from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import in_units
 from jaxsel.language.papers import JX, LT, RS
 from jaxsel.repetitions import geometric
 

@@ -1,7 +1,7 @@
 """Random score lists and neighbours on which Section 5 is put to the test."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,6 @@ from jaxsel.families.score_selection.candidate_laws import index_law
 from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.language.base import Budget
 from jaxsel.repetitions import geometric
-
-
-def in_units(seen: float) -> Callable[[float], tuple[float, float]]:
-    """What was seen, compared in units of what is claimed."""
-    return lambda claimed: (1.0, seen / claimed)
 
 
 class Instance(NamedTuple):

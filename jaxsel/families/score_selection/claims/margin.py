@@ -20,7 +20,6 @@ from jaxsel.accounting.single_run.truncated_laplace import (
 )
 from jaxsel.families.score_selection.candidate_laws import released_delta
 from jaxsel.families.score_selection.claims.instances import (
-    in_units,
     neighbours,
     neighbours_of,
     selection_law,
@@ -34,7 +33,7 @@ from jaxsel.families.score_selection.classical_laws import margin_law, margin_ne
 from jaxsel.families.score_selection.settings import margin_selection, margin_selection_needed
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import in_units, listed
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import LT, ST
 from jaxsel.repetitions import geometric

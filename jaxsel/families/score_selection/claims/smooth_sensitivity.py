@@ -16,7 +16,7 @@ from jaxsel.families.score_selection.candidate_laws import (
     released_delta,
     released_epsilon,
 )
-from jaxsel.families.score_selection.claims.instances import chance_of_loss, in_units, selection_law
+from jaxsel.families.score_selection.claims.instances import chance_of_loss, selection_law
 from jaxsel.families.score_selection.claims.parameters import (
     approximate,
     failure_given_candidates,
@@ -35,7 +35,7 @@ from jaxsel.families.score_selection.smooth_sensitivity import (
     smooth_laplace_smoothness,
 )
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, in_units
 from jaxsel.language.domains import positive, whole
 from jaxsel.language.papers import LT, NRS
 from jaxsel.repetitions import geometric, point_mass
