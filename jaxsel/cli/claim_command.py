@@ -59,7 +59,8 @@ def claim_command(
     say(claim.statement)
     if not claim.holds:
         say(f"{claim.status}. {claim.correction or ''}")
-    say(f"\n{inspect.getdoc(claim.evaluate) or ''}\n")
+    number = inspect.getdoc(claim.evaluate)
+    say(f"\n{number}\n" if number else "")
     for name, argument in arguments.items():
         say(f"  {name} = {shown(argument)}")
     say(f"value: {value:.10g}")

@@ -123,7 +123,7 @@ def doors():
     # What is asked for is how often threads are limited: quick answers will do.
     search = jaxsel.release("pure:epsilon=1", "geometric:mean=2")
     base = jaxsel.guarantee_of(BASE)
-    law = jaxsel.release(BASE, LAW).repetitions
+    law = jaxsel.repetitions.parse(LAW)
     priced = priced_envelope.priced_directions(base, law)
     found = {
         "account": lambda: jaxsel.account(base, law),
