@@ -32,6 +32,14 @@ def saying_something(bounds: Sequence[Bound]) -> list[Bound]:
     ]
 
 
+def loss_distribution(
+    releases: Sequence[Release], interval: float | None = None
+) -> "PrivacyLossDistribution":
+    """See ``jaxsel.privacy_loss_distribution``."""
+    checked(releases)
+    return composed_distribution(release_parts(releases), interval)
+
+
 @printed
 class Cost(NamedTuple):
     """What something released costs: epsilon at a delta, or delta at an epsilon.
@@ -120,8 +128,7 @@ class Cost(NamedTuple):
 
     def privacy_loss_distribution(self, interval: float | None = None) -> "PrivacyLossDistribution":
         """All of it in dp-accounting's terms; see ``jaxsel.privacy_loss_distribution``."""
-        checked(self.releases)
-        return composed_distribution(release_parts(self.releases), interval)
+        return loss_distribution(self.releases, interval)
 
     def subject(self) -> "Subject":
         """What a report of it is about.

@@ -9,16 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import gaussian
-from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.base_forms import guarantee_of, releases_of
 from jaxsel.families.tuning.composing_searches import (
     MOST_TIMES,
     Release,
-    checked,
     compose_searches,
     compose_searches_delta,
-    release_parts,
 )
 from jaxsel.families.tuning.secrecy import is_fixed
 from jaxsel.host.blas_threads import one_blas_thread
@@ -26,7 +23,7 @@ from jaxsel.host.errors import InputError, check_integer, check_positive
 from jaxsel.language.default_delta import DELTA, note
 from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed
-from jaxsel.questions.cost import Cost
+from jaxsel.questions.cost import Cost, loss_distribution
 from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
@@ -116,11 +113,9 @@ class Released:
         if self.is_one_search:
             return self._cost_of_a_search(delta, epsilon, attain)
         if epsilon is not None:
-            found_delta = compose_searches_delta(self.releases, epsilon)
-            return Cost(self.releases, float(epsilon), found_delta.bounds, found_delta.relation)
+            return compose_delta(self, epsilon)
         assert delta is not None
-        found = compose_searches(self.releases, delta)
-        return Cost(self.releases, float(delta), found.bounds, found.relation, found.needed)
+        return compose(self, delta)
 
     def _cost_of_a_search(self, delta: float | None, epsilon: float | None, attain: bool) -> Cost:
         base, law, _ = self.releases[0]
@@ -401,5 +396,4 @@ def privacy_loss_distribution(
       InputError: as compose, or if a release has no dominating pair.
     """
     listed = releases_from(releases)
-    checked(listed)
-    return composed_distribution(release_parts(listed), interval)
+    return loss_distribution(listed, interval)
