@@ -6,10 +6,11 @@ from typing import Annotated
 from matplotlib.figure import Figure as Canvas
 
 from jaxsel.families.tuning.planning.frontier import frontiers, limit
-from jaxsel.families.tuning.planning.planned import Plan, plan, single_run
+from jaxsel.families.tuning.planning.planned import Plan, single_run
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.pictures.plan import Planned, highest_epsilon
 from jaxsel.pictures.plan import draw as draw_plan
+from jaxsel.questions.plan import plan
 
 TITLE = "A plan: what a better winner of a private search costs"
 SIMS = ()

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from jaxsel.families.tuning.planning.optimal import Optimal as Optimal
     from jaxsel.families.tuning.planning.optimal import optimal as optimal
     from jaxsel.families.tuning.planning.planned import Plan as Plan
-    from jaxsel.families.tuning.planning.planned import plan as plan
     from jaxsel.families.tuning.private_tuning import Selection as Selection
     from jaxsel.families.tuning.private_tuning import private_tuning as private_tuning
     from jaxsel.host.errors import InputError as InputError
@@ -72,6 +71,7 @@ if TYPE_CHECKING:
     from jaxsel.questions.cost import Cost as Cost
     from jaxsel.questions.named import claim as claim
     from jaxsel.questions.named import mechanism as mechanism
+    from jaxsel.questions.plan import plan as plan
     from jaxsel.questions.plan_releases import plan_releases as plan_releases
     from jaxsel.questions.releases import ReleasePlan as ReleasePlan
     from jaxsel.questions.report import report as report
@@ -134,7 +134,7 @@ _PUBLIC = {
     "optimal": "families.tuning.planning.optimal:optimal",
     "over": "sweeps.signature:over",
     "own_mechanism": "sweeps.functions:own_mechanism",
-    "plan": "families.tuning.planning.planned:plan",
+    "plan": "questions.plan:plan",
     "plan_releases": "questions.plan_releases:plan_releases",
     "private_tuning": "families.tuning.private_tuning:private_tuning",
     "privacy_loss_distribution": "questions.tuned:privacy_loss_distribution",

@@ -39,6 +39,10 @@ found. Above, --base leaves its noise_multiplier out, and the least one is found
 noise in --base and --runs, the least epsilon is found; with the noise and --epsilon (and
 --runs or not), the law of K with the best winner. --base takes the forms of jaxsel account.
 
+In place of --epsilon, say what an attacker may gain who guesses whether a record is in:
+--advantage 0.1, the largest true less false positive rate of any attack, or
+--true-positive-rate 0.1 --at-false-positive-rate 0.01. That takes half a minute.
+
 Where nothing is said of the winner (--rank, --rank-of, or --good with --chance) it has to
 be as good, in expected rank, as that of a geometric K with the runs that are allowed.
 
@@ -76,6 +80,21 @@ def plan_command(
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of --mechanism; repeatable."),
     ] = None,
     epsilon: Annotated[_Number, typer.Option("--epsilon", help="Of the search.")] = None,
+    advantage: Annotated[
+        _Number,
+        typer.Option(
+            "--advantage",
+            help="In place of --epsilon: true less false positive rate of any attack, at most.",
+        ),
+    ] = None,
+    true_positive_rate: Annotated[
+        _Number,
+        typer.Option("--true-positive-rate", help="In place of --epsilon: of any attack, at most."),
+    ] = None,
+    at_false_positive_rate: Annotated[
+        _Number,
+        typer.Option("--at-false-positive-rate", help="Of an attack with --true-positive-rate."),
+    ] = None,
     delta: SearchDeltaOption = None,
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
@@ -122,6 +141,9 @@ def plan_command(
     """What can I run for my privacy budget? Noise, law of K, how good the winner is."""
     if base is None:
         search = {
+            "--advantage": advantage,
+            "--true-positive-rate": true_positive_rate,
+            "--at-false-positive-rate": at_false_positive_rate,
             "--runs": runs,
             "--runs-95": runs_95,
             "--good": good,
@@ -138,7 +160,7 @@ def plan_command(
         given = [name for name, value in search.items() if value is not None]
         _plan_releases(mechanism, epsilon, delta, releases, set_, given, json)
         return
-    from jaxsel.families.tuning.planning.planned import plan
+    from jaxsel.questions.plan import plan
 
     checked, chosen = None, DELTA if delta is None else delta
     with bad_input_exits():
@@ -151,6 +173,9 @@ def plan_command(
                 base,
                 delta=chosen,
                 epsilon=epsilon,
+                advantage=advantage,
+                true_positive_rate=true_positive_rate,
+                false_positive_rate=at_false_positive_rate,
                 runs=runs,
                 runs_95=runs_95,
                 rank=rank,
@@ -252,12 +277,11 @@ def _plot(found: "Plan", path: Path) -> None:
 
 
 def _say(found: "Plan", checked: "PlanCheck | None") -> None:
-    from jaxsel.families.tuning.planning.planned import COLUMNS, row
-
     for sentence in found.sentences():
         say(sentence)
-    print_table("What meets the wishes, best first", COLUMNS, [*map(row, found.choices)])
-    print_table("What else could be had", COLUMNS, [*map(row, found.alternatives)])
+    columns = found.columns()
+    print_table("What meets the wishes, best first", columns, found.rows(found.choices))
+    print_table("What else could be had", columns, found.rows(found.alternatives))
     if checked is not None:
         say(
             f"Simulated: of {checked.trials} searches {checked.hits:.4g} hit the best "
