@@ -17,10 +17,10 @@ from jaxsel.families.tuning.planning.plan import (
     score_noise,
     with_mean,
 )
-from jaxsel.families.tuning.planning.planned import Plan
+from jaxsel.families.tuning.planning.planned import Compute, Plan
 from jaxsel.families.tuning.planning.wishes import read_wishes
 from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, check_positive
 from jaxsel.language.default_delta import DELTA
 from jaxsel.questions.tuned import tuned
 from jaxsel.repetitions import Repetitions
@@ -116,6 +116,8 @@ def plan(
     chance: float | None = None,
     none: float | None = None,
     optimal: bool = False,
+    compute: float | None = None,
+    price: float = 1.0,
 ) -> Plan:
     """What to run for a budget: the noise of one run, the law of K, the noise on scores.
 
@@ -143,6 +145,8 @@ def plan(
       chance: that the winner is among these, at least.
       none: chance that nothing is released, at most.
       optimal: look for the law of K that costs least, too, some ten seconds longer.
+      compute: what all runs may cost on average, in any unit: limits ``runs``.
+      price: of one run, in the unit of ``compute``.
 
     Raises:
       InputError: for wishes that cannot be met, with the nearest that can, or numbers out
@@ -154,6 +158,10 @@ def plan(
         >>> found.epsilon <= 3
         True
     """
+    check_positive("price", price)
+    if compute is not None:
+        paid = check_positive("compute", compute) / price
+        runs = paid if runs is None else min(runs, paid)
     attack = read_attack_limit(advantage, true_positive_rate, false_positive_rate)
     wishes = read_wishes(
         runs=runs, runs_95=runs_95, rank=rank, rank_of=rank_of, good=good, chance=chance, none=none
@@ -176,4 +184,5 @@ def plan(
         # What was allowed, or what the plan costs.
         noise = score_noise(budget, chosen.law, max(budget.epsilon or 0.0, chosen.epsilon))
     others = alternatives(budget, chosen)
-    return Plan(budget, chosen.epsilon, chosen, noise, tuple(found), tuple(others))
+    spent = None if compute is None else Compute(compute, price)
+    return Plan(budget, chosen.epsilon, chosen, noise, tuple(found), tuple(others), spent)

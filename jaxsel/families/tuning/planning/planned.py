@@ -31,6 +31,18 @@ def short(law: Repetitions) -> str:
     return f"{law.family}:mean={law.mean:.6g}"
 
 
+class Compute(NamedTuple):
+    """What all runs of a search may cost, in any unit.
+
+    Attributes:
+      most: on average.
+      price: of one run.
+    """
+
+    most: float
+    price: float
+
+
 @printed
 class Plan(NamedTuple):
     """What to run for a budget.
@@ -44,6 +56,7 @@ class Plan(NamedTuple):
         one person in the validation part costs no more; NaN at delta = 0.
       choices: the best law of every family that meets the wishes, best first.
       alternatives: what else the budget could have bought, each with its price.
+      compute: what all runs may cost, and one does; None if that is not limited.
     """
 
     budget: Budget
@@ -52,6 +65,12 @@ class Plan(NamedTuple):
     score_noise: float
     choices: tuple[Choice, ...]
     alternatives: tuple[Choice, ...]
+    compute: Compute | None = None
+
+    @property
+    def computed(self) -> float:
+        """What all runs cost on average; NaN if nothing is said of one."""
+        return math.nan if self.compute is None else self.compute.price * self.chosen.law.mean
 
     def sentences(self) -> list[str]:
         """What to run, and what it gives, in words; epsilon is rounded up."""
@@ -80,6 +99,9 @@ class Plan(NamedTuple):
                 f"Gaussian noise of {self.score_noise:.4g} on the number of validation "
                 f"examples that a run gets right keeps the same {same} for those examples."
             )
+        if self.compute is not None:
+            most, price = self.compute
+            said.append(f"Compute: {self.computed:.4g} of {most:g} on average, at {price:g} a run.")
         return [*said, f"{keep([chosen.law])}.", SCORE]
 
     def columns(self) -> tuple[str, ...]:
@@ -129,6 +151,7 @@ class Plan(NamedTuple):
             "wishes": wishes._asdict(),
             "choices": [self._record(choice) for choice in self.choices],
             "alternatives": [self._record(choice) for choice in self.alternatives],
+            **({} if self.compute is None else {"compute": self.computed}),
         }
 
 
