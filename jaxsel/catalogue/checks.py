@@ -3,7 +3,7 @@
 AUDIT-<mechanism>: no audit finds more privacy loss than the entry promises.
 SIM-<mechanism>: simulated frequencies of every method agree with the exact law.
 
-Each tries the default settings and those that the entry calls ``elsewhere``, since a
+Each tries the default settings and those that the entry calls ``generic``, since a
 special value (one round, gamma = 1) hides whole branches. Listing them builds nothing and
 needs no JAX; what runs is imported by the checks.
 """
@@ -60,11 +60,11 @@ def with_method(entry: MechanismEntry, given: Values, method: str) -> Values | N
     return None
 
 
-def _elsewhere(entry: MechanismEntry, given: Values) -> list[Values]:
+def _settings_tried(entry: MechanismEntry, given: Values) -> list[Values]:
     """The given settings, and with them those away from special values."""
     # What a claim's name says of its settings stays as it is.
-    away = {**entry.elsewhere, **given}
-    return [given, away] if away != given else [given]
+    generic = {**entry.generic, **given}
+    return [given, generic] if generic != given else [given]
 
 
 def _shown(given: Values) -> str:
@@ -72,7 +72,7 @@ def _shown(given: Values) -> str:
 
 
 def _also(entry: MechanismEntry, given: Values) -> str:
-    return "; and ".join(_shown(settings) for settings in _elsewhere(entry, given))
+    return "; and ".join(_shown(settings) for settings in _settings_tried(entry, given))
 
 
 # --- AUDIT ----------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def _audit_cases(entry: MechanismEntry, given: Values) -> Callable[[Budget], Ite
     def cases(budget: Budget) -> Iterator[Case]:
         tried = [
             (settings, pair)
-            for settings in _elsewhere(entry, given)
+            for settings in _settings_tried(entry, given)
             for pair, _ in _guaranteed(entry, settings)
         ]
         for settings, pair in tried:
@@ -179,10 +179,10 @@ _OTHERS = 0.1
 def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
         # Where special values hide nothing every method is tried, else the default one.
-        here, *away = _elsewhere(entry, _simulated(entry))
+        here, *generic = _settings_tried(entry, _simulated(entry))
         wanted = [(here, method) for method in _methods(entry)]
-        if away:
-            wanted[1:] = [(away[0], method) for method in _methods(entry)]
+        if generic:
+            wanted[1:] = [(generic[0], method) for method in _methods(entry)]
         tried = [
             settings
             for given, method in wanted

@@ -12,7 +12,9 @@ from jaxsel.language.entry import MechanismEntry
 @functools.cache
 def mechanisms() -> tuple[MechanismEntry, ...]:
     """Every mechanism that has a public name."""
-    return tuple(entry for module in modules("entries") for entry in getattr(module, "ENTRIES", ()))
+    held = (value for module in modules("entries") for value in vars(module).values())
+    every = (one for value in held for one in (value if type(value) is tuple else (value,)))
+    return tuple({id(one): one for one in every if isinstance(one, MechanismEntry)}.values())
 
 
 @functools.cache

@@ -177,7 +177,7 @@ def _checks_page() -> str:
 
 def _family(entry: MechanismEntry) -> str:
     """The folder of the family that the entry comes from, as a title."""
-    parts = entry.make.__module__.split(".")
+    parts = entry.module.split(".")
     return parts[2].replace("_", " ").capitalize()
 
 

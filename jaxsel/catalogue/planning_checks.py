@@ -36,8 +36,8 @@ def _drawn(
     for name, domain in entry.settings.items():
         if name in found or name in _HOW or name == "delta_t":
             continue
-        if name in entry.elsewhere and generator.random() < 0.7:
-            given[name] = entry.elsewhere[name]
+        if name in entry.generic and generator.random() < 0.7:
+            given[name] = entry.generic[name]
         elif isinstance(domain, Choice) and generator.random() < 0.5:
             given[name] = str(generator.choice(domain.options))
     if "histogram" in entry.settings:

@@ -92,7 +92,7 @@ def test_numbers_of_no_pair_and_no_outcome_are_refused(claim_id, settings):
 @pytest.mark.parametrize("entry", mechanisms(), ids=lambda entry: entry.name)
 def test_self_checks_leave_the_special_values(entry):
     """Other settings than the defaults, and every method at one setting or the other."""
-    here, elsewhere = entry.read({}), entry.read(entry.elsewhere)
+    here, elsewhere = entry.read({}), entry.read(entry.generic)
     numbers = [n for n in here if not isinstance(entry.settings[n], Choice)]
     moved = [n for n in numbers if str(here[n]) != str(elsewhere[n])]
     assert len(moved) >= min(2, len(numbers))
@@ -100,7 +100,7 @@ def test_self_checks_leave_the_special_values(entry):
         assert here["relation"] != elsewhere["relation"]
     if "method" in here:
         for method in entry.settings["method"].options:
-            assert with_method(entry, entry.elsewhere, method) is not None
+            assert with_method(entry, entry.generic, method) is not None
 
 
 def test_an_aside_is_judged_and_says_nothing_of_power():

@@ -88,7 +88,7 @@ ENTRIES = (
         _make,
         _pairs,
         _guarantee,
-        elsewhere={
+        generic={
             "probabilities": "0.3,0.1,0.6",
             "scores": "3,3,1",
             "candidates": 7,

@@ -266,7 +266,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_weights,
         _weights_pairs,
         _weights_guarantee,
-        elsewhere={"table": "4,4,2", "epsilon": 3, "updates": 2, "threshold": 0.1, "rate": 0.3},
+        generic={"table": "4,4,2", "epsilon": 3, "updates": 2, "threshold": 0.1, "rate": 0.3},
     ),
     MechanismEntry(
         "repetitive_multiplicative_weights",
@@ -277,7 +277,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_repetitive,
         _repetitive_pairs,
         _repetitive_guarantee,
-        elsewhere={
+        generic={
             "table": "4,4,2",
             "epsilon": 3,
             "updates": 2,
@@ -298,6 +298,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_analysis,
         _analysis_pairs,
         _analysis_guarantee,
-        elsewhere={"protection": "weights", "updates": 2, "queries": 6},
+        generic={"protection": "weights", "updates": 2, "queries": 6},
     ),
 )

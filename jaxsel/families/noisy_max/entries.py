@@ -139,7 +139,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_noisy_max,
         _noisy_max_pairs,
         _noisy_max_guarantee,
-        elsewhere={"scores": "1,1,-0.5", "epsilon": 0.7, "relation": "monotone"},
+        generic={"scores": "1,1,-0.5", "epsilon": 0.7, "relation": "monotone"},
         utility=by_scores,
     ),
     MechanismEntry(
@@ -159,6 +159,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_several,
         _several_pairs,
-        elsewhere={"scores": "1,1,0.5", "noise_scale": 1.7, "rounds": 3},
+        generic={"scores": "1,1,0.5", "noise_scale": 1.7, "rounds": 3},
     ),
 )

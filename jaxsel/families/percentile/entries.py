@@ -327,7 +327,7 @@ ENTRIES = (
         _make_oracle,
         lambda values: _stream_pair(*_flipped(values), _oracle_params(values)),
         _oracle_guarantee,
-        elsewhere={
+        generic={
             "shares": "0.3,0.3,0.1,0.7,0.5",
             "target": 0.4,
             "base_epsilon": 0.7,
@@ -349,7 +349,7 @@ ENTRIES = (
         _make_extended,
         lambda values: _stream_pair(*_flipped(values), _test(values, 4)._asdict()),
         _extended_guarantee,
-        elsewhere={
+        generic={
             "shares": "0.3,0.3,0.1,0.7",
             "target": 0.4,
             "base_epsilon": 0.7,
@@ -377,7 +377,7 @@ ENTRIES = (
         _make_found,
         _found_pairs,
         _found_guarantee,
-        elsewhere={
+        generic={
             "shares": "0.1,0.3,0.3,0.9",
             "target": 0.4,
             "base_epsilon": 2,
@@ -413,7 +413,7 @@ ENTRIES = (
         _make_pipeline,
         _pipeline_pairs,
         _pipeline_guarantee,
-        elsewhere={
+        generic={
             "scores": "0.8,0.8,0.3,0",
             "probabilities": "0.1,0.15,0.35,0.4",
             "base_epsilon": 1,
@@ -446,7 +446,7 @@ ENTRIES = (
         _make_median,
         _median_pairs,
         _median_guarantee,
-        elsewhere={"epsilon": 0.6, "top": 0.3, "middle": 0.05, "alpha": 0.6, "beta": 0.1},
+        generic={"epsilon": 0.6, "top": 0.3, "middle": 0.05, "alpha": 0.6, "beta": 0.1},
     ),
     MechanismEntry(
         "median_of_runs",
@@ -469,6 +469,6 @@ ENTRIES = (
         _make_run,
         _run_pairs,
         _run_guarantee,
-        elsewhere={"probabilities": "0.3,0.6,0.1", "count": 6, "rank": 2, "epsilon": 0.7},
+        generic={"probabilities": "0.3,0.6,0.1", "count": 6, "rank": 2, "epsilon": 0.7},
     ),
 )

@@ -51,7 +51,7 @@ ENTRIES = (
         },
         _make,
         _pairs,
-        elsewhere={
+        generic={
             "examples": 9,
             "batch_size": 6.0,
             "clip_norm": 3.0,

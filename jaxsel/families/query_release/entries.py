@@ -63,6 +63,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make,
         _pairs,
-        elsewhere={"answers": "1,0,2", "epsilon": 0.6, "delta": 0.05},
+        generic={"answers": "1,0,2", "epsilon": 0.6, "delta": 0.05},
     ),
 )

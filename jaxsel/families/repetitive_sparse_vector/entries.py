@@ -86,7 +86,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make,
         _pairs,
         _guarantee,
-        elsewhere={
+        generic={
             "levels": "-2,1,-1",
             "gamma": 0.6,
             "repetitions": 3,

@@ -82,7 +82,7 @@ def _entry(
     settings: dict[str, Domain],
     *,
     tuned: bool = False,
-    elsewhere: Values,
+    generic: Values,
 ) -> MechanismEntry:
     def params_of(values: Values) -> dict[str, Any]:
         found = _tuned_params(values) if tuned else _untuned_params(values)
@@ -118,7 +118,7 @@ def _entry(
         {**_SETTINGS, **settings, "method": _METHOD},
         make,
         make_pairs,
-        elsewhere={**_ELSEWHERE, **elsewhere},
+        generic={**_ELSEWHERE, **generic},
     )
 
 
@@ -129,14 +129,14 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "Ridge regression on the line plus Gaussian noise (after Chaudhuri, Monteleoni & "
         "Sarwate 2011).",
         {"regularisation": _regularisation(10.0)},
-        elsewhere={"regularisation": 25},
+        generic={"regularisation": 25},
     ),
     _entry(
         "balanced_posterior_sampling",
         ("OPS-Balanced",),
         "One posterior sample of ridge regression on the line, private for all data (Wang 2018).",
         {"regularisation": _regularisation(10.0)},
-        elsewhere={"regularisation": 25},
+        generic={"regularisation": 25},
     ),
     _entry(
         "posterior_sampling_ptr",
@@ -144,7 +144,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         "One posterior sample of ridge regression on the line behind a private test "
         "(Koskela, Redberg & Wang 2024, Section 6.1).",
         {"regularisation": _regularisation(1.0)},
-        elsewhere={"regularisation": 2},
+        generic={"regularisation": 2},
     ),
     _entry(
         "tuned_posterior_sampling",
@@ -159,6 +159,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             "theorem": choice(TUNING_THEOREMS, "what calibrates the runs", default="KRW-Cor6.2"),
         },
         tuned=True,
-        elsewhere={"regularisations": "2,50", "mean": 3, "theorem": "JX-Envelope"},
+        generic={"regularisations": "2,50", "mean": 3, "theorem": "JX-Envelope"},
     ),
 )

@@ -300,7 +300,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_exponential,
         _selection_pairs(_exponential_params, "opposed", "one-alone"),
         _pure("LT-Thm5.2-exponential-privacy"),
-        elsewhere={"scores": "1,1,0.5", "sensitivity": 1.5, "epsilon": 0.7, "beta": 0.35},
+        generic={"scores": "1,1,0.5", "sensitivity": 1.5, "epsilon": 0.7, "beta": 0.35},
         utility=by_scores,
     ),
     MechanismEntry(
@@ -318,7 +318,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_generalised,
         _selection_pairs(_generalised_params, "opposed", "one-alone"),
         _pure("LT-Thm5.2-generalised-privacy"),
-        elsewhere={"scores": "1,1,0.5", "sensitivities": "2,1,0.5", "epsilon": 0.7, "beta": 0.35},
+        generic={"scores": "1,1,0.5", "sensitivities": "2,1,0.5", "epsilon": 0.7, "beta": 0.35},
         utility=by_scores,
     ),
     MechanismEntry(
@@ -337,7 +337,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_margin,
         _selection_pairs(_margin_params, "opposed", "halves"),
-        elsewhere={
+        generic={
             "scores": "4,4,1",
             "sensitivity": 1.5,
             "epsilon": 0.7,
@@ -367,7 +367,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_smooth,
         _smooth_pairs,
-        elsewhere={
+        generic={
             "lists": "1,4,4,6,7,7,8/2,2,3,6,8,8,8/0,1,1,3,5,5,7",
             "high": 8,
             "epsilon": 0.7,
@@ -397,7 +397,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_validation,
         _validation_pairs,
         _validation_guarantee,
-        elsewhere={
+        generic={
             "learner_epsilon": 0.7,
             "scores": "5,4",
             "sensitivity": 1.5,
@@ -421,7 +421,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_classical_generalised,
         _selection_pairs(_generalised_params, "opposed", "one-alone"),
         _pure("RS-GEM-privacy"),
-        elsewhere={"scores": "1,1,0.5", "sensitivities": "2,1,0.5", "epsilon": 0.7, "beta": 0.35},
+        generic={"scores": "1,1,0.5", "sensitivities": "2,1,0.5", "epsilon": 0.7, "beta": 0.35},
         utility=by_scores,
     ),
     MechanismEntry(
@@ -439,7 +439,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _make_classical_margin,
         _lead_pairs,
-        elsewhere={"scores": "9,9,4", "sensitivity": 1.5, "epsilon": 0.7, "delta": 0.01},
+        generic={"scores": "9,9,4", "sensitivity": 1.5, "epsilon": 0.7, "delta": 0.01},
         utility=by_scores,
     ),
 )

@@ -213,7 +213,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_selections,
         _selection_pairs,
         _selection_guarantee,
-        elsewhere={
+        generic={
             "epsilon": 0.6,
             "top": 0.3,
             "middle": 0.05,
@@ -238,7 +238,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_selections,
         _selection_pairs,
         _selection_guarantee,
-        elsewhere={
+        generic={
             "epsilon": 0.6,
             "top": 0.3,
             "middle": 0.05,
@@ -268,7 +268,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_tests,
         _test_pairs,
         _test_guarantee,
-        elsewhere={"epsilon": 0.6, "quiet": 0.3, "gamma": 0.6, "bottoms": 7, "tops": 3},
+        generic={"epsilon": 0.6, "quiet": 0.3, "gamma": 0.6, "bottoms": 7, "tops": 3},
     ),
     MechanismEntry(
         "interleaved",
@@ -286,7 +286,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_interleaved,
         _interleaved_pairs,
         _interleaved_guarantee,
-        elsewhere={"epsilon": 0.7, "top": 0.3, "middle": 0.05, "gamma": 0.6, "rounds": 6},
+        generic={"epsilon": 0.7, "top": 0.3, "middle": 0.05, "gamma": 0.6, "rounds": 6},
     ),
     MechanismEntry(
         "coin_game",
@@ -316,7 +316,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _make_game,
         _game_pairs,
         no_guarantee,
-        elsewhere={
+        generic={
             "epsilon": 0.7,
             "biases": "0.2,0.4,0.1",
             "coins": 5,

@@ -176,7 +176,7 @@ def _entry(
     promise: Callable[[Values, Pair], Guarantee | None],
     *,
     broken: bool = False,
-    elsewhere: Values,
+    generic: Values,
 ) -> MechanismEntry:
     def make(values: Values) -> Built:
         static = {key: values[key] for key in ("method", "relation") if key in values}
@@ -184,7 +184,7 @@ def _entry(
         return Built(mechanism, values["answers"], _params(values))
 
     return MechanismEntry(
-        name, ids, summary, broken, {**_COMMON, **settings}, make, make_pairs, promise, elsewhere
+        name, ids, summary, broken, {**_COMMON, **settings}, make, make_pairs, promise, generic
     )
 
 
@@ -197,7 +197,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         {"answers": _SEVERAL, "relation": _RELATION, "method": _method("jump")},
         _rises,
         _above_threshold,
-        elsewhere={
+        generic={
             "epsilon": 0.7,
             "answers": "1,1,-1,2,0.3",
             "threshold": 0.5,
@@ -220,7 +220,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _redrawn,
         _sparse,
-        elsewhere={
+        generic={
             "epsilon": 0.7,
             "answers": "1,1,-1,2,0.3",
             "threshold": 0.5,
@@ -240,7 +240,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         _rises,
         _noised_once,
-        elsewhere={
+        generic={
             "epsilon": 0.7,
             "answers": "1,1,-1,2,0.3",
             "threshold": 0.5,
@@ -257,7 +257,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         {"cutoff": _cutoff(2)},
         _redrawn,
         _dwork_roth,
-        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5, "cutoff": 3},
+        generic={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5, "cutoff": 3},
     ),
     _entry(
         "sparse_vector_roth",
@@ -271,7 +271,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _rises,
         _hoped("SVT-LSL-Alg3-printed"),
         broken=True,
-        elsewhere={
+        generic={
             "epsilon": 0.7,
             "answers": "1,1,-1,2,0.3",
             "threshold": 0.5,
@@ -288,7 +288,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _rises,
         _hoped("SVT-LSL-Alg4-printed"),
         broken=True,
-        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5, "cutoff": 3},
+        generic={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5, "cutoff": 3},
     ),
     _entry(
         "sparse_vector_stoddard",
@@ -299,7 +299,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _turned,
         _hoped("SVT-LSL-Alg5-printed"),
         broken=True,
-        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5},
+        generic={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5},
     ),
     _entry(
         "sparse_vector_chen",
@@ -310,6 +310,6 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         _turned,
         _hoped("SVT-LSL-Alg6-printed"),
         broken=True,
-        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5},
+        generic={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5},
     ),
 )

@@ -32,7 +32,7 @@ def _threshold_entry(
     params_of: Callable[[Values], dict[str, Any]],
     proof: Callable[[Values, float], Guarantee],
     *,
-    elsewhere: Values,
+    generic: Values,
 ) -> MechanismEntry:
     def make(values: Values) -> Built:
         from jaxsel.families.thresholds.threshold_selection import threshold_selection
@@ -59,7 +59,7 @@ def _threshold_entry(
         make,
         make_pairs,
         proven,
-        elsewhere,
+        generic,
         base_utility,
     )
 
@@ -133,7 +133,7 @@ ENTRIES = (
         },
         _stopped_threshold,
         lambda values, epsilon: guarantee("LT-Thm3.1(b)", epsilon=epsilon, slack=values["slack"]),
-        elsewhere={
+        generic={
             "threshold": 0.8,
             "gamma": 0.25,
             "slack": 1,  # three draws at most, which many trials make
@@ -150,7 +150,7 @@ ENTRIES = (
         {},
         _threshold,
         lambda values, epsilon: guarantee("PS-Cor16(1)", epsilon=epsilon),
-        elsewhere={
+        generic={
             "threshold": 0,
             "epsilon": 0.6,
             "probabilities": "0.3,0.3,0.4",
@@ -178,7 +178,7 @@ ENTRIES = (
         _make_lowering,
         _lowering_pairs,
         lambda values, pair: guarantee("LT-Alg6-hope", epsilon=values["epsilon"]),
-        elsewhere={
+        generic={
             "probabilities": "0.3,0.1,0.6",
             "scores": "3,2,0",
             "levels": 4,

@@ -84,7 +84,7 @@ def _entry(
     promise: Callable[[Values, Pair], Guarantee | None] = no_guarantee,
     broken: bool = False,
     *,
-    elsewhere: Values,
+    generic: Values,
 ) -> MechanismEntry:
     """An entry on histograms.
 
@@ -110,7 +110,7 @@ def _entry(
 
     shown = {"histogram": _HISTOGRAM, **settings, "precision": _PRECISION}
     return MechanismEntry(
-        name, ids, summary, broken, shown, build, pairs, promise, elsewhere, utility
+        name, ids, summary, broken, shown, build, pairs, promise, generic, utility
     )
 
 
@@ -159,7 +159,7 @@ _LARGEST_GAP = _entry(
     ("noise", "method"),
     _gap_params,
     _gap_guarantee,
-    elsewhere={"histogram": "5,5,3,3,0", "noise": "laplace", "epsilon": 0.7, "max_size": 3},
+    generic={"histogram": "5,5,3,3,0", "noise": "laplace", "epsilon": 0.7, "max_size": 3},
 )
 
 
@@ -197,7 +197,7 @@ _STABLE = _entry(
     _make_stable,
     ("selection", "test", "threshold", "events", "method"),
     _stable_params,
-    elsewhere={
+    generic={
         "histogram": "9,9,3,3,0",
         "selection": "gaussian",
         "test": "laplace",
@@ -233,7 +233,7 @@ _TEST_RELEASE = _entry(
     _make_test,
     ("test", "threshold", "events"),
     _params("k", "noise_scale", "delta_t"),
-    elsewhere={
+    generic={
         "histogram": "5,5,5,3,0",
         "k": 3,
         "test": "laplace",
@@ -268,7 +268,7 @@ _FIXED = _entry(
     _make_fixed,
     ("beyond", "events", "method"),
     _params("k", "rho", "delta_t", "weight", "max_size"),
-    elsewhere={
+    generic={
         "histogram": "5,5,3,3,0",
         "k": 3,
         "rho": 0.3,
@@ -318,7 +318,7 @@ _EXPONENTIAL = _entry(
     ("relation", "events", "method"),
     _exponential_params,
     _exponential_guarantee,
-    elsewhere={"histogram": "5,5,3,3,0", "k": 3, "rho": 0.3, "relation": "general"},
+    generic={"histogram": "5,5,3,3,0", "k": 3, "rho": 0.3, "relation": "general"},
 )
 
 
@@ -344,7 +344,7 @@ _LIMITED = _entry(
     _make_limited,
     ("events",),
     _params("k", "epsilon", "delta", "domain"),
-    elsewhere={"histogram": "5,5,3,3,0", "k": 3, "epsilon": 0.7, "delta": 0.02, "domain": 4},
+    generic={"histogram": "5,5,3,3,0", "k": 3, "epsilon": 0.7, "delta": 0.02, "domain": 4},
 )
 
 
@@ -371,7 +371,7 @@ def _top_stable_entry(
         ("events",),
         _params("k", "epsilon", "delta"),
         broken=quirks,
-        elsewhere={"histogram": "5,5,3,3,0", "k": 3, "epsilon": 1.7, "delta": 0.02},
+        generic={"histogram": "5,5,3,3,0", "k": 3, "epsilon": 1.7, "delta": 0.02},
     )
 
 
@@ -435,7 +435,7 @@ _LABELS = MechanismEntry(
     },
     _make_labels,
     _labels_pairs,
-    elsewhere={"votes": "5,5,3,3", "threshold": 3.5, "noise_scale": 1.4},
+    generic={"votes": "5,5,3,3", "threshold": 3.5, "noise_scale": 1.4},
 )
 
 
@@ -504,7 +504,7 @@ _CONFIDENT = MechanismEntry(
     _make_confident,
     _confident_pairs,
     _confident_guarantee,
-    elsewhere={"scores": "4,4,1,0", "k": 3, "epsilon": 20.0, "delta": 0.0001, "beta": 0.5},
+    generic={"scores": "4,4,1,0", "k": 3, "epsilon": 20.0, "delta": 0.0001, "beta": 0.5},
     utility=lambda values, labels: of_sets(values["scores"], labels, values["k"]),
 )
 

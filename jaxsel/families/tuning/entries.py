@@ -36,7 +36,7 @@ def _tuning_entry(
     proof: _Proof,
     broken: bool = False,
     *,
-    elsewhere: Values,
+    generic: Values,
 ) -> MechanismEntry:
     def make(values: Values) -> Built:
         from jaxsel.families.tuning.private_tuning import private_tuning
@@ -66,7 +66,7 @@ def _tuning_entry(
         make,
         make_pairs,
         proven,
-        elsewhere,
+        generic,
         base_utility,
     )
 
@@ -100,7 +100,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         },
         lambda values: values["repetitions"],
         _tuning_proof,
-        elsewhere={
+        generic={
             "repetitions": "tnb:eta=0.5,gamma=0.3",
             "epsilon": 0.6,
             "probabilities": "0.3,0.3,0.4",
@@ -115,7 +115,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         {"gamma": _GAMMA},
         _geometric,
         lambda values, law, epsilon: guarantee("LT-Thm3.2", epsilon=epsilon),
-        elsewhere={
+        generic={
             "gamma": 0.3,
             "epsilon": 0.6,
             "probabilities": "0.3,0.3,0.4",
@@ -136,7 +136,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         ),
         # Its guarantee has delta > 0.
         lambda values, law, epsilon: None,
-        elsewhere={
+        generic={
             "gamma": 0.3,
             "stop_delta": 0.01,
             "epsilon": 0.6,
@@ -157,7 +157,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
             _geometric(values), hard_stop_steps_pure(values["gamma"], values["slack"])
         ),
         lambda values, law, epsilon: guarantee("LT-Thm3.5", epsilon=epsilon, slack=values["slack"]),
-        elsewhere={
+        generic={
             "gamma": 0.3,
             "slack": 0.3,
             "epsilon": 0.6,
@@ -174,7 +174,7 @@ ENTRIES: tuple[MechanismEntry, ...] = (
         lambda values: laws.point_mass(values["count"]),
         lambda values, law, epsilon: guarantee("FIXED-K-folklore", epsilon=epsilon),
         broken=True,
-        elsewhere={
+        generic={
             "count": 3,
             "epsilon": 0.6,
             "probabilities": "0.3,0.3,0.4",

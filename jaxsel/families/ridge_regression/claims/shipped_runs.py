@@ -138,7 +138,7 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Judged]:
     from jaxsel.kernel.engine import simulate_grid
 
     entry = next(entry for entry in ENTRIES if entry.name == name)
-    built = entry.build(entry.elsewhere)
+    built = entry.build(entry.generic)
     pair, trials = built.pair(), max(1, min(budget.trials, _SIMULATED))
     sides = (pair.data, pair.neighbour)
     counts = np.asarray(
