@@ -95,7 +95,8 @@ def _public() -> dict[str, str]:
     """Names of the package -> the modules that define them."""
     import jaxsel
 
-    return {name: f"jaxsel.{place.partition(':')[0]}" for name, place in jaxsel._PUBLIC.items()}
+    inside = {name: (module, f"{module}.{own}") for name, (module, own) in jaxsel._places().items()}
+    return {name: own if own in _paths() else module for name, (module, own) in inside.items()}
 
 
 def _within(name: str) -> str | None:

@@ -21,6 +21,7 @@ from jaxsel.kernel.key_use import key_use
 from jaxsel.language.base import Mechanism, Pair
 from jaxsel.language.entry import Built, Promise
 from jaxsel.language.printing import Summary, printed
+from jaxsel.language.subject import Subject, with_input
 
 # How far sampling error of the mechanism's own draws may shift an audited probability,
 # relative to the smallest one that the trials can see.
@@ -77,7 +78,7 @@ class Audit(NamedTuple):
 
 
 def audit(
-    mechanism: Mechanism | Built,
+    mechanism: Subject,
     pair: Pair | str | None = None,
     *,
     trials: int,
@@ -91,8 +92,9 @@ def audit(
     """A lower bound on epsilon at ``delta`` for one neighbouring pair.
 
     Args:
-      mechanism: what to audit; from ``jaxsel.mechanism`` it comes with its pairs:
-        ``audit(jaxsel.mechanism("fixed_repetitions", count=5), trials=100_000)``.
+      mechanism: what to audit: a name, at its default settings; what
+        ``jaxsel.mechanism("fixed_repetitions", count=5)`` made; or a mechanism, whose
+        pair is given.
       pair: the neighbouring inputs; of a mechanism that comes with pairs, the name of
         one, by default the first.
       trials: a side, >= 2.
@@ -114,7 +116,7 @@ def audit(
 
 
 def audit_tallies(
-    mechanism: Mechanism | Built,
+    mechanism: Subject,
     pair: Pair | str | None,
     used: tuple[np.ndarray, np.ndarray],
     selection: tuple[np.ndarray, np.ndarray],
@@ -156,7 +158,7 @@ def _epsilon_report(
 
 
 def audit_delta(
-    mechanism: Mechanism | Built,
+    mechanism: Subject,
     pair: Pair | str | None = None,
     *,
     trials: int,
@@ -185,7 +187,8 @@ class _Audited(NamedTuple):
     listed: bool
 
 
-def _audited(mechanism: Mechanism | Built, pair: Pair | str | None) -> _Audited:
+def _audited(mechanism: Subject, pair: Pair | str | None) -> _Audited:
+    mechanism = with_input(mechanism)
     if isinstance(mechanism, Built):
         found = pair if isinstance(pair, Pair) else mechanism.pair(pair)
         entry, values = mechanism.entry, mechanism.values

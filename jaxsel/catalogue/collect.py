@@ -1,20 +1,12 @@
-"""Mechanisms and the software's self-checks, beside what the families state."""
+"""The software's self-checks, beside what the families state."""
 
 import functools
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Claim
-from jaxsel.language.declared import find_published, modules, published_claims
+from jaxsel.language.declared import find_published, published_claims
 from jaxsel.language.domains import nearest
-from jaxsel.language.entry import MechanismEntry
-
-
-@functools.cache
-def mechanisms() -> tuple[MechanismEntry, ...]:
-    """Every mechanism that has a public name."""
-    held = (value for module in modules("entries") for value in vars(module).values())
-    every = (one for value in held for one in (value if type(value) is tuple else (value,)))
-    return tuple({id(one): one for one in every if isinstance(one, MechanismEntry)}.values())
+from jaxsel.language.subject import mechanisms
 
 
 @functools.cache
@@ -62,25 +54,4 @@ def find_claim(identity: str) -> Claim:
     raise InputError(
         f"there is no claim {identity!r}{nearest(identity, known)} "
         "(jaxsel list claims names them all)"
-    )
-
-
-def find_mechanism(name: str) -> MechanismEntry:
-    """The entry of that name or id, in any case of letters.
-
-    Raises:
-      InputError: if there is none.
-    """
-    if not isinstance(name, str):
-        raise InputError(
-            "a mechanism is found by its name or id, a text, not by "
-            f"a {type(name).__name__}; simulate and audit take one's own mechanism as it is"
-        )
-    for entry in mechanisms():
-        if name.lower() in (entry.name, *(other.lower() for other in entry.ids)):
-            return entry
-    names = [entry.name for entry in mechanisms()]
-    raise InputError(
-        f"there is no mechanism {name!r}{nearest(name, names, 3)} "
-        "(jaxsel list mechanisms names them all)"
     )

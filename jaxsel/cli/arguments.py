@@ -38,7 +38,7 @@ def complete_mechanisms(incomplete: str) -> list[str]:
 
 def complete_everything(incomplete: str) -> list[str]:
     """What ``jaxsel show`` knows, for the shell."""
-    from jaxsel.cli.finding import names
+    from jaxsel.questions.finding import names
 
     return _beginning(names(), incomplete)
 

@@ -156,15 +156,20 @@ def _defining(module: str, attribute: str | None) -> list[str]:
     path = file_of(module)
     if path is not None and path.name == "__init__.py":
         # A package that only hands on what its modules define: the one that does.
-        known = _handed_on(str(path), path.stat().st_mtime_ns)
+        known = handed_on(str(path), path.stat().st_mtime_ns)
         if attribute in known:
             return _defining(*known[attribute])
     return [module]
 
 
 @functools.lru_cache(maxsize=1024)
-def _handed_on(path: str, changed_at: int) -> dict[str, tuple[str, str]]:
-    """Name in a package -> the module and name that it is imported from."""
+def handed_on(path: str, changed_at: int = 0) -> dict[str, tuple[str, str]]:
+    """Name in a package -> the module and name that it is imported from.
+
+    Args:
+      path: of the package's ``__init__.py``.
+      changed_at: when it was, for a process that outlives a change.
+    """
     return {
         alias.asname or alias.name: (node.module, alias.name)
         for node in ast.walk(ast.parse(Path(path).read_bytes()))

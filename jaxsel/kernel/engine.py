@@ -30,6 +30,7 @@ from jaxsel.kernel.tallies import Tallies, check_totals
 from jaxsel.kernel.work import Count, Counted, Save, Work, as_tallies, check_counted, chosen_runner
 from jaxsel.language.base import Mechanism
 from jaxsel.language.entry import Built
+from jaxsel.language.subject import Subject, with_input
 
 _MAX_TRIALS = 2**62
 _CALL_SECONDS = 0.5
@@ -52,7 +53,7 @@ class Performance(NamedTuple):
 
 
 def simulate(
-    mechanism: Mechanism | Built,
+    mechanism: Subject,
     data: Any = None,
     params: Any = None,
     *,
@@ -67,8 +68,9 @@ def simulate(
     """Seeded trials of one mechanism on one input: ``simulate_grid`` with one cell.
 
     Args:
-      mechanism: what to run; from ``jaxsel.mechanism`` it comes with its input:
-        ``simulate(jaxsel.mechanism("noisy_max", scores=[3, 2, 1]), trials=1000)``.
+      mechanism: what to run: a name, with the input of its default settings; what
+        ``jaxsel.mechanism("noisy_max", scores=[3, 2, 1])`` made, with its own; or a
+        mechanism, whose input is given.
       data, params: the input of a mechanism that comes without.
       trials, seed, statistic, first_trial, record, progress, performance: as in
         ``simulate_grid``.
@@ -76,6 +78,7 @@ def simulate(
     Raises:
       InputError: as ``simulate_grid``; or if a mechanism comes with two inputs.
     """
+    mechanism = with_input(mechanism)
     if isinstance(mechanism, Built):
         if data is not None or params is not None:
             raise InputError("this mechanism comes with its input; give no data and no params")

@@ -35,6 +35,7 @@ class Relation(enum.Enum):
     BASE = "base"  # two output laws of one base algorithm on neighbouring data
 
 
+@printed
 class FiniteLaw(NamedTuple):
     """An exact output law on finitely many outcomes.
 
@@ -45,6 +46,11 @@ class FiniteLaw(NamedTuple):
 
     probabilities: np.ndarray
     labels: tuple[str, ...]
+
+    def summary(self) -> Summary:
+        """The chance of each outcome."""
+        rows = [*zip(self.labels, self.probabilities.tolist(), strict=True)]
+        return Summary("Exact output law.", ("outcome", "probability"), rows)
 
 
 class Mechanism(NamedTuple):
@@ -274,6 +280,7 @@ class Claim:
         )
 
 
+@printed
 class Erratum(NamedTuple):
     """A statement in print that is false, incomplete or misprinted.
 
@@ -296,7 +303,18 @@ class Erratum(NamedTuple):
     refuted: tuple[str, ...] = ()
     corrected: tuple[str, ...] = ()
 
+    def summary(self) -> Summary:
+        """What is printed, what is true, and the claims that say so."""
+        rows = [[name, "printed"] for name in self.refuted]
+        rows += [[name, "true"] for name in self.corrected]
+        sentence = (
+            f"{self.id} ({self.source}; {self.kind}).\nPrinted: {self.printed}\n"
+            f"True: {self.correct}"
+        )
+        return Summary(sentence, ("claim", "states what is"), rows)
 
+
+@printed
 class Remark(NamedTuple):
     """Something to know about a statement in print that is no error of the paper.
 
@@ -316,3 +334,11 @@ class Remark(NamedTuple):
     text: str
     readings: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
+
+    def summary(self) -> Summary:
+        """What is to be known, and the claims that say so."""
+        rows = [[name, "not so"] for name in self.readings]
+        rows += [[name, "true"] for name in self.holds]
+        return Summary(
+            f"{self.id} ({self.source}).\n{self.text}", ("claim", "states what is"), rows
+        )

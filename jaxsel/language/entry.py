@@ -14,7 +14,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.declared import find_published
 from jaxsel.language.domains import Domain, read_values
-from jaxsel.language.printing import Summary, printed
+from jaxsel.language.printing import Summary, as_html, printed, text
 from jaxsel.language.utility import Utility
 
 Values = Mapping[str, Any]
@@ -64,16 +64,7 @@ class Built(NamedTuple):
         """What it does, its settings, and the pairs to audit it on."""
         if self.entry is None:
             return Summary(f"{self.mechanism.name} with one input.")
-        try:
-            names = ", ".join(pair.name for pair in self.pairs())
-        except InputError as error:
-            names = f"none ({error})"
-        rows = [
-            [name, shown(self.values.get(name)), domain.help]
-            for name, domain in self.entry.settings.items()
-        ]
-        sentence = f"{self.entry.name}: {self.entry.summary} Pairs: {names}."
-        return Summary(sentence, ("setting", "value", "meaning"), rows)
+        return self.entry.described(self.values)
 
 
 def shown(value: Any) -> str:
@@ -147,7 +138,7 @@ def no_utility(values: Values, labels: tuple[str, ...]) -> Utility:
     return {}
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class MechanismEntry:
     """A mechanism of the catalogue: its factory, and what is known of it.
 
@@ -206,6 +197,24 @@ class MechanismEntry:
         else:
             built = self.make(values)
         return built._replace(entry=self, values=values)
+
+    def __repr__(self) -> str:
+        return text(self.described(self.read({})))
+
+    def _repr_html_(self) -> str:
+        return as_html(self.described(self.read({})))
+
+    def described(self, values: Values) -> Summary:
+        """What it does, its settings at these typed values, and the pairs to audit it on."""
+        try:
+            names = ", ".join(pair.name for pair in self.make_pairs(values))
+        except InputError as error:
+            names = f"none ({error})"
+        rows = [
+            [name, shown(values.get(name)), domain.help] for name, domain in self.settings.items()
+        ]
+        sentence = f"{self.name}: {self.summary} Pairs: {names}."
+        return Summary(sentence, ("setting", "value", "meaning"), rows)
 
     def pairs(self, given: Values) -> tuple[Pair, ...]:
         """The constructed neighbouring pairs at these settings."""

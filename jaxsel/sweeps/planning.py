@@ -1,6 +1,6 @@
 """What a sweep is to do: its cells, what is simulated for them, what is found for them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError, check_integer, check_interval
@@ -10,7 +10,7 @@ from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
 from jaxsel.sweeps.dataset import Options
 from jaxsel.sweeps.facts import FACT_OF, fact_key
 from jaxsel.sweeps.measures import Measure, find_measures, known_measures
-from jaxsel.sweeps.subject import Subject, find_subject
+from jaxsel.sweeps.subject import About, Subject, find_subject
 from jaxsel.sweeps.tallying import Item
 
 
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(
-    subject: str | Callable[..., Any],
+    subject: About,
     settings: Mapping[str, Any],
     measures: Sequence[str],
     zipped: Sequence[Sequence[str]],

@@ -17,6 +17,7 @@ from jaxsel.sweeps.files import Going, State, keeping
 from jaxsel.sweeps.functions import declared, shared_trials
 from jaxsel.sweeps.planning import Plan, make_plan
 from jaxsel.sweeps.sharing import check_parts, facts_of, joined, share_of
+from jaxsel.sweeps.subject import About
 from jaxsel.sweeps.tallying import Item, Store, tally
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    subject: str | Callable[..., Any],
+    subject: About,
     settings: Mapping[str, Any] = MappingProxyType({}),
     *,
     measures: Sequence[str] = (),
@@ -43,7 +44,8 @@ def sweep(
     every grid, whatever is added, and after any kill.
 
     Args:
-      subject: a mechanism of the catalogue; "account" (what tuning costs); or a function
+      subject: a mechanism of the catalogue, by its name or as ``jaxsel.mechanism`` made it,
+        whose settings are then the defaults; "account" (what tuning costs); or a function
         of one's own, which is called once a cell and returns a ``Trial`` (also as text,
         "file.py:function").
       settings: by name, one value or several (which make an axis), as values or as text:
@@ -136,7 +138,7 @@ def keep_share(
     progress: bool | None = None,
     performance: Performance = Performance(),
 ) -> int:
-    """One shard's share of a sweep, kept in a file for ``merged``.
+    """One shard's share of a sweep, kept in a file for ``merge``.
 
     Args:
       shard: which, as ``jaxsel.shards.Shard`` or as text, "3/64"; or "auto", from the
@@ -161,7 +163,7 @@ def keep_share(
     return sum(item.last - item.first for item in items)
 
 
-def merged(
+def merge(
     paths: Sequence[str | Path],
     record: str | Path | None = None,
     subject: Callable[..., Any] | None = None,
@@ -186,7 +188,7 @@ def merged(
     elif not asked["subject"]:
         raise InputError(
             f"{parts[0].path} is of a function that is in no file; merge it in Python, "
-            "with merged(paths, subject=function)"
+            "with merge(paths, subject=function)"
         )
     plan = make_plan(**asked)
     own = plan.subject.function

@@ -5,22 +5,26 @@ and, in accounts, of a base (``noise_multiplier``), as if they were its own; whe
 one name, the subject's own is meant, and ``base.delta`` is the other.
 """
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from jaxsel import catalogue
 from jaxsel.accounting.single_run.base_text import parameter_names
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.domains import Domain, Parsed, nearest, number, parsed, read_values, whole
-from jaxsel.language.entry import Built, Values
+from jaxsel.language.entry import Built, MechanismEntry, Values
+from jaxsel.language.subject import settled
 from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
 from jaxsel.sweeps import functions
 from jaxsel.sweeps.axes import Grid, Place, Value, read_grid
+
+# What may be swept, as a person says it.
+About = str | MechanismEntry | Built | Callable[..., Any]
 
 ACCOUNT = "account"
 SEED = "seed"
@@ -154,26 +158,33 @@ def _names(settings: Mapping[str, Domain], simulated: bool) -> dict[str, _Name]:
     return found
 
 
-def find_subject(about: str | Callable[..., Any]) -> Subject:
+def find_subject(about: About) -> Subject:
     """The subject of that name, or the function of one's own.
 
     Args:
-      about: a mechanism of the catalogue, "account", "file.py:function", or a function
-        that returns a ``functions.Trial``.
+      about: a mechanism of the catalogue, by its name or with settings that take the place
+        of its defaults; "account", "file.py:function", or a function that returns a
+        ``functions.Trial``.
 
     Raises:
       InputError: if there is none.
     """
     if isinstance(about, str) and functions.is_place(about):
         about = functions.load(about)
-    if not isinstance(about, str):
+    if not isinstance(about, str | MechanismEntry | Built):
         return _of_function(about)
-    if about == ACCOUNT:
+    if isinstance(about, str) and about == ACCOUNT:
         names = _names(_ACCOUNT_SETTINGS, simulated=False)
         return Subject(ACCOUNT, None, _ACCOUNT_SETTINGS, names, ACCOUNT)
-    entry = catalogue.find_mechanism(about)
-    names = _names(entry.settings, simulated=True)
-    return Subject(entry.name, entry.build, entry.settings, names, entry.name)
+    entry, chosen = settled(about)
+    settings = {
+        name: dataclasses.replace(domain, default=chosen.get(name, domain.default))
+        for name, domain in entry.settings.items()
+    }
+    names = _names(settings, simulated=True)
+    # What was built in Python is found again by no name.
+    place = "" if chosen else entry.name
+    return Subject(entry.name, entry.build, settings, names, place)
 
 
 def _of_function(function: Any) -> Subject:

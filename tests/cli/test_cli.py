@@ -17,8 +17,9 @@ import benchmarks as bench
 import jaxsel
 from jaxsel import catalogue
 from jaxsel.catalogue import published_claims, self_checks
-from jaxsel.cli import checkout, main
+from jaxsel.cli import main
 from jaxsel.host import source_digest
+from jaxsel.questions import checkout
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
