@@ -169,7 +169,7 @@ def reached(name: str) -> frozenset[str]:
 def named() -> dict[str, frozenset[str]]:
     """Every name of the catalogue, of a figure or simulation -> what it is made from."""
     from figures import FIGURES
-    from jaxsel.catalogue import self_checks
+    from jaxsel.catalogue import mechanisms, self_checks
     from jaxsel.language import declared
     from sims.registry import SIMS
 
@@ -182,9 +182,8 @@ def named() -> dict[str, frozenset[str]]:
                 of |= reached(each)
 
     checks = ("jaxsel.catalogue.checks", "jaxsel.catalogue.planning_checks")
-    for each in declared.modules("entries"):
-        for entry in getattr(each, "ENTRIES", ()):
-            add((entry.name, *entry.ids), each.__name__)
+    for entry in mechanisms():
+        add((entry.name, *entry.ids), entry.module)
     for check in self_checks():
         entry = check.id.partition("-")[2].lower()
         longest = max((name for name in found if entry.startswith(name)), key=len, default=None)
