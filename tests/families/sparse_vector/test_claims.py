@@ -15,9 +15,9 @@ from jaxsel.families.sparse_vector.claims import (
     variants,
 )
 from jaxsel.families.sparse_vector.claims.cases import drawn_on_monotone, pair_cases
-from jaxsel.families.sparse_vector.entries import ENTRIES
 from jaxsel.language.base import Budget, Claim, Relation
 from jaxsel.language.checking import bound_verdict, cases_at
+from tests.families.entry_checks import entries_of
 
 CLAIMS = [
     found
@@ -41,7 +41,7 @@ def test_record_is_complete(claim):
 
 def test_ids_are_unique_and_promised_by_the_catalogue():
     assert len(BY_ID) == len(CLAIMS)
-    for entry in ENTRIES:
+    for entry in entries_of("sparse_vector"):
         for pair in entry.pairs({}):
             name, epsilon = entry.promised({}, pair)
             claim = BY_ID[name]
