@@ -38,5 +38,6 @@ def query_release(
 
 @query_release.neighbours
 def _all_move(answers):
-    answers, why = np.zeros(answers.size), "every answer moves by its sensitivity, in one direction"
-    yield "all-move", answers, answers + 1.0, Relation.GENERAL, why
+    before, after = np.zeros(answers.size), np.ones(answers.size)
+    why = "every answer moves by its sensitivity, in one direction"
+    yield "all-move", before, after, Relation.GENERAL, why
