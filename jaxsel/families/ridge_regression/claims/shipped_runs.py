@@ -133,11 +133,11 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Judged]:
 
     An outcome outside its exact binomial limits is a case of observed above claimed.
     """
-    from jaxsel.families.ridge_regression.entries import ENTRIES
+    from jaxsel.families.ridge_regression import entries
     from jaxsel.host.intervals import clopper_pearson
     from jaxsel.kernel.engine import simulate_grid
 
-    entry = next(entry for entry in ENTRIES if entry.name == name)
+    entry = getattr(entries, name)
     built = entry.build(entry.generic)
     pair, trials = built.pair(), max(1, min(budget.trials, _SIMULATED))
     sides = (pair.data, pair.neighbour)
