@@ -22,6 +22,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Budget(NamedTuple):
     """How much work a check may do.
@@ -35,6 +37,19 @@ class Budget(NamedTuple):
     trials: int = 1_000_000
     cases: int = 300
     seed: int = 0
+
+    def random_cases(
+        self, most: float = math.inf, stream: int = 0
+    ) -> Iterator[np.random.Generator]:
+        """A generator of random numbers, the same one for each random case.
+
+        Args:
+          most: cases, where fewer than ``cases`` will do.
+          stream: added to the seed.
+        """
+        generator = np.random.default_rng(self.seed + stream)
+        for _ in range(int(min(self.cases, most))):
+            yield generator
 
 
 class Verdict(NamedTuple):
@@ -192,6 +207,11 @@ def grid(**values: Iterable[Any]) -> Points:
     return lambda budget: points
 
 
+def drawn(draw: Callable[[np.random.Generator], Point], most: float = math.inf) -> Points:
+    """Random points, each drawn from one generator; at most so many."""
+    return lambda budget: (draw(generator) for generator in budget.random_cases(most))
+
+
 def written(value: Any) -> str:
     """A value of a point, so that it can be read back."""
     short = f"{value:g}" if isinstance(value, float) else repr(value)
@@ -241,7 +261,10 @@ def cases_at(
 
 
 def observed_at(
-    points: Points, observe: Callable[..., Any], defaults: Mapping[str, Any]
+    points: Points,
+    observe: Callable[..., Any],
+    defaults: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> Callable[[Budget], Iterator[Any]]:
     """Cases from a function of the names of points.
 
@@ -251,6 +274,7 @@ def observed_at(
         point does not say. Of a parameter that the points leave out it takes the claim's
         default, and the point names it, too.
       defaults: the claim's.
+      options: further arguments of ``observe``, the same at every point.
     """
     asked = [
         name
@@ -260,7 +284,7 @@ def observed_at(
 
     def cases(budget: Budget) -> Iterator[Any]:
         for point in points(budget):
-            known = {**defaults, **point}
+            known = {**defaults, **options, **point}
             lacking = [name for name in asked if name not in known]
             if lacking:
                 raise TypeError(
