@@ -21,14 +21,10 @@ def early(*, beta: SmallBeta = 0.1) -> float:
     return beta
 
 
-late = LT.utility(
-    "LT-Cor4.2(c)",
-    "Corollary 4.2(c), corrected",
-    erratum="LT-E2",
-    statement="For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 halts at "
-    "some query R after an i < R with p_i >= (R+1)^a/(beta^a + (R+1)^a) with probability at most "
-    "beta.",
-)(early.evaluate)
+@LT.utility("LT-Cor4.2(c)", "Corollary 4.2(c), corrected", erratum="LT-E2", formula=early)
+def late():
+    """For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 halts at some
+    query R after an i < R with p_i >= (R+1)^a/(beta^a + (R+1)^a) with probability at most beta."""
 
 
 def _low_share(ratio: np.ndarray | float, power: float) -> np.ndarray:
@@ -47,13 +43,10 @@ def _median_streams(budget: Budget) -> Iterator[tuple[float, float, np.ndarray]]
         yield float(generator.uniform(0.01, 0.9)), power, spread
 
 
-far = LT.utility(
-    "LT-Cor4.2(d)",
-    "Corollary 4.2(d), corrected",
-    erratum="LT-E1",
-    statement="For p* = 1/2, with a = 12 epsilon_1/epsilon_3, if p_i >= 1 - beta^a/(1 + beta^a), "
-    "Algorithm 3 answers queries 1 to i all with 'below' with probability at most beta.",
-)(beta_itself)
+@LT.utility("LT-Cor4.2(d)", "Corollary 4.2(d), corrected", erratum="LT-E1", formula=beta_itself)
+def far():
+    """For p* = 1/2, with a = 12 epsilon_1/epsilon_3, if p_i >= 1 - beta^a/(1 + beta^a), Algorithm 3
+    answers queries 1 to i all with 'below' with probability at most beta."""
 
 
 def _law(shares: np.ndarray, power: float) -> np.ndarray:
@@ -96,12 +89,9 @@ def last_share(budget):
         yield {"beta": beta}, float(_law(shares, power)[-1]), _where(shares, power)
 
 
-private = LT.privacy(
-    "LT-Cor4.2(a)",
-    "Corollary 4.2(a)",
-    Relation.BASE,
-    statement="Over epsilon_1-DP bases Algorithm 3 with p* = 1/2 is epsilon_3-DP.",
-)(final_itself)
+@LT.privacy("LT-Cor4.2(a)", "Corollary 4.2(a)", Relation.BASE, formula=final_itself)
+def private():
+    """Over epsilon_1-DP bases Algorithm 3 with p* = 1/2 is epsilon_3-DP."""
 
 
 private.bounds()(privacy_cases(0.5))

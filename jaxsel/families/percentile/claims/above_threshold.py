@@ -138,12 +138,10 @@ def _conditional(bad, levels: list[float], beta: float):
         yield joint / float(law[halt]), where
 
 
-early_printed = LT.utility(
-    "LT-Thm4.1(b)-printed",
-    "Theorem 4.1(b)",
-    statement="Given that Algorithm 3 halts at query R, Phi(p_R) <= (beta/(R+1))^(12 "
-    "epsilon_1/epsilon_3) Phi(p*) with probability at most beta.",
-)(beta_itself)
+@LT.utility("LT-Thm4.1(b)-printed", "Theorem 4.1(b)", formula=beta_itself)
+def early_printed():
+    """Given that Algorithm 3 halts at query R, Phi(p_R) <= (beta/(R+1))^(12 epsilon_1/epsilon_3)
+    Phi(p*) with probability at most beta."""
 
 
 @early_printed.bounds(listed("beta", 0.1, 0.5))
@@ -151,12 +149,10 @@ def early_given_halt(beta):
     yield from _conditional(_bad_early, [level(beta / 2.0)], beta)
 
 
-late_printed = LT.utility(
-    "LT-Thm4.1(c)-printed",
-    "Theorem 4.1(c)",
-    statement="Given that Algorithm 3 halts at query R, some i < R has Phi(p_i) >= "
-    "((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most beta.",
-)(beta_itself)
+@LT.utility("LT-Thm4.1(c)-printed", "Theorem 4.1(c)", formula=beta_itself)
+def late_printed():
+    """Given that Algorithm 3 halts at query R, some i < R has Phi(p_i) >= ((R+1)/beta)^(12
+    epsilon_1/epsilon_3) Phi(p*) with probability at most beta."""
 
 
 @late_printed.bounds(listed("beta", 0.1, 0.5))
@@ -172,8 +168,7 @@ def _joint(bad, streams):
 
 
 def _random_streams(budget: Budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
+    for generator in budget.random_cases(60):
         beta = float(generator.uniform(0.01, 0.9))
         size = int(generator.integers(2, 9))
         spread = level(size / beta)
@@ -211,12 +206,10 @@ def far_failure(*, beta: Beta = 0.1) -> float:
     return (4.0 * beta**1.5 - beta**3) / 6.0
 
 
-far_printed = LT.utility(
-    "LT-Thm4.1(d)-printed",
-    "Theorem 4.1(d)",
-    statement="If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers query "
-    "i with 'above', given 'below' before, with probability at most beta.",
-)(beta_itself)
+@LT.utility("LT-Thm4.1(d)-printed", "Theorem 4.1(d)", formula=beta_itself)
+def far_printed():
+    """If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers query i with
+    'above', given 'below' before, with probability at most beta."""
 
 
 @far_printed.bounds(listed("beta", 0.1, 0.01, 0.5))
@@ -224,13 +217,10 @@ def far_passing(beta):
     return float(halting_law([level(1.0 / beta)], *SCALES)[0]), "one query at the level"
 
 
-far_conditional = LT.utility(
-    "LT-Thm4.1(d)-conditional-printed",
-    "Theorem 4.1(d)",
-    statement="With 'above' read as 'below': given 'below' on all queries before, a query with "
-    "Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is answered 'below' with probability at "
-    "most beta.",
-)(beta_itself)
+@LT.utility("LT-Thm4.1(d)-conditional-printed", "Theorem 4.1(d)", formula=beta_itself)
+def far_conditional():
+    """With 'above' read as 'below': given 'below' on all queries before, a query with Phi(p_i) >=
+    (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is answered 'below' with probability at most beta."""
 
 
 @far_conditional.bounds(listed("beta earlier", (0.1, 5), (0.1, 20), (0.1, 200)))
@@ -252,12 +242,9 @@ def far_failing_jointly(budget):
         yield {"beta": beta}, float(law[-1]), f"{len(earlier)} earlier levels {earlier[:8]}"
 
 
-private = LT.privacy(
-    "LT-Thm4.1(a)",
-    "Theorem 4.1(a)",
-    Relation.BASE,
-    statement="Over epsilon_1-DP bases Algorithm 3 is epsilon_3-DP.",
-)(final_itself)
+@LT.privacy("LT-Thm4.1(a)", "Theorem 4.1(a)", Relation.BASE, formula=final_itself)
+def private():
+    """Over epsilon_1-DP bases Algorithm 3 is epsilon_3-DP."""
 
 
 private.bounds()(privacy_cases(None))

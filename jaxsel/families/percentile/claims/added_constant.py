@@ -57,8 +57,7 @@ def _plans(extra: int):
 
     def points(budget):
         yield from known(budget)
-        generator = np.random.default_rng(budget.seed)
-        for _ in range(min(budget.cases, extra)):
+        for generator in budget.random_cases(extra):
             slack, base = generator.uniform(0.01, 0.99, 2).tolist()
             queries = int(generator.integers(1, 50))
             delta = float(10.0 ** generator.uniform(-12.0, -0.1))
@@ -100,56 +99,60 @@ def _closeness(sides: int):
     return needed
 
 
-concentration_printed = LT.utility(
-    "LT-Thm4.4-step-F3-printed",
-    "proof of Theorem 4.4(b)-(d)",
-    statement="With Delta as printed, N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
-    "with probability at most delta/(4 T): the least Delta for which it does is no larger.",
-)(_shift(2, corrected=False))
+@LT.utility(
+    "LT-Thm4.4-step-F3-printed", "proof of Theorem 4.4(b)-(d)", formula=_shift(2, corrected=False)
+)
+def concentration_printed():
+    """With Delta as printed, N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) with
+    probability at most delta/(4 T): the least Delta for which it does is no larger."""
 
 
 concentration_printed.bounds(_plans(0))(_concentration(2))
 
-concentration_4 = LT.utility(
-    "LT-Thm4.4-step-F3",
-    "proof of Theorem 4.4(b)-(d), corrected",
-    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), N p~ + "
-    "Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(4 T): the "
-    "least Delta for which it does is no larger.",
-)(_shift(2, corrected=True))
+
+@LT.utility(
+    "LT-Thm4.4-step-F3", "proof of Theorem 4.4(b)-(d), corrected", formula=_shift(2, corrected=True)
+)
+def concentration_4():
+    """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), N p~ + Delta
+    leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(4 T): the least
+    Delta for which it does is no larger."""
 
 
 concentration_4.bounds(_plans(60))(_concentration(2))
 
-concentration_5 = LT.utility(
-    "LT-Thm4.6-step-F3",
-    "proof of Theorem 4.6(b)(c), corrected",
-    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), N p~ + "
-    "Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(2 R): the "
-    "least Delta for which it does is no larger.",
-)(_shift(1, corrected=True))
+
+@LT.utility(
+    "LT-Thm4.6-step-F3", "proof of Theorem 4.6(b)(c), corrected", formula=_shift(1, corrected=True)
+)
+def concentration_5():
+    """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), N p~ + Delta
+    leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(2 R): the least
+    Delta for which it does is no larger."""
 
 
 concentration_5.bounds(_plans(60))(_concentration(1))
 
-closeness_4 = LT.utility(
-    "LT-Thm4.4(a)-step-Delta",
-    "proof of Theorem 4.4(a)",
-    statement="With the Delta of Algorithm 4, independent counts X and Y with EX <= e^(epsilon_1) "
-    "EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(4 "
-    "T): the least Delta with which they have is no larger.",
-)(_shift(2, corrected=False))
+
+@LT.utility(
+    "LT-Thm4.4(a)-step-Delta", "proof of Theorem 4.4(a)", formula=_shift(2, corrected=False)
+)
+def closeness_4():
+    """With the Delta of Algorithm 4, independent counts X and Y with EX <= e^(epsilon_1) EY have X
+    + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(4 T): the least
+    Delta with which they have is no larger."""
 
 
 closeness_4.bounds(_CLOSE)(_closeness(2))
 
-closeness_5 = LT.utility(
-    "LT-Thm4.6(a)-step-Delta",
-    "proof of Theorem 4.6(a)",
-    statement="With the Delta of Algorithm 5, independent counts X and Y with EX <= e^(epsilon_1) "
-    "EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(2 "
-    "R): the least Delta with which they have is no larger.",
-)(_shift(1, corrected=False))
+
+@LT.utility(
+    "LT-Thm4.6(a)-step-Delta", "proof of Theorem 4.6(a)", formula=_shift(1, corrected=False)
+)
+def closeness_5():
+    """With the Delta of Algorithm 5, independent counts X and Y with EX <= e^(epsilon_1) EY have X
+    + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(2 R): the least
+    Delta with which they have is no larger."""
 
 
 closeness_5.bounds(_CLOSE)(_closeness(1))

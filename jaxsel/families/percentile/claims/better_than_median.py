@@ -30,8 +30,7 @@ Rounds = Annotated[int, whole("T, the most runs there may be", at_least=1)]
 
 
 def _betas(budget: Budget, cases: int = 100):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, cases)):
+    for generator in budget.random_cases(cases):
         yield generator, float(10.0 ** generator.uniform(-4.0, -0.05))
 
 
@@ -108,8 +107,7 @@ def exact_failure(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
 
 @exact_failure.equals()
 def summed(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.random_cases(100):
         alpha = float(generator.choice([0.3, 0.5, 1.0, 2.0, 9.0]))
         rounds = int(10.0 ** generator.uniform(0.0, 4.0))
         point = {"rounds": rounds, "alpha": alpha}
@@ -187,11 +185,9 @@ def small_prior_printed(*, beta: Beta = 0.1) -> float:
     return beta / 2.0
 
 
-small_prior = CL.utility(
-    "CL-Thm4-step-prior",
-    "proof of Theorem 4, corrected",
-    statement="p < (beta/2)^(1/alpha) with probability at most beta/2.",
-)(small_prior_printed.evaluate)
+@CL.utility("CL-Thm4-step-prior", "proof of Theorem 4, corrected", formula=small_prior_printed)
+def small_prior():
+    """p < (beta/2)^(1/alpha) with probability at most beta/2."""
 
 
 _PRIORS = listed("beta alpha", (0.1, 0.5), (0.4, 2.0))
@@ -207,8 +203,7 @@ def _prior_below(factor: float):
 
 
 def _random_priors(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.random_cases(100):
         beta, alpha = generator.uniform(0.01, [0.49, 5.0]).tolist()
         yield {"beta": beta, "alpha": alpha}
 
@@ -227,12 +222,9 @@ def all_worse_printed(*, beta: Beta = 0.1) -> float:
     return beta / 4.0
 
 
-all_worse = CL.utility(
-    "CL-Thm4-step-median",
-    "proof of Theorem 4, corrected",
-    statement="All of t >= log_2(4/beta) runs are worse than the median with probability at most "
-    "beta/4.",
-)(all_worse_printed.evaluate)
+@CL.utility("CL-Thm4-step-median", "proof of Theorem 4, corrected", formula=all_worse_printed)
+def all_worse():
+    """All of t >= log_2(4/beta) runs are worse than the median with probability at most beta/4."""
 
 
 def _worse_runs(base: float):
@@ -265,7 +257,6 @@ def furthermore(*, runs: Rounds = 200, delta: Delta = 1e-6) -> float:
 
 @furthermore.bounds(listed("top middle", (0.05, 1e-3), (0.05, 0.01)))
 def three_outcomes(runs, delta, top, middle):
-    del delta  # The base has none.
     law = laws.beta_binomial(runs, 1.0)
     pair = pairs.three_outcome(0.5, top, middle)
     tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
@@ -299,12 +290,10 @@ def losses(budget):
         yield {"epsilon": epsilon, "alpha": alpha}, loss, where
 
 
-failure = CL.utility(
-    "CL-Thm4-failure",
-    "Theorem 4",
-    statement="With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), "
-    "no run is better than the median with probability at most beta.",
-)(beta_itself)
+@CL.utility("CL-Thm4-failure", "Theorem 4", formula=beta_itself)
+def failure():
+    """With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), no run is
+    better than the median with probability at most beta."""
 
 
 @failure.bounds()

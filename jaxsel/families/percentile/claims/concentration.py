@@ -88,8 +88,7 @@ def _scaled(law: str, generator: np.random.Generator, mean: float) -> CountLaw:
 
 
 def _laws(budget: Budget, cases: int) -> Iterator[tuple[CountLaw, np.random.Generator]]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, cases)):
+    for generator in budget.random_cases(cases):
         mean = float(10.0 ** generator.uniform(-3.0, 2.5))
         kind = generator.choice(["binomial", "poisson", "mixed"])
         if kind == "mixed":
@@ -250,8 +249,7 @@ def two_counts(budget):
 
 @coupled.bounds()
 def couplings(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
+    for generator in budget.random_cases(300):
         size = int(generator.integers(2, 7))
         # Likely values on the diagonal, and a good event that depends on both.
         joint = generator.dirichlet(np.full(size * size, 0.3)).reshape(size, size)

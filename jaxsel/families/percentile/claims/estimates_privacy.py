@@ -60,8 +60,7 @@ def _sides(algorithm: int, first, second, test) -> tuple[np.ndarray, np.ndarray]
 
 
 def _instances(algorithm: int, budget: Budget, cases: int):
-    generator = np.random.default_rng(budget.seed + algorithm)
-    for _ in range(min(budget.cases, cases)):
+    for generator in budget.random_cases(cases, stream=algorithm):
         plan, size = _plan(generator), int(generator.integers(2, 5))
         if algorithm == 4:
             test = algorithm_4(**plan, queries=size)
@@ -257,26 +256,21 @@ def coupling_cases(budget):
         yield Judged(min(1.0, sum(failing)), seen, where)
 
 
-private_4 = LT.privacy(
-    "LT-Thm4.4(a)",
-    "Theorem 4.4(a)",
-    Relation.BASE,
-    statement="Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any number of "
-    "samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta).",
-)(final_itself)
+@LT.privacy("LT-Thm4.4(a)", "Theorem 4.4(a)", Relation.BASE, formula=final_itself)
+def private_4():
+    """Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any number of samples
+    is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta)."""
 
 
 private_4.bounds()(_approximate(4))
 
 pure_4.bounds()(_any_counts(4))
 
-private_5 = LT.privacy(
-    "LT-Thm4.6(a)",
-    "Theorem 4.6(a)",
-    Relation.BASE,
-    statement="Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any number "
-    "of samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta).",
-)(final_itself)
+
+@LT.privacy("LT-Thm4.6(a)", "Theorem 4.6(a)", Relation.BASE, formula=final_itself)
+def private_5():
+    """Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any number of samples
+    is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta)."""
 
 
 private_5.bounds()(_approximate(5))

@@ -77,12 +77,14 @@ def least_share_printed(
     return _early_share(test, beta, slack, queries)
 
 
-least_share = LT.utility(
+@LT.utility(
     "LT-Thm4.4(b)-step-percentile",
     "proof of Theorem 4.4(b), corrected",
-    statement="With N doubled, Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) "
-    "implies p >= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*.",
-)(least_share_printed.evaluate)
+    formula=least_share_printed,
+)
+def least_share():
+    """With N doubled, Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) implies p >=
+    (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*."""
 
 
 def _early_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
@@ -117,7 +119,6 @@ def _implied_shares(settings, corrected: bool):
 
 @least_share_printed.bounds_below()
 def implied_printed(budget):
-    del budget
     return _implied_shares([_PLAIN], corrected=False)
 
 
@@ -142,12 +143,10 @@ def _noisy_settings(budget: Budget) -> Iterator[dict]:
     yield from random_plans(budget, 20, "queries", 4)
 
 
-early = LT.utility(
-    "LT-Thm4.4(b)",
-    "Theorem 4.4(b), corrected",
-    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R with p_R <= "
-    "(1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2.",
-)(beta_and_half_delta)
+@LT.utility("LT-Thm4.4(b)", "Theorem 4.4(b), corrected", formula=beta_and_half_delta)
+def early():
+    """With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R with p_R <= (1/2)
+    e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2."""
 
 
 @early.bounds()
@@ -176,12 +175,12 @@ def _late_share_printed(test: PercentileTest, beta: float, slack: float, halt: i
     return 1.0 - 1.0 / (1.0 + grown / (2.0 * (1.0 - test.target)))
 
 
-late_printed = LT.utility(
-    "LT-Thm4.4(c)-constant-printed",
-    "Theorem 4.4(c), second bound",
-    statement="Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 "
-    "(1 - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2.",
-)(beta_and_half_delta)
+@LT.utility(
+    "LT-Thm4.4(c)-constant-printed", "Theorem 4.4(c), second bound", formula=beta_and_half_delta
+)
+def late_printed():
+    """Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 (1 - p*)))
+    ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2."""
 
 
 @late_printed.bounds(listed("target", 0.9, 0.95))
@@ -199,13 +198,11 @@ def late_halts_printed(beta, delta, target):
     return float(law[1]), where
 
 
-late = LT.utility(
-    "LT-Thm4.4(c)",
-    "Theorem 4.4(c), corrected",
-    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R after an i "
-    "< R with p_i >= 1 - (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*) with "
-    "probability at most beta + delta/2.",
-)(beta_and_half_delta)
+@LT.utility("LT-Thm4.4(c)", "Theorem 4.4(c), corrected", formula=beta_and_half_delta)
+def late():
+    """With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R after an i < R with
+    p_i >= 1 - (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*) with probability at most
+    beta + delta/2."""
 
 
 @late.bounds()
@@ -241,12 +238,14 @@ def largest_shares(margin):
     return share_at(-math.log(2.0 * margin), test), "Delta/N = y"
 
 
-halting_query = LT.utility(
+@LT.utility(
     "LT-Thm4.4(c)-halting-query-printed",
     "Theorem 4.4(c), second bound",
-    statement="If Algorithm 4 halts at query R, p_R is near 1 (by the printed bound) with "
-    "probability at most beta + delta/2.",
-)(beta_and_half_delta)
+    formula=beta_and_half_delta,
+)
+def halting_query():
+    """If Algorithm 4 halts at query R, p_R is near 1 (by the printed bound) with probability at
+    most beta + delta/2."""
 
 
 @halting_query.bounds(listed("beta", 0.1, 0.01))

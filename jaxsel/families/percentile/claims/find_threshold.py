@@ -38,22 +38,24 @@ def low_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, thresholds: Thresholds
     return 2.0 * beta + delta / (2.0 * thresholds)
 
 
-low = LT.utility(
-    "LT-Thm4.6(c)",
-    "Theorem 4.6(c), corrected",
-    statement="With Delta as in LT-E6, Algorithm 5 finds a threshold < tau* - 1/(R-1) with "
-    "probability at most 2 beta + delta/(2 R).",
-)(low_printed.evaluate)
-low_by_shift = LT.utility(
+@LT.utility("LT-Thm4.6(c)", "Theorem 4.6(c), corrected", formula=low_printed)
+def low():
+    """With Delta as in LT-E6, Algorithm 5 finds a threshold < tau* - 1/(R-1) with probability at
+    most 2 beta + delta/(2 R)."""
+
+
+@LT.utility(
     "LT-Thm4.6(c)-shift-printed",
     "Theorem 4.6(c)",
     holds=False,
     erratum="LT-E6",
     correction="For large epsilon_3 nothing but Delta keeps the sampling error small: "
     "LT-Thm4.6(c), with the Delta of LT-E6.",
-    statement="With Delta as printed, and 1/R read as 1/(R-1), the found threshold is below tau* - "
-    "1/(R-1) with probability at most 2 beta + delta/(2 R).",
-)(low_printed.evaluate)
+    formula=low_printed,
+)
+def low_by_shift():
+    """With Delta as printed, and 1/R read as 1/(R-1), the found threshold is below tau* - 1/(R-1)
+    with probability at most 2 beta + delta/(2 R)."""
 
 
 def _failing(setting: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +104,6 @@ def any_score(budget):
 
 @low_by_shift.bounds()
 def small_shift(budget):
-    del budget
     setting = {
         "target": 0.01,
         "beta": 1e-4,
@@ -147,8 +148,7 @@ _SLACKS = listed("slack base_epsilon final_epsilon", (0.95, 0.1, 1.0), (0.85, 0.
 
 
 def _random_slacks(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
+    for generator in budget.random_cases(200):
         slack, base = generator.uniform(0.01, 0.99, 2).tolist()
         final = float(generator.uniform(0.2, 50.0))
         yield {"slack": slack, "base_epsilon": base, "final_epsilon": final}
@@ -167,13 +167,11 @@ def _expected_samples(corrected: bool):
     return expected
 
 
-early = LT.utility(
-    "LT-Thm4.6(b)",
-    "Theorem 4.6(b), corrected",
-    statement="With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <= "
-    "(e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the threshold "
-    "tau of Algorithm 5.",
-)(beta_and_half_delta)
+@LT.utility("LT-Thm4.6(b)", "Theorem 4.6(b), corrected", formula=beta_and_half_delta)
+def early():
+    """With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <=
+    (e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the threshold tau
+    of Algorithm 5."""
 
 
 @early.bounds()
@@ -188,21 +186,20 @@ def early_thresholds(budget):
         yield point, setting["thresholds"] * passing, f"R tests at N p = Delta, {setting}"
 
 
-expected_printed = LT.utility(
-    "LT-Thm4.6(b)-step-printed",
-    "proof of Theorem 4.6(b)",
-    statement="Outside the failure events, N p(tau) >= Delta at the found threshold.",
-)(_least_expected(False))
+@LT.utility("LT-Thm4.6(b)-step-printed", "proof of Theorem 4.6(b)", formula=_least_expected(False))
+def expected_printed():
+    """Outside the failure events, N p(tau) >= Delta at the found threshold."""
 
 
 expected_printed.bounds_below(_SLACKS)(_expected_samples(False))
 
-expected = LT.utility(
-    "LT-Thm4.6(b)-step",
-    "proof of Theorem 4.6(b), corrected",
-    statement="With the factor max(3, 2 e^(epsilon_0/2)) instead of 3 in N, outside the failure "
-    "events N p(tau) >= Delta at the found threshold.",
-)(_least_expected(True))
+
+@LT.utility(
+    "LT-Thm4.6(b)-step", "proof of Theorem 4.6(b), corrected", formula=_least_expected(True)
+)
+def expected():
+    """With the factor max(3, 2 e^(epsilon_0/2)) instead of 3 in N, outside the failure events N
+    p(tau) >= Delta at the found threshold."""
 
 
 expected.bounds_below(_SLACKS, _random_slacks)(_expected_samples(True))

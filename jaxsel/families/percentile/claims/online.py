@@ -49,8 +49,7 @@ def _passing(share: float, test: PercentileTest) -> float:
 
 
 def _online_plans(budget: Budget) -> Iterator[dict[str, Any]]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
+    for generator in budget.random_cases(60):
         base, slack = (float(x) for x in generator.uniform(0.05, 0.9, 2))
         yield {
             "target": float(generator.uniform(0.05, 0.95)),
@@ -63,12 +62,10 @@ def _online_plans(budget: Budget) -> Iterator[dict[str, Any]]:
         }
 
 
-first_printed = LT.utility(
-    "LT-Thm1.5(a)-printed",
-    "Theorem 1.5(a)",
-    statement="If query i has P[score >= tau_i] >= p*, the sparse vector outputs i with "
-    "probability at least 1 - beta (here: fails to with at most beta).",
-)(beta_itself)
+@LT.utility("LT-Thm1.5(a)-printed", "Theorem 1.5(a)", formula=beta_itself)
+def first_printed():
+    """If query i has P[score >= tau_i] >= p*, the sparse vector outputs i with probability at least
+    1 - beta (here: fails to with at most beta)."""
 
 
 @first_printed.bounds(listed("beta queries", (0.1, 2), (0.1, 5)))
@@ -80,12 +77,10 @@ def first_only(beta, queries):
         yield 1.0 - float(law[i]), f"query {i + 1} with p=1"
 
 
-first = LT.utility(
-    "LT-Thm1.5(a)",
-    "Theorem 1.5(a), corrected",
-    statement="Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N and Delta as "
-    "corrected: if p_i >= p*, it halts at some j <= i except with probability beta + delta/2.",
-)(beta_and_half_delta)
+@LT.utility("LT-Thm1.5(a)", "Theorem 1.5(a), corrected", formula=beta_and_half_delta)
+def first():
+    """Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N and Delta as corrected: if
+    p_i >= p*, it halts at some j <= i except with probability beta + delta/2."""
 
 
 @first.bounds()
@@ -96,14 +91,13 @@ def far_query(budget):
         yield {"beta": plan["beta"], "delta": plan["delta"]}, seen, f"{plan}"
 
 
-low = LT.utility(
-    "LT-Thm1.5(b)",
-    "Theorem 1.5(b), corrected",
-    erratum="LT-E2",
-    statement="The same halts at some R with p_R below (e^(-2 epsilon_0)/6) (beta^2/(T+1))^(6 "
-    "S/epsilon_3) p* with probability at most beta + delta/2; the exponent is 12 (epsilon_1 + "
-    "epsilon_0)/epsilon_3.",
-)(beta_and_half_delta)
+@LT.utility(
+    "LT-Thm1.5(b)", "Theorem 1.5(b), corrected", erratum="LT-E2", formula=beta_and_half_delta
+)
+def low():
+    """The same halts at some R with p_R below (e^(-2 epsilon_0)/6) (beta^2/(T+1))^(6 S/epsilon_3)
+    p* with probability at most beta + delta/2; the exponent is 12 (epsilon_1 +
+    epsilon_0)/epsilon_3."""
 
 
 @low.bounds()

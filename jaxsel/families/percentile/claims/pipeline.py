@@ -61,12 +61,10 @@ def quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5
     return beta + delta / thresholds
 
 
-quality_sharp = LT.utility(
-    "LT-Thm4.7(b)-sharp",
-    "Theorem 4.7 (Theorem 1.4)(b)-sharp, corrected",
-    statement="So it is with Algorithm 5 at beta itself, whose exact failure is of order "
-    "beta^(3/2), and gamma = p_1 beta/4.",
-)(quality.evaluate)
+@LT.utility("LT-Thm4.7(b)-sharp", "Theorem 4.7 (Theorem 1.4)(b)-sharp, corrected", formula=quality)
+def quality_sharp():
+    """So it is with Algorithm 5 at beta itself, whose exact failure is of order beta^(3/2), and
+    gamma = p_1 beta/4."""
 
 
 @LT.utility("LT-Thm4.7-nothing", "Theorem 4.7 (Theorem 1.4), corrected", erratum="LT-E10")
@@ -79,14 +77,15 @@ def nothing(*, beta: HalfBeta = 0.1, delta: Delta = 1e-6) -> float:
     return beta + delta
 
 
-added_up = LT.utility(
+@LT.utility(
     "LT-Thm4.7-step-failure-sharp",
     "Theorem 4.7 (Theorem 1.4), corrected",
     erratum="LT-E10",
-    statement="With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found too "
-    "early, none found, and Algorithm 1 giving up have probabilities that add up to at most beta + "
-    "delta.",
-)(nothing.evaluate)
+    formula=nothing,
+)
+def added_up():
+    """With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found too early, none
+    found, and Algorithm 1 giving up have probabilities that add up to at most beta + delta."""
 
 
 def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
@@ -105,8 +104,7 @@ def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
 
 
 def _releases(budget: Budget, reading: str):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 30)):
+    for generator in budget.random_cases(30):
         plan = random_plan(generator)
         plan["slack"] = float(generator.uniform(0.5, 1.0))
         settings = pipeline(**plan, reading=reading)
@@ -196,8 +194,7 @@ def calls_printed(
 
 
 def _call_plans(budget: Budget) -> Iterator[dict[str, Any]]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
+    for generator in budget.random_cases(300):
         yield {
             "base_epsilon": float(generator.uniform(0.01, 1.0)),
             "slack": float(generator.uniform(0.3, 1.0)),

@@ -3,8 +3,6 @@
 import math
 from typing import Annotated
 
-import numpy as np
-
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.percentile.score_percentile_laws import (
     median_loss_lower,
@@ -77,8 +75,7 @@ def _settings(budget):
     yield from listed("shift count", (0.1, 101), (0.1, 1001), (0.01, 10_001), (0.5, 11), (0.5, 1))(
         budget
     )
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.random_cases(100):
         shift = float(generator.uniform(0.01, 0.7))
         yield {"shift": shift, "count": int(generator.integers(1, 400))}
 

@@ -60,8 +60,7 @@ def random_plans(budget: Budget, cases: int, name: str, highest: int) -> Iterato
 
     At most ``cases``; ``name`` ("queries" or "thresholds") is at most ``highest``.
     """
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, cases)):
+    for generator in budget.random_cases(cases):
         slack, base_epsilon = generator.uniform(0.02, 0.95, 2)
         exponent = float(generator.uniform(0.05, 1.5))
         yield {

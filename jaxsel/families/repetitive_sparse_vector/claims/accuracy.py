@@ -46,13 +46,11 @@ def rounded(*, beta: Beta = 0.1) -> float:
     return beta
 
 
-accurate = CL.utility(
-    "CL-Lem4",
-    "Lemma 4, with k' corrected",
-    statement="With the settings of Section 4.2 and k' = k + 2 R + 1, with probability 1 - beta "
-    "on any, even adaptive queries: bottom only if f <= t, top only if f >= t - d, and an early "
-    "halt only after k answers top.",
-)(rounded.evaluate)
+@CL.utility("CL-Lem4", "Lemma 4, with k' corrected", formula=rounded)
+def accurate():
+    """With the settings of Section 4.2 and k' = k + 2 R + 1, with probability 1 - beta on any, even
+    adaptive queries: bottom only if f <= t, top only if f >= t - d, and an early halt only after k
+    answers top."""
 
 
 def _any_queries(corrected: bool):
@@ -101,8 +99,7 @@ def bound(
 
 @bound.bounds()
 def bound_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
+    for generator in budget.random_cases(60):
         wanted, m = int(generator.integers(1, 4)), int(generator.integers(2, 15))
         tau = int(10.0 ** generator.uniform(0.5, 3.0))
         settings = RepetitiveSettings(
@@ -130,16 +127,13 @@ def answers_printed(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 
 
     Answers "top", at least k, before an early halt.
     """
-    del queries, beta
     return float(wanted)
 
 
-answers = CL.utility(
-    "CL-Lem4-step-answers",
-    "proof of Lemma 4, corrected",
-    statement="With k' = k + 2 R + 1 and at most R = ceil(3 log(1/beta)/log m) mistakes, an early "
-    "halt follows at least k answers 'top'.",
-)(answers_printed.evaluate)
+@CL.utility("CL-Lem4-step-answers", "proof of Lemma 4, corrected", formula=answers_printed)
+def answers():
+    """With k' = k + 2 R + 1 and at most R = ceil(3 log(1/beta)/log m) mistakes, an early halt
+    follows at least k answers 'top'."""
 
 
 def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:

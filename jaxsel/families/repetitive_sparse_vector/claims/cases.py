@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Annotated
 
-import numpy as np
-
 from jaxsel.language.base import Budget
 from jaxsel.language.domains import number, positive, probability, whole
 
@@ -32,8 +30,7 @@ def problems(budget: Budget, cases: int) -> Iterator[tuple[int, int, float]]:
     yield 3, 100, 0.1
     yield 1, 10, 0.5
     yield 20, 1000, 1e-9
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, cases)):
+    for generator in budget.random_cases(cases):
         m = int(10.0 ** generator.uniform(1.5, 5.0))
         wanted = int(m ** generator.uniform(0.0, 0.8) / 2.0) + 1
         most = min(0.08 * m, 200.0)

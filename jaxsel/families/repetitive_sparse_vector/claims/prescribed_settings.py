@@ -138,12 +138,10 @@ def margin(
     return 10.0 * size / epsilon
 
 
-approximate_margin = CL.utility(
-    "CL-Sec4.2-error",
-    "Section 4.2",
-    statement="The settings of Section 4.2 have d = (10/epsilon)(sqrt(k log(1/delta)) log m + "
-    "log(1/beta) + log 20).",
-)(margin.evaluate)
+@CL.utility("CL-Sec4.2-error", "Section 4.2", formula=margin)
+def approximate_margin():
+    """The settings of Section 4.2 have d = (10/epsilon)(sqrt(k log(1/delta)) log m + log(1/beta) +
+    log 20)."""
 
 
 def _margins(*deltas: float):

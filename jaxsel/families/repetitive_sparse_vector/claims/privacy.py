@@ -103,8 +103,7 @@ def _random_settings(generator: np.random.Generator) -> RepetitiveSettings:
 
 @pure.bounds()
 def pure_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 60)):
+    for case, generator in enumerate(budget.random_cases(60)):
         settings = _random_settings(generator)
         size = int(generator.integers(1, 6))
         first = generator.uniform(-4.0, 1.5, size)
@@ -162,8 +161,7 @@ def approximate_cases(budget):
         (300, -20.0, 1e-2, RepetitiveSettings(math.inf, 1, 0.1, 20, math.inf)),
         (300, -3.0, 1e-6, RepetitiveSettings(math.inf, 3, 0.5, 8, math.inf)),
     ]
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 4)):
+    for generator in budget.random_cases(4):
         drawn = _random_settings(generator)._replace(gamma=math.inf, margin=math.inf)
         drawn = drawn._replace(failures=drawn.failures + 4, repetitions=1)
         delta = float(10.0 ** generator.uniform(-4.0, -1.0))

@@ -200,8 +200,7 @@ def release(
 
 @release.equals()
 def random_laws(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.random_cases():
         size = int(generator.integers(2, 7))
         q = generator.dirichlet(np.full(size, 0.7)) + 1e-9
         q = q / q.sum()
@@ -258,8 +257,7 @@ def settings(budget):
             for slack in (0.01, 1.0):
                 steps = threshold_steps(gamma, slack)
                 yield {"success": success, "gamma": gamma, "slack": slack, "steps": steps}
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.random_cases():
         gamma, slack, steps = random_parameters(generator)
         success = float(10.0 ** generator.uniform(-4.0, 0.0))
         yield {"success": success, "gamma": gamma, "slack": slack, "steps": steps}
@@ -292,8 +290,7 @@ def calls(*, candidates: Annotated[int, whole("K", at_least=1)] = 10) -> float:
 
 @calls.bounds()
 def uniform_candidates(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 200)):
+    for case, generator in enumerate(budget.random_cases(200)):
         candidates = int(generator.integers(1, 40))
         success = generator.uniform(size=candidates) * (case % 3)
         success = np.minimum(success, 1.0)

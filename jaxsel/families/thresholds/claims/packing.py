@@ -33,8 +33,7 @@ def settings(budget):
     for count in _COUNTS:
         for alpha in (0.05, 0.1, 0.3):
             yield {"epsilon": 0.1, "candidates": count, "alpha": alpha}
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
+    for generator in budget.random_cases(60):
         epsilon = float(10.0 ** generator.uniform(-2.0, 0.5))
         count = float(round(10.0 ** generator.uniform(0.5, 12.0)))
         alpha = float(generator.uniform(0.02, 0.5))
@@ -218,8 +217,7 @@ def limit(
 
 @limit.bounds_below()
 def many_mechanisms(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.random_cases():
         alpha = float(generator.uniform(0.02, 0.33))
         epsilon = float(10.0 ** generator.uniform(-3.0, 0.0))
         least = large_candidates(epsilon, alpha)

@@ -55,7 +55,6 @@ def given_events(
     Renyi bound at ``order`` that holds delta-approximately under (epsilon, delta)-DP: that
     of randomised response, log(cosh((order - 1/2) epsilon)/cosh(epsilon/2))/(order - 1).
     """
-    del delta
     return float(randomised_response_renyi(order, epsilon))
 
 
@@ -84,8 +83,7 @@ def events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
 
 @given_events.bounds(tolerance=1e-6)
 def random_pairs(budget):
-    generator = np.random.default_rng(budget.seed + 5)
-    for _ in range(max(1, min(budget.cases, 100))):
+    for generator in budget.random_cases(100, stream=5):
         first, second = random_laws(generator, 4)
         delta = float(generator.uniform(0.0, 0.5) * 0.5 * np.abs(first - second).sum())
         epsilon = max(epsilon_at_delta(first, second, delta), 1e-3)
@@ -112,13 +110,10 @@ def composed(
     return first + second
 
 
-composed_approximately = ZW.privacy(
-    "ZW-Lem16",
-    "Lemma 16",
-    Relation.BASE,
-    statement="Under adaptive composition the bounds and the failure probabilities of "
-    "approximate Renyi DP add.",
-)(composed.evaluate)
+@ZW.privacy("ZW-Lem16", "Lemma 16", Relation.BASE, formula=composed)
+def composed_approximately():
+    """Under adaptive composition the bounds and the failure probabilities of approximate Renyi DP
+    add."""
 
 
 def compositions(budget: Budget, approximate: bool) -> Iterator[tuple[Point, float, str]]:
@@ -127,8 +122,7 @@ def compositions(budget: Budget, approximate: bool) -> Iterator[tuple[Point, flo
     Approximately, each law is a mixture of a good one, of weight 1 - failure, and of
     another, and the events are that both draws are good.
     """
-    generator = np.random.default_rng(budget.seed + 3)
-    for _ in range(budget.cases):
+    for generator in budget.random_cases(stream=3):
         one = random_laws(generator, 3)
         then = [random_laws(generator, 3) for _ in range(3)]
         failures = (generator.uniform(0.0, 0.3, size=2) * approximate).tolist()
@@ -173,13 +167,9 @@ def converted(
     return float(mironov_epsilon_at_order(order, renyi_epsilon, delta))
 
 
-converted_approximately = ZW.privacy(
-    "ZW-Lem17",
-    "Lemma 17",
-    Relation.BASE,
-    statement="delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta "
-    "+ delta_1)-DP.",
-)(converted.evaluate)
+@ZW.privacy("ZW-Lem17", "Lemma 17", Relation.BASE, formula=converted)
+def converted_approximately():
+    """delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta + delta_1)-DP."""
 
 
 @ZW.privacy(
@@ -203,8 +193,7 @@ def converted_tightly(
 
 def conversions(budget: Budget, approximate: bool):
     """Exact delta of random laws at the converted epsilon, any order at a time."""
-    generator = np.random.default_rng(budget.seed + 4)
-    for case in range(budget.cases):
+    for case, generator in enumerate(budget.random_cases(stream=4)):
         good = random_laws(generator, 4)
         junk = random_laws(generator, 4)
         failure = float(generator.uniform(0.0, 0.2)) if approximate else 0.0

@@ -178,12 +178,10 @@ def failing(*, beta: Beta = 0.1) -> float:
     return beta
 
 
-failing_peeled = CL.utility(
-    "CL-Sec1.4.2-peeling",
-    "Section 1.4.2, with the factor 2",
-    statement="k rounds of epsilon_r-DP exponential mechanisms have a gap above "
-    "(2/epsilon_r) log(m k/beta) with probability at most beta.",
-)(failing.evaluate)
+@CL.utility("CL-Sec1.4.2-peeling", "Section 1.4.2, with the factor 2", formula=failing)
+def failing_peeled():
+    """k rounds of epsilon_r-DP exponential mechanisms have a gap above (2/epsilon_r) log(m k/beta)
+    with probability at most beta."""
 
 
 def two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
@@ -196,8 +194,7 @@ def two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
 
 def ladders(budget: Budget):
     """(scores in units of the bound, k): gaps on both sides of the bound."""
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
+    for generator in budget.random_cases(60):
         size = int(generator.integers(2, 8))
         yield generator.uniform(0.0, 1.5, size), int(generator.integers(1, size))
 
@@ -252,12 +249,11 @@ def noise_printed(*, epsilon: Epsilon = 1.0) -> float:
     return epsilon / 6.0
 
 
-noise = CL.privacy(
-    "CL-Thm6-step-noise",
-    "proof of Theorem 6, corrected",
-    Relation.GENERAL,
-    statement="Releasing Gap(S) with Laplace noise of scale 12/epsilon costs epsilon/6.",
-)(noise_printed.evaluate)
+@CL.privacy(
+    "CL-Thm6-step-noise", "proof of Theorem 6, corrected", Relation.GENERAL, formula=noise_printed
+)
+def noise():
+    """Releasing Gap(S) with Laplace noise of scale 12/epsilon costs epsilon/6."""
 
 
 def gap_losses(made: Callable[..., ConfidentTopK]) -> Iterator[tuple[Point, float, str]]:

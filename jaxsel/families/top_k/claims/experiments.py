@@ -80,12 +80,14 @@ def calibrated(users, epsilon):
     yield Judged(0.5 / users, found.delta_t, f"failure of the test, {epsilon=:g}, {users=}")
 
 
-rho_of_users_tight = JX.privacy(
+@JX.privacy(
     "ZW-EXP1-calibration-tight",
     "for Zhu & Wang 2022, Section 5 (EXP1)",
     Relation.MONOTONE,
-    statement="At that rho the tight conversion gives no larger epsilon.",
-)(rho_of_users.evaluate)
+    formula=rho_of_users,
+)
+def rho_of_users_tight():
+    """At that rho the tight conversion gives no larger epsilon."""
 
 
 @rho_of_users_tight.bounds(grid(users=(2293, 107_092), epsilon=(0.4, 0.8, 1.0)))
@@ -258,19 +260,18 @@ def other_recalls(k):
     yield top_stable_recall(k), "Top Stable"
 
 
-recall_from_20 = ZW.utility(
-    "ZW-EXP2b",
-    "Section 5 (EXP2, synthetic histogram)",
-    statement="From k = 20 to 1500 StableTopK has a larger recall than peeling.",
-)(recall.evaluate)
+@ZW.utility("ZW-EXP2b", "Section 5 (EXP2, synthetic histogram)", formula=recall)
+def recall_from_20():
+    """From k = 20 to 1500 StableTopK has a larger recall than peeling."""
+
+
 recall_from_20.bounds(grid(k=_SIZES[1:]))(peeled_recall)
 
-smaller_recall = ZW.utility(
-    "ZW-EXP2b-others",
-    "Section 5 (EXP2, synthetic histogram)",
-    statement="Peeling at k = 10, and Top Stable at every k from 10 to 1500, have a "
-    "larger recall than StableTopK.",
-)(recall.evaluate)
+
+@ZW.utility("ZW-EXP2b-others", "Section 5 (EXP2, synthetic histogram)", formula=recall)
+def smaller_recall():
+    """Peeling at k = 10, and Top Stable at every k from 10 to 1500, have a larger recall than
+    StableTopK."""
 
 
 @smaller_recall.bounds_below(grid(k=_SIZES))

@@ -45,14 +45,10 @@ def fixed_law(counts, k: int, rho: float, delta_t: float, weight: float, beyond:
 # --- Privacy --------------------------------------------------------------------------
 
 
-converted_fixed = ZW.privacy(
-    "ZW-Thm12",
-    "Theorem 12",
-    Relation.MONOTONE,
-    statement="StableTopK with given k, its size, test and set released, is (rho + 2 "
-    "sqrt(rho log(1/delta)), delta + delta_t)-DP, as delta_t-approximate rho-zCDP "
-    "implies.",
-)(converted.evaluate)
+@ZW.privacy("ZW-Thm12", "Theorem 12", Relation.MONOTONE, formula=converted)
+def converted_fixed():
+    """StableTopK with given k, its size, test and set released, is (rho + 2 sqrt(rho log(1/delta)),
+    delta + delta_t)-DP, as delta_t-approximate rho-zCDP implies."""
 
 
 def neighbours():
@@ -85,7 +81,6 @@ def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest =
 
     Renyi bound rho * order of Algorithm 3 given events of probability 1 - delta_t.
     """
-    del delta_t
     return rho * order
 
 

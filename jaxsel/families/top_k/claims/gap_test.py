@@ -56,7 +56,6 @@ def gaussian(
 
     Renyi bound of Algorithm 4 given events of probability 1 - delta_t.
     """
-    del delta_t
     return order / (2.0 * noise_scale**2)
 
 
@@ -80,7 +79,6 @@ def laplace(*, epsilon: Epsilon = 1.0, delta_t: FailureOfTest = 0.1) -> float:
 
     Delta of Algorithm 5, with noise of scale 1/epsilon, at epsilon: delta_t.
     """
-    del epsilon
     return delta_t
 
 
@@ -103,7 +101,6 @@ def laplace_half(*, epsilon: Epsilon = 1.0, delta_t: FailureOfTest = 0.1) -> flo
 
     Delta of Algorithm 5, with noise of scale 1/epsilon, at epsilon: delta_t / 2.
     """
-    del epsilon
     return delta_t / 2.0
 
 

@@ -42,37 +42,47 @@ def sharp_renyi(relation: Relation) -> Callable[..., float]:
     return evaluate
 
 
-concentrated = DURFEE.privacy(
+@DURFEE.privacy(
     "BASE-EM-CDP",
     "and Cesar & Rogers 2021, on counts",
     Relation.MONOTONE,
-    statement="k picks with weights exp(count/b), in order, are k/(8 b^2)-zCDP if counts "
-    "move in one direction by at most 1.",
-)(zcdp(Relation.MONOTONE))
+    formula=zcdp(Relation.MONOTONE),
+)
+def concentrated():
+    """k picks with weights exp(count/b), in order, are k/(8 b^2)-zCDP if counts move in one
+    direction by at most 1."""
 
-concentrated_general = DURFEE.privacy(
+
+@DURFEE.privacy(
     "BASE-EM-CDP-general",
     "and Cesar & Rogers 2021",
     Relation.GENERAL,
-    statement="k picks with weights exp(count/b), in order, are k/(2 b^2)-zCDP if counts "
-    "move in any direction by at most 1.",
-)(zcdp(Relation.GENERAL))
+    formula=zcdp(Relation.GENERAL),
+)
+def concentrated_general():
+    """k picks with weights exp(count/b), in order, are k/(2 b^2)-zCDP if counts move in any
+    direction by at most 1."""
 
-sharp = JX.privacy(
+
+@JX.privacy(
     "BASE-EM-sharp",
     "for Dong, Durfee & Rogers 2020, on counts",
     Relation.MONOTONE,
-    statement="k picks with weights exp(count/b), in order, have at every order at most k times "
-    "the sharp Renyi bound of losses in a range of length 1/b if counts move in one "
-    "direction by at most 1.",
-)(sharp_renyi(Relation.MONOTONE))
+    formula=sharp_renyi(Relation.MONOTONE),
+)
+def sharp():
+    """k picks with weights exp(count/b), in order, have at every order at most k times the sharp
+    Renyi bound of losses in a range of length 1/b if counts move in one direction by at most 1."""
 
-sharp_general = JX.privacy(
+
+@JX.privacy(
     "BASE-EM-sharp-general",
     "for Dong, Durfee & Rogers 2020",
     Relation.GENERAL,
-    statement="The same with a range of length 2/b if counts move in any direction by at most 1.",
-)(sharp_renyi(Relation.GENERAL))
+    formula=sharp_renyi(Relation.GENERAL),
+)
+def sharp_general():
+    """The same with a range of length 2/b if counts move in any direction by at most 1."""
 
 
 def picks_in_order(moves: tuple[float, ...]) -> Iterator[tuple[Point, float, str]]:

@@ -69,7 +69,6 @@ def gap_sensitivity(*, k: Annotated[int, whole("size of the set", at_least=1)] =
 
     How far one user moves the gap q_k at most: 1.
     """
-    del k
     return 1.0
 
 

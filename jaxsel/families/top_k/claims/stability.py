@@ -150,7 +150,6 @@ def epsilon_of_test(
     Epsilon of Algorithm 4 at delta + delta_t: rho + 2 sqrt(rho log(1/delta)), with rho =
     1/(2 noise_scale^2).
     """
-    del delta_t
     return zcdp_to_epsilon(0.5 / noise_scale**2, delta)
 
 

@@ -51,7 +51,6 @@ def converted(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0
 
     Epsilon at delta + delta_t.
     """
-    del delta_t
     return zcdp_to_epsilon(rho, delta)
 
 
@@ -76,7 +75,6 @@ def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest =
 
     Renyi bound rho * order of StableTopK given events of probability 1 - delta_t.
     """
-    del delta_t
     return rho * order
 
 

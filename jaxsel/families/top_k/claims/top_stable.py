@@ -28,16 +28,12 @@ def printed(
 
     Delta of Top Stable at its epsilon: the delta that set its threshold.
     """
-    del epsilon
     return delta
 
 
-corrected = CARVALHO.privacy(
-    "BASE-TS",
-    "",
-    Relation.MONOTONE,
-    statement="Top Stable is (epsilon, delta)-DP with the authors' settings.",
-)(printed.evaluate)
+@CARVALHO.privacy("BASE-TS", "", Relation.MONOTONE, formula=printed)
+def corrected():
+    """Top Stable is (epsilon, delta)-DP with the authors' settings."""
 
 
 def stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
