@@ -34,10 +34,9 @@ def _low_share(ratio: np.ndarray | float, power: float) -> np.ndarray:
 
 
 def _median_streams(budget: Budget) -> Iterator[tuple[float, float, np.ndarray]]:
-    generator = np.random.default_rng(budget.seed)
     for beta, power, size in ((0.1, 1.0, 1), (0.5, 2.0, 30), (0.9, 0.5, 10)):
         yield beta, power, np.zeros(size)
-    for _ in range(min(budget.cases, 60)):
+    for generator in budget.random_cases(60):
         power = float(generator.uniform(0.1, 3.0))
         spread = generator.uniform(0.0, 3.0, int(generator.integers(1, 9)))
         yield float(generator.uniform(0.01, 0.9)), power, spread

@@ -61,13 +61,12 @@ def _oracle_epsilon(first, second, target, base, final) -> float:
 
 def privacy_cases(target: float | None):
     def cases(budget):
-        generator = np.random.default_rng(budget.seed)
         for low in (1, 10, 200):
             for base, final in ((0.5, 1.0), (1.0, 0.3), (0.1, 0.4)):
                 seen = _oracle_epsilon(*low_then_high(base, low), 0.5, base, final)
                 where = f"{low} low shares, then a high one, epsilon_1={base}, p*=0.5"
                 yield {"final_epsilon": final}, seen, where
-        for _ in range(min(budget.cases, 150)):
+        for generator in budget.random_cases(150):
             base = float(generator.uniform(0.05, 1.5))
             final = base * float(generator.uniform(0.1, 4.0))
             aim = float(generator.uniform(0.05, 0.95)) if target is None else target
@@ -231,9 +230,8 @@ def far_failing_late(beta, earlier):
 
 @far_failure.bounds()
 def far_failing_jointly(budget):
-    generator = np.random.default_rng(budget.seed)
     streams = [(0.1, [level(10.0)] * earlier) for earlier in (0, 5, 20, 200)]
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.random_cases(100):
         beta = float(generator.uniform(0.001, 0.999))
         earlier = generator.normal(-5.0, 10.0, generator.integers(0, 9)).tolist()
         streams.append((beta, earlier))

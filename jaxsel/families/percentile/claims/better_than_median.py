@@ -275,9 +275,8 @@ def pure(*, epsilon: Annotated[float, positive("of the base")] = 0.5, alpha: Alp
 
 @pure.bounds()
 def losses(budget):
-    generator = np.random.default_rng(budget.seed)
     settings = [(0.5, 1.0, 200, pairs.three_outcome(0.5, 0.05, 1e-3))]
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.random_cases(100):
         epsilon, alpha = generator.uniform(0.05, [1.0, 4.0]).tolist()
         runs = int(10 ** generator.uniform(0.0, 4.0))
         pair = pairs.random_pure_pair(generator, int(generator.integers(2, 7)), epsilon)
@@ -298,9 +297,8 @@ def failure():
 
 @failure.bounds()
 def failures(budget):
-    generator = np.random.default_rng(budget.seed)
     settings = [(0.1, 1.0), (0.1, 0.5), (0.99, 500.0)]
-    for _ in range(min(budget.cases, 150)):
+    for generator in budget.random_cases(150):
         beta = float(10.0 ** generator.uniform(-4.0, -0.01))
         settings.append((beta, float(np.exp(generator.uniform(-1.5, 6.0)))))
     for beta, alpha in settings:

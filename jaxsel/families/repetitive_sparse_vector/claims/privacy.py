@@ -120,9 +120,8 @@ def pure_cases(budget):
 
 @attained.bounds_below()
 def sharp_cases(budget):
-    generator = np.random.default_rng(budget.seed)
     count = 10**8
-    for _ in range(min(budget.cases, 40)):
+    for generator in budget.random_cases(40):
         settings = _random_settings(generator)
         settings = settings._replace(margin=60.0 / settings.query_epsilon)
         sides = []

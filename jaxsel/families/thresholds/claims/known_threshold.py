@@ -19,7 +19,7 @@ from jaxsel.families.thresholds.laws import (
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, in_units
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import LT
 
@@ -43,11 +43,7 @@ def random_accepted(generator: np.random.Generator, size: int) -> int:
 
 
 def enumerated(q: np.ndarray, accepted: int, gamma: float, steps: int):
-    """Law of Algorithm 1 and its expected number of draws, summed draw by draw.
-
-    Returns:
-      Float[np.ndarray, "accepted+1"], "nothing" last, and E[number of draws].
-    """
+    """Law of Algorithm 1, "nothing" last, and its expected number of draws, draw by draw."""
     success = min(float(q[:accepted].sum()), 1.0)
     # alive before draw j: all earlier draws failed, and no coin said stop
     draw = np.arange(steps)
@@ -58,14 +54,9 @@ def enumerated(q: np.ndarray, accepted: int, gamma: float, steps: int):
     return np.append(released, stopped + exhausted), float(np.sum(alive))
 
 
-def both_laws(
-    pair, accepted: int, gamma: float, steps: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def both_laws(pair, *settings):
     """Exact laws of Algorithm 1 on both sides."""
-    return (
-        threshold_law(pair.first, accepted, gamma, steps),
-        threshold_law(pair.second, accepted, gamma, steps),
-    )
+    return threshold_law(pair.first, *settings), threshold_law(pair.second, *settings)
 
 
 def shown(q: np.ndarray) -> str:
@@ -147,34 +138,23 @@ def approximate_sharp(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Gam
     return threshold_approximate_sharp(epsilon, delta, gamma).delta
 
 
-def approximate_bases(budget):
-    """Pairs, what a theorem is asked for, T, and where the threshold is."""
+@approximate.bounds(limited=True)
+@approximate_sharp.bounds(limited=False)
+def approximate_bases(budget, limited):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         accepted = random_accepted(generator, pair.first.size)
         gamma, slack, steps = random_parameters(generator)
-        point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma, "slack": slack}
-        yield pair, point, steps, accepted
-
-
-@approximate.bounds()
-def limited(budget):
-    for pair, point, steps, accepted in approximate_bases(budget):
-        level = threshold_pure(point["epsilon"], point["slack"])
-        seen = profile_delta(*both_laws(pair, accepted, point["gamma"], steps), level)
-        where = f"T={steps}, threshold at outcome {accepted - 1}, {pair.where}"
-        yield point, float(seen), where
-
-
-@approximate_sharp.bounds()
-def without_a_last_draw(budget):
-    for pair, point, _, accepted in approximate_bases(budget):
-        del point["slack"]
-        level = threshold_pure(point["epsilon"])
-        seen = profile_delta(*both_laws(pair, accepted, point["gamma"], None), level)
-        where = f"relative, threshold at outcome {accepted - 1}, {pair.where}"
-        # delta may be tiny
-        yield point, lambda claimed, seen=float(seen): (1.0, seen / claimed), where
+        point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma}
+        where = f"threshold at outcome {accepted - 1}, {pair.where}"
+        if limited:
+            level = threshold_pure(pair.epsilon, slack)
+            seen = float(profile_delta(*both_laws(pair, accepted, gamma, steps), level))
+            yield point | {"slack": slack}, seen, f"T={steps}, {where}"
+        else:
+            level = threshold_pure(pair.epsilon)
+            seen = float(profile_delta(*both_laws(pair, accepted, gamma), level))
+            yield point, in_units(seen), f"relative, {where}"  # delta may be tiny
 
 
 # --- Utility --------------------------------------------------------------------------
@@ -267,7 +247,7 @@ def settings(budget):
 def summed_draws(success, gamma, steps):
     _, seen = enumerated(np.array([success, 1.0 - success]), 1, gamma, steps)
     # in relative terms: thousands of draws are summed
-    yield lambda claimed: (1.0, seen / claimed), "relative"
+    yield in_units(seen), "relative"
     least = min(1.0 / success, 1.0 / gamma)
     yield lambda claimed: (least / claimed, 1.0), "second bound, relative"
 

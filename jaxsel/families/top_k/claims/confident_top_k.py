@@ -37,9 +37,8 @@ Beta = Annotated[float, probability("chance of failure; T = ceil(4/beta)")]
 
 def random_pairs(budget: Budget, cases: int):
     """(scores, moved, k)."""
-    generator = np.random.default_rng(budget.seed)
     yield np.array([3.0, 2.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 1.0]), 2
-    for case in range(min(budget.cases, cases)):
+    for case, generator in enumerate(budget.random_cases(cases)):
         size = int(generator.integers(2, 7)) if case % 4 else 8
         k = int(generator.integers(1, size)) if case % 4 else 6
         scores = generator.integers(0, 9, size) * generator.choice([1.0, 10.0])

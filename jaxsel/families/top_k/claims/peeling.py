@@ -182,13 +182,12 @@ def one_shot(
 def random_levels(budget):
     """Sets by enumerating orders of picks, against the integral over the time at which
     the last candidate of the set arrives."""
-    generator = np.random.default_rng(budget.seed + 21)
     edges = np.linspace(-45.0, 12.0, 571)
     nodes, weights = np.polynomial.legendre.leggauss(8)
     half = (edges[1] - edges[0]) / 2.0
     u = (((edges[1:] + edges[:-1]) / 2.0)[:, None] + half * nodes).ravel()
     weight = np.tile(half * weights, edges.size - 1)
-    for _ in range(max(1, min(budget.cases, 30))):
+    for generator in budget.random_cases(30, stream=21):
         m = int(generator.integers(2, 6))
         k = int(generator.integers(1, m + 1))
         levels = generator.normal(scale=1.5, size=m)

@@ -43,13 +43,12 @@ def first_size(
 @first_size.equals(tolerance=1e-10)
 def random_gaps(budget):
     """The softmax against the integral over the winning value of Gumbel noise."""
-    generator = np.random.default_rng(budget.seed + 1)
     edges = np.linspace(-45.0, 90.0, 1351)
     nodes, weights = np.polynomial.legendre.leggauss(8)
     half = (edges[1] - edges[0]) / 2.0
     v = ((edges[1:] + edges[:-1]) / 2.0)[:, None] + half * nodes
     v, weight = v.ravel(), np.tile(half * weights, edges.size - 1)
-    for _ in range(max(1, min(budget.cases, 40))):
+    for generator in budget.random_cases(40, stream=1):
         count = int(generator.integers(2, 7))
         gaps = generator.integers(0, 6, size=count).astype(float)
         added = generator.normal(size=count)
