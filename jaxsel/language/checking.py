@@ -212,6 +212,14 @@ def drawn(draw: Callable[[np.random.Generator], Point], most: float = math.inf) 
     return lambda budget: (draw(generator) for generator in budget.random_cases(most))
 
 
+def uniform(most: int, **ends: tuple[float, float]) -> Points:
+    """At most so many random points, each name uniform between its ends."""
+    return drawn(
+        lambda generator: {name: float(generator.uniform(*pair)) for name, pair in ends.items()},
+        most,
+    )
+
+
 def written(value: Any) -> str:
     """A value of a point, so that it can be read back."""
     short = f"{value:g}" if isinstance(value, float) else repr(value)

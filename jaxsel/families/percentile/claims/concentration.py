@@ -1,5 +1,6 @@
 """Liu & Talwar 2019, Lemmas 4.3, A.4 and A.5: counts concentrate; Lemma 4.5, coupling."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Annotated, NamedTuple
@@ -17,19 +18,12 @@ Ratio = Annotated[float, number("allowed in the logarithm", above=0.0, below=1.0
 
 
 class CountLaw(NamedTuple):
-    """The law of a sum of independent coins, negligible values left out.
+    """The law of a sum of independent coins, negligible values left out."""
 
-    Attributes:
-      values: Float[np.ndarray, "values"], increasing.
-      weights: Float[np.ndarray, "values"].
-      mean: exact.
-      where: what it is, in words.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # increasing
     weights: np.ndarray
-    mean: float
-    where: str
+    mean: float  # exact
+    where: str  # what it is, in words
 
     def at_least(self, low: np.ndarray | float) -> np.ndarray:
         """P[count >= low]."""
@@ -138,11 +132,10 @@ def below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
 
 def _rare_counts(budget: Budget) -> Iterator[tuple[CountLaw, float, float]]:
     """Poisson counts, the worst there are, of a mean that the allowed chance suits."""
-    for epsilon in (0.05, 0.3, 0.9):
-        for delta in (1e-2, 1e-6):
-            for factor in (0.3, 1.0, 3.0):
-                mean = -factor * math.log(delta) / epsilon**2 / 2.0
-                yield poisson_law(mean), epsilon, delta
+    for epsilon, delta, factor in itertools.product(
+        (0.05, 0.3, 0.9), (1e-2, 1e-6), (0.3, 1.0, 3.0)
+    ):
+        yield poisson_law(-factor * math.log(delta) / epsilon**2 / 2.0), epsilon, delta
     for law, generator in _laws(budget, 200):
         yield law, *_numbers(generator)
 

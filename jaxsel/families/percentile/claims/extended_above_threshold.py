@@ -97,35 +97,19 @@ def _implied_share(test: PercentileTest, beta: float, slack: float, halt: int) -
     return share_at(level + log_potential(test.target, test), test)
 
 
-_PLAIN = {
-    "target": 0.05,
-    "beta": 0.1,
-    "slack": 0.5,
-    "base_epsilon": 0.1,
-    "final_epsilon": 24.0,
-    "queries": 10,
-}
+_PLAIN = {name: domain.default for name, domain in least_share_printed.parameters.items()}
 
 
-def _implied_shares(settings, corrected: bool):
-    for setting in settings:
+@least_share_printed.bounds_below(corrected=False)
+@least_share.bounds_below(tolerance=1e-12, corrected=True)
+def implied_shares(budget, corrected):
+    for setting in [_PLAIN, *(random_plans(budget, 200, "queries", 20) if corrected else ())]:
         test = algorithm_4(**setting, corrected=corrected)
         beta, slack, last = (setting[k] for k in ("beta", "slack", "queries"))
         first = _early_share(test, beta, slack, 1), _implied_share(test, beta, slack, 1)
         yield Judged(*first, f"halting at R=1, {setting}")
         point = {name: setting[name] for name in _PLAIN}
         yield point, _implied_share(test, beta, slack, last), "halting at R=T"
-
-
-@least_share_printed.bounds_below()
-def implied_printed(budget):
-    return _implied_shares([_PLAIN], corrected=False)
-
-
-@least_share.bounds_below(tolerance=1e-12)
-def implied(budget):
-    settings = [_PLAIN, *random_plans(budget, 200, "queries", 20)]
-    return _implied_shares(settings, corrected=True)
 
 
 def _noisy_settings(budget: Budget) -> Iterator[dict]:
@@ -149,30 +133,7 @@ def early():
     e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2."""
 
 
-@early.bounds()
-def early_halts(budget):
-    for setting in _noisy_settings(budget):
-        test = algorithm_4(**setting, corrected=True)
-        beta, slack, delta = (setting[k] for k in ("beta", "slack", "delta"))
-        total = 0.0
-        for halt in range(1, setting["queries"] + 1):
-            share = _early_share(test, beta, slack, halt)
-            total += passing_chance(*algorithm_4_levels(share, test), test)
-        yield {"beta": beta, "delta": delta}, total, f"every query low, {setting}"
-
-
 # --- (c): halting too late (LT-E3, LT-E5) ---------------------------------------------
-
-
-def _late_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
-    """Share that no query before R should have, as corrected."""
-    shrunk = math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent
-    return 1.0 - shrunk * (1.0 - test.target) / 2.0
-
-
-def _late_share_printed(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
-    grown = math.exp(slack) * ((halt + 1.0) / beta) ** test.exponent
-    return 1.0 - 1.0 / (1.0 + grown / (2.0 * (1.0 - test.target)))
 
 
 @LT.utility(
@@ -188,7 +149,8 @@ def late_halts_printed(beta, delta, target):
     test = algorithm_4(
         target=target, beta=beta, slack=0.1, base_epsilon=0.01, final_epsilon=100.0, delta=delta
     )
-    share = _late_share_printed(test, beta, 0.1, 2)
+    grown = math.exp(0.1) * ((2 + 1.0) / beta) ** test.exponent  # R = 2, epsilon_0 = 0.1
+    share = 1.0 - 1.0 / (1.0 + grown / (2.0 * (1.0 - test.target)))
     first, counts = algorithm_4_levels(share, test)
     second, _ = algorithm_4_levels(1.0, test)
     law = halting_law(
@@ -205,16 +167,25 @@ def late():
     beta + delta/2."""
 
 
-@late.bounds()
-def late_halts(budget):
+def _late_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
+    """Share that no query before R should have, as corrected."""
+    shrunk = math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent
+    return 1.0 - shrunk * (1.0 - test.target) / 2.0
+
+
+@early.bounds(share_of=_early_share, first=1)
+@late.bounds(share_of=_late_share, first=2)
+def halts(budget, share_of, first):
+    """Every query low, or high: chances to pass at once, or to fail before the halt, added up."""
     for setting in _noisy_settings(budget):
         test = algorithm_4(**setting, corrected=True)
         beta, slack, delta = (setting[k] for k in ("beta", "slack", "delta"))
         total = 0.0
-        for halt in range(2, setting["queries"] + 1):
-            share = _late_share(test, beta, slack, halt)
-            total += 1.0 - passing_chance(*algorithm_4_levels(share, test), test)
-        yield {"beta": beta, "delta": delta}, total, f"every query high, {setting}"
+        for halt in range(first, setting["queries"] + 1):
+            share = share_of(test, beta, slack, halt)
+            passing = passing_chance(*algorithm_4_levels(share, test), test)
+            total += passing if share_of is _early_share else 1.0 - passing
+        yield {"beta": beta, "delta": delta}, total, f"every query alike, {setting}"
 
 
 @LT.utility("LT-Thm4.4(c)-step-constant-printed", "proof of Theorem 4.4(c)")

@@ -23,7 +23,7 @@ from jaxsel.families.percentile.claims.single_tests import (
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import LT
 
 # --- (c): not far below (LT-E8, LT-E6) ------------------------------------------------
@@ -86,11 +86,10 @@ def one_score(beta, delta, thresholds, score):
 
 @low.bounds(tolerance=1e-12)
 def any_score(budget):
-    generator = np.random.default_rng(budget.seed)
-    instances = [(0.749, {"beta": 0.1, "delta": 1e-3, "thresholds": 5})]
-    for setting in random_plans(budget, 60, "thresholds", 12):
-        instances.append((float(generator.uniform(0.0, 1.0)), setting))
-    for score, setting in instances:
+    plain = {"beta": 0.1, "delta": 1e-3, "thresholds": 5}
+    plans = [plain, *random_plans(budget, 60, "thresholds", 12)]
+    scores = np.random.default_rng(budget.seed).uniform(0.0, 1.0, len(plans) - 1).tolist()
+    for score, setting in zip([0.749, *scores], plans, strict=True):
         test, count = algorithm_5(**setting, corrected=True), setting["thresholds"]
         missed = _grid(count) < score - 1.0 / (count - 1.0) - 1e-12
         seen = float(_point_law(score, test, count)[:-1][missed].sum())
@@ -144,29 +143,6 @@ def _least_expected(corrected: bool):
     return least
 
 
-_SLACKS = listed("slack base_epsilon final_epsilon", (0.95, 0.1, 1.0), (0.85, 0.5, 1.0))
-
-
-def _random_slacks(budget):
-    for generator in budget.random_cases(200):
-        slack, base = generator.uniform(0.01, 0.99, 2).tolist()
-        final = float(generator.uniform(0.2, 50.0))
-        yield {"slack": slack, "base_epsilon": base, "final_epsilon": final}
-
-
-def _expected_samples(corrected: bool):
-    def expected(slack, base_epsilon, final_epsilon):
-        test = algorithm_5(
-            slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected
-        )
-        # Outside the failure events of the proof, R = 5 and beta = 0.1:
-        log_shrunk = test.exponent * math.log(0.1**2 / 6.0) - slack / 2.0
-        counted = math.exp(log_shrunk) * (test.samples * test.target + test.shift)
-        return math.exp(-slack / 2.0) * counted - test.shift
-
-    return expected
-
-
 @LT.utility("LT-Thm4.6(b)", "Theorem 4.6(b), corrected", formula=beta_and_half_delta)
 def early():
     """With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <=
@@ -191,9 +167,6 @@ def expected_printed():
     """Outside the failure events, N p(tau) >= Delta at the found threshold."""
 
 
-expected_printed.bounds_below(_SLACKS)(_expected_samples(False))
-
-
 @LT.utility(
     "LT-Thm4.6(b)-step", "proof of Theorem 4.6(b), corrected", formula=_least_expected(True)
 )
@@ -202,7 +175,26 @@ def expected():
     p(tau) >= Delta at the found threshold."""
 
 
-expected.bounds_below(_SLACKS, _random_slacks)(_expected_samples(True))
+def _slack(generator):
+    slack, base = generator.uniform(0.01, 0.99, 2).tolist()
+    final = float(generator.uniform(0.2, 50.0))
+    return {"slack": slack, "base_epsilon": base, "final_epsilon": final}
+
+
+_SLACKS = listed("slack base_epsilon final_epsilon", (0.95, 0.1, 1.0), (0.85, 0.5, 1.0))
+
+
+@expected_printed.bounds_below(_SLACKS, corrected=False)
+@expected.bounds_below(_SLACKS, drawn(_slack, 200), corrected=True)
+def expected_samples(slack, base_epsilon, final_epsilon, corrected):
+    test = algorithm_5(
+        slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected
+    )
+    # Outside the failure events of the proof, R = 5 and beta = 0.1:
+    log_shrunk = test.exponent * math.log(0.1**2 / 6.0) - slack / 2.0
+    counted = math.exp(log_shrunk) * (test.samples * test.target + test.shift)
+    return math.exp(-slack / 2.0) * counted - test.shift
+
 
 LT_E8 = LT.misprint(
     "LT-E8",

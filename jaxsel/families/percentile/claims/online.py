@@ -16,28 +16,12 @@ from jaxsel.language.checking import listed
 from jaxsel.language.papers import LT
 
 
-def rescaled(
-    *,
-    target: float = 0.5,
-    beta: float = 0.1,
-    slack: float = 0.1,
-    base_epsilon: float = 0.1,
-    final_epsilon: float = 1.0,
-    delta: float = 1e-3,
-    queries: int = 10,
-) -> PercentileTest:
+def rescaled(*, target=0.5, beta=0.1, slack=0.1, base_epsilon=0.1, final_epsilon=1.0, **more):
     """Algorithm 4, as corrected, at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*."""
     exponent = 12.0 * (base_epsilon + slack) / final_epsilon
-    return algorithm_4(
-        target=target * math.exp(-slack) * beta**exponent / 3.0,
-        beta=beta,
-        slack=slack,
-        base_epsilon=base_epsilon,
-        final_epsilon=final_epsilon,
-        delta=delta,
-        queries=queries,
-        corrected=True,
-    )
+    more |= {"base_epsilon": base_epsilon, "final_epsilon": final_epsilon, "corrected": True}
+    lower = target * math.exp(-slack) * beta**exponent / 3.0
+    return algorithm_4(target=lower, beta=beta, slack=slack, **more)
 
 
 def _passing(share: float, test: PercentileTest) -> float:

@@ -1,7 +1,6 @@
 """Liu & Talwar 2019, Theorem 4.7 (1.4), (b) and (c): quality and number of runs."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -113,19 +112,14 @@ def _releases(budget: Budget, reading: str):
         yield plan, scores, best, pipeline_law(scores, law, settings), where
 
 
-def _low_scores(reading: str):
-    def cases(budget):
-        for plan, scores, best, out, where in _releases(budget, reading):
-            spacing = 1.0 / (plan["thresholds"] - 1.0)
-            low = float(out[:-1][scores < best - spacing - 1e-12].sum())
-            point = {name: plan[name] for name in ("beta", "delta", "thresholds")}
-            yield point, low, f"best median {best!r}, {where}"
-
-    return cases
-
-
-quality.bounds()(_low_scores("corrected"))
-quality_sharp.bounds()(_low_scores("sharp"))
+@quality.bounds(reading="corrected")
+@quality_sharp.bounds(reading="sharp")
+def low_scores(budget, reading):
+    for plan, scores, best, out, where in _releases(budget, reading):
+        spacing = 1.0 / (plan["thresholds"] - 1.0)
+        low = float(out[:-1][scores < best - spacing - 1e-12].sum())
+        point = {name: plan[name] for name in ("beta", "delta", "thresholds")}
+        yield point, low, f"best median {best!r}, {where}"
 
 
 @nothing.bounds()
@@ -193,9 +187,10 @@ def calls_printed(
     return math.log(constant * searching) + power
 
 
-def _call_plans(budget: Budget) -> Iterator[dict[str, Any]]:
+@calls.bounds()
+def most(budget):
     for generator in budget.random_cases(300):
-        yield {
+        plan: dict[str, Any] = {
             "base_epsilon": float(generator.uniform(0.01, 1.0)),
             "slack": float(generator.uniform(0.3, 1.0)),
             "beta": float(10.0 ** generator.uniform(-3.0, -0.01)),
@@ -203,11 +198,6 @@ def _call_plans(budget: Budget) -> Iterator[dict[str, Any]]:
             "thresholds": int(generator.integers(2, 100)),
             "candidates": int(generator.integers(1, 1000)),
         }
-
-
-@calls.bounds()
-def most(budget):
-    for plan in _call_plans(budget):
         if calls(**plan) < 420.0:
             yield plan, math.log(most_calls(pipeline(**plan, reading="sharp")))
 

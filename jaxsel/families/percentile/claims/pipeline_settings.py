@@ -8,7 +8,7 @@ from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Beta, Delt
 from jaxsel.families.percentile.pipeline_laws import READINGS, Pipeline, pipeline
 from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import listed, uniform
 from jaxsel.language.papers import LT
 
 # --- Theorem 4.7 (LT-E10) -------------------------------------------------------------
@@ -47,10 +47,8 @@ def exponent():
 
 
 def _settings(budget):
-    yield {"base_epsilon": 0.5, "slack": 0.5}
-    for generator in budget.random_cases(50):
-        base, slack = generator.uniform(0.01, 1.0, 2).tolist()
-        yield {"base_epsilon": base, "slack": slack}
+    random = uniform(50, base_epsilon=(0.01, 1.0), slack=(0.01, 1.0))
+    return [{"base_epsilon": 0.5, "slack": 0.5}, *random(budget)]
 
 
 @spent_printed.bounds(_settings)
@@ -105,35 +103,23 @@ def failure_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3) -> float:
 
 @LT.utility("LT-Thm4.7-step-failure", "Theorem 4.7, corrected", formula=failure_printed)
 def failure():
-    """The failures that Theorems 3.1(e) and 4.6(b) allow at beta/4 add up to at most beta + delta."""
+    """The failures that Theorems 3.1(e) and 4.6(b) allow at beta/4 add up to at most beta +
+    delta."""
 
 
-def _added_up(beta: float, delta: float, slack: float) -> float:
-    """The failures if beta is used."""
+_AT_TENTH = listed("beta delta slack", (0.1, 1e-3, 0.5))
+_CHANCES = uniform(200, beta=(1e-6, 0.999), delta=(1e-6, 0.999), slack=(1e-6, 0.999))
+
+
+@failure_printed.bounds(_AT_TENTH, share=1.0)
+@failure.bounds(_AT_TENTH, _CHANCES, share=0.25)
+def added_up(beta, delta, slack, share):
+    """The failures if that share of beta is used."""
+    beta = share * beta
     early = beta + delta / 2.0  # Theorem 4.6(b)
     gave_up = (1.0 + slack / 4.0) * beta  # Theorem 3.1(e), gamma = p_1 beta
     missed = 2.0 / 3.0 * beta**1.5  # no threshold passes, not even 0
     return early + gave_up + missed
-
-
-_AT_TENTH = listed("beta delta slack", (0.1, 1e-3, 0.5))
-
-
-@failure_printed.bounds(_AT_TENTH)
-def beta_used(beta, delta, slack):
-    return _added_up(beta, delta, slack)
-
-
-def _failing(budget):
-    yield from _AT_TENTH(budget)
-    for generator in budget.random_cases(200):
-        beta, delta, slack = generator.uniform(1e-6, 0.999, 3).tolist()
-        yield {"beta": beta, "delta": delta, "slack": slack}
-
-
-@failure.bounds(_failing)
-def quarter_used(beta, delta, slack):
-    return _added_up(0.25 * beta, delta, slack)
 
 
 LT_E10 = LT.misprint(

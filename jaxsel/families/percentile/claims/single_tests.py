@@ -56,10 +56,7 @@ def passing_chance(levels: np.ndarray, counts: Counts, test: PercentileTest) -> 
 
 
 def random_plans(budget: Budget, cases: int, name: str, highest: int) -> Iterator[dict[str, Any]]:
-    """Random settings of either algorithm.
-
-    At most ``cases``; ``name`` ("queries" or "thresholds") is at most ``highest``.
-    """
+    """Random settings of either algorithm, with ``name`` ("queries" or "thresholds")."""
     for generator in budget.random_cases(cases):
         slack, base_epsilon = generator.uniform(0.02, 0.95, 2)
         exponent = float(generator.uniform(0.05, 1.5))

@@ -1,7 +1,6 @@
 """Zhu & Wang 2022, Definition 5, Lemmas 3, 4, 16 and 17: approximate Renyi DP."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -17,12 +16,14 @@ from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.families.top_k.claims.neighbours import delta_at_claim
 from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import ApproximateRenyiCurve, approximate_renyi_to_epsilon
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Point
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, probability
 from jaxsel.language.papers import ZW
 
 _ORDERS = (1.2, 2.0, 8.0)
+
+Bound = Annotated[float, number("bound at that order", at_least=0.0)]
+Delta = Annotated[float, probability("apart from the failure")]
 
 
 def random_laws(generator: np.random.Generator, outcomes: int) -> LawPair:
@@ -116,7 +117,9 @@ def composed_approximately():
     add."""
 
 
-def compositions(budget: Budget, approximate: bool) -> Iterator[tuple[Point, float, str]]:
+@composed.bounds(approximate=False)
+@composed_approximately.bounds(approximate=True)
+def compositions(budget, approximate):
     """Adaptive: the second mechanism depends on what the first released.
 
     Approximately, each law is a mixture of a good one, of weight 1 - failure, and of
@@ -140,26 +143,11 @@ def compositions(budget: Budget, approximate: bool) -> Iterator[tuple[Point, flo
         yield point, 1.0 - good, f"probability left out, {where}"
 
 
-@composed.bounds()
-def exact_compositions(budget):
-    return compositions(budget, approximate=False)
-
-
-@composed_approximately.bounds()
-def approximate_compositions(budget):
-    return compositions(budget, approximate=True)
-
-
 # --- Lemmas 4 and 17 ------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Lem4", "Lemma 4", Relation.BASE)
-def converted(
-    *,
-    order: Order = 10.0,
-    renyi_epsilon: Annotated[float, number("bound at that order", at_least=0.0)] = 0.5,
-    delta: Annotated[float, probability("apart from the failure")] = 1e-6,
-) -> float:
+def converted(*, order: Order = 10.0, renyi_epsilon: Bound = 0.5, delta: Delta = 1e-6) -> float:
     """(a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta)-DP.
 
     Epsilon at ``delta`` (plus the failure, in Lemma 17) of one Renyi bound.
@@ -169,7 +157,8 @@ def converted(
 
 @ZW.privacy("ZW-Lem17", "Lemma 17", Relation.BASE, formula=converted)
 def converted_approximately():
-    """delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta + delta_1)-DP."""
+    """delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta +
+    delta_1)-DP."""
 
 
 @ZW.privacy(
@@ -178,10 +167,7 @@ def converted_approximately():
     Relation.BASE,
 )
 def converted_tightly(
-    *,
-    order: Order = 10.0,
-    renyi_epsilon: Annotated[float, number("bound at that order", at_least=0.0)] = 0.5,
-    delta: Annotated[float, probability("apart from the failure")] = 1e-6,
+    *, order: Order = 10.0, renyi_epsilon: Bound = 0.5, delta: Delta = 1e-6
 ) -> float:
     """delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a delta)/(a - 1), delta +
     delta_1)-DP.
@@ -191,7 +177,10 @@ def converted_tightly(
     return float(optimal_epsilon_at_order(order, renyi_epsilon, delta))
 
 
-def conversions(budget: Budget, approximate: bool):
+@converted.bounds(approximate=False)
+@converted_approximately.bounds(approximate=True)
+@converted_tightly.bounds(approximate=True)
+def conversions(budget, approximate):
     """Exact delta of random laws at the converted epsilon, any order at a time."""
     for case, generator in enumerate(budget.random_cases(stream=4)):
         good = random_laws(generator, 4)
@@ -208,17 +197,6 @@ def conversions(budget: Budget, approximate: bool):
         point = {"order": order, "renyi_epsilon": two_sided(good, order), "delta": delta}
         where = f"{failure=!r}, laws {good}, {junk}"
         yield point, delta_at_claim(delta + failure, first, second), where
-
-
-@converted.bounds()
-def exact_conversions(budget):
-    return conversions(budget, approximate=False)
-
-
-@converted_approximately.bounds()
-@converted_tightly.bounds()
-def approximate_conversions(budget):
-    return conversions(budget, approximate=True)
 
 
 @ZW.privacy("ZW-Lem17-best-order", "Lemma 17 at its best order", Relation.BASE)

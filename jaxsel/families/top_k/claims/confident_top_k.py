@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -10,7 +9,6 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.families.top_k.confident_laws import (
-    ConfidentTopK,
     confident_gap_bound,
     confident_settings,
     confident_settings_printed,
@@ -22,7 +20,7 @@ from jaxsel.families.top_k.confident_laws import (
 )
 from jaxsel.families.top_k.laws import top_k_set_law
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged, Point, Points, grid, listed
+from jaxsel.language.checking import Judged, grid, listed, uniform
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import CL
 from jaxsel.repetitions import beta_binomial
@@ -255,27 +253,18 @@ def noise():
     """Releasing Gap(S) with Laplace noise of scale 12/epsilon costs epsilon/6."""
 
 
-def gap_losses(made: Callable[..., ConfidentTopK]) -> Iterator[tuple[Point, float, str]]:
+_MOVES = grid(k=(1, 2, 3), epsilon=(1.0, 0.3), steps=list(itertools.product((-1, 0, 1), repeat=4)))
+
+
+@noise_printed.bounds(_MOVES, made=confident_settings_printed)
+@noise.bounds(_MOVES, made=confident_settings)
+def gap_losses(k, epsilon, steps, made):
     scores = np.array([3, 2, 1, 0])
-    for k, epsilon, steps in itertools.product(
-        (1, 2, 3), (1.0, 0.3), itertools.product((-1, 0, 1), repeat=4)
-    ):
-        moved, scale = scores + steps, made(epsilon, 1e-6, 0.5, k).gap_scale
-        # Laplace noise of scale s: exact privacy parameter change/s.
-        losses = np.abs(set_gaps(scores, k) - set_gaps(moved, k)) / scale
-        for chosen, loss in zip(subsets(4, k), losses.tolist(), strict=True):
-            where = f"{scores.tolist()} to {moved.tolist()}, S={chosen:04b}, noise Lap({scale:g})"
-            yield {"epsilon": epsilon}, loss, where
-
-
-@noise_printed.bounds()
-def losses_printed(budget):
-    return gap_losses(confident_settings_printed)
-
-
-@noise.bounds()
-def losses(budget):
-    return gap_losses(confident_settings)
+    moved, scale = scores + steps, made(epsilon, 1e-6, 0.5, k).gap_scale
+    # Laplace noise of scale s: exact privacy parameter change/s.
+    losses = np.abs(set_gaps(scores, k) - set_gaps(moved, k)) / scale
+    for chosen, loss in zip(subsets(4, k), losses.tolist(), strict=True):
+        yield loss, f"from {scores.tolist()}, S={chosen:04b}, noise Lap({scale:g})"
 
 
 @CL.utility("CL-Thm6-step-tails-printed", "proof of Theorem 6")
@@ -306,18 +295,7 @@ def low_noise(*, beta: Beta = 0.1) -> float:
     return beta / 4.0
 
 
-def random_betas(first: float, count: int) -> Points:
-    """Values of beta: one, then random ones."""
-
-    def points(budget: Budget) -> Iterator[Point]:
-        generator = np.random.default_rng(budget.seed)
-        for beta in [first, *generator.uniform(1e-4, 0.999, min(budget.cases, count)).tolist()]:
-            yield {"beta": beta}
-
-    return points
-
-
-@low_noise.bounds(random_betas(0.1, 100))
+@low_noise.bounds(listed("beta", 0.1), uniform(100, beta=(1e-4, 0.999)))
 def some_low_noise(beta):
     settings = confident_settings(0.7, 1e-6, beta, 3)
     one = 0.5 * math.exp(-settings.offset / settings.gap_scale)
@@ -333,7 +311,7 @@ def nothing(*, beta: Beta = 0.1) -> float:
     return beta / 4.0
 
 
-@nothing.bounds(random_betas(1e-3, 20))
+@nothing.bounds(listed("beta", 1e-3), uniform(20, beta=(1e-4, 0.999)))
 def no_set(beta):
     settings = confident_settings(1.0, 1e-6, beta, 2)
     law = confident_top_k_law(np.array([1.0, 0.0, 0.0]), settings)

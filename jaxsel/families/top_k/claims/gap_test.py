@@ -164,23 +164,15 @@ def enough_aligned(
 _SETTINGS = grid(epsilon=(0.1, 1.0), delta=_LEVELS, beta=_LEVELS)
 
 
-def sufficient(noise: str, epsilon: float, delta: float, beta: float):
+@enough_laplace.bounds(_SETTINGS, tolerance=_TOLERANCE, noise="laplace")
+@enough_aligned.bounds(_SETTINGS, tolerance=_TOLERANCE, noise="gaussian")
+def sufficient(epsilon, delta, beta, noise):
     """The stated gap suffices: its failure probability is at most beta, and it is no
     less than the exact requirement."""
     scale = 1.0 / epsilon
     passed = functools.partial(pass_probability, noise_scale=scale, delta_t=delta, noise=noise)
     yield lambda gap: (beta, 1.0 - float(passed(gap))), "failure probability"
     yield gap_for_success(scale, delta, beta, noise), "exact requirement"
-
-
-@enough_laplace.bounds(_SETTINGS, tolerance=_TOLERANCE)
-def laplace_noise(epsilon, delta, beta):
-    return sufficient("laplace", epsilon, delta, beta)
-
-
-@enough_aligned.bounds(_SETTINGS, tolerance=_TOLERANCE)
-def gaussian_noise(epsilon, delta, beta):
-    return sufficient("gaussian", epsilon, delta, beta)
 
 
 R_ZW_3 = ZW.remark(

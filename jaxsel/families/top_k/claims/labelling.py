@@ -1,7 +1,6 @@
 """Papernot et al. 2018 and Zhu & Wang 2022, Example 13: labels by votes of teachers."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -11,8 +10,7 @@ from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.baselines import labels_renyi
 from jaxsel.families.top_k.claims.parameters import Deviation, Order, size
 from jaxsel.families.top_k.votes import scaled_votes
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Point
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import PATE, ZW
 
@@ -84,7 +82,9 @@ def scaled_labels(
     return float(labels_renyi(order, noise_scale, most))
 
 
-def one_teacher_less(budget: Budget, scaled: bool) -> Iterator[tuple[Point, float, str]]:
+@all_labels.bounds(scaled=False)
+@scaled_labels.bounds(scaled=True)
+def one_teacher_less(budget, scaled):
     """The released labels, as they run, and the noisy votes behind them."""
     from jaxsel.families.top_k.pate import noisy_labels
 
@@ -109,13 +109,3 @@ def one_teacher_less(budget: Budget, scaled: bool) -> Iterator[tuple[Point, floa
             yield point, seen, f"released labels, {where}"
             moved = float(np.sum((total - fewer) ** 2))
             yield point, order * moved / (2.0 * scale**2), f"noisy votes, {where}"
-
-
-@all_labels.bounds()
-def votes_as_they_are(budget):
-    return one_teacher_less(budget, scaled=False)
-
-
-@scaled_labels.bounds()
-def votes_scaled(budget):
-    return one_teacher_less(budget, scaled=True)

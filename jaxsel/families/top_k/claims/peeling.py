@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +13,7 @@ from jaxsel.families.top_k.claims.parameters import Order, Picks, Rho
 from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.families.top_k.laws import peeled_law, set_size, top_k_set_law, vote_neighbours
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, Point, grid
+from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import choice, number, positive
 from jaxsel.language.papers import DURFEE, JX, MT
 
@@ -85,7 +85,11 @@ def sharp_general():
     """The same with a range of length 2/b if counts move in any direction by at most 1."""
 
 
-def picks_in_order(moves: tuple[float, ...]) -> Iterator[tuple[Point, float, str]]:
+@concentrated.bounds(moves=(0.0, 1.0))
+@sharp.bounds(moves=(0.0, 1.0))
+@concentrated_general.bounds(moves=(-1.0, 0.0, 1.0))
+@sharp_general.bounds(moves=(-1.0, 0.0, 1.0))
+def picks_in_order(budget, moves):
     """Neighbours of four candidates."""
     for counts, scale, k in itertools.product(
         ((2, 2, 2, 2), (4, 3, 1, 0), (9, 1, 1, 0)), (0.6, 3.0), (1, 2, 4)
@@ -99,18 +103,6 @@ def picks_in_order(moves: tuple[float, ...]) -> Iterator[tuple[Point, float, str
                 for order, divergence in zip(_ORDERS, seen.tolist(), strict=True):
                     point = {"order": order, "noise_scale": scale, "k": k}
                     yield point, divergence, f"{counts} + {move}"
-
-
-@concentrated.bounds()
-@sharp.bounds()
-def one_direction(budget):
-    return picks_in_order((0.0, 1.0))
-
-
-@concentrated_general.bounds()
-@sharp_general.bounds()
-def any_direction(budget):
-    return picks_in_order((-1.0, 0.0, 1.0))
 
 
 # --- Pure -----------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -54,19 +54,14 @@ def converted(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0
     return zcdp_to_epsilon(rho, delta)
 
 
-def largest_delta(allowed: float, sides: Sides) -> Callable[[float], tuple[float, float]]:
-    """Sets the largest delta of the pairs at the claimed epsilon against what is allowed."""
-    return lambda epsilon: (allowed, float(np.max(hockey_sticks(sides, epsilon))))
-
-
 @converted.bounds(tolerance=_TOLERANCE)
 def exact_deltas(budget):
     for (rho, delta_t), pairs in itertools.product(_BUDGETS, pools(budget)):
         sides = size_sides(pairs, *stable(rho, delta_t))
         for delta in (0.05, 1e-6):
-            _, where = worst_row(hockey_sticks(sides, zcdp_to_epsilon(rho, delta)), pairs)
             point = {"rho": rho, "delta": delta, "delta_t": delta_t}
-            yield point, largest_delta(delta + delta_t, sides), where
+            seen, where = worst_row(hockey_sticks(sides, converted(**point)), pairs)
+            yield Judged(delta + delta_t, seen, f"{where}, {point}")
 
 
 @ZW.privacy("ZW-Thm11-zCDP", "Theorem 11", Relation.MONOTONE)
