@@ -222,6 +222,7 @@ def uniform(most: int, **ends: tuple[float, float]) -> Points:
 
 def written(value: Any) -> str:
     """A value of a point, so that it can be read back."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     short = f"{value:g}" if isinstance(value, float) else repr(value)
     return short if not isinstance(value, float) or float(short) == value else repr(value)
 
@@ -280,14 +281,16 @@ def observed_at(
       points: where it is called.
       observe: returns, or yields several times, what is observed; or that and what the
         point does not say. Of a parameter that the points leave out it takes the claim's
-        default, and the point names it, too.
+        default, and the point names it, too. With ``**`` it takes all that a point names.
       defaults: the claim's.
       options: further arguments of ``observe``, the same at every point.
     """
+    parameters = inspect.signature(observe).parameters.values()
+    whole = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     asked = [
-        name
-        for name, parameter in inspect.signature(observe).parameters.items()
-        if parameter.default is parameter.empty
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
     ]
 
     def cases(budget: Budget) -> Iterator[Any]:
@@ -299,7 +302,7 @@ def observed_at(
                     f"{observe.__qualname__} asks for {', '.join(lacking)}, of which neither "
                     f"the points nor the claim say anything"
                 )
-            given = {name: known[name] for name in asked}
+            given = {name: known[name] for name in (*point, *asked) if whole or name in asked}
             named = {name: value for name, value in (point | given).items() if name in defaults}
             beside = [f"{name}={written(point[name])}" for name in point if name not in defaults]
             found = observe(**given)

@@ -8,7 +8,7 @@ import pytest
 
 from jaxsel.language import declared
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Aside, Judged, drawn, grid, in_units, listed
+from jaxsel.language.checking import Aside, Judged, drawn, grid, in_units, listed, uniform
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import JX
 
@@ -88,6 +88,12 @@ def test_points_of_a_table_and_of_a_grid():
         assert verdict.detail == "epsilon=0.5, runs=1, by hand"
 
 
+def test_uniform_points_lie_between_their_ends():
+    points = list(uniform(20, epsilon=(0.5, 1.0), runs=(2.0, 4.0))(Budget(cases=30)))
+    assert len(points) == 20
+    assert all(0.5 < point["epsilon"] < 1.0 and 2.0 < point["runs"] < 4.0 for point in points)
+
+
 def test_random_points_come_from_one_generator_and_are_no_more_than_the_cases():
     def draw(generator):
         return {"epsilon": float(generator.uniform())}
@@ -98,6 +104,19 @@ def test_random_points_come_from_one_generator_and_are_no_more_than_the_cases():
     assert [point["epsilon"] for point in drawn(draw, 2)(budget)] == epsilons[:2]
     shifted = [generator.uniform() for generator in budget._replace(seed=3).random_cases(stream=4)]
     assert shifted == epsilons
+
+
+def test_a_check_may_take_all_that_a_point_names():
+    claim = doubled()
+
+    @claim.bounds(listed("epsilon runs side", (0.5, 3.0, "data")), factor=1.0)
+    def seen(epsilon, factor, **point):
+        assert point == {"runs": 3.0, "side": "data"}
+        return factor * epsilon * point["runs"]
+
+    verdict = claim.check(Budget())
+    assert (verdict.claimed, verdict.observed) == (3.0, 1.5)
+    assert verdict.detail == "epsilon=0.5, runs=3, side='data'"
 
 
 def test_claims_that_share_a_check_give_it_their_own_options():

@@ -39,9 +39,6 @@ def _betas(**ends: tuple[float, float]):
     return drawn(draw, 100)
 
 
-# --- Theorem 3: Liu & Talwar ----------------------------------------------------------
-
-
 @CL.utility("CL-Thm3-failure", "Theorem 3 (of Liu & Talwar 2019)")
 def stopping_failure(*, beta: Beta = 0.01) -> float:
     """Random stopping at gamma = beta/2 makes no run better than the median with probability at
@@ -74,9 +71,6 @@ def stopping_runs(beta):
     # E[K] = sum of P[K > k]
     if steps.size < 200_000:
         yield float(np.sum(law.survival(steps))), "sum of its tails"
-
-
-# --- Theorem 4 ------------------------------------------------------------------------
 
 
 @CL.utility("CL-Thm4-calls", "Theorem 4")
@@ -167,9 +161,6 @@ def searched_calls(
 @searched_calls.bounds(_betas(alpha=(0.25, 1.0), epsilon=(0.05, 1.0)))
 def log_rounds(beta, alpha, epsilon):
     return math.log(median_rounds(beta, alpha)), "final delta 1/2"
-
-
-# --- Theorem 4 (CL-E1) ----------------------------------------------------------------
 
 
 @CL.utility("CL-Thm4-step-prior-printed", "proof of Theorem 4")

@@ -100,6 +100,25 @@ def coupled(*, delta: Delta = 0.01) -> float:
     return delta
 
 
+@coupled.bounds()
+def couplings(budget):
+    for generator in budget.random_cases(300):
+        size = int(generator.integers(2, 7))
+        # Likely values on the diagonal, and a good event that depends on both.
+        joint = generator.dirichlet(np.full(size * size, 0.3)).reshape(size, size)
+        joint = 0.5 * joint + 0.5 * np.diag(generator.dirichlet(np.ones(size)))
+        good = generator.uniform(0.0, 1.0, joint.shape) ** generator.uniform(0.01, 3.0)
+        good[generator.uniform(size=joint.shape) < 0.2] = 0.0
+        np.fill_diagonal(good, 1.0)
+        kept = joint * good
+        chance = float(kept.sum())
+        given = exact_epsilon(kept.sum(1) / chance, kept.sum(0) / chance)
+        first, second = joint.sum(1), joint.sum(0)
+        seen = profile_delta(first / first.sum(), second / second.sum(), given)
+        where = f"joint law {joint.tolist()}, P[G | x, y] {good.tolist()}"
+        yield {"delta": 1.0 - chance}, float(seen), where
+
+
 def _numbers(generator: np.random.Generator) -> tuple[float, float]:
     epsilon = float(generator.uniform(0.01, 0.999))
     return epsilon, float(10.0 ** generator.uniform(-8.0, -0.02))
@@ -235,25 +254,3 @@ def two_counts(budget):
         needed = needed_offset(first, second, math.exp(base + slack), delta)
         point = {"base_epsilon": base, "slack": slack, "delta": delta}
         yield point, needed, f"X: {first.where}, Y: {second.where}"
-
-
-# --- Lemma 4.5: a coupling gives privacy ----------------------------------------------
-
-
-@coupled.bounds()
-def couplings(budget):
-    for generator in budget.random_cases(300):
-        size = int(generator.integers(2, 7))
-        # Likely values on the diagonal, and a good event that depends on both.
-        joint = generator.dirichlet(np.full(size * size, 0.3)).reshape(size, size)
-        joint = 0.5 * joint + 0.5 * np.diag(generator.dirichlet(np.ones(size)))
-        good = generator.uniform(0.0, 1.0, joint.shape) ** generator.uniform(0.01, 3.0)
-        good[generator.uniform(size=joint.shape) < 0.2] = 0.0
-        np.fill_diagonal(good, 1.0)
-        kept = joint * good
-        chance = float(kept.sum())
-        given = exact_epsilon(kept.sum(1) / chance, kept.sum(0) / chance)
-        first, second = joint.sum(1), joint.sum(0)
-        seen = profile_delta(first / first.sum(), second / second.sum(), given)
-        where = f"joint law {joint.tolist()}, P[G | x, y] {good.tolist()}"
-        yield {"delta": 1.0 - chance}, float(seen), where

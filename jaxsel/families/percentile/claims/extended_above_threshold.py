@@ -1,7 +1,6 @@
 """Liu & Talwar 2019, Theorem 4.4 (b) to (d): the shares around Algorithm 4's halt."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -22,13 +21,13 @@ from jaxsel.families.percentile.claims.single_tests import (
     always_level,
     demanding_plans,
     passing_chance,
+    plans,
     random_plans,
     share_at,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Judged, listed
+from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import LT
 
@@ -97,34 +96,24 @@ def _implied_share(test: PercentileTest, beta: float, slack: float, halt: int) -
     return share_at(level + log_potential(test.target, test), test)
 
 
-_PLAIN = {name: domain.default for name, domain in least_share_printed.parameters.items()}
+_PLAIN = grid(**{name: [each.default] for name, each in least_share_printed.parameters.items()})
 
 
-@least_share_printed.bounds_below(corrected=False)
-@least_share.bounds_below(tolerance=1e-12, corrected=True)
-def implied_shares(budget, corrected):
-    for setting in [_PLAIN, *(random_plans(budget, 200, "queries", 20) if corrected else ())]:
-        test = algorithm_4(**setting, corrected=corrected)
-        beta, slack, last = (setting[k] for k in ("beta", "slack", "queries"))
-        first = _early_share(test, beta, slack, 1), _implied_share(test, beta, slack, 1)
-        yield Judged(*first, f"halting at R=1, {setting}")
-        point = {name: setting[name] for name in _PLAIN}
-        yield point, _implied_share(test, beta, slack, last), "halting at R=T"
+@least_share_printed.bounds_below(_PLAIN, corrected=False)
+@least_share.bounds_below(_PLAIN, random_plans(200, "queries", 20), tolerance=1e-12, corrected=True)
+def implied_shares(beta, slack, queries, corrected, **more):
+    test = algorithm_4(beta=beta, slack=slack, queries=queries, corrected=corrected, **more)
+    first = _early_share(test, beta, slack, 1), _implied_share(test, beta, slack, 1)
+    yield Judged(*first, f"halting at R=1, {beta=}, {slack=}, {queries=}, {more}")
+    yield _implied_share(test, beta, slack, queries), "halting at R=T"
 
 
-def _noisy_settings(budget: Budget) -> Iterator[dict]:
-    yield {"target": 0.05, "beta": 0.1, "slack": 0.5, "delta": 1e-3, "queries": 10}
-    yield {
-        "target": 0.9,
-        "beta": 0.1,
-        "slack": 0.1,
-        "base_epsilon": 0.01,
-        "final_epsilon": 100.0,
-        "delta": 1e-3,
-        "queries": 5,
-    }
-    yield from demanding_plans("queries")
-    yield from random_plans(budget, 20, "queries", 4)
+_NOISY = (
+    listed("target beta slack delta queries", (0.05, 0.1, 0.5, 1e-3, 10)),
+    plans("queries", (0.9, 0.1, 0.1, 0.01, 100.0, 1e-3, 5)),
+    demanding_plans("queries"),
+    random_plans(20, "queries", 4),
+)
 
 
 @LT.utility("LT-Thm4.4(b)", "Theorem 4.4(b), corrected", formula=beta_and_half_delta)
@@ -173,19 +162,17 @@ def _late_share(test: PercentileTest, beta: float, slack: float, halt: int) -> f
     return 1.0 - shrunk * (1.0 - test.target) / 2.0
 
 
-@early.bounds(share_of=_early_share, first=1)
-@late.bounds(share_of=_late_share, first=2)
-def halts(budget, share_of, first):
+@early.bounds(*_NOISY, share_of=_early_share, first=1)
+@late.bounds(*_NOISY, share_of=_late_share, first=2)
+def halts(beta, slack, queries, share_of, first, **more):
     """Every query low, or high: chances to pass at once, or to fail before the halt, added up."""
-    for setting in _noisy_settings(budget):
-        test = algorithm_4(**setting, corrected=True)
-        beta, slack, delta = (setting[k] for k in ("beta", "slack", "delta"))
-        total = 0.0
-        for halt in range(first, setting["queries"] + 1):
-            share = share_of(test, beta, slack, halt)
-            passing = passing_chance(*algorithm_4_levels(share, test), test)
-            total += passing if share_of is _early_share else 1.0 - passing
-        yield {"beta": beta, "delta": delta}, total, f"every query alike, {setting}"
+    test = algorithm_4(beta=beta, slack=slack, queries=queries, **more, corrected=True)
+    total = 0.0
+    for halt in range(first, queries + 1):
+        share = share_of(test, beta, slack, halt)
+        passing = passing_chance(*algorithm_4_levels(share, test), test)
+        total += passing if share_of is _early_share else 1.0 - passing
+    return total
 
 
 @LT.utility("LT-Thm4.4(c)-step-constant-printed", "proof of Theorem 4.4(c)")
@@ -263,17 +250,17 @@ def far_passing(beta, delta, queries):
     return float(law[0]), "one query with p=1"
 
 
-@far.bounds()
-def far_failing(budget):
-    plain = {"target": 0.5, "beta": 0.1, "slack": 0.5, "delta": 1e-3, "queries": 10}
-    for setting in [plain, *random_plans(budget, 25, "queries", 20)]:
-        test = algorithm_4(**setting, corrected=True)
-        height = setting["slack"] - test.exponent * math.log(setting["beta"])
-        share = share_at(height + log_potential(test.target, test), test)
-        # No earlier query makes this test likelier to be reached and to fail.
-        failing = 1.0 - passing_chance(*algorithm_4_levels(share, test), test)
-        point = {name: setting[name] for name in ("beta", "delta", "queries")}
-        yield point, failing, f"one query at the level, {setting}"
+@far.bounds(
+    listed("target beta slack delta queries", (0.5, 0.1, 0.5, 1e-3, 10)),
+    random_plans(25, "queries", 20),
+)
+def far_failing(beta, slack, **more):
+    test = algorithm_4(beta=beta, slack=slack, **more, corrected=True)
+    height = slack - test.exponent * math.log(beta)
+    share = share_at(height + log_potential(test.target, test), test)
+    # No earlier query makes this test likelier to be reached and to fail.
+    failing = 1.0 - passing_chance(*algorithm_4_levels(share, test), test)
+    return failing, "one query at the level"
 
 
 LT_E7 = LT.misprint(

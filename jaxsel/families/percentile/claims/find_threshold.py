@@ -1,7 +1,6 @@
 """Liu & Talwar 2019, Theorem 4.6 (b) and (c): the threshold that Algorithm 5 finds."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +17,11 @@ from jaxsel.families.percentile.claims.single_tests import (
     algorithm_5_levels,
     demanding_plans,
     passing_chance,
+    plans,
     random_plans,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.language.base import Budget
 from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import LT
 
@@ -58,10 +57,6 @@ def low_by_shift():
     with probability at most 2 beta + delta/(2 R)."""
 
 
-def _failing(setting: dict[str, Any]) -> dict[str, Any]:
-    return {name: setting[name] for name in ("beta", "delta", "thresholds")}
-
-
 def _grid(thresholds: int) -> np.ndarray:
     return 1.0 - np.arange(thresholds) / (thresholds - 1.0)
 
@@ -73,8 +68,7 @@ def _point_law(score: float, test: PercentileTest, thresholds: int) -> np.ndarra
     return halting_law(levels, test.query_scale, test.threshold_scale)
 
 
-def _plans(budget: Budget) -> list[dict[str, Any]]:
-    return [*demanding_plans("thresholds"), *random_plans(budget, 20, "thresholds", 12)]
+_PLANS = demanding_plans("thresholds"), random_plans(20, "thresholds", 12)
 
 
 @low_printed.bounds(listed("score", 0.749))
@@ -84,35 +78,26 @@ def one_score(beta, delta, thresholds, score):
     return float(_point_law(score, test, thresholds)[:-1][missed].sum())
 
 
-@low.bounds(tolerance=1e-12)
-def any_score(budget):
-    plain = {"beta": 0.1, "delta": 1e-3, "thresholds": 5}
-    plans = [plain, *random_plans(budget, 60, "thresholds", 12)]
-    scores = np.random.default_rng(budget.seed).uniform(0.0, 1.0, len(plans) - 1).tolist()
-    for score, setting in zip([0.749, *scores], plans, strict=True):
-        test, count = algorithm_5(**setting, corrected=True), setting["thresholds"]
-        missed = _grid(count) < score - 1.0 / (count - 1.0) - 1e-12
-        seen = float(_point_law(score, test, count)[:-1][missed].sum())
-        yield _failing(setting), seen, f"all scores {score!r}, {setting}"
-    for setting in _plans(budget):
+def _scored(budget):
+    generator = np.random.default_rng(budget.seed)
+    yield {"beta": 0.1, "delta": 1e-3, "thresholds": 5, "score": 0.749}
+    for plan in random_plans(60, "thresholds", 12)(budget):
+        yield plan | {"score": float(generator.uniform(0.0, 1.0))}
+
+
+@low.bounds(_scored, *_PLANS, tolerance=1e-12)
+def any_score(thresholds, score=None, **more):
+    test = algorithm_5(thresholds=thresholds, **more, corrected=True)
+    if score is None:
         # The first threshold below tau* fails; no base law makes that likelier.
-        test = algorithm_5(**setting, corrected=True)
-        failing = 1.0 - passing_chance(*algorithm_5_levels(test.target, test), test)
-        yield _failing(setting), failing, f"p = p*, {setting}"
+        return 1.0 - passing_chance(*algorithm_5_levels(test.target, test), test), "p = p*"
+    missed = _grid(thresholds) < score - 1.0 / (thresholds - 1.0) - 1e-12
+    return float(_point_law(score, test, thresholds)[:-1][missed].sum()), "all scores equal"
 
 
-@low_by_shift.bounds()
-def small_shift(budget):
-    setting = {
-        "target": 0.01,
-        "beta": 1e-4,
-        "slack": 0.05,
-        "base_epsilon": 0.99,
-        "final_epsilon": 1e4,
-        "delta": 1e-6,
-        "thresholds": 3,
-    }
-    test = algorithm_5(**setting)
+@low_by_shift.bounds(plans("thresholds", (0.01, 1e-4, 0.05, 0.99, 1e4, 1e-6, 3)))
+def small_shift(**plan):
+    test = algorithm_5(**plan)
     # Scores 0.6 with probability p* and 0 else: tau* = 0.6, thresholds 1, 0.5, 0.
     rows = [algorithm_5_levels(share, test) for share in (0.0, test.target, 1.0)]
     law = halting_law(
@@ -121,8 +106,7 @@ def small_shift(budget):
         test.threshold_scale,
         [counts.weights for _, counts in rows],
     )
-    where = f"score 0.6 with probability p*, else 0; threshold 0 found, {setting}"
-    yield _failing(setting), float(law[2]), where
+    return float(law[2]), "score 0.6 with probability p*, else 0; threshold 0 found"
 
 
 # --- (b): not far above (LT-E9) -------------------------------------------------------
@@ -150,16 +134,12 @@ def early():
     of Algorithm 5."""
 
 
-@early.bounds()
-def early_thresholds(budget):
-    plain = {"beta": 0.1, "delta": 1e-3, "slack": 0.95, "thresholds": 5}
-    for setting in [plain, *_plans(budget)]:
-        test = algorithm_5(**setting, corrected=True)
-        # The bound on the share is the one at which Delta samples are expected.
-        share = test.shift / test.samples
-        passing = passing_chance(*algorithm_5_levels(share, test), test)
-        point = {"beta": setting["beta"], "delta": setting["delta"]}
-        yield point, setting["thresholds"] * passing, f"R tests at N p = Delta, {setting}"
+@early.bounds(listed("beta delta slack thresholds", (0.1, 1e-3, 0.95, 5)), *_PLANS)
+def early_thresholds(thresholds, **more):
+    test = algorithm_5(thresholds=thresholds, **more, corrected=True)
+    # The bound on the share is the one at which Delta samples are expected.
+    passing = passing_chance(*algorithm_5_levels(test.shift / test.samples, test), test)
+    return thresholds * passing, "R tests at N p = Delta"
 
 
 @LT.utility("LT-Thm4.6(b)-step-printed", "proof of Theorem 4.6(b)", formula=_least_expected(False))

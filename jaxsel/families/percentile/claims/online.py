@@ -1,8 +1,6 @@
 """Liu & Talwar 2019, Theorem 1.5: the online algorithm."""
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +9,7 @@ from jaxsel.families.percentile.claims.single_tests import always_level
 from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law, laplace_difference_tail
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import LT
 
 
@@ -32,18 +29,17 @@ def _passing(share: float, test: PercentileTest) -> float:
     return float(counts.weights @ passes)
 
 
-def _online_plans(budget: Budget) -> Iterator[dict[str, Any]]:
-    for generator in budget.random_cases(60):
-        base, slack = (float(x) for x in generator.uniform(0.05, 0.9, 2))
-        yield {
-            "target": float(generator.uniform(0.05, 0.95)),
-            "beta": float(generator.uniform(0.01, 0.9)),
-            "slack": slack,
-            "base_epsilon": base,
-            "final_epsilon": 12.0 * (base + slack) / float(generator.uniform(0.2, 3.0)),
-            "delta": float(10.0 ** generator.uniform(-6.0, -1.0)),
-            "queries": int(generator.integers(2, 12)),
-        }
+def _plan(generator):
+    base, slack = generator.uniform(0.05, 0.9, 2).tolist()
+    return {
+        "target": float(generator.uniform(0.05, 0.95)),
+        "beta": float(generator.uniform(0.01, 0.9)),
+        "slack": slack,
+        "base_epsilon": base,
+        "final_epsilon": 12.0 * (base + slack) / float(generator.uniform(0.2, 3.0)),
+        "delta": float(10.0 ** generator.uniform(-6.0, -1.0)),
+        "queries": int(generator.integers(2, 12)),
+    }
 
 
 @LT.utility("LT-Thm1.5(a)-printed", "Theorem 1.5(a)", formula=beta_itself)
@@ -67,12 +63,10 @@ def first():
     p_i >= p*, it halts at some j <= i except with probability beta + delta/2."""
 
 
-@first.bounds()
-def far_query(budget):
-    for plan in _online_plans(budget):
-        # No earlier query makes it likelier to get this far and fail.
-        seen = 1.0 - _passing(plan["target"], rescaled(**plan))
-        yield {"beta": plan["beta"], "delta": plan["delta"]}, seen, f"{plan}"
+@first.bounds(drawn(_plan, 60))
+def far_query(target, **more):
+    # No earlier query makes it likelier to get this far and fail.
+    return 1.0 - _passing(target, rescaled(target=target, **more))
 
 
 @LT.utility(
@@ -84,14 +78,11 @@ def low():
     epsilon_0)/epsilon_3."""
 
 
-@low.bounds()
-def low_queries(budget):
-    for plan in _online_plans(budget):
-        test, beta = rescaled(**plan), plan["beta"]
-        power = (beta**2 / (plan["queries"] + 1.0)) ** test.exponent
-        share = math.exp(-2.0 * plan["slack"]) * power * plan["target"] / 6.0
-        seen = plan["queries"] * _passing(share, test)
-        yield {"beta": beta, "delta": plan["delta"]}, seen, f"{plan}"
+@low.bounds(drawn(_plan, 60))
+def low_queries(beta, queries, slack, target, **more):
+    test = rescaled(target=target, beta=beta, slack=slack, queries=queries, **more)
+    power = (beta**2 / (queries + 1.0)) ** test.exponent
+    return queries * _passing(math.exp(-2.0 * slack) * power * target / 6.0, test)
 
 
 LT_E21 = LT.misprint(

@@ -11,8 +11,6 @@ from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import listed, uniform
 from jaxsel.language.papers import LT
 
-# --- Theorem 4.7 (LT-E10) -------------------------------------------------------------
-
 
 @LT.privacy("LT-Thm4.7-budget-printed", "Theorem 4.7", Relation.BASE)
 def spent_printed(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:

@@ -33,9 +33,6 @@ Repetitions = Annotated[int, whole("tau, Tests in a batch", at_least=1, at_most=
 Margin = Annotated[float, positive("d: from t - d on top is right")]
 
 
-# --- The lemma ------------------------------------------------------------------------
-
-
 @CL.utility("CL-Lem4-rounded", "Lemma 4")
 def rounded(*, beta: Beta = 0.1) -> float:
     """The same holds with the printed k' = k + 7 log(1/beta)/log m, rounded up, although the

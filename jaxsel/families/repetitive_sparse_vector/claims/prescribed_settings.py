@@ -144,8 +144,8 @@ def approximate_margin():
 
 @margin.equals(problems(60, epsilon=0.5, delta=0.0))
 @approximate_margin.equals(*(problems(60, epsilon=0.5, delta=delta) for delta in (1e-9, 1e-3)))
-def prepared(wanted, queries, beta, epsilon, delta):
-    return repetitive_settings(wanted, queries, beta, epsilon, delta).margin
+def prepared(**problem):
+    return repetitive_settings(**problem).margin
 
 
 CL_E15 = CL.misprint(

@@ -54,9 +54,6 @@ def missed(m, beta, factor):
     return weight / (1.0 + weight), f"a lead of {factor:g} log(m/beta)/epsilon"
 
 
-# --- Equal noises ---------------------------------------------------------------------
-
-
 @CL.privacy("CL-Sec1.5.2-svt-printed", "Section 1.5.2", Relation.GENERAL)
 def sketched(*, epsilon: Epsilon = 1.0) -> float:
     """The sparse vector with noise Lap(1/epsilon) on the threshold and on each query is epsilon-DP.
@@ -76,31 +73,22 @@ def tripled(*, epsilon: Epsilon = 1.0) -> float:
     return 3.0 * epsilon
 
 
-# Queries minus the threshold.
-_LAST_HIGH = np.array([0.0] * 60 + [1.0])
+def _queries(generator):
+    first = generator.uniform(-3.0, 3.0, int(generator.integers(1, 9)))
+    other = first + generator.uniform(-1.0, 1.0, first.size)
+    return {"epsilon": float(generator.uniform(0.1, 2.0)), "first": first, "other": other}
 
 
-def _loss(epsilon: float, first: np.ndarray, other: np.ndarray) -> float:
+_HIGH = np.array([0.0] * 60 + [1.0])  # of queries minus the threshold, the last
+_LAST_HIGH = listed("epsilon first other", (1.0, _HIGH, 1.0 - _HIGH))
+
+
+@sketched.bounds(_LAST_HIGH)
+@tripled.bounds(_LAST_HIGH, drawn(_queries, 100))
+def loss(epsilon, first, other):
     scale = 1.0 / epsilon
     laws = [halting_law(row.tolist(), scale, scale) for row in (first, other)]
     return float(np.max(np.abs(np.log(laws[0]) - np.log(laws[1]))))
-
-
-@sketched.bounds(listed("epsilon", 1.0))
-def last_high(epsilon):
-    return _loss(epsilon, _LAST_HIGH, 1.0 - _LAST_HIGH), "60 zeros, 1 against 60 ones, 0"
-
-
-@tripled.bounds()
-def random_queries(budget):
-    rows = [(1.0, _LAST_HIGH, 1.0 - _LAST_HIGH)]
-    for generator in budget.random_cases(100):
-        first = generator.uniform(-3.0, 3.0, int(generator.integers(1, 9)))
-        other = first + generator.uniform(-1.0, 1.0, first.size)
-        rows.append((float(generator.uniform(0.1, 2.0)), first, other))
-    for epsilon, first, other in rows:
-        where = f"{first.size} queries {first[:3]}... {other[:3]}..."
-        yield {"epsilon": epsilon}, _loss(epsilon, first, other), where
 
 
 def _drawn(generator, _):

@@ -19,7 +19,7 @@ from jaxsel.families.thresholds.laws import (
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, in_units
+from jaxsel.language.checking import Judged, grid, in_units
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import LT
 
@@ -232,11 +232,9 @@ def failure(
 
 
 def settings(budget):
-    for success in (1e-4, 0.01, 0.5, 1.0):
-        for gamma in (1e-4, 0.1, 1.0):
-            for slack in (0.01, 1.0):
-                steps = threshold_steps(gamma, slack)
-                yield {"success": success, "gamma": gamma, "slack": slack, "steps": steps}
+    known = grid(success=(1e-4, 0.01, 0.5, 1.0), gamma=(1e-4, 0.1, 1.0), slack=(0.01, 1.0))
+    for point in known(budget):
+        yield point | {"steps": threshold_steps(point["gamma"], point["slack"])}
     for generator in budget.random_cases():
         gamma, slack, steps = random_parameters(generator)
         success = float(10.0 ** generator.uniform(-4.0, 0.0))

@@ -40,9 +40,6 @@ def two_sided(pair: LawPair, order: float) -> float:
     return max(float(forward), float(renyi_divergence(second, first, order)))
 
 
-# --- Definition 5 ---------------------------------------------------------------------
-
-
 @ZW.privacy("ZW-Def5", "Definition 5", Relation.BASE)
 def given_events(
     *,
@@ -95,9 +92,6 @@ def random_pairs(budget):
             yield point, seen, f"laws {first.tolist()}, {second.tolist()}"
 
 
-# --- Lemmas 3 and 16 ------------------------------------------------------------------
-
-
 @ZW.privacy("ZW-Lem3", "Lemma 3", Relation.BASE)
 def composed(
     *,
@@ -141,9 +135,6 @@ def compositions(budget, approximate):
         good = (1.0 - failing) * (1.0 - then_failing)
         point = {"first": failing, "second": then_failing}
         yield point, 1.0 - good, f"probability left out, {where}"
-
-
-# --- Lemmas 4 and 17 ------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Lem4", "Lemma 4", Relation.BASE)

@@ -219,15 +219,11 @@ def parts(budget):
 
 
 @functools.cache
-def peeled(k: int, relation: Relation) -> float:
+def peeled_recall(k: int, relation: Relation = Relation.MONOTONE) -> float:
+    """Recall of peeling on the synthetic histogram at (0.15, 1e-6)."""
     scale = exponential_top_k_scale(largest_rho(_EPSILON, _DELTA), k, relation)
     groups = Groups(np.array([_COUNT, 0.0]), np.array([k, _BINS - k]), np.array([True, False]))
     return float(hit_law(groups, k, scale) @ np.arange(k + 1)) / k
-
-
-def peeled_recall(k: int) -> float:
-    """Recall of peeling on the synthetic histogram at (0.15, 1e-6)."""
-    return peeled(k, Relation.MONOTONE)
 
 
 def top_stable_recall(k: int) -> float:
@@ -305,7 +301,7 @@ def general_recall(*, k: Full = 10) -> float:
 
     Recall of peeling on the synthetic histogram with noise for any changes.
     """
-    return peeled(k, Relation.GENERAL)
+    return peeled_recall(k, Relation.GENERAL)
 
 
 @general_recall.bounds(grid(k=_SIZES))

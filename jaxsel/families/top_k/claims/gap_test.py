@@ -39,9 +39,6 @@ _TOLERANCE = 1e-12
 _LEVELS = (1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9)
 
 
-# --- Corollary 19 ---------------------------------------------------------------------
-
-
 def one_size(gaps: np.ndarray, size: int) -> np.ndarray:
     chosen = np.zeros(gaps.shape)
     chosen[:, size] = 1.0
@@ -70,7 +67,7 @@ def given_events(budget):
                 chosen = functools.partial(one_size, size=size)
                 sides = size_sides(pairs, chosen, tested, failure=delta_t)
                 for order in (2.0, 8.0, 40.0):
-                    yield {"order": order} | setting, *worst_row(renyi_rows(sides, order), pairs)
+                    yield ({"order": order} | setting, *worst_row(renyi_rows(sides, order), pairs))
 
 
 @ZW.privacy("ZW-Cor19-Laplace", "Corollary 19 for Algorithm 5", Relation.MONOTONE)
@@ -111,9 +108,6 @@ def pairs_of_gaps(epsilon, delta_t):
         passed, passed_there = chances.tolist()
         exact = release_delta(epsilon, passed, passed_there, same_set)
         yield exact, f"gaps {gap} -> {other}, same set: {same_set}"
-
-
-# --- Theorem 20 -----------------------------------------------------------------------
 
 
 @ZW.utility("ZW-Thm20", "Theorem 20 for PTR with Gaussian noise")

@@ -17,9 +17,6 @@ from jaxsel.language.papers import PATE, ZW
 _ORDERS = (1.2, 2.0, 10.0)
 
 
-# --- Example 13 -----------------------------------------------------------------------
-
-
 @ZW.privacy("ZW-Ex13", "Example 13", Relation.GENERAL)
 def one_class(*, order: Order = 2.0, noise_scale: Deviation = 4.0) -> float:
     """The class with the most votes after N(0, s^2) on each is (a, a/s^2)-Renyi DP if one teacher
@@ -47,9 +44,6 @@ def changed_votes(budget):
                 seen = float(renyi_divergence(first, second, order))
                 where = f"votes {votes.tolist()} -> {other.tolist()}"
                 yield {"order": order, "noise_scale": scale}, seen, where
-
-
-# --- PATE -----------------------------------------------------------------------------
 
 
 @PATE.privacy("BASE-PATE", "on many labels", Relation.MONOTONE)

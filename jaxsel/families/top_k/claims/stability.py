@@ -28,9 +28,6 @@ from jaxsel.language.papers import ZW
 Gap = Annotated[int, whole("q_k of the data", at_least=0)]
 
 
-# --- Lemma 10 -------------------------------------------------------------------------
-
-
 @ZW.privacy("ZW-Lem10-printed", "Lemma 10", Relation.MONOTONE)
 def gap_sensitivity(*, gap: Gap = 5) -> float:
     """The local sensitivity of the gap q_k is 0 if q_k > 1.
@@ -90,9 +87,6 @@ E_ZW_1 = ZW.misprint(
     refuted=[gap_sensitivity],
     corrected=[set_sensitivity],
 )
-
-
-# --- Lemma 18 -------------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Lem18-hypothesis-printed", "Lemma 18 for Algorithm 4", Relation.MONOTONE)

@@ -35,9 +35,6 @@ _TOLERANCE = 1e-12
 _BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t
 
 
-# --- Theorem 11 -----------------------------------------------------------------------
-
-
 def stable(rho: float, delta_t: float):
     """Law of the size, and chances to pass and to fail, of StableTopK as it runs."""
     select, test = stable_top_k_scales({"rho": rho})
@@ -131,9 +128,6 @@ def enough_gap(*, rho: Rho = 0.5, delta_t: FailureOfTest = 0.1) -> float:
 def larger_gaps(rho, delta_t, more):
     _, test = stable_top_k_scales({"rho": rho})
     return lambda gap: (delta_t, float(fail_probability(gap + more, test, delta_t)))
-
-
-# --- Example 14 -----------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Ex14", "Example 14", Relation.MONOTONE)
