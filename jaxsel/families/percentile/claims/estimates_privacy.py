@@ -240,18 +240,14 @@ def coupled(
 def coupling_cases(budget):
     # One run and next to no Delta: its result is as good as released, and epsilon_1 is
     # far more than the answers may lose.
-    base, slack, final = 3.0, 0.05, 0.5
-    pair = np.array([0.5 * math.exp(-base)]), np.array([0.5])
-    test = algorithm_4(base_epsilon=base, slack=slack, final_epsilon=final)
-    test = test._replace(samples=1, shift=1e-60)
-    failing = coupling_failure(float(pair[0][0]), 0.5, test, 2.0 * (base + slack))
-    seen = float(profile_delta(*_sides(4, pair, test), final))
-    yield Judged(failing, seen, f"{_shares(pair)}, {test}")
+    plan: dict[str, Any] = {"base_epsilon": 3.0, "slack": 0.05, "final_epsilon": 0.5}
+    pair = np.array([0.5 * math.exp(-3.0)]), np.array([0.5])
+    tried = [(plan, pair, algorithm_4(**plan)._replace(samples=1, shift=1e-60))]
     for plan, pair, test, generator in _instances(4, budget, 40):
-        test = test._replace(
-            samples=int(generator.integers(5, 100)),
-            shift=float(10.0 ** generator.uniform(-0.5, 1.5)),
-        )
+        samples = int(generator.integers(5, 100))
+        shift = float(10.0 ** generator.uniform(-0.5, 1.5))
+        tried.append((plan, pair, test._replace(samples=samples, shift=shift)))
+    for plan, pair, test in tried:
         sensitivity = 2.0 * (plan["base_epsilon"] + plan["slack"])
         failing = [coupling_failure(p, q, test, sensitivity) for p, q in zip(*pair, strict=True)]
         seen = float(profile_delta(*_sides(4, pair, test), plan["final_epsilon"]))

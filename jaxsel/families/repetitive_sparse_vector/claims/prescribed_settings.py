@@ -63,11 +63,12 @@ def _many(generator):
     wanted, queries = (10.0 ** generator.uniform([0.0, 1.0], [4.0, 8.0])).tolist()
     low_beta = float(generator.uniform(0.01, 1.0)) * queries * math.log(2.0)
     low_delta = wanted * float(10.0 ** generator.uniform(0.0, 4.0))
-    return dict(zip(_NAMES, (1.0, math.floor(wanted), queries, low_beta, low_delta), strict=True))
+    values = 1.0, math.floor(wanted), queries, low_beta, low_delta
+    return dict(zip(_NAMES.split(), values, strict=True))
 
 
-_NAMES = ("epsilon", "wanted", "queries", "low_beta", "low_delta")
-_ONE = listed(" ".join(_NAMES), (1.0, 1.0, 1e6, 1e4 * math.log(1e6) - math.log(20.0), 1e8))
+_NAMES = "epsilon wanted queries low_beta low_delta"
+_ONE = listed(_NAMES, (1.0, 1.0, 1e6, 1e4 * math.log(1e6) - math.log(20.0), 1e8))
 
 
 @pure_bound.bounds(_ONE, drawn(_many, 200))

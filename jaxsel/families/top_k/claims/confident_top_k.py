@@ -29,6 +29,8 @@ Epsilon = Annotated[float, positive("of the whole")]
 Delta = Annotated[float, probability("of the whole")]
 Beta = Annotated[float, probability("chance of failure; T = ceil(4/beta)")]
 
+_BETAS = (0.5, 0.1, 1e-3, 1e-9)
+
 
 # --- Privacy --------------------------------------------------------------------------
 
@@ -79,9 +81,8 @@ def pure_rounds(budget):
     # epsilon, the rest being what the worst candidate of Theorem 4 would lose.
     for epsilon, beta in ((0.2, 0.1), (1.0, 1e-4)):
         settings = confident_settings(epsilon, 1e-6, beta, 1)
-        laws = [
-            one_leader(scores, 1e8, settings) for scores in ([0.0, 0.0, 0.0], [-1.0, 1.0, -1.0])
-        ]
+        sides = [0.0, 0.0, 0.0], [-1.0, 1.0, -1.0]
+        laws = [one_leader(scores, 1e8, settings) for scores in sides]
         where = f"two of 1e8 candidates move apart, {beta=!r}"
         yield {"epsilon": epsilon}, exact_epsilon(*laws), where
     for first, second, settings, epsilon, _, where in random_laws(budget, 150):
@@ -208,13 +209,12 @@ def boosted_gaps(budget):
         bad = set_gaps(units * limit, k) > limit
         where = f"scores {units.tolist()} times the bound, {k=}, {epsilon=!r}"
         yield {"beta": beta}, float(law[-1] + law[:-1][bad].sum()), where
-    for m, k in ((2, 1), (100, 10), (10**6, 1000)):
-        for beta in (0.5, 0.1, 1e-3, 1e-9):
-            settings = confident_settings(1.0, 1e-6, beta, k)
-            lead = confident_gap_bound(m, settings) * (1.0 + 1e-9)
-            chances = two_levels(lead, m, k, settings.round_epsilon)
-            law = smallest_gap_law([-lead, lead], chances, settings)
-            yield {"beta": beta}, float(law[1:].sum()), f"{k=} of {m=} lead by the bound"
+    for (m, k), beta in itertools.product(((2, 1), (100, 10), (10**6, 1000)), _BETAS):
+        settings = confident_settings(1.0, 1e-6, beta, k)
+        lead = confident_gap_bound(m, settings) * (1.0 + 1e-9)
+        chances = two_levels(lead, m, k, settings.round_epsilon)
+        law = smallest_gap_law([-lead, lead], chances, settings)
+        yield {"beta": beta}, float(law[1:].sum()), f"{k=} of {m=} lead by the bound"
 
 
 @failing_peeled.bounds()
@@ -227,11 +227,10 @@ def peeled_gaps(budget):
         bad = set_gaps(units * limit, k) > limit
         where = f"scores {units.tolist()} times the bound, {k=}, {each=!r}"
         yield {"beta": beta}, float(law[bad].sum()), where
-    for m, k in ((2, 1), (100, 1), (100, 10), (10**6, 1000)):
-        for beta in (0.5, 0.1, 1e-3, 1e-9):
-            lead = peeling_gap_bound(m, k, 0.1, beta) * (1.0 + 1e-9)
-            missed = float(two_levels(lead, m, k, 0.1)[1])
-            yield {"beta": beta}, missed, f"{k=} of {m=} lead by the bound, each=0.1"
+    for (m, k), beta in itertools.product(((2, 1), (100, 1), (100, 10), (10**6, 1000)), _BETAS):
+        lead = peeling_gap_bound(m, k, 0.1, beta) * (1.0 + 1e-9)
+        missed = float(two_levels(lead, m, k, 0.1)[1])
+        yield {"beta": beta}, missed, f"{k=} of {m=} lead by the bound, each=0.1"
 
 
 # --- Steps of the proof ---------------------------------------------------------------

@@ -250,12 +250,6 @@ def recall(*, k: Full = 10) -> float:
     return float(passed) / (1.0 + others)
 
 
-@recall.bounds(grid(k=_SIZES))
-def other_recalls(k):
-    yield peeled_recall(k), "peeling"
-    yield top_stable_recall(k), "Top Stable"
-
-
 @ZW.utility("ZW-EXP2b", "Section 5 (EXP2, synthetic histogram)", formula=recall)
 def recall_from_20():
     """From k = 20 to 1500 StableTopK has a larger recall than peeling."""
@@ -270,9 +264,10 @@ def smaller_recall():
     StableTopK."""
 
 
-@smaller_recall.bounds_below(grid(k=_SIZES))
-def larger_recalls(k):
-    if k == 10:
+@recall.bounds(grid(k=_SIZES), peeling=_SIZES)
+@smaller_recall.bounds_below(grid(k=_SIZES), peeling=(10,))
+def other_recalls(k, peeling):
+    if k in peeling:
         yield peeled_recall(k), "peeling"
     yield top_stable_recall(k), "Top Stable"
 

@@ -67,7 +67,7 @@ def given_events(budget):
                 chosen = functools.partial(one_size, size=size)
                 sides = size_sides(pairs, chosen, tested, failure=delta_t)
                 for order in (2.0, 8.0, 40.0):
-                    yield ({"order": order} | setting, *worst_row(renyi_rows(sides, order), pairs))
+                    yield {"order": order} | setting, *worst_row(renyi_rows(sides, order), pairs)
 
 
 @ZW.privacy("ZW-Cor19-Laplace", "Corollary 19 for Algorithm 5", Relation.MONOTONE)

@@ -147,11 +147,8 @@ def calibrated(
 
 @calibrated.bounds(grid(rho=(0.05, 0.5), k=(1, 2, 3), changes=_RELATIONS))
 def one_leader(rho, k, changes):
-    data = np.array([0.0, 0.0, 0.0, 200.0])
     scale = exponential_top_k_scale(rho, k, Relation(changes))
-    for other in vote_neighbours(data):
-        laws = [peeled_law(side / scale, k) for side in (data, other)]
-        yield exact_epsilon(*laws), f"{data.tolist()} -> {other.tolist()}"
+    return more_votes((0.0, 0.0, 0.0, 200.0), scale, k)
 
 
 # --- One shot -------------------------------------------------------------------------

@@ -14,8 +14,6 @@ from jaxsel.language.base import Relation
 from jaxsel.language.domains import probability
 from jaxsel.language.papers import CARVALHO
 
-_HISTOGRAMS = ((1, 1, 1, 1), (3, 3, 1, 1), (90, 90, 0))
-
 
 @CARVALHO.privacy("BASE-TS-printed", "published code", Relation.MONOTONE)
 def printed(
@@ -50,7 +48,7 @@ def stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
 @corrected.bounds(tolerance=1e-10, quirks=False)
 def exact_deltas(budget, quirks):
     for epsilon, delta in ((1.0, 0.1), (3.0, 0.01)):
-        for counts in (*_HISTOGRAMS, *crossable(budget, 2)):
+        for counts in ((1, 1, 1, 1), (3, 3, 1, 1), (90, 90, 0), *crossable(budget, 2)):
             for k in (1, 2):
                 law = stable_law(counts, k, epsilon, delta, quirks)
                 for other in vote_neighbours(counts):
