@@ -11,6 +11,7 @@ from scipy import optimize, stats
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.families.percentile.claims.parameters import Delta
 from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import listed, uniform
 from jaxsel.language.domains import number
 from jaxsel.language.papers import LT
 
@@ -149,27 +150,20 @@ def below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
     return -math.log(delta) / epsilon
 
 
-def _rare_counts(budget: Budget) -> Iterator[tuple[CountLaw, float, float]]:
-    """Poisson counts, the worst there are, of a mean that the allowed chance suits."""
-    for epsilon, delta, factor in itertools.product(
-        (0.05, 0.3, 0.9), (1e-2, 1e-6), (0.3, 1.0, 3.0)
-    ):
-        yield poisson_law(-factor * math.log(delta) / epsilon**2 / 2.0), epsilon, delta
-    for law, generator in _laws(budget, 200):
-        yield law, *_numbers(generator)
-
-
-@above.bounds()
-def upper(budget):
-    for law, epsilon, delta in _rare_counts(budget):
-        needed = law.largest(delta) - math.exp(epsilon) * law.mean
-        yield {"epsilon": epsilon, "delta": delta}, needed, law.where
-
-
-@below.bounds()
-def lower(budget):
-    for law, epsilon, delta in _rare_counts(budget):
-        needed = math.exp(-epsilon) * law.mean - law.least(delta)
+@above.bounds(upper=True)
+@below.bounds(upper=False)
+def rare_counts(budget, upper):
+    """Poisson counts, the worst there are, of a mean that the allowed chance suits; any counts."""
+    factors = itertools.product((0.05, 0.3, 0.9), (1e-2, 1e-6), (0.3, 1.0, 3.0))
+    tried = [
+        (poisson_law(-factor * math.log(delta) / epsilon**2 / 2.0), epsilon, delta)
+        for epsilon, delta, factor in factors
+    ]
+    tried += [(law, *_numbers(generator)) for law, generator in _laws(budget, 200)]
+    for law, epsilon, delta in tried:
+        above_mean = law.largest(delta) - math.exp(epsilon) * law.mean
+        below_mean = math.exp(-epsilon) * law.mean - law.least(delta)
+        needed = above_mean if upper else below_mean
         yield {"epsilon": epsilon, "delta": delta}, needed, law.where
 
 
@@ -188,11 +182,10 @@ def largest_constant() -> float:
     return _constant(1.0, 1.0)
 
 
-@largest_constant.bounds()
-def constants(budget):
-    generator = np.random.default_rng(budget.seed)
-    for slack, base in [(0.999, 0.999), *generator.uniform(0, 1, (100, 2)).tolist()]:
-        yield {}, _constant(slack, base), f"epsilon_0={slack!r}, epsilon_1={base!r}"
+largest_constant.bounds(
+    listed("slack base_epsilon", (0.999, 0.999)),
+    uniform(100, slack=(0.0, 1.0), base_epsilon=(0.0, 1.0)),
+)(_constant)
 
 
 @LT.utility("LT-Lem4.3", "Lemma 4.3 (Lemma A.3)")

@@ -37,23 +37,6 @@ def _falling_thresholds(
     return np.minimum(first, 1.0), np.minimum(second, 1.0)
 
 
-def _plan(generator: np.random.Generator) -> dict[str, Any]:
-    return {
-        "target": float(generator.uniform(0.1, 0.9)),
-        "beta": float(generator.uniform(0.05, 0.9)),
-        "slack": float(generator.uniform(0.1, 0.95)),
-        "base_epsilon": float(generator.uniform(0.1, 0.95)),
-        "final_epsilon": float(generator.uniform(0.3, 3.0)),
-        "delta": float(10.0 ** generator.uniform(-5.0, -1.0)),
-    }
-
-
-def _samples(generator: np.random.Generator, test: PercentileTest) -> PercentileTest:
-    """The theorem's N, or a small one: privacy holds for any."""
-    chosen = generator.choice([0, 3, 30, 150])
-    return test._replace(samples=int(chosen)) if chosen else test
-
-
 def _sides(algorithm: int, pair, test: PercentileTest) -> tuple[np.ndarray, np.ndarray]:
     law = extended_law if algorithm == 4 else found_threshold_law
     return law(pair[0], test), law(pair[1], test)
@@ -65,14 +48,25 @@ def _shares(pair) -> str:
 
 def _instances(algorithm: int, budget: Budget, cases: int):
     for generator in budget.random_cases(cases, stream=algorithm):
-        plan, size = _plan(generator), int(generator.integers(2, 5))
+        plan: dict[str, Any] = {
+            "target": float(generator.uniform(0.1, 0.9)),
+            "beta": float(generator.uniform(0.05, 0.9)),
+            "slack": float(generator.uniform(0.1, 0.95)),
+            "base_epsilon": float(generator.uniform(0.1, 0.95)),
+            "final_epsilon": float(generator.uniform(0.3, 3.0)),
+            "delta": float(10.0 ** generator.uniform(-5.0, -1.0)),
+        }
+        size = int(generator.integers(2, 5))
         if algorithm == 4:
             test = algorithm_4(**plan, queries=size)
             pair = random_shares(generator, plan["base_epsilon"], size)
         else:
             test = algorithm_5(**plan, thresholds=size)
             pair = _falling_thresholds(generator, plan["base_epsilon"], size)
-        yield plan, pair, _samples(generator, test), generator
+        # The theorem's N, or a small one: privacy holds for any.
+        if chosen := int(generator.choice([0, 3, 30, 150])):
+            test = test._replace(samples=chosen)
+        yield plan, pair, test, generator
 
 
 def rising_then_high(epsilon: float, low: int) -> tuple[np.ndarray, np.ndarray]:
