@@ -284,6 +284,9 @@ def observed_at(
         default, and the point names it, too. With ``**`` it takes all that a point names.
       defaults: the claim's.
       options: further arguments of ``observe``, the same at every point.
+
+    Raises:
+      TypeError: if ``observe`` does not take an option.
     """
     parameters = inspect.signature(observe).parameters.values()
     whole = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
@@ -292,6 +295,9 @@ def observed_at(
         for parameter in parameters
         if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
     ]
+    ignored = [name for name in options if name not in asked]
+    if ignored:
+        raise TypeError(f"{observe.__qualname__} does not take {', '.join(ignored)}")
 
     def cases(budget: Budget) -> Iterator[Any]:
         for point in points(budget):

@@ -140,6 +140,12 @@ def test_claims_that_share_a_check_give_it_their_own_options():
 
     assert again.check(Budget()).tightness == 0.75
 
+    with pytest.raises(TypeError, match="seen does not take tolerence"):
+
+        @doubled("JX-misspelt").bounds(listed("epsilon", 0.5), tolerence=1e-6)
+        def seen(epsilon, runs):
+            return epsilon * runs
+
 
 def test_a_parameter_that_points_leave_out_has_the_claims_default_on_both_sides():
     claim = doubled()

@@ -59,7 +59,7 @@ def pure_bound(*, epsilon: Epsilon = 1.0) -> float:
     return 15.0 * epsilon
 
 
-def _many(generator):
+def _many(generator) -> dict[str, float]:
     wanted, queries = (10.0 ** generator.uniform([0.0, 1.0], [4.0, 8.0])).tolist()
     low_beta = float(generator.uniform(0.01, 1.0)) * queries * math.log(2.0)
     low_delta = wanted * float(10.0 ** generator.uniform(0.0, 4.0))
