@@ -29,7 +29,7 @@ from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.families.top_k.scales import fixed_top_k_scale, peel_scale, stable_top_k_scales
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid, listed
+from jaxsel.language.checking import Judged, grid, in_units, listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import JX, ZW
 
@@ -212,7 +212,7 @@ def parts(budget):
                 left = least_over_orders(rho, epsilon)
             spent = releases * found.delta_t + left
             where = f"{conversion}, {releases} releases at {epsilon:g}, {share=:.3f}"
-            yield {"delta": delta}, lambda claimed, spent=spent: (1.0, spent / claimed), where
+            yield {"delta": delta}, in_units(spent), where
 
 
 # --- EXP2, the synthetic histogram ----------------------------------------------------
