@@ -22,6 +22,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Budget(NamedTuple):
     """How much work a check may do.
@@ -35,6 +37,19 @@ class Budget(NamedTuple):
     trials: int = 1_000_000
     cases: int = 300
     seed: int = 0
+
+    def random_cases(
+        self, most: float = math.inf, stream: int = 0
+    ) -> Iterator[np.random.Generator]:
+        """A generator of random numbers, the same one for each random case.
+
+        Args:
+          most: cases, where fewer than ``cases`` will do.
+          stream: added to the seed.
+        """
+        generator = np.random.default_rng(self.seed + stream)
+        for _ in range(int(min(self.cases, most))):
+            yield generator
 
 
 class Verdict(NamedTuple):
@@ -192,8 +207,22 @@ def grid(**values: Iterable[Any]) -> Points:
     return lambda budget: points
 
 
+def drawn(draw: Callable[[np.random.Generator], Point], most: float = math.inf) -> Points:
+    """Random points, each drawn from one generator; at most so many."""
+    return lambda budget: (draw(generator) for generator in budget.random_cases(most))
+
+
+def uniform(most: int, **ends: tuple[float, float]) -> Points:
+    """At most so many random points, each name uniform between its ends."""
+    return drawn(
+        lambda generator: {name: float(generator.uniform(*pair)) for name, pair in ends.items()},
+        most,
+    )
+
+
 def written(value: Any) -> str:
     """A value of a point, so that it can be read back."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     short = f"{value:g}" if isinstance(value, float) else repr(value)
     return short if not isinstance(value, float) or float(short) == value else repr(value)
 
@@ -241,7 +270,10 @@ def cases_at(
 
 
 def observed_at(
-    points: Points, observe: Callable[..., Any], defaults: Mapping[str, Any]
+    points: Points,
+    observe: Callable[..., Any],
+    defaults: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> Callable[[Budget], Iterator[Any]]:
     """Cases from a function of the names of points.
 
@@ -249,25 +281,34 @@ def observed_at(
       points: where it is called.
       observe: returns, or yields several times, what is observed; or that and what the
         point does not say. Of a parameter that the points leave out it takes the claim's
-        default, and the point names it, too.
+        default, and the point names it, too. With ``**`` it takes all that a point names.
       defaults: the claim's.
+      options: further arguments of ``observe``, the same at every point.
+
+    Raises:
+      TypeError: if ``observe`` does not take an option.
     """
+    parameters = inspect.signature(observe).parameters.values()
+    whole = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     asked = [
-        name
-        for name, parameter in inspect.signature(observe).parameters.items()
-        if parameter.default is parameter.empty
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
     ]
+    ignored = [name for name in options if name not in asked]
+    if ignored:
+        raise TypeError(f"{observe.__qualname__} does not take {', '.join(ignored)}")
 
     def cases(budget: Budget) -> Iterator[Any]:
         for point in points(budget):
-            known = {**defaults, **point}
+            known = {**defaults, **options, **point}
             lacking = [name for name in asked if name not in known]
             if lacking:
                 raise TypeError(
                     f"{observe.__qualname__} asks for {', '.join(lacking)}, of which neither "
                     f"the points nor the claim say anything"
                 )
-            given = {name: known[name] for name in asked}
+            given = {name: known[name] for name in (*point, *asked) if whole or name in asked}
             named = {name: value for name, value in (point | given).items() if name in defaults}
             beside = [f"{name}={written(point[name])}" for name in point if name not in defaults]
             found = observe(**given)

@@ -79,18 +79,18 @@ def test_refutations_are_by_exact_numbers():
 
 
 def test_the_check_of_a_bound_sees_one_that_is_a_hundredth_too_small():
-    def too_small(generator):
-        point, noise, words = above_threshold._drawn(Relation.GENERAL)(generator)
+    def too_small(generator, relation):
+        point, noise, words = above_threshold.drawn(generator, relation)
         return {"epsilon": 0.99 * point["epsilon"]}, noise, words
 
     def outcome(claim, drawn, relation):
-        found = pair_cases(drawn, relation)(Budget())
+        found = pair_cases(Budget(), drawn, relation)
         return bound_verdict(cases_at(claim, claim.parameters, found)).outcome
 
     general, monotone = above_threshold.general, above_threshold.monotone
     assert outcome(general, too_small, Relation.GENERAL) == "refuted"
     # Monotone bounds do not hold for general neighbours.
-    drawn = drawn_on_monotone(above_threshold._drawn)
+    drawn = drawn_on_monotone(above_threshold.drawn)
     assert outcome(monotone, drawn, Relation.MONOTONE) == "holds"
     assert outcome(monotone, drawn, Relation.GENERAL) == "refuted"
 
