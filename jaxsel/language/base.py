@@ -207,7 +207,9 @@ class Claim:
         code = inspect.unwrap(self.evaluate).__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
-    def bounds(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+    def bounds(
+        self, *points: checking.Points, tolerance: float = 1e-9, **given: Any
+    ) -> Callable[[F], F]:
         """Decorates what is observed: the claim is at least that, in every case.
 
         Args:
@@ -215,21 +217,32 @@ class Claim:
             (``checking.observed_at``); without them it takes a budget and yields cases
             (``checking.cases_at``).
           tolerance: as for ``checking.bound_verdict``.
+          **given: further arguments of the decorated function, which may so serve several
+            claims.
         """
-        return self._judged(points, lambda cases: checking.bound_verdict(cases, tolerance))
+        return self._judged(points, given, lambda cases: checking.bound_verdict(cases, tolerance))
 
-    def bounds_below(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+    def bounds_below(
+        self, *points: checking.Points, tolerance: float = 1e-9, **given: Any
+    ) -> Callable[[F], F]:
         """As ``bounds``; the claim is at most what is observed."""
         return self._judged(
-            points, lambda cases: checking.bound_verdict(cases, tolerance, lower=True)
+            points, given, lambda cases: checking.bound_verdict(cases, tolerance, lower=True)
         )
 
-    def equals(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+    def equals(
+        self, *points: checking.Points, tolerance: float = 1e-9, **given: Any
+    ) -> Callable[[F], F]:
         """As ``bounds``; the claim is what is observed."""
-        return self._judged(points, lambda cases: checking.identity_verdict(cases, tolerance))
+        return self._judged(
+            points, given, lambda cases: checking.identity_verdict(cases, tolerance)
+        )
 
     def _judged(
-        self, points: tuple[checking.Points, ...], verdict: Callable[[Any], Verdict]
+        self,
+        points: tuple[checking.Points, ...],
+        given: Mapping[str, Any],
+        verdict: Callable[[Any], Verdict],
     ) -> Callable[[F], F]:
         names = self.parameters
         defaults = {name: domain.default for name, domain in names.items()}
@@ -237,8 +250,8 @@ class Claim:
         def judge(observe: F) -> F:
             if self.has_check:
                 raise TypeError(f"{self.id} has two checks; {self.place}")
-            listed = [checking.observed_at(each, observe, defaults) for each in points]
-            sources = listed or [observe]
+            listed = [checking.observed_at(each, observe, defaults, given) for each in points]
+            sources = listed or [functools.partial(observe, **given)]
 
             def check(budget: Budget) -> Verdict:
                 found = itertools.chain.from_iterable(source(budget) for source in sources)

@@ -22,6 +22,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Budget(NamedTuple):
     """How much work a check may do.
@@ -35,6 +37,12 @@ class Budget(NamedTuple):
     trials: int = 1_000_000
     cases: int = 300
     seed: int = 0
+
+    def draws(self, most: int | None = None) -> Iterator[np.random.Generator]:
+        """The generator of the seed, once for every random case; ``most`` at most."""
+        generator = np.random.default_rng(self.seed)
+        for _ in range(self.cases if most is None else min(self.cases, most)):
+            yield generator
 
 
 class Verdict(NamedTuple):
@@ -192,6 +200,20 @@ def grid(**values: Iterable[Any]) -> Points:
     return lambda budget: points
 
 
+def drawn(
+    names: str, draw: Callable[[np.random.Generator], Any], most: int | None = None, *rows: Any
+) -> Points:
+    """The points of a table: rows that are given, then random ones.
+
+    Args:
+      names: as for ``listed``.
+      draw: one random row.
+      most: random rows, at most.
+      *rows: as for ``listed``.
+    """
+    return lambda budget: listed(names, *rows, *map(draw, budget.draws(most)))(budget)
+
+
 def written(value: Any) -> str:
     """A value of a point, so that it can be read back."""
     short = f"{value:g}" if isinstance(value, float) else repr(value)
@@ -241,7 +263,10 @@ def cases_at(
 
 
 def observed_at(
-    points: Points, observe: Callable[..., Any], defaults: Mapping[str, Any]
+    points: Points,
+    observe: Callable[..., Any],
+    defaults: Mapping[str, Any],
+    given: Mapping[str, Any],
 ) -> Callable[[Budget], Iterator[Any]]:
     """Cases from a function of the names of points.
 
@@ -251,6 +276,7 @@ def observed_at(
         point does not say. Of a parameter that the points leave out it takes the claim's
         default, and the point names it, too.
       defaults: the claim's.
+      given: further values, the same at every point.
     """
     asked = [
         name
@@ -259,7 +285,7 @@ def observed_at(
     ]
 
     def cases(budget: Budget) -> Iterator[Any]:
-        for point in points(budget):
+        for point in ({**each, **given} for each in points(budget)):
             known = {**defaults, **point}
             lacking = [name for name in asked if name not in known]
             if lacking:
@@ -267,10 +293,10 @@ def observed_at(
                     f"{observe.__qualname__} asks for {', '.join(lacking)}, of which neither "
                     f"the points nor the claim say anything"
                 )
-            given = {name: known[name] for name in asked}
-            named = {name: value for name, value in (point | given).items() if name in defaults}
+            taken = {name: known[name] for name in asked}
+            named = {name: value for name, value in (point | taken).items() if name in defaults}
             beside = [f"{name}={written(point[name])}" for name in point if name not in defaults]
-            found = observe(**given)
+            found = observe(**taken)
             for each in found if inspect.isgenerator(found) else (found,):
                 if isinstance(each, Judged | Aside):
                     yield each

@@ -7,7 +7,7 @@ Smith 2007).
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,14 +16,13 @@ from jaxsel.families.score_selection.candidate_laws import (
     released_delta,
     released_epsilon,
 )
-from jaxsel.families.score_selection.claims.instances import chance_of_loss, selection_law
+from jaxsel.families.score_selection.claims import instances
 from jaxsel.families.score_selection.claims.parameters import (
     approximate,
     failure_given_candidates,
     pure,
 )
 from jaxsel.families.score_selection.settings import (
-    ScoreSelection,
     smooth_selection,
     smooth_selection_loss,
     smooth_selection_smoothness,
@@ -35,7 +34,7 @@ from jaxsel.families.score_selection.smooth_sensitivity import (
     smooth_laplace_smoothness,
 )
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged, in_units
+from jaxsel.language.checking import Judged, drawn, in_units, listed
 from jaxsel.language.domains import positive, whole
 from jaxsel.language.papers import LT, NRS
 from jaxsel.repetitions import geometric, point_mass
@@ -99,25 +98,23 @@ noise = NRS.privacy(
 )(approximate)
 
 
-@noise.bounds()
-def noise_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 3.0) for d in (1e-6, 1e-2, 0.5)]
-    for _ in range(min(budget.cases, 20)):
-        epsilon = float(generator.uniform(0.05, 3.0))
-        delta = float(10.0 ** generator.uniform(-9.0, -0.1))
-        settings.append((epsilon, delta, *generator.uniform(-1.0, 1.0, 2)))
-    for epsilon, delta, grown, moved in settings:
-        # Smooth sensitivities 1 and e^(grown eta); the value moves by the smaller.
-        other = math.exp(grown * smooth_laplace_smoothness(epsilon, delta))
-        shift = moved * min(1.0, other)
-        first, second = (
-            noisy_candidates([score], smooth_laplace_scale(bound, epsilon))
-            for score, bound in ((0.0, 1.0), (shift, other))
-        )
-        seen = released_delta(first, second, point_mass(1), epsilon)
-        where = f"{epsilon=!r}, bounds 1 and {other!r}, {shift=!r}"
-        yield {"delta": delta}, in_units(seen), where
+def _draw(generator: np.random.Generator) -> tuple[float, ...]:
+    privacy = generator.uniform(0.05, 3.0), 10.0 ** generator.uniform(-9.0, -0.1)
+    return *privacy, *generator.uniform(-1.0, 1.0, 2).tolist()
+
+
+_FARTHEST = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 3.0) for d in (1e-6, 1e-2, 0.5)]
+
+
+@noise.bounds(drawn("epsilon delta grown moved", _draw, 20, *_FARTHEST))
+def noise_cases(epsilon, delta, grown, moved):
+    # Smooth sensitivities 1 and e^(grown eta); the value moves by the smaller.
+    other = math.exp(grown * smooth_laplace_smoothness(epsilon, delta))
+    first, second = (
+        noisy_candidates([score], smooth_laplace_scale(bound, epsilon))
+        for score, bound in ((0.0, 1.0), (moved * min(1.0, other), other))
+    )
+    return in_units(released_delta(first, second, point_mass(1), epsilon))
 
 
 # --- The shifted score (LT-E18) -------------------------------------------------------
@@ -152,42 +149,29 @@ twice = LT.privacy(
 )(twice_printed.evaluate)
 
 
-def _spread(epsilon: float, candidates: int, beta: float) -> float:
-    return 2.0 * math.log(candidates / beta) / epsilon
+def _draw_shift(generator: np.random.Generator) -> tuple[float, int, float]:
+    epsilon, candidates = generator.uniform(0.01, 1.0), int(generator.integers(1, 10**6))
+    return epsilon, candidates, generator.uniform(0.001, 0.999)
 
 
-def _shifted_sensitivities(printed: bool):
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        settings = [(1.0, 100, 0.1)]
-        for _ in range(0 if printed else min(budget.cases, 100)):
-            settings.append(
-                (
-                    float(generator.uniform(0.01, 1.0)),
-                    int(generator.integers(1, 10**6)),
-                    float(generator.uniform(0.001, 0.999)),
-                )
-            )
-        for epsilon, candidates, beta in settings:
-            spread = _spread(epsilon, candidates, beta)
-            # eta at the edge of what is allowed, from above as printed.
-            eta = 2.0 / spread * 1.001 if printed else math.log1p(1.0 / spread)
-            # q_i falls by s_i while s_i grows by e^eta.
-            moved = 1.0 + math.expm1(eta) * spread
-            where = f"{epsilon=}, K={candidates}, {beta=}, eta={eta!r}"
-            yield {"smooth_bound": 1.0}, moved, where
-
-    return cases
+_NAMES = "epsilon candidates beta"
 
 
-twice_printed.bounds()(_shifted_sensitivities(printed=True))
-twice.bounds()(_shifted_sensitivities(printed=False))
+@twice_printed.bounds(listed(_NAMES, (1.0, 100, 0.1)), printed=True)
+@twice.bounds(drawn(_NAMES, _draw_shift, 100, (1.0, 100, 0.1)), printed=False)
+def shifted_sensitivities(smooth_bound, epsilon, candidates, beta, printed):
+    spread = 2.0 * math.log(candidates / beta) / epsilon
+    # eta at the edge of what is allowed, from above as printed.
+    eta = 2.0 / spread * 1.001 if printed else math.log1p(1.0 / spread)
+    # q_i falls by s_i while s_i grows by e^eta.
+    return smooth_bound * (1.0 + math.expm1(eta) * spread), f"eta={eta!r}"
 
 
 # --- Selection ------------------------------------------------------------------------
 
 
-Selections = tuple[float, float, ScoreSelection, ScoreSelection, str]
+# epsilon, delta, beta, scores and bounds on either side, where
+Selections = tuple[float, float, float, Any, Any, str]
 
 
 def _opposed() -> Iterator[Selections]:
@@ -199,21 +183,17 @@ def _opposed() -> Iterator[Selections]:
         eta = smooth_selection_smoothness(count, epsilon, delta, beta)
         sign = np.where(np.arange(count) == 0, 1.0, -1.0)
         bounds, others = np.ones(count), np.exp(-eta * sign)
-        scores = np.zeros(count)
-        moved = scores + sign * np.minimum(bounds, others)
-        first = smooth_selection(scores, bounds, epsilon, beta)
-        second = smooth_selection(moved, others, epsilon, beta)
-        yield epsilon, delta, first, second, f"one of K={count} rises, {beta=!r}"
+        sides = (np.zeros(count), bounds), (sign * np.minimum(bounds, others), others)
+        yield epsilon, delta, beta, *sides, f"one of K={count} rises"
 
 
 def _extremes(budget: Budget) -> Iterator[Selections]:
     """Scores and bounds that move as far as smoothness lets them."""
-    generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 8)):
+    for number, generator in enumerate(budget.draws(8)):
         count = int(generator.integers(2, 8))
-        epsilon = float(generator.uniform(0.2, 3.0))
-        delta = float(10.0 ** generator.uniform(-6.0, -0.5))
-        beta = float(10.0 ** generator.uniform(-2.0, -0.1))
+        epsilon = generator.uniform(0.2, 3.0)
+        delta = 10.0 ** generator.uniform(-6.0, -0.5)
+        beta = 10.0 ** generator.uniform(-2.0, -0.1)
         eta = smooth_selection_smoothness(count, epsilon, delta, beta)
         bounds = 10.0 ** generator.uniform(-0.7, 0.7, count)
         signs = generator.choice([-1.0, 1.0], (2, count))
@@ -222,9 +202,8 @@ def _extremes(budget: Budget) -> Iterator[Selections]:
         others = bounds * np.exp(eta * signs[0])
         scores = 3.0 * generator.uniform(-1.0, 1.0, count)
         moved = scores + signs[1] * np.minimum(bounds, others)
-        first = smooth_selection(scores, bounds, epsilon, beta)
-        second = smooth_selection(moved, others, epsilon, beta)
-        yield epsilon, delta, first, second, f"instance {number}: K={count}, {beta=!r}"
+        sides = (scores, bounds), (moved, others)
+        yield epsilon, delta, beta, *sides, f"instance {number}: K={count}"
 
 
 def _tables(budget: Budget) -> Iterator[Selections]:
@@ -238,16 +217,14 @@ def _tables(budget: Budget) -> Iterator[Selections]:
         other[:, 0] = generator.choice([0, high], count)
         eta = smooth_selection_smoothness(count, epsilon, delta, beta)
         first, second = (
-            smooth_selection(
+            (
                 [median(row) for row in side],
                 [median_smooth_sensitivity(row, high, eta) for row in side],
-                epsilon,
-                beta,
             )
             for side in (table, other)
         )
-        where = f"table {number}: {count} lists of {size} in [0, {high}], {beta=}"
-        yield epsilon, delta, first, second, where
+        where = f"table {number}: {count} lists of {size} in [0, {high}]"
+        yield epsilon, delta, beta, first, second, where
 
 
 private = LT.privacy(
@@ -266,9 +243,10 @@ private = LT.privacy(
 @private.bounds()
 def privacy_cases(budget):
     found = itertools.chain(_opposed(), _extremes(budget), _tables(budget))
-    for epsilon, delta, first, second, where in found:
+    for epsilon, delta, beta, here, there, where in found:
+        first, second = (smooth_selection(*side, epsilon, beta) for side in (here, there))
         seen = released_epsilon(first.candidates, second.candidates, geometric(first.gamma), delta)
-        yield {"epsilon": epsilon}, seen, f"{where}, {delta=!r}"
+        yield {"epsilon": epsilon}, seen, f"{where}, {delta=!r}, {beta=!r}"
 
 
 accurate = LT.utility(
@@ -280,17 +258,21 @@ accurate = LT.utility(
 )(failure_given_candidates)
 
 
-@accurate.bounds()
-def utility_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 100)):
+def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
+    for number, generator in enumerate(budget.draws(limit)):
         count = int(generator.integers(2, 20))
-        epsilon = float(generator.uniform(0.2, 3.0))
-        beta = float(10.0 ** generator.uniform(-3.0, -0.05))
+        epsilon = generator.uniform(0.2, 3.0)
+        beta = 10.0 ** generator.uniform(-3.0, -0.05)
         bounds = 10.0 ** generator.uniform(-2.0, 1.0, count)
-        loss = smooth_selection_loss(np.zeros(count), bounds, epsilon, beta)
-        scores = -1.2 * loss * generator.choice([0.0, 1.0, 2.0], count)
-        law = selection_law(smooth_selection(scores, bounds, epsilon, beta))
-        seen = chance_of_loss(scores, law, smooth_selection_loss(scores, bounds, epsilon, beta))
+        claimed = loss(np.zeros(count), bounds, epsilon, beta)
+        scores = -1.2 * claimed * generator.choice([0.0, 1.0, 2.0], count)
         where = f"instance {number}, {epsilon=!r}"
-        yield {"beta": beta, "candidates": count}, seen, where
+        yield instances.Landscape(scores, bounds, epsilon, beta, where)
+
+
+accurate.bounds(
+    landscapes=_landscapes,
+    select=smooth_selection,
+    loss=smooth_selection_loss,
+    names=("beta", "candidates"),
+)(instances.failures)
