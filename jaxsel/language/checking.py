@@ -295,7 +295,11 @@ def observed_at(
                 )
             taken = {name: known[name] for name in asked}
             named = {name: value for name, value in (point | taken).items() if name in defaults}
-            beside = [f"{name}={written(point[name])}" for name in point if name not in defaults]
+            beside = [
+                f"{name}={written(value)}"
+                for name, value in point.items()
+                if name not in defaults and not callable(value)
+            ]
             found = observe(**taken)
             for each in found if inspect.isgenerator(found) else (found,):
                 if isinstance(each, Judged | Aside):

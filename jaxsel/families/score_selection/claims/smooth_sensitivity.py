@@ -244,7 +244,7 @@ private = LT.privacy(
 def privacy_cases(budget):
     found = itertools.chain(_opposed(), _extremes(budget), _tables(budget))
     for epsilon, delta, beta, here, there, where in found:
-        first, second = (smooth_selection(*side, epsilon, beta) for side in (here, there))
+        first, second = (smooth_selection(q, s, epsilon, beta) for q, s in (here, there))
         seen = released_epsilon(first.candidates, second.candidates, geometric(first.gamma), delta)
         yield {"epsilon": epsilon}, seen, f"{where}, {delta=!r}, {beta=!r}"
 
