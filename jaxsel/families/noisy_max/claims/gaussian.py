@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
@@ -23,6 +23,7 @@ from jaxsel.families.noisy_max.claims.instances import (
     MOVES,
     TOLERANCE,
     instances,
+    nearest_renyi,
     profile_points,
 )
 from jaxsel.families.noisy_max.claims.parameters import (
@@ -74,22 +75,8 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
     @renyi.bounds()
     def divergences(budget):
         for each in instances(relation, budget.seed, budget.cases):
-            claimed = [
-                renyi(
-                    order=order,
-                    noise_scale=each.scale,
-                    candidates=each.candidates,
-                    noise=each.noise,
-                )
-                for order in _ORDERS.tolist()
-            ]
-            exact = np.maximum(
-                renyi_divergence(each.first, each.second, _ORDERS),
-                renyi_divergence(each.second, each.first, _ORDERS),
-            )
-            worst = int(np.argmin(claimed - exact))
-            where = f"order {_ORDERS[worst]:g}, {each.where}"
-            yield Judged(claimed[worst], float(exact[worst]), where)
+            laws = each.first, each.second
+            yield nearest_renyi(renyi, _ORDERS, laws, each.where, **each.point)
 
     @KRW.privacy(
         f"KRW-Thm3.2{ending}",
@@ -131,13 +118,10 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
     def epsilons(budget):
         for each in instances(relation, budget.seed, budget.cases):
             if each.noise == "gaussian":
+                point = {"noise_scale": each.scale, "candidates": each.candidates}
                 for delta in _DELTAS:
-                    point = {
-                        "delta": delta,
-                        "noise_scale": each.scale,
-                        "candidates": each.candidates,
-                    }
-                    yield point, epsilon_at_delta(each.first, each.second, delta), each.where
+                    seen = epsilon_at_delta(each.first, each.second, delta)
+                    yield {"delta": delta, **point}, seen, each.where
 
     yield from (renyi, profile, chernoff)
 

@@ -3,7 +3,6 @@
 With CL-E4: the reduction fails for p near 1, and is not needed.
 """
 
-import functools
 import math
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from scipy import special
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.selection_and_test.claims.coin_cases import (
+    attained,
     check_small_order,
     random_game,
     random_sequence,
@@ -52,10 +52,8 @@ promise = CL.privacy(
     "CL-Sec2.2.2-step-promise",
     "Section 2.2.2, corrected",
     Relation.BASE,
-    statement=(
-        "For p <= 1/2, 1 - p_0 >= e^(-2 epsilon) (1 - p_1), p_0 and p_1 being the chances of "
-        "'top' at p and at p e^-epsilon."
-    ),
+    statement="For p <= 1/2, 1 - p_0 >= e^(-2 epsilon) (1 - p_1), p_0 and p_1 being the chances "
+    "of 'top' at p and at p e^-epsilon.",
 )(promise_printed.evaluate)
 
 
@@ -68,9 +66,8 @@ def likely_passed(passing):
 def seldom_passed(budget):
     for passing in (0.5, 0.1):
         yield {"epsilon": 0.01, "passing": passing}, 1.0 - passing, "H always top"
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
-        epsilon = float(generator.uniform(0.001, 2.0))
+    for generator in budget.draws(200):
+        epsilon = generator.uniform(0.001, 2.0)
         passing, chance = generator.uniform(0.0, [0.5, 1.0]).tolist()
         # H says top with chance on the one side, with an epsilon-close one on the
         # other; the other side's p is e^-epsilon smaller.
@@ -144,14 +141,8 @@ def exact_rate(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Tops = 1)
     return calls * float(known_chance_rate(order, epsilon))
 
 
-def _attained(attained: float, rate: float) -> tuple[float, float]:
-    """To judge that the rate is at most what is attained."""
-    return attained, rate
-
-
 @exact_rate.bounds()
 def games(budget):
-    generator = np.random.default_rng(budget.seed)
     for epsilon in (0.001, 0.01, 0.1, 0.5, 1.0):
         bias, low, high = close_coins(epsilon)
         share = special.expit(epsilon)
@@ -162,14 +153,13 @@ def games(budget):
             for other in (low, high):
                 exact = float(np.max(coin_renyi(other, bias, order)))
                 yield point, exact, "one repeated test"
-            attained = float(coin_renyi(1.0 - share, share, order))
-            swapped = functools.partial(_attained, attained)
-            yield point, swapped, "randomised response attains it"
-    for _ in range(min(budget.cases, 150)):
-        epsilon = float(generator.uniform(0.001, 1.0))
+            seen = attained(float(coin_renyi(1.0 - share, share, order)))
+            yield point, seen, "randomised response attains it"
+    for generator in budget.draws(150):
+        epsilon = generator.uniform(0.001, 1.0)
         p, q = random_game(generator, epsilon, one_sided=False)
         highest = math.log1p(math.exp(epsilon)) / epsilon
-        order = 1.0 + (highest - 1.0) * float(generator.uniform(0.01, 0.99))
+        order = 1.0 + (highest - 1.0) * generator.uniform(0.01, 0.99)
         point = {"order": order, "epsilon": epsilon, "calls": p.shape[0]}
         yield point, game_renyi(p, q, order), shown(p, q)
 

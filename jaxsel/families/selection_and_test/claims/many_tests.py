@@ -30,8 +30,8 @@ from jaxsel.families.selection_and_test.laws import (
     top_after_bottoms,
     transcript_law,
 )
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged, listed
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, drawn, listed
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import CL
 
@@ -61,38 +61,29 @@ def _tight(epsilon: float, gamma: float, bottoms: int, tops: int) -> float:
     return first - top_after_bottoms(gamma, bottoms, rare * ratio, tops, rare)
 
 
-def _settings(budget: Budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 150)):
-        epsilon = float(generator.uniform(0.02, 2.0))
-        gamma = float(np.exp(generator.uniform(-2.0, 3.0)))
-        yield generator, epsilon, gamma, int(generator.integers(1, 7))
+def _draw(generator: np.random.Generator) -> tuple[float, float, int]:
+    epsilon, gamma = generator.uniform(0.02, 2.0), float(np.exp(generator.uniform(-2.0, 3.0)))
+    return epsilon, gamma, int(generator.integers(1, 7))
 
 
 @pure.bounds()
 def rows(budget):
-    for generator, epsilon, gamma, tops in _settings(budget):
+    for generator in budget.draws(150):
+        epsilon, gamma, tops = _draw(generator)
         bottoms = int(10.0 ** generator.uniform(0.0, 7.0))
         point = {"epsilon": epsilon, "gamma": gamma, "tops": tops}
-        exact = _tight(epsilon, gamma, bottoms, tops)
-        yield point, exact, f"{bottoms} bottoms and then {tops} tops"
+        yield point, _tight(epsilon, gamma, bottoms, tops), f"{bottoms} bottoms and then the tops"
         if gamma < 0.3:
             continue
         chances = generator.uniform(0.0, 1.0, 3) ** 2
         sides = np.array([pairs.extreme_neighbours(float(h), epsilon) for h in chances])
         other = sides[[0, 1, 2], generator.integers(0, 2, 3)]
         counts = generator.choice([1, 3, 30, 1000], 3)
-        found = [
-            transcript_law(
-                [
-                    RowOfTests(np.array([h]), int(count), tops)
-                    for h, count in zip(side, counts, strict=True)
-                ],
-                gamma,
-                limit=tops,
-            ).probabilities
-            for side in (chances, other)
-        ]
+        found = []
+        for side in (chances, other):
+            calls = zip(side[:, None], counts.tolist(), strict=True)
+            program = [RowOfTests(chance, count, tops) for chance, count in calls]
+            found.append(transcript_law(program, gamma, limit=tops).probabilities)
         where = f"rows of {counts.tolist()} tests with {chances.tolist()}"
         yield point, exact_epsilon(*found), where
 
@@ -107,12 +98,9 @@ def attained(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, tops: Tops = 2) -> f
     return 0.999 * pure(epsilon=epsilon, gamma=gamma, tops=tops)
 
 
-@attained.bounds_below()
-def many_bottoms(budget):
-    for _, epsilon, gamma, tops in _settings(budget):
-        point = {"epsilon": epsilon, "gamma": gamma, "tops": tops}
-        exact = _tight(epsilon, gamma, 10_000_000, tops)
-        yield point, exact, f"10^7 bottoms and then {tops} tops"
+@attained.bounds_below(drawn("epsilon gamma tops", _draw, 150))
+def many_bottoms(epsilon, gamma, tops):
+    return _tight(epsilon, gamma, 10_000_000, tops), "10^7 bottoms and then the tops"
 
 
 # --- Approximate (CL-E3) --------------------------------------------------------------
@@ -198,12 +186,11 @@ def learning_the_chance(epsilon, calls, delta):
 
 @approximate.bounds()
 def adversaries(budget):
-    generator = np.random.default_rng(budget.seed)
     settings = [(0.5, 20000, 0.01), (0.05, 20000, 0.01), (0.01, 2000, 1e-3)]
-    for _ in range(min(budget.cases, 60)):
-        epsilon = float(10.0 ** generator.uniform(-3.0, 0.0))
+    for generator in budget.draws(60):
+        epsilon = 10.0 ** generator.uniform(-3.0, 0.0)
         calls = 2 * int(10.0 ** generator.uniform(0.5, 5.5))
-        settings.append((epsilon, calls, float(10.0 ** generator.uniform(-6.0, -0.3))))
+        settings.append((epsilon, calls, 10.0 ** generator.uniform(-6.0, -0.3)))
     for epsilon, calls, delta in settings:
         point = {"epsilon": epsilon, "gamma": 1.0, "calls": calls, "delta": delta}
         yield point, _by_ratio(epsilon, calls // 2, delta), "learning p, then using it"
@@ -212,8 +199,7 @@ def adversaries(budget):
         nodes = prior(100.0, 4.0 * tops + 40.0, tops)
         found = randomised_tests(epsilon, tops, 4 * tops + 40, nodes)
         point = {"epsilon": epsilon, "gamma": 100.0, "calls": tops, "delta": delta}
-        laws = np.exp(found)
-        seen = epsilon_at_delta(laws[0], laws[1], delta)
+        seen = epsilon_at_delta(np.exp(found[0]), np.exp(found[1]), delta)
         yield point, seen, "epsilon of randomised response"
 
 
@@ -256,10 +242,9 @@ def _log_choose(n, k):
 
 @sharp.bounds(tolerance=1e-12)
 def exact_deltas(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 40)):
-        epsilon = float(10.0 ** generator.uniform(-2.0, 0.0))
-        delta = float(10.0 ** generator.uniform(-6.0, -0.3))
+    for generator in budget.draws(40):
+        epsilon = 10.0 ** generator.uniform(-2.0, 0.0)
+        delta = 10.0 ** generator.uniform(-6.0, -0.3)
         tops = int(10.0 ** generator.uniform(0.0, 3.0))
         level = known_chance_epsilon(epsilon, tops, delta)
         found = randomised_tests(epsilon, tops, 4 * tops + 40, _CERTAIN)
@@ -292,9 +277,9 @@ def order(
 
 @order.bounds()
 def sharper_epsilons(budget):
-    for generator, epsilon, gamma, _ in _settings(budget._replace(cases=60)):
-        tops = int(10.0 ** generator.uniform(0.0, 5.0))
-        delta = float(10.0 ** generator.uniform(-9.0, -0.3))
+    for generator in budget._replace(cases=60).draws():
+        epsilon, gamma, _ = _draw(generator)
+        tops, delta = int(10.0 ** generator.uniform(0.0, 5.0)), 10.0 ** generator.uniform(-9, -0.3)
         point = {"epsilon": epsilon, "gamma": gamma, "tops": tops, "delta": delta}
         yield point, sharp(**point)
 
