@@ -5,6 +5,7 @@ dominating pair; against exact laws of adaptive releases and of the worst known 
 released many times.
 """
 
+import functools
 import itertools
 import math
 from typing import Annotated
@@ -203,14 +204,14 @@ def dominated(
 @dominated.bounds(tolerance=TOLERANCE, claim=dominated)
 def winners(budget, claim):
     """Where the bound on k winners is nearest, at several epsilons."""
-    generator = np.random.default_rng(budget.seed)
+    generator, bound = np.random.default_rng(budget.seed), functools.cache(claim)
     levels = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
     for scale, m, k in ((1.0, 2, 3), (4.0, 2, 3), (1.0, 3, 2), (2.0, 4, 2)):
         point = {"noise_scale": scale, "candidates": m, "compositions": k}
         for case in range(max(budget.cases // 40, 1)):
             laws = _adaptive_laws(generator, claim.relation, scale, m, k)
             where = f"{scale=:g}, {m=}, {k=}, adaptive scores number {case}"
-            yield nearest(claim, "epsilon", levels, profile_delta(*laws, levels), where, **point)
+            yield nearest(bound, "epsilon", levels, profile_delta(*laws, levels), where, **point)
     for scale, m, k in ((4.0, 10, 20), (8.0, 100, 50)):
         point = {"noise_scale": scale, "candidates": m, "compositions": k}
         pair = worst_composed_group_pair(1e-3, m, scale, k, claim.relation)
@@ -222,4 +223,4 @@ def winners(budget, claim):
         levels = pair.epsilon * np.array([0.5, 1.0, 1.5])
         exact = composed_pair_delta(levels, first, second, k)
         where = f"{scale=:g}, {m=}, {k=}, two groups"
-        yield nearest(claim, "epsilon", levels, exact, where, **point)
+        yield nearest(bound, "epsilon", levels, exact, where, **point)
