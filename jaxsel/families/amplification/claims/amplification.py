@@ -43,25 +43,26 @@ class _Instance(NamedTuple):
     gamma: float
     where: str
 
+    @property
+    def weights(self) -> np.ndarray:
+        return capped_weights(self.scores, 1.0, self.score_epsilon)
+
     def law(self, side: np.ndarray) -> np.ndarray:
-        weights = capped_weights(self.scores, 1.0, self.score_epsilon)
         if np.all(side == side[0]):
-            return amplified_law(side[0], weights, len(side), self.gamma)
-        return amplified_law_of_different(side, weights, self.gamma)
+            return amplified_law(side[0], self.weights, len(side), self.gamma)
+        return amplified_law_of_different(side, self.weights, self.gamma)
 
     @property
     def mean_weight(self) -> float:
-        weights = capped_weights(self.scores, 1.0, self.score_epsilon)
-        return float((self.first @ weights).mean())
+        return float((self.first @ self.weights).mean())
 
 
 def _instances(budget: Budget) -> Iterator[_Instance]:
     """Alike candidates, 30 at most, and up to 6 different ones."""
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 120)):
+    for case, generator in enumerate(budget.draws(120)):
         size, alike = int(generator.integers(2, 4)), case % 2 == 0
         count = int(generator.integers(1, 31 if alike else 7))
-        epsilon = float(generator.uniform(0.01, 2.0))
+        epsilon = generator.uniform(0.01, 2.0)
         drawn = [
             pairs.random_pure_pair(generator, size, epsilon) for _ in range(1 if alike else count)
         ]
@@ -71,14 +72,11 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
         ]
         # One score above the cap and the others anywhere.
         scores = np.append(1.5, generator.uniform(-3.0, 1.0, size - 1))
-        score_epsilon = float(10.0 ** generator.uniform(-1.0, 1.5))
+        score_epsilon = 10.0 ** generator.uniform(-1.0, 1.5)
         if case % 10 == 0:
             score_epsilon = math.inf
-        gamma = float(generator.uniform(0.001, 0.249))
-        where = (
-            f"N={count}, scores {scores.tolist()}, epsilon_2={score_epsilon!r}, "
-            f"{gamma=!r}, candidates {sides[0].tolist()} and {sides[1].tolist()}"
-        )
+        gamma = generator.uniform(0.001, 0.249)
+        where = f"N={count}, {score_epsilon=!r}, {gamma=!r}, instance {case}"
         yield _Instance(sides[0], sides[1], scores, epsilon, score_epsilon, gamma, where)
 
 
@@ -95,12 +93,6 @@ def privacy(*, epsilon: ScoreEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
     return 2.0 * epsilon + 8.0 * gamma
 
 
-@privacy.bounds()
-def losses(budget):
-    for epsilon, gamma, loss, where in _losses(budget):
-        yield {"epsilon": epsilon, "gamma": gamma}, loss, where
-
-
 @LT.privacy("LT-ThmC.1-privacy-sharp", "Theorem C.1, a bound of this project", Relation.BASE)
 def sharp(*, base_epsilon: ScoreEpsilon = 0.5) -> float:
     """If every score is epsilon_1-DP, the mechanism is 2 epsilon_1-DP for every gamma.
@@ -114,6 +106,12 @@ def sharp(*, base_epsilon: ScoreEpsilon = 0.5) -> float:
     least e^-epsilon_1 h_i(t) >= h_i(e^-epsilon_1 t); substitute t.
     """
     return 2.0 * base_epsilon
+
+
+@privacy.bounds()
+def losses(budget):
+    for epsilon, gamma, loss, where in _losses(budget):
+        yield {"epsilon": epsilon, "gamma": gamma}, loss, where
 
 
 @sharp.bounds()
@@ -141,7 +139,7 @@ def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
         yield instance.epsilon, instance.gamma, loss, instance.where
     generator = np.random.default_rng(budget.seed)
     for gamma, count, chance, weight in _two_values(budget):
-        epsilon = float(generator.uniform(0.01, 2.0))
+        epsilon = generator.uniform(0.01, 2.0)
         first = two_value_amplified_law(gamma, count, chance, weight)
         for other in pairs.extreme_neighbours(chance, epsilon):
             second = two_value_amplified_law(gamma, count, other, weight)
@@ -175,12 +173,11 @@ def low_scores(budget):
     for instance in _instances(budget):
         if math.isinf(instance.score_epsilon):
             continue
-        law = instance.law(instance.first)
+        law = instance.law(instance.first)[:-1]
         # Just above where a score drops out, and between.
         for delta in (0.001, 0.01, 0.1, 0.3, 1.0):
             lost = math.log(delta * instance.mean_weight) / instance.score_epsilon
-            seen = float(law[:-1][instance.scores < 1.0 + lost].sum())
-            yield {"delta": delta}, seen, instance.where
+            yield {"delta": delta}, float(law[instance.scores < 1.0 + lost].sum()), instance.where
 
 
 @LT.utility("LT-ThmC.1-dummy-least", "Theorem C.1, by Lemma C.2")
@@ -198,11 +195,8 @@ def dummy_least(
 @dummy_least.bounds_below()
 def dummies(budget):
     for instance in _instances(budget):
-        point = {
-            "gamma": instance.gamma,
-            "candidates": len(instance.first),
-            "mean_weight": min(instance.mean_weight, 1.0),
-        }
+        mean, count = min(instance.mean_weight, 1.0), len(instance.first)
+        point = {"gamma": instance.gamma, "candidates": count, "mean_weight": mean}
         yield point, float(instance.law(instance.first)[-1]), instance.where
 
 
@@ -223,17 +217,14 @@ def dummy_printed(
 dummy = LT.utility(
     "LT-ThmC.1-dummy",
     "Theorem C.1, corrected",
-    statement=(
-        "The mechanism outputs a dummy with probability at most (gamma + 1)/(N p gamma + 1)."
-    ),
+    statement="The mechanism outputs a dummy with probability at most (gamma + 1)/(N p gamma + 1).",
 )(dummy_printed.evaluate)
 
 
 def _two_values(budget: Budget) -> Iterator[tuple[float, int, float, float]]:
     """gamma, N, P[score >= tau], and the weight of the scores below."""
-    generator = np.random.default_rng(budget.seed)
     yield 0.1, 10, 0.3, 0.0
-    for _ in range(min(budget.cases, 200)):
+    for generator in budget.draws(200):
         gamma, chance, weight = generator.uniform(0.001, [0.249, 0.999, 0.999]).tolist()
         yield gamma, int(generator.integers(1, 200)), chance, weight
 
@@ -293,8 +284,7 @@ def _mean_inverse(values: np.ndarray, chances: np.ndarray) -> float:
 @inverse.bounds()
 def links(budget):
     """The links of 1/(1+s) <= E[1/(1 + sum X)] <= (1 - e^-s)/s <= 1/s, one by one."""
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.draws(100):
         size = int(generator.integers(1, 7))
         values = generator.uniform(size=(size, 3))  # of each X_i
         chances = generator.dirichlet(np.ones(3), size)
@@ -320,9 +310,8 @@ def four_coins(total):
 
 @step.bounds()
 def values_or_none(budget):
-    generator = np.random.default_rng(budget.seed)
     instances = [(np.full(4, 0.5), np.ones(4))]
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.draws(100):
         size = int(generator.integers(1, 9))
         instances.append((generator.uniform(size=size), generator.uniform(size=size)))
     for chances, values in instances:
@@ -355,10 +344,8 @@ def random_stopping(
 
 @random_stopping.bounds()
 def high_losses(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(budget.cases):
-        gamma = float(10.0 ** generator.uniform(-4.0, 0.0))
-        factor = float(generator.uniform(1.05, 20.0))
+    for case, generator in enumerate(budget.draws()):
+        gamma, factor = 10.0 ** generator.uniform(-4.0, 0.0), generator.uniform(1.05, 20.0)
         if case % 3 == 0:
             # Markov's inequality is attained: loss c with chance 1/c, else 0. Slightly
             # more than c counts as failure.
