@@ -9,13 +9,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.amplification.laws import (
-    GAMMA,
-    amplified_law,
-    amplified_law_of_different,
-    capped_weights,
-    two_value_amplified_law,
-)
+from jaxsel.families.amplification import laws
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
 from jaxsel.families.tuning.bounds.random_stopping import percentile_failure_bound, stopping_law
 from jaxsel.language.base import Budget, Relation
@@ -24,7 +18,7 @@ from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import LT
 
 ScoreEpsilon = Annotated[float, positive("epsilon_1 of each score")]
-Gamma = Annotated[float, GAMMA]
+Gamma = Annotated[float, laws.GAMMA]
 Candidates = Annotated[int, whole("N", at_least=1)]
 MeanWeight = Annotated[
     float, number("p, the mean of exp(epsilon_2 (score - tau))", at_least=0.0, at_most=1.0)
@@ -45,12 +39,12 @@ class _Instance(NamedTuple):
 
     @property
     def weights(self) -> np.ndarray:
-        return capped_weights(self.scores, 1.0, self.score_epsilon)
+        return laws.capped_weights(self.scores, 1.0, self.score_epsilon)
 
     def law(self, side: np.ndarray) -> np.ndarray:
         if np.all(side == side[0]):
-            return amplified_law(side[0], self.weights, len(side), self.gamma)
-        return amplified_law_of_different(side, self.weights, self.gamma)
+            return laws.amplified_law(side[0], self.weights, len(side), self.gamma)
+        return laws.amplified_law_of_different(side, self.weights, self.gamma)
 
     @property
     def mean_weight(self) -> float:
@@ -125,24 +119,24 @@ def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
     # So many candidates that the dummies do not count: the rivals of a rare score
     # become fewer as it becomes likelier.
     for gamma, epsilon in ((0.2, 0.5), (1e-3, 1.0)):
-        laws = pairs.three_outcome(epsilon, 0.5 / (1.0 + math.exp(epsilon)), 1e-9)
+        pair = pairs.three_outcome(epsilon, 0.5 / (1.0 + math.exp(epsilon)), 1e-9)
         first, second = (
-            _rare_among_many(gamma, 10**6, float(law[0]), float(law[1])) for law in laws
+            _rare_among_many(gamma, 10**6, float(law[0]), float(law[1])) for law in pair
         )
         where = "N=10^6, a rare score at tau, others at tau or far below"
         yield epsilon, gamma, abs(math.log(first / second)), where
     for instance in _instances(budget):
-        laws = [instance.law(side) for side in (instance.first, instance.second)]
+        first, second = (instance.law(side) for side in (instance.first, instance.second))
         # Scores below the cap have weight 0 where epsilon_2 is infinite.
-        kept = (laws[0] > 0.0) | (laws[1] > 0.0)
-        loss = exact_epsilon(laws[0][kept], laws[1][kept])
+        kept = (first > 0.0) | (second > 0.0)
+        loss = exact_epsilon(first[kept], second[kept])
         yield instance.epsilon, instance.gamma, loss, instance.where
     generator = np.random.default_rng(budget.seed)
     for gamma, count, chance, weight in _two_values(budget):
         epsilon = generator.uniform(0.01, 2.0)
-        first = two_value_amplified_law(gamma, count, chance, weight)
+        first = laws.two_value_amplified_law(gamma, count, chance, weight)
         for other in pairs.extreme_neighbours(chance, epsilon):
-            second = two_value_amplified_law(gamma, count, other, weight)
+            second = laws.two_value_amplified_law(gamma, count, other, weight)
             seen = (first > 0.0) | (second > 0.0)
             where = f"N={count}, P[score >= tau] {chance!r} and {other!r}"
             yield epsilon, gamma, exact_epsilon(first[seen], second[seen]), where
@@ -231,14 +225,14 @@ def _two_values(budget: Budget) -> Iterator[tuple[float, int, float, float]]:
 
 @dummy_printed.equals(listed("gamma candidates mean_weight", (0.1, 10, 0.3)))
 def weight_or_none(gamma, candidates, mean_weight):
-    law = two_value_amplified_law(gamma, candidates, mean_weight, 0.0)
+    law = laws.two_value_amplified_law(gamma, candidates, mean_weight, 0.0)
     return float(law[0]), "every weight is 1 or 0"
 
 
 @dummy.bounds()
 def two_weights(budget):
     for gamma, count, chance, weight in _two_values(budget):
-        exact = float(two_value_amplified_law(gamma, count, chance, weight)[0])
+        exact = float(laws.two_value_amplified_law(gamma, count, chance, weight)[0])
         mean = chance + (1.0 - chance) * weight
         point = {"gamma": gamma, "candidates": count, "mean_weight": mean}
         yield point, exact, f"weight 1 with chance {chance!r}, else {weight!r}"

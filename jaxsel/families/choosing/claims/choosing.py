@@ -8,24 +8,20 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
-from jaxsel.families.choosing.laws import (
-    LEAST_EPSILON,
-    LEAST_PROBABILITY,
-    NoisySelection,
-    choosing_settings,
-    group_law,
-    spent_delta,
-)
+from jaxsel.families.choosing import laws
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, drawn, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import CL
 
-Epsilon = Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)]
-Delta = Annotated[float, number("of the whole; sets the noise", above=LEAST_PROBABILITY, below=1.0)]
+Epsilon = Annotated[float, number("of the whole", at_least=laws.LEAST_EPSILON, at_most=1.0)]
+Delta = Annotated[
+    float, number("of the whole; sets the noise", above=laws.LEAST_PROBABILITY, below=1.0)
+]
 Beta = Annotated[
-    float, number("chance of failure; sets the noise and tau", above=LEAST_PROBABILITY, below=1.0)
+    float,
+    number("chance of failure; sets the noise and tau", above=laws.LEAST_PROBABILITY, below=1.0),
 ]
 Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
 
@@ -102,12 +98,12 @@ def stated(*, delta: Delta = 0.1) -> float:
     return delta
 
 
-def losses(budget: Budget) -> Iterator[tuple[Instance, NoisySelection, float]]:
+def losses(budget: Budget) -> Iterator[tuple[Instance, laws.NoisySelection, float]]:
     """Instances, their settings, and the exact delta at epsilon."""
     for case in instances(budget):
-        made = choosing_settings(case.epsilon, case.delta, case.beta, case.number)
-        first = group_law(case.scores, case.counts, made)
-        second = group_law(case.moved, case.counts, made)
+        made = laws.choosing_settings(case.epsilon, case.delta, case.beta, case.number)
+        first = laws.group_law(case.scores, case.counts, made)
+        second = laws.group_law(case.moved, case.counts, made)
         yield case, made, float(profile_delta(first, second, case.epsilon))
 
 
@@ -128,14 +124,14 @@ def spent(
 
     delta_1 is the exact delta, at epsilon/3, of the noise moved by 1.
     """
-    settings = choosing_settings(epsilon, delta, beta, bound)
-    return spent_delta([1.0], epsilon, settings, counts=[bound])
+    settings = laws.choosing_settings(epsilon, delta, beta, bound)
+    return laws.spent_delta([1.0], epsilon, settings, counts=[bound])
 
 
 @spent.bounds()
 def spent_on_instances(budget):
     for case, made, exact in losses(budget):
-        claimed = spent_delta(case.moved - case.scores, case.epsilon, made)
+        claimed = laws.spent_delta(case.moved - case.scores, case.epsilon, made)
         yield Judged(claimed, exact, str(case))
 
 
@@ -169,7 +165,7 @@ def certain_failure(runs: int) -> float:
     return (2.0 - 2.0**-runs) / (runs + 1.0)
 
 
-def crowds(settings: NoisySelection) -> Iterator[tuple[float, str]]:
+def crowds(settings: laws.NoisySelection) -> Iterator[tuple[float, str]]:
     """P[the loss exceeds the noise's support, or nothing is released], where one
     candidate leads many by a little more than the support."""
     lead = settings.support * (1.0 + 1e-9)
@@ -180,7 +176,7 @@ def crowds(settings: NoisySelection) -> Iterator[tuple[float, str]]:
             if middle:
                 levels.append(lead * middle[0])
                 counts.append(middle[1])
-            law = group_law(levels, counts, settings)
+            law = laws.group_law(levels, counts, settings)
             far = lead - np.array(levels) > settings.support
             yield float(law[-1] + law[:-1][far].sum()), f"{levels=}, {counts=}"
 
@@ -216,7 +212,7 @@ def failing_sharp(*, beta: Beta = 0.1) -> float:
 @failing.bounds(FAILURES)
 @failing_sharp.bounds(FAILURES)
 def failures(beta, delta, k):
-    return crowds(choosing_settings(1.0, delta, beta, k))
+    return crowds(laws.choosing_settings(1.0, delta, beta, k))
 
 
 # --- A step of the proof --------------------------------------------------------------

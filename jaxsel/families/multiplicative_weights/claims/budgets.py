@@ -14,13 +14,8 @@ from scipy import special
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
+from jaxsel.families.multiplicative_weights import entries
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.entries import (
-    repetitive_params,
-    repetitive_shares,
-    weights_params,
-    weights_shares,
-)
 from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law, repetitive_law
 from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
@@ -113,8 +108,8 @@ def restart_updates(budget):
     for generator in budget.draws(30):
         *tables, rows = _neighbours(generator)
         values = _drawn(generator, rows)
-        loss = _loss(hardt_rothblum_law, tables, weights_params(values), 3)
-        yield weights_shares(values), loss, f"three queries, {values}"
+        loss = _loss(hardt_rothblum_law, tables, entries.weights_params(values), 3)
+        yield entries.weights_shares(values), loss, f"three queries, {values}"
         yield Judged(values["epsilon"], loss, f"three queries, {values}, epsilon itself")
 
 
@@ -129,10 +124,10 @@ def repetitive_updates(budget):
             "repetitions": int(generator.choice([1, 5, 50])),
         }
         values["distance"] = values["threshold"] / 2.0
-        params = repetitive_params(values)
+        params = entries.repetitive_params(values)
         params["check_threshold"] = values["threshold"] / 2.0
         loss = _loss(repetitive_law, tables, params, 2)
-        yield repetitive_shares(values), loss, f"two queries, {values}"
+        yield entries.repetitive_shares(values), loss, f"two queries, {values}"
         yield Judged(values["epsilon"], loss, f"two queries, {values}, epsilon itself")
 
 

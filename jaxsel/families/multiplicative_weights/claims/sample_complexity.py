@@ -10,12 +10,8 @@ from typing import Annotated
 
 import numpy as np
 
+from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.sample_complexity import (
-    first_bound,
-    theorem_10,
-    theorem_12,
-)
 from jaxsel.language.checking import drawn, in_units, listed
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import CL
@@ -99,13 +95,13 @@ _DISPLAYS = drawn("cells queries alpha beta", _draw, 100)
 
 @nine_printed.equals(_DISPLAYS, printed=True)
 def nine(cells, queries, alpha, beta, printed):
-    rows = theorem_10(cells, queries, alpha, beta)
+    rows = sizes.theorem_10(cells, queries, alpha, beta)
     return _theorem_9(cells, rows, queries, alpha, alpha * beta, beta, printed=printed)
 
 
 @eleven_printed.equals(_DISPLAYS, printed=True)
 def eleven(cells, queries, alpha, beta, printed):
-    rows = first_bound(cells, queries, alpha, beta)
+    rows = sizes.first_bound(cells, queries, alpha, beta)
     return _theorem_11(cells, rows, queries, alpha, alpha * beta, beta, printed=printed)
 
 
@@ -113,7 +109,7 @@ def eleven(cells, queries, alpha, beta, printed):
 @degraded.bounds(_DISPLAYS, noiseless=True)
 def weaker(cells, queries, alpha, beta, noiseless):
     """Error of the weaker Theorem 11, at the n of the weaker Theorem 12."""
-    rows = theorem_12(cells, queries, alpha, beta, noiseless_threshold=noiseless)
+    rows = sizes.theorem_12(cells, queries, alpha, beta, noiseless_threshold=noiseless)
     # The pure bound of the minimum: k log(m)/(n epsilon), epsilon = alpha.
     size, low_beta = math.log(queries), -math.log(beta)
     low_delta = low_beta - math.log(alpha)
@@ -148,7 +144,7 @@ _TRANSFERS = listed("alpha beta constant", (1e-9, 0.5, 2.0), (1e-6, 0.5, 2.0), (
 @transfer_printed.bounds(_TRANSFERS, printed=True)
 @transfer.bounds(_TRANSFERS, printed=False)
 def transfers(alpha, beta, printed):
-    rows = first_bound(512, 1e4, alpha, beta, printed=printed)
+    rows = sizes.first_bound(512, 1e4, alpha, beta, printed=printed)
     # beta' = O(beta + delta/epsilon) asks for delta = alpha beta.
     seen = _theorem_11(512, rows, 1e4, alpha, alpha * beta, beta)
     # Errors of 1e-9 would vanish in a tolerance made for numbers near 1.
@@ -173,7 +169,7 @@ def enough_10(
 
     C sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows.
     """
-    return constant * theorem_10(cells, queries, alpha, beta)
+    return constant * sizes.theorem_10(cells, queries, alpha, beta)
 
 
 @CL.utility("CL-Thm12", "Theorem 12, with delta = alpha beta")
@@ -190,7 +186,7 @@ def enough_12(
 
     C times n of Theorem 12.
     """
-    return constant * theorem_12(cells, queries, alpha, beta)
+    return constant * sizes.theorem_12(cells, queries, alpha, beta)
 
 
 def _draw_size(generator: np.random.Generator) -> tuple[int, int, float, float]:
@@ -236,7 +232,7 @@ def high_confidence(budget):
         edge = math.log(cells) * math.log(queries) / alpha**2
         beta = math.exp(-min(edge * generator.uniform(1.0, 3.0), 700.0))
         if -math.log(beta) >= edge:
-            seen = theorem_12(cells, queries, alpha, beta)
+            seen = sizes.theorem_12(cells, queries, alpha, beta)
             yield {"queries": queries, "alpha": alpha, "beta": beta}, seen, f"{cells=}"
 
 
@@ -249,7 +245,7 @@ def ten(
 
     n of Theorem 10.
     """
-    return theorem_10(cells, queries, alpha, beta)
+    return sizes.theorem_10(cells, queries, alpha, beta)
 
 
 def _draw_small(generator: np.random.Generator) -> tuple[int, float, float, float]:
@@ -261,7 +257,7 @@ def _draw_small(generator: np.random.Generator) -> tuple[int, float, float, floa
 
 @ten.bounds(drawn("cells queries alpha beta", _draw_small, 300))
 def improved(cells, queries, alpha, beta):
-    return in_units(theorem_12(cells, queries, alpha, beta))
+    return in_units(sizes.theorem_12(cells, queries, alpha, beta))
 
 
 CL_E16 = CL.misprint(

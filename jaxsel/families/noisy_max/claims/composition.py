@@ -16,15 +16,8 @@ from scipy import special, stats
 from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
+from jaxsel.families.noisy_max.claims import parameters
 from jaxsel.families.noisy_max.claims.instances import TOLERANCE, moves, nearest
-from jaxsel.families.noisy_max.claims.parameters import (
-    Candidates,
-    Level,
-    LevelFromZero,
-    Scale,
-    Several,
-    Winners,
-)
 from jaxsel.families.noisy_max.composition_bounds import (
     composed_pair_delta,
     dominated_composition_delta,
@@ -59,9 +52,9 @@ def _stated(compositions: str, sensitivity: int) -> str:
 def printed(
     *,
     epsilon: Epsilon = 100.0,
-    candidates: Candidates = 2,
-    compositions: Winners = 200,
-    noise_scale: Scale = 1.0,
+    candidates: parameters.Candidates = 2,
+    compositions: parameters.Winners = 200,
+    noise_scale: parameters.Scale = 1.0,
 ) -> float:
     """Printed delta(epsilon) of k winners with Gaussian noise: m^k times m noisy scores
     that move by 2, at most 1."""
@@ -79,9 +72,9 @@ def printed(
 def composed(
     *,
     epsilon: Epsilon = 100.0,
-    candidates: Candidates = 2,
-    compositions: Winners = 200,
-    noise_scale: Scale = 1.0,
+    candidates: parameters.Candidates = 2,
+    compositions: parameters.Winners = 200,
+    noise_scale: parameters.Scale = 1.0,
 ) -> float:
     """delta(epsilon) of k winners with Gaussian noise: m^k times k noisy scores that move
     by 2, at most 1."""
@@ -164,10 +157,10 @@ def _adaptive_laws(
 )
 def composed_monotone(
     *,
-    epsilon: Level = 3.0,
-    noise_scale: Scale = 4.0,
-    candidates: Candidates = 10,
-    compositions: Winners = 5,
+    epsilon: parameters.Level = 3.0,
+    noise_scale: parameters.Scale = 4.0,
+    candidates: parameters.Candidates = 10,
+    compositions: parameters.Winners = 5,
 ) -> float:
     """delta(epsilon) of k winners with Gaussian noise, monotone: m^k times k noisy scores
     that move by 1."""
@@ -183,9 +176,9 @@ def composed_monotone(
 )
 def dominated(
     *,
-    epsilon: LevelFromZero = 6.0,
-    noise_scale: Scale = 4.0,
-    candidates: Several = 10,
+    epsilon: parameters.LevelFromZero = 6.0,
+    noise_scale: parameters.Scale = 4.0,
+    candidates: parameters.Several = 10,
     compositions: Annotated[
         int, whole("k, how many winners are released", at_least=1, at_most=100_000)
     ] = 5,

@@ -11,12 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.score_selection.claims import instances
-from jaxsel.families.score_selection.claims.parameters import (
-    failure,
-    failure_given_candidates,
-    pure,
-)
+from jaxsel.families.score_selection.claims import instances, parameters
 from jaxsel.families.score_selection.classical_laws import exponential_law, exponential_loss
 from jaxsel.families.score_selection.settings import (
     exponential_selection,
@@ -39,7 +34,7 @@ missing_printed = LT.utility(
     statement="With gamma = beta/K the noisy score released is at least the best score except "
     "with probability beta.",
     correction="With gamma = beta/(2 K): LT-Thm5.2-gamma.",
-)(failure)
+)(parameters.failure)
 
 
 missing = LT.utility(
@@ -47,7 +42,7 @@ missing = LT.utility(
     "proof of Theorem 5.2, corrected",
     statement="With gamma = beta/(2 K) the noisy score released is at least the best score except "
     "with probability beta.",
-)(failure)
+)(parameters.failure)
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, int]:
@@ -67,7 +62,7 @@ noise_printed = LT.privacy(
     Relation.GENERAL,
     statement="Random stopping over scores plus Lap(s/epsilon) is epsilon-DP.",
     correction="It is 3 epsilon-DP; add noise Lap(3 s/epsilon): LT-Thm5.2-epsilon.",
-)(pure)
+)(parameters.pure)
 
 
 noise = LT.privacy(
@@ -75,7 +70,7 @@ noise = LT.privacy(
     "proof of Theorem 5.2, corrected",
     Relation.GENERAL,
     statement="Random stopping over scores with noise Lap(3 s/epsilon) is epsilon-DP.",
-)(pure)
+)(parameters.pure)
 
 
 _SETTINGS = listed("epsilon candidates beta", (1.0, 50, 0.01), (0.5, 20, 0.1))
@@ -107,7 +102,7 @@ private = LT.privacy(
     Relation.GENERAL,
     statement="Random stopping over scores of sensitivity s with noise Lap(3 s/epsilon) is "
     "epsilon-DP, the noisy score of the chosen candidate released as well.",
-)(pure)
+)(parameters.pure)
 
 
 private.bounds(select=_exponential, equal=True, limit=100)(instances.losses)
@@ -136,7 +131,7 @@ accurate = LT.utility(
     "Theorem 5.2, exponential mechanism, corrected",
     statement="With gamma = beta/(2 K) and noise Lap(3 s/epsilon) the chosen candidate's score is "
     "at least q* - (6 s/epsilon) log(K/beta), except with probability beta (1 + 1/K).",
-)(failure_given_candidates)
+)(parameters.failure_given_candidates)
 
 
 accurate.bounds(
@@ -152,7 +147,7 @@ sharper = JX.utility(
     "from the proof of Theorem 5.2",
     statement="With gamma = beta/(4 K) the chosen candidate's score is at least q* - (3 "
     "s/epsilon) log(4 K/beta^2), except with probability beta.",
-)(failure)
+)(parameters.failure)
 
 
 sharper.bounds(
@@ -167,7 +162,7 @@ classical = MT.utility(
     "the exponential mechanism",
     statement="The exponential mechanism chooses a score of at least q* - (2 s/epsilon) "
     "log(K/beta), except with probability beta.",
-)(failure)
+)(parameters.failure)
 
 
 classical.bounds(

@@ -9,22 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.score_selection.claims import instances
-from jaxsel.families.score_selection.claims.parameters import (
-    Beta,
-    Candidates,
-    failure,
-    failure_given_candidates,
-    pure,
-)
+from jaxsel.families.score_selection import settings
+from jaxsel.families.score_selection.claims import instances, parameters
 from jaxsel.families.score_selection.classical_laws import (
     generalised_exponential_law,
     generalised_exponential_loss,
-)
-from jaxsel.families.score_selection.settings import (
-    generalised_selection,
-    generalised_selection_loss,
-    stopping_for,
 )
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import drawn, in_units
@@ -38,10 +27,10 @@ private = LT.privacy(
     "s_i/epsilon, is epsilon-DP, with no delta, the noisy score of the chosen candidate released "
     "as well.",
     erratum="LT-E18",
-)(pure)
+)(parameters.pure)
 
 
-private.bounds(select=generalised_selection, equal=False, limit=80)(instances.losses)
+private.bounds(select=settings.generalised_selection, equal=False, limit=80)(instances.losses)
 
 
 classical_private = RS.privacy(
@@ -50,7 +39,7 @@ classical_private = RS.privacy(
     Relation.GENERAL,
     statement="The exponential mechanism on the least (v_i - v_j)/(s_i + s_j) over j, v_i = q_i - "
     "(2 s_i/epsilon) log(K/beta), is epsilon-DP.",
-)(pure)
+)(parameters.pure)
 
 
 @classical_private.bounds()
@@ -91,7 +80,7 @@ accurate = LT.utility(
     statement="With gamma = beta/(2 K) the chosen candidate's score is at least q_j - (6 "
     "s_j/epsilon) log(K/beta) for every j, except with probability beta (1 + 1/K).",
     erratum="LT-E18",
-)(failure_given_candidates)
+)(parameters.failure_given_candidates)
 
 
 sharper = JX.utility(
@@ -100,19 +89,19 @@ sharper = JX.utility(
     statement="With shifts b_i log(4 K/beta^2) and gamma = beta/(4 K) the chosen candidate's "
     "score is at least q_j - (3 s_j/epsilon) log(4 K/beta^2) for every j, except with probability "
     "beta.",
-)(failure)
+)(parameters.failure)
 
 
 accurate.bounds(
     landscapes=_landscapes,
-    select=generalised_selection,
-    loss=generalised_selection_loss,
+    select=settings.generalised_selection,
+    loss=settings.generalised_selection_loss,
     names=("beta", "candidates"),
 )(instances.failures)
 sharper.bounds(
     landscapes=_landscapes,
-    select=functools.partial(generalised_selection, sharp=True),
-    loss=functools.partial(generalised_selection_loss, sharp=True),
+    select=functools.partial(settings.generalised_selection, sharp=True),
+    loss=functools.partial(settings.generalised_selection_loss, sharp=True),
 )(instances.failures)
 
 
@@ -121,7 +110,7 @@ classical_accurate = RS.utility(
     "the generalised exponential mechanism",
     statement="It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) for every j, "
     "except with probability beta.",
-)(failure)
+)(parameters.failure)
 
 
 classical_accurate.bounds(
@@ -135,7 +124,7 @@ classical_accurate.bounds(
 @LT.utility(
     "LT-Thm5.2-generalised-shift", "proof of Theorem 5.2, second part, corrected", erratum="LT-E18"
 )
-def exceeding(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
+def exceeding(*, beta: parameters.Beta = 0.1, candidates: parameters.Candidates = 10) -> float:
     """With gamma = beta/(2 K), no run scores above its candidate, except with probability beta/K.
 
     Allowed chance beta/K that some run scores above its candidate.
@@ -152,4 +141,4 @@ def exceeding_cases(candidates, beta):
     # A run exceeds with this chance; the number of runs is geometric.
     above = 0.5 * (beta / candidates) ** 2
     # Relative: both are small.
-    return in_units(above / (above + stopping_for(candidates, beta) * (1.0 - above)))
+    return in_units(above / (above + settings.stopping_for(candidates, beta) * (1.0 - above)))

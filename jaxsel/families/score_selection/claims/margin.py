@@ -18,16 +18,7 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_support,
 )
 from jaxsel.families.score_selection.candidate_laws import released_delta
-from jaxsel.families.score_selection.claims.instances import (
-    neighbours,
-    neighbours_of,
-    selection_law,
-)
-from jaxsel.families.score_selection.claims.parameters import (
-    approximate,
-    approximate_small,
-    failure,
-)
+from jaxsel.families.score_selection.claims import instances, parameters
 from jaxsel.families.score_selection.classical_laws import margin_law, margin_needed
 from jaxsel.families.score_selection.settings import margin_selection, margin_selection_needed
 from jaxsel.host.errors import InputError
@@ -131,7 +122,7 @@ margin_printed = LT.privacy(
     "log(1/delta)/epsilon_1, hence a margin without K, is (3 epsilon_1, delta)-DP.",
     correction="Delta adds up over K/beta draws, so the support must grow with "
     "log K: LT-Thm5.2-margin.",
-)(approximate)
+)(parameters.approximate)
 
 
 margin = LT.privacy(
@@ -141,7 +132,7 @@ margin = LT.privacy(
     statement="Random stopping at gamma = beta/K over truncated Laplace scores of support "
     "log(1/(gamma delta))/epsilon_1 is (3 epsilon_1, delta)-DP, for e^(epsilon_1) - 1 <= 2 (1 - "
     "gamma delta).",
-)(approximate)
+)(parameters.approximate)
 
 
 def _draw_margin(generator: np.random.Generator) -> tuple[int, float, float, float]:
@@ -176,13 +167,13 @@ private = LT.privacy(
     statement="Random stopping with gamma = beta/(2 K) over scores with Laplace noise of scale 3 "
     "s/epsilon, truncated to log(1/(gamma delta)) scales, is (epsilon, delta)-DP, the noisy score "
     "of the chosen candidate released as well, for e^(epsilon/3) - 1 <= 2 (1 - gamma delta).",
-)(approximate_small)
+)(parameters.approximate_small)
 
 
 @private.bounds()
 def privacy_cases(budget):
     generator = np.random.default_rng(budget.seed + 1)
-    for case in neighbours(budget, equal=True, limit=12):
+    for case in instances.neighbours(budget, equal=True, limit=12):
         delta = 10.0 ** generator.uniform(-6.0, -1.0)
         first, second = (
             margin_selection(scores, 1.0, case.epsilon, delta, case.beta)
@@ -216,14 +207,14 @@ accurate = LT.utility(
     "Theorem 5.2, margin-based mechanism, corrected",
     statement="It chooses the best candidate except with probability beta, if that leads by (3 "
     "s/epsilon) log(2 K/(beta delta)).",
-)(failure)
+)(parameters.failure)
 
 
 @accurate.bounds(_LEADS)
 def utility_cases(candidates, epsilon, delta, beta):
     lead = margin_selection_needed(candidates, 1.0, epsilon, delta, beta)
     made = margin_selection(_leading(candidates, lead), 1.0, epsilon, delta, beta)
-    return math.fsum(selection_law(made)[1:]), "at the margin"
+    return math.fsum(instances.selection_law(made)[1:]), "at the margin"
 
 
 classical_accurate = ST.utility(
@@ -231,7 +222,7 @@ classical_accurate = ST.utility(
     "A_dist; Beimel, Nissim & Stemmer 2013",
     statement="It releases the best candidate except with probability beta <= 1/2, if that leads "
     "by 2 s (1 + log(1/(4 beta delta))/epsilon), for any number of candidates.",
-)(failure)
+)(parameters.failure)
 
 
 @classical_accurate.bounds(_LEADS)
@@ -246,7 +237,7 @@ classical_private = ST.privacy(
     Relation.GENERAL,
     statement="Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 "
     "delta))/epsilon, else nothing, is (epsilon, delta)-DP.",
-)(approximate_small)
+)(parameters.approximate_small)
 
 
 @classical_private.bounds()
@@ -256,7 +247,7 @@ def classical_privacy_cases(budget):
         count = int(generator.integers(2, 8))
         epsilon, delta = generator.uniform(0.05, 3.0), 10.0 ** generator.uniform(-4.0, -0.31)
         scores = generator.uniform(0.0, 10.0 ** generator.uniform(0.0, 1.5), count)
-        moved = neighbours_of(generator, scores, 1.0)
+        moved = instances.neighbours_of(generator, scores, 1.0)
         where = f"random pair {case}: K={count}, {epsilon=!r}, {delta=!r}"
         cases.append((scores, moved, epsilon, delta, where))
     for scores, moved, epsilon, delta, where in cases:

@@ -7,20 +7,14 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.score_selection.analysis_settings import (
-    RUN_EPSILON,
-    clustering_noise,
-    component_noise,
-    runs_for,
-    selected_epsilon,
-)
+from jaxsel.families.score_selection import analysis_settings
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import LT
 
-RunEpsilon = Annotated[float, RUN_EPSILON]
+RunEpsilon = Annotated[float, analysis_settings.RUN_EPSILON]
 _ITERATIONS = 3
 
 
@@ -55,7 +49,7 @@ def _cluster_loss(sides: Sequence[np.ndarray], centres: np.ndarray, scored: np.n
     from jaxsel.families.score_selection import private_analyses as analyses
 
     count, dimension = sides[0].shape
-    noise = clustering_noise(count, dimension, 1.0, iterations=_ITERATIONS)
+    noise = analysis_settings.clustering_noise(count, dimension, 1.0, iterations=_ITERATIONS)
     statistics = [analyses.cluster_statistics(points, centres) for points in sides]
     losses = [analyses.clustering_loss(points, scored) for points in sides]
     return _ITERATIONS * _moved(*statistics) / noise.analysis + _moved(*losses) / noise.score
@@ -103,7 +97,7 @@ def component_cases(budget):
             directions = axes[:, : 1 + number % dimension]
             if number % 5 == 0:
                 other[0], directions = 0.0, np.zeros((dimension, 1))
-            noise = component_noise(count, dimension, 1.0)
+            noise = analysis_settings.component_noise(count, dimension, 1.0)
             statistics = [analyses.component_statistics(x) for x in (points, other)]
             losses = [analyses.component_loss(x, directions) for x in (points, other)]
             spent = _moved(*statistics) / noise.analysis + _moved(*losses) / noise.score
@@ -117,7 +111,7 @@ def choice(*, run_epsilon: RunEpsilon = 1.0) -> float:
 
     Pure epsilon 3 epsilon_1 of the best of a geometric number of runs.
     """
-    return selected_epsilon(run_epsilon)
+    return analysis_settings.selected_epsilon(run_epsilon)
 
 
 @choice.bounds()
@@ -125,7 +119,7 @@ def choice_cases(budget):
     for number, generator in enumerate(budget.draws(60)):
         sizes = int(generator.integers(2, 60))
         epsilon = generator.uniform(0.1, 2.0)
-        runs = runs_for(sizes, float(generator.uniform(0.01, 0.5)))
+        runs = analysis_settings.runs_for(sizes, float(generator.uniform(0.01, 0.5)))
         if number % 2:
             laws = [pairs.random_pure_pair(generator, 4, epsilon) for _ in range(sizes)]
         else:
@@ -159,7 +153,7 @@ def failure(
 def failure_cases(budget):
     for generator in budget.draws(60):
         sizes, beta = int(generator.integers(1, 60)), generator.uniform(0.01, 0.9)
-        runs = runs_for(sizes, beta)
+        runs = analysis_settings.runs_for(sizes, beta)
         # The best size alone is above its median, half of the time.
         law = np.array([0.5 / sizes, 1.0 - 0.5 / sizes])
         seen = float(stopping_law(law, 1.0 / runs)[1])

@@ -11,28 +11,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.score_selection import settings, smooth_sensitivity
 from jaxsel.families.score_selection.candidate_laws import (
     noisy_candidates,
     released_delta,
     released_epsilon,
 )
-from jaxsel.families.score_selection.claims import instances
-from jaxsel.families.score_selection.claims.parameters import (
-    approximate,
-    failure_given_candidates,
-    pure,
-)
-from jaxsel.families.score_selection.settings import (
-    smooth_selection,
-    smooth_selection_loss,
-    smooth_selection_smoothness,
-)
-from jaxsel.families.score_selection.smooth_sensitivity import (
-    median,
-    median_smooth_sensitivity,
-    smooth_laplace_scale,
-    smooth_laplace_smoothness,
-)
+from jaxsel.families.score_selection.claims import instances, parameters
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, drawn, in_units, listed
 from jaxsel.language.domains import positive, whole
@@ -58,13 +43,13 @@ def smooth(
 
     Smooth sensitivity of the median of three whole numbers in [0, 4].
     """
-    return median_smooth_sensitivity([low, middle, high], 4, smoothness)
+    return smooth_sensitivity.median_smooth_sensitivity([low, middle, high], 4, smoothness)
 
 
 def _by_definition(high: int, size: int, eta: float) -> dict[tuple[int, ...], float]:
     """max over all lists y of e^(-eta distance) times the local sensitivity at y."""
     lists = np.array(list(itertools.product(range(high + 1), repeat=size)))
-    medians = np.array([median(row) for row in lists])
+    medians = np.array([smooth_sensitivity.median(row) for row in lists])
     # values replaced between each two lists
     distance = (lists[:, None, :] != lists).sum(axis=2)
     moved = np.abs(medians[:, None] - medians)
@@ -82,7 +67,7 @@ def smooth_cases(budget):
                     named = dict(zip(("low", "middle", "high"), values, strict=True))
                     yield named | {"smoothness": eta}, exact
                 else:
-                    found = median_smooth_sensitivity(values, high, eta)
+                    found = smooth_sensitivity.median_smooth_sensitivity(values, high, eta)
                     yield Judged(found, exact, f"median of {values} in [0, {high}], {eta=}")
 
 
@@ -95,7 +80,7 @@ noise = NRS.privacy(
     Relation.GENERAL,
     statement="With S an eta-smooth bound, eta <= epsilon/(2 log(2/delta)), a value with Laplace "
     "noise of scale 2 S/epsilon is (epsilon, delta)-DP (checked for epsilon <= 3).",
-)(approximate)
+)(parameters.approximate)
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, ...]:
@@ -109,9 +94,9 @@ _FARTHEST = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 3.0) for d in (1e-6, 1e-2, 0.5
 @noise.bounds(drawn("epsilon delta grown moved", _draw, 20, *_FARTHEST))
 def noise_cases(epsilon, delta, grown, moved):
     # Smooth sensitivities 1 and e^(grown eta); the value moves by the smaller.
-    other = math.exp(grown * smooth_laplace_smoothness(epsilon, delta))
+    other = math.exp(grown * smooth_sensitivity.smooth_laplace_smoothness(epsilon, delta))
     first, second = (
-        noisy_candidates([score], smooth_laplace_scale(bound, epsilon))
+        noisy_candidates([score], smooth_sensitivity.smooth_laplace_scale(bound, epsilon))
         for score, bound in ((0.0, 1.0), (moved * min(1.0, other), other))
     )
     return in_units(released_delta(first, second, point_mass(1), epsilon))
@@ -180,7 +165,7 @@ def _opposed() -> Iterator[Selections]:
     With so many candidates it is the shift that limits eta, and it moves as well.
     """
     for count, epsilon, delta, beta in ((30, 1.0, 1e-6, 0.1), (100, 0.3, 1e-6, 0.01)):
-        eta = smooth_selection_smoothness(count, epsilon, delta, beta)
+        eta = settings.smooth_selection_smoothness(count, epsilon, delta, beta)
         sign = np.where(np.arange(count) == 0, 1.0, -1.0)
         bounds, others = np.ones(count), np.exp(-eta * sign)
         sides = (np.zeros(count), bounds), (sign * np.minimum(bounds, others), others)
@@ -194,7 +179,7 @@ def _extremes(budget: Budget) -> Iterator[Selections]:
         epsilon = generator.uniform(0.2, 3.0)
         delta = 10.0 ** generator.uniform(-6.0, -0.5)
         beta = 10.0 ** generator.uniform(-2.0, -0.1)
-        eta = smooth_selection_smoothness(count, epsilon, delta, beta)
+        eta = settings.smooth_selection_smoothness(count, epsilon, delta, beta)
         bounds = 10.0 ** generator.uniform(-0.7, 0.7, count)
         signs = generator.choice([-1.0, 1.0], (2, count))
         if number % 3 == 0:
@@ -215,11 +200,11 @@ def _tables(budget: Budget) -> Iterator[Selections]:
         table = generator.binomial(high, generator.uniform(0.2, 0.8, (count, 1)), (count, size))
         other = table.copy()
         other[:, 0] = generator.choice([0, high], count)
-        eta = smooth_selection_smoothness(count, epsilon, delta, beta)
+        eta = settings.smooth_selection_smoothness(count, epsilon, delta, beta)
         first, second = (
             (
-                [median(row) for row in side],
-                [median_smooth_sensitivity(row, high, eta) for row in side],
+                [smooth_sensitivity.median(row) for row in side],
+                [smooth_sensitivity.median_smooth_sensitivity(row, high, eta) for row in side],
             )
             for side in (table, other)
         )
@@ -237,14 +222,14 @@ private = LT.privacy(
     "delta))) and eta <= log(1 + e/(8 log(K/beta))) (compared: epsilon, with the exact one at "
     "delta).",
     erratum="LT-E18",
-)(pure)
+)(parameters.pure)
 
 
 @private.bounds()
 def privacy_cases(budget):
     found = itertools.chain(_opposed(), _extremes(budget), _tables(budget))
     for epsilon, delta, beta, here, there, where in found:
-        first, second = (smooth_selection(q, s, epsilon, beta) for q, s in (here, there))
+        first, second = (settings.smooth_selection(q, s, epsilon, beta) for q, s in (here, there))
         seen = released_epsilon(first.candidates, second.candidates, geometric(first.gamma), delta)
         yield {"epsilon": epsilon}, seen, f"{where}, {delta=!r}, {beta=!r}"
 
@@ -255,7 +240,7 @@ accurate = LT.utility(
     statement="The chosen candidate's score is at least q_j - (24 S_j/epsilon) log(K/beta) for "
     "every j, except with probability beta (1 + 1/K).",
     erratum="LT-E18",
-)(failure_given_candidates)
+)(parameters.failure_given_candidates)
 
 
 def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
@@ -272,7 +257,7 @@ def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscap
 
 accurate.bounds(
     landscapes=_landscapes,
-    select=smooth_selection,
-    loss=smooth_selection_loss,
+    select=settings.smooth_selection,
+    loss=settings.smooth_selection_loss,
     names=("beta", "candidates"),
 )(instances.failures)

@@ -5,13 +5,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.single_run.pairs import (
-    random_pair,
-    random_pure_pair,
-    randomised_response,
-    three_outcome,
-)
 from jaxsel.families.score_selection.candidate_laws import largest_loss, released_delta
 from jaxsel.families.score_selection.claims.instances import neighbours_of
 from jaxsel.families.score_selection.settings import validation_runs
@@ -75,7 +70,7 @@ class _Learners(NamedTuple):
 
 def _pure_learners(budget: Budget) -> Iterator[_Learners]:
     for epsilon in (0.3, 1.0):
-        for pair in (randomised_response(epsilon), three_outcome(epsilon, 0.2, 1e-4)):
+        for pair in (pairs.randomised_response(epsilon), pairs.three_outcome(epsilon, 0.2, 1e-4)):
             # The best model scores highest by far.
             scores = 20.0 / epsilon * np.arange(pair.first.size)[::-1]
             where = f"one learner {pair.first.tolist()}, {epsilon=}"
@@ -83,9 +78,9 @@ def _pure_learners(budget: Budget) -> Iterator[_Learners]:
     for case, generator in enumerate(budget.draws(80)):
         learners, models = generator.integers(1, 5), int(generator.integers(2, 5))
         epsilon = generator.uniform(0.05, 2.0)
-        pairs = [random_pure_pair(generator, models, epsilon) for _ in range(learners)]
-        first, second = (np.array(side) for side in zip(*pairs, strict=True))
-        exact = max(exact_epsilon(a, b) for a, b in pairs)
+        drawn = [pairs.random_pure_pair(generator, models, epsilon) for _ in range(learners)]
+        first, second = (np.array(side) for side in zip(*drawn, strict=True))
+        exact = max(exact_epsilon(a, b) for a, b in drawn)
         scores = generator.uniform(0.0, 20.0, (int(learners), models))
         where = f"instance {case}: {learners} learners of {models} models"
         yield _Learners(first, second, scores, exact, where)
@@ -118,12 +113,12 @@ def training_cases(budget, law):
 def approximate_cases(budget):
     for case, generator in enumerate(budget.draws(25)):
         learners, models = int(generator.integers(1, 4)), int(generator.integers(2, 5))
-        pairs = [random_pair(generator, models) for _ in range(learners)]
+        drawn = [pairs.random_pair(generator, models) for _ in range(learners)]
         epsilon = generator.uniform(0.0, 1.0)
-        delta = max(float(profile_delta(a, b, epsilon)) for a, b in pairs)
+        delta = max(float(profile_delta(a, b, epsilon)) for a, b in drawn)
         scores = generator.uniform(0.0, 5.0, (learners, models))
         first, second = (
-            validation_runs(np.array(side), scores, 1.0) for side in zip(*pairs, strict=True)
+            validation_runs(np.array(side), scores, 1.0) for side in zip(*drawn, strict=True)
         )
         seen = released_delta(first, second, point_mass(1), epsilon)
         where = f"instance {case}: {learners} learners of {models} models"

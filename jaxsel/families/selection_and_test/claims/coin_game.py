@@ -12,12 +12,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.families.selection_and_test.claims.coin_cases import (
-    attained,
-    random_game,
-    random_sequence,
-    shown,
-)
+from jaxsel.families.selection_and_test.claims import coin_cases
 from jaxsel.families.selection_and_test.claims.parameters import Closeness, Ones, Order
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
@@ -69,8 +64,8 @@ def pure(*, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
 def random_games(budget):
     for generator in budget.draws(300):
         epsilon = generator.uniform(0.01, 1.0)
-        p, q = random_game(generator, epsilon)
-        yield {"epsilon": epsilon, "calls": p.shape[0]}, largest_loss(p, q), shown(p, q)
+        p, q = coin_cases.random_game(generator, epsilon)
+        yield {"epsilon": epsilon, "calls": p.shape[0]}, largest_loss(p, q), coin_cases.shown(p, q)
 
 
 @CL.privacy("CL-Lem1-reverse", "Appendix A.1, the direction that Lemma 1 leaves out", Relation.BASE)
@@ -164,11 +159,11 @@ def kept_promise(budget):
                 yield point, float(exact[worst]), f"one repeated pair, {coins=}"
     for generator in budget.draws(150):
         epsilon = generator.uniform(0.001, 1.0)
-        p, q = random_sequence(generator, epsilon, one_sided=True)
+        p, q = coin_cases.random_sequence(generator, epsilon, one_sided=True)
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 4.0)))
         point = {"order": order, "epsilon": epsilon, "calls": 1}
         exact = game_renyi(p[None], q[None], order)
-        yield point, exact, f"a sequence of pairs, {shown(p, q)}"
+        yield point, exact, f"a sequence of pairs, {coin_cases.shown(p, q)}"
 
 
 @CL.privacy("CL-Lem2-sharp", "Appendix A.1, Lemma 2, exact", Relation.BASE)
@@ -190,23 +185,23 @@ def games(budget):
         for order in (1.001, 2.0, 10.0, 100.0):
             point = {"order": order, "epsilon": epsilon, "calls": 1}
             yield point, float(np.max(coin_renyi(bias, low, order))), "one repeated pair"
-            seen = attained(float(coin_renyi(share, 1.0 - share, order)))
+            seen = coin_cases.attained(float(coin_renyi(share, 1.0 - share, order)))
             yield point, seen, "randomised response attains it"
     for _ in range(min(budget.cases, 10)):
         # All that is shown, by its definition: the law of every sequence of coins.
         epsilon = generator.uniform(0.1, 2.0)
-        p, q = (side[:, :9] for side in random_game(generator, epsilon))
+        p, q = (side[:, :9] for side in coin_cases.random_game(generator, epsilon))
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 3.0)))
         point = {"order": order, "epsilon": epsilon, "calls": len(p)}
         first, second = (game_bits_law(side, len(p)) for side in (p, q))
         exact = float(renyi_divergence(first, second, order))
-        yield point, exact, f"every bit, {shown(p, q)}"
+        yield point, exact, f"every bit, {coin_cases.shown(p, q)}"
     for _ in range(min(budget.cases, 200)):
         epsilon = generator.uniform(0.001, 2.0)
-        p, q = random_game(generator, epsilon)
+        p, q = coin_cases.random_game(generator, epsilon)
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 5.0)))
         point = {"order": order, "epsilon": epsilon, "calls": p.shape[0]}
-        yield point, game_renyi(p, q, order), shown(p, q)
+        yield point, game_renyi(p, q, order), coin_cases.shown(p, q)
 
 
 @CL.privacy("CL-Lem2-constant", "Appendix A.1, Lemma 2", Relation.BASE)
