@@ -3,11 +3,12 @@
 from types import ModuleType
 from typing import Annotated
 
+import numpy as np
 import pytest
 
 from jaxsel.language import declared
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Aside, Judged, grid, in_units, listed
+from jaxsel.language.checking import Aside, Judged, drawn, grid, in_units, listed
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import JX
 
@@ -71,6 +72,39 @@ def test_points_of_a_table_and_of_a_grid():
         assert asked == [(0.5, 1.0), (0.5, 3.0), (1.0, 1.0), (1.0, 3.0)]
         assert (verdict.outcome, verdict.cases, verdict.tightness) == ("holds", 4, 0.5)
         assert verdict.detail == "epsilon=0.5, runs=1, by hand"
+
+
+def test_points_are_drawn_after_those_given_as_many_as_there_are_cases():
+    claim, asked = doubled(), []
+
+    @claim.bounds(drawn("epsilon runs", lambda g: (g.uniform(), 2.0), 3, (0.5, 1.0)))
+    def seen(epsilon, runs):
+        asked.append((epsilon, runs))
+        return epsilon * runs
+
+    assert claim.check(Budget(cases=9, seed=4)).cases == 4
+    generator = np.random.default_rng(4)
+    assert asked == [(0.5, 1.0), *((generator.uniform(), 2.0) for _ in range(3))]
+    assert claim.check(Budget(cases=1)).cases == 2
+
+
+def test_one_function_serves_two_claims_with_an_argument_of_each():
+    loose, tight = doubled(), doubled()
+
+    @loose.bounds(listed("epsilon runs", (1.0, 1.0)), share=0.25, times=float)
+    @tight.bounds(listed("epsilon runs", (1.0, 1.0)), share=0.5, times=float)
+    def seen(epsilon, runs, share, times):
+        return times(2.0 * epsilon * runs * share)
+
+    assert [claim.check(Budget()).tightness for claim in (loose, tight)] == [0.25, 0.5]
+    assert tight.check(Budget()).detail == "epsilon=1, runs=1, share=0.5"
+    other = doubled()
+
+    @other.bounds(runs=3.0)
+    def cases(budget, runs):
+        yield {"epsilon": 1.0, "runs": runs}, budget.seed
+
+    assert other.check(Budget(seed=3)).tightness == 0.5
 
 
 def test_a_parameter_that_points_leave_out_has_the_claims_default_on_both_sides():

@@ -27,19 +27,12 @@ Bound = Annotated[int, whole("k, by which all scores together may move", at_leas
 
 
 class Instance(NamedTuple):
-    """Two neighbours, and what a theorem is asked for.
-
-    Attributes:
-      scores, moved: Float["groups"], on both sides.
-      counts: Float["groups"], candidates with each score.
-      number: k of the theorem.
-      epsilon, delta, beta: of the theorem.
-    """
+    """Two neighbours, and what a theorem is asked for."""
 
     scores: np.ndarray
     moved: np.ndarray
-    counts: np.ndarray
-    number: int
+    counts: np.ndarray  # candidates with each score
+    number: int  # k of the theorem
     epsilon: float
     delta: float
     beta: float

@@ -19,24 +19,15 @@ class RidgeSet(NamedTuple):
 
 
 class RidgePair(NamedTuple):
-    """A data set and the same with one more record.
-
-    Attributes:
-      smaller, larger: the two sets.
-      leverage, residual: of the record, on the smaller set.
-      distance: between the two solutions.
-      regularisation: lambda.
-      records: of the larger set.
-      where: how to make the pair again.
-    """
+    """A data set and the same with one more record."""
 
     smaller: RidgeSet
     larger: RidgeSet
-    leverage: float
-    residual: float
-    distance: float
-    regularisation: float
-    records: int
+    leverage: float  # of the record, on the smaller set
+    residual: float  # the same
+    distance: float  # between the two solutions
+    regularisation: float  # lambda
+    records: int  # of the larger set
     where: str
 
 

@@ -14,14 +14,7 @@ from jaxsel.repetitions import geometric
 
 
 class Instance(NamedTuple):
-    """Scores on neighbouring data, and settings.
-
-    Attributes:
-      first, second: Float[np.ndarray, "candidates"].
-      sensitivities: Float[np.ndarray, "candidates"].
-      epsilon, beta: of the selection.
-      where: how to make it again.
-    """
+    """Scores on neighbouring data, and settings."""
 
     first: np.ndarray
     second: np.ndarray
@@ -107,13 +100,9 @@ def failures(
 ):
     """How often a release loses more than claimed, as cases of a claim with these parameters.
 
-    Args:
-      budget: its seed and number of cases.
-      landscapes: of (budget, loss, limit), the last being most random ones.
-      select: the selection, or the law of what it releases, of the fields of a landscape.
-      loss: what is claimed, of the same.
-      names: of the claim's parameters.
-      limit: most random landscapes.
+    ``landscapes`` are those of (budget, loss, limit), at most ``limit`` random ones; of
+    what each of them is, ``select`` makes the selection, or the law of what it releases,
+    and ``loss`` what is claimed.
     """
     for landscape in landscapes(budget, loss, limit):
         settings = landscape[:4]
