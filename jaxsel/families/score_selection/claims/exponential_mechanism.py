@@ -93,6 +93,7 @@ def index_losses(epsilon, candidates, beta, share):
 
 
 def _exponential(scores, sensitivities, epsilon, beta):
+    """At the sensitivity that all candidates have."""
     return exponential_selection(scores, float(np.max(sensitivities)), epsilon, beta)
 
 

@@ -136,8 +136,8 @@ margin = LT.privacy(
 
 
 def _draw_margin(generator: np.random.Generator) -> tuple[int, float, float, float]:
-    gamma = int(10 ** generator.uniform(1.0, 6.0)), generator.uniform(0.01, 0.5)
-    return *gamma, generator.uniform(0.05, 0.9), 10.0 ** generator.uniform(-6.0, -1.0)
+    crowd = int(10 ** generator.uniform(1.0, 6.0)), generator.uniform(0.01, 0.5)
+    return *crowd, generator.uniform(0.05, 0.9), 10.0 ** generator.uniform(-6.0, -1.0)
 
 
 _NAMES = "candidates beta epsilon_1 delta"
