@@ -38,10 +38,8 @@ class Budget(NamedTuple):
     cases: int = 300
     seed: int = 0
 
-    def random_cases(
-        self, most: float = math.inf, stream: int = 0
-    ) -> Iterator[np.random.Generator]:
-        """A generator of random numbers, the same one for each random case.
+    def draws(self, most: float = math.inf, stream: int = 0) -> Iterator[np.random.Generator]:
+        """The generator of random numbers, the same one for each random case.
 
         Args:
           most: cases, where fewer than ``cases`` will do.
@@ -207,15 +205,25 @@ def grid(**values: Iterable[Any]) -> Points:
     return lambda budget: points
 
 
-def drawn(draw: Callable[[np.random.Generator], Point], most: float = math.inf) -> Points:
-    """Random points, each drawn from one generator; at most so many."""
-    return lambda budget: (draw(generator) for generator in budget.random_cases(most))
+def drawn(
+    names: str, draw: Callable[[np.random.Generator], Any], most: float = math.inf, *rows: Any
+) -> Points:
+    """The points of a table: rows that are given, then random ones.
+
+    Args:
+      names: as for ``listed``.
+      draw: one random row.
+      most: random rows, at most.
+      *rows: as for ``listed``.
+    """
+    return lambda budget: listed(names, *rows, *map(draw, budget.draws(most)))(budget)
 
 
-def uniform(most: int, **ends: tuple[float, float]) -> Points:
+def uniform(most: float, **ends: tuple[float, float]) -> Points:
     """At most so many random points, each name uniform between its ends."""
     return drawn(
-        lambda generator: {name: float(generator.uniform(*pair)) for name, pair in ends.items()},
+        " ".join(ends),
+        lambda generator: tuple(float(generator.uniform(*pair)) for pair in ends.values()),
         most,
     )
 
@@ -310,7 +318,11 @@ def observed_at(
                 )
             given = {name: known[name] for name in (*point, *asked) if whole or name in asked}
             named = {name: value for name, value in (point | given).items() if name in defaults}
-            beside = [f"{name}={written(point[name])}" for name in point if name not in defaults]
+            beside = [
+                f"{name}={written(value)}"
+                for name, value in {**point, **options}.items()
+                if name not in defaults and not callable(value)
+            ]
             found = observe(**given)
             for each in found if inspect.isgenerator(found) else (found,):
                 if isinstance(each, Judged | Aside):

@@ -94,16 +94,20 @@ def test_uniform_points_lie_between_their_ends():
     assert all(0.5 < point["epsilon"] < 1.0 and 2.0 < point["runs"] < 4.0 for point in points)
 
 
-def test_random_points_come_from_one_generator_and_are_no_more_than_the_cases():
-    def draw(generator):
-        return {"epsilon": float(generator.uniform())}
+def test_points_are_drawn_after_those_given_as_many_as_there_are_cases():
+    claim, asked = doubled(), []
 
-    budget = Budget(cases=3, seed=7)
-    epsilons = np.random.default_rng(7).uniform(size=3).tolist()
-    assert [point["epsilon"] for point in drawn(draw)(budget)] == epsilons
-    assert [point["epsilon"] for point in drawn(draw, 2)(budget)] == epsilons[:2]
-    shifted = [generator.uniform() for generator in budget._replace(seed=3).random_cases(stream=4)]
-    assert shifted == epsilons
+    @claim.bounds(drawn("epsilon runs", lambda g: (g.uniform(), 2.0), 3, (0.5, 1.0)))
+    def seen(epsilon, runs):
+        asked.append((epsilon, runs))
+        return epsilon * runs
+
+    assert claim.check(Budget(cases=9, seed=4)).cases == 4
+    generator = np.random.default_rng(4)
+    assert asked == [(0.5, 1.0), *((generator.uniform(), 2.0) for _ in range(3))]
+    assert claim.check(Budget(cases=1)).cases == 2
+    again = [generator.uniform() for generator in Budget(seed=1).draws(2, stream=3)]
+    assert again == [row[0] for row in asked[1:3]]
 
 
 def test_a_check_may_take_all_that_a_point_names():
@@ -116,7 +120,7 @@ def test_a_check_may_take_all_that_a_point_names():
 
     verdict = claim.check(Budget())
     assert (verdict.claimed, verdict.observed) == (3.0, 1.5)
-    assert verdict.detail == "epsilon=0.5, runs=3, side='data'"
+    assert verdict.detail == "epsilon=0.5, runs=3, side='data', factor=1"
 
 
 def test_claims_that_share_a_check_give_it_their_own_options():
@@ -130,7 +134,7 @@ def test_claims_that_share_a_check_give_it_their_own_options():
     assert exact.check(Budget()).outcome == "holds"
     verdict = half.check(Budget())
     assert (verdict.cases, verdict.tightness) == (2, 0.5)
-    assert verdict.detail == "epsilon=0.5, runs=2"
+    assert verdict.detail == "epsilon=0.5, runs=2, factor=1"
 
     again = doubled("JX-again")
 

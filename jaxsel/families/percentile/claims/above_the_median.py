@@ -35,12 +35,12 @@ def _low_share(ratio: np.ndarray | float, power: float) -> np.ndarray:
 def _stream(generator):
     power = float(generator.uniform(0.1, 3.0))
     inside = generator.uniform(0.0, 3.0, int(generator.integers(1, 9)))
-    return {"beta": float(generator.uniform(0.01, 0.9)), "power": power, "inside": inside}
+    return float(generator.uniform(0.01, 0.9)), power, inside
 
 
 # Streams at the bound of Corollary 4.2 or up to a few log-odds inside it.
 _KNOWN = ((0.1, 1.0, np.zeros(1)), (0.5, 2.0, np.zeros(30)), (0.9, 0.5, np.zeros(10)))
-_STREAMS = listed("beta power inside", *_KNOWN), drawn(_stream, 60)
+_STREAMS = listed("beta power inside", *_KNOWN), drawn("beta power inside", _stream, 60)
 
 
 @LT.utility("LT-Cor4.2(d)", "Corollary 4.2(d), corrected", erratum="LT-E1", formula=beta_itself)

@@ -65,7 +65,7 @@ def privacy_cases(budget, target: float | None):
             seen = _oracle_epsilon(*low_then_high(base, low), 0.5, base, final)
             where = f"{low} low shares, then a high one, epsilon_1={base}, p*=0.5"
             yield {"final_epsilon": final}, seen, where
-    for generator in budget.random_cases(150):
+    for generator in budget.draws(150):
         base = float(generator.uniform(0.05, 1.5))
         final = base * float(generator.uniform(0.1, 4.0))
         aim = float(generator.uniform(0.05, 0.95)) if target is None else target
@@ -175,7 +175,7 @@ def jointly(budget, bad, first, stream, sizes):
     streams = [(0.1, first)]
     for beta in (0.1, 0.5, 0.9):
         streams += [(beta, stream(beta, size)) for size in sizes]
-    for generator in budget.random_cases(60):
+    for generator in budget.draws(60):
         beta, size = float(generator.uniform(0.01, 0.9)), int(generator.integers(2, 9))
         spread = level(size / beta)
         streams.append((beta, generator.uniform(-spread, spread, size).tolist()))
@@ -224,7 +224,7 @@ def far_failing_late(beta, earlier):
 @far_failure.bounds()
 def far_failing_jointly(budget):
     streams = [(0.1, [level(10.0)] * earlier) for earlier in (0, 5, 20, 200)]
-    for generator in budget.random_cases(100):
+    for generator in budget.draws(100):
         beta = float(generator.uniform(0.001, 0.999))
         earlier = generator.normal(-5.0, 10.0, generator.integers(0, 9)).tolist()
         streams.append((beta, earlier))

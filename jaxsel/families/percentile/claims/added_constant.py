@@ -81,7 +81,7 @@ def closeness_5():
 def _plan(generator):
     slack, base = generator.uniform(0.01, 0.99, 2).tolist()
     queries, delta = int(generator.integers(1, 50)), float(10.0 ** generator.uniform(-12.0, -0.1))
-    return {"slack": slack, "base_epsilon": base, "queries": queries, "delta": delta}
+    return slack, base, queries, delta
 
 
 _COLUMNS = "slack base_epsilon queries delta"
@@ -90,8 +90,8 @@ _CLOSE = listed(_COLUMNS, (0.9, 0.9, 2, 1e-6), (0.1, 0.9, 21, 1e-6), (0.5, 0.1, 
 
 
 @concentration_printed.bounds(_KNOWN, sides=2)
-@concentration_4.bounds(_KNOWN, drawn(_plan, 60), sides=2)
-@concentration_5.bounds(_KNOWN, drawn(_plan, 60), sides=1)
+@concentration_4.bounds(_KNOWN, drawn("slack base_epsilon queries delta", _plan, 60), sides=2)
+@concentration_5.bounds(_KNOWN, drawn("slack base_epsilon queries delta", _plan, 60), sides=1)
 def needed_for_concentration(slack, queries, delta, sides):
     """Least Delta for which counts plus Delta stay within e^(slack/2) of their mean.
 

@@ -33,10 +33,10 @@ def _betas(**ends: tuple[float, float]):
     """Random points: beta, and whatever else is uniform between its ends."""
 
     def draw(generator):
-        point = {"beta": float(10.0 ** generator.uniform(-4.0, -0.05))}
-        return point | {name: float(generator.uniform(*pair)) for name, pair in ends.items()}
+        beta = float(10.0 ** generator.uniform(-4.0, -0.05))
+        return beta, *(float(generator.uniform(*pair)) for pair in ends.values())
 
-    return drawn(draw, 100)
+    return drawn(" ".join(("beta", *ends)), draw, 100)
 
 
 @CL.utility("CL-Thm3-failure", "Theorem 3 (of Liu & Talwar 2019)")
@@ -100,10 +100,10 @@ def exact_failure(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
 
 def _rounds(generator):
     alpha = float(generator.choice([0.3, 0.5, 1.0, 2.0, 9.0]))
-    return {"alpha": alpha, "rounds": int(10.0 ** generator.uniform(0.0, 4.0))}
+    return alpha, int(10.0 ** generator.uniform(0.0, 4.0))
 
 
-@exact_failure.equals(drawn(_rounds, 100))
+@exact_failure.equals(drawn("alpha rounds", _rounds, 100))
 def summed(rounds, alpha):
     counts, law = np.arange(rounds + 1), laws.beta_binomial(rounds, alpha)
     yield float(np.sum(law.pmf(counts) * 0.5**counts)), "sum of P[N = n] 2^-n"
@@ -123,7 +123,7 @@ def approximate(*, beta: Beta = 0.1, alpha: Alpha = 1.0, delta: Delta = 1e-4) ->
 
 @approximate.bounds(tolerance=1e-12)
 def failing_bases(budget):
-    for generator in budget.random_cases(100):
+    for generator in budget.draws(100):
         beta = float(10.0 ** generator.uniform(-4.0, -0.05))
         alpha = float(generator.uniform(0.5, 5.0))
         epsilon = float(generator.uniform(0.05, 1.0))
@@ -241,7 +241,7 @@ def pure(*, epsilon: Annotated[float, positive("of the base")] = 0.5, alpha: Alp
 @pure.bounds()
 def losses(budget):
     settings = [(0.5, 1.0, 200, pairs.three_outcome(0.5, 0.05, 1e-3))]
-    for generator in budget.random_cases(100):
+    for generator in budget.draws(100):
         epsilon, alpha = generator.uniform(0.05, [1.0, 4.0]).tolist()
         runs = int(10 ** generator.uniform(0.0, 4.0))
         pair = pairs.random_pure_pair(generator, int(generator.integers(2, 7)), epsilon)
@@ -262,10 +262,12 @@ def failure():
 
 def _failing(generator):
     beta = float(10.0 ** generator.uniform(-4.0, -0.01))
-    return {"beta": beta, "alpha": float(np.exp(generator.uniform(-1.5, 6.0)))}
+    return beta, float(np.exp(generator.uniform(-1.5, 6.0)))
 
 
-@failure.bounds(listed("beta alpha", (0.1, 1.0), (0.1, 0.5), (0.99, 500.0)), drawn(_failing, 150))
+@failure.bounds(
+    listed("beta alpha", (0.1, 1.0), (0.1, 0.5), (0.99, 500.0)), drawn("beta alpha", _failing, 150)
+)
 def failures(beta, alpha):
     runs = median_rounds(beta, alpha)
     # Each run is at least as good as the median with probability 1/2, at worst.

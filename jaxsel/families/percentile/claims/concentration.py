@@ -83,7 +83,7 @@ def _scaled(law: str, generator: np.random.Generator, mean: float) -> CountLaw:
 
 
 def _laws(budget: Budget, cases: int) -> Iterator[tuple[CountLaw, np.random.Generator]]:
-    for generator in budget.random_cases(cases):
+    for generator in budget.draws(cases):
         mean = float(10.0 ** generator.uniform(-3.0, 2.5))
         kind = generator.choice(["binomial", "poisson", "mixed"])
         if kind == "mixed":
@@ -103,7 +103,7 @@ def coupled(*, delta: Delta = 0.01) -> float:
 
 @coupled.bounds()
 def couplings(budget):
-    for generator in budget.random_cases(300):
+    for generator in budget.draws(300):
         size = int(generator.integers(2, 7))
         # Likely values on the diagonal, and a good event that depends on both.
         joint = generator.dirichlet(np.full(size * size, 0.3)).reshape(size, size)

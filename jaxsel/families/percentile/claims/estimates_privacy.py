@@ -47,7 +47,7 @@ def _shares(pair) -> str:
 
 
 def _instances(algorithm: int, budget: Budget, cases: int):
-    for generator in budget.random_cases(cases, stream=algorithm):
+    for generator in budget.draws(cases, stream=algorithm):
         plan: dict[str, Any] = {
             "target": float(generator.uniform(0.1, 0.9)),
             "beta": float(generator.uniform(0.05, 0.9)),

@@ -158,14 +158,16 @@ def expected():
 def _slack(generator):
     slack, base = generator.uniform(0.01, 0.99, 2).tolist()
     final = float(generator.uniform(0.2, 50.0))
-    return {"slack": slack, "base_epsilon": base, "final_epsilon": final}
+    return slack, base, final
 
 
 _SLACKS = listed("slack base_epsilon final_epsilon", (0.95, 0.1, 1.0), (0.85, 0.5, 1.0))
 
 
 @expected_printed.bounds_below(_SLACKS, corrected=False)
-@expected.bounds_below(_SLACKS, drawn(_slack, 200), corrected=True)
+@expected.bounds_below(
+    _SLACKS, drawn("slack base_epsilon final_epsilon", _slack, 200), corrected=True
+)
 def expected_samples(slack, base_epsilon, final_epsilon, corrected):
     test = algorithm_5(
         slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected

@@ -31,15 +31,15 @@ def _passing(share: float, test: PercentileTest) -> float:
 
 def _plan(generator):
     base, slack = generator.uniform(0.05, 0.9, 2).tolist()
-    return {
-        "target": float(generator.uniform(0.05, 0.95)),
-        "beta": float(generator.uniform(0.01, 0.9)),
-        "slack": slack,
-        "base_epsilon": base,
-        "final_epsilon": 12.0 * (base + slack) / float(generator.uniform(0.2, 3.0)),
-        "delta": float(10.0 ** generator.uniform(-6.0, -1.0)),
-        "queries": int(generator.integers(2, 12)),
-    }
+    return (
+        float(generator.uniform(0.05, 0.95)),
+        float(generator.uniform(0.01, 0.9)),
+        slack,
+        base,
+        12.0 * (base + slack) / float(generator.uniform(0.2, 3.0)),
+        float(10.0 ** generator.uniform(-6.0, -1.0)),
+        int(generator.integers(2, 12)),
+    )
 
 
 @LT.utility("LT-Thm1.5(a)-printed", "Theorem 1.5(a)", formula=beta_itself)
@@ -63,7 +63,7 @@ def first():
     p_i >= p*, it halts at some j <= i except with probability beta + delta/2."""
 
 
-@first.bounds(drawn(_plan, 60))
+@first.bounds(drawn("target beta slack base_epsilon final_epsilon delta queries", _plan, 60))
 def far_query(target, **more):
     # No earlier query makes it likelier to get this far and fail.
     return 1.0 - _passing(target, rescaled(target=target, **more))
@@ -78,7 +78,7 @@ def low():
     epsilon_0)/epsilon_3."""
 
 
-@low.bounds(drawn(_plan, 60))
+@low.bounds(drawn("target beta slack base_epsilon final_epsilon delta queries", _plan, 60))
 def low_queries(beta, queries, slack, target, **more):
     test = rescaled(target=target, beta=beta, slack=slack, queries=queries, **more)
     power = (beta**2 / (queries + 1.0)) ** test.exponent

@@ -103,7 +103,7 @@ def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
 
 
 def _releases(budget: Budget, reading: str):
-    for generator in budget.random_cases(30):
+    for generator in budget.draws(30):
         plan = random_plan(generator)
         plan["slack"] = float(generator.uniform(0.5, 1.0))
         settings = pipeline(**plan, reading=reading)
@@ -189,7 +189,7 @@ def calls_printed(
 
 @calls.bounds()
 def most(budget):
-    for generator in budget.random_cases(300):
+    for generator in budget.draws(300):
         plan: dict[str, Any] = {
             "base_epsilon": float(generator.uniform(0.01, 1.0)),
             "slack": float(generator.uniform(0.3, 1.0)),

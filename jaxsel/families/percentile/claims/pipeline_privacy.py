@@ -51,7 +51,7 @@ def _privacy_instances(budget: Budget):
         plan |= {"beta": 0.5, "delta": 1e-9}
         settings = pipeline(**plan, thresholds=3)
         yield plan, settings, _worst(base), np.random.default_rng(budget.seed)
-    for number, generator in enumerate(budget.random_cases(24)):
+    for number, generator in enumerate(budget.draws(24)):
         plan = random_plan(generator)
         settings = pipeline(**plan)
         if number % 3:

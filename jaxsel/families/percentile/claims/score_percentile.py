@@ -71,12 +71,12 @@ def random_rank(*, shift: Shift = 0.1, count: Count = 101) -> float:
 
 def _setting(generator):
     shift = float(generator.uniform(0.01, 0.7))
-    return {"shift": shift, "count": int(generator.integers(1, 400))}
+    return shift, int(generator.integers(1, 400))
 
 
 _SETTINGS = (
     listed("shift count", (0.1, 101), (0.1, 1001), (0.01, 10_001), (0.5, 11), (0.5, 1)),
-    drawn(_setting, 100),
+    drawn("shift count", _setting, 100),
 )
 
 

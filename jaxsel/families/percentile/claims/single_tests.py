@@ -53,28 +53,31 @@ def passing_chance(levels: np.ndarray, counts: Counts, test: PercentileTest) -> 
     return float(np.sum(counts.weights * passes))
 
 
+_PLAN = "target beta slack base_epsilon final_epsilon delta "
+
+
 def random_plans(cases: int, name: str, highest: int) -> Points:
     """Random settings of either algorithm, with ``name`` ("queries" or "thresholds")."""
 
     def draw(generator):
         slack, base_epsilon = generator.uniform(0.02, 0.95, 2).tolist()
         exponent = float(generator.uniform(0.05, 1.5))
-        return {
-            "target": float(generator.uniform(0.02, 0.98)),
-            "beta": float(10.0 ** generator.uniform(-3.0, -0.05)),
-            "slack": slack,
-            "base_epsilon": base_epsilon,
-            "final_epsilon": 12.0 * (slack + base_epsilon) / exponent,
-            "delta": float(10.0 ** generator.uniform(-9.0, -2.0)),
-            name: int(generator.integers(2, highest + 1)),
-        }
+        return (
+            float(generator.uniform(0.02, 0.98)),
+            float(10.0 ** generator.uniform(-3.0, -0.05)),
+            slack,
+            base_epsilon,
+            12.0 * (slack + base_epsilon) / exponent,
+            float(10.0 ** generator.uniform(-9.0, -2.0)),
+            int(generator.integers(2, highest + 1)),
+        )
 
-    return drawn(draw, cases)
+    return drawn(_PLAN + name, draw, cases)
 
 
 def plans(name: str, *rows: tuple) -> Points:
     """Settings of either algorithm: p*, beta, epsilon_0, epsilon_1, epsilon_3, delta, T or R."""
-    return listed("target beta slack base_epsilon final_epsilon delta " + name, *rows)
+    return listed(_PLAN + name, *rows)
 
 
 def demanding_plans(name: str) -> Points:

@@ -36,15 +36,12 @@ def audit_cases(budget):
         "training": ("canary", "nobody", sums),
         "validation": ("right", "wrong", lambda found: found.score),
     }
+    confidence = 1.0 - (1.0 - CONFIDENCE) / len(parts)
     for part, (present, absent, seen) in parts.items():
-        sides = []
-        for kind in (present, absent):
-            found = searched(kind, budget)
-            # K is at least 1 here: something is always released.
-            sides.append(seen(found)[found.winner])
-        bound = many_run_bound(
-            sides[0], sides[1], delta=DELTA, confidence=1.0 - (1.0 - CONFIDENCE) / len(parts)
-        )
+        both = (searched(kind, budget) for kind in (present, absent))
+        # K is at least 1 here: something is always released.
+        first, second = (seen(found)[found.winner] for found in both)
+        bound = many_run_bound(first, second, delta=DELTA, confidence=confidence)
         text = f"audited, a person of the {part} part, counts {bound.counts}"
         yield {"delta": DELTA}, bound.lower, text
 

@@ -48,19 +48,16 @@ def draw_cases(budget):
     from jaxsel.families.private_training.laboratory import MEAN_RUNS, plan
 
     found = searched("nobody", budget)
-    confidence = 1.0 - (1.0 - CONFIDENCE) / 3.0
-    most = 9
+    confidence, most = 1.0 - (1.0 - CONFIDENCE) / 3.0, 9
     counts = np.bincount(np.minimum(found.counts, most), minlength=most + 1)[1:]
     exact = [count(k=k, mean=MEAN_RUNS) for k in range(1, most)]
     yield from tally_cases(counts, np.array([*exact, 1.0 - sum(exact)]), confidence, "K from 1")
     size = len(plan().candidates)
-    choices = np.bincount(found.candidate, minlength=size)
-    uniform = np.full(size, 1.0 / size)
+    choices, uniform = np.bincount(found.candidate, minlength=size), np.full(size, 1.0 / size)
     yield from tally_cases(choices, uniform, confidence, "candidates of all runs")
     second = np.flatnonzero(found.number == 1)
     same = found.candidate[second] == found.candidate[second - 1]
-    agree = np.bincount(same.astype(int), minlength=2)
-    chances = np.array([1.0 - 1.0 / size, 1.0 / size])
+    agree, chances = np.bincount(same, minlength=2), np.array([1.0 - 1.0 / size, 1.0 / size])
     yield from tally_cases(agree, chances, confidence, "runs 0 and 1 choose the same")
 
 
@@ -85,19 +82,17 @@ def below(
 def training_cases(budget):
     from jaxsel.families.private_training.laboratory import plan, sums
 
-    kinds = ("canary", "nobody")
-    settings = plan().candidates
+    kinds, settings = ("canary", "nobody"), plan().candidates
     confidence = 1.0 - (1.0 - CONFIDENCE) / (len(kinds) * len(settings))
     for kind in kinds:
         found = searched(kind, budget)
-        moved = sums(found)
         for place, setting in enumerate(settings):
 
             def cdf(x, setting=setting, present=kind == "canary"):
                 rate = setting.batch_size / plan().training_size
                 return sum_cdf(x, setting.noise_multiplier, rate, setting.steps, present)
 
-            own = moved[found.candidate == place]
+            own = sums(found)[found.candidate == place]
             yield from law_cases(own, cdf, confidence, f"{kind}, {setting}")
 
 
@@ -188,8 +183,7 @@ def independence_cases(budget):
     found = searched("right", budget)
     # Without the person both are normal.
     moved, score = sums(found), found.score
-    first = np.flatnonzero(found.number == 0)
-    second = np.flatnonzero(found.number == 1)
+    first, second = (np.flatnonzero(found.number == run) for run in (0, 1))
     pairs = {
         "training noise of runs 0 and 1": (moved[second - 1], moved[second]),
         "score noise of runs 0 and 1": (score[second - 1], score[second]),
@@ -239,8 +233,8 @@ def alone_cases(budget):
             continue
         winner = together.winner[place]
         ours = [both.candidates[c] for c in together.candidate[rows]]
-        theirs = [run.candidate for run in alone.runs]
-        yield Judged(0.0, float(ours != theirs), f"candidates, {where}")
+        other = ours != [run.candidate for run in alone.runs]
+        yield Judged(0.0, float(other), f"candidates, {where}")
         for row, run in zip(rows, alone.runs, strict=True):
             yield Judged(float(together.score[row]), run.score, f"score of a run, {where}")
         chosen = both.candidates[together.candidate[winner]]

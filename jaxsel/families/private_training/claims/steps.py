@@ -124,13 +124,11 @@ def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
 
 @below.bounds(tolerance=0.0)
 def sum_cases(budget):
-    _, _, _, noise, steps, _ = _TRAINED
-    rate = _TRAINED.batch / _TRAINED.examples
+    rate, confidence = _TRAINED.batch / _TRAINED.examples, 1.0 - (1.0 - CONFIDENCE) / 2.0
     for present in (True, False):
 
         def cdf(x, present=present):
-            return sum_cdf(x, noise, rate, steps, present)
+            return sum_cdf(x, _TRAINED.noise, rate, _TRAINED.steps, present)
 
-        confidence = 1.0 - (1.0 - CONFIDENCE) / 2.0
         where = f"{_TRAINED}, {present=}"
         yield from law_cases(_sums(budget, present), cdf, confidence, where)

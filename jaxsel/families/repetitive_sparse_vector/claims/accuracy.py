@@ -91,7 +91,7 @@ def bound(
 
 @bound.bounds()
 def bound_cases(budget):
-    for generator in budget.random_cases(60):
+    for generator in budget.draws(60):
         wanted, m = int(generator.integers(1, 4)), int(generator.integers(2, 15))
         tau = int(10.0 ** generator.uniform(0.5, 3.0))
         settings = RepetitiveSettings(
@@ -156,7 +156,7 @@ def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
 def _wanted(generator):
     beta = float(10.0 ** generator.uniform(-6.0, -0.01))
     queries = int(10.0 ** generator.uniform(2.0, 5.0))  # k' stays below
-    return {"wanted": int(generator.integers(1, 15)), "queries": queries, "beta": beta}
+    return int(generator.integers(1, 15)), queries, beta
 
 
 _NAMES = "wanted queries beta"
@@ -164,7 +164,7 @@ _KNOWN = listed(_NAMES, (3, 100, 0.8), (3, 100, 0.1), (20, 100, 0.01))
 
 
 @answers_printed.bounds_below(listed(_NAMES, (3, 100, 0.8), (20, 100, 0.95)), corrected=False)
-@answers.bounds_below(_KNOWN, drawn(_wanted, 20), corrected=True)
+@answers.bounds_below(_KNOWN, drawn("wanted queries beta", _wanted, 20), corrected=True)
 def early_halts(wanted, queries, beta, corrected):
     mistakes = allowed_mistakes(queries, beta)
     failures = repetitive_settings(wanted, queries, beta, corrected=corrected).failures

@@ -30,7 +30,7 @@ def problems(cases: int, **more: float) -> Points:
     def points(budget):
         known = (3, 100, 0.8), (3, 100, 0.1), (1, 10, 0.5), (20, 1000, 1e-9)
         yield from listed("wanted queries beta", *known)(budget)
-        for generator in budget.random_cases(cases):
+        for generator in budget.draws(cases):
             m = int(10.0 ** generator.uniform(1.5, 5.0))
             wanted = int(m ** generator.uniform(0.0, 0.8) / 2.0) + 1
             most = min(0.08 * m, 200.0)

@@ -59,19 +59,17 @@ def pure_bound(*, epsilon: Epsilon = 1.0) -> float:
     return 15.0 * epsilon
 
 
-def _many(generator) -> dict[str, float]:
+def _many(generator):
     wanted, queries = (10.0 ** generator.uniform([0.0, 1.0], [4.0, 8.0])).tolist()
     low_beta = float(generator.uniform(0.01, 1.0)) * queries * math.log(2.0)
     low_delta = wanted * float(10.0 ** generator.uniform(0.0, 4.0))
-    values = 1.0, math.floor(wanted), queries, low_beta, low_delta
-    return dict(zip(_NAMES.split(), values, strict=True))
+    return 1.0, math.floor(wanted), queries, low_beta, low_delta
 
 
-_NAMES = "epsilon wanted queries low_beta low_delta"
-_ONE = listed(_NAMES, (1.0, 1.0, 1e6, 1e4 * math.log(1e6) - math.log(20.0), 1e8))
+_ONE = 1.0, 1.0, 1e6, 1e4 * math.log(1e6) - math.log(20.0), 1e8
 
 
-@pure_bound.bounds(_ONE, drawn(_many, 200))
+@pure_bound.bounds(drawn("epsilon wanted queries low_beta low_delta", _many, 200, _ONE))
 def pure_privacy(wanted, queries, low_beta, low_delta):
     found = plan(wanted, queries, low_beta, low_delta)
     return (2.0 * found.failures + found.gamma) * found.query_epsilon, "logs of 1/beta, 1/delta"

@@ -60,7 +60,7 @@ def some_near(budget, largest):
     low = -(1.0 + 1e-12)
     point = {"epsilon": 1.0, "cutoff": 1, "queries": 1, "beta": 0.999}
     yield point, _wrong(np.array([low]), sparse_noise(1.0, 1), 0.999), "the query at -alpha"
-    for generator in budget.random_cases(40):
+    for generator in budget.draws(40):
         epsilon = some_epsilon(generator)
         queries = int(10.0 ** generator.uniform(0.0, 2.7))
         cutoff = int(generator.integers(1, largest + 1))
@@ -98,7 +98,7 @@ def one_above(*, cutoff: Cutoff = 3, queries: Queries = 1000, beta: Beta = 0.05)
 
 @one_above.bounds()
 def far_below(budget):
-    for generator in budget.random_cases(20):
+    for generator in budget.draws(20):
         epsilon = some_epsilon(generator)
         queries = int(10.0 ** generator.uniform(0.0, 2.7))
         cutoff = int(generator.integers(1, 5))
@@ -132,10 +132,10 @@ def exponential(*, beta: Beta = 0.05) -> float:
 def _setting(generator):
     queries = int(10.0 ** generator.uniform(0.5, 6.0))
     epsilon, beta = some_epsilon(generator), float(10.0 ** generator.uniform(-6, -0.4))
-    return {"epsilon": epsilon, "queries": queries, "beta": beta}
+    return epsilon, queries, beta
 
 
-@exponential.equals(drawn(_setting, 200))
+@exponential.equals(drawn("epsilon queries beta", _setting, 200))
 def one_good_query(epsilon, queries, beta):
     # weights e^(epsilon f/2): the good query is 2 alpha above the others
     return (queries - 1) / (math.exp(epsilon * _alpha(epsilon, queries, beta)) + queries - 1)
@@ -150,4 +150,4 @@ def eighth(*, epsilon: Epsilon = 1.0, queries: TwoQueries = 1000, beta: Beta = 0
     return above_threshold(epsilon=epsilon, queries=queries, beta=beta) / 8.0
 
 
-eighth.bounds(drawn(_setting, 200))(_alpha)
+eighth.bounds(drawn("epsilon queries beta", _setting, 200))(_alpha)

@@ -73,7 +73,7 @@ def on_long_pairs(draw: Draw) -> Callable[[Claim], Claim]:
 
 
 def _long_pairs(budget, draw: Draw, relation: Relation):
-    for generator in budget.random_cases(20):
+    for generator in budget.draws(20):
         point, noise, words = draw(generator, relation)
         pair = profiles.worst_pair(_LONG, noise.cutoff, relation, redrawn=noise.redrawn)
         ends, blocks = (1, noise.cutoff) if noise.redrawn else (noise.cutoff, 1)

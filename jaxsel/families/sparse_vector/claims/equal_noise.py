@@ -39,14 +39,14 @@ def gap():
 
 def _lead(generator):
     beta = float(generator.uniform(1e-4, 0.99))
-    return {"beta": beta, "m": int(10 ** generator.uniform(0.31, 6.0))}
+    return beta, int(10 ** generator.uniform(0.31, 6.0))
 
 
 _HUNDRED = listed("m beta", (100, 0.01))
 
 
 @gap_printed.bounds(_HUNDRED, factor=1.0)
-@gap.bounds(_HUNDRED, drawn(_lead, 200), factor=2.0)
+@gap.bounds(_HUNDRED, drawn("beta m", _lead, 200), factor=2.0)
 def missed(m, beta, factor):
     """Chance of others where one of m leads them by factor log(m/beta)/epsilon."""
     # Weights are exp(epsilon score/2).
@@ -76,7 +76,7 @@ def tripled(*, epsilon: Epsilon = 1.0) -> float:
 def _queries(generator):
     first = generator.uniform(-3.0, 3.0, int(generator.integers(1, 9)))
     other = first + generator.uniform(-1.0, 1.0, first.size)
-    return {"epsilon": float(generator.uniform(0.1, 2.0)), "first": first, "other": other}
+    return float(generator.uniform(0.1, 2.0)), first, other
 
 
 _HIGH = np.array([0.0] * 60 + [1.0])  # of queries minus the threshold, the last
@@ -84,7 +84,7 @@ _LAST_HIGH = listed("epsilon first other", (1.0, _HIGH, 1.0 - _HIGH))
 
 
 @sketched.bounds(_LAST_HIGH)
-@tripled.bounds(_LAST_HIGH, drawn(_queries, 100))
+@tripled.bounds(_LAST_HIGH, drawn("epsilon first other", _queries, 100))
 def loss(epsilon, first, other):
     scale = 1.0 / epsilon
     laws = [halting_law(row.tolist(), scale, scale) for row in (first, other)]

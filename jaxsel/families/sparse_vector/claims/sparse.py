@@ -54,7 +54,7 @@ def advanced(*, delta: Delta = 1e-6) -> float:
 
 @advanced.bounds()
 def worst_compositions(budget):
-    for generator in budget.random_cases(200):
+    for generator in budget.draws(200):
         epsilon = float(generator.uniform(0.01, 1.0))
         delta = float(10.0 ** generator.uniform(-12.0, -0.01))
         cutoff = int(10.0 ** generator.uniform(0.0, 4.0))

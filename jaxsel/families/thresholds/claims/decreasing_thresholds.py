@@ -72,7 +72,7 @@ def step_by_step(q, scores, levels: int, gamma: float) -> np.ndarray:
 
 @released.equals(tolerance=1e-11)
 def random_laws(budget):
-    for case, generator in enumerate(budget.random_cases(40)):
+    for case, generator in enumerate(budget.draws(40)):
         size, levels = int(generator.integers(2, 6)), int(generator.integers(0, 12))
         gamma = 1.0 if case == 0 else float(generator.uniform(0.1, 1.0))
         q = generator.dirichlet(np.ones(size))
@@ -125,7 +125,7 @@ def display(*, success: Success = 0.3, levels: Levels = 5, gamma: Gamma = 0.1) -
 
 def lowerings(budget):
     yield {"success": 0.3, "levels": 5, "gamma": 0.1}
-    for generator in budget.random_cases():
+    for generator in budget.draws():
         gamma = float(10.0 ** generator.uniform(-3.0, 0.0))
         success = float(generator.uniform(0.0, 1.0))
         yield {"success": success, "levels": int(generator.integers(0, 30)), "gamma": gamma}
@@ -172,7 +172,7 @@ def pure(*, epsilon: Epsilon = 1.0, levels: Levels = 5) -> float:
 
 @pure.bounds()
 def random_pairs(budget):
-    for generator in budget.random_cases():
+    for generator in budget.draws():
         epsilon = float(generator.uniform(0.05, 2.0))
         size = int(generator.integers(2, 6))
         pair = pairs.random_pure_pair(generator, size, epsilon)

@@ -180,7 +180,7 @@ def release(
 
 @release.equals()
 def random_laws(budget):
-    for generator in budget.random_cases():
+    for generator in budget.draws():
         size = int(generator.integers(2, 7))
         q = generator.dirichlet(np.full(size, 0.7)) + 1e-9
         q = q / q.sum()
@@ -235,7 +235,7 @@ def settings(budget):
     known = grid(success=(1e-4, 0.01, 0.5, 1.0), gamma=(1e-4, 0.1, 1.0), slack=(0.01, 1.0))
     for point in known(budget):
         yield point | {"steps": threshold_steps(point["gamma"], point["slack"])}
-    for generator in budget.random_cases():
+    for generator in budget.draws():
         gamma, slack, steps = random_parameters(generator)
         success = float(10.0 ** generator.uniform(-4.0, 0.0))
         yield {"success": success, "gamma": gamma, "slack": slack, "steps": steps}
@@ -268,7 +268,7 @@ def calls(*, candidates: Annotated[int, whole("K", at_least=1)] = 10) -> float:
 
 @calls.bounds()
 def uniform_candidates(budget):
-    for case, generator in enumerate(budget.random_cases(200)):
+    for case, generator in enumerate(budget.draws(200)):
         candidates = int(generator.integers(1, 40))
         success = generator.uniform(size=candidates) * (case % 3)
         success = np.minimum(success, 1.0)

@@ -32,7 +32,7 @@ _COUNTS = (10.0, 100.0, 1e3, 1e6, 1e12, 1e50)
 def settings(budget):
     """The parameters of the theorem."""
     yield from grid(epsilon=(0.1,), candidates=_COUNTS, alpha=(0.05, 0.1, 0.3))(budget)
-    for generator in budget.random_cases(60):
+    for generator in budget.draws(60):
         yield {
             "epsilon": float(10.0 ** generator.uniform(-2.0, 0.5)),
             "candidates": float(round(10.0 ** generator.uniform(0.5, 12.0))),
@@ -203,7 +203,7 @@ def limit(
 
 @limit.bounds_below()
 def many_mechanisms(budget):
-    for generator in budget.random_cases():
+    for generator in budget.draws():
         alpha = float(generator.uniform(0.02, 0.33))
         epsilon = float(10.0 ** generator.uniform(-3.0, 0.0))
         least = large_candidates(epsilon, alpha)

@@ -81,7 +81,7 @@ def events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
 
 @given_events.bounds(tolerance=1e-6)
 def random_pairs(budget):
-    for generator in budget.random_cases(100, stream=5):
+    for generator in budget.draws(100, stream=5):
         first, second = random_laws(generator, 4)
         delta = float(generator.uniform(0.0, 0.5) * 0.5 * np.abs(first - second).sum())
         epsilon = max(epsilon_at_delta(first, second, delta), 1e-3)
@@ -119,7 +119,7 @@ def compositions(budget, approximate):
     Approximately, each law is a mixture of a good one, of weight 1 - failure, and of
     another, and the events are that both draws are good.
     """
-    for generator in budget.random_cases(stream=3):
+    for generator in budget.draws(stream=3):
         one = random_laws(generator, 3)
         then = [random_laws(generator, 3) for _ in range(3)]
         failures = (generator.uniform(0.0, 0.3, size=2) * approximate).tolist()
@@ -173,7 +173,7 @@ def converted_tightly(
 @converted_tightly.bounds(approximate=True)
 def conversions(budget, approximate):
     """Exact delta of random laws at the converted epsilon, any order at a time."""
-    for case, generator in enumerate(budget.random_cases(stream=4)):
+    for case, generator in enumerate(budget.draws(stream=4)):
         good = random_laws(generator, 4)
         junk = random_laws(generator, 4)
         failure = float(generator.uniform(0.0, 0.2)) if approximate else 0.0

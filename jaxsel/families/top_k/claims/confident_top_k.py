@@ -38,7 +38,7 @@ _BETAS = (0.5, 0.1, 1e-3, 1e-9)
 def random_pairs(budget: Budget, cases: int):
     """(scores, moved, k)."""
     yield np.array([3.0, 2.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 1.0]), 2
-    for case, generator in enumerate(budget.random_cases(cases)):
+    for case, generator in enumerate(budget.draws(cases)):
         size = int(generator.integers(2, 7)) if case % 4 else 8
         k = int(generator.integers(1, size)) if case % 4 else 6
         scores = generator.integers(0, 9, size) * generator.choice([1.0, 10.0])
@@ -192,7 +192,7 @@ def two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
 
 def ladders(budget: Budget):
     """(scores in units of the bound, k): gaps on both sides of the bound."""
-    for generator in budget.random_cases(60):
+    for generator in budget.draws(60):
         size = int(generator.integers(2, 8))
         yield generator.uniform(0.0, 1.5, size), int(generator.integers(1, size))
 

@@ -30,7 +30,7 @@ def one_class(*, order: Order = 2.0, noise_scale: Deviation = 4.0) -> float:
 @one_class.bounds()
 def changed_votes(budget):
     """One teacher votes for another class; exact laws by quadrature."""
-    for generator in budget.random_cases(60, stream=13):
+    for generator in budget.draws(60, stream=13):
         classes = int(generator.integers(2, 5))
         votes = generator.integers(0, 5, size=classes).astype(float)
         votes[0] += 1.0
@@ -84,7 +84,7 @@ def one_teacher_less(budget, scaled):
 
     law = noisy_labels(events="sets").law
     assert law is not None
-    for generator in budget.random_cases(100, stream=15):
+    for generator in budget.draws(100, stream=15):
         labels = int(generator.integers(1, 6))
         votes = generator.integers(0, 2, size=(6, labels)).astype(float)
         most = float(generator.integers(1, 4)) if scaled else math.inf

@@ -176,7 +176,7 @@ def random_levels(budget):
     half = (edges[1] - edges[0]) / 2.0
     u = (((edges[1:] + edges[:-1]) / 2.0)[:, None] + half * nodes).ravel()
     weight = np.tile(half * weights, edges.size - 1)
-    for generator in budget.random_cases(30, stream=21):
+    for generator in budget.draws(30, stream=21):
         m = int(generator.integers(2, 6))
         k = int(generator.integers(1, m + 1))
         levels = generator.normal(scale=1.5, size=m)

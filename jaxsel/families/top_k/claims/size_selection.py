@@ -42,7 +42,7 @@ def random_gaps(budget):
     half = (edges[1] - edges[0]) / 2.0
     v = ((edges[1:] + edges[:-1]) / 2.0)[:, None] + half * nodes
     v, weight = v.ravel(), np.tile(half * weights, edges.size - 1)
-    for generator in budget.random_cases(40, stream=1):
+    for generator in budget.draws(40, stream=1):
         count = int(generator.integers(2, 7))
         gaps = generator.integers(0, 6, size=count).astype(float)
         added = generator.normal(size=count)
