@@ -19,7 +19,7 @@ def epsilons(budget):
     yield from ({"epsilon": epsilon} for epsilon in (1e-6, 0.1, 1.0, 3.0, 100.0))
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 50)):
-        yield {"epsilon": float(10.0 ** generator.uniform(-3.0, 1.5))}
+        yield {"epsilon": 10.0 ** generator.uniform(-3.0, 1.5)}
 
 
 @DR.privacy("BASE-randomised-response", "Section 3.2", Relation.BASE)
@@ -65,7 +65,7 @@ def _bins(edges: np.ndarray) -> np.ndarray:
 def moved_scores(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 100)):
-        scale = float(10.0 ** generator.uniform(-1.0, 1.0))
+        scale = 10.0 ** generator.uniform(-1.0, 1.0)
         scores = generator.uniform(-2.0, 2.0, int(generator.integers(1, 5)))
         moved = scores.copy()
         moved[0] += 1.0 if case % 2 else generator.uniform(-1.0, 1.0)

@@ -102,7 +102,7 @@ def _finite_pairs(budget):
         if index % 3 == 2:  # outcomes that one side never has
             first = np.append(0.9 * first, [0.1, 0.0])
             second = np.append(0.95 * second, [0.0, 0.05])
-        law, epsilon = _LAWS[index % len(_LAWS)], float(generator.uniform(0.0, 0.8))
+        law, epsilon = _LAWS[index % len(_LAWS)], generator.uniform(0.0, 0.8)
         pair = pair_from_laws(first, second)
         if index % 2:
             first, second, pair = second, first, reversed_pair(pair)

@@ -108,13 +108,13 @@ def random_law(generator: np.random.Generator, family: str) -> Repetitions:
     """A random law of K: "negative_binomial", "poisson" or "binomial"."""
     match family:
         case "poisson":
-            return laws.poisson(float(10.0 ** generator.uniform(-1.0, 1.5)))
+            return laws.poisson(10.0 ** generator.uniform(-1.0, 1.5))
         case "binomial":
             count = int(generator.integers(1, 30))
-            return laws.binomial(count, float(generator.uniform(0.02, 0.98)))
+            return laws.binomial(count, generator.uniform(0.02, 0.98))
         case _:
             eta = float(generator.choice([-0.5, 0.0, 1.0, 5.0]))
-            gamma = float(10.0 ** generator.uniform(-4.0, -0.05))
+            gamma = 10.0 ** generator.uniform(-4.0, -0.05)
             return laws.truncated_negative_binomial(eta, gamma)
 
 

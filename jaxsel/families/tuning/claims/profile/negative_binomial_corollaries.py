@@ -113,10 +113,10 @@ def _point_instances(budget: Budget) -> Iterator[tuple[pairs.LawPair, dict[str, 
     for _ in range(budget.cases):
         size = int(generator.integers(2, 7))
         pair = pairs.random_pair(generator, size, 0.3)
-        epsilon = float(generator.exponential())
+        epsilon = generator.exponential()
         delta = float(profile_delta(*pair, epsilon))
         eta = float(generator.choice([-0.5, 0.0, 0.5, 1.0, 3.0]))
-        gamma = float(10.0 ** generator.uniform(-4, -0.1))
+        gamma = 10.0 ** generator.uniform(-4, -0.1)
         yield pair, {"epsilon": epsilon, "delta": delta, "eta": eta, "gamma": gamma}
 
 

@@ -105,7 +105,7 @@ def few_runs(budget):
 def one_run_and_more(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in base_pairs(budget):
-        yield _renyi_case(pair, float(10.0 ** generator.uniform(0.0, 1.5)))
+        yield _renyi_case(pair, 10.0 ** generator.uniform(0.0, 1.5))
 
 
 E_KRW_9 = KRW.misprint(

@@ -74,7 +74,7 @@ def _tuned_pairs(sign: float):
         for _ in range(budget.cases):
             pair = pairs.random_pair(generator, int(generator.integers(2, 7)))
             epsilon, level = generator.exponential(size=2)
-            mean = float(10.0 ** generator.uniform(-1.0, 1.0))
+            mean = 10.0 ** generator.uniform(-1.0, 1.0)
             instances.append((pair, float(epsilon), float(level), mean))
         for pair, epsilon, level, mean in instances:
             claimed = _level_delta(

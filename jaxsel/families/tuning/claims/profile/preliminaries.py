@@ -64,7 +64,7 @@ def events_and_randomised_tests(budget):
     for pair in base_pairs(budget):
         size = pair.first.size
         tests = np.concatenate([_events(size), generator.random((20, size))])
-        epsilon = float(generator.uniform(-1.0, 2.0))
+        epsilon = generator.uniform(-1.0, 2.0)
         delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
         for each in (pair, swapped(pair)):
             claimed = math.exp(epsilon) * (tests @ each.second) + delta
@@ -101,7 +101,7 @@ def worst_of_all_events(budget):
             first, second = np.append(pair.first, 0.0), np.append(pair.second, 0.0)
             first[-1], first[0] = first[0], 0.0
             pair = BasePair(first, second, f"best outcome replaced in {pair.where}")
-        epsilon = float(generator.uniform(-1.0, 2.0))
+        epsilon = generator.uniform(-1.0, 2.0)
         for each in (pair, swapped(pair)):
             gaps = each.first - math.exp(epsilon) * each.second
             worst = float((_events(gaps.size) @ gaps).max())

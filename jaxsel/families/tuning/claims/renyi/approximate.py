@@ -9,7 +9,13 @@ from jaxsel import repetitions as laws
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
-from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, tuned_pair, two_sided_renyi
+from jaxsel.families.tuning.claims.base_pairs import (
+    approximate_pairs,
+    at_worst,
+    random_law_text,
+    tuned_pair,
+    two_sided_renyi,
+)
 from jaxsel.families.tuning.claims.parameters import Delta, Law, ModerateEpsilon, PoissonMean
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid
@@ -18,19 +24,10 @@ from jaxsel.language.papers import PS
 # --- Lemma 20 -------------------------------------------------------------------------
 
 
-def _short_laws(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
+def _short_law(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
     """A random law of K that a table of moderate length holds, and its text."""
-    match int(generator.integers(4)):
-        case 0:
-            text = f"poisson:mean={float(10.0 ** generator.uniform(-1.3, 1.3))!r}"
-        case 1:
-            count, chance = int(generator.integers(1, 9)), generator.uniform(0.02, 1.0)
-            text = f"binomial:count={count},probability={float(chance)!r}"
-        case 2:
-            text = f"point_mass:count={int(generator.integers(1, 9))}"
-        case _:
-            eta, gamma = (generator.uniform(-0.9, 3.0), 10.0 ** generator.uniform(-1.5, -0.1))
-            text = f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
+    family = int(generator.integers(4))
+    text = random_law_text(generator, family, (-1.3, 1.3), 3.0, (-1.5, -0.1))
     return text, laws.parse(text)
 
 
@@ -70,18 +67,15 @@ def decomposition(budget):
     """f(1 - failure) times the tuned good part is at most the tuned law, everywhere."""
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
-        text, law = _short_laws(generator)
+        text, law = _short_law(generator)
         k, pmf = _table(law)
         # the law of the lemma: P[K = k] (1 - failure)^k / f(1 - failure)
         kept = pmf * np.exp(k * math.log1p(-pair.delta))
-        sides = ((pair.first, pair.core.first), (pair.second, pair.core.second))
-        for base, core in sides:
-            good = np.append(_best_of(core, k, kept), kept[0])
-            seen = tuned_law(base, law)
+        for base, core in zip(pair[:2], pair.core[:2], strict=True):
+            good, seen = np.append(_best_of(core, k, kept), kept[0]), tuned_law(base, law)
             share = good[seen > 0.0] / seen[seen > 0.0]
-            worst = int(np.argmax(share))
-            where = f"share of outcome {np.flatnonzero(seen > 0.0)[worst]}"
-            yield Judged(1.0, float(share[worst]), f"{where}, K ~ {text}, {pair.where}")
+            where = f"share of it, K ~ {text}, {pair.where}"
+            yield at_worst(np.ones(share.size), share, np.flatnonzero(seen), where, "outcome")
         yield {"repetitions": text, "failure": pair.delta}, 1.0 - float(kept.sum())
 
 
@@ -102,17 +96,15 @@ def mean_without_failures(
 def laws_without_failures(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        text, law = _short_laws(generator)
-        failure = float(10.0 ** generator.uniform(-6.0, -0.3))
+        text, law = _short_law(generator)
+        failure = 10.0 ** generator.uniform(-6.0, -0.3)
         k, pmf = _table(law)
         kept = pmf * (1.0 - failure) ** k
         claimed = np.asarray(thinned(law, failure).repetitions.pmf(k))
-        worst = int(np.argmax(np.abs(claimed - kept / kept.sum())))
-        yield Judged(
-            float(claimed[worst]),
-            float(kept[worst] / kept.sum()),
-            f"P[K = {worst}] given no failure, failure={failure!r}, K ~ {text}",
-        )
+        kept /= kept.sum()
+        k = int(np.argmax(np.abs(claimed - kept)))
+        where = f"P[K = {k}] given no failure, {failure=}, K ~ {text}"
+        yield Judged(claimed[k], kept[k], where)
 
 
 # --- Corollary 21 ---------------------------------------------------------------------
@@ -193,7 +185,7 @@ def poisson(
 def good_parts(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
-        mean = float(10.0 ** generator.uniform(-1.0, 1.5))
+        mean = 10.0 ** generator.uniform(-1.0, 1.5)
         order = approximate_poisson_renyi(pair.epsilon, pair.delta, mean).max_order
         # dropping the failing part of both tuned laws leaves their good parts
         good = tuned_pair(pair.core, laws.poisson(mean * (1.0 - pair.delta)))

@@ -150,7 +150,7 @@ def exponents(budget):
         for order in generator.choice(_ORDERS, 2, replace=False):
             inverse_q = float(generator.uniform(max(0.0, 2.0 - order), 1.0))
             # r = inf, where the forward divergence is of order inf, now and then
-            share = max(0.0, float(generator.uniform(-0.1, 1.0)))
+            share = max(0.0, generator.uniform(-0.1, 1.0))
             inverse_r = share * (1.0 - inverse_q)
             claimed = conditional_at_exponents(
                 order, inverse_q, inverse_r, case.forward, case.backward, case.probability
@@ -205,7 +205,7 @@ def _part(part: int) -> Callable[[Callable[..., float]], Claim]:
                 orders = [order for order in _ORDERS if order >= least]
                 orders = generator.choice(orders, 2, replace=False).tolist()
             for order in orders:
-                exponent = float(generator.uniform(1.0, 4.0)) if part == 5 else 1.0
+                exponent = generator.uniform(1.0, 4.0) if part == 5 else 1.0
                 claimed = conditional_part(
                     part, order, case.forward, case.backward, case.probability, exponent=exponent
                 )
@@ -317,7 +317,7 @@ def halting(
 def halted_searches(budget):
     generator = np.random.default_rng(budget.seed + 3)
     for case in _instances(budget):
-        halt = float(10.0 ** generator.uniform(-4.0, -0.3))
+        halt = 10.0 ** generator.uniform(-4.0, -0.3)
         first, second = (np.append((1.0 - halt) * side, halt) for side in (case.first, case.second))
         # S may be empty: then the loop ends with the extra outcome alone.
         kept = np.append(case.kept & (generator.uniform() < 0.9), True)

@@ -130,7 +130,7 @@ def mixtures(budget):
         size = pair.first.size
         other = earlier.get(size, pair)
         earlier[size] = pair
-        w = float(generator.uniform())
+        w = generator.uniform()
         seen = renyi_divergence(
             w * pair.first + (1.0 - w) * other.first,
             w * pair.second + (1.0 - w) * other.second,
@@ -225,7 +225,7 @@ def mixtures_at_order_1(budget):
     for pair in base_pairs(budget):
         other = earlier.get(pair.first.size, pair)
         earlier[pair.first.size] = pair
-        w = float(generator.uniform())
+        w = generator.uniform()
         seen = renyi_divergence(
             w * pair.first + (1.0 - w) * other.first,
             w * pair.second + (1.0 - w) * other.second,

@@ -88,7 +88,7 @@ def settings(budget):
             yield {"epsilon": epsilon, "count": count}
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        epsilon = float(generator.uniform(0.01, 3.0))
+        epsilon = generator.uniform(0.01, 3.0)
         yield {"epsilon": epsilon, "count": int(generator.integers(1, 60))}
 
 

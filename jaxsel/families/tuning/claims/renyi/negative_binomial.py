@@ -40,7 +40,7 @@ def _gamma(eta: float, mean: float) -> float:
 def _random_shape(generator: np.random.Generator) -> tuple[float, float]:
     """eta and gamma of a truncated negative binomial law, extreme ones included."""
     eta = float(generator.choice([-0.7, 0.0, 1.0, 5.0, generator.uniform(-0.9, 4.0)]))
-    return eta, float(10.0 ** generator.uniform(-7.0, -0.05))
+    return eta, 10.0 ** generator.uniform(-7.0, -0.05)
 
 
 # --- Theorem 2 ------------------------------------------------------------------------

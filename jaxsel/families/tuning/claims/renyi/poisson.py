@@ -85,7 +85,7 @@ def any_laws(budget):
     for mean in (0.5, 1.0, 4.0):
         yield _judged(EQUAL_LAWS, mean)
     for pair in base_pairs(budget):
-        means = [float(10.0 ** generator.uniform(-1.3, 2.0))]
+        means = [10.0 ** generator.uniform(-1.3, 2.0)]
         if pair.where.startswith("pairs"):
             means += [0.5, 1.0, 30.0]
         for mean in means:

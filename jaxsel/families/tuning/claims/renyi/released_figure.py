@@ -93,8 +93,8 @@ def _plotted_shapes(generator: np.random.Generator):
 
 def _any_shapes(generator: np.random.Generator):
     eta = float(generator.choice([-0.7, 0.0, 0.5, 1.0, generator.uniform(-0.9, 4.0)]))
-    yield eta, float(generator.uniform(0.2, 0.95))
-    yield eta, float(10.0 ** generator.uniform(-7.0, -0.5))
+    yield eta, generator.uniform(0.2, 0.95)
+    yield eta, 10.0 ** generator.uniform(-7.0, -0.5)
 
 
 formula_printed = PS.privacy(

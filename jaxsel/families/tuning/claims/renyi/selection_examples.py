@@ -43,8 +43,8 @@ def _scores(budget: Budget) -> Iterator[tuple[np.ndarray, float]]:
                 yield ahead.copy(), epsilon
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        epsilon = float(10.0 ** generator.uniform(-1.0, 1.0))
-        spread = float(10.0 ** generator.uniform(-1.0, 1.5)) / epsilon
+        epsilon = 10.0 ** generator.uniform(-1.0, 1.0)
+        spread = 10.0 ** generator.uniform(-1.0, 1.5) / epsilon
         yield generator.normal(0.0, spread, generator.integers(2, 12)), epsilon
 
 
@@ -218,11 +218,11 @@ def chosen(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 150)):
         m = int(generator.integers(2, 8))
-        scores = generator.normal(0.0, float(10.0 ** generator.uniform(-1.0, 1.5)), m)
+        scores = generator.normal(0.0, 10.0 ** generator.uniform(-1.0, 1.5), m)
         if generator.uniform() < 0.5:
             # one candidate ahead of all others, the hard case for a rare best one
             scores = np.zeros(m)
-            scores[0] = float(generator.uniform(0.0, 40.0))
+            scores[0] = generator.uniform(0.0, 40.0)
         text = str(generator.choice(SEARCHES))
         chances = _chosen_law(scores, laws.parse(text))
         for t in (0.5, 2.0, 8.0, 23.0):

@@ -40,7 +40,7 @@ def enumerated(budget):
         a, b, c = generator.dirichlet(np.full(3, 0.7)).tolist()
         count = int(generator.integers(1, 30))
         for text in (
-            f"binomial:count={count},probability={float(generator.uniform(0.02, 1.0))!r}",
+            f"binomial:count={count},probability={generator.uniform(0.02, 1.0)!r}",
             f"point_mass:count={count}",
         ):
             k = np.arange(count + 1)

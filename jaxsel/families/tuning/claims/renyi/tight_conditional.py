@@ -53,7 +53,7 @@ def tight_pairs(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         s, t = generator.uniform(0.01, 8.0, 2).tolist()
-        case = _case(s, t, float(generator.uniform(0.01, 0.25)))
+        case = _case(s, t, generator.uniform(0.01, 0.25))
         for order in (1.1, 2.0, 10.0):
             yield {"order": order, "s": s, "t": t}, case.exact(order), case.where
 

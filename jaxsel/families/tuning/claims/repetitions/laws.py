@@ -32,7 +32,7 @@ def _settings(budget: Budget) -> Iterator[tuple[float, float]]:
             yield eta, gamma
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 100)):
-        eta = float(generator.uniform(-0.95, 6.0))
+        eta = generator.uniform(-0.95, 6.0)
         yield eta, float(np.exp(generator.uniform(math.log(0.005), -0.05)))
 
 

@@ -35,7 +35,7 @@ def _settings(budget):
     yield from grid(epsilon=(0.01, 0.1, 1.0, 3.0), count=(1, 2, 5, 50))(budget)
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 150)):
-        epsilon = float(generator.uniform(0.01, 3.0))
+        epsilon = generator.uniform(0.01, 3.0)
         yield {"epsilon": epsilon, "count": int(generator.integers(1, 60))}
 
 

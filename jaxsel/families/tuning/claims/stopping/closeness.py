@@ -95,8 +95,8 @@ def events(budget):
     instances = [(*_opposed_atoms(_DELTA, _WIDER), 0.0, _WIDER)]
     for _ in range(budget.cases):
         p, q = pairs.random_pair(generator, int(generator.integers(2, 8)), 2.0)
-        epsilon = float(generator.uniform(0.0, 2.0))
-        instances.append((p, q, epsilon, epsilon + float(generator.exponential())))
+        epsilon = generator.uniform(0.0, 2.0)
+        instances.append((p, q, epsilon, epsilon + generator.exponential()))
     for p, q, epsilon, wider in instances:
         delta = min(float(profile_delta(p, q, epsilon)), 0.999)
         good = np.abs(privacy_loss(p, q)) <= wider

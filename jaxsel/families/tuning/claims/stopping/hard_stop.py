@@ -62,7 +62,7 @@ def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
 
 
 def _random_gamma(generator: np.random.Generator) -> float:
-    return float(10.0 ** generator.uniform(-3.0, -0.01))
+    return 10.0 ** generator.uniform(-3.0, -0.01)
 
 
 @approximate.bounds()
@@ -70,10 +70,10 @@ def stopped_early(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         gamma = _random_gamma(generator)
-        stop_delta = float(10.0 ** generator.uniform(-8.0, -0.3))
+        stop_delta = 10.0 ** generator.uniform(-8.0, -0.3)
         steps = hard_stop_steps(gamma, stop_delta)
         # Failures so rare that the theorem says something.
-        pair = _rarely_failing(pair, float(10.0 ** generator.uniform(-6.0, -0.7)) / steps)
+        pair = _rarely_failing(pair, 10.0 ** generator.uniform(-6.0, -0.7) / steps)
         bound = hard_stop_approximate(pair.epsilon, pair.delta, gamma, stop_delta)
         seen = epsilon_at_delta(*_stopped(pair, gamma, steps), bound.delta)
         where = f"{gamma=}, delta_2={stop_delta!r}, T={steps}, {pair.where}"
@@ -162,7 +162,7 @@ def failures(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         gamma = _random_gamma(generator)
-        steps = max(1, math.ceil(float(10.0 ** generator.uniform(-1.0, 1.3)) / gamma))
+        steps = max(1, math.ceil(10.0 ** generator.uniform(-1.0, 1.3) / gamma))
         seen = float(profile_delta(*_stopped(pair, gamma, steps), 3.0 * pair.epsilon))
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma, "steps": steps}
         yield point, lambda bound, seen=seen: (1.0, seen / bound), f"share of delta, {pair.where}"
@@ -183,8 +183,8 @@ def reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75) -> float:
 def late(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        gamma = float(10.0 ** generator.uniform(-4.0, -0.001))
-        stop_delta = float(10.0 ** generator.uniform(-6.0, -0.01))
+        gamma = 10.0 ** generator.uniform(-4.0, -0.001)
+        stop_delta = 10.0 ** generator.uniform(-6.0, -0.01)
         steps = hard_stop_steps(gamma, stop_delta)
         seen = math.exp(steps * math.log1p(-gamma))
         point = {"gamma": gamma, "stop_delta": stop_delta}
@@ -213,7 +213,7 @@ def stopped_late(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
         gamma = _random_gamma(generator)
-        settings = [(gamma, float(10.0 ** generator.uniform(-3.0, -0.31)))]
+        settings = [(gamma, 10.0 ** generator.uniform(-3.0, -0.31))]
         if pair.where.startswith("pairs"):
             settings += [(1e-3, 0.4999), (0.003, 0.1), (0.9, 0.4999)]
         point = {"epsilon": exact_epsilon(pair.first, pair.second)}
@@ -238,8 +238,8 @@ def earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300) 
 def worst_bases(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 60)):
-        gamma = float(10.0 ** generator.uniform(-4.0, -0.2))
-        slack = float(10.0 ** generator.uniform(-4.0, -0.31))
+        gamma = 10.0 ** generator.uniform(-4.0, -0.2)
+        slack = 10.0 ** generator.uniform(-4.0, -0.31)
         steps = hard_stop_steps_sharp(gamma, slack)
         epsilon = (0.01, 0.1, 0.5, 1.0, 3.0)[case % 5]
         point = {"epsilon": epsilon, "gamma": gamma, "steps": steps}
@@ -261,7 +261,7 @@ def worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps 
 def any_bases(budget):
     generator = np.random.default_rng(budget.seed)
     for pair in pure_pairs(budget._replace(cases=min(budget.cases, 60))):
-        gamma = float(10.0 ** generator.uniform(-3.0, -0.1))
+        gamma = 10.0 ** generator.uniform(-3.0, -0.1)
         steps = int(generator.choice([1, 2, 5, 36, 300]))
         seen = exact_epsilon(*_stopped(pair, gamma, steps))
         epsilon = exact_epsilon(pair.first, pair.second)

@@ -40,7 +40,7 @@ def pure(*, epsilon: Epsilon = 1.0) -> float:
 def stopped(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
-        gammas = [float(10.0 ** generator.uniform(-6.0, 0.0))]
+        gammas = [10.0 ** generator.uniform(-6.0, 0.0)]
         if pair.where.startswith("pairs"):
             # three outcomes approach the bound as gamma and the middle mass vanish
             gammas += [1e-4, 1.0]
@@ -64,7 +64,7 @@ def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.
 def failures(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
-        gamma = float(10.0 ** generator.uniform(-4.0, 0.0))
+        gamma = 10.0 ** generator.uniform(-4.0, 0.0)
         tuned = stopping_law(pair.first, gamma), stopping_law(pair.second, gamma)
         seen = float(profile_delta(*tuned, 3.0 * pair.epsilon))
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma}
@@ -88,7 +88,7 @@ def draws(*, gamma: Stop = 0.1) -> float:
 def enumerated(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 100)):
-        gamma = float(10.0 ** generator.uniform(-3.0, 0.0))
+        gamma = 10.0 ** generator.uniform(-3.0, 0.0)
         draw = np.arange(1, math.ceil(45.0 / gamma) + 2)
         pmf = gamma * (1.0 - gamma) ** (draw - 1.0)
         mean = float(np.sum(draw * pmf))
@@ -156,8 +156,8 @@ def _percentile_instances(budget: Budget) -> Iterator[tuple[np.ndarray, float, f
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         q = generator.dirichlet(np.full(int(generator.integers(2, 12)), 0.5)) + 1e-9
-        share = float(generator.uniform(0.001, 1.0))
-        yield q / q.sum(), share, float(10.0 ** generator.uniform(-4.0, 0.0))
+        share = generator.uniform(0.001, 1.0)
+        yield q / q.sum(), share, 10.0 ** generator.uniform(-4.0, 0.0)
 
 
 @percentile.bounds()
