@@ -87,9 +87,6 @@ def _searches(
     return both[0] / both[0].sum(), both[1] / both[1].sum()
 
 
-# --- Loss distributions ---------------------------------------------------------------
-
-
 @JX.privacy(
     "JX-Compose-profiles", f"{_UNKNOWN}; docs/composition.md, Sections 2 to 4", Relation.BASE
 )
@@ -134,9 +131,6 @@ def two_searches(budget):
             yield at_worst(claimed, _exact(*exact), _LEVELS, where, "epsilon")
 
 
-# --- Renyi curves ---------------------------------------------------------------------
-
-
 @JX.privacy("JX-Compose-renyi", f"{_UNKNOWN}; docs/composition.md, Section 6", Relation.BASE)
 def composed_epsilon(
     *,
@@ -178,9 +172,6 @@ def failing_searches(budget):
             if np.isinf(claimed) and np.isinf(observed):
                 continue  # nothing is claimed, and nothing holds
             yield Judged(claimed, observed, f"{delta=}, {law.family}, {pair.where}")
-
-
-# --- All runs released ----------------------------------------------------------------
 
 
 def _response(epsilon: float):

@@ -60,9 +60,6 @@ def _envelopes(mean: float, eta: float, noise_scale: float) -> tuple[Envelope, .
     return base_envelopes(_gaussian(noise_scale), law)
 
 
-# --- The bound ------------------------------------------------------------------------
-
-
 @JX.privacy("JX-Envelope", f"{_UNKNOWN}; docs/envelope.md", Relation.BASE)
 def every_ranking(
     *,
@@ -126,9 +123,6 @@ def finite_pairs(budget):
         )
 
 
-# --- Beside other bounds --------------------------------------------------------------
-
-
 @JX.privacy("JX-Envelope-tightest", f"{_UNKNOWN}; docs/envelope.md, Section 5", Relation.BASE)
 def tightest(
     *, delta: Delta = 1e-6, mean: Mean = 300.0, eta: Eta = 1.0, noise_scale: NoiseScale = 4.0
@@ -184,9 +178,6 @@ def adversarial_ranking(mean, delta, noise_scale):
     law = laws.geometric(1.0 / mean)
     found = adversarial_epsilon(gaussian_pair(noise_scale), law, delta, blocks=True)
     return found.epsilon, f"{found.order}"
-
-
-# --- Selection of Cohen et al. --------------------------------------------------------
 
 
 @JX.privacy(

@@ -39,8 +39,6 @@ from jaxsel.repetitions import Repetitions
 Count = Annotated[int, whole("n, the largest K", at_least=1)]
 Probability = Annotated[float, probability("p of K ~ Bin(n, p)")]
 
-# --- Theorem 5.7 ----------------------------------------------------------------------
-
 
 @KRW.privacy("KRW-Thm5.7", "Theorem 5.7", Relation.BASE)
 def conditional(
@@ -118,9 +116,6 @@ def a_coin_and_random_pairs(budget):
     bound = _unconditional(coin_profile(math.log(19.0)), 6, 0.8)
     yield profile_case(bound, coin, laws.binomial(6, 0.8))
     yield from profile_cases(budget._replace(cases=50), "binomial", of_pairs(_unconditional))
-
-
-# --- More concentrated K for free -----------------------------------------------------
 
 
 @KRW.privacy("KRW-Sec5-binomial", "Section 5.2 and Figure 4", Relation.BASE)

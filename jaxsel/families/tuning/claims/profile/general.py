@@ -38,9 +38,6 @@ from jaxsel.repetitions import Repetitions
 _FAMILIES = ("negative_binomial", "poisson", "binomial")
 
 
-# --- Theorem 4.1, Remark 4.2 and Theorem B.2 ------------------------------------------
-
-
 @KRW.privacy("KRW-Thm4.1", "Theorem 4.1", Relation.BASE)
 def sum_of_suprema(
     *,
@@ -169,8 +166,6 @@ def smooth_laws(budget):
         yield Judged(claimed, _integral(each, epsilon, law), where)
 
 
-# --- No run ---------------------------------------------------------------------------
-
 # For K ~ Poisson and randomised response, ties broken by an independent uniform score: there
 # Theorem B.2 is an equality.
 
@@ -267,9 +262,8 @@ E_KRW_6 = KRW.misprint(
     corrected=[f_of_one],
 )
 
-# --- Equation (B.2); E-KRW-7 stands in poisson_proof ----------------------------------
 
-
+# Their erratum stands in poisson_proof.
 def _tuned_coin(mean: float, base_epsilon: float) -> np.ndarray:
     """Laws of the best of K ~ Poisson randomised responses, a row a side."""
     law = laws.poisson(mean)

@@ -37,8 +37,6 @@ from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import KRW
 
-# --- Corollary 6.2 --------------------------------------------------------------------
-
 
 @KRW.privacy("KRW-Cor6.2", "Corollary 6.2", Relation.BASE)
 def two_points(
@@ -102,8 +100,6 @@ def mixtures(budget):
         pair = _mixture(generator, candidates)
         yield point, _at_claimed(law.mean * share, pair, law), f"base laws {pair.where}"
 
-
-# --- The procedure of Section 6.2 -----------------------------------------------------
 
 _RATE, _DELTA = 0.01, 1e-6
 _INTERVAL = 5e-4  # coarse and quick; it costs up to 0.6 % of the steps
@@ -209,9 +205,6 @@ def steps_found(noise_multiplier, first_noise, second_noise):
     unused = ApproximateGuarantee(math.nan, math.nan)
     thresholds = CandidateThresholds(first_noise, low, high, unused)
     return float(largest_steps(thresholds, 1.0, noise_multiplier, interval=_INTERVAL))
-
-
-# --- Three times as many candidates ---------------------------------------------------
 
 
 def _renyi_epsilon(mean: float, delta: float, rate: float, noise: float, steps: int) -> float:

@@ -39,8 +39,6 @@ BaseDelta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
 Mean = Annotated[float, number("E[K]", above=1.0)]
 Shape = Annotated[float, number("shape of K", at_least=1.0)]
 
-# --- Corollary 5.4 --------------------------------------------------------------------
-
 
 @KRW.privacy(
     "KRW-Cor5.4-proof-printed",
@@ -158,8 +156,6 @@ E_KRW_1 = KRW.misprint(
     refuted=[printed_step],
     corrected=[with_delta, without_delta, step],
 )
-
-# --- Corollary 5.5 --------------------------------------------------------------------
 
 
 @KRW.privacy("KRW-Cor5.5-printed", "Corollary 5.5", Relation.BASE)

@@ -49,8 +49,6 @@ from jaxsel.repetitions import Repetitions
 AnyMean = Annotated[float, positive("m, of K ~ Poisson(m)")]
 Mean = Annotated[float, number("m, of K ~ Poisson(m)", at_least=1.0)]
 
-# --- Theorem 5.6 ----------------------------------------------------------------------
-
 
 @KRW.privacy(
     "KRW-Thm5.6-printed",
@@ -121,8 +119,6 @@ E_KRW_9 = KRW.misprint(
     corrected=[renyi],
 )
 
-# --- Corollary 5.8 --------------------------------------------------------------------
-
 
 @KRW.privacy("KRW-Cor5.8", "Corollary 5.8", Relation.BASE)
 def hockey_stick(
@@ -155,9 +151,6 @@ def random_pairs(budget):
         at_zero = law.mean * float(profile(np.asarray(0.0)))
         where = f"mean TV against the best epsilon_1, mean={law.mean!r}, {pair.where}"
         yield Judged(bound.shift, at_zero, where)
-
-
-# --- Corollary 5.8 against Theorem 5.6, for a Gaussian base ---------------------------
 
 
 @KRW.privacy("KRW-Sec5-Poisson-printed", "Section 5, first paragraph", Relation.BASE)

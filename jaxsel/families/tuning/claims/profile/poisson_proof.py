@@ -25,8 +25,6 @@ Level = Annotated[float, number("the paper's epsilon_1", at_least=0.0, at_most=5
 Mean = Annotated[float, positive("m, of K ~ Poisson(m)")]
 BaseEpsilon = Annotated[float, positive("of randomised response")]
 
-# --- Remark C.8 -----------------------------------------------------------------------
-
 
 def _level_delta(
     sign: float, epsilon: float, level: float, mean: float, profile: Callable[[float], np.ndarray]
@@ -90,8 +88,6 @@ def _tuned_pairs(sign: float):
 
 shift_added.bounds()(_tuned_pairs(-1.0))
 shift_subtracted.bounds()(_tuned_pairs(1.0))
-
-# --- The first display of the proof of Corollary 5.8 ----------------------------------
 
 
 @KRW.privacy("KRW-C.5-display", "proof of Corollary C.7, first display corrected", Relation.BASE)

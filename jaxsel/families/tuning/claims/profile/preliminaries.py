@@ -38,9 +38,6 @@ def _events(size: int) -> np.ndarray:
     return np.array(list(itertools.product((0.0, 1.0), repeat=size)))
 
 
-# --- Definition 2.1 and Lemma 2.2 -----------------------------------------------------
-
-
 @KRW.privacy("KRW-Def2.1", "Definition 2.1 and Equation (C.1)", Relation.BASE)
 def largest_of_tests(
     *,
@@ -108,9 +105,6 @@ def worst_of_all_events(budget):
             yield Judged(_divergence(each, epsilon), worst, f"{epsilon=!r}, {each.where}")
 
 
-# --- Lemma 2.3 ------------------------------------------------------------------------
-
-
 def _perspective(order: float, epsilon: float, x: np.ndarray, y: np.ndarray):
     """f(x/y) y for z^order, the hockey stick, z log z and (z - 1)^2; a row each."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,9 +152,6 @@ def value_at_the_mean(budget):
         worst = int(np.argmin((ends - middle) / np.maximum(np.abs(ends), 1.0)))
         where = f"x={x.tolist()}, y={y.tolist()}, weight={weight!r}, f number {worst}"
         yield Judged(float(ends[worst]), float(middle[worst]), where)
-
-
-# --- Definition 2.4 -------------------------------------------------------------------
 
 
 _MOST_TERMS = 2**22
@@ -215,9 +206,6 @@ def closed_forms(budget):
             yield Judged(_series(law, z, slope=True), slope, f"derivative, {text}, {z=:g}")
         yield Judged(law.mean, float(law.pgf_derivative_tail(0.0)), f"f'(1), {text}")
         yield Judged(law.probability_zero, float(law.pgf(0.0)), f"f(0), {text}")
-
-
-# --- Lemma C.5 ------------------------------------------------------------------------
 
 
 @KRW.identity("KRW-LemC.5", "Lemma C.5")

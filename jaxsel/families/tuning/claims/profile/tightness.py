@@ -39,8 +39,6 @@ Scale = Annotated[
     float, number("of the Gaussian base over its sensitivity", above=0.2, below=100.0)
 ]
 
-# --- Growth with E[K] -----------------------------------------------------------------
-
 
 def _renyi_epsilon(mean: float, delta: float, eta: float, noise_scale: float) -> float:
     """Epsilon at delta that Theorem 5.1 (Papernot & Steinke 2022, Theorem 2) gives."""
@@ -108,9 +106,6 @@ def root(
 root.bounds(grid(eta=(0.0, 1.0, 3.0), noise_scale=(1.0, 4.0), mean=(1.5, 10.0, 1e3, 1e12, 1e200)))(
     _renyi_epsilon
 )
-
-
-# --- Theorem 5.2 cannot be much tightened ---------------------------------------------
 
 
 def _tuned(mean: float, eta: float, noise_scale: float) -> tuple[laws.Repetitions, float]:

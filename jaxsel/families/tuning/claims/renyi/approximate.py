@@ -21,8 +21,6 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid
 from jaxsel.language.papers import PS
 
-# --- Lemma 20 -------------------------------------------------------------------------
-
 
 def _short_law(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
     """A random law of K that a table of moderate length holds, and its text."""
@@ -105,9 +103,6 @@ def laws_without_failures(budget):
         k = int(np.argmax(np.abs(claimed - kept)))
         where = f"P[K = {k}] given no failure, {failure=}, K ~ {text}"
         yield Judged(claimed[k], kept[k], where)
-
-
-# --- Corollary 21 ---------------------------------------------------------------------
 
 
 class ApproximateRenyi(NamedTuple):

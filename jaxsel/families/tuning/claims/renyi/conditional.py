@@ -89,8 +89,6 @@ def concentrated(rho: float) -> RenyiCurve:
     return lambda order: rho * np.asarray(order, dtype=np.float64)
 
 
-# --- Proposition 15 -------------------------------------------------------------------
-
 _PROPOSITION = (
     "D_a(Q_S || Q'_S) <= (a-1/p-1/r)/(a-1) D_(r(a-1/p))(Q || Q') + "
     "(a+1/q-2)/(a-1) D_(a+1/q-1)(Q' || Q) + (1/r+1)/(a-1) log(1/Q(S))"
@@ -158,8 +156,6 @@ def exponents(budget):
             where = f"order {order:g}, 1/q={inverse_q!r}, 1/r={inverse_r!r}, {case.where}"
             yield Judged(claimed, case.exact(order), where)
 
-
-# --- Corollary 16 ---------------------------------------------------------------------
 
 _FORMULAS = {
     1: "D_inf(Q_S || Q'_S) <= D_inf(Q || Q') + D_inf(Q' || Q)",
@@ -287,9 +283,6 @@ E_PS_2 = PS.misprint(
     refuted=[proposition_printed, *PRINTED],
     corrected=[proposition, part_2, part_3, part_5],
 )
-
-
-# --- Footnote 11 ----------------------------------------------------------------------
 
 
 @PS.privacy("PS-Footnote11", "Appendix C, footnote 11", Relation.BASE)

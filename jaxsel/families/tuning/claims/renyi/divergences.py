@@ -27,9 +27,6 @@ AnyOrder = Annotated[float, number("of the Renyi divergence", at_least=1.0, at_m
 Noise = Annotated[float, positive("of the Gaussian pair")]
 
 
-# --- Lemma 10 -------------------------------------------------------------------------
-
-
 @PS.privacy("PS-Lem10(monotonicity)", "Lemma 10", Relation.BASE)
 def monotone(*, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0) -> float:
     """0 <= D_a(P || Q) <= D_b(P || Q) for 1 <= a <= b <= inf.
@@ -246,9 +243,6 @@ def mixtures_at_order_1(budget):
                 break
         else:
             yield Judged(0.0, 1.0, f"convex on all mixtures tried at order {order:g}")
-
-
-# --- Lemmas 13 and 14 -----------------------------------------------------------------
 
 
 @PS.privacy("PS-Lem13", "Lemma 13", Relation.BASE)

@@ -173,8 +173,6 @@ def other_way_round(epsilon, count):
     yield most, "max-divergence"
 
 
-# --- Folklore -------------------------------------------------------------------------
-
 _RUNS, _EPSILON = 5, 1.0
 
 

@@ -51,9 +51,6 @@ def _of_responses(epsilon: float, bound, order: float, *settings, corrected: boo
     return max(float(bound(order, *side, *settings, corrected=corrected)) for side in sides)
 
 
-# --- Lemma 7 --------------------------------------------------------------------------
-
-
 @PS.privacy(
     "PS-Lem7-printed",
     "Lemma 7",
@@ -120,9 +117,6 @@ def any_laws(budget):
         family = int(generator.integers(5))
         text = random_law_text(generator, family, (-1.3, 1.5), 4.0, (-5.0, -0.05))
         yield _generic_judged(pair, text)
-
-
-# --- Lemma 22 -------------------------------------------------------------------------
 
 
 def truncation_penalty(

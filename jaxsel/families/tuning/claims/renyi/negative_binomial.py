@@ -43,9 +43,6 @@ def _random_shape(generator: np.random.Generator) -> tuple[float, float]:
     return eta, 10.0 ** generator.uniform(-7.0, -0.05)
 
 
-# --- Theorem 2 ------------------------------------------------------------------------
-
-
 def _theorem_2(tight: bool):
     def bound(
         *,
@@ -117,9 +114,6 @@ before_the_last_step = PS.privacy(
     "- 1) e^((b-1) e')).",
 )(_theorem_2(tight=True))
 before_the_last_step.bounds()(_any_laws(tight=True))
-
-
-# --- Corollaries 3 and 4 --------------------------------------------------------------
 
 
 @PS.privacy("PS-Cor3", "Corollary 3", Relation.BASE, aliases=("KRW-Cor5.3",))

@@ -40,9 +40,6 @@ Noise = Annotated[float, number("noise multiplier", at_least=0.2, at_most=1e6)]
 Steps = Annotated[int, whole("how many steps", at_least=1)]
 
 
-# --- Theorem 2 with log(1/gamma - 1) --------------------------------------------------
-
-
 def _formula(corrected: bool):
     def bound(
         *,
@@ -129,9 +126,6 @@ E_PS_5 = PS.misprint(
     refuted=[formula_printed],
     corrected=[formula],
 )
-
-
-# --- The axis -------------------------------------------------------------------------
 
 
 @PS.privacy(

@@ -26,9 +26,6 @@ Exponential = Annotated[
 Candidates = Annotated[int, whole("m, how many candidates", at_least=2)]
 
 
-# --- The exponential mechanism --------------------------------------------------------
-
-
 def _exponential(scores: np.ndarray, epsilon: float) -> np.ndarray:
     return special.softmax(epsilon / 2.0 * scores)
 
@@ -156,9 +153,6 @@ def tails(budget):
         for beta in (0.5, 0.1, 0.001):
             seen = functools.partial(just_bad, candidates=m, beta=beta)
             yield {"epsilon": 1.0, "candidates": m, "beta": beta}, seen, "all but one just bad"
-
-
-# --- Private tuning -------------------------------------------------------------------
 
 
 @PS.utility("PS-D4-considered", "Appendix D.4")

@@ -35,9 +35,6 @@ def _table(law: laws.Repetitions) -> tuple[np.ndarray, np.ndarray]:
     return k, np.asarray(law.pmf(k))
 
 
-# --- Moments --------------------------------------------------------------------------
-
-
 @PS.identity("PS-A.2-moments", "Appendix A.2")
 def moments(*, repetitions: Law = "poisson:mean=3") -> float:
     """f(0) = P[K = 0], f(1) = 1, f'(1) = E[K] and f''(1) = E[K (K - 1)].
@@ -61,9 +58,6 @@ def summed(repetitions):
     second = float(pmf @ (k * (k - 1.0)))
     scale = max(second, 1.0)
     yield lambda claimed: (claimed / scale, second / scale), "f''(1)"
-
-
-# --- The negative binomial law three ways ---------------------------------------------
 
 
 @PS.identity("PS-A.2-mixture", "Appendix A.2")
@@ -136,9 +130,6 @@ def recursion(budget):
             yield Judged(float(law.pmf(k)), float(total[k]), where)
 
 
-# --- Limits ---------------------------------------------------------------------------
-
-
 @PS.utility("PS-A.2-limits", "Appendix A.2, with rates")
 def limits(
     *,
@@ -171,9 +162,6 @@ def distance(eta, mean):
     law = laws.truncated_negative_binomial(eta, gamma)
     seen = 0.5 * float(np.sum(np.abs(law.pmf(k) - limit)))
     return lambda bound: (1.0, seen / bound)
-
-
-# --- Time -----------------------------------------------------------------------------
 
 
 @PS.utility("PS-A.2-runtime", "Appendix A.2.1")

@@ -23,9 +23,6 @@ Delta = Annotated[float, number("closeness of the two laws", at_least=0.0, below
 Wider = Annotated[float, positive("epsilon' > epsilon, closeness outside the event")]
 
 
-# --- Lemma E.2 ------------------------------------------------------------------------
-
-
 @LT.privacy("LT-LemE.2-printed", "Lemma E.2", Relation.BASE)
 def one_tail(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA) -> float:
     """If P and Q are (epsilon, delta)-close, there is an event B with P(B) <= delta/(1 - e^(epsilon
@@ -108,9 +105,6 @@ def events(budget):
             allowed = wider - math.log1p(-bad)
             where = f"closeness outside the event, {where}, {epsilon=}, {wider=}"
             yield Judged(allowed, exact_epsilon(*inside), where)
-
-
-# --- Lemma E.3 ------------------------------------------------------------------------
 
 
 @LT.privacy("LT-LemE.3-printed", "Lemma E.3", Relation.BASE)

@@ -46,9 +46,6 @@ def _stopped(pair, gamma: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     return (hard_stop_law(pair.first, gamma, steps), hard_stop_law(pair.second, gamma, steps))
 
 
-# --- Theorem 3.4 ----------------------------------------------------------------------
-
-
 @LT.privacy("LT-Thm3.4", "Theorem 3.4", Relation.BASE)
 def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
     """For an (epsilon, d)-DP base, Algorithm 2 with at most T = ceil((1/gamma) log(1/d_2)) draws is
@@ -189,9 +186,6 @@ def late(budget):
         seen = math.exp(steps * math.log1p(-gamma))
         point = {"gamma": gamma, "stop_delta": stop_delta}
         yield point, lambda bound, seen=seen: (1.0, seen / bound), f"T={steps}"
-
-
-# --- Theorem 3.5, and earlier stops ---------------------------------------------------
 
 
 @LT.privacy("LT-Thm3.5", "Theorem 3.5", Relation.BASE)

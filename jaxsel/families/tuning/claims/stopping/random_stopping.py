@@ -23,9 +23,6 @@ from jaxsel.language.papers import LT
 Share = Annotated[float, number("p, the best share", above=0.0, at_most=1.0)]
 
 
-# --- Privacy --------------------------------------------------------------------------
-
-
 @LT.privacy("LT-Thm3.2", "Theorems 1.3(a) and 3.2", Relation.BASE, aliases=("LT-Thm1.3",))
 def pure(*, epsilon: Epsilon = 1.0) -> float:
     """Drawing from an epsilon-DP base, stopping with probability gamma after each draw, and
@@ -70,9 +67,6 @@ def failures(budget):
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma}
         # relative: delta may be tiny
         yield point, lambda delta, seen=seen: (1.0, seen / delta), f"share of delta, {pair.where}"
-
-
-# --- Utility --------------------------------------------------------------------------
 
 
 @LT.utility("LT-Thm1.3(b)", "Theorem 1.3(b)")
