@@ -16,7 +16,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, written
 from jaxsel.repetitions import Repetitions
 
 
@@ -185,7 +185,7 @@ def at_worst(
 ) -> Judged:
     """A bound at the order, or other place, of least slack, where it would break."""
     worst = int(np.argmin(claimed - seen))
-    return Judged(claimed[worst], seen[worst], f"{named} {places[worst]:g}, {where}")
+    return Judged(claimed[worst], seen[worst], f"{named} {written(float(places[worst]))}, {where}")
 
 
 def gaussian_tuned_renyi(

@@ -5,17 +5,13 @@ concentrated K for free (Figure 4), against the Renyi bound for Poisson K as plo
 fed with the base's exact profile.
 """
 
-import functools
 import math
 from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import ProfileBound, binomial_profile
 from jaxsel.families.tuning.claims.base_pairs import BasePair
 from jaxsel.families.tuning.claims.profile.cases import (
@@ -25,6 +21,7 @@ from jaxsel.families.tuning.claims.profile.cases import (
     Epsilon,
     NoiseScale,
     coin_profile,
+    gaussian_poisson_epsilon,
     law_profile,
     profile_case,
     profile_cases,
@@ -145,28 +142,18 @@ same_profile = KRW.privacy(
 )(plotted.evaluate)
 
 
-@functools.cache
-def _poisson_epsilon(mean: float, delta: float, noise_scale: float, delta_from: str) -> float:
-    """Epsilon at delta by Theorem 5.6, for a Gaussian base."""
-    base = curves.gaussian(noise_scale)
-    curve = poisson_renyi(base, mean, delta_from=delta_from, monotonised=False)
-    return renyi_to_epsilon(curve, delta).epsilon
-
-
 @plotted.bounds(listed("count", 20))
 def converted_from_renyi(count, mean, delta, noise_scale):
-    theirs = _poisson_epsilon(mean, delta, noise_scale, "renyi")
-    yield lambda ours: (theirs, ours)
+    yield lambda ours: (gaussian_poisson_epsilon(mean, delta, noise_scale, "renyi"), ours)
     poisson, binomial = laws.poisson(mean), laws.binomial(count, mean / count)
     yield Judged(poisson.variance, binomial.variance, "variance of K")
     for k in range(6):
-        yield Judged(float(poisson.cdf(k)), float(binomial.cdf(k)), f"P[K <= {k}]")
+        yield Judged(poisson.cdf(k), binomial.cdf(k), f"P[K <= {k}]")
 
 
 @same_profile.bounds(listed("count", 10**6, 1000, 50, 20))
 def from_the_profile(count, mean, delta, noise_scale):
-    theirs = _poisson_epsilon(mean, delta, noise_scale, "profile")
-    return lambda ours: (theirs, ours)
+    return lambda ours: (gaussian_poisson_epsilon(mean, delta, noise_scale), ours)
 
 
 concentrated_for_free = KRW.remark(

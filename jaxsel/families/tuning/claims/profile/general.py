@@ -263,7 +263,7 @@ E_KRW_6 = KRW.misprint(
 )
 
 
-# Their erratum stands in poisson_proof.
+# Their erratum stands in poisson.
 def _tuned_coin(mean: float, base_epsilon: float) -> np.ndarray:
     """Laws of the best of K ~ Poisson randomised responses, a row a side."""
     law = laws.poisson(mean)

@@ -16,12 +16,15 @@ from scipy import special
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.accounting.single_run.score_orders import NATURAL
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon, tuned_profile
+from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
-from jaxsel.families.tuning.claims.profile.cases import Delta, Eta, NoiseScale
-from jaxsel.families.tuning.claims.profile.gaussian_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
+    Delta,
+    Eta,
+    NoiseScale,
     ratio_of_tradeoff,
     stopping_ratio,
     tuned_gaussian_epsilon,
@@ -83,8 +86,7 @@ def logarithm(
 @logarithm.bounds(grid(mean=(1e200, 1e100), reference=(1e3,), share=(0.5,)))
 def theorem_5_1(mean, delta, eta, noise_scale):
     """What it gives; the claim is a lower bound on that."""
-    actual = _renyi_epsilon(mean, delta, eta, noise_scale)
-    return lambda least: (actual, least)
+    return lambda least: (_renyi_epsilon(mean, delta, eta, noise_scale), least)
 
 
 @PS.privacy("KRW-Sec3-growth", "Corollary 4, at a fixed delta", Relation.BASE)
@@ -194,11 +196,8 @@ _SETTINGS = listed(
 def _attained(mean: float, eta: float, noise_scale: float, delta: float) -> float:
     """The largest exact epsilon at delta over a few orders of the outputs."""
     law, pair = _tuned(mean, eta, noise_scale)[0], gaussian_pair(noise_scale)
-    worst = [
-        tuned_profile(pair, law, worst_block_order(mean, good, 0.1)).epsilon(delta)
-        for good in (1.0, 3.0)
-    ]
-    return max(*worst, exact_tuned_epsilon(pair, law, delta))
+    orders = [NATURAL, *(worst_block_order(mean, good, 0.1) for good in (1.0, 3.0))]
+    return max(exact_tuned_epsilon(pair, law, delta, order) for order in orders)
 
 
 @tight_to_a_tenth.bounds(
@@ -212,8 +211,7 @@ def a_valid_bound(mean, delta, eta, noise_scale):
 
 @envelope.bounds(_SETTINGS)
 def theorem_5_2_and_the_worst_order(mean, delta, eta, noise_scale):
-    law, ratio = _tuned(mean, eta, noise_scale)
-    printed = tuned_gaussian_epsilon(delta, noise_scale, law, ratio)
+    printed = tight_to_a_tenth(mean=mean, delta=delta, eta=eta, noise_scale=noise_scale, slack=0.0)
     yield lambda epsilon: (printed, epsilon), "envelope against Theorem 5.2"
     yield _attained(mean, eta, noise_scale, delta), "exact epsilon of the worst order"
 
@@ -225,20 +223,16 @@ def supremum(mean, eta, noise_scale):
     return lambda least: (valid, least)
 
 
-def _event_ratio(score: float, law: laws.Repetitions, noise_scale: float) -> float:
-    """log f'(q)/f'(q') for the event z > score, written out for this law of K."""
-    eta, gamma = law.parameters["eta"], law.parameters["gamma"]
-    mass, other = special.ndtr(np.array([-score, 1.0 / noise_scale - score]))
-    ratio = (gamma + (1.0 - gamma) * other) / (gamma + (1.0 - gamma) * mass)
-    return (eta + 1.0) * math.log(ratio)
-
-
 @ratio_by_the_curve.bounds(_SETTINGS)
 def events_and_the_worst_order(mean, eta, noise_scale):
     law, printed = _tuned(mean, eta, noise_scale)
     yield lambda least: (printed, least), "supremum against Theorem 5.2"
+    gamma = law.parameters["gamma"]
     for score in np.linspace(-6.0, 8.0, 141):
-        yield _event_ratio(float(score), law, noise_scale), f"the event z > {score:g}"
+        # log f'(q)/f'(q') for the event z > score, written out for this law of K
+        mass, other = special.ndtr(np.array([-score, 1.0 / noise_scale - score]))
+        ratio = (gamma + (1.0 - gamma) * other) / (gamma + (1.0 - gamma) * mass)
+        yield (eta + 1.0) * math.log(ratio), f"the event z > {score:g}"
     exact = _attained(mean, eta, noise_scale, 1e-6)
     yield (
         lambda least: (tuned_gaussian_epsilon(1e-6, noise_scale, law, least), exact),
