@@ -117,8 +117,8 @@ def finite_pairs(budget):
         exact = hockey_stick(tuned_law(first, law), tuned_law(second, law), _LEVELS)
         worst = int(np.argmin(claimed - exact))
         yield Judged(
-            float(claimed[worst]),
-            float(exact[worst]),
+            claimed[worst],
+            exact[worst],
             f"epsilon={_LEVELS[worst]:g}, {law.family} {dict(law.parameters)}, {where}",
         )
 

@@ -69,13 +69,13 @@ def hockey_sticks(budget):
     coin, once = coin_pair(1.0), laws.point_mass(1)
     claimed = general_hockey_stick(coin.first, coin.second, 0.3, once, steps=0)
     seen = hockey_stick(*tuned_pair(coin, once), 0.3)
-    yield Judged(float(claimed), float(seen), f"equality: one run, epsilon=0.3, {coin.where}")
+    yield Judged(claimed, seen, f"equality: one run, epsilon=0.3, {coin.where}")
     generator = np.random.default_rng(budget.seed + 2)
     for pair, law, where in _random_instances(budget):
         epsilon = float(generator.choice([-0.5, 0.0, 0.3, 1.0, 3.0]))
         claimed = general_hockey_stick(pair.first, pair.second, epsilon, law, steps=0)
         seen = hockey_stick(*tuned_pair(pair, law), epsilon)
-        yield Judged(float(claimed), float(seen), f"{epsilon=:g}, {where}")
+        yield Judged(claimed, seen, f"{epsilon=:g}, {where}")
 
 
 @KRW.privacy("KRW-Rem4.2", "Remark 4.2 (Papernot & Steinke 2022, Lemma 7)", Relation.BASE)
@@ -115,7 +115,7 @@ def sums_and_divergences(budget):
         claimed = float(general_renyi(pair.first, pair.second, order, law))
         where = f"{order=:g}, {where}"
         yield Judged(claimed, _sum_of_suprema(pair, order, law), f"sum, {where}")
-        yield Judged(claimed, float(renyi_divergence(*tuned_pair(pair, law), order)), where)
+        yield Judged(claimed, renyi_divergence(*tuned_pair(pair, law), order), where)
 
 
 @KRW.identity("KRW-ThmB.2", "Theorem B.2", relation=Relation.BASE)

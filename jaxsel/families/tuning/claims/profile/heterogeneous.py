@@ -204,7 +204,7 @@ def steps_found(noise_multiplier, first_noise, second_noise):
     )
     unused = ApproximateGuarantee(math.nan, math.nan)
     thresholds = CandidateThresholds(first_noise, low, high, unused)
-    return float(largest_steps(thresholds, 1.0, noise_multiplier, interval=_INTERVAL))
+    return largest_steps(thresholds, 1.0, noise_multiplier, interval=_INTERVAL)
 
 
 def _renyi_epsilon(mean: float, delta: float, rate: float, noise: float, steps: int) -> float:

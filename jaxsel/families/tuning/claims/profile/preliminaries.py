@@ -68,7 +68,7 @@ def events_and_randomised_tests(budget):
             slack = claimed - tests @ each.first
             worst = int(np.argmin(slack))
             seen = float(claimed[worst] - slack[worst])
-            yield Judged(float(claimed[worst]), seen, f"{epsilon=!r}, {each.where}")
+            yield Judged(claimed[worst], seen, f"{epsilon=!r}, {each.where}")
 
 
 def _divergence(pair: BasePair, epsilon: float) -> float:
@@ -151,7 +151,7 @@ def value_at_the_mean(budget):
         middle = _perspective(order, epsilon, x @ share, y @ share)
         worst = int(np.argmin((ends - middle) / np.maximum(np.abs(ends), 1.0)))
         where = f"x={x.tolist()}, y={y.tolist()}, weight={weight!r}, f number {worst}"
-        yield Judged(float(ends[worst]), float(middle[worst]), where)
+        yield Judged(ends[worst], middle[worst], where)
 
 
 _MOST_TERMS = 2**22
@@ -201,11 +201,11 @@ def closed_forms(budget):
     for text in _TEXTS:
         law = laws.parse(text)
         for z in (0.0, 0.3, 0.9, 0.999, 1.0):
-            yield {"z": z, "repetitions": text}, float(law.pgf(z))
+            yield {"z": z, "repetitions": text}, law.pgf(z)
             slope = float(law.pgf_derivative_tail(1.0 - z))
             yield Judged(_series(law, z, slope=True), slope, f"derivative, {text}, {z=:g}")
-        yield Judged(law.mean, float(law.pgf_derivative_tail(0.0)), f"f'(1), {text}")
-        yield Judged(law.probability_zero, float(law.pgf(0.0)), f"f(0), {text}")
+        yield Judged(law.mean, law.pgf_derivative_tail(0.0), f"f'(1), {text}")
+        yield Judged(law.probability_zero, law.pgf(0.0), f"f(0), {text}")
 
 
 @KRW.identity("KRW-LemC.5", "Lemma C.5")

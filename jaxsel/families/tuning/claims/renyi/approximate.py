@@ -159,7 +159,7 @@ def printed(
 def equal_laws(epsilon, mean):
     # no divergence, approximate ones included, is negative
     law = tuned_law([0.5, 0.5], laws.poisson(mean))
-    return float(two_sided_renyi(law, law, 1.0 + 1.0 / math.expm1(epsilon))), "equal base laws"
+    return two_sided_renyi(law, law, 1.0 + 1.0 / math.expm1(epsilon)), "equal base laws"
 
 
 @PS.privacy("PS-Cor21", "Corollary 21, corrected", Relation.BASE, erratum="E-PS-1")
@@ -185,4 +185,4 @@ def good_parts(budget):
         # dropping the failing part of both tuned laws leaves their good parts
         good = tuned_pair(pair.core, laws.poisson(mean * (1.0 - pair.delta)))
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "mean": mean}
-        yield point, float(two_sided_renyi(*good, order)), f"{order=!r}, {pair.where}"
+        yield point, two_sided_renyi(*good, order), f"{order=!r}, {pair.where}"

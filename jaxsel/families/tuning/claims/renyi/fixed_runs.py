@@ -20,7 +20,7 @@ from jaxsel.families.tuning.claims.parameters import (
     Response,
 )
 from jaxsel.language.base import Pair, Relation
-from jaxsel.language.checking import CONFIDENCE, Judged
+from jaxsel.language.checking import CONFIDENCE, Judged, grid
 from jaxsel.language.papers import FOLKLORE, PS
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
@@ -28,13 +28,7 @@ _COUNTS = (1, 2, 5, 20)
 
 
 def fixed_runs_epsilon(order: npt.ArrayLike, epsilon: npt.ArrayLike, count: int) -> np.ndarray:
-    """What the generic bound gives: count epsilon + log(count)/(order - 1).
-
-    Args:
-      order: > 1, inf allowed.
-      epsilon: Renyi bound of the base at that order.
-      count: number of runs.
-    """
+    """What the generic bound gives: count epsilon + log(count)/(order - 1), inf allowed."""
     excess = np.asarray(order, dtype=np.float64) - 1.0
     with np.errstate(divide="ignore"):
         return (count * np.asarray(epsilon) + math.log(count) / excess)[()]
@@ -83,9 +77,7 @@ composition.bounds()(_any_laws(lambda renyi, count: count * renyi))
 
 def settings(budget):
     """Points: epsilon of one run, and how many runs."""
-    for epsilon in (0.1, 1.0, 3.0):
-        for count in _COUNTS:
-            yield {"epsilon": epsilon, "count": count}
+    yield from grid(epsilon=(0.1, 1.0, 3.0), count=_COUNTS)(budget)
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         epsilon = generator.uniform(0.01, 3.0)
@@ -114,24 +106,16 @@ def exact(epsilon, count):
     return exact_epsilon(*_best_response(epsilon, count))
 
 
-def fixed_runs_lower_bound(order: npt.ArrayLike, epsilon: float, count: int) -> np.ndarray:
-    """count epsilon - count log(1 + e^-epsilon)/(order - 1); count epsilon at inf."""
-    excess = np.asarray(order, dtype=np.float64) - 1.0
-    with np.errstate(divide="ignore"):
-        lost = math.log1p(math.exp(-epsilon)) / excess
-    return (count * (epsilon - lost))[()]
-
-
 @PS.privacy("PS-Prop17-renyi", "Proposition 17, Renyi privacy", Relation.BASE)
 def exceeded(*, order: OrderOrInfinity = 5.0, epsilon: Response = 1.0, count: Count = 5) -> float:
     """The best of k randomised responses has D_a >= k epsilon - k log(1 + e^-epsilon)/(a-1) for all
     a > 1."""
-    return float(fixed_runs_lower_bound(order, epsilon, count))
+    return count * (epsilon - math.log1p(math.exp(-epsilon)) / (order - 1.0))
 
 
 @exceeded.bounds_below(settings_at_orders)
 def divergence(order, epsilon, count):
-    return float(renyi_divergence(*_best_response(epsilon, count), order))
+    return renyi_divergence(*_best_response(epsilon, count), order)
 
 
 @PS.privacy("PS-Prop17-constant", "Appendix D.1, second example", Relation.BASE)
@@ -147,11 +131,10 @@ def constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
 @constant.equals(settings)
 def without_success(epsilon, count):
     base = pairs.fixed_runs_constant(epsilon, count)
-    tuned = tuned_pair(base, laws.point_mass(count))
-    where = f"{epsilon=!r}, {count} runs"
-    yield Judged(math.exp(-1.0), float(tuned[0][1]), f"probability of event, {where}")
-    yield float(renyi_divergence(*tuned, math.inf)), "max-divergence after tuning"
-    one_run = float(renyi_divergence(*base, math.inf))
+    tuned, where = tuned_pair(base, laws.point_mass(count)), f"{epsilon=!r}, {count} runs"
+    yield Judged(math.exp(-1.0), tuned[0][1], f"probability of event, {where}")
+    yield renyi_divergence(*tuned, math.inf), "max-divergence after tuning"
+    one_run = renyi_divergence(*base, math.inf)
     yield Judged(epsilon, one_run, f"max-divergence of the base, {where}")
 
 
@@ -167,8 +150,8 @@ def constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
 
 @constant_base.bounds(settings)
 def other_way_round(epsilon, count):
-    first, second = pairs.fixed_runs_constant(epsilon, count)
-    mean, most = renyi_divergence(second, first, np.array([1.0, math.inf])).tolist()
+    sides = pairs.fixed_runs_constant(epsilon, count)[::-1]
+    mean, most = renyi_divergence(*sides, order=(1.0, math.inf)).tolist()
     yield lambda claimed: ((epsilon + 1.0 / count) * claimed, mean), "Kullback-Leibler"
     yield most, "max-divergence"
 

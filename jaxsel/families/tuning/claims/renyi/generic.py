@@ -75,7 +75,7 @@ SELDOM = ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=
 @printed.bounds(grid(repetitions=SELDOM, base_epsilon=(0.0, 0.5), order=(1.02,)))
 def responses(order, base_epsilon, repetitions):
     tuned = tuned_pair(_response(base_epsilon), laws.parse(repetitions))
-    return float(renyi_divergence(*tuned, order))
+    return renyi_divergence(*tuned, order)
 
 
 @PS.privacy("PS-Lem7", "Lemma 7, corrected", Relation.BASE)
@@ -202,7 +202,7 @@ def truncated_printed(
 )
 def truncated_responses(order, base_epsilon, repetitions, maximum):
     law = laws.conditioned(laws.parse(repetitions), maximum)
-    return float(renyi_divergence(*tuned_pair(_response(base_epsilon), law), order))
+    return renyi_divergence(*tuned_pair(_response(base_epsilon), law), order)
 
 
 @PS.privacy("PS-Lem22", "Lemma 22, corrected", Relation.BASE)
@@ -288,7 +288,7 @@ AT_ORDERS = ((order, *law) for order in (1.5, 3.0, 20.0) for law in GEOMETRIC)
 
 @penalty.equals(listed("order gamma maximum", *AT_ORDERS))
 def exact_penalty(order, gamma, maximum):
-    return float(truncation_penalty(order, laws.geometric(gamma), maximum))
+    return truncation_penalty(order, laws.geometric(gamma), maximum)
 
 
 E_PS_1 = PS.misprint(

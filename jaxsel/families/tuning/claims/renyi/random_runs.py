@@ -172,7 +172,7 @@ def concentrated_laws(budget):
             for order in (1.5, 5.0, 20.0):
                 for sign in (1, -1):
                     yield Judged(
-                        float(zcdp_negative_binomial_renyi(order, rho, eta, gamma)),
+                        zcdp_negative_binomial_renyi(order, rho, eta, gamma),
                         gaussian_tuned_renyi(order, noise_multiplier, law, sign),
                         f"order {order:g}, eta={eta}, gamma={gamma}, Gaussian base with "
                         f"noise multiplier {noise_multiplier:g}, sign {sign}",
@@ -219,7 +219,7 @@ def poisson_printed(
 )
 def equal_laws(order, mean):
     tuned = tuned_pair(EQUAL_LAWS, laws.poisson(mean))
-    return float(two_sided_renyi(*tuned, order)), EQUAL_LAWS.where
+    return two_sided_renyi(*tuned, order), EQUAL_LAWS.where
 
 
 @PS.privacy("PS-Thm6", "Theorem 6, corrected", Relation.BASE, erratum="E-PS-1")
@@ -262,7 +262,7 @@ def any_poisson_laws(budget):
             for order in (1.5, 5.0, 20.0):
                 for sign in (1, -1):
                     yield Judged(
-                        float(curve(np.asarray(order))),
+                        curve(np.asarray(order)),
                         gaussian_tuned_renyi(order, noise_multiplier, laws.poisson(mean), sign),
                         f"order {order:g}, mean={mean:g}, Gaussian base with noise "
                         f"multiplier {noise_multiplier:g}, sign {sign}",

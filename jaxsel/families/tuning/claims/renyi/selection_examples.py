@@ -81,7 +81,7 @@ def largest_losses(budget):
         loss = special.log_softmax(epsilon / 2.0 * scores)
         loss = loss - special.log_softmax(epsilon / 2.0 * neighbour)
         where = f"scores {_shown(scores, neighbour)}"
-        yield {"epsilon": epsilon}, float(np.max(np.abs(loss))), where
+        yield {"epsilon": epsilon}, np.max(np.abs(loss)), where
 
 
 @PS.privacy("PS-D4-zCDP", "Appendix D.4", Relation.GENERAL)
@@ -169,7 +169,7 @@ def tried(candidates, repetitions):
     # never tried in K runs: sum_k P[K = k] (1 - 1/m)^k
     law = laws.parse(repetitions)
     k = np.arange(1, int(60.0 / law.parameters["gamma"]))
-    return float(np.sum(law.pmf(k) * -np.expm1(k * math.log1p(-1.0 / candidates))))
+    return np.sum(law.pmf(k) * -np.expm1(k * math.log1p(-1.0 / candidates)))
 
 
 @PS.utility("PS-D4-near-best", "Appendix D.4")
@@ -222,7 +222,7 @@ def chosen(budget):
         for t in (0.5, 2.0, 8.0, 23.0):
             good = scores >= scores.max() - 2.0 * t
             point = {"repetitions": text, "candidates": m, "epsilon": 1.0, "t": t}
-            yield point, float(chances[good].sum()), f"scores {scores.tolist()}"
+            yield point, chances[good].sum(), f"scores {scores.tolist()}"
 
 
 @PS.utility("PS-D4-tuned", "Appendix D.4")
@@ -241,7 +241,7 @@ def one_ahead(candidates):
         scores = np.zeros(candidates)
         scores[0] = ahead
         good = scores >= scores.max() - lead
-        yield float(_chosen_law(scores, law)[good].sum()), f"one {ahead!r} ahead"
+        yield _chosen_law(scores, law)[good].sum(), f"one {ahead!r} ahead"
     # and the union bound of the text, at its t
     t = math.log(float(candidates) ** 10.0 - 1.0)
     bound = float(law.pgf_tail(math.exp(-t)) - law.pgf_tail(1.0 / candidates))

@@ -192,4 +192,4 @@ RARE = ((60.0, 1e-9), (80.0, 1e-12))
 def exact(order, epsilon, eta, gamma, middle):
     pair = pairs.three_outcome(epsilon, 0.02, middle)
     tuned = tuned_pair(pair, laws.truncated_negative_binomial(eta, gamma))
-    return float(renyi_divergence(*tuned, order))
+    return renyi_divergence(*tuned, order)

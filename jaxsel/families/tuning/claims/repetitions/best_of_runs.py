@@ -98,4 +98,4 @@ def frequencies(budget):
             where = f"label {label}, {counts[place]} of {trials} trials, {run}"
             upper = float(high[place])
             yield point, lambda exact, upper=upper: (upper, exact), f"upper limit, {where}"
-            yield point, float(low[place]), f"lower limit, {where}"
+            yield point, low[place], f"lower limit, {where}"

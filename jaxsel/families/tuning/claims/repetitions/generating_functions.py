@@ -8,7 +8,7 @@ from scipy import optimize, special
 
 from jaxsel import repetitions as laws
 from jaxsel.families.tuning.claims.parameters import Gamma, Law
-from jaxsel.language.checking import Judged, grid, listed
+from jaxsel.language.checking import Judged, grid, in_units, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import PS
 
@@ -48,11 +48,11 @@ def moments(*, repetitions: Law = "poisson:mean=3") -> float:
 def summed(repetitions):
     law = laws.parse(repetitions)
     k, pmf = _table(law)
-    yield Judged(float(law.pgf(0.0)), float(pmf[0]), f"f(0) = P[K = 0], {repetitions}")
-    yield Judged(float(law.pgf(1.0)), 1.0, f"f(1) = 1, {repetitions}")
+    yield Judged(law.pgf(0.0), pmf[0], f"f(0) = P[K = 0], {repetitions}")
+    yield Judged(law.pgf(1.0), 1.0, f"f(1) = 1, {repetitions}")
     for x in (0.2, 0.7, 0.95):
         where = f"f({x:g}) = E[x^K], {repetitions}"
-        yield Judged(float(law.pgf(x)), float(pmf @ x**k), where)
+        yield Judged(law.pgf(x), pmf @ x**k, where)
     slope = float(law.pgf_derivative_tail(0.0))
     yield Judged(slope / float(pmf @ k), 1.0, f"f'(1) = E[K], {repetitions}")
     second = float(pmf @ (k * (k - 1.0)))
@@ -107,7 +107,7 @@ def quadrature(budget):
             seen /= -math.expm1(eta * math.log(gamma))
             yield shape | {"count": k}, seen
             where = f"as implemented, P[K = {k} | K > 0], {eta=}, {gamma=}"
-            yield Judged(float(law.pmf(k)), seen, where)
+            yield Judged(law.pmf(k), seen, where)
 
 
 @compound.equals(tolerance=1e-11)
@@ -125,9 +125,9 @@ def recursion(budget):
             total[n] = mean / n * float(np.sum(j * parts[j] * total[n - j]))
         total /= 1.0 - total[0]
         for k in (1, 2, 5, 30):
-            yield shape | {"count": k}, float(total[k])
+            yield shape | {"count": k}, total[k]
             where = f"as implemented, P[K = {k} | K > 0], {eta=}, {gamma=}"
-            yield Judged(float(law.pmf(k)), float(total[k]), where)
+            yield Judged(law.pmf(k), total[k], where)
 
 
 @PS.utility("PS-A.2-limits", "Appendix A.2, with rates")
@@ -207,7 +207,7 @@ def tails(budget):
         for times in (1.2, 2.0, 4.0):
             k = max(1, math.ceil(times * mean))
             seen = float(laws.poisson(mean).survival(k - 1))
-            yield {"mean": mean, "count": k}, lambda bound, seen=seen: (1.0, seen / bound)
+            yield {"mean": mean, "count": k}, in_units(seen)
     for eta, gamma in ((0.0, 0.1), (1.0, 0.1), (3.0, 0.02), (-0.5, 0.3)):
         law = laws.truncated_negative_binomial(eta, gamma)
         for times in (2.0, 6.0):

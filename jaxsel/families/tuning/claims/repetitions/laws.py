@@ -10,7 +10,7 @@ from jaxsel import repetitions as laws
 from jaxsel.families.tuning.claims.parameters import Eta, Gamma, Law
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, in_units
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
 
@@ -55,14 +55,14 @@ def product(budget):
         pmf = _printed_pmf(eta, gamma)
         k = np.arange(1, pmf.size + 1)
         where = f"eta={eta!r}, gamma={gamma!r}"
-        yield Judged(1.0, float(pmf.sum()), f"sum of the probabilities, {where}")
+        yield Judged(1.0, pmf.sum(), f"sum of the probabilities, {where}")
         mean = float(np.sum(k * pmf))
         point = {"eta": eta, "gamma": gamma}
-        yield point, lambda printed, mean=mean: (1.0, mean / printed), "sum over printed mean"
+        yield point, in_units(mean), "sum over printed mean"
         law = laws.truncated_negative_binomial(eta, gamma)
         yield Judged(1.0, law.mean / mean, f"mean of the law as implemented, {where}")
         worst = np.argmax(np.abs(law.pmf(k) - pmf))
-        yield Judged(float(pmf[worst]), float(law.pmf(k[worst])), f"P[K = {k[worst]}], {where}")
+        yield Judged(pmf[worst], law.pmf(k[worst]), f"P[K = {k[worst]}], {where}")
 
 
 @PS.identity("PS-Eq7", "Equation (7)")
@@ -95,7 +95,7 @@ def enumerated(budget):
             where = f"as implemented, eta={eta!r}, gamma={gamma!r}, x={x:g}"
             seen = float(np.sum(pmf * x**k))
             yield {"eta": eta, "gamma": gamma, "x": x}, seen
-            yield Judged(seen, float(law.pgf(x)), f"f(x) {where}")
+            yield Judged(seen, law.pgf(x), f"f(x) {where}")
             slope = float(np.sum(k * pmf * x ** (k - 1.0)))
             scale = max(slope, 1.0)
             computed = float(law.pgf_derivative_tail(1.0 - x))
@@ -165,7 +165,7 @@ def integrals(budget):
     for name in _enumerable(budget):
         law, point = laws.parse(name), {"repetitions": name}
         k, pmf = _enumerated(law)
-        yield point, float(np.sum(pmf * k / (k + 1.0))), "E[1 - 1/(K+1)]"
+        yield point, np.sum(pmf * k / (k + 1.0)), "E[1 - 1/(K+1)]"
         yield point, laws.expected_quantile(law), "as implemented"
         if law.mean < 20.0:
             # int x f'(x) dx on panels that shrink towards 1, where f is steep
@@ -174,7 +174,7 @@ def integrals(budget):
             x = (edges[:-1, None] + half * (1.0 + nodes)).ravel()
             slope = law.pgf_derivative_tail(1.0 - x)
             integral = np.sum((half * weights).ravel() * x * slope)
-            yield point, float(integral), "int x f'(x) dx"
+            yield point, integral, "int x f'(x) dx"
 
 
 @PS.utility("PS-A.2.1", "Appendix A.2.1")

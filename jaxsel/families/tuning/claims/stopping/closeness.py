@@ -135,7 +135,7 @@ two_sided = LT.privacy(
 def one_sided_event(budget):
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
     where = "P=(1/2, 1/2, 0), Q=(1/4, 1/4, 1/2), B = third outcome, epsilon=0"
-    yield {"event": float(p[2])}, float(profile_delta(p, q, 0.0)), where
+    yield {"event": float(p[2])}, profile_delta(p, q, 0.0), where
 
 
 @two_sided.bounds()
@@ -153,7 +153,7 @@ def two_sided_event(budget):
         epsilon = exact_epsilon(*inside)
         worst = max(float(p[event].sum()), float(q[event].sum()))
         where = f"P={p.tolist()}, Q={q.tolist()}, B={np.flatnonzero(event).tolist()}"
-        yield {"event": worst}, float(profile_delta(p, q, epsilon)), where
+        yield {"event": worst}, profile_delta(p, q, epsilon), where
 
 
 LT_E11 = LT.misprint(

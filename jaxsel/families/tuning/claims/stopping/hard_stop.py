@@ -29,6 +29,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
 )
 from jaxsel.families.tuning.claims.parameters import Delta, Epsilon, Gamma, ModerateEpsilon, Stop
 from jaxsel.language.base import Relation
+from jaxsel.language.checking import in_units
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import LT
 
@@ -162,7 +163,7 @@ def failures(budget):
         steps = max(1, math.ceil(10.0 ** generator.uniform(-1.0, 1.3) / gamma))
         seen = float(profile_delta(*_stopped(pair, gamma, steps), 3.0 * pair.epsilon))
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma, "steps": steps}
-        yield point, lambda bound, seen=seen: (1.0, seen / bound), f"share of delta, {pair.where}"
+        yield point, in_units(seen), f"share of delta, {pair.where}"
 
 
 @LT.utility("LT-Thm3.4-stop", "Theorem 3.4, T rounded up")
@@ -185,7 +186,7 @@ def late(budget):
         steps = hard_stop_steps(gamma, stop_delta)
         seen = math.exp(steps * math.log1p(-gamma))
         point = {"gamma": gamma, "stop_delta": stop_delta}
-        yield point, lambda bound, seen=seen: (1.0, seen / bound), f"T={steps}"
+        yield point, in_units(seen), f"T={steps}"
 
 
 @LT.privacy("LT-Thm3.5", "Theorem 3.5", Relation.BASE)

@@ -16,7 +16,7 @@ from jaxsel.families.tuning.bounds.random_stopping import (
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 from jaxsel.families.tuning.claims.parameters import Delta, Epsilon, Stop
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import in_units, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import LT
 
@@ -66,7 +66,7 @@ def failures(budget):
         seen = float(profile_delta(*tuned, 3.0 * pair.epsilon))
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma}
         # relative: delta may be tiny
-        yield point, lambda delta, seen=seen: (1.0, seen / delta), f"share of delta, {pair.where}"
+        yield point, in_units(seen), f"share of delta, {pair.where}"
 
 
 @LT.utility("LT-Thm1.3(b)", "Theorem 1.3(b)")
@@ -86,7 +86,7 @@ def enumerated(budget):
         draw = np.arange(1, math.ceil(45.0 / gamma) + 2)
         pmf = gamma * (1.0 - gamma) ** (draw - 1.0)
         mean = float(np.sum(draw * pmf))
-        yield {"gamma": gamma}, lambda claimed, mean=mean: (1.0, mean / claimed)
+        yield {"gamma": gamma}, in_units(mean)
 
 
 @LT.utility("LT-Thm1.3-printed", "Theorem 1.3, Algorithm 2")
