@@ -9,14 +9,16 @@ from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
+from scipy import special
 
 from jaxsel import repetitions as laws
-from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
+from jaxsel.families.tuning.claims.base_pairs import BasePair, at_worst, base_pairs
 from jaxsel.families.tuning.claims.profile.cases import (
     BaseEpsilon,
     Epsilon,
     LawOfK,
     coin_pair,
+    coin_profile,
     law_profile,
     swapped,
 )
@@ -50,9 +52,7 @@ def largest_of_tests(
 
     Largest probability under Q of a test that has probability ``mass`` under Q': e^epsilon mass
     + delta(epsilon), for randomised response."""
-    pair = coin_pair(base_epsilon)
-    delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
-    return math.exp(epsilon) * mass + delta
+    return math.exp(epsilon) * mass + float(coin_profile(base_epsilon)(np.asarray(epsilon)))
 
 
 @largest_of_tests.bounds()
@@ -62,13 +62,13 @@ def events_and_randomised_tests(budget):
         size = pair.first.size
         tests = np.concatenate([_events(size), generator.random((20, size))])
         epsilon = generator.uniform(-1.0, 2.0)
-        delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
+        delta = law_profile(*pair[:2])(np.asarray(epsilon))
         for each in (pair, swapped(pair)):
-            claimed = math.exp(epsilon) * (tests @ each.second) + delta
-            slack = claimed - tests @ each.first
-            worst = int(np.argmin(slack))
-            seen = float(claimed[worst] - slack[worst])
-            yield Judged(claimed[worst], seen, f"{epsilon=!r}, {each.where}")
+            claimed, places = (
+                math.exp(epsilon) * (tests @ each.second) + delta,
+                np.arange(len(tests)),
+            )
+            yield at_worst(claimed, tests @ each.first, places, f"{epsilon=}, {each.where}", "test")
 
 
 def _divergence(pair: BasePair, epsilon: float) -> float:
@@ -95,9 +95,9 @@ def worst_of_all_events(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for i, pair in enumerate(base_pairs(budget)):
         if i % 3 == 0:  # an outcome where Q' = 0
-            first, second = np.append(pair.first, 0.0), np.append(pair.second, 0.0)
-            first[-1], first[0] = first[0], 0.0
-            pair = BasePair(first, second, f"best outcome replaced in {pair.where}")
+            first = np.concatenate([[0.0], pair.first[1:], pair.first[:1]])
+            where = f"best outcome replaced in {pair.where}"
+            pair = BasePair(first, np.append(pair.second, 0.0), where)
         epsilon = generator.uniform(-1.0, 2.0)
         for each in (pair, swapped(pair)):
             gaps = each.first - math.exp(epsilon) * each.second
@@ -107,16 +107,8 @@ def worst_of_all_events(budget):
 
 def _perspective(order: float, epsilon: float, x: np.ndarray, y: np.ndarray):
     """f(x/y) y for z^order, the hockey stick, z log z and (z - 1)^2; a row each."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = np.where(x > 0, x * np.log(x / y), 0.0)
-    return np.stack(
-        [
-            x**order * y ** (1.0 - order),
-            np.maximum(x - math.exp(epsilon) * y, 0.0),
-            entropy,
-            (x - y) ** 2 / y,
-        ]
-    )
+    power, excess = x**order * y ** (1.0 - order), np.maximum(x - math.exp(epsilon) * y, 0.0)
+    return np.stack([power, excess, special.xlogy(x, x / y), (x - y) ** 2 / y])
 
 
 @KRW.identity("KRW-Lem2.3", "Lemma 2.3")
@@ -150,7 +142,7 @@ def value_at_the_mean(budget):
         ends = _perspective(order, epsilon, x, y) @ share
         middle = _perspective(order, epsilon, x @ share, y @ share)
         worst = int(np.argmin((ends - middle) / np.maximum(np.abs(ends), 1.0)))
-        where = f"x={x.tolist()}, y={y.tolist()}, weight={weight!r}, f number {worst}"
+        where = f"x={x.tolist()}, y={y.tolist()}, {weight=}, f number {worst}"
         yield Judged(ends[worst], middle[worst], where)
 
 
@@ -160,7 +152,7 @@ _MOST_TERMS = 2**22
 def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
     """sum P[K = k] z^k, or its derivative, term by term."""
     last = 64
-    while float(law.survival(last)) > 1e-16 and law.maximum is None:
+    while law.survival(last) > 1e-16 and law.maximum is None:
         last *= 2
         if last > _MOST_TERMS:
             raise InputError(
@@ -183,17 +175,9 @@ def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean
     return _series(repetitions, z)
 
 
-_TEXTS = (
-    "geometric:mean=10",
-    "tnb:eta=0,mean=10",
-    "tnb:eta=-0.5,gamma=0.05",
-    "tnb:eta=5,mean=30",
-    "poisson:mean=0.5",
-    "poisson:mean=10",
-    "binomial:count=20,mean=10",
-    "beta_binomial:count=20,gamma=1",
-    "point_mass:count=7",
-)
+_TEXTS = """geometric:mean=10 tnb:eta=0,mean=10 tnb:eta=-0.5,gamma=0.05 tnb:eta=5,mean=30
+    poisson:mean=0.5 poisson:mean=10 binomial:count=20,mean=10 beta_binomial:count=20,gamma=1
+    point_mass:count=7""".split()
 
 
 @generating_function.equals()
@@ -202,8 +186,8 @@ def closed_forms(budget):
         law = laws.parse(text)
         for z in (0.0, 0.3, 0.9, 0.999, 1.0):
             yield {"z": z, "repetitions": text}, law.pgf(z)
-            slope = float(law.pgf_derivative_tail(1.0 - z))
-            yield Judged(_series(law, z, slope=True), slope, f"derivative, {text}, {z=:g}")
+            series, slope = _series(law, z, slope=True), law.pgf_derivative_tail(1.0 - z)
+            yield Judged(series, slope, f"derivative, {text}, {z=:g}")
         yield Judged(law.mean, law.pgf_derivative_tail(0.0), f"f'(1), {text}")
         yield Judged(law.probability_zero, law.pgf(0.0), f"f(0), {text}")
 

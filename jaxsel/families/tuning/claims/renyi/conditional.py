@@ -53,6 +53,11 @@ class Conditioned(NamedTuple):
         """D_order(Q' || Q)."""
         return renyi_divergence(self.second, self.first, order)
 
+    def bound(self, part: int, order: float, exponent: float = 1.0) -> float:
+        """An inequality of Corollary 16, with the pair's own divergences."""
+        own = (self.forward, self.backward, self.probability)
+        return conditional_part(part, order, *own, exponent=exponent)
+
     @property
     def probability(self) -> float:
         """Q(S)."""
@@ -61,21 +66,19 @@ class Conditioned(NamedTuple):
     def exact(self, order: float) -> float:
         """D_order(Q_S || Q'_S)."""
         first, second = self.first[self.kept], self.second[self.kept]
-        divergence = renyi_divergence(first / first.sum(), second / second.sum(), order)
-        return float(divergence)
+        return float(renyi_divergence(first / first.sum(), second / second.sum(), order))
 
 
 def _instances(budget: Budget) -> Iterator[Conditioned]:
     """Base pairs with S given by its outcomes; S = everything as well."""
     generator = np.random.default_rng(budget.seed + 1)
-    for pair in base_pairs(budget):
-        everything = np.ones(pair.first.size, dtype=bool)
-        sets = [everything] if pair.where.startswith("pairs") else []
-        chosen = generator.uniform(size=pair.first.size) < 0.6
+    for first, second, pair in base_pairs(budget):
+        chosen = generator.uniform(size=first.size) < 0.6
         chosen[generator.integers(chosen.size)] = True
-        for kept in (*sets, chosen):
-            where = f"S = outcomes {np.flatnonzero(kept).tolist()}, {pair.where}"
-            yield Conditioned(pair.first, pair.second, kept, where)
+        everything = np.ones_like(chosen)
+        for kept in (everything, chosen) if pair.startswith("pairs") else (chosen,):
+            where = f"S = outcomes {np.flatnonzero(kept).tolist()}, {pair}"
+            yield Conditioned(first, second, kept, where)
 
 
 def _response(epsilon: float) -> Conditioned:
@@ -150,9 +153,8 @@ def exponents(budget):
             # r = inf, where the forward divergence is of order inf, now and then
             share = max(0.0, generator.uniform(-0.1, 1.0))
             inverse_r = share * (1.0 - inverse_q)
-            claimed = conditional_at_exponents(
-                order, inverse_q, inverse_r, case.forward, case.backward, case.probability
-            )
+            own = (case.forward, case.backward, case.probability)
+            claimed = conditional_at_exponents(order, inverse_q, inverse_r, *own)
             where = f"order {order:g}, 1/q={inverse_q!r}, 1/r={inverse_r!r}, {case.where}"
             yield Judged(claimed, case.exact(order), where)
 
@@ -193,20 +195,13 @@ def _part(part: int) -> Callable[[Callable[..., float]], Claim]:
 
     def cases(budget):
         generator = np.random.default_rng(budget.seed + 2)
+        allowed = [order for order in _ORDERS if order >= (1.0 if part == 4 else 2.0)]
         for case in _instances(budget):
-            if part == 1:
-                orders = [math.inf]
-            else:
-                least = 1.0 if part == 4 else 2.0
-                orders = [order for order in _ORDERS if order >= least]
-                orders = generator.choice(orders, 2, replace=False).tolist()
-            for order in orders:
-                exponent = generator.uniform(1.0, 4.0) if part == 5 else 1.0
-                claimed = conditional_part(
-                    part, order, case.forward, case.backward, case.probability, exponent=exponent
-                )
-                where = f"order {order:g}, r={exponent!r}, {case.where}"
-                yield Judged(claimed, case.exact(order), where)
+            some = [math.inf] if part == 1 else generator.choice(allowed, 2, replace=False)
+            for order in some:
+                r = generator.uniform(1.0, 4.0) if part == 5 else 1.0
+                where = f"order {order:g}, {r=}, {case.where}"
+                yield Judged(case.bound(part, order, r), case.exact(order), where)
 
     def stated(formula):
         corrected = ", corrected" if part in _MISPRINTED else ""
@@ -301,9 +296,7 @@ def halting(
 
     Bound on D_order for a rho-zCDP base that also halts with probability p a run.
     """
-    curve = concentrated(rho)
-    ends = halt + (1.0 - halt) * probability
-    return conditional_part(2, order, curve, curve, ends)
+    return part_2(order=order, rho=rho, probability=halt + (1.0 - halt) * probability)
 
 
 @halting.bounds()

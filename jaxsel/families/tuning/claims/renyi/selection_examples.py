@@ -1,6 +1,5 @@
 """Papernot & Steinke 2022, Appendix D.4: selection by scores of sensitivity 1."""
 
-import functools
 import math
 from collections.abc import Iterator
 from typing import Annotated
@@ -30,14 +29,17 @@ def _exponential(scores: np.ndarray, epsilon: float) -> np.ndarray:
     return special.softmax(epsilon / 2.0 * scores)
 
 
+def _ahead(candidates: int, lead: float) -> np.ndarray:
+    """Scores of which the first is that much better than the others."""
+    return np.append(lead, np.zeros(candidates - 1))
+
+
 def _scores(budget: Budget) -> Iterator[tuple[np.ndarray, float]]:
     """Score vectors and an epsilon; the best score ahead, tied, and random ones."""
     for epsilon in (0.1, 1.0, 5.0):
         for m in (2, 10, 1000):
-            ahead = np.zeros(m)
             for lead in (0.0, 0.5, 1.0, 2.0, 4.0):
-                ahead[0] = lead * math.log(m) / epsilon
-                yield ahead.copy(), epsilon
+                yield _ahead(m, lead * math.log(m) / epsilon), epsilon
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         epsilon = 10.0 ** generator.uniform(-1.0, 1.0)
@@ -45,18 +47,16 @@ def _scores(budget: Budget) -> Iterator[tuple[np.ndarray, float]]:
         yield generator.normal(0.0, spread, generator.integers(2, 12)), epsilon
 
 
-def _neighbours(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Score vectors that differ by at most 1 everywhere, and an epsilon."""
+def _neighbours(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, float, str]]:
+    """Score vectors that differ by at most 1 everywhere, an epsilon, and how to make them."""
     generator = np.random.default_rng(budget.seed + 1)
     for scores, epsilon in _scores(budget):
-        opposed = np.full(scores.size, -1.0)
-        opposed[0] = 1.0
-        yield scores, scores + opposed, epsilon
-        if scores.size <= 12:
-            signs = generator.choice([-1.0, 1.0], scores.size)
-            yield scores, scores + signs, epsilon
-            moved = scores + generator.uniform(-1.0, 1.0, scores.size)
-            yield scores, moved, epsilon
+        m = scores.size
+        moves = [np.where(np.arange(m) > 0, -1.0, 1.0)]
+        if m <= 12:
+            moves += [generator.choice([-1.0, 1.0], m), generator.uniform(-1.0, 1.0, m)]
+        for move in moves:
+            yield scores, scores + move, epsilon, f"scores {_shown(scores, scores + move)}"
 
 
 def _shown(*vectors: np.ndarray) -> str:
@@ -77,10 +77,9 @@ def pure(*, epsilon: Exponential = 1.0) -> float:
 
 @pure.bounds()
 def largest_losses(budget):
-    for scores, neighbour, epsilon in _neighbours(budget):
+    for scores, neighbour, epsilon, where in _neighbours(budget):
         loss = special.log_softmax(epsilon / 2.0 * scores)
         loss = loss - special.log_softmax(epsilon / 2.0 * neighbour)
-        where = f"scores {_shown(scores, neighbour)}"
         yield {"epsilon": epsilon}, np.max(np.abs(loss)), where
 
 
@@ -95,12 +94,10 @@ def concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0) -> float:
 
 @concentrated.bounds()
 def divergences(budget):
-    orders = [1.01, 1.5, 2.0, 5.0, 30.0]
-    for scores, neighbour, epsilon in _neighbours(budget):
+    orders = (1.01, 1.5, 2.0, 5.0, 30.0)
+    for scores, neighbour, epsilon, where in _neighbours(budget):
         sides = (_exponential(scores, epsilon), _exponential(neighbour, epsilon))
-        seen = renyi_divergence(*sides, np.array(orders))
-        where = f"scores {_shown(scores, neighbour)}"
-        for order, divergence in zip(orders, seen.tolist(), strict=True):
+        for order, divergence in zip(orders, renyi_divergence(*sides, orders), strict=True):
             yield {"order": order, "epsilon": epsilon}, divergence, where
 
 
@@ -113,9 +110,8 @@ def mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10) -> flo
 @mean_loss.bounds()
 def mean_losses(budget):
     for scores, epsilon in _scores(budget):
-        lost = float(np.sum(_exponential(scores, epsilon) * (scores.max() - scores)))
-        point = {"epsilon": epsilon, "candidates": scores.size}
-        yield point, lost, f"scores {_shown(scores)}"
+        lost = np.sum(_exponential(scores, epsilon) * (scores.max() - scores))
+        yield {"epsilon": epsilon, "candidates": scores.size}, lost, f"scores {_shown(scores)}"
 
 
 @PS.utility("PS-D4-tail", "Appendix D.4")
@@ -133,26 +129,26 @@ def tail_loss(
     return 2.0 / epsilon * math.log(candidates / beta)
 
 
+def _reached(scores, epsilon, beta):
+    """beta, and the chance to lose what the claim says."""
+    chances, lost = _exponential(scores, epsilon), scores.max() - scores
+    return lambda loss: (beta, np.sum(chances[lost >= loss]))
+
+
+def _just_bad(candidates, beta):
+    """The same where all candidates but one lose exactly that."""
+    rest = np.arange(candidates) > 0
+    return lambda loss: (beta, _exponential(-loss * rest, 1.0)[1:].sum())
+
+
 @tail_loss.bounds()
 def tails(budget):
-    def reached(loss, scores, epsilon, beta):
-        bad = scores <= scores.max() - loss
-        return beta, float(np.sum(_exponential(scores, epsilon)[bad]))
-
-    def just_bad(loss, candidates, beta):
-        scores = np.full(candidates, -loss)
-        scores[0] = 0.0
-        return beta, float(_exponential(scores, 1.0)[1:].sum())
-
     for scores, epsilon in _scores(budget):
         for beta in (0.5, 0.1, 0.001):
             point = {"epsilon": epsilon, "candidates": scores.size, "beta": beta}
-            seen = functools.partial(reached, scores=scores, epsilon=epsilon, beta=beta)
-            yield point, seen, f"scores {_shown(scores)}"
-    for m in (2, 10, 1000):
-        for beta in (0.5, 0.1, 0.001):
-            seen = functools.partial(just_bad, candidates=m, beta=beta)
-            yield {"epsilon": 1.0, "candidates": m, "beta": beta}, seen, "all but one just bad"
+            yield point, _reached(scores, epsilon, beta), f"scores {_shown(scores)}"
+    for point in grid(candidates=(2, 10, 1000), beta=(0.5, 0.1, 0.001))(budget):
+        yield point | {"epsilon": 1.0}, _just_bad(**point), "all but one just bad"
 
 
 @PS.utility("PS-D4-considered", "Appendix D.4")
@@ -215,8 +211,7 @@ def chosen(budget):
         scores = generator.normal(0.0, 10.0 ** generator.uniform(-1.0, 1.5), m)
         if generator.uniform() < 0.5:
             # one candidate ahead of all others, the hard case for a rare best one
-            scores = np.zeros(m)
-            scores[0] = generator.uniform(0.0, 40.0)
+            scores = _ahead(m, generator.uniform(0.0, 40.0))
         text = str(generator.choice(SEARCHES))
         chances = _chosen_law(scores, laws.parse(text))
         for t in (0.5, 2.0, 8.0, 23.0):
@@ -238,8 +233,7 @@ def one_ahead(candidates):
     lead = 20.0 * math.log(candidates)
     for ahead in (lead * (1.0 + 1e-9), 0.5 * lead, 2.0 * lead):
         # every other candidate is worse by that much
-        scores = np.zeros(candidates)
-        scores[0] = ahead
+        scores = _ahead(candidates, ahead)
         good = scores >= scores.max() - lead
         yield _chosen_law(scores, law)[good].sum(), f"one {ahead!r} ahead"
     # and the union bound of the text, at its t
@@ -256,9 +250,7 @@ def tuned_pure(*, epsilon: Annotated[float, positive("of the base")] = 1.0) -> f
     return pure_negative_binomial_epsilon(epsilon, 0.0)
 
 
-def _best_of_bins(
-    sides: tuple[np.ndarray, np.ndarray], epsilon: float, law: laws.Repetitions
-) -> tuple[np.ndarray, np.ndarray]:
+def _best_of_bins(sides, epsilon: float, law: laws.Repetitions) -> list[np.ndarray]:
     """Laws of (candidate, bin of its noisy score) of the best of K, on both sides.
 
     Noise of scale 1/epsilon; the bins resolve both sets of scores, and within a bin the
@@ -275,11 +267,10 @@ def _best_of_bins(
     for side in sides:
         # [bin, candidate], best bin first; each mass from the tail that it lies in
         z = epsilon * (edges[:, None] - side)
-        above = survival("laplace", z)
-        below = survival("laplace", -z)
+        above, below = survival("laplace", z), survival("laplace", -z)
         mass = np.where(z[:-1] >= 0.0, above[:-1] - above[1:], below[1:] - below[:-1])
         found.append(tuned_law(mass[::-1].ravel() / side.size, law))
-    return found[0], found[1]
+    return found
 
 
 @tuned_pure.bounds()
@@ -290,8 +281,7 @@ def best_of_bins(budget):
             law = laws.logarithmic(float(m) ** -10.0)
             # The first leads and gains, so that better runs are likelier; the second,
             # just behind, loses: both factors of the bound at once.
-            ahead = np.zeros(m)
-            ahead[0] = 12.0 / epsilon
+            ahead = _ahead(m, 12.0 / epsilon)
             worst = ahead + np.where(np.arange(m) == 0, 1.0, -1.0)
             scores = generator.normal(0.0, 2.0 / epsilon, m)
             moved = scores + generator.choice([-1.0, 1.0], m)

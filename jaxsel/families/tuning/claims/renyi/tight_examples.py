@@ -38,11 +38,6 @@ def _fitted(order: float, rho: float, a: float) -> Conditioned:
     return _case(*fitted_tight_conditional(order, rho, a), a)
 
 
-def _second_bound(case: Conditioned, order: float) -> float:
-    """Corollary 16 (2), with the pair's own divergences."""
-    return conditional_part(2, order, case.forward, case.backward, case.probability)
-
-
 @PS.identity("PS-D2", "Appendix D.2", relation=Relation.BASE)
 def tight(*, order: Order = 5.0, s: Loss = 0.8, t: Loss = 1.06) -> float:
     """For Q = (x, x, 1-2x), x = a e^-s, and Q' = (x e^-t, a, rest), the laws given the first two
@@ -76,7 +71,7 @@ def gap(*, order: Annotated[float, number("b of the divergence", at_least=2.0)] 
 def excess_of_the_bound(order, a):
     # what the text neglects is below e^-35
     case = _case(40.0, 40.0, a)
-    return _second_bound(case, order) - case.exact(order), case.where
+    return case.bound(2, order) - case.exact(order), case.where
 
 
 @PS.privacy("PS-Fig8-printed", "Figure 8", Relation.BASE)
@@ -92,7 +87,7 @@ def printed_figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25)
 
 @printed_figure.bounds(listed("order a", (10.0, 0.25), (10.0, 0.1), (5.0, 0.25)))
 def bound_of_the_pair(order, rho, a):
-    return _second_bound(_fitted(order, rho, a), order)
+    return _fitted(order, rho, a).bound(2, order)
 
 
 @PS.privacy("PS-Fig8", "Figure 8, corrected", Relation.BASE)
@@ -102,7 +97,7 @@ def figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25) -> floa
 
     Corollary 16 (2) for the fitted pair of Figure 8, with its own divergences.
     """
-    return _second_bound(_fitted(order, rho, a), order)
+    return _fitted(order, rho, a).bound(2, order)
 
 
 @figure.bounds(listed("order a", (2.0, 0.25), (5.0, 0.25), (10.0, 0.25), (10.0, 0.1)))
@@ -147,16 +142,14 @@ def enumerated(budget):
     for _ in range(budget.cases):
         a, b, c = generator.dirichlet(np.full(3, 0.7)).tolist()
         count = int(generator.integers(1, 30))
-        for text in (
-            f"binomial:count={count},probability={generator.uniform(0.02, 1.0)!r}",
-            f"point_mass:count={count}",
-        ):
-            k = np.arange(count + 1)
-            pmf = laws.parse(text).pmf(k)
-            # drawn k times: the best is the middle one if no draw is the first outcome
-            # and not all are the last
-            middle = float(np.sum(pmf * ((1.0 - a) ** k - c**k)))
-            yield {"repetitions": text, "b": b, "c": c}, middle
+        binomial = f"binomial:count={count},probability={generator.uniform(0.02, 1.0)!r}"
+        k = np.arange(count + 1)
+        # drawn k times: the best is the middle one if no draw is the first outcome and not
+        # all are the last
+        middle = (1.0 - a) ** k - c**k
+        for text in (binomial, f"point_mass:count={count}"):
+            seen = np.sum(laws.parse(text).pmf(k) * middle)
+            yield {"repetitions": text, "b": b, "c": c}, seen
 
 
 @PS.identity("PS-D3-tight", "Appendix D.3", relation=Relation.BASE)
