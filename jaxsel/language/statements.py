@@ -22,18 +22,18 @@ A misprint is what the paper says and is false; what it does not say is a remark
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 from jaxsel.language.base import Claim, Erratum, Relation, Remark
 
-Evaluate = Callable[..., float]
+Evaluate = Callable[..., SupportsFloat]
 
 
 def _id(claim: Claim | str) -> str:
     return claim if isinstance(claim, str) else claim.id
 
 
-def _stated(function: Callable[..., float]) -> tuple[str, str]:
+def _stated(function: Evaluate) -> tuple[str, str]:
     """The two parts of a formula's docstring: the statement, and what number is returned."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n", 1)
     if not paragraphs[0]:
@@ -76,7 +76,10 @@ class Paper(NamedTuple):
     def _declared(
         self, id: str, place: str, kind: str, relation: Relation | None, more: dict[str, Any]
     ) -> Callable[[Evaluate], Claim]:
-        """Decorates a formula; ``more`` may hold the statement, else its docstring is it."""
+        """Decorates a formula; ``more`` may hold the statement, else its docstring is it.
+
+        The claim's number is a float, whatever the formula makes of it.
+        """
         source = f"{self.citation}, {place}" if place else self.citation
 
         def claim(formula: Evaluate) -> Claim:
@@ -84,7 +87,7 @@ class Paper(NamedTuple):
             statement, number = more.get("statement"), inspect.getdoc(formula) or ""
             if statement is None:
                 statement, number = _stated(plain)
-            evaluate = functools.wraps(plain)(lambda **given: plain(**given))
+            evaluate = functools.wraps(plain)(lambda **given: float(plain(**given)))
             evaluate.__doc__ = number
             others = {name: value for name, value in more.items() if name != "statement"}
             return Claim(id, source, statement, kind, relation, evaluate, **others)

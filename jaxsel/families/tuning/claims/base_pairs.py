@@ -191,18 +191,12 @@ def at_worst(
 def gaussian_tuned_renyi(
     order: float, noise_multiplier: float, repetitions: Repetitions, sign: int = 1
 ) -> float:
-    """Renyi divergence of the best of K draws from N(0, s^2) and from N(1, s^2).
+    """Renyi divergence of the best of K draws from N(0, s^2) and from N(1, s^2), order > 1.
 
     The density of the best is q(y) f'(1 - u(y)), with u(y) the mass of better outcomes
     and f the generating function of K; integrated by the trapezoidal rule, which
-    converges exponentially here.
-
-    Args:
-      order: > 1, finite.
-      noise_multiplier: s > 0.
-      repetitions: law of K.
-      sign: 1 if the larger value is better, -1 if the smaller one is (which is also the
-        divergence from the second to the first tuned law at sign 1).
+    converges exponentially here. The larger value is better at sign 1, the smaller one at
+    -1 (which is also the divergence from the second to the first tuned law at sign 1).
     """
     shift = 1.0 / noise_multiplier
     # q^order q'^(1 - order) is a Gaussian around this point

@@ -96,7 +96,7 @@ def composed_delta(
     mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
     noise_scale: Annotated[float, number("of a run", above=0.1, below=1e3)] = 8.0,
     times: Times = 4,
-) -> float:
+):
     """Searches on the same data, a later one chosen by what earlier ones released, have at most the
     delta of their composed privacy loss distributions, in each direction.
 
@@ -104,7 +104,7 @@ def composed_delta(
     """
     pairs = _pairs(curves.gaussian(noise_scale), laws.geometric(1.0 / mean))
     found = composed_distribution([(pairs, times)])
-    return float(found.get_delta_for_epsilon(epsilon))
+    return found.get_delta_for_epsilon(epsilon)
 
 
 @composed_delta.bounds(tolerance=1e-12)
@@ -139,7 +139,7 @@ def composed_epsilon(
     failure: Annotated[float, number("of a run", at_least=0.0, below=1.0)] = 1e-9,
     mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
     times: Times = 4,
-) -> float:
+):
     """Where runs may fail, the chance that one of any search does is set aside first, and what is
     left has the sum of the searches' Renyi bounds.
 
@@ -185,10 +185,10 @@ def released_delta(
     epsilon: Annotated[float, number("of the search", at_least=0.0)] = 1.0,
     most: Annotated[int, whole("runs, K at most", at_least=1, at_most=64)] = 8,
     pure: Annotated[float, positive("epsilon of a run")] = 0.3,
-) -> float:
+):
     """If K is at most n, the best of K runs has at most the delta of n composed runs."""
     pair = composed_pair(_response(pure), most)
-    return float(pair_delta(pair, epsilon))
+    return pair_delta(pair, epsilon)
 
 
 @released_delta.bounds(tolerance=1e-12)

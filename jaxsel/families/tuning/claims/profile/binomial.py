@@ -44,7 +44,7 @@ def conditional(
     base_epsilon: BaseEpsilon = 1.0,
     count: Count = 20,
     probability: Probability = 0.1,
-) -> float:
+):
     """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
     (e^epsilon_1 - 1) + p base(epsilon_1))) for every epsilon_1 >= log(1 + (p/(1 - p))
     base(epsilon_1)); below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon)(1 - p)^n.
@@ -52,7 +52,7 @@ def conditional(
     Delta(epsilon) for randomised response, at the least epsilon_1 that meets the side condition,
     which is the best."""
     bound = binomial_profile(coin_profile(base_epsilon), count, probability)
-    return float(bound.delta(np.asarray(epsilon)))
+    return bound.delta(np.asarray(epsilon))
 
 
 def of_pairs(make):
@@ -98,13 +98,13 @@ def unconditional(
     base_epsilon: BaseEpsilon = math.log(19.0),
     count: Count = 6,
     probability: Probability = 0.8,
-) -> float:
+):
     """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
     base(0))): Theorem 5.7 at epsilon_1 = 0.
 
     Delta(epsilon) for randomised response."""
     bound = _unconditional(coin_profile(base_epsilon), count, probability)
-    return float(bound.delta(np.asarray(epsilon)))
+    return bound.delta(np.asarray(epsilon))
 
 
 @unconditional.bounds(tolerance=TOLERANCE)
@@ -122,7 +122,7 @@ def plotted(
     mean: Annotated[float, positive("E[K], below count")] = 10.0,
     delta: Delta = 1e-6,
     noise_scale: NoiseScale = 4.0,
-) -> float:
+):
     """At delta = 1e-6, noise scale 4 and mean 10, K ~ Bin(20, 1/2) costs by Theorem 5.7 no more
     than Poisson K by Theorem 5.6 with delta converted from Renyi divergences, and has a smaller
     variance and smaller P[K <= k] for k <= 5.

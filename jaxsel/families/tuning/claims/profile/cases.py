@@ -191,17 +191,9 @@ def gaussian_poisson_epsilon(
 def block_order_delta(
     epsilon: float, shift: float, repetitions: Repetitions, order: BlockOrder = NATURAL
 ) -> float:
-    """Exact delta(epsilon) between the tuned laws of N(0, 1) and N(shift, 1).
+    """Exact delta(epsilon >= 0) between the tuned laws of N(0, 1) and N(shift, 1).
 
-    Args:
-      epsilon: >= 0, so that the outcome "no run" adds nothing.
-      shift: difference of the means in standard deviations; a negative one makes the
-        first side the one that the order likes.
-      repetitions: law of K.
-      order: ranking of the outcomes.
-
-    Raises:
-      InputError: if the blocks overlap.
+    A negative shift makes the first side the one that the order likes.
     """
     pair = score_pairs.gaussian_pair(1.0 / abs(shift))
     if shift < 0:  # the mirror sides, moved by shift
@@ -232,13 +224,10 @@ def stopping_ratio(noise_scale: float, eta: float, gamma: float) -> float:
 
 
 def ratio_of_tradeoff(noise_scale: float, repetitions: Repetitions) -> tuple[float, float]:
-    """Least uniform bound on log f'(q)/f'(q') for a Gaussian base, and where it is met.
+    """Least uniform bound on log f'(q)/f'(q') for a Gaussian base, and the score that meets it.
 
     f' increases, and an event of mass x = 1 - q on one side has at most T(x) on the
-    other: sup over x of log f'(1 - x) - log f'(1 - T(x)).
-
-    Returns:
-      The supremum and the standard score at which the event z > score meets it.
+    other: sup over x of log f'(1 - x) - log f'(1 - T(x)), by the events z > score.
     """
 
     def objective(score: np.ndarray) -> np.ndarray:

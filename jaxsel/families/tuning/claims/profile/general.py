@@ -44,13 +44,13 @@ def sum_of_suprema(
     epsilon: Epsilon = 2.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
-) -> float:
+):
     """H_f(A || A') <= sum_y f(Q f'(q_y)/(Q' f'(q'_y))) Q' f'(q'_y), f' being the slope of the
     generating function and (q_y, q'_y) the worst masses of worse outcomes, chosen for each y; P[K =
     0] > 0 adds f(1) P[K = 0].
 
     Bound on the hockey-stick divergence of the best of K randomised responses."""
-    return float(general_hockey_stick(*coin_pair(base_epsilon)[:2], epsilon, repetitions))
+    return general_hockey_stick(*coin_pair(base_epsilon)[:2], epsilon, repetitions)
 
 
 def _random_instances(budget: Budget) -> Iterator[tuple[BasePair, Repetitions, str]]:
@@ -83,12 +83,12 @@ def product(
     order: Annotated[float, number("of the divergence", above=1.0, below=1e3)] = 3.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
-) -> float:
+):
     """For f(z) = z^a Theorem 4.1 is the product of the base's divergence and of one worst f'(q)^a
     f'(q')^(1 - a), plus P[K = 0].
 
     Bound on the Renyi divergence of the best of K randomised responses."""
-    return float(general_renyi(*coin_pair(base_epsilon)[:2], np.asarray(order), repetitions))
+    return general_renyi(*coin_pair(base_epsilon)[:2], np.asarray(order), repetitions)
 
 
 def _better(law: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -123,13 +123,13 @@ def continuous_score(
     epsilon: Epsilon = 2.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
-) -> float:
+):
     """For a continuous score, H_f(A || A') is the integral of f(Q f'(q)/(Q' f'(q'))) Q' f'(q') with
     q, q' the masses of worse outputs; for the hockey stick it is a sum of differences of generating
     functions between roots of the loss.
 
     Exact hockey-stick divergence for randomised response with ties broken uniformly."""
-    return float(refined_hockey_stick(*coin_pair(base_epsilon)[:2], epsilon, repetitions))
+    return refined_hockey_stick(*coin_pair(base_epsilon)[:2], epsilon, repetitions)
 
 
 def _integral(pair: BasePair, epsilon: float, law: Repetitions) -> float:
@@ -202,7 +202,7 @@ def _direct_divergence(function: _Function, mean: float, base_epsilon: float) ->
 
 
 @KRW.identity("KRW-B-no-run-printed", "Appendix B, first paragraph", relation=Relation.BASE)
-def f_of_zero(*, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coin = 0.0) -> float:
+def f_of_zero(*, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coin = 0.0):
     """P[K = 0] > 0 adds the term f(0) P[K = 0] to the f-divergence of Theorem B.2.
 
     H_f, f(z) = z^order."""
@@ -210,7 +210,7 @@ def f_of_zero(*, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coi
 
 
 @KRW.identity("KRW-B-no-run", "Appendix B, first paragraph corrected", relation=Relation.BASE)
-def f_of_one(*, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coin = 0.0) -> float:
+def f_of_one(*, order: PowerOrder = 3.0, mean: FewRuns = 0.5, base_epsilon: Coin = 0.0):
     """P[K = 0] > 0 adds the term f(1) P[K = 0] to the f-divergence of Theorem B.2.
 
     H_f, f(z) = z^order."""
@@ -266,14 +266,12 @@ def _tuned_coin(mean: float, base_epsilon: float) -> np.ndarray:
     erratum="E-KRW-7",
     correction="The weight is A'(y): KRW-B.2-weight.",
 )
-def weight_of_the_first(
-    *, order: PowerOrder = 2.0, mean: FewRuns = 2.0, base_epsilon: Coin = 1.0
-) -> float:
+def weight_of_the_first(*, order: PowerOrder = 2.0, mean: FewRuns = 2.0, base_epsilon: Coin = 1.0):
     """H_f(A || A') is the sum over y of f(A(y)/A'(y)) A(y).
 
     That sum, for f(z) = z^order."""
     first, second = _tuned_coin(mean, base_epsilon)
-    return float(np.sum((first / second) ** order * first))
+    return np.sum((first / second) ** order * first)
 
 
 @KRW.identity(
@@ -282,14 +280,12 @@ def weight_of_the_first(
     relation=Relation.BASE,
     erratum="E-KRW-7",
 )
-def weight_of_the_second(
-    *, order: PowerOrder = 2.0, mean: FewRuns = 2.0, base_epsilon: Coin = 1.0
-) -> float:
+def weight_of_the_second(*, order: PowerOrder = 2.0, mean: FewRuns = 2.0, base_epsilon: Coin = 1.0):
     """H_f(A || A') is the sum over y of f(A(y)/A'(y)) A'(y).
 
     That sum, for f(z) = z^order."""
     first, second = _tuned_coin(mean, base_epsilon)
-    return float(np.sum((first / second) ** order * second))
+    return np.sum((first / second) ** order * second)
 
 
 _WEIGHTED = grid(order=(2.0, 1.5, 4.0), mean=(0.5, 2.0, 10.0), base_epsilon=(1.0,))

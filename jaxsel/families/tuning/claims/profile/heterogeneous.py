@@ -48,7 +48,7 @@ def two_points(
     ] = 0.0094,
     eta: Eta = 1.0,
     gamma: Gamma = 1.0 / 30.0,
-) -> float:
+):
     """If every candidate is (epsilon_1, delta_1)-DP and (epsilon, delta/E[K])-DP, the best of K ~
     D(eta, gamma) runs of random candidates is (epsilon + (eta + 1) log(e^epsilon_1 + ((1 -
     gamma)/gamma) delta_1), delta)-DP.
@@ -114,14 +114,14 @@ def procedure(
     mean: Annotated[
         float, number("E[K] of the geometric K; the paper does not say which", above=1.0, below=1e9)
     ] = 30.0,
-) -> float:
+):
     """For q = 0.01, epsilon_Q = 1.5 and delta = 1e-6 the thresholds let DP-SGD with noise
     multipliers 2, 3 and 4 run for about 4000, 10000 and 18000 steps, and cost little: Theorem 5.2
     for each candidate's own profile gives less by under 1.5 %.
 
     Most steps that meet both thresholds."""
     thresholds = _thresholds(epsilon, mean)
-    return float(largest_steps(thresholds, _RATE, noise_multiplier, interval=_INTERVAL))
+    return largest_steps(thresholds, _RATE, noise_multiplier, interval=_INTERVAL)
 
 
 def _profile(noise: float, steps: float):
@@ -171,12 +171,12 @@ def either_threshold(
         float, number("of the Gaussian behind the first threshold", above=0.0)
     ] = 6.0,
     second_noise: Annotated[float, number("of the Gaussian behind the second", above=0.0)] = 3.0,
-) -> float:
+):
     """A candidate must meet both points of the profile: without subsampling, thresholds of
     Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.
 
     Most steps: T of them are a Gaussian of noise s/sqrt(T)."""
-    return float(math.floor((noise_multiplier / max(first_noise, second_noise)) ** 2))
+    return math.floor((noise_multiplier / max(first_noise, second_noise)) ** 2)
 
 
 # Either threshold stops one of them; off whole numbers of steps.
@@ -213,7 +213,7 @@ def gain(
     / 5e4,
     noise_multiplier: Annotated[float, number("of DP-SGD", at_least=0.1, at_most=1e3)] = 21.1,
     steps: Annotated[int, whole("of DP-SGD", at_least=1, at_most=100_000)] = 250,
-) -> float:
+):
     """At equal epsilon, Theorem 5.2 allows about three times (2.5 to 3.6) as many DP-SGD candidates
     as the Renyi bound of Theorem 5.1.
 

@@ -62,14 +62,14 @@ from jaxsel.repetitions import Repetitions
 @KRW.privacy("KRW-Thm5.2", "Theorem 5.2", Relation.BASE)
 def uniform(
     *, epsilon: Epsilon = 2.95, base_epsilon: BaseEpsilon = 1.0, eta: Eta = 1.0, gamma: Gamma = 0.1
-) -> float:
+):
     """The best of K ~ D(eta, gamma) runs has delta(epsilon) <= E[K] base(epsilon - (eta + 1)
     log(e^epsilon_1 + ((1 - gamma)/gamma) base(epsilon_1))) for every real epsilon and epsilon_1 >=
     0, base being the privacy profile of one run.
 
     Delta(epsilon) for randomised response, at the best epsilon_1."""
     bound = negative_binomial_profile(coin_profile(base_epsilon), eta, gamma)
-    return float(bound.delta(np.asarray(epsilon)))
+    return bound.delta(np.asarray(epsilon))
 
 
 def uniform_bound(pair: BasePair, law: Repetitions) -> ProfileBound:
@@ -90,7 +90,7 @@ def whole_curve(
     epsilon: Epsilon = 2.55,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
-) -> float:
+):
     """For any K, delta(epsilon) <= E[K] base(epsilon - sup_x log(f'(1 - x)/f'(1 - T(x)))) + (1 -
     e^epsilon)_+ P[K = 0], T being the base's trade-off curve; the shift is at most that of Theorem
     5.2.
@@ -101,7 +101,7 @@ def whole_curve(
         lambda x: randomised_response_tradeoff(x, base_epsilon),
         repetitions,
     )
-    return float(bound.delta(np.asarray(epsilon)))
+    return bound.delta(np.asarray(epsilon))
 
 
 _OTHER_LAWS = (
@@ -153,7 +153,7 @@ Shape = Annotated[float, number("shape of K", at_least=1.0)]
 )
 def printed_step(
     *, epsilon: BaseLevel = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1
-) -> float:
+):
     """(eta + 1) log(e^epsilon + (1/gamma - 1) delta) is at most (eta + 1) epsilon + delta/gamma, so
     that epsilon-hat is at least epsilon at the stated (eta + 2) epsilon + delta/gamma.
 
@@ -162,9 +162,7 @@ def printed_step(
 
 
 @KRW.privacy("KRW-Cor5.4-proof", "proof of Corollary C.3, last step corrected", Relation.BASE)
-def step(
-    *, epsilon: BaseLevel = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1
-) -> float:
+def step(*, epsilon: BaseLevel = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1):
     """(eta + 1) log(e^epsilon + (1/gamma - 1) delta) is at most (eta + 1) (epsilon + delta/gamma).
 
     The bound on the shift of Theorem 5.2."""
@@ -186,7 +184,7 @@ def shift(epsilon, delta, eta, gamma):
 @KRW.privacy("KRW-Cor5.4", "Corollary 5.4", Relation.BASE)
 def with_delta(
     *, epsilon: BaseLevel = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
-) -> float:
+):
     """The best of K ~ D(eta, gamma) runs of an (epsilon, delta)-DP base is ((eta + 2) epsilon +
     delta/gamma, E[K] delta)-DP.
 
@@ -197,7 +195,7 @@ def with_delta(
 @KRW.privacy("KRW-Cor5.4-sharp", "Corollary 5.4, without delta/gamma and E[K] delta", Relation.BASE)
 def without_delta(
     *, epsilon: BaseLevel = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
-) -> float:
+):
     """The best of K ~ D(eta, gamma) runs of an (epsilon, delta)-DP base is ((eta + 2) epsilon, 1 -
     f(1 - delta))-DP, f being the generating function.
 
@@ -265,7 +263,7 @@ E_KRW_1 = KRW.misprint(
 @KRW.privacy("KRW-Cor5.5-printed", "Corollary 5.5", Relation.BASE)
 def gaussian_printed(
     *, delta: Delta = 1e-3, mean: Mean = 1e7, eta: Shape = 1.0, noise_scale: NoiseScale = 1.0
-) -> float:
+):
     """The best of K ~ D(eta, gamma) runs, eta >= 1, of a base dominated by the Gaussian mechanism
     with noise scale s is (epsilon, delta)-DP for epsilon = (eta + 1)(1/(2 s^2) + sqrt(2
     log(E[K]/delta))/s) + 2 delta.
@@ -277,7 +275,7 @@ def gaussian_printed(
 @KRW.privacy("KRW-Cor5.5", "Corollary 5.5 with the factor of its proof", Relation.BASE)
 def gaussian(
     *, delta: Delta = 1e-3, mean: Mean = 1e7, eta: Shape = 1.0, noise_scale: NoiseScale = 1.0
-) -> float:
+):
     """The best of K ~ D(eta, gamma) runs, eta >= 1, of a base dominated by the Gaussian mechanism
     with noise scale s is (epsilon, delta)-DP for epsilon = (eta + 2)(1/(2 s^2) + sqrt(2
     log(E[K]/delta))/s) + 2 delta.

@@ -67,7 +67,7 @@ Mean = Annotated[float, number("m, of K ~ Poisson(m)", at_least=1.0)]
 )
 def renyi_for_any_mean(
     *, order: Order = 3.0, mean: AnyMean = 0.5, noise_scale: NoiseScale = 1000.0
-) -> float:
+):
     """The best of K ~ Poisson(m) runs has a Renyi divergence of at most epsilon + m delta +
     log(m)/(a - 1) at order a, for every mean m and every base that is (a, epsilon)-RDP and (log(1 +
     1/(a - 1)), delta)-DP.
@@ -75,13 +75,13 @@ def renyi_for_any_mean(
     Renyi divergence for a Gaussian base, with delta its profile at log(1 + 1/(a - 1))."""
     base = curves.gaussian(noise_scale)
     curve = poisson_renyi(base, mean, corrected=False, monotonised=False)
-    return float(curve(np.asarray(order)))
+    return curve(np.asarray(order))
 
 
 @KRW.privacy(
     "KRW-Thm5.6", "Theorem 5.6 (Papernot & Steinke 2022, Theorem 6), m >= 1", Relation.BASE
 )
-def renyi(*, order: Order = 10.0, mean: Mean = 10.0, noise_scale: NoiseScale = 4.0) -> float:
+def renyi(*, order: Order = 10.0, mean: Mean = 10.0, noise_scale: NoiseScale = 4.0):
     """For m >= 1 the best of K ~ Poisson(m) runs has a Renyi divergence of at most epsilon + m
     delta + log(m)/(a - 1) at order a, for every base that is (a, epsilon)-RDP and (log(1 + 1/(a -
     1)), delta)-DP.
@@ -126,15 +126,13 @@ E_KRW_9 = KRW.misprint(
 
 
 @KRW.privacy("KRW-Cor5.8", "Corollary 5.8", Relation.BASE)
-def hockey_stick(
-    *, epsilon: Epsilon = 1.9, base_epsilon: BaseEpsilon = 1.0, mean: AnyMean = 2.0
-) -> float:
+def hockey_stick(*, epsilon: Epsilon = 1.9, base_epsilon: BaseEpsilon = 1.0, mean: AnyMean = 2.0):
     """The best of K ~ Poisson(m) runs has delta(epsilon) <= m base(epsilon - m (e^epsilon_1 - 1) -
     m base(epsilon_1)) for every epsilon_1 >= 0, m > 0; epsilon_1 = 0 is the best and costs m times
     the base's total variation; below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon) e^-m.
 
     Delta(epsilon) for randomised response, at epsilon_1 = 0."""
-    return float(poisson_profile(coin_profile(base_epsilon), mean).delta(np.asarray(epsilon)))
+    return poisson_profile(coin_profile(base_epsilon), mean).delta(np.asarray(epsilon))
 
 
 def poisson_bound(pair: BasePair, law: Repetitions) -> ProfileBound:
@@ -159,7 +157,7 @@ def random_pairs(budget):
 
 
 @KRW.privacy("KRW-Sec5-Poisson-printed", "Section 5, first paragraph", Relation.BASE)
-def improves(*, mean: Mean = 10.0, delta: Delta = 1e-6, noise_scale: NoiseScale = 4.0) -> float:
+def improves(*, mean: Mean = 10.0, delta: Delta = 1e-6, noise_scale: NoiseScale = 4.0):
     """The bounds improve the state of the art for the Poisson distribution: Corollary 5.8 gives no
     larger epsilon than Theorem 6 of Papernot & Steinke 2022, as the paper's figures evaluate it.
 
@@ -181,7 +179,7 @@ improves_on_the_same_profile = KRW.privacy(
 @KRW.privacy(
     "KRW-Sec5-Poisson", "Corollary 5.8, with Papernot & Steinke 2022, Theorem 6", Relation.BASE
 )
-def smaller(*, mean: Mean = 10.0, delta: Delta = 1e-6, noise_scale: NoiseScale = 4.0) -> float:
+def smaller(*, mean: Mean = 10.0, delta: Delta = 1e-6, noise_scale: NoiseScale = 4.0):
     """For K ~ Poisson and a Gaussian base of noise scale 0.5 to 16, at delta 1e-10 to 1e-3, Theorem
     6 with delta-hat from the exact profile gives the smaller epsilon for means from 20 to 200 and
     Corollary 5.8 for mean 1; the smaller of the two is valid.
@@ -322,7 +320,7 @@ def at_most_by_number_of_runs(
     epsilon: Annotated[float, number("of the hockey stick", at_least=0.0, below=50.0)] = 1.0,
     mean: Annotated[float, number("of K ~ Poisson", above=0.0, below=20.0)] = 2.0,
     base_epsilon: Annotated[float, number("of randomised response", at_least=0.0, below=5.0)] = 1.0,
-) -> float:
+):
     """The hockey-stick divergence of the tuned laws is at most the mean over k of that between the
     best of k runs.
 
@@ -332,7 +330,7 @@ def at_most_by_number_of_runs(
     worst = base[:, 1:] ** counts  # P[every run gives the worse outcome]
     best_of_k = np.stack([1.0 - worst, worst], axis=1)
     excess = np.maximum(best_of_k[0] - math.exp(epsilon) * best_of_k[1], 0.0)
-    return float(np.sum(excess, axis=0) @ law.pmf(counts))
+    return np.sum(excess, axis=0) @ law.pmf(counts)
 
 
 by_number_of_runs = KRW.identity(

@@ -46,7 +46,7 @@ def largest_of_tests(
     epsilon: Epsilon = 0.5,
     base_epsilon: BaseEpsilon = 1.0,
     mass: Annotated[float, number("E_Q'[g] of the test g", at_least=0.0, at_most=1.0)] = 0.1,
-) -> float:
+):
     """An (epsilon, delta)-DP pair has E_Q[g] <= e^epsilon E_Q'[g] + delta for every g with values
     in [0, 1], not only for events.
 
@@ -82,7 +82,7 @@ def _divergence(pair: BasePair, epsilon: float) -> float:
 @KRW.identity(
     "KRW-Lem2.2", "Lemma 2.2 (Balle, Barthe & Gaboardi 2018, Theorem 1)", relation=Relation.BASE
 )
-def smallest_delta(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0) -> float:
+def smallest_delta(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0):
     """The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) = (z - e^epsilon)_+, an
     outcome with Q' = 0 counting Q.
 
@@ -120,13 +120,13 @@ def mean_of_two_points(
     other_first: Abscissa = 0.2,
     other_second: Ordinate = 0.6,
     weight: Annotated[float, number("of the first point", at_least=0.0, at_most=1.0)] = 0.5,
-) -> float:
+):
     """For convex f, f(x/y) y is jointly convex in x >= 0 and y > 0.
 
     Mean of f(x/y) y over two points (x, y), f(z) = z^order: at least its value at their mean."""
     x, y = np.array([first, other_first]), np.array([second, other_second])
     values = _perspective(order, 0.0, x, y)[0]
-    return float(weight * values[0] + (1.0 - weight) * values[1])
+    return weight * values[0] + (1.0 - weight) * values[1]
 
 
 @mean_of_two_points.bounds()
@@ -167,7 +167,7 @@ def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
 
 
 @KRW.identity("KRW-Def2.4", "Definition 2.4 and Equation (5.1)")
-def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10") -> float:
+def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10"):
     """The generating function of K is sum_k P[K = k] z^k; its closed forms and their derivatives
     agree with the series, f'(1) = E[K] and f(0) = P[K = 0].
 
@@ -200,7 +200,7 @@ def slope_of_fraction(
     c: Coefficient = 1.0,
     d: Coefficient = 3.0,
     x: Annotated[float, number(at_least=0.0, at_most=1e6)] = 1.0,
-) -> float:
+):
     """For a, b, c, d > 0 the function (a x + b)/(c x + d) of x >= 0 is non-decreasing if and only
     if a/b >= c/d.
 

@@ -72,7 +72,7 @@ def logarithm(
     share: Annotated[
         float, number("of that rate, for growth to be essentially log m", above=0.0, at_most=1.0)
     ] = 0.5,
-) -> float:
+):
     """The Renyi bounds of Papernot & Steinke 2022 essentially grow as log m, m = E[K]: from mean
     1000 on, epsilon at a fixed delta keeps at least half of its rate of growth per unit of log m.
 
@@ -92,7 +92,7 @@ def theorem_5_1(mean, delta, eta, noise_scale):
 @PS.privacy("KRW-Sec3-growth", "Corollary 4, at a fixed delta", Relation.BASE)
 def root(
     *, mean: HugeMean = 1e200, delta: Delta = 1e-6, eta: Eta = 1.0, noise_scale: NoiseScale = 4.0
-) -> float:
+):
     """For a Gaussian base with rho = 1/(2 s^2), Theorem 5.1 gives at delta an epsilon of at most
     rho + 2 sqrt(rho log(m/delta)) + (1 + eta)(2 sqrt(rho log(1/gamma)) - rho), if rho <=
     log(1/gamma).
@@ -131,7 +131,7 @@ def tight_to_a_tenth(
     slack: Annotated[
         float, number("how much tightening is not much", at_least=0.0, below=1.0)
     ] = 0.1,
-) -> float:
+):
     """The bounds cannot be much tightened when K is random: no valid epsilon is below 0.9 times
     that of Theorem 5.2.
 
@@ -149,7 +149,7 @@ def envelope(
     delta: Annotated[float, number(at_least=1e-12, below=1.0)] = 1e-6,
     eta: Shape = 1.0,
     noise_scale: Scale = 4.0,
-) -> float:
+):
     """delta(epsilon) <= E_Q[sup_x (f'(1 - x) - e^(epsilon - loss) f'(1 - T(x)))_+] for epsilon >=
     0, any order on the outputs and any K; its epsilon is at most that of Theorem 5.2.
 
@@ -165,7 +165,7 @@ def envelope(
     correction="The whole trade-off curve gives a smaller uniform bound: KRW-Sec4-uniform; and "
     "the bound need not be uniform: KRW-Sec7-tight.",
 )
-def ratio_by_one_level(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0) -> float:
+def ratio_by_one_level(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0):
     """The best uniform bound on the ratio f'(q)/f'(q') comes from q' <= e^epsilon_1 q +
     delta(epsilon_1) with one epsilon_1, as in Theorem 5.2.
 
@@ -175,7 +175,7 @@ def ratio_by_one_level(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Sca
 
 
 @KRW.privacy("KRW-Sec4-uniform", "Theorem 5.2 with the base's trade-off curve T", Relation.BASE)
-def ratio_by_the_curve(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0) -> float:
+def ratio_by_the_curve(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0):
     """f'(q)/f'(q') <= sup_x ((gamma + (1 - gamma) T(x))/(gamma + (1 - gamma) x))^(eta + 1), which
     is at most the bound of Theorem 5.2 and may replace it.
 

@@ -50,14 +50,14 @@ def _best_of(core: np.ndarray, k: np.ndarray, weights: np.ndarray) -> np.ndarray
 
 
 @PS.privacy("PS-Lem20", "Lemma 20", Relation.BASE)
-def failing(*, repetitions: Law = "poisson:mean=10", failure: Delta = 1e-6) -> float:
+def failing(*, repetitions: Law = "poisson:mean=10", failure: Delta = 1e-6):
     """If Q = (1-d) Q_good + d Q_bad, the best of K runs of Q is f(1-d) times the best of K~ runs of
     Q_good plus a rest of weight delta = 1 - f(1-d), with P[K~ = k] = P[K = k] (1-d)^k/f(1-d);
     hence the delta-approximate D_a of the former is at most the D_a of the latter.
 
     delta = 1 - f(1 - failure) of the tuned algorithm.
     """
-    return float(repetitions.pgf_gap(failure))
+    return repetitions.pgf_gap(failure)
 
 
 @failing.bounds()
@@ -78,9 +78,7 @@ def decomposition(budget):
 
 
 @PS.identity("PS-Lem20-thinned", "Lemma 20 and footnote 12")
-def mean_without_failures(
-    *, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3
-) -> float:
+def mean_without_failures(*, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3):
     """K~ of Lemma 20 is Poisson(mean (1-d)) for K ~ Poisson(mean), and truncated negative binomial
     with gamma + d (1-gamma) for one with gamma.
 
@@ -116,17 +114,10 @@ class ApproximateRenyi(NamedTuple):
 def approximate_poisson_renyi(
     epsilon: float, delta: float, mean: float, *, corrected: bool = True
 ) -> ApproximateRenyi:
-    """Poisson tuning of an (epsilon, delta)-DP base.
+    """Poisson tuning of an (epsilon, delta)-DP base, epsilon > 0 and delta in [0, 1).
 
-    epsilon + (e^epsilon - 1) log(mean) at all orders up to 1 + 1/(e^epsilon - 1), with
-    delta' = 1 - e^(-mean delta). Through Lemma 20 and Theorem 6 at mean (1 - delta), so
-    that it needs mean (1 - delta) >= 1 (E-PS-1); below that the corrected bound adds
-    the outcome "no run".
-
-    Args:
-      epsilon, delta: guarantee of the base, epsilon > 0, delta in [0, 1).
-      mean: > 0, mean number of runs.
-      corrected: False gives the bound as printed, for every mean.
+    Through Lemma 20 and Theorem 6 at mean (1 - delta), so that the printed bound needs
+    mean (1 - delta) >= 1 (E-PS-1); below that the corrected one adds the outcome "no run".
     """
     odds = math.expm1(epsilon)
     bound = epsilon + odds * math.log(mean)
@@ -146,9 +137,7 @@ def approximate_poisson_renyi(
     erratum="E-PS-1",
     correction="It needs mean (1-d) >= 1, else P[K = 0] must be added: PS-Cor21.",
 )
-def printed(
-    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5
-) -> float:
+def printed(*, epsilon: ModerateEpsilon = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5):
     """For every mean > 0, the best of K ~ Poisson(mean) runs of an (e, d)-DP base is (1 -
     e^(-mean d))-approximately (a, e + (exp(e) - 1) log(mean))-Renyi DP for all a <= 1 + 1/(exp(e)
     - 1)."""
@@ -163,9 +152,7 @@ def equal_laws(epsilon, mean):
 
 
 @PS.privacy("PS-Cor21", "Corollary 21, corrected", Relation.BASE, erratum="E-PS-1")
-def poisson(
-    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, mean: PoissonMean = 10.0
-) -> float:
+def poisson(*, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, mean: PoissonMean = 10.0):
     """With m = mean (1-d) and a = 1 + 1/(exp(e) - 1) the approximate bound on D_a is e + (exp(e) -
     1) log(mean) if m >= 1, and else log(e^-m + m e^((a-1)e))/(a-1); it holds at smaller orders
     too.

@@ -110,7 +110,7 @@ def proposition_printed(
     inverse_q: InverseQ = 0.0,
     inverse_r: InverseR = 1.0,
     base_epsilon: ModerateEpsilon = 1.0,
-) -> float:
+):
     """Printed bound on D_order(Q_S || Q'_S), randomised response with S = everything."""
     case = _response(base_epsilon)
     return conditional_at_exponents(
@@ -138,7 +138,7 @@ def proposition(
     inverse_r: InverseR = 0.5,
     rho: Rho = 0.1,
     probability: Probability = 0.5,
-) -> float:
+):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base; order + 1/q is at least 2."""
     curve = concentrated(rho)
     return conditional_at_exponents(order, inverse_q, inverse_r, curve, curve, probability)
@@ -218,13 +218,13 @@ def _part(part: int) -> Callable[[Callable[..., float]], Claim]:
 
 
 @_part(1)
-def pure(*, epsilon: Epsilon = 1.0) -> float:
+def pure(*, epsilon: Epsilon = 1.0):
     """Pure epsilon 2 epsilon of conditional sampling from an epsilon-DP base."""
     return 2.0 * epsilon
 
 
 @_part(2)
-def part_2(*, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5) -> float:
+def part_2(*, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
     curve = concentrated(rho)
     return conditional_part(2, order, curve, curve, probability)
@@ -238,7 +238,7 @@ def _pure_curve(epsilon: float) -> RenyiCurve:
 @_part(3)
 def part_3(
     *, order: OrderFromTwo = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
-) -> float:
+):
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
     curve = _pure_curve(epsilon)
     return conditional_part(3, order, curve, curve, probability)
@@ -247,7 +247,7 @@ def part_3(
 @_part(4)
 def part_4(
     *, order: OrderOrInfinity = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
-) -> float:
+):
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
     curve = _pure_curve(epsilon)
     return conditional_part(4, order, curve, curve, probability)
@@ -260,7 +260,7 @@ def part_5(
     rho: Rho = 0.1,
     probability: Probability = 0.5,
     exponent: Annotated[float, number("r", at_least=1.0)] = 2.0,
-) -> float:
+):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
     curve = concentrated(rho)
     return conditional_part(5, order, curve, curve, probability, exponent=exponent)
@@ -289,7 +289,7 @@ def halting(
     halt: Annotated[
         float, number("p, of halting without an output", above=0.0, at_most=1.0)
     ] = 0.01,
-) -> float:
+):
     """If the base also halts with probability p a run, without an output, conditional sampling
     takes at most 1/p runs on average and D_a <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) +
     2/(a-1) log(1/(p + (1-p) Q(S))), for all a >= 2, however small Q(S).

@@ -30,12 +30,12 @@ Noise = Annotated[float, positive("of the Gaussian pair")]
 
 
 @PS.privacy("PS-Lem10(monotonicity)", "Lemma 10", Relation.BASE)
-def monotone(*, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0) -> float:
+def monotone(*, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0):
     """0 <= D_a(P || Q) <= D_b(P || Q) for 1 <= a <= b <= inf.
 
     Bound D_b(P || Q) of randomised response, on all orders up to b.
     """
-    return float(randomised_response_renyi(larger_order, base_epsilon))
+    return randomised_response_renyi(larger_order, base_epsilon)
 
 
 @monotone.bounds()
@@ -47,12 +47,12 @@ def rising_orders(budget):
 
 
 @PS.privacy("PS-Lem10(postprocessing)", "Lemma 10", Relation.BASE)
-def processed(*, order: AnyOrder = 2.0, base_epsilon: Response = 1.0) -> float:
+def processed(*, order: AnyOrder = 2.0, base_epsilon: Response = 1.0):
     """No processing g of the output increases a Renyi divergence: D_a(g(P) || g(Q)) <= D_a(P || Q).
 
     Bound on all post-processings of randomised response.
     """
-    return float(randomised_response_renyi(order, base_epsilon))
+    return randomised_response_renyi(order, base_epsilon)
 
 
 @processed.bounds()
@@ -73,7 +73,7 @@ def composed(
     order: AnyOrder = 2.0,
     base_epsilon: Response = 1.0,
     count: Annotated[int, whole("how many", at_least=1)] = 2,
-) -> float:
+):
     """D_a(P x P' || Q x Q') = D_a(P || Q) + D_a(P' || Q') for product laws.
 
     Renyi divergence of ``count`` independent randomised responses.
@@ -100,7 +100,7 @@ def mixed(
     first_epsilon: Response = 0.5,
     second_epsilon: Response = 2.0,
     weight: Weight = 0.5,
-) -> float:
+):
     """(P, Q) -> exp((a - 1) D_a(P || Q)) is convex for a in (1, inf).
 
     Bound on D_order of a mixture of two randomised responses,
@@ -142,13 +142,13 @@ def _masses(ends: np.ndarray) -> np.ndarray:
 
 
 @PS.privacy("PS-Lem10(finite)", "Lemma 10", Relation.BASE)
-def finite(*, order: Order = 2.0, noise_multiplier: Noise = 1.0) -> float:
+def finite(*, order: Order = 2.0, noise_multiplier: Noise = 1.0):
     """D_a(P || Q) is the supremum of D_a(g(P) || g(Q)) over functions g of finite range (on
     Gaussian pairs, where 4000 cells come within a thousandth).
 
     D_order of N(0, s^2) and N(1, s^2), the supremum over partitions of the line.
     """
-    return float(gaussian_renyi(order, noise_multiplier))
+    return gaussian_renyi(order, noise_multiplier)
 
 
 @finite.bounds(grid(noise_multiplier=(0.5, 1.0, 4.0), order=(1.5, 2.0, 6.0)))
@@ -170,10 +170,10 @@ def partitions(order, noise_multiplier):
     "after Definition 12; the lines of one run in Figures 2 and 3",
     relation=Relation.BASE,
 )
-def gaussian(*, order: Order = 2.0, noise_multiplier: Noise = 1.0) -> float:
+def gaussian(*, order: Order = 2.0, noise_multiplier: Noise = 1.0):
     """D_a(N(0, s^2) || N(1, s^2)) = a/(2 s^2): at sensitivity 1 Gaussian noise is 1/(2 s^2)-zCDP,
     and no better."""
-    return float(gaussian_renyi(order, noise_multiplier))
+    return gaussian_renyi(order, noise_multiplier)
 
 
 # The K = 1 lines of Figures 2 and 3 among them.
@@ -193,7 +193,7 @@ def quadrature_of_densities(order, noise_multiplier):
 @PS.privacy("PS-Lem10(order-1)", "Lemma 10", Relation.BASE)
 def mixed_at_order_1(
     *, first_epsilon: Response = 0.5, second_epsilon: Response = 2.0, weight: Weight = 0.5
-) -> float:
+):
     """(P, Q) -> D_a(P || Q) is convex at a = 1, and at no larger order.
 
     Bound w D_1 + (1-w) D_1' on D_1 of a mixture of two randomised responses.
@@ -222,7 +222,7 @@ def mixtures_at_order_1(budget):
 
 
 @PS.privacy("PS-Lem13", "Lemma 13", Relation.BASE)
-def concentrated(*, order: Order = 2.0, epsilon: ModerateEpsilon = 1.0) -> float:
+def concentrated(*, order: Order = 2.0, epsilon: ModerateEpsilon = 1.0):
     """(epsilon, 0)-DP implies epsilon^2/2-zCDP: D_a <= a epsilon^2/2 for all a > 1."""
     return zcdp_from_pure(epsilon) * order
 
@@ -245,7 +245,7 @@ def converted(
         float, number("Renyi bound at that order", at_least=0.0)
     ] = 1.6931471805599454,
     epsilon: Annotated[float, number("where delta is asked for", at_least=0.0)] = 1.0,
-) -> float:
+):
     """D_a <= r implies (epsilon, delta)-DP for every epsilon >= 0 with delta = exp((a-1)(r -
     epsilon))/a (1 - 1/a)^(a-1).
 

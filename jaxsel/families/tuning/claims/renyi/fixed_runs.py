@@ -47,24 +47,20 @@ def _any_laws(bound):
 
 
 @PS.privacy("PS-D1", "Appendix D.1", Relation.BASE)
-def generic(
-    *, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5
-) -> float:
+def generic(*, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5):
     """For a fixed number k of runs Lemma 7 gives D_a(A || A') <= k D_a(Q || Q') + log(k)/(a-1).
 
     Bound on the best of k randomised responses.
     """
     renyi = randomised_response_renyi(order, base_epsilon)
-    return float(fixed_runs_epsilon(order, renyi, count))
+    return fixed_runs_epsilon(order, renyi, count)
 
 
 generic.bounds()(_any_laws(lambda renyi, count: fixed_runs_epsilon(_ORDERS, renyi, count)))
 
 
 @PS.privacy("PS-D1-composition", "Appendix D.1", Relation.BASE)
-def composition(
-    *, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5
-) -> float:
+def composition(*, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5):
     """For a fixed number k of runs composition gives D_a(A || A') <= k D_a(Q || Q').
 
     Bound on the best of k randomised responses.
@@ -96,7 +92,7 @@ def _best_response(epsilon, count):
 
 
 @PS.privacy("PS-Prop17", "Proposition 17, pure privacy", Relation.BASE)
-def attained(*, epsilon: Response = 1.0, count: Count = 5) -> float:
+def attained(*, epsilon: Response = 1.0, count: Count = 5):
     """The best of k randomised responses has pure epsilon exactly k epsilon."""
     return count * epsilon
 
@@ -107,7 +103,7 @@ def exact(epsilon, count):
 
 
 @PS.privacy("PS-Prop17-renyi", "Proposition 17, Renyi privacy", Relation.BASE)
-def exceeded(*, order: OrderOrInfinity = 5.0, epsilon: Response = 1.0, count: Count = 5) -> float:
+def exceeded(*, order: OrderOrInfinity = 5.0, epsilon: Response = 1.0, count: Count = 5):
     """The best of k randomised responses has D_a >= k epsilon - k log(1 + e^-epsilon)/(a-1) for all
     a > 1."""
     return count * (epsilon - math.log1p(math.exp(-epsilon)) / (order - 1.0))
@@ -119,7 +115,7 @@ def divergence(order, epsilon, count):
 
 
 @PS.privacy("PS-Prop17-constant", "Appendix D.1, second example", Relation.BASE)
-def constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
+def constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7):
     """With success probabilities 1 - e^(-1/k) and 1 - e^(-epsilon - 1/k), no success in k runs has
     probability 1/e and privacy loss k epsilon, while one run has max-divergence epsilon.
 
@@ -139,7 +135,7 @@ def without_success(epsilon, count):
 
 
 @PS.privacy("PS-Prop17-constant-base", "Appendix D.1, second example", Relation.BASE)
-def constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
+def constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7):
     """In that example D_inf(Q' || Q) <= log(k epsilon + 1) and D_1(Q' || Q) <= (epsilon + 1/k)
     log(k epsilon + 1).
 
@@ -166,7 +162,7 @@ _RUNS, _EPSILON = 5, 1.0
     holds=False,
     correction="It costs K epsilon, attained by randomised response: PS-Prop17, LT-B.1.",
 )
-def folklore(*, epsilon: PositiveEpsilon = _EPSILON) -> float:
+def folklore(*, epsilon: PositiveEpsilon = _EPSILON):
     """Releasing the best of a fixed number of runs costs at most 3 epsilon, as with random
     stopping.
 

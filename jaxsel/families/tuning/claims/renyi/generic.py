@@ -60,7 +60,7 @@ def _of_responses(epsilon: float, bound, order: float, *settings, corrected: boo
 )
 def printed(
     *, order: Order = 3.0, base_epsilon: Response = 0.0, repetitions: Law = "poisson:mean=0.5"
-) -> float:
+):
     """For any law of K with generating function f there is g with D_a(A || A') <= D_a(Q || Q') +
     log(f'(q)^a f'(q')^(1-a))/(a-1), q = E_Q[g], q' = E_Q'[g].
 
@@ -81,7 +81,7 @@ def responses(order, base_epsilon, repetitions):
 @PS.privacy("PS-Lem7", "Lemma 7, corrected", Relation.BASE)
 def generic(
     *, order: Order = 3.0, base_epsilon: Response = 1.0, repetitions: Law = "poisson:mean=10"
-) -> float:
+):
     """D_a(A || A') <= log(P[K = 0] + e^((a-1)B))/(a-1) with B = D_a(Q || Q') + sup log(f'(q)^a
     f'(q')^(1-a))/(a-1) over the masses (q, q') of lower sets of the order.
 
@@ -142,14 +142,9 @@ def truncation_penalty(
 def truncated_renyi(
     curve: RenyiCurve, repetitions: laws.Repetitions, maximum: int, *, corrected: bool = True
 ) -> RenyiCurve:
-    """Renyi curve for K given K <= maximum, from one for K.
+    """Renyi curve for K given K <= maximum, from one of Lemma 7 for K without what K = 0 adds.
 
-    Args:
-      curve: a bound that comes from Lemma 7 for the law ``repetitions``, without what
-        K = 0 adds.
-      repetitions: law of K before truncation.
-      maximum: where it is truncated.
-      corrected: False leaves out what K = 0 adds (E-PS-1), as printed.
+    ``corrected=False`` leaves that out of the answer as well (E-PS-1), as printed.
     """
 
     def truncated(order: np.ndarray) -> np.ndarray:
@@ -181,7 +176,7 @@ def truncated_printed(
     base_epsilon: Response = 0.0,
     repetitions: Law = "poisson:mean=0.5",
     maximum: Maximum = 10,
-) -> float:
+):
     """For K given K <= m and any law of K, the bound of Lemma 7 with the untruncated f holds with
     log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]) added.
 
@@ -212,7 +207,7 @@ def truncated(
     base_epsilon: Response = 1.0,
     repetitions: Law = "geometric:mean=10",
     maximum: Maximum = 50,
-) -> float:
+):
     """For K given K <= m, D_a <= log(P[K = 0 | K <= m] + e^((a-1)B))/(a-1) with B the bound of
     Lemma 7 for K plus log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]).
 
@@ -270,7 +265,7 @@ def penalty(
     order: Order = 3.0,
     gamma: Annotated[float, probability("of the geometric K")] = 0.1,
     maximum: Annotated[int, whole("m", at_least=1, at_most=_LARGEST)] = 20,
-) -> float:
+):
     """For K geometric, what Lemma 22 adds is -log(1 - r^m)/(a-1) - log(1 - (1 + m gamma) r^m), r =
     1 - gamma.
 

@@ -123,7 +123,7 @@ before_the_last_step.bounds()(_any_laws(tight=True))
 
 
 @PS.privacy("PS-Cor3", "Corollary 3", Relation.BASE, aliases=("KRW-Cor5.3",))
-def pure(*, epsilon: Epsilon = 1.0, eta: Eta = 0.0) -> float:
+def pure(*, epsilon: Epsilon = 1.0, eta: Eta = 0.0):
     """The best of K truncated negative binomial runs of an (epsilon, 0)-DP base is ((2 + eta)
     epsilon, 0)-DP, for every gamma."""
     return pure_negative_binomial_epsilon(epsilon, eta)
@@ -144,13 +144,13 @@ def pure_laws(budget):
 
 
 @PS.privacy("PS-Cor4", "Corollary 4", Relation.BASE)
-def concentrated(*, order: Order = 2.0, rho: Rho = 0.1, eta: Eta = 0.0, mean: Mean = 10.0) -> float:
+def concentrated(*, order: Order = 2.0, rho: Rho = 0.1, eta: Eta = 0.0, mean: Mean = 10.0):
     """For a rho-zCDP base with rho <= log(1/gamma), D_a <= rho (m-1) + log(E[K])/(m-1) + 2 (1+eta)
     sqrt(rho log(1/gamma)) - eta rho with m = max(a, 1 + sqrt(log(E[K])/rho)).
 
     Above rho = log(1/gamma), which the corollary leaves out, Theorem 2 at second order 1.
     """
-    return float(zcdp_negative_binomial_renyi(order, rho, eta, _gamma(eta, mean)))
+    return zcdp_negative_binomial_renyi(order, rho, eta, _gamma(eta, mean))
 
 
 def _least_rho(pair: BasePair) -> float:
@@ -208,10 +208,10 @@ def poisson_printed(
         float, number("of the base at log(1 + 1/(a-1))", at_least=0.0, at_most=1.0)
     ] = 0.0,
     mean: PoissonMean = 0.5,
-) -> float:
+):
     """For every mean > 0, the best of K ~ Poisson(mean) runs of a base with D_a <= e that is (e',
     d)-DP, exp(e') <= 1 + 1/(a-1), has D_a <= e + mean d + log(mean)/(a-1)."""
-    return float(poisson_epsilon(order, epsilon, delta, mean, corrected=False))
+    return poisson_epsilon(order, epsilon, delta, mean, corrected=False)
 
 
 @poisson_printed.bounds(
@@ -223,7 +223,7 @@ def equal_laws(order, mean):
 
 
 @PS.privacy("PS-Thm6", "Theorem 6, corrected", Relation.BASE, erratum="E-PS-1")
-def poisson(*, order: Order = 5.0, rho: Rho = 0.1, mean: PoissonMean = 10.0) -> float:
+def poisson(*, order: Order = 5.0, rho: Rho = 0.1, mean: PoissonMean = 10.0):
     """With B = e + mean d + log(mean)/(a-1), the best of K ~ Poisson(mean) runs has D_a <= B if
     mean >= 1, and D_a <= log(e^-mean + e^((a-1)B))/(a-1) for every mean > 0.
 
@@ -232,7 +232,7 @@ def poisson(*, order: Order = 5.0, rho: Rho = 0.1, mean: PoissonMean = 10.0) -> 
     as in Figure 3 of the paper; below mean 1 the outcome "no run" is added (E-PS-1).
     """
     curve = poisson_renyi(curves.zcdp(rho), mean, delta_from="renyi")
-    return float(curve(np.asarray(order)))
+    return curve(np.asarray(order))
 
 
 def _poisson_judged(pair, mean):

@@ -127,7 +127,7 @@ def axis_at_delta(
     sampling_probability: Rate = 256 / 60_000,
     noise_multiplier: Noise = 1.1,
     steps: Steps = 14_063,
-) -> float:
+):
     """The plotted privacy budget, the least tuned Renyi bound over orders, is an epsilon of the
     search at delta = 1e-5.
 
@@ -168,7 +168,7 @@ def axis(
     sampling_probability: Rate = 256 / 60_000,
     noise_multiplier: Noise = 1.1,
     steps: Steps = 14_063,
-) -> float:
+):
     """The search has the epsilon of Theorem 2 (of the corrected Theorem 6) at delta = 1e-5, and its
     least Renyi bound, at order a, is an epsilon at delta = (1/a)(1 - 1/a)^(a-1).
 

@@ -69,7 +69,7 @@ def _shown(*vectors: np.ndarray) -> str:
 
 
 @PS.privacy("PS-D4-pure", "Appendix D.4", Relation.GENERAL)
-def pure(*, epsilon: Exponential = 1.0) -> float:
+def pure(*, epsilon: Exponential = 1.0):
     """The exponential mechanism, P[j] proportional to exp(epsilon u_j/2), with scores of
     sensitivity 1 is (epsilon, 0)-DP."""
     return epsilon
@@ -84,7 +84,7 @@ def largest_losses(budget):
 
 
 @PS.privacy("PS-D4-zCDP", "Appendix D.4", Relation.GENERAL)
-def concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0) -> float:
+def concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0):
     """The exponential mechanism is epsilon^2/8-zCDP.
 
     Bound order epsilon^2/8 on its Renyi divergence.
@@ -102,7 +102,7 @@ def divergences(budget):
 
 
 @PS.utility("PS-D4-mean", "Appendix D.4")
-def mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10) -> float:
+def mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10):
     """The exponential mechanism on m candidates loses at most (2/epsilon) log m in expectation."""
     return 2.0 / epsilon * math.log(candidates)
 
@@ -120,7 +120,7 @@ def tail_loss(
     epsilon: Exponential = 1.0,
     candidates: Candidates = 10,
     beta: Annotated[float, probability("chance of failure")] = 0.05,
-) -> float:
+):
     """The exponential mechanism on m candidates loses (2/epsilon) log(m/beta) or more with
     probability at most beta.
 
@@ -152,9 +152,9 @@ def tails(budget):
 
 
 @PS.utility("PS-D4-considered", "Appendix D.4")
-def considered(*, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10) -> float:
+def considered(*, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10):
     """Private tuning over m candidates tries the best one with probability 1 - f(1 - 1/m)."""
-    return float(repetitions.pgf_gap(1.0 / candidates))
+    return repetitions.pgf_gap(1.0 / candidates)
 
 
 LAWS = ("tnb:eta=0,gamma=0.01", "tnb:eta=1,gamma=0.1", "tnb:eta=-0.5,gamma=0.02")
@@ -175,7 +175,7 @@ def near_best(
     candidates: Candidates = 10,
     epsilon: Annotated[float, positive("of the base: Laplace noise, 1/epsilon")] = 1.0,
     t: Annotated[float, positive("half the loss allowed")] = 23.0,
-) -> float:
+):
     """With Laplace noise of scale 1/epsilon on the scores, private tuning loses at most 2 t with
     probability at least f(1 - e^(-epsilon t)) - f(1 - 1/m)."""
     untried = float(repetitions.pgf_tail(1.0 / candidates))
@@ -221,7 +221,7 @@ def chosen(budget):
 
 
 @PS.utility("PS-D4-tuned", "Appendix D.4")
-def tuned(*, candidates: Candidates = 10) -> float:
+def tuned(*, candidates: Candidates = 10):
     """With K logarithmic, gamma = m^-10, and Laplace noise of scale 1/epsilon, private tuning over
     m candidates loses at most (20/epsilon) log m with probability at least 9/10 - 1/(10 log2 m)."""
     return 0.9 - 1.0 / (10.0 * math.log2(candidates))
@@ -243,7 +243,7 @@ def one_ahead(candidates):
 
 
 @PS.privacy("PS-D4-tuned-privacy", "Appendix D.4", Relation.GENERAL)
-def tuned_pure(*, epsilon: Annotated[float, positive("of the base")] = 1.0) -> float:
+def tuned_pure(*, epsilon: Annotated[float, positive("of the base")] = 1.0):
     """With K logarithmic, gamma = m^-10, and Laplace noise of scale 1/epsilon on scores that move
     by at most 1, private tuning over m candidates, which releases the candidate and its noisy
     score, is 2 epsilon-DP."""

@@ -39,7 +39,7 @@ def _fitted(order: float, rho: float, a: float) -> Conditioned:
 
 
 @PS.identity("PS-D2", "Appendix D.2", relation=Relation.BASE)
-def tight(*, order: Order = 5.0, s: Loss = 0.8, t: Loss = 1.06) -> float:
+def tight(*, order: Order = 5.0, s: Loss = 0.8, t: Loss = 1.06):
     """For Q = (x, x, 1-2x), x = a e^-s, and Q' = (x e^-t, a, rest), the laws given the first two
     outcomes have exp((b-1) D_b) = 2^-b (1 + e^(-s-t))^(b-1) (e^((b-1)(s+t)) + 1).
 
@@ -61,7 +61,7 @@ def tight_pairs(budget):
 
 
 @PS.identity("PS-D2-gap", "Appendix D.2", relation=Relation.BASE)
-def gap(*, order: Annotated[float, number("b of the divergence", at_least=2.0)] = 5.0) -> float:
+def gap(*, order: Annotated[float, number("b of the divergence", at_least=2.0)] = 5.0):
     """On that pair Corollary 16 (2) exceeds the exact D_b(Q_S || Q'_S) by (b-2)/(b-1) log 2 only,
     in the limit of large s and t."""
     return (order - 2.0) / (order - 1.0) * math.log(2.0)
@@ -75,7 +75,7 @@ def excess_of_the_bound(order, a):
 
 
 @PS.privacy("PS-Fig8-printed", "Figure 8", Relation.BASE)
-def printed_figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25) -> float:
+def printed_figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25):
     """For the plotted pairs, with both D_a equal to 0.1 a, Corollary 16 (2) is at most the upper
     curve, 0.1 a + 0.1 (a-2) + 2/(a-1) log(1/Q(S)).
 
@@ -91,7 +91,7 @@ def bound_of_the_pair(order, rho, a):
 
 
 @PS.privacy("PS-Fig8", "Figure 8, corrected", Relation.BASE)
-def figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25) -> float:
+def figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25):
     """For the plotted pairs, Corollary 16 (2) with D_(a-1)(Q' || Q) of the pair itself bounds the
     exact D_a(Q_S || Q'_S).
 
@@ -125,7 +125,7 @@ def middle_mass(
     repetitions: Law = "geometric:gamma=0.01",
     b: Annotated[float, number("chance of the middle outcome", at_least=0.0, below=1.0)] = 0.001,
     c: Annotated[float, number("chance of the worst outcome", at_least=0.0, at_most=1.0)] = 0.9,
-) -> float:
+):
     """The best of K draws from (1-b-c, b, c), best outcome first, has the law (1 - f(b+c), f(b+c) -
     f(c), f(c)).
 
@@ -133,7 +133,7 @@ def middle_mass(
     """
     if b + c > 1.0:
         raise InputError(f"b + c is {b + c}; it must be at most 1")
-    return float(repetitions.pgf(b + c) - repetitions.pgf(c))
+    return repetitions.pgf(b + c) - repetitions.pgf(c)
 
 
 @middle_mass.equals(tolerance=1e-10)
@@ -160,7 +160,7 @@ def tight_generic(
     eta: Eta = 1.0,
     gamma: Gamma = 0.01,
     middle: Annotated[float, probability("of the middle outcome on its rarer side")] = 1e-9,
-) -> float:
+):
     """On three outcomes whose middle one is rare but dominates D_a(Q || Q'), D_a(A || A') tends to
     D_a(Q || Q') + log(f'(c)^a f'(c')^(1-a))/(a-1), which Lemma 7 gives.
 
