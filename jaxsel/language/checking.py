@@ -20,7 +20,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -79,7 +79,8 @@ class Verdict(NamedTuple):
 # Of all simulations that enter one verdict, together.
 CONFIDENCE = 1.0 - 1e-6
 
-Case = tuple[float, float, str]
+# What is claimed, what was observed, and where.
+Case = tuple[SupportsFloat, SupportsFloat, str]
 
 
 class Judged(NamedTuple):
@@ -88,8 +89,8 @@ class Judged(NamedTuple):
     For example a bound that holds for the law of each pair, whatever it is.
     """
 
-    claimed: float
-    observed: float
+    claimed: SupportsFloat
+    observed: SupportsFloat
     detail: str
 
 
@@ -99,8 +100,8 @@ class Aside(NamedTuple):
     For example an audited lower bound against the exact value: near whatever the claim is.
     """
 
-    claimed: float
-    observed: float
+    claimed: SupportsFloat
+    observed: SupportsFloat
     detail: str
 
 
@@ -125,7 +126,7 @@ def bound_verdict(
     """
     worst, count, tightness = None, 0, None
     for case in cases:
-        claimed, observed, detail = case
+        claimed, observed, detail = float(case[0]), float(case[1]), case[2]
         count += 1
         if math.isnan(claimed) or math.isnan(observed):
             return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
@@ -144,11 +145,12 @@ def bound_verdict(
     return Verdict(outcome, claimed, observed, slack, count, detail, tightness)
 
 
-def identity_verdict(cases: Iterable[tuple[float, float, str]], tolerance: float) -> Verdict:
+def identity_verdict(cases: Iterable[Case], tolerance: float) -> Verdict:
     """Judges an equality: in every case |claimed - observed| <= tolerance (relative to
     max(1, |claimed|))."""
     worst, count = None, 0
-    for claimed, observed, detail in cases:
+    for case in cases:
+        claimed, observed, detail = float(case[0]), float(case[1]), case[2]
         count += 1
         if math.isnan(claimed) or math.isnan(observed):
             return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
@@ -239,9 +241,9 @@ def _two(numbers: Any) -> tuple[float, float]:
     return numbers
 
 
-def in_units(observed: float) -> Callable[[float], tuple[float, float]]:
+def in_units(observed: SupportsFloat) -> Callable[[float], tuple[float, float]]:
     """What was observed, compared in units of what is claimed: where that may be small."""
-    return lambda claimed: (1.0, observed / claimed)
+    return lambda claimed: (1.0, float(observed) / claimed)
 
 
 def cases_at(

@@ -26,12 +26,12 @@ A misprint is what the paper says and is false; what it does not say is a remark
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 from jaxsel.language.base import Claim, Erratum, Relation, Remark
 
 # A formula; or, where the formula is another's, a function that has only a docstring.
-Stating = Callable[..., float | None]
+Stating = Callable[..., SupportsFloat | None]
 
 
 def _id(claim: Claim | str) -> str:
@@ -81,7 +81,10 @@ class Paper(NamedTuple):
     def _declared(
         self, id: str, place: str, kind: str, relation: Relation | None, more: dict[str, Any]
     ) -> Callable[[Stating], Claim]:
-        """Decorates a formula; ``more`` may hold the statement, else its docstring is it."""
+        """Decorates a formula; ``more`` may hold the statement, else its docstring is it.
+
+        The claim's number is a float, whatever the formula makes of it.
+        """
         source = f"{self.citation}, {place}" if place else self.citation
 
         def claim(stating: Stating) -> Claim:
@@ -92,7 +95,7 @@ class Paper(NamedTuple):
             if statement is None:
                 statement, own = _stated(inspect.unwrap(stating))
                 number = own if shared is stating else number
-            evaluate = functools.wraps(plain)(lambda **given: plain(**given))
+            evaluate = functools.wraps(plain)(lambda **given: float(plain(**given)))
             evaluate.__doc__ = number
             ours = ("statement", "formula")
             others = {name: value for name, value in more.items() if name not in ours}
