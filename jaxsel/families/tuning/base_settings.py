@@ -30,8 +30,7 @@ class BaseSetting(NamedTuple):
       pairs: (values, params) -> neighbouring inputs, worst first.
       guarantee: values -> the claim that gives one run's pure epsilon on such pairs, or
         None.
-      utility: (values, labels) -> what a run, released, is worth; {} if runs are not
-        told apart.
+      utility: (values, labels) -> the utility of each run if released; {} if all are equal.
     """
 
     name: str
@@ -220,7 +219,8 @@ BASES = {
     )
 }
 
-# Beyond these, float64 would not resolve differences of scores in units of the noise.
+# Outside of these limits, float64 does not resolve differences of scores in units of the
+# noise.
 _SCORE, _NOISE = 1e6, 1e-3
 
 BASE_SETTINGS = {
@@ -273,11 +273,11 @@ def base_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
 
 
 def base_utility(values: Values, labels: tuple[str, ...]) -> Utility:
-    """What each run is worth if it is released, "none" last."""
+    """The utility of each run if released, "none" last."""
     return BASES[values["base"]].utility(values, labels)
 
 
-# What is known of one run beyond pure privacy: the text of a base, for the accountant.
+# Guarantees of one run beyond pure DP: the text of a base, for the accountant.
 _TEXTS: dict[str, Callable[[Values], str]] = {
     "randomised_response": lambda v: f"randomised_response:epsilon={v['epsilon']!r}",
     "finite": lambda v: f"pure:epsilon={v['epsilon']!r}",
@@ -292,9 +292,9 @@ _TEXTS: dict[str, Callable[[Values], str]] = {
 
 
 def base_text(values: Values) -> str | None:
-    """One run of the chosen base, its scores moving by at most 1, for the accountant.
+    """Text of one run of the chosen base, with scores of sensitivity 1, for the accountant.
 
-    None if there is no base, or nothing is known of it.
+    None if there is no base, or it has no known guarantee.
     """
     text = _TEXTS.get(values.get("base", ""))
     return None if text is None else text(values)
@@ -303,8 +303,9 @@ def base_text(values: Values) -> str | None:
 def base_epsilon(values: Values) -> float | None:
     """Pure DP of one run of the chosen base on its pairs; None if it has none.
 
-    A claim about the whole takes the base's epsilon as a number. It is the base's own
-    claim, evaluated here, so that entries hold ids and parameters but no formula.
+    A claim about the whole mechanism has the base's epsilon as a parameter. It is computed
+    here from the base's own claim, so that entries contain ids and parameters but no
+    formulas.
     """
     found = BASES[values["base"]].guarantee(values)
     return None if found is None else one_run.evaluate(found)
