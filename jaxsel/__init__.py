@@ -2,10 +2,11 @@
 
 ``mechanism`` builds a mechanism of the catalogue by name, ``simulate`` runs seeded trials
 of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
-neighbouring pair, ``claim`` finds a published statement, ``validate`` puts it to the test,
-``account`` says what private tuning costs, ``plan`` what to run for a budget,
-``optimal`` which law of K costs least, and ``report`` states what is proved, for a paper.
-Every result prints as a sentence and a table. Nothing is imported before it is used.
+neighbouring pair, ``claim`` finds a published statement, ``validate`` checks it,
+``account`` computes the privacy cost of tuning, ``plan`` what to run within a budget,
+``optimal`` the law of K with the least cost, and ``report`` states the proven guarantees,
+for a paper. Every result prints as a sentence and a table. Modules are imported on first
+use.
 
 Example:
     >>> import jaxsel
@@ -21,7 +22,7 @@ Example:
     >>> jaxsel.validate("PS-Cor3")[0].verdict.outcome
     'holds'
 
-A mechanism of one's own choice, without the catalogue, takes its input apart:
+A mechanism that is built without the catalogue takes its input separately:
     >>> from jaxsel import bases, repetitions
     >>> tuning = jaxsel.private_tuning(bases.randomised_response())
     >>> params = {"epsilon": 1.0, "repetitions": repetitions.geometric(gamma=0.1)}
@@ -115,7 +116,7 @@ def _version() -> str:
 def _places() -> dict[str, tuple[str, str]]:
     """Public name -> the module and the name in it, as they are imported above."""
     digest = importlib.import_module("jaxsel.host.source_digest")
-    return {n: place for n, place in digest.handed_on(__file__).items() if place[0] != "typing"}
+    return {n: place for n, place in digest.reexported(__file__).items() if place[0] != "typing"}
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The software's self-checks, beside what the families state."""
+"""Collects the claims of the families and the software's self-checks."""
 
 import functools
 
@@ -11,9 +11,9 @@ from jaxsel.language.subject import mechanisms
 
 @functools.cache
 def self_checks() -> tuple[Claim, ...]:
-    """What the software says of itself: audits, simulations and plans of its mechanisms.
+    """Claims of the software about its own mechanisms: audits, simulations and plans.
 
-    They are no published statements, and are counted and listed apart.
+    They are not published statements, and are counted and listed separately.
     """
     from jaxsel.catalogue import checks, planning_checks
 
@@ -25,7 +25,7 @@ def self_checks() -> tuple[Claim, ...]:
 
 
 def is_self_check(name: str) -> bool:
-    """True of the id of a self-check."""
+    """Whether an id is that of a self-check."""
     return name.lower().startswith(("audit-", "sim-", "plan-"))
 
 
@@ -35,7 +35,7 @@ def all_claims() -> tuple[Claim, ...]:
 
 
 def find_claim(identity: str) -> Claim:
-    """The claim of that id or alias, in any case of letters.
+    """The claim with that id or alias, in any case.
 
     Raises:
       InputError: if there is none.

@@ -12,7 +12,7 @@ from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
 from jaxsel.host.errors import InputError
-from jaxsel.host.progress import working
+from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def account_command(
             from jaxsel.questions.tuned import account_delta
 
             asked = one_search("account", base, repetitions)
-            with working("looking for the least delta"):
+            with spinner("looking for the least delta"):
                 found = account_delta(*asked, epsilon)
         else:
             with _saying_the_default(delta is None and not json):
@@ -188,7 +188,7 @@ def account_command(
                 from jaxsel.questions.tuned import account
 
                 asked = one_search("account", base, repetitions)
-                with working("looking for the least epsilon"):
+                with spinner("looking for the least epsilon"):
                     found = account(*asked, chosen, score_noise=score_noise)
                 _say(found, json)
             return

@@ -69,9 +69,9 @@ def _sweep(
 ) -> None:
     from jaxsel.cli.sweep_command import check_files, show
     from jaxsel.sweeps import merge
-    from jaxsel.sweeps.asked import Asked
+    from jaxsel.sweeps.request import SweepRequest
 
-    asked = Asked("", {}, record=record, csv=csv, plot=plot)
+    asked = SweepRequest("", {}, record=record, csv=csv, plot=plot)
     check_files(asked)
     show(merge(files, record), asked, json)
 

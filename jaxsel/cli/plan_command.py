@@ -22,7 +22,7 @@ from jaxsel.cli.search_options import (
     SearchDeltaOption,
 )
 from jaxsel.host.errors import InputError, check_positive
-from jaxsel.host.progress import working
+from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def plan_command(
             if value is not None:
                 raise InputError(f"{name} is for a plan without --base; give one of both")
         runs = _affordable_runs(runs, compute, price)
-        with working("looking for what the budget buys"):
+        with spinner("looking for what the budget buys"):
             found = plan(
                 base,
                 delta=chosen,

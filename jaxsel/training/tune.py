@@ -11,7 +11,7 @@ from jaxsel.host.progress import progress_bar
 from jaxsel.language.printing import Summary, plain, printed, rounded_up
 from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.training import defaults, draws
-from jaxsel.training.checkpoints import kept_seed, save_release
+from jaxsel.training.checkpoints import save_release, stored_seed
 from jaxsel.training.network import STRIDES, network
 from jaxsel.training.plan import SearchPlan, plan_search, read_numbers, read_rates, run_base
 from jaxsel.training.search import Winner, correct_on_test, search
@@ -154,7 +154,7 @@ def tune(
         delta=delta,
     )
     if seed is None:
-        seed = draws.fresh_seed() if kept is None else kept_seed(kept)
+        seed = draws.fresh_seed() if kept is None else stored_seed(kept)
     (runs,) = draws.draw_secrets(plan, [seed])
     total = sum(plan.candidates[choice].steps for choice in runs.choices)
     with progress_bar(total, 0, progress, unit="training steps") as advance:

@@ -37,7 +37,7 @@ def run_json(capsys, *arguments: str):
 @pytest.fixture(autouse=True)
 def no_compilation_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
-    monkeypatch.setattr(source_digest, "keep_in", lambda folder: None)
+    monkeypatch.setattr(source_digest, "cache_in", lambda folder: None)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ EPSILON = positive("privacy parameter; the Gumbel scale is 2/epsilon")
 
 
 def read_input(data, draws, params) -> tuple[np.ndarray, float]:
-    """Scores and epsilon; InputError for what is outside its domain."""
+    """Parses scores and epsilon; raises InputError for values outside their domains."""
     check_params(params, ("epsilon",))
     DRAWS.read("draws", draws)
     return SCORES.read("scores", data), EPSILON.read("epsilon", params["epsilon"])

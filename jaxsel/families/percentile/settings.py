@@ -22,7 +22,7 @@ DELTA = probability("delta of the answers")
 SAMPLES = whole("N", at_least=1, at_most=1e200)
 SHIFT = positive("Delta, added to all counts")
 OFFSET = number("Lambda, lowers the bar")
-LITERAL_LIMIT = 1e5  # samples that are made one by one
+LITERAL_LIMIT = 1e5  # the largest number of samples of a literal algorithm
 
 
 class PercentileTest(NamedTuple):
@@ -62,7 +62,7 @@ def sufficient_shift(slack: float, log_term: float) -> float:
 def added_shift(
     sides: int, tests: int, *, slack: float, base_epsilon: float, delta: float, corrected: bool
 ) -> float:
-    """Delta, under which the counts of ``tests`` tests on neighbours lie close.
+    """The Delta for which the counts of ``tests`` tests on neighbours are close.
 
     Algorithm 4 compares odds, hence counts on both ``sides``, passes and failures:
     log(8 T/delta). Algorithm 5 compares passes alone: log(4 R/delta). Corrected, it is
@@ -202,10 +202,10 @@ def read_test(
     Args:
       params: the fields of a test; "exponent" and "offset" may be missing.
       method: "literal" makes every sample.
-      further: names of other parameters that must be there.
+      further: names of other parameters that must be present.
 
-    Raises:
-      InputError: for a missing, unknown or bad one, or too many samples to make.
+      Raises:
+        InputError: for a missing, unknown or bad parameter, or too many samples.
     """
     optional = ("exponent", "offset")
     required = [name for name in PercentileTest._fields if name not in optional]

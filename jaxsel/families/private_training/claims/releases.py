@@ -22,14 +22,14 @@ def small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
 
     Epsilon that the small search states at delta.
     """
-    from jaxsel.families.private_training.laboratory import plan
+    from jaxsel.families.private_training.small_search import plan
 
     return plan(delta=delta).guarantee.epsilon
 
 
 @small.bounds()
 def audit_cases(budget):
-    from jaxsel.families.private_training.laboratory import DELTA, sums
+    from jaxsel.families.private_training.small_search import DELTA, sums
     from jaxsel.training.audits import many_run_bound
 
     parts = {

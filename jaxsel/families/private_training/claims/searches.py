@@ -21,8 +21,8 @@ _MOST = 20_000  # searches of a kind
 
 
 def searched(kind: str, budget: Budget) -> Any:
-    """Searches of the laboratory: a hundredth of the trials, at most 20,000."""
-    from jaxsel.families.private_training.laboratory import searches
+    """Small searches: a hundredth of the trials, at most 20,000."""
+    from jaxsel.families.private_training.small_search import searches
 
     return searches(kind, int(min(max(budget.trials // 100, 20), _MOST)), budget.seed)
 
@@ -45,7 +45,7 @@ def count(
 
 @count.bounds(tolerance=0.0)
 def draw_cases(budget):
-    from jaxsel.families.private_training.laboratory import MEAN_RUNS, plan
+    from jaxsel.families.private_training.small_search import MEAN_RUNS, plan
 
     found = searched("nobody", budget)
     confidence, most = 1.0 - (1.0 - CONFIDENCE) / 3.0, 9
@@ -80,7 +80,7 @@ def below(
 
 @below.bounds(tolerance=0.0)
 def training_cases(budget):
-    from jaxsel.families.private_training.laboratory import plan, sums
+    from jaxsel.families.private_training.small_search import plan, sums
 
     kinds, settings = ("canary", "nobody"), plan().candidates
     confidence = 1.0 - (1.0 - CONFIDENCE) / (len(kinds) * len(settings))
@@ -116,7 +116,7 @@ def score(
 
 @score.bounds(tolerance=0.0)
 def score_cases(budget):
-    from jaxsel.families.private_training.laboratory import RIGHT, plan
+    from jaxsel.families.private_training.small_search import RIGHT, plan
 
     for kind, correct in (("right", RIGHT), ("wrong", RIGHT - 1)):
         found = searched(kind, budget)
@@ -147,7 +147,7 @@ def released(
 
 @released.bounds(tolerance=0.0)
 def release_cases(budget):
-    from jaxsel.families.private_training.laboratory import MEAN_RUNS, RIGHT, plan
+    from jaxsel.families.private_training.small_search import MEAN_RUNS, RIGHT, plan
 
     law = geometric(1.0 / MEAN_RUNS)
     found = searched("right", budget)
@@ -178,7 +178,7 @@ def correlation(
 
 @correlation.bounds(tolerance=0.0)
 def independence_cases(budget):
-    from jaxsel.families.private_training.laboratory import sums
+    from jaxsel.families.private_training.small_search import sums
 
     found = searched("right", budget)
     # Without the person both are normal.
@@ -213,9 +213,9 @@ def nothing() -> float:
 
 @nothing.equals(tolerance=1e-5)
 def alone_cases(budget):
-    from jaxsel.families.private_training.glass import Glass
-    from jaxsel.families.private_training.laboratory import images, plan
     from jaxsel.families.private_training.many_searches import many_searches
+    from jaxsel.families.private_training.one_parameter_network import OneParameterNetwork
+    from jaxsel.families.private_training.small_search import images, plan
     from jaxsel.training.search import search
 
     # Each candidate has its own steps; what they cost does not matter here.
@@ -223,9 +223,9 @@ def alone_cases(budget):
     both = plan()._replace(candidates=(first, second._replace(steps=3)))
     people = images("canary")
     seeds = [(budget.seed + i) % 2**64 for i in range(4)]
-    together = many_searches(both, people, Glass(), seeds)
+    together = many_searches(both, people, OneParameterNetwork(), seeds)
     for place, seed in enumerate(seeds):
-        alone = search(both, people, Glass(), seed=seed)
+        alone = search(both, people, OneParameterNetwork(), seed=seed)
         rows = np.flatnonzero(together.search == place)
         where = f"seed {seed}"
         yield Judged(len(rows), len(alone.runs), f"K, {where}")

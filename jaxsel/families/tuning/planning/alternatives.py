@@ -1,4 +1,4 @@
-"""What else the budget of a plan could have bought, each with its price."""
+"""Alternatives to a plan with the same budget."""
 
 import math
 
@@ -32,11 +32,11 @@ def alternatives(budget: Budget, chosen: Choice, epsilon: float) -> list[Choice]
     Args:
       budget: of the plan.
       chosen: its choice.
-      epsilon: that all may cost, where the noise is open.
+      epsilon: for all alternatives, if the noise is open.
 
     Returns:
-      Those that are possible, each with the noise that epsilon then needs (or, if the
-      noise is given, with what it then costs).
+      The possible ones, each with the noise for that epsilon (or, if the noise is given,
+      with its epsilon).
     """
     found = [
         _released(budget, 1, epsilon, _ONE),
@@ -65,7 +65,7 @@ def _released(budget: Budget, count: int, epsilon: float, name: str) -> Choice |
     try:
         run = budget.least_run(cost, epsilon)
     except InputError:
-        return None  # nothing is known of so many of these runs
+        return None  # no guarantee is known for so many runs
     theorem = "one run" if count == 1 else "composition"
     return Choice(
         name.format(count=count),

@@ -1,6 +1,6 @@
-"""A search for a budget: the noise of one run, the law of K, and what else could be had.
+"""Plans a search within a budget: the noise of one run and the law of K.
 
-Two of three are given, the third is found: epsilon, the noise of one run, how many runs.
+Two of epsilon, the noise of one run and the number of runs are given, the third is found.
 """
 
 import functools
@@ -18,7 +18,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, from_mean
 
-_QUICK = 2048  # points of the envelope while searching: an upper bound, too
+_QUICK = 2048  # points of the envelope during the search; it is still an upper bound
 _EPSILON = number("of the search", above=0.0)
 _DELTA = number("of the search", at_least=0.0, below=1.0)
 
@@ -27,13 +27,13 @@ class Choice(NamedTuple):
     """One way to spend the budget.
 
     Attributes:
-      name: the family of its law of K, or what it is.
+      name: the family of its law of K, or a description.
       base: one run, as text.
-      noise: value of the base's setting that was open; NaN where it was given.
-      law: of K.
-      epsilon: proved of the search at the plan's delta.
-      theorem: that proves it.
-      utility: what to expect.
+      noise: value of the base's open setting; NaN if none was open.
+      law: the law of K.
+      epsilon: proven epsilon of the search at the plan's delta.
+      theorem: the theorem that proves it.
+      utility: the expected utility.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Choice(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run: its guarantee, its text, and its noise where that was open; else NaN."""
+    """One run: its guarantee, its text, and its noise if that was open, else NaN."""
 
     base: BaseGuarantee
     text: str
@@ -54,10 +54,10 @@ class Run(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """What a plan starts from.
+    """The input of a plan.
 
     Attributes:
-      base: one run for every noise, or the run itself.
+      base: one run as a function of the open noise, or the run itself.
       text: of the base, as it was given.
       delta: of the search.
       epsilon: of the search; None to find the least.
@@ -71,32 +71,32 @@ class Budget(NamedTuple):
     wishes: Wishes
 
     def run(self, noise: float) -> Run:
-        """One run with this noise, if that is open; else the run that was given."""
+        """One run with this noise if the noise is open, else the given run."""
         if isinstance(self.base, BaseFamily):
             return Run(self.base.at(noise), self.base.written(noise), noise)
         return Run(self.base, self.text, math.nan)
 
     def least_run(self, cost: Callable[[BaseGuarantee], float], epsilon: float | None) -> Run:
-        """That with the least noise whose cost is at most epsilon, if noise is open.
+        """The run with the least noise whose cost is at most epsilon, if the noise is open.
 
         Raises:
-          InputError: if even the most noise that is tried costs more.
+          InputError: if the cost exceeds epsilon even at the largest noise.
         """
         if not isinstance(self.base, BaseFamily):
             return self.run(math.nan)
-        assert epsilon is not None  # or read_budget had refused
+        assert epsilon is not None  # ensured by read_budget
         return self.run(least_noise(self.base, cost, epsilon))
 
 
 def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
-    """An upper bound on epsilon that is near the best one, in hundredths of a second."""
+    """An upper bound on epsilon close to the best one, computed in hundredths of a second."""
     if base.core is not None or delta == 0.0:
         return accountant.account(base, law, delta, attain=False).best.epsilon
     return envelope_epsilon(base_envelopes(base, law, count=_QUICK), delta)
 
 
 def read_budget(base: str, delta: float, epsilon: float | None, wishes: Wishes) -> Budget:
-    """Reads what is given: two of epsilon, the noise and the runs, or all three.
+    """Parses a budget: two of epsilon, the noise and the runs, or all three.
 
     Raises:
       InputError: if two of them are missing, or a number is out of range.
@@ -118,7 +118,7 @@ def read_budget(base: str, delta: float, epsilon: float | None, wishes: Wishes) 
         raise InputError(
             "neither an epsilon is given nor how far the search may go; give one of them"
         )
-    # Where the winner is made as good as possible, it need not be as good as another.
+    # If the winner is optimised, a default wish for its quality is not needed.
     if bounded and not wishes.asks_for_quality and (open_noise or epsilon is None):
         wishes = wishes._replace(rank=rank_of_geometric(wishes))
     return Budget(run, base, delta, epsilon, wishes)
@@ -129,7 +129,7 @@ def _bounded(wishes: Wishes) -> bool:
 
 
 def rank_of_geometric(wishes: Wishes) -> float:
-    """What a plan asks for if nothing else is: the rank of geometric K as afforded."""
+    """The default wish for quality: the rank of the affordable geometric K."""
     found = fitted("geometric", wishes)
     if found is None:
         raise InputError("no geometric law of K runs so little; take more runs or a larger runs_95")
@@ -163,7 +163,7 @@ def _affordable(base: BaseGuarantee, delta: float, epsilon: float, law: Repetiti
 
 
 def badness(budget: Budget, choice: Choice) -> float:
-    """What a plan makes least: the noise, epsilon, or the chance of a bad winner."""
+    """The quantity that a plan minimises: noise, epsilon, or the probability of a bad winner."""
     if isinstance(budget.base, BaseFamily):
         return choice.noise if budget.base.more_is_more_private else -choice.noise
     if budget.epsilon is None:
@@ -173,7 +173,7 @@ def badness(budget: Budget, choice: Choice) -> float:
 
 
 def _nothing(budget: Budget) -> str:
-    """Why no choice is left, and what would do."""
+    """An error that explains why no choice is left, and what would be possible."""
     wishes, base = budget.wishes, budget.base
     if budget.epsilon is not None and not isinstance(base, BaseFamily):
         one = base.epsilon(budget.delta)
@@ -183,7 +183,7 @@ def _nothing(budget: Budget) -> str:
                 f"delta = {budget.delta:g}; take epsilon above that, or more noise"
             )
     if wishes.asks_for_quality:
-        # K that varies least gets furthest with few runs.
+        # With few runs the K of least variance reaches the best quality.
         law = fitted("poisson", wishes._replace(runs=None, runs_95=None))
         if law is not None:
             needed = utility(law.law, wishes.good)
@@ -201,7 +201,7 @@ def with_least_noise(law: Fitted, budget: Budget, epsilon: float | None) -> Choi
 
 
 def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
-    """A choice with the least epsilon that is proved of it."""
+    """A choice with its least proven epsilon."""
     found = accountant.account(run.base, law.law, budget.delta, attain=False).best
     return Choice(
         law.family,
@@ -217,12 +217,12 @@ def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
 def score_noise(law: Repetitions, delta: float, epsilon: float) -> float:
     """Standard deviation of the noise on a count that scores a run.
 
-    One person is in the training part or in the validation part, so that the search
-    costs the larger of two totals (Liu & Talwar 2019, Section 5.1); this noise makes the
-    second at most epsilon, too.
+    A record is in the training part or in the validation part, so the epsilon of the search
+    is the larger of two tuned epsilons (Liu & Talwar 2019, Section 5.1); with this noise
+    the second one is at most epsilon, too.
 
     Args:
-      law: of K.
+      law: the law of K.
       delta: of the search.
       epsilon: of the search.
     """

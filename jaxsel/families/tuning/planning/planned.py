@@ -1,4 +1,4 @@
-"""``jaxsel.plan``: what to run for a privacy budget."""
+"""``jaxsel.plan``: plans a search within a privacy budget."""
 
 import math
 from typing import NamedTuple
@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 def short(law: Repetitions) -> str:
-    """A law in a table's cell: its family and its mean, or the number of runs."""
+    """Short text of a law for a table: its family and mean, or the number of runs."""
     if law.family == "point_mass":
         return f"point_mass:count={law.mean:g}"
     if law.family == "truncated_negative_binomial":
@@ -37,16 +37,16 @@ def short(law: Repetitions) -> str:
 
 @printed
 class Plan(NamedTuple):
-    """What to run for a budget.
+    """A plan of a search within a budget.
 
     Attributes:
-      budget: what was asked.
-      epsilon: proved of the search, at ``budget.delta``.
-      chosen: the base, its noise, the law of K, and what to expect of the winner.
-      score_noise: standard deviation of the noise on a count that scores a run, so that
-        one person in the validation part costs no more; NaN at delta = 0.
+      budget: the request.
+      epsilon: proven epsilon of the search, at ``budget.delta``.
+      chosen: the base, its noise, the law of K, and the expected utility.
+      score_noise: standard deviation of the noise on a count that scores a run, with which
+        records of the validation part have the same guarantee; NaN at delta = 0.
       choices: the best law of every family that meets the wishes, best first.
-      alternatives: what else the budget could have bought, each with its price.
+      alternatives: other uses of the budget.
     """
 
     budget: Budget
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     alternatives: tuple[Choice, ...]
 
     def sentences(self) -> list[str]:
-        """What to run, and what it gives, in words; epsilon is rounded up."""
+        """Describes the plan and its utility; epsilon is rounded up."""
         chosen, found = self.chosen, self.chosen.utility
         delta, good = self.budget.delta, self.budget.wishes.good
         said = [
@@ -80,12 +80,12 @@ class Plan(NamedTuple):
         return [*said, f"{keep([chosen.law])}.", SCORE]
 
     def summary(self) -> Summary:
-        """The plan in words, and what else could be done."""
+        """The description of the plan, and its alternatives."""
         rows = [row(choice) for choice in (*self.choices, *self.alternatives)]
         return Summary("\n".join(self.sentences()), COLUMNS, rows)
 
     def as_record(self) -> dict:
-        """Names and numbers, ready for JSON."""
+        """Names and numbers, JSON-serialisable."""
         wishes = self.budget.wishes
         return {
             "base": self.chosen.base,
@@ -148,31 +148,31 @@ def plan(
     none: float | None = None,
     optimal: bool = False,
 ) -> Plan:
-    """What to run for a budget: the noise of one run, the law of K, the noise on scores.
+    """Plans a search within a budget: the noise of one run, the law of K, the noise on scores.
 
-    Of epsilon, the noise of a run and the runs, two are given and one is found: the least
-    noise, the least epsilon, or the law with the best winner (if all are given, within
-    both limits). Where nothing is said of
-    the winner, it has to be as good, in expected rank, as that of a geometric K with
-    the runs that are allowed.
+    Of epsilon, the noise of a run and the number of runs, two are given and one is found:
+    the least noise, the least epsilon, or the law with the best winner (within both limits,
+    if all three are given). By default the expected rank of the winner must be at least as
+    good as with a geometric K with the allowed runs.
 
     Args:
-      base: one run, as for ``account``; its noise is left out to be found, as in
+      base: one run, as for ``account``; its noise is omitted if it is to be found, as in
         "dp_sgd:dataset_size=60000,batch_size=600,epochs=60" or "gaussian".
       delta: of the search, in [0, 1).
       epsilon: of the search; None to find the least.
-      runs: E[K] at most.
+      runs: largest E[K].
       runs_95: number of runs that 95 searches of 100 do not exceed.
-      rank: expected rank of the winner, from the top, at most: 1 less its quantile.
+      rank: largest expected rank of the winner, from the top: 1 minus its quantile.
       rank_of: in place of rank: a law of K whose winner is good enough.
-      good: share of the candidates that counts as good.
-      chance: that the winner is among these, at least.
-      none: chance that nothing is released, at most.
-      optimal: look for the law of K that costs least, too, some ten seconds longer.
+      good: fraction of the candidates that counts as good.
+      chance: least probability that the winner is among these.
+      none: largest probability that nothing is released.
+      optimal: also search for the law of K with the least privacy cost, which takes about
+        ten seconds longer.
 
-    Raises:
-      InputError: for wishes that cannot be met, with the nearest that can, or numbers out
-        of range.
+      Raises:
+        InputError: for wishes that cannot be met, with the nearest feasible ones, or
+          numbers out of range.
 
     Example:
         >>> import jaxsel
@@ -188,7 +188,7 @@ def plan(
     if optimal:
         found = with_optimal(budget, found)
     chosen = found[0]
-    # What a runner-up may cost: what was allowed, or what the plan costs.
+    # The epsilon of alternatives: the one requested, or that of the plan.
     allowed = chosen.epsilon if budget.epsilon is None else budget.epsilon
     noise = math.nan
     if budget.delta > 0.0:
