@@ -31,9 +31,9 @@ from jaxsel.host.errors import (
 from jaxsel.language.domains import number, whole
 
 READINGS = ("corrected", "sharp")
-FULL_SLACK = number("epsilon_0", above=0.0, at_most=1.0, default=1)
-CANDIDATES = whole("K, how many candidates; p* = 1/(2 K)", at_least=1, default=1)
-THRESHOLDS = whole("R, how many thresholds", at_least=2, at_most=1000, default=3)
+FULL_SLACK = number("epsilon_0", above=0.0, at_most=1.0)
+CANDIDATES = whole("K, how many candidates; p* = 1/(2 K)", at_least=1)
+THRESHOLDS = whole("R, how many thresholds", at_least=2, at_most=1000)
 
 
 class Pipeline(NamedTuple):

@@ -14,7 +14,7 @@ from jaxsel.host.errors import InputError, check_integer, check_interval, check_
 from jaxsel.language.domains import whole
 
 Rank = int | str
-COUNT = whole("how many runs, N", at_least=1, at_most=1e6, default=21)
+COUNT = whole("how many runs, N", at_least=1, at_most=1e6)
 
 
 def rank_range(count: int, rank: Rank) -> tuple[int, int]:

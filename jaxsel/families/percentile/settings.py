@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from jaxsel.host.errors import InputError, check_integer, check_params, check_positive
 from jaxsel.language.domains import number, positive, probability, whole
 
-TARGET = probability("p*, the wanted chance to reach the threshold", default=0.5)
-BETA = probability("failure probability", default=0.1)
-SLACK = probability("epsilon_0", default=0.5)
-BASE_EPSILON = number("epsilon_1 of one run of a base", above=0.0, at_most=100.0, default=0.5)
-FINAL_EPSILON = positive("epsilon_3 of the answers", default=1)
-DELTA = probability("delta of the answers", default=1e-3)
+TARGET = probability("p*, the wanted chance to reach the threshold")
+BETA = probability("failure probability")
+SLACK = probability("epsilon_0")
+BASE_EPSILON = number("epsilon_1 of one run of a base", above=0.0, at_most=100.0)
+FINAL_EPSILON = positive("epsilon_3 of the answers")
+DELTA = probability("delta of the answers")
 SAMPLES = whole("N", at_least=1, at_most=1e200)
 SHIFT = positive("Delta, added to all counts")
 OFFSET = number("Lambda, lowers the bar")
