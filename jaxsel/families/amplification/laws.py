@@ -26,7 +26,7 @@ from jaxsel.language.domains import number, whole
 _MOST = 200_000  # rows of counts; a law of 4 values takes 5,456 of them for N = 30
 
 GAMMA = number("inverse number of dummies", above=0.0, below=0.25, default=0.1)
-CANDIDATES = whole("how many candidates, N", at_least=1, at_most=1e6, default=20)
+CANDIDATES = whole("how many candidates, N", at_least=1, at_most=1e6)
 
 
 def capped_weights(scores: npt.ArrayLike, threshold: float, score_epsilon: float) -> np.ndarray:
