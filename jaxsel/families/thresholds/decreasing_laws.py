@@ -19,12 +19,8 @@ from jaxsel.host.errors import (
 )
 from jaxsel.language.domains import number, whole
 
-LEVELS = whole(
-    "R, how often the threshold is lowered, from 1 to 0", at_least=0, at_most=10_000, default=5
-)
-GAMMA = number(
-    "chance to lower the threshold after a failure", at_least=0.0, at_most=1.0, default=0.1
-)
+LEVELS = whole("R, how often the threshold is lowered, from 1 to 0", at_least=0, at_most=10_000)
+GAMMA = number("chance to lower the threshold after a failure", at_least=0.0, at_most=1.0)
 
 
 class LevelChances(NamedTuple):
