@@ -102,12 +102,12 @@ def torch_matmul(left: np.ndarray, right: np.ndarray) -> Callable[[], Any]:
     return lambda: first @ second
 
 
-def _turned(kernel: np.ndarray) -> np.ndarray:
+def _rotated(kernel: np.ndarray) -> np.ndarray:
     """A kernel of Flax for PyTorch, or the other way round, turned by half a turn."""
     return kernel[::-1, ::-1].transpose(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T
 
 
-def _turned_back(kernel: np.ndarray) -> np.ndarray:
+def _rotated_back(kernel: np.ndarray) -> np.ndarray:
     return kernel.transpose(2, 3, 1, 0)[::-1, ::-1] if kernel.ndim == 4 else kernel.T
 
 
@@ -120,7 +120,7 @@ def _torch_network(torch, params: Any, strides: tuple[int, ...]):
     """
     weighted = []
     for name in sorted(params):  # Conv_0, Conv_1, ..., Dense_0
-        kernel = np.array(_turned(np.asarray(params[name]["kernel"])))
+        kernel = np.array(_rotated(np.asarray(params[name]["kernel"])))
         outputs, inputs = kernel.shape[:2]
         if kernel.ndim == 4:
             stride = strides[len(weighted)]
@@ -201,7 +201,7 @@ def opacus_sum(
                     optimiser.clip_and_accumulate()
                     model.zero_grad(set_to_none=True)
         return {
-            name: {"kernel": _turned_back(summed(layer.weight)), "bias": summed(layer.bias)}
+            name: {"kernel": _rotated_back(summed(layer.weight)), "bias": summed(layer.bias)}
             for name, layer in zip(sorted(params), weighted, strict=True)
         }
 

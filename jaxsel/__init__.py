@@ -2,10 +2,11 @@
 
 ``mechanism`` builds a mechanism of the catalogue by name, ``simulate`` runs seeded trials
 of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
-neighbouring pair, ``claim`` finds a published statement, ``validate`` puts it to the test,
-``account`` says what private tuning costs, ``plan`` what to run for a budget,
-``optimal`` which law of K costs least, and ``report`` states what is proved, for a paper.
-Every result prints as a sentence and a table. Nothing is imported before it is used.
+neighbouring pair, ``claim`` finds a published statement, ``validate`` checks it,
+``account`` computes the privacy cost of tuning, ``plan`` what to run within a budget,
+``optimal`` the law of K with the least cost, and ``report`` states the proven guarantees,
+for a paper. Every result prints as a sentence and a table. Modules are imported on first
+use.
 
 Example:
     >>> import jaxsel
@@ -21,7 +22,7 @@ Example:
     >>> jaxsel.validate("PS-Cor3")[0].verdict.outcome
     'holds'
 
-A mechanism of one's own choice, without the catalogue, takes its input apart:
+A mechanism that is built without the catalogue takes its input separately:
     >>> from jaxsel import bases, repetitions
     >>> tuning = jaxsel.private_tuning(bases.randomised_response())
     >>> params = {"epsilon": 1.0, "repetitions": repetitions.geometric(gamma=0.1)}
@@ -32,8 +33,11 @@ A mechanism of one's own choice, without the catalogue, takes its input apart:
 import importlib
 from typing import TYPE_CHECKING, Any
 
+# The one list of public names. A checker of types imports them; when the package runs, each is
+# imported from here on its first use, so that what needs no JAX does not wait for it.
 if TYPE_CHECKING:
     from jaxsel import repetitions as repetitions
+    from jaxsel import statistics as statistics
     from jaxsel.auditing.audit import Audit as Audit
     from jaxsel.auditing.audit import audit as audit
     from jaxsel.auditing.audit import audit_delta as audit_delta
@@ -53,12 +57,12 @@ if TYPE_CHECKING:
     from jaxsel.families.tuning.private_tuning import Selection as Selection
     from jaxsel.families.tuning.private_tuning import private_tuning as private_tuning
     from jaxsel.host.errors import InputError as InputError
-    from jaxsel.kernel import statistics as statistics
     from jaxsel.kernel.engine import Performance as Performance
     from jaxsel.kernel.engine import simulate as simulate
     from jaxsel.kernel.engine import simulate_grid as simulate_grid
     from jaxsel.kernel.tables import from_law as from_law
     from jaxsel.kernel.tallies import Tallies as Tallies
+    from jaxsel.language import domains as domains
     from jaxsel.language.base import Budget as Budget
     from jaxsel.language.base import Claim as Claim
     from jaxsel.language.base import Erratum as Erratum
@@ -70,7 +74,11 @@ if TYPE_CHECKING:
     from jaxsel.questions.account_grid import account_grid as account_grid
     from jaxsel.questions.cost import Cost as Cost
     from jaxsel.questions.named import claim as claim
+    from jaxsel.questions.named import claims as claims
+    from jaxsel.questions.named import law as law
     from jaxsel.questions.named import mechanism as mechanism
+    from jaxsel.questions.named import mechanisms as mechanisms
+    from jaxsel.questions.named import show as show
     from jaxsel.questions.plan import plan as plan
     from jaxsel.questions.plan_releases import plan_releases as plan_releases
     from jaxsel.questions.releases import ReleasePlan as ReleasePlan
@@ -84,76 +92,16 @@ if TYPE_CHECKING:
     from jaxsel.questions.tuned import release as release
     from jaxsel.questions.tuned import tuned as tuned
     from jaxsel.reports.report import Report as Report
+    from jaxsel.shards import executors as executors
     from jaxsel.sweeps.functions import Trial as Trial
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism
+    from jaxsel.sweeps.running import merge as merge
     from jaxsel.sweeps.running import sweep as sweep
     from jaxsel.sweeps.signature import over as over
+    from jaxsel.training.tune import Tuned as Tuned
+    from jaxsel.training.tune import tune as tune
 
     __version__: str
-
-# Public name -> where it is defined ("module" or "module:name"); imported on first use,
-# so that what needs no JAX does not wait for it.
-_PUBLIC = {
-    "Audit": "auditing.audit:Audit",
-    "Budget": "language.base:Budget",
-    "Claim": "language.base:Claim",
-    "Cost": "questions.cost:Cost",
-    "Erratum": "language.base:Erratum",
-    "FiniteLaw": "language.base:FiniteLaw",
-    "InputError": "host.errors:InputError",
-    "Mechanism": "language.base:Mechanism",
-    "Optimal": "families.tuning.planning.optimal:Optimal",
-    "Pair": "language.base:Pair",
-    "Performance": "kernel.engine:Performance",
-    "Plan": "families.tuning.planning.planned:Plan",
-    "Relation": "language.base:Relation",
-    "Released": "questions.tuned:Released",
-    "ReleasePlan": "questions.releases:ReleasePlan",
-    "Report": "reports.report:Report",
-    "Selection": "families.tuning.private_tuning:Selection",
-    "Tallies": "kernel.tallies:Tallies",
-    "Trial": "sweeps.functions:Trial",
-    "Validation": "catalogue.validation:Validation",
-    "Verdict": "language.base:Verdict",
-    "account": "questions.tuned:account",
-    "account_delta": "questions.tuned:account_delta",
-    "account_grid": "questions.account_grid:account_grid",
-    "audit": "auditing.audit:audit",
-    "audit_delta": "auditing.audit:audit_delta",
-    "bases": "families.tuning.bases",
-    "domains": "language.domains",
-    "executors": "shards.executors",
-    "claim": "questions.named:claim",
-    "compose": "questions.tuned:compose",
-    "compose_delta": "questions.tuned:compose_delta",
-    "from_law": "kernel.tables:from_law",
-    "guarantee_of": "families.tuning.base_forms:guarantee_of",
-    "mechanism": "questions.named:mechanism",
-    "noised_score": "families.tuning.noised_bases:noised_score",
-    "noisy_max": "families.noisy_max.noisy_max:noisy_max",
-    "optimal": "families.tuning.planning.optimal:optimal",
-    "over": "sweeps.signature:over",
-    "own_mechanism": "sweeps.functions:own_mechanism",
-    "plan": "questions.plan:plan",
-    "plan_releases": "questions.plan_releases:plan_releases",
-    "private_tuning": "families.tuning.private_tuning:private_tuning",
-    "privacy_loss_distribution": "questions.tuned:privacy_loss_distribution",
-    "random_candidate": "families.tuning.noised_bases:random_candidate",
-    "release": "questions.tuned:release",
-    "report": "questions.report:report",
-    "simulate": "kernel.engine:simulate",
-    "simulate_grid": "kernel.engine:simulate_grid",
-    "sweep": "sweeps.running:sweep",
-    "threshold_selection": "families.thresholds.threshold_selection:threshold_selection",
-    "tuned": "questions.tuned:tuned",
-    "validate": "catalogue.validation:validate",
-}
-_MODULES = ("repetitions", "statistics")
-
-_NAMES = sorted([*_PUBLIC, *_MODULES, "__version__"])
-
-if not TYPE_CHECKING:  # a checker takes the names imported above, and no computed list
-    __all__ = _NAMES
 
 
 def _version() -> str:
@@ -165,17 +113,25 @@ def _version() -> str:
         return "not installed"
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return _version()
-    if name in _PUBLIC:
-        module, _, inner = _PUBLIC[name].partition(":")
-        found: Any = importlib.import_module(f"jaxsel.{module}")
-        return getattr(found, inner) if inner else found
-    if name in _MODULES:
-        return importlib.import_module(f"jaxsel.{name}")
-    raise AttributeError(f"module 'jaxsel' has no attribute {name!r}")
+def _places() -> dict[str, tuple[str, str]]:
+    """Public name -> the module and the name in it, as they are imported above."""
+    digest = importlib.import_module("jaxsel.host.source_digest")
+    return {n: place for n, place in digest.reexported(__file__).items() if place[0] != "typing"}
 
 
 def __dir__() -> list[str]:
-    return _NAMES
+    return sorted([*_places(), "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
+    if name == "__all__":
+        return __dir__()
+    if name.startswith("_") or name not in _places():
+        raise AttributeError(f"module 'jaxsel' has no attribute {name!r}")
+    module, inner = _places()[name]
+    digest = importlib.import_module("jaxsel.host.source_digest")
+    if digest.file_of(f"{module}.{inner}") is not None:
+        return importlib.import_module(f"{module}.{inner}")
+    return getattr(importlib.import_module(module), inner)

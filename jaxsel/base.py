@@ -1,3 +1,3 @@
-"""The records that everything is made of: the name that one's own code imports."""
+"""The records of mechanisms, pairs and claims, under the name that user code imports."""
 
 from jaxsel.language.base import *  # noqa: F403

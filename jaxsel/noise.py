@@ -1,3 +1,3 @@
-"""Noise laws: the name that one's own mechanisms import."""
+"""Noise laws, under the name that user-defined mechanisms import."""
 
 from jaxsel.kernel.noise import *  # noqa: F403

@@ -1,3 +1,3 @@
-"""What is kept of trials: the name that one's own code imports."""
+"""Statistics of trials, under the name that user code imports."""
 
 from jaxsel.kernel.statistics import *  # noqa: F403

@@ -1,3 +1,3 @@
-"""Random words at addresses: the name that one's own mechanisms import."""
+"""Random streams, under the name that user-defined mechanisms import."""
 
 from jaxsel.kernel.stream import *  # noqa: F403

@@ -253,7 +253,7 @@ class Piece(NamedTuple):
           again: count again even what is there.
         """
         path = self.path(out, chosen)
-        if again or not _can_go_on(path):
+        if again or not _can_resume(path):
             path.unlink(missing_ok=True)
         values = {each.setting.name: each.value for each in self.own(chosen)}
         compute(
@@ -267,7 +267,7 @@ class Piece(NamedTuple):
         )
 
 
-def _can_go_on(path: Path) -> bool:
+def _can_resume(path: Path) -> bool:
     """Whether a file holds a sweep, whose tallies can be used."""
     from jaxsel.sweeps import files
 
@@ -299,7 +299,7 @@ def compute(
       attributes: more of them for the data set.
     """
     from jaxsel.language.domains import read_values
-    from jaxsel.sweeps.running import keep_found, refreshed
+    from jaxsel.sweeps.running import refreshed, write_dataset
 
     if not hasattr(function, "computed"):
         return refreshed(
@@ -317,7 +317,7 @@ def compute(
     found = found.assign_attrs({"trials": trials, **attributes})
     if record is not None:
         record.unlink(missing_ok=True)
-        keep_found(found, record)
+        write_dataset(found, record)
     return found
 
 

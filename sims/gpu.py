@@ -76,7 +76,7 @@ class Work(NamedTuple):
     until: float
     done: frozenset[str] = frozenset()
 
-    def look_at_the_clock(self) -> None:
+    def check_time(self) -> None:
         """Raises OutOfTime if it is time."""
         if time.monotonic() > self.until:
             raise OutOfTime
@@ -148,7 +148,7 @@ def billion(work: Work) -> Iterator[tuple[str, dict]]:
             # What a record holds is not run again.
             done = min(work.scale.trials, max(2**20, 2 * done))
             tallies = simulate(built, trials=done, seed=_SEED, record=kept)
-            work.look_at_the_clock()
+            work.check_time()
         if built.mechanism.law is not None:
             law = built.mechanism.law(built.data, built.params).probabilities
             row["p_value"] = chi_square_p_value(tallies.values[0], law)
@@ -197,7 +197,7 @@ def networks(work: Work) -> Iterator[tuple[str, dict]]:
         state = runs.advance(model, how, data, state, rows, each, jnp.int32(steps))
         _keep(kept, jax.tree.leaves(state))
         print(f"networks: step {done + steps} of {record['steps']}", file=sys.stderr)
-        work.look_at_the_clock()
+        work.check_time()
     if bool(jnp.any(state.overflow)):
         raise RuntimeError("a batch did not fit; the networks are void")
     held_out = (jnp.asarray(images.test_images), jnp.asarray(images.test_labels))

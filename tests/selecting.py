@@ -95,7 +95,8 @@ def _public() -> dict[str, str]:
     """Names of the package -> the modules that define them."""
     import jaxsel
 
-    return {name: f"jaxsel.{place.partition(':')[0]}" for name, place in jaxsel._PUBLIC.items()}
+    inside = {name: (module, f"{module}.{own}") for name, (module, own) in jaxsel._places().items()}
+    return {name: own if own in _paths() else module for name, (module, own) in inside.items()}
 
 
 def _within(name: str) -> str | None:
@@ -168,7 +169,7 @@ def reached(name: str) -> frozenset[str]:
 def named() -> dict[str, frozenset[str]]:
     """Every name of the catalogue, of a figure or simulation -> what it is made from."""
     from figures import FIGURES
-    from jaxsel.catalogue import self_checks
+    from jaxsel.catalogue import mechanisms, self_checks
     from jaxsel.language import declared
     from sims.registry import SIMS
 
@@ -181,9 +182,8 @@ def named() -> dict[str, frozenset[str]]:
                 of |= reached(each)
 
     checks = ("jaxsel.catalogue.checks", "jaxsel.catalogue.planning_checks")
-    for each in declared.modules("entries"):
-        for entry in getattr(each, "ENTRIES", ()):
-            add((entry.name, *entry.ids), each.__name__)
+    for entry in mechanisms():
+        add((entry.name, *entry.ids), entry.module)
     for check in self_checks():
         entry = check.id.partition("-")[2].lower()
         longest = max((name for name in found if entry.startswith(name)), key=len, default=None)

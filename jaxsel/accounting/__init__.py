@@ -1,7 +1,7 @@
-"""Privacy accounting of one run, in float64 on the host: what holds of any algorithm.
+"""Privacy accounting that holds for any algorithm, in float64 on the host.
 
 ``single_run``: base guarantees (``curves``), Renyi curves and conversions, privacy
 profiles, exact divergences, dominating pairs, trade-offs, constructed pairs and rankings;
-``numerics``: quadrature, minimisation, hulls. What tuning costs is in
-``jaxsel.families.tuning``; what belongs to another kind of mechanism is in its family.
+``numerics``: quadrature, minimisation, hulls. The cost of tuning is in
+``jaxsel.families.tuning``; what is specific to another mechanism is in its family.
 """

@@ -1,1 +1,1 @@
-"""What trials show: lower bounds on the privacy loss, from tallies of two sides."""
+"""Privacy audits: lower bounds on the privacy loss from simulated trials."""

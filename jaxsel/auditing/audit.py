@@ -2,8 +2,8 @@
 
 Both sides of a neighbouring pair are simulated with independent streams; exact binomial
 limits on the tallies bound epsilon (or delta at an epsilon) from below, corrected for the
-search over events and directions. Beside the bound stands the exact value where the
-mechanism has an exact law. A lower bound is no estimate: the truth may be much larger.
+search over events and directions. The exact value is reported as well where the mechanism
+has an exact law. A lower bound is no estimate: the truth may be much larger.
 """
 
 from collections.abc import Callable
@@ -21,26 +21,27 @@ from jaxsel.kernel.key_use import key_use
 from jaxsel.language.base import Mechanism, Pair
 from jaxsel.language.entry import Built, Promise
 from jaxsel.language.printing import Summary, printed
+from jaxsel.language.subject import Subject, with_input
 
-# How far sampling error of the mechanism's own draws may shift an audited probability,
-# relative to the smallest one that the trials can see.
+# Largest tolerated error of audited probabilities due to the finite resolution of random
+# draws, relative to the smallest probability that the trials can detect.
 _DISTORTION = 1e-3
 
 
 @printed
 class Audit(NamedTuple):
-    """What an audit saw.
+    """The result of an audit.
 
     Attributes:
       mechanism, pair: their names.
       relation: the neighbouring relation of the pair.
-      trials: simulated a side.
+      trials: number of trials simulated on each input.
       quantity: "epsilon" (at ``delta``) or "delta" (at ``epsilon``).
       bound: the audited lower bound.
       exact: the exact value on this pair, or None if the mechanism has no exact law.
-      event_labels: the meaning of the event that gave the bound.
+      event_labels: the outcomes in the event that gave the bound.
       at: the delta (or the epsilon) at which the quantity is bounded.
-      promise: the claim about this pair, if the mechanism came with one.
+      promise: the claimed guarantee for this pair, if the mechanism has one.
     """
 
     mechanism: str
@@ -77,7 +78,7 @@ class Audit(NamedTuple):
 
 
 def audit(
-    mechanism: Mechanism | Built,
+    mechanism: Subject,
     pair: Pair | str | None = None,
     *,
     trials: int,
@@ -91,22 +92,23 @@ def audit(
     """A lower bound on epsilon at ``delta`` for one neighbouring pair.
 
     Args:
-      mechanism: what to audit; from ``jaxsel.mechanism`` it comes with its pairs:
-        ``audit(jaxsel.mechanism("fixed_repetitions", count=5), trials=100_000)``.
-      pair: the neighbouring inputs; of a mechanism that comes with pairs, the name of
-        one, by default the first.
-      trials: a side, >= 2.
+      mechanism: what to audit: a name, for its default settings; the result of
+        ``jaxsel.mechanism("fixed_repetitions", count=5)``; or a mechanism, with a pair.
+      pair: the neighbouring inputs; for a mechanism that includes pairs, the name of one,
+        by default the first.
+      trials: number of trials on each input, >= 2.
       delta: of (epsilon, delta)-DP.
       confidence: the bound exceeds the truth with probability <= 1 - confidence.
-      method: "split" chooses the event on one half of the trials and bounds on the other;
+      method: "split" chooses the event on one half of the trials and bounds it on the
+        other;
         "bonferroni" uses all trials for all events.
       seed: of the simulation.
       progress, performance: as in ``simulate_grid``.
 
     Raises:
       InputError: for bad input; a mechanism whose draws are too coarse to audit with this
-        many trials ("fast" precision); or one that does not draw its randomness from its
-        key, and has no exact law that says that it needs none.
+        many trials ("fast" precision); or one that does not use its key for randomness,
+        unless its exact law shows that it is deterministic.
     """
     found = _audited(mechanism, pair)
     tallies = _both_sides(found, trials, method, seed, progress, performance)
@@ -114,7 +116,7 @@ def audit(
 
 
 def audit_tallies(
-    mechanism: Mechanism | Built,
+    mechanism: Subject,
     pair: Pair | str | None,
     used: tuple[np.ndarray, np.ndarray],
     selection: tuple[np.ndarray, np.ndarray],
@@ -122,12 +124,12 @@ def audit_tallies(
     delta: float = 0.0,
     confidence: float = 0.95,
 ) -> Audit:
-    """``audit`` from tallies that are there already, by its method "split".
+    """``audit`` from existing tallies, by its method "split".
 
     Args:
       mechanism, pair, delta, confidence: as for ``audit``.
       used: Int["events"] on the data and on the neighbour, for the bound.
-      selection: the same of other, independent trials, for choosing the event.
+      selection: tallies of other, independent trials, for choosing the event.
 
     Raises:
       InputError: for bad input, or draws too coarse for so many trials.
@@ -143,7 +145,7 @@ def audit_tallies(
 def _epsilon_report(
     found: "_Audited", tallies: "_BothSides", delta: float, confidence: float
 ) -> Audit:
-    # Above delta = 0 the best event may hold several outcomes.
+    # If delta > 0, the best event may contain several outcomes.
     events = ["singletons"]
     if delta > 0.0:
         events.append("prefixes" if tallies.selection is None else "thresholds")
@@ -156,7 +158,7 @@ def _epsilon_report(
 
 
 def audit_delta(
-    mechanism: Mechanism | Built,
+    mechanism: Subject,
     pair: Pair | str | None = None,
     *,
     trials: int,
@@ -185,7 +187,8 @@ class _Audited(NamedTuple):
     listed: bool
 
 
-def _audited(mechanism: Mechanism | Built, pair: Pair | str | None) -> _Audited:
+def _audited(mechanism: Subject, pair: Pair | str | None) -> _Audited:
+    mechanism = with_input(mechanism)
     if isinstance(mechanism, Built):
         found = pair if isinstance(pair, Pair) else mechanism.pair(pair)
         entry, values = mechanism.entry, mechanism.values
@@ -198,7 +201,7 @@ def _audited(mechanism: Mechanism | Built, pair: Pair | str | None) -> _Audited:
 
 
 def _check_key_use(mechanism: Mechanism, cells: list[tuple[Any, Any]]) -> None:
-    """InputError if the mechanism's randomness comes from elsewhere than its key."""
+    """Raises InputError if the mechanism has randomness that does not come from its key."""
     with jax.enable_x64(True):
         for data, params in cells:
             prepared, again = (mechanism.prepare(data, params) for _ in range(2))
@@ -221,7 +224,7 @@ def _check_key_use(mechanism: Mechanism, cells: list[tuple[Any, Any]]) -> None:
 
 
 def _is_constant(mechanism: Mechanism, data: Any, params: Any) -> bool:
-    """Whether an exact law says that there is one possible event."""
+    """Whether the exact law has a single possible event."""
     if mechanism.law is None:
         return False
     return bool(mechanism.law(data, params).probabilities.max() == 1.0)
@@ -234,7 +237,7 @@ class _BothSides(NamedTuple):
 
     @property
     def trials(self) -> int:
-        """A side."""
+        """Number of trials on each input."""
         selection = 0 if self.selection is None else int(np.sum(self.selection[0]))
         return int(np.sum(self.used[0])) + selection
 
@@ -260,7 +263,7 @@ def _both_sides(
     check_choice("method", method, ("split", "bonferroni"))
     _check_resolution(mechanism, trials)
     cells = [(pair.data, pair.params), (pair.neighbour, pair.params)]
-    # Entries of the catalogue are tested for it.
+    # The tests of the catalogue have checked its entries.
     if not audited.listed:
         _check_key_use(mechanism, cells)
 

@@ -2,10 +2,10 @@
 
 If a mechanism is (epsilon, delta)-DP then P(E) <= e^epsilon Q(E) + delta for its output
 laws P and Q on two neighbours, in either order, and for every event E. Confidence
-limits for P(E) and Q(E) therefore bound epsilon (or delta) from below. What comes out
-is a lower bound at a stated confidence, not an estimate: the truth may be much larger.
+limits for P(E) and Q(E) therefore bound epsilon (or delta) from below. The result is a
+lower bound at a stated confidence, not an estimate: the truth may be much larger.
 
-Many events are looked at, so the error probability is either divided among all the
+Many events are tested, so the error probability is either divided among all the
 confidence limits (Bonferroni), or the event is chosen on separate tallies and only its
 own two limits are used (sample splitting). The caller picks one of the two beforehand:
 taking the better of both results would not be valid.
@@ -31,15 +31,15 @@ Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class AuditBound(NamedTuple):
-    """A lower bound on epsilon or delta, and where it comes from.
+    """A lower bound on epsilon or delta, and the event that gave it.
 
     Attributes:
       lower: the bound, >= 0; exceeds the truth with probability at most
-        1 - confidence. 0 says nothing.
+        1 - confidence. 0 is trivial.
       event: indices of the outcomes that make up the event.
       direction: "data/neighbour" if the event is the likelier on the data,
         "neighbour/data" for the other order.
-      confidence: of the bound, all events and both directions together.
+      confidence: of the bound, simultaneous over all events and both directions.
       method: "bonferroni" or "split".
       comparisons: one-sided confidence limits that share the error probability.
       point_estimate: the same loss with observed frequencies in place of confidence
@@ -60,7 +60,7 @@ class AuditBound(NamedTuple):
 
 
 class _Family(NamedTuple):
-    """Events, none the complement of another: sizes from tallies, members by index."""
+    """A family of events, none the complement of another: their tallies and members."""
 
     size: int
     tally: Callable[[np.ndarray], np.ndarray]
@@ -96,7 +96,7 @@ def _matrix_family(matrix: np.ndarray, num_outcomes: int) -> _Family:
             f" allowed: names among {', '.join(_FAMILIES)}, or a boolean matrix with"
             f" one event a row and {num_outcomes} columns"
         )
-    # One of each event and its complement; neither nothing nor everything.
+    # Keeps one of each event and its complement; drops the empty and the sure event.
     rows = np.unique(matrix ^ matrix[:, :1], axis=0)
     rows = rows[rows.any(axis=1)]
     if rows.shape[0] == 0:
@@ -180,7 +180,7 @@ def _audit(
     comparisons = 4 * num_events
     error = (1.0 - confidence) / comparisons
 
-    # Selection also goes by corrected bounds, lest a rare event wins by luck.
+    # Selection also uses confidence bounds, so that a rare event does not win by chance.
     k = np.concatenate([np.stack([f.tally(c) for c in chosen_on]) for f in families], 1)
     losses = _losses(k, [c.sum() for c in chosen_on], error, loss)
     side, complement, index = np.unravel_index(np.argmax(losses), losses.shape)
@@ -241,11 +241,11 @@ def epsilon_lower_bound(
       events: "singletons" (each outcome), "prefixes" (the first 1, 2, ... outcomes, in
         the order given), "thresholds" (outcomes in order of the likelihood ratio seen
         in ``selection``, which it needs), several of these names, or a boolean matrix,
-        one event a row, one outcome a column. Complements come along at no cost: a
-        limit for an event is a limit for its complement. The choice must not depend on
+        one event a row, one outcome a column. Complements are included at no cost: a limit
+          for an event is a limit for its complement. The choice must not depend on
         ``counts``.
       selection: tallies ``(data, neighbour)`` of other, independent trials. If given,
-        event and order are chosen on them and bounded on ``counts`` alone
+        event and order are chosen on them and the bound uses ``counts`` alone
         (``method="split"``); if not, all limits of all events hold together
         (``method="bonferroni"``).
 

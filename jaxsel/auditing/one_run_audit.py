@@ -1,8 +1,8 @@
-"""Auditing with one run: many canaries, each put in by its own coin, and guesses.
+"""Auditing with one training run, by guessing which of many random canaries it included.
 
-A run sees a random half of the canaries. Afterwards the auditor scores each one, says
-"in" of those with the highest scores and "out" of those with the lowest, and abstains from
-the rest. If the run is (epsilon, delta)-DP for one example more or less, then
+Each canary is included with probability 1/2. After the run the auditor scores each one,
+guesses "in" for those with the highest scores and "out" for those with the lowest, and
+abstains on the rest. If the run is (epsilon, delta)-DP for one example more or less, then
 
     P[at least v of r guesses are right]
         <= b (1 + m delta (1 - b) / (v P[W = v])),    b = P[W >= v],
@@ -10,7 +10,7 @@ the rest. If the run is (epsilon, delta)-DP for one example more or less, then
 where m is the number of canaries and W is binomial: r guesses, each right with probability
 e^epsilon/(1 + e^epsilon), as against randomised response. Too many right guesses
 therefore refute epsilon. Steinke, Nasr & Jagielski 2023, "Privacy auditing with one (1)
-training run", who have 2 m delta max_i P[v - i <= W < v]/i in place of the second term.
+training run", have 2 m delta max_i P[v - i <= W < v]/i in place of the second term.
 For b below 1/2 ours is less than half of theirs; theirs is no bound for b near 1.
 
 Proof. Let V be the number of right guesses and q = e^epsilon/(1 + e^epsilon), and choose
@@ -46,12 +46,12 @@ class OneRunBound(NamedTuple):
 
     Attributes:
       lower: the bound, >= 0; exceeds the truth with probability at most 1 - confidence.
-      delta: that it goes with.
+      delta: the delta at which epsilon is bounded.
       confidence: of the bound.
       canaries: m.
       guesses: (guessed in, guessed out).
-      correct: how many guesses were right.
-      comparisons: numbers of guesses that were tried and share the error probability.
+      correct: the number of right guesses.
+      comparisons: how many numbers of guesses were tried; they share the error probability.
     """
 
     lower: float
@@ -77,7 +77,7 @@ def _tallies(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
 def _p_value(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
     if v == 0:
         return 1.0
-    # by wrong guesses: 1 - q keeps its digits where q rounds to 1
+    # in terms of wrong guesses, since 1 - q is accurate where q rounds to 1
     wrong = scipy.special.expit(-epsilon)
     b = float(scipy.special.betaincc(r - v + 1.0, v, wrong))
     rest = float(scipy.special.betainc(r - v + 1.0, v, wrong))
@@ -95,12 +95,12 @@ def _p_value(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
 def one_run_p_value(
     correct: int, guesses: int, canaries: int, epsilon: float, delta: float = 0.0
 ) -> float:
-    """Bound on the chance of so many right guesses against an (epsilon, delta)-DP run.
+    """Bound on the probability of so many right guesses, or more, for an (epsilon, delta)-DP run.
 
     Args:
-      correct: v, right guesses.
-      guesses: r, fixed beforehand.
-      canaries: m, each put in by a fair coin of its own.
+      correct: v, the number of right guesses.
+      guesses: r, the number of guesses, fixed beforehand.
+      canaries: m, each included by an independent fair coin.
       epsilon: >= 0.
       delta: in [0, 1].
 
@@ -118,9 +118,9 @@ def one_run_epsilon(
 ) -> float:
     """The largest epsilon found whose p-value is at most ``error``; 0 if there is none.
 
-    It exceeds the truth with probability at most ``error``: whatever epsilon is returned
-    for the least telling number of right guesses that exceeds the truth, the run is
-    (that epsilon, delta)-DP, and its p-value bounds the chance of as many or more.
+    It exceeds the truth with probability at most ``error``: consider the least number of
+    right guesses whose returned epsilon exceeds the truth. The run is (that epsilon,
+    delta)-DP, so the p-value bounds the probability of as many or more right guesses.
 
     Args:
       correct, guesses, canaries, delta: as for ``one_run_p_value``.
@@ -132,7 +132,7 @@ def one_run_epsilon(
     guesses = tallies[1]
     if guesses == 0 or _p_value(*tallies, 0.0, delta) > error:
         return 0.0
-    # all right with probability ``error``: no tally of r guesses refutes more
+    # where r right guesses have probability ``error``: no tally refutes a larger epsilon
     log_all = math.log(error) / guesses
     low, high = 0.0, max(0.0, log_all - math.log(-math.expm1(log_all)))
     for _ in range(60):
@@ -148,8 +148,8 @@ def guess_membership(scores: ArrayLike, members: int, others: int) -> np.ndarray
     """Int8["canaries"]: 1 for the highest scores, -1 for the lowest, 0 for the rest.
 
     Args:
-      scores: Float["canaries"], the higher the likelier in; ties go by position.
-      members, others: how many guesses of each kind.
+      scores: Float["canaries"], higher for likelier members; ties are broken by position.
+      members, others: the numbers of "in" and "out" guesses.
 
     Raises:
       InputError: for scores that are not finite, or more guesses than canaries.
@@ -180,10 +180,10 @@ def one_run_bound(
     """Lower bound on epsilon from the scores of one run's canaries.
 
     Args:
-      scores: Float["canaries"], the higher the likelier in; made without ``included``.
+      scores: Float["canaries"], higher for likelier members; computed without ``included``.
       included: Bool["canaries"], fair independent coins.
-      guesses: numbers of (in, out) guesses to try, chosen before looking; they share the
-        error probability, and the best bound counts.
+      guesses: numbers of (in, out) guesses to try, chosen before seeing the scores; they
+        share the error probability, and the best bound is returned.
       delta: in [0, 1).
       confidence: in (0, 1).
 

@@ -1,14 +1,8 @@
 """Everything that has a public name: mechanisms, claims, errata, remarks, self-checks."""
 
-from jaxsel.catalogue.collect import (
-    all_claims,
-    find_claim,
-    find_mechanism,
-    is_self_check,
-    mechanisms,
-    self_checks,
-)
+from jaxsel.catalogue.collect import all_claims, find_claim, is_self_check, self_checks
 from jaxsel.language.declared import errata, find_erratum, find_remark, published_claims, remarks
+from jaxsel.language.subject import find_mechanism, mechanisms
 
 __all__ = [
     "all_claims",

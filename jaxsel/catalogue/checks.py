@@ -1,11 +1,11 @@
-"""Self-checks: what the software says of its own mechanisms, one or two of each.
+"""Self-checks of the software's mechanisms, as claims.
 
 AUDIT-<mechanism>: no audit finds more privacy loss than the entry promises.
 SIM-<mechanism>: simulated frequencies of every method agree with the exact law.
 
-Each tries the default settings and those that the entry calls ``elsewhere``, since a
-special value (one round, gamma = 1) hides whole branches. Listing them builds nothing and
-needs no JAX; what runs is imported by the checks.
+Each tries the default settings and those that the entry calls ``generic``, since at special
+values (one round, gamma = 1) whole branches are not reached. Listing the checks builds no
+mechanism and needs no JAX, which the checks import when they run.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,12 +21,12 @@ from jaxsel.language.entry import MechanismEntry, Values
 
 
 def _variants(entry: MechanismEntry) -> dict[str, Values]:
-    """The settings to audit, by the ending of the claim's id."""
+    """The settings to audit, by the suffix of the claim's id."""
     variants: dict[str, Values] = {"": {}}
     if "noise" in entry.settings:
         variants |= {f"-{noise}": {"noise": noise} for noise in ("laplace", "exponential")}
     if "base" in entry.settings:
-        # three outcomes, on which random stopping loses most
+        # the three-outcome pair, the worst case of random stopping
         variants["-finite"] = {"base": "finite"}
     return variants
 
@@ -48,8 +48,9 @@ def _serves(entry: MechanismEntry, given: Values) -> bool:
 
 
 def with_method(entry: MechanismEntry, given: Values, method: str) -> Values | None:
-    """The settings with that method, and with another event if it is for that one alone;
-    None if it is not for those settings at all."""
+    """The settings with that method, and with the only event that it supports, if any.
+
+    None if the method does not support the settings."""
     events = entry.settings.get("events", entry.settings.get("event"))
     name = "events" if "events" in entry.settings else "event"
     others = events.options if isinstance(events, Choice) else ()
@@ -60,11 +61,11 @@ def with_method(entry: MechanismEntry, given: Values, method: str) -> Values | N
     return None
 
 
-def _elsewhere(entry: MechanismEntry, given: Values) -> list[Values]:
-    """The given settings, and with them those away from special values."""
-    # What a claim's name says of its settings stays as it is.
-    away = {**entry.elsewhere, **given}
-    return [given, away] if away != given else [given]
+def _settings_tried(entry: MechanismEntry, given: Values) -> list[Values]:
+    """The given settings, and the same completed by the entry's generic ones."""
+    # Settings that are in the claim's name are not replaced.
+    generic = {**entry.generic, **given}
+    return [given, generic] if generic != given else [given]
 
 
 def _shown(given: Values) -> str:
@@ -72,7 +73,7 @@ def _shown(given: Values) -> str:
 
 
 def _also(entry: MechanismEntry, given: Values) -> str:
-    return "; and ".join(_shown(settings) for settings in _elsewhere(entry, given))
+    return "; and ".join(_shown(settings) for settings in _settings_tried(entry, given))
 
 
 # --- AUDIT ----------------------------------------------------------------------------
@@ -82,7 +83,7 @@ def _audit_cases(entry: MechanismEntry, given: Values) -> Callable[[Budget], Ite
     def cases(budget: Budget) -> Iterator[Case]:
         tried = [
             (settings, pair)
-            for settings in _elsewhere(entry, given)
+            for settings in _settings_tried(entry, given)
             for pair, _ in _guaranteed(entry, settings)
         ]
         for settings, pair in tried:
@@ -131,7 +132,7 @@ def _promise(entry: MechanismEntry, given: Values) -> Callable[..., float]:
 
 
 def audit_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
-    """AUDIT claims of every entry that is not broken and promises a pure epsilon."""
+    """The AUDIT claims of all entries that promise a pure epsilon and are not broken on purpose."""
     claims = []
     for entry in entries:
         for ending, given in _variants(entry).items():
@@ -165,24 +166,24 @@ def _simulated(entry: MechanismEntry) -> Values:
 
 
 def _methods(entry: MechanismEntry) -> list[str]:
-    """Ways to sample, the default first; not "law", which is what they are held to."""
+    """The sampling methods, the default first, without "law", which they are compared with."""
     method = entry.settings["method"]
     assert isinstance(method, Choice)
     names = [method.default, *method.options]
     return [name for name in dict.fromkeys(names) if name != "law"]
 
 
-# A literal sampler takes its time: other methods get this share of the trials.
+# Other methods than the default are slower, and get this fraction of the trials.
 _OTHERS = 0.1
 
 
 def _simulation_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        # Where special values hide nothing every method is tried, else the default one.
-        here, *away = _elsewhere(entry, _simulated(entry))
+        # Every method is tried at generic settings, only the first one at the defaults.
+        here, *generic = _settings_tried(entry, _simulated(entry))
         wanted = [(here, method) for method in _methods(entry)]
-        if away:
-            wanted[1:] = [(away[0], method) for method in _methods(entry)]
+        if generic:
+            wanted[1:] = [(generic[0], method) for method in _methods(entry)]
         tried = [
             settings
             for given, method in wanted
@@ -249,13 +250,13 @@ def _frequency(entry: MechanismEntry) -> Callable[..., float]:
 
 
 def _offers_law(entry: MechanismEntry) -> bool:
-    """By its settings: nothing is built to list the checks."""
+    """Whether an entry offers its law, judged by its settings, without building it."""
     method = entry.settings.get("method")
     return isinstance(method, Choice) and "law" in method.options
 
 
 def simulation_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
-    """SIM claims of every entry that offers its exact law, broken ones included."""
+    """The SIM claims of all entries that offer their exact law, including broken mechanisms."""
     return tuple(
         Claim(
             id=f"SIM-{entry.name}",

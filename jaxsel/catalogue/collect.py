@@ -1,25 +1,19 @@
-"""Mechanisms and the software's self-checks, beside what the families state."""
+"""Collects the claims of the families and the software's self-checks."""
 
 import functools
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Claim
-from jaxsel.language.declared import find_published, modules, published_claims
+from jaxsel.language.declared import find_published, published_claims
 from jaxsel.language.domains import nearest
-from jaxsel.language.entry import MechanismEntry
-
-
-@functools.cache
-def mechanisms() -> tuple[MechanismEntry, ...]:
-    """Every mechanism that has a public name."""
-    return tuple(entry for module in modules("entries") for entry in getattr(module, "ENTRIES", ()))
+from jaxsel.language.subject import mechanisms
 
 
 @functools.cache
 def self_checks() -> tuple[Claim, ...]:
-    """What the software says of itself: audits, simulations and plans of its mechanisms.
+    """Claims of the software about its own mechanisms: audits, simulations and plans.
 
-    They are no published statements, and are counted and listed apart.
+    They are not published statements, and are counted and listed separately.
     """
     from jaxsel.catalogue import checks, planning_checks
 
@@ -31,7 +25,7 @@ def self_checks() -> tuple[Claim, ...]:
 
 
 def is_self_check(name: str) -> bool:
-    """True of the id of a self-check."""
+    """Whether an id is that of a self-check."""
     return name.lower().startswith(("audit-", "sim-", "plan-"))
 
 
@@ -41,7 +35,7 @@ def all_claims() -> tuple[Claim, ...]:
 
 
 def find_claim(identity: str) -> Claim:
-    """The claim of that id or alias, in any case of letters.
+    """The claim with that id or alias, in any case.
 
     Raises:
       InputError: if there is none.
@@ -60,25 +54,4 @@ def find_claim(identity: str) -> Claim:
     raise InputError(
         f"there is no claim {identity!r}{nearest(identity, known)} "
         "(jaxsel list claims names them all)"
-    )
-
-
-def find_mechanism(name: str) -> MechanismEntry:
-    """The entry of that name or id, in any case of letters.
-
-    Raises:
-      InputError: if there is none.
-    """
-    if not isinstance(name, str):
-        raise InputError(
-            "a mechanism is found by its name or id, a text, not by "
-            f"a {type(name).__name__}; simulate and audit take one's own mechanism as it is"
-        )
-    for entry in mechanisms():
-        if name.lower() in (entry.name, *(other.lower() for other in entry.ids)):
-            return entry
-    names = [entry.name for entry in mechanisms()]
-    raise InputError(
-        f"there is no mechanism {name!r}{nearest(name, names, 3)} "
-        "(jaxsel list mechanisms names them all)"
     )

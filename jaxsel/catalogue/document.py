@@ -1,7 +1,7 @@
 """The catalogue as Markdown pages: ``python -m jaxsel.catalogue.document FOLDER``.
 
-One page a paper, with every statement and, beside it, what is wrong with it; one for the
-self-checks; and an index of mechanisms, laws of K and pages.
+One page per paper, with every statement and its errata; one for the self-checks; and an
+index of mechanisms, laws of K and pages.
 """
 
 import sys
@@ -21,7 +21,7 @@ from jaxsel.language.statements import Paper
 from jaxsel.repetitions.choose import family_parameters
 
 _GENERATED = "Generated from the code by `make docs`; do not edit."
-# At the head of every page that uses them.
+# Link definitions, at the head of every page that uses them.
 _TIGHTNESS = (
     "* *tightness*: the power of the check of a true bound, the largest observed / claimed "
     "over its cases, as last measured; where no case comes near, the reason stands beside "
@@ -82,7 +82,7 @@ def _counts(claims: list[Claim], mistakes: list[Erratum]) -> str:
 
 
 def _erratum(erratum: Erratum, claim: Claim) -> str:
-    """The erratum as it stands beside a claim that it refutes."""
+    """An erratum, formatted for the claim that it refutes."""
     correction = claim.correction or ""
     if not correction.startswith(erratum.correct):
         correction = f"{erratum.correct} {correction}"
@@ -110,7 +110,7 @@ def _claim_rows(claims: list[Claim]) -> list[list[str]]:
 
 
 def _power(claim: Claim) -> str:
-    """How near the worst case seen comes to a true bound."""
+    """How close the worst case of the check comes to a true bound."""
     tightness = measured().get(claim.id) if claim.holds else None
     number = "" if tightness is None else f"{tightness:.2g}"
     return number if claim.loose is None else f"{number}: {claim.loose}"
@@ -125,7 +125,7 @@ def _paper_page(
     if claims:
         header = ("id", "place", "status", "tightness", "statement", "erratum, remark")
         lines += _table(header, _claim_rows(claims))
-    # Those that no refuted claim above brings along.
+    # Errata that are not printed beside a refuted claim above.
     brought = {claim.erratum for claim in claims if not claim.holds}
     rest = [erratum for erratum in mistakes if erratum.id not in brought]
     if rest:
@@ -176,8 +176,8 @@ def _checks_page() -> str:
 
 
 def _family(entry: MechanismEntry) -> str:
-    """The folder of the family that the entry comes from, as a title."""
-    parts = entry.make.__module__.split(".")
+    """The family that the entry comes from, as a title."""
+    parts = entry.module.split(".")
     return parts[2].replace("_", " ").capitalize()
 
 
@@ -225,7 +225,7 @@ def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
     lines += ["## Laws of the number of runs K", ""]
     for name in repetitions.FAMILIES:
         if name in ("conditioned", "capped"):
-            continue  # restrictions: parameters of every family
+            continue  # restrictions, which every family has as parameters
         document = repetitions.__dict__[name].__doc__ or ""
         lines += [f"### `{name}`", "", " ".join(document.partition("\n\n")[0].split())]
         lines += ["", *_domains(family_parameters(name))]
@@ -250,7 +250,7 @@ def catalogue_pages() -> dict[str, str]:
 
 
 def write(folder: Path) -> None:
-    """Writes the pages, and removes those of papers that have none any more."""
+    """Writes the pages, and removes pages of papers that are no longer in the catalogue."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = catalogue_pages()
     for path in folder.glob("*.md"):

@@ -1,7 +1,8 @@
 """The tightness of every bound, as last measured (``make measure``).
 
-Tightness (``Verdict.tightness``) is known only after a claim was put to the test, which
-takes minutes for all; what the catalogue shows is kept in a file beside this one.
+Tightness (``Verdict.tightness``) is known only after a claim's check has run, which takes
+minutes for all claims; the numbers in the catalogue are stored in a file beside this
+module.
 """
 
 import functools
@@ -13,5 +14,5 @@ FILE = Path(__file__).with_name("tightness.json")
 
 @functools.cache
 def measured() -> dict[str, float]:
-    """Tightness at the default budget by claim id; claims that have none are left out."""
+    """Tightness at the default budget by claim id, for the claims that have one."""
     return json.loads(FILE.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Measures the power of every check: ``make measure``, after a change.
 
-Puts every claim to the test at the default budget, and keeps the tightness of the true
+Runs the check of every claim at the default budget, and saves the tightness of the true
 bounds in the file that the catalogue shows (``jaxsel.catalogue.measured``).
 """
 
@@ -14,7 +14,7 @@ from jaxsel.language.base import Budget
 
 
 def kept(found: Iterable[Validation]) -> dict[str, float]:
-    """What is kept of verdicts: three digits for each claim that has a tightness."""
+    """The tightness of each claim that has one, to three digits."""
     return {
         one.claim.id: float(f"{one.verdict.tightness:.3g}")
         for one in found
@@ -23,7 +23,7 @@ def kept(found: Iterable[Validation]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Puts every claim to the test, and keeps the numbers."""
+    """Checks every claim, and saves the tightness."""
 
     def seen(one: Validation) -> None:
         odd = "" if one.as_expected else "NOT AS EXPECTED "
@@ -32,8 +32,8 @@ def main() -> None:
         tightness = one.verdict.tightness
         print(f"{one.claim.id}: {odd}{tightness} {one.seconds:.1f} s", flush=True)
 
-    # A simulated frequency near its exact probability is no bound near its claim; a plan is
-    # as near to the wish as the bound that it goes by, which has a claim of its own.
+    # Excluded: for simulated frequencies closeness says nothing about a bound, and the
+    # tightness of a plan is that of its bound, which has its own claim.
     bounds = [claim for claim in all_claims() if not claim.id.startswith(("SIM-", "PLAN-"))]
     found = validate(bounds, Budget(), seen=seen)
     FILE.write_text(f"{json.dumps(kept(found), indent=1, sort_keys=True)}\n", encoding="utf-8")

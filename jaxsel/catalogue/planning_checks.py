@@ -1,10 +1,10 @@
-"""Self-checks of plans: what ``jaxsel plan --mechanism`` proposes keeps what was wished.
+"""Self-checks of plans: the plans of ``jaxsel plan --mechanism`` meet the privacy budget.
 
-PLAN-<mechanism>: at settings drawn by chance, away from special values, and for several
-releases, the mechanism is built with the noise that is planned. Whatever its exact law
-says on its neighbouring pairs, of all releases together, is within the wish, and of one
-release within the Renyi curve that the plan went by. Nothing of the plan's formulas enters
-the exact side.
+PLAN-<mechanism>: at random settings off the special values, and for several releases, the
+mechanism is built with the planned noise. On its neighbouring pairs the exact privacy of
+the composed releases must be within the budget, and the exact Renyi divergence of one
+release within the curve that the plan used. The exact side uses none of the plan's
+formulas.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,33 +19,33 @@ from jaxsel.language.checking import Case, at_most
 from jaxsel.language.domains import Choice, number, positive, whole
 from jaxsel.language.entry import MechanismEntry
 
-_PLANS = 3  # of a mechanism, in a check
-_TRIES = 20  # settings that are drawn until so many plans are found
+_PLANS = 3  # plans per mechanism in a check
+_TRIES = 20  # settings that are drawn at most to find that many plans
 _ORDERS = (1.5, 4.0, 16.0)
-_MOST_LOSSES = 400_000  # told apart in a composed law
+_MOST_LOSSES = 400_000  # outcomes of a composed law
 _WISHES = ((0.3, 0.0), (1.0, 1e-6), (2.0, 1e-2), (0.7, 0.05), (6.0, 1e-3))  # epsilon, delta
-# Settings that say how it is drawn or tallied, not what is private.
+# Settings of sampling and tallying, which do not change the privacy.
 _HOW = ("method", "precision", "event", "events")
 
 
 def _drawn(
     entry: MechanismEntry, generator: np.random.Generator, found: frozenset[str]
 ) -> dict[str, Any]:
-    """Some of the settings away from special values, other choices, other counts."""
+    """Draws settings off the special values, other choices and other counts."""
     given: dict[str, Any] = {}
     for name, domain in entry.settings.items():
         if name in found or name in _HOW or name == "delta_t":
             continue
-        if name in entry.elsewhere and generator.random() < 0.7:
-            given[name] = entry.elsewhere[name]
+        if name in entry.generic and generator.random() < 0.7:
+            given[name] = entry.generic[name]
         elif isinstance(domain, Choice) and generator.random() < 0.5:
             given[name] = str(generator.choice(domain.options))
     if "histogram" in entry.settings:
-        # Many candidates whose counts lie close: the losses of picks spread.
+        # Many candidates with close counts, so that the privacy loss takes many values.
         counts = np.sort(generator.integers(3, 6, size=8))[::-1]
         top = int(generator.integers(2, 5))
         if "delta_t" in entry.settings:
-            counts[:top] += generator.integers(0, 30)  # a gap that may pass the test
+            counts[:top] += generator.integers(0, 30)  # a gap for which the test may succeed
         given["histogram"] = ",".join(map(str, counts.tolist()))
         if "k" in entry.settings:
             given["k"] = top
@@ -53,7 +53,7 @@ def _drawn(
 
 
 def _merged(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both laws on classes of equal loss, which lose nothing."""
+    """Merges outcomes of equal loss, which changes no divergence."""
     kept = (first > 0.0) | (second > 0.0)
     first, second = first[kept], second[kept]
     with np.errstate(divide="ignore"):
@@ -62,10 +62,10 @@ def _merged(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.bincount(place, first), np.bincount(place, second)
 
 
-def _together(
+def _composed(
     first: np.ndarray, second: np.ndarray, releases: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Laws of so many releases, or of as many as can be told apart."""
+    """The laws of ``releases`` releases, or of the largest number that is tractable."""
     one = _merged(first, second)
     laws = one
     for _ in range(releases - 1):
@@ -76,7 +76,7 @@ def _together(
 
 
 def _covered(pair: Pair, relation: Relation) -> bool:
-    """Whether what is promised for these neighbours is promised for that pair."""
+    """Whether a guarantee for a neighbouring relation covers a pair."""
     narrower = (Relation.GENERAL, Relation.MONOTONE)
     return pair.relation is relation or (relation, pair.relation) == narrower
 
@@ -98,7 +98,7 @@ def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
                 built = entry.build(plan.settings)
                 pairs = built.pairs()
             except InputError:
-                continue  # nothing is known at such settings, or no noise is enough
+                continue  # no guarantee is known at these settings, or no noise suffices
             planned += 1
             where = f"{releases} releases at ({epsilon:g}, {delta:g}), {plan.settings}"
             for pair in pairs:
@@ -111,7 +111,7 @@ def _plan_cases(entry: MechanismEntry) -> Callable[[Budget], Iterator[Case]]:
 
 
 def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterator[Case]:
-    """What one pair says of a plan."""
+    """Checks a plan on one pair."""
     from jaxsel.questions.releases import one_release
 
     wish, values = plan.epsilon, built.values
@@ -123,7 +123,7 @@ def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterato
             yield one.pure, promise.epsilon, f"promise for pair {pair.name}, {where}"
         return
     laws = [law(side, pair.params).probabilities for side in (pair.data, pair.neighbour)]
-    together = _together(laws[0], laws[1], plan.releases)
+    together = _composed(laws[0], laws[1], plan.releases)
     seen = epsilon_at_delta(*together, plan.delta)
     yield wish, seen, f"exact epsilon, pair {pair.name}, {where}"
     if one.known is None or one.known.curve.failure > 0.0:
@@ -153,7 +153,7 @@ def _planned(entry: MechanismEntry) -> Callable[..., float]:
 
 
 def planning_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
-    """PLAN claims of every entry that a plan of releases may be made for."""
+    """The PLAN claims of all entries for which releases can be planned."""
     from jaxsel.questions.releases import may_be_planned, widest_relation
 
     return tuple(

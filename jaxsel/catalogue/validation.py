@@ -1,4 +1,4 @@
-"""validate: puts claims to the test and compares with what is expected of them."""
+"""validate: checks claims and compares the verdicts with what is expected."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -9,9 +9,9 @@ from jaxsel.language.base import Budget, Claim, Verdict
 from jaxsel.language.printing import Summary, printed
 
 _COLUMNS = ("id", "verdict", "claimed", "observed", "margin", "tightness", "cases", "worst case")
-# Below it a true bound says why nothing comes near it (``Claim.loose``).
+# A true bound with less tightness must give the reason (``Claim.loose``).
 LOOSE = 0.1
-_CLAIMS_KEPT = 16  # after so many their compiled programs are dropped
+_CLAIMS_KEPT = 16  # claims after which compiled programs are dropped
 
 
 @printed
@@ -19,10 +19,10 @@ class Validation(NamedTuple):
     """The verdict on one claim.
 
     Attributes:
-      claim: what was tested.
-      verdict: what was seen.
-      as_expected: True if a claim that should hold holds, or a statement known to be
-        false is refuted. An inconclusive check is never as expected.
+      claim: the claim that was checked.
+      verdict: the result of the check.
+      as_expected: whether a claim that should hold holds, or a statement known to be false
+        is refuted. An inconclusive check is never as expected.
       seconds: wall time of the check.
     """
 
@@ -47,12 +47,12 @@ class Validation(NamedTuple):
 
     @property
     def loose(self) -> bool:
-        """True of a true bound that no case comes near: a fault may hide below it."""
+        """Whether this is a true bound that no case comes close to, which may hide a fault."""
         tightness = self.verdict.tightness
         return self.claim.holds and tightness is not None and tightness < LOOSE
 
     def summary(self) -> Summary:
-        """The verdict in words and numbers."""
+        """The verdict as text."""
         expected = "as expected" if self.as_expected else "NOT AS EXPECTED"
         sentence = f"{self.claim.id}: {self.verdict.outcome}, {expected}."
         if self.loose:
@@ -65,13 +65,13 @@ class Validations(tuple[Validation, ...]):
     """The verdicts on several claims."""
 
     def counted(self) -> str:
-        """How many are as expected, in words."""
+        """The number of claims that are as expected, as text."""
         wrong = sum(not found.as_expected for found in self)
         refuted = sum(found.verdict.outcome == "refuted" for found in self)
         return f"{len(self) - wrong} of {len(self)} as expected ({refuted} refuted), {wrong} not"
 
     def power(self) -> str:
-        """How many true bounds no case comes near, in words; "" if none."""
+        """The number of true bounds that no case comes close to, as text; "" if none."""
         loose = [found for found in self if found.loose]
         unexplained = sum(found.claim.loose is None for found in loose)
         if not loose:
@@ -82,7 +82,7 @@ class Validations(tuple[Validation, ...]):
         )
 
     def summary(self) -> Summary:
-        """How many are as expected, and every verdict."""
+        """The number of claims that are as expected, and every verdict."""
         sentence = f"{self.counted()}. {self.power()}".strip()
         return Summary(sentence, _COLUMNS, [found.row() for found in self])
 

@@ -12,7 +12,7 @@ from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_cost, say
 from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
 from jaxsel.host.errors import InputError
-from jaxsel.host.progress import working
+from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
 HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
@@ -161,7 +161,7 @@ def account_command(
             from jaxsel.questions.tuned import account_delta
 
             asked = one_search("account", base, repetitions)
-            with working("looking for the least delta"):
+            with spinner("looking for the least delta"):
                 found = account_delta(*asked, epsilon)
         else:
             with _saying_the_default(delta is None and not json):
@@ -171,7 +171,7 @@ def account_command(
                 from jaxsel.questions.tuned import account
 
                 asked = one_search("account", base, repetitions)
-                with working("looking for the least epsilon"):
+                with spinner("looking for the least epsilon"):
                     found = account(*asked, chosen, score_noise=score_noise)
                 print_cost(found, json)
             return

@@ -38,7 +38,7 @@ def complete_mechanisms(incomplete: str) -> list[str]:
 
 def complete_everything(incomplete: str) -> list[str]:
     """What ``jaxsel show`` knows, for the shell."""
-    from jaxsel.cli.finding import names
+    from jaxsel.questions.finding import names
 
     return _beginning(names(), incomplete)
 
@@ -138,7 +138,7 @@ def compilation_cache() -> None:
     from jaxsel.host import source_digest
 
     root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    source_digest.keep_in(root / "jaxsel" / "digests")
+    source_digest.cache_in(root / "jaxsel" / "digests")
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     jax.config.update("jax_compilation_cache_dir", str(root / "jaxsel" / "compiled"))

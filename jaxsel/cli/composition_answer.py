@@ -7,7 +7,7 @@ from typing import Any
 from jaxsel.cli.output import print_cost
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
-from jaxsel.host.progress import working
+from jaxsel.host.progress import spinner
 from jaxsel.language.domains import nearest
 from jaxsel.questions.account_grid import account_grid
 from jaxsel.questions.tuned import compose, compose_delta, release, releases_from
@@ -93,7 +93,7 @@ def answer_composition(
 
     With an epsilon it is delta that is asked for.
     """
-    with working("adding up what is released"):
+    with spinner("adding up what is released"):
         if epsilon is None:
             found = compose(releases, delta)
         else:

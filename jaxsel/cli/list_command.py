@@ -129,7 +129,7 @@ def _bases() -> list[Row]:
 
 def _found_in(folder: str) -> Callable[[], list[Row]]:
     def rows() -> list[Row]:
-        from jaxsel.cli.checkout import found_in
+        from jaxsel.questions.checkout import found_in
 
         return [*found_in(folder)]
 

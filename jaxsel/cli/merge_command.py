@@ -68,18 +68,18 @@ def _sweep(
     files: list[Path], record: str | None, csv: str | None, plot: str | None, json: bool
 ) -> None:
     from jaxsel.cli.sweep_command import check_files, show
-    from jaxsel.sweeps import merged
-    from jaxsel.sweeps.asked import Asked
+    from jaxsel.sweeps import merge
+    from jaxsel.sweeps.request import SweepRequest
 
-    asked = Asked("", {}, record=record, csv=csv, plot=plot)
+    asked = SweepRequest("", {}, record=record, csv=csv, plot=plot)
     check_files(asked)
-    show(merged(files, record), asked, json)
+    show(merge(files, record), asked, json)
 
 
 def _grids(files: list[Path], out: Path) -> None:
     """Makes the records of the grids of experiments, each of all its shards."""
     from jaxsel.cli.output import say
-    from jaxsel.sweeps import merged
+    from jaxsel.sweeps import merge
     from jaxsel.sweeps.files import read
 
     grids: dict[str, list[Path]] = {}
@@ -89,5 +89,5 @@ def _grids(files: list[Path], out: Path) -> None:
     for place, parts in grids.items():
         path, _, name = place.rpartition(":")
         record = out / f"{Path(path).stem.replace('_', '-')}.{name}.nc"
-        merged(parts, record)
+        merge(parts, record)
         say(f"{record} holds all trials of {name}")

@@ -16,7 +16,7 @@ from jaxsel.cli.search_options import (
     SearchDeltaOption,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.host.progress import working
+from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
 HELP = """How many runs should a search make, at random, to cost least?
@@ -84,7 +84,7 @@ def optimal_command(
 
     with bad_input_exits():
         good, chance = _miss(miss)
-        with working("looking for the law of K"):
+        with spinner("looking for the law of K"):
             found = optimal(
                 base,
                 delta=DELTA if delta is None else delta,

@@ -1,16 +1,13 @@
 """Printing for people, lines for pipes, or one JSON document for scripts."""
 
-import enum
 import json
-import math
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from jaxsel.language import printing
@@ -20,32 +17,9 @@ if TYPE_CHECKING:
     from jaxsel.questions.cost import Cost
 
 
-def plain(value: Any) -> Any:
-    """JSON-ready data: records become objects, numbers stay numbers; inf and NaN are null,
-    since JSON has none."""
-    if isinstance(value, enum.Enum):
-        return value.value
-    fields = getattr(value, "_fields", None)
-    if isinstance(value, tuple) and fields is not None:
-        return {name: plain(getattr(value, name)) for name in fields}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if callable(value):
-        return getattr(value, "__name__", str(value))
-    return value
-
-
 def print_json(document: Any) -> None:
     """One JSON document on standard output, and nothing else."""
-    sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(printing.plain(document), indent=2, allow_nan=False) + "\n")
 
 
 def _width() -> int | None:

@@ -22,7 +22,7 @@ from jaxsel.cli.search_options import (
     SearchDeltaOption,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.host.progress import working
+from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def plan_command(
         from jaxsel.questions.plan import plan
 
         chosen = DELTA if delta is None else delta
-        with working("looking for what the budget buys"):
+        with spinner("looking for what the budget buys"):
             found = plan(base, delta=chosen, epsilon=epsilon, price=price, **wishes)
         checked = _used(found, read_trials(trials) if check else None, seed, plot, save)
     if json:

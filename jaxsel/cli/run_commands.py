@@ -27,7 +27,7 @@ from jaxsel.cli.scaling import (
     say_kept,
     scaled,
 )
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import check_interval
 
 MechanismArgument = Annotated[
     str,
@@ -57,13 +57,11 @@ def law_command(
     jaxsel law private_tuning repetitions=geometric:mean=10 --json
     """
     del seed
-    from jaxsel.catalogue import find_mechanism
+    from jaxsel.questions import named
 
     with bad_input_exits():
-        built = find_mechanism(mechanism).build(read_settings(settings))
-        if built.mechanism.law is None:
-            raise InputError(f"{mechanism} has no exact law; simulate it instead")
-        law = built.mechanism.law(built.data, built.params)
+        built = named.mechanism(mechanism, **read_settings(settings))
+        law = named.law(built)
     pairs = list(zip(law.labels, law.probabilities.tolist(), strict=True))
     if json:
         print_json({"mechanism": built.mechanism.name, "law": dict(pairs)})

@@ -244,7 +244,7 @@ def show_command(
     a simulation.
     With --verdict, exit status 1 if the claim is not found as expected.
     """
-    from jaxsel.cli.finding import find
+    from jaxsel.questions.finding import find
 
     rows, wrong = [], False
     with bad_input_exits():

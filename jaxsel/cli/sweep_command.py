@@ -22,7 +22,7 @@ from jaxsel.language.domains import nearest
 if TYPE_CHECKING:
     import xarray as xr
 
-    from jaxsel.sweeps.asked import Asked
+    from jaxsel.sweeps.request import SweepRequest
 
 _ROWS = 40
 
@@ -128,16 +128,16 @@ def sweep_command(
         show(found, asked, json, sketched)
 
 
-def _asked(subject: str, settings: dict[str, str]) -> "Asked":
-    from jaxsel.sweeps.asked import Asked, read_toml
+def _asked(subject: str, settings: dict[str, str]) -> "SweepRequest":
+    from jaxsel.sweeps.request import SweepRequest, read_toml
 
     if not subject.endswith(".toml"):
-        return Asked(subject, settings)
+        return SweepRequest(subject, settings)
     found = read_toml(subject)
     return found._replace(settings={**found.settings, **settings})
 
 
-def _list_measures(asked: "Asked", json: bool) -> None:
+def _list_measures(asked: "SweepRequest", json: bool) -> None:
     from jaxsel.sweeps.cells import make_cell
     from jaxsel.sweeps.measures import known_measures
     from jaxsel.sweeps.subject import find_subject
@@ -153,7 +153,7 @@ def _list_measures(asked: "Asked", json: bool) -> None:
         print_table(f"Measures of {subject.name}", columns, rows)
 
 
-def check_files(asked: "Asked") -> None:
+def check_files(asked: "SweepRequest") -> None:
     """Before hours of work, not after."""
     for name, endings in (
         ("record", (".nc",)),
@@ -168,7 +168,7 @@ def check_files(asked: "Asked") -> None:
             raise InputError(f"--{name} is {path!r}, which is a folder")
 
 
-def _keep_share(asked: "Asked", shard: str, scheduler: str | None, json: bool) -> None:
+def _keep_share(asked: "SweepRequest", shard: str, scheduler: str | None, json: bool) -> None:
     from jaxsel.shards import read_shard
     from jaxsel.sweeps import keep_share
 
@@ -186,7 +186,7 @@ def _keep_share(asked: "Asked", shard: str, scheduler: str | None, json: bool) -
         say(f"{trials} trials; shard {which} is kept in {path}; jaxsel merge prints the results.")
 
 
-def _check_axes(asked: "Asked") -> None:
+def _check_axes(asked: "SweepRequest") -> None:
     """Axes that a picture is asked for: likewise."""
     from jaxsel.sweeps.subject import find_subject
 
@@ -199,7 +199,7 @@ def _check_axes(asked: "Asked") -> None:
             )
 
 
-def _write_tables(found: "xr.Dataset", asked: "Asked") -> None:
+def _write_tables(found: "xr.Dataset", asked: "SweepRequest") -> None:
     from jaxsel.sweeps import tables
 
     if asked.csv is not None:
@@ -208,7 +208,7 @@ def _write_tables(found: "xr.Dataset", asked: "Asked") -> None:
         tables.write_parquet(found, asked.parquet)
 
 
-def show(found: "xr.Dataset", asked: "Asked", json: bool, sketched: bool = False) -> None:
+def show(found: "xr.Dataset", asked: "SweepRequest", json: bool, sketched: bool = False) -> None:
     """Writes the files that are asked for, and prints the sweep."""
     _write_tables(found, asked)
     _print(found, json)
@@ -232,7 +232,7 @@ def _print(found: "xr.Dataset", json: bool) -> None:
         say(f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all.")
 
 
-def _draw(found: "xr.Dataset", asked: "Asked", sketched: bool) -> None:
+def _draw(found: "xr.Dataset", asked: "SweepRequest", sketched: bool) -> None:
     if sketched:
         from jaxsel.pictures.sketch import sketch
 
@@ -246,7 +246,7 @@ def _draw(found: "xr.Dataset", asked: "Asked", sketched: bool) -> None:
         style.save(drawn, path.with_suffix(""), (path.suffix[1:],))
 
 
-def _say_what_was_written(asked: "Asked") -> None:
+def _say_what_was_written(asked: "SweepRequest") -> None:
     for path in (asked.record, asked.csv, asked.parquet, asked.plot):
         if path is not None:
             say(f"written: {path}")

@@ -2,22 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits
-from jaxsel.cli.output import plain, print_json, print_table, say
-from jaxsel.host.errors import InputError, check_choice
-from jaxsel.host.progress import progress_bar
+from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import note
-from jaxsel.language.printing import rounded_up
 from jaxsel.training import defaults
-
-if TYPE_CHECKING:
-    from jaxsel.data.images import ImageSet
-    from jaxsel.training.plan import SearchPlan
 
 HELP = """Searches hyperparameters privately: trains K models, releases the best one.
 
@@ -40,67 +33,6 @@ jaxsel tune --data mnist --batch-sizes 256 --epochs 60 --noise-multipliers 1.1
 
 Several noise multipliers or batch sizes need a truncated negative binomial K, such as
 geometric:mean=5: then every candidate trains for as long as its privacy allows."""
-
-
-def _named(params: Any) -> dict[str, np.ndarray]:
-    """Parameters by name, such as Conv_0/kernel."""
-    return {
-        f"{layer}/{part}": np.asarray(value)
-        for layer, parts in params.items()
-        for part, value in parts.items()
-    }
-
-
-def _say_guarantee(plan: "SearchPlan") -> None:
-    found = plan.guarantee
-    say(
-        f"The release is ({rounded_up(found.epsilon):g}, {found.delta:g})-differentially "
-        f"private for each training image, by {found.theorem}: {found.statement}."
-    )
-    single = rounded_up(found.single_epsilon)
-    say(f"One run without a search: ({single:g}, {found.delta:g}).")
-
-
-def _say_winner(plan: "SearchPlan", images: "ImageSet", winner: Any, correct: int) -> None:
-    chosen = winner.candidate
-    say(
-        f"Winner: learning rate {chosen.learning_rate:.4g}, noise multiplier "
-        f"{chosen.noise_multiplier:g}, clipping norm {chosen.clip_norm:g}, batch size "
-        f"{chosen.batch_size:g}, {chosen.steps} steps."
-    )
-    share = winner.score / plan.validation_size
-    say(
-        f"Accuracy: {share:.4f} on the {plan.validation_size} validation images, with "
-        f"noise of {plan.score_noise / plan.validation_size:.2g} (private); "
-        f"{correct / len(images.test_labels):.4f} on the {len(images.test_labels)} test "
-        "images (taken to be public)."
-    )
-
-
-def _document(
-    data: str, plan: "SearchPlan", images: "ImageSet", winner: Any, correct: int
-) -> dict[str, Any]:
-    """What the search releases, and what is proved of it."""
-    from jaxsel import repetitions as laws
-    from jaxsel.training.plan import run_base
-
-    found, base = plan.guarantee, run_base(plan)
-    return {
-        "data": data,
-        "base": None if base is None else base.name,
-        "repetitions": laws.describe(plan.repetitions),
-        "candidates": len(plan.candidates),
-        "winner": winner.candidate,
-        "noisy_validation_accuracy": winner.score / plan.validation_size,
-        "validation_size": plan.validation_size,
-        "score_noise": plan.score_noise,
-        "test_accuracy": correct / len(images.test_labels),
-        "epsilon": found.epsilon,
-        "delta": found.delta,
-        "theorem": found.theorem,
-        "statement": found.statement,
-        "single_run_epsilon": found.single_epsilon,
-    }
 
 
 def tune_command(
@@ -165,65 +97,42 @@ def tune_command(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    from jaxsel import repetitions as laws
-    from jaxsel.data.images import load_images
-    from jaxsel.training import draws
-    from jaxsel.training import search as searching
-    from jaxsel.training.checkpoints import kept_seed, save_release
-    from jaxsel.training.network import STRIDES, network
-    from jaxsel.training.plan import plan_search, read_numbers, read_rates
+    from jaxsel.training.tune import tune
 
     with bad_input_exits():
         if save is not None and (save.suffix != ".npz" or save.exists()):
             raise InputError(f"{save} must be a new file ending in .npz")
-        check_choice("strides", strides, STRIDES)
-        if seed is not None:
-            draws.check_seed(seed)
-        images = load_images(data, data_folder)
-        model = network(strides, images.classes)
-        plan = plan_search(
-            examples=len(images.labels),
-            rates=read_rates(rates),
-            noise_multipliers=read_numbers("noise-multipliers", noise_multipliers),
-            clip_norms=read_numbers("clip-norms", clip_norms),
-            batch_sizes=read_numbers("batch-sizes", batch_sizes),
+        found = tune(
+            data,
+            data_folder=data_folder,
+            repetitions=repetitions,
+            learning_rates=rates,
+            noise_multipliers=noise_multipliers,
+            clip_norms=clip_norms,
+            batch_sizes=batch_sizes,
             epochs=epochs,
-            repetitions=laws.parse(repetitions),
             delta=defaults.DELTA if delta is None else delta,
+            strides=strides,
+            together=together,
+            folder=folder,
+            seed=seed,
         )
-        if seed is not None:
-            chosen = seed
-        elif folder is not None:
-            chosen = kept_seed(folder)
-        else:
-            chosen = draws.fresh_seed()
-        (runs,) = draws.draw_secrets(plan, [chosen])
-        total = sum(plan.candidates[choice].steps for choice in runs.choices)
-        with progress_bar(total, 0, None, unit="training steps") as advance:
-            winner = searching.search(
-                plan, images, model, seed=chosen, together=together, folder=folder, progress=advance
-            )
-        correct = searching.correct_on_test(winner, images, model)
-        if save is not None and winner.params is not None:
-            np.savez(save, **_named(winner.params))  # type: ignore[arg-type]
-        document = _document(data, plan, images, winner, correct)
-        if folder is not None:
-            save_release(folder, plain(document))
-    if json:
-        if reveal:
-            document["revealed_runs"] = winner.runs
-        print_json(document)
-    elif winner.candidate is None:
-        say("K was 0: nothing was trained, and nothing is released.")
-        _say_guarantee(plan)
-    else:
-        _say_winner(plan, images, winner, correct)
-        _say_guarantee(plan)
         if save is not None:
-            say(f"Parameters: {save}")
+            found.save(save)
+    runs = found.winner.runs
+    if json:
+        document = found.as_record()
         if reveal:
-            rows = [[*run.candidate, run.score] for run in winner.runs]
-            columns = [*plan.candidates[0]._fields, "noisy score"]
+            document["revealed_runs"] = runs
+        print_json(document)
+    else:
+        for sentence in found.sentences():
+            say(sentence)
+        if save is not None and runs:
+            say(f"Parameters: {save}")
+        if reveal and runs:
+            rows = [[*run.candidate, run.score] for run in runs]
+            columns = [*found.plan.candidates[0]._fields, "noisy score"]
             print_table(f"All {len(rows)} runs", columns, rows)
     if delta is None and not json:
         say(note(defaults.DELTA))

@@ -15,9 +15,9 @@ from jaxsel.cli.arguments import (
     complete_mechanisms,
     read_trials,
 )
-from jaxsel.cli.checkout import beside
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
+from jaxsel.questions.checkout import beside
 
 _BENCH = beside("benchmarks")
 _GOALS = "\n".join(f"{goal}: {what}" for goal, what in (_BENCH.GOALS if _BENCH else {}).items())

@@ -1,1 +1,1 @@
-"""Image sets for private training: found on disk or downloaded, always checked."""
+"""Image sets for private training, from disk or downloaded, with checksums."""

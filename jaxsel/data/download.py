@@ -1,6 +1,6 @@
-"""Finding a data file: a path, a folder named by the environment, or a download.
+"""Finds a data file at a path, in a folder named by the environment, or by download.
 
-Whatever the source, the decompressed content must have the published sha256.
+In any case the decompressed content must have the published sha256.
 """
 
 import contextlib
@@ -24,12 +24,11 @@ class Source(NamedTuple):
       file: its name; "file.gz" is looked for as well.
       url: where it can be downloaded.
       sha256: of the decompressed content.
-      canonical: brings known variants of the content to the published form, before the
-        checksum is taken.
-      archive: "sha256:..." or "md5:..." of the published gzip file, if that is what the
-        address gives. Where sha256 is empty, local files must have it too.
-      folder: a folder of the named folder in which it may lie as well, for files whose
-        names are not their own.
+      canonical: converts known variants of the content to the published form, before the
+        checksum is computed.
+      archive: "sha256:..." or "md5:..." of the published gzip file, if the url is one. If
+        sha256 is empty, local files must have this checksum as well.
+      folder: a subfolder that is searched as well, for files whose names are not unique.
     """
 
     file: str
@@ -41,14 +40,14 @@ class Source(NamedTuple):
 
     @property
     def checksum(self) -> str:
-        """The checksum in words."""
+        """The checksum and its type, as text."""
         if self.sha256:
             return f"sha256 of the decompressed file: {self.sha256}"
         return f"checksum of the gzip file: {self.archive}"
 
 
 def _places(source: Source, path: str | Path | None) -> list[Path]:
-    """Files that may hold it: of the path if one is given, else of the environment."""
+    """Candidate files: of the path if one is given, else of the environment's folder."""
     folder = path if path is not None else os.environ.get(FOLDER_VARIABLE)
     if not folder:
         return []
@@ -100,7 +99,7 @@ def _downloaded(source: Source) -> Path:
             fname=f"{source.file}.gz" if source.archive else source.file,
             path=Path(pooch.os_cache("jaxsel")) / source.folder,
         )
-    # Requests has a tree of errors of its own; a wrong checksum is a ValueError.
+    # Requests' errors are OSErrors; a wrong checksum is a ValueError.
     except (OSError, ValueError) as error:
         kind = type(error).__name__
         raise InputError(
@@ -110,7 +109,7 @@ def _downloaded(source: Source) -> Path:
 
 
 def available(source: Source, path: str | Path | None = None) -> bool:
-    """Whether the file lies at the path or in the folder of the environment."""
+    """Whether the file exists at the path or in the folder of the environment."""
     with contextlib.suppress(OSError):
         return any(place.is_file() for place in _places(source, path))
     return False
@@ -121,12 +120,12 @@ def read_source(source: Source, path: str | Path | None = None) -> bytes:
 
     Args:
       source: which file.
-      path: the file or its folder; by default the folder in the variable JAXSEL_DATA,
-        and if that is not set, a download, kept for the next time.
+      path: the file or its folder; by default the folder in the variable JAXSEL_DATA, and
+        if that is not set, a download, which is cached.
 
-    Raises:
-      InputError: if it is not where it was said to be, cannot be downloaded, or has
-        another checksum.
+      Raises:
+        InputError: if the file is not at the given place, cannot be downloaded, or has
+          another checksum.
     """
     places = _places(source, path)
     for place in places:

@@ -76,7 +76,7 @@ class ImageSet(NamedTuple):
 
     @property
     def classes(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return int(max(self.labels.max(), self.test_labels.max())) + 1
 
 
@@ -88,7 +88,7 @@ def parse_idx(content: bytes, name: str) -> np.ndarray:
       name: of the file, for errors.
 
     Raises:
-      InputError: if it is no such file, or not as long as it says.
+      InputError: if it is not such a file, or its length differs from its header.
     """
     if len(content) < 4 or content[:3] != b"\x00\x00\x08":
         raise InputError(f"{name} is not an IDX file of unsigned bytes")

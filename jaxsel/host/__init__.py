@@ -1,1 +1,1 @@
-"""What everything stands on that needs no JAX: errors, records, digests, intervals."""
+"""The foundations that need no JAX: errors, records, digests, confidence intervals."""

@@ -2,8 +2,9 @@
 
 The threads of a BLAS library spin while they wait for one another: with matrices as small
 as those of the accountant that takes twice the CPU time, and ten times beside busy
-processes. How many threads there are is a setting of the whole process, so that calls in
-several threads are counted, and the last one to end restores what was before the first.
+processes. The number of threads is a setting of the whole process, so calls from several
+Python threads are counted, and the last one to end restores the setting from before the
+first.
 """
 
 import contextlib
@@ -22,16 +23,15 @@ _VARIABLES = (
 _ANY = (*_VARIABLES, "OMP_NUM_THREADS")
 
 _lock = threading.Lock()
-_inside = 0  # calls that have begun and not ended, in all threads
-_limited: Any = None  # what restores the pools; None while nobody is inside
+_inside = 0  # active calls, over all threads
+_limited: Any = None  # restores the thread pools; None while no call is active
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Within, BLAS libraries use one thread; afterwards as many as before.
+    """Limits BLAS libraries to one thread, and restores their setting at the end.
 
-    A context, or a decorator of a function. Within another, in whichever thread, it costs
-    nothing.
+    A context manager or a function decorator. Nested uses, in any thread, cost nothing.
     """
     global _inside, _limited
     with _lock:
@@ -39,7 +39,7 @@ def one_blas_thread() -> Iterator[None]:
             from threadpoolctl import threadpool_limits
 
             _limited = threadpool_limits(limits=1, user_api="blas")
-            _let_go()
+            _release_setting()
         _inside += 1
     try:
         yield
@@ -49,14 +49,14 @@ def one_blas_thread() -> Iterator[None]:
             if _inside == 0:
                 limited, _limited = _limited, None
                 limited.restore_original_limits()
-                _let_go()
+                _release_setting()
 
 
-def _let_go() -> None:
-    """Lets another thread restore what this one has set.
+def _release_setting() -> None:
+    """Lets another thread restore the setting that this one has made.
 
-    Newer versions of threadpoolctl take orders about OpenBLAS from one thread only, and
-    ignore all others while that one lives.
+    Newer versions of threadpoolctl let only the thread that first set the OpenBLAS threads
+    change them again, as long as it lives.
     """
     from threadpoolctl import OpenBLASController
 
@@ -68,15 +68,15 @@ def _let_go() -> None:
 def one_for_this_process() -> None:
     """Gives this process, and those that it starts, one BLAS thread each from now on.
 
-    For programs, which own their process: a library restores what it found. Variables of
-    the environment that set a number already are left as they are, and then decide.
+    Meant for programs, not for libraries, which must restore the setting. Environment
+    variables that already set a number of threads take precedence.
     """
     if any(name in os.environ for name in _ANY):
         return
     for name in _VARIABLES:
         os.environ[name] = "1"
-    # What is loaded by now has read them already.
+    # Libraries that are loaded already have read the variables, and are limited directly.
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(limits=1, user_api="blas")
-    _let_go()
+    _release_setting()

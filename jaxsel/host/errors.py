@@ -94,12 +94,12 @@ def check_probability_vector(name: str, values: object) -> np.ndarray:
 def check_params(
     params: Mapping[str, Any], required: Collection[str] = (), optional: Collection[str] = ()
 ) -> None:
-    """Raises InputError for a parameter that is missing, or that nobody knows.
+    """Raises InputError for a parameter that is missing or unknown.
 
     Args:
-      params: what a mechanism was given.
-      required: names that must be there.
-      optional: further names that may be there.
+      params: the parameters given to a mechanism.
+      required: names that must be present.
+      optional: further names that may be present.
     """
     if not isinstance(params, Mapping):
         raise InputError(f"parameters are {_shown(params)}; they must be a mapping")

@@ -1,7 +1,7 @@
 """Exact confidence intervals and exact tests for tallies.
 
-Nothing here leans on a normal approximation: every interval covers, and every p-value
-is valid, at every sample size, so that small error probabilities mean what they say.
+No normal approximation is used: every interval has its coverage, and every p-value is
+valid, at every sample size, also at very small error probabilities.
 """
 
 import math
@@ -59,8 +59,9 @@ def _successes_and_trials(successes: ArrayLike, trials: ArrayLike) -> tuple[np.n
 
 
 def _bisect(tail: Callable, rising: bool, a: np.ndarray, b: np.ndarray, error: float) -> np.ndarray:
-    """p with tail(a, b, p) = error, or next to it on the safe side."""
-    # In log-odds: 2^-60 of the width is below the rounding of the result.
+    """Solves tail(a, b, p) = error for p, rounded to the conservative side."""
+    # Bisection in log-odds: 2^-60 of the interval's width is below the rounding of the
+    # result.
     low, high = np.full(a.shape, -745.0), np.full(a.shape, 40.0)
     for _ in range(60):
         middle = (low + high) / 2.0
@@ -77,18 +78,19 @@ def _newton(
     above, below = p + step, p - step
     slope = np.log(tail(a, b, above) / tail(a, b, below)) / (above - below)
     better = p - np.log(tail(a, b, p) / error) / slope
-    # Near 0 and 1 the step is a few roundings, and so is what is to be gained.
+    # Near 0 and 1 the step is no larger than rounding errors, and could gain no more.
     return np.where((step > 16.0 * np.spacing(p)) & np.isfinite(better), better, p)
 
 
 def _solve(
     inverse: Callable, tail: Callable, rising: bool, a: np.ndarray, b: np.ndarray, error: float
 ) -> np.ndarray:
-    """p with tail(a, b, p) = error, for one of SciPy's incomplete beta functions.
+    """Solves tail(a, b, p) = error for p, for one of SciPy's incomplete beta functions.
 
-    They are good to 1e-8 at 1e12 trials. Their inverses are not: above 1e7 trials they
-    miss the error probability by percents, and at 1000 successes by up to a factor of
-    1e13. So the inverse is checked; what is bad is bisected, what is near is polished.
+    The functions are accurate to 1e-8 at 1e12 trials. Their inverses are not: above 1e7
+    trials they miss the error probability by percents, and at 1000 successes by up to a
+    factor of 1e13. So the result of the inverse is checked: p is found by bisection where
+    it is wrong, and refined by a Newton step where it is inaccurate.
     """
     a, b = np.broadcast_arrays(a, b)
     p = np.array(inverse(a, b, error))
@@ -131,7 +133,7 @@ def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, *, error: flo
 
     Args:
       successes, trials: whole numbers, any shapes that broadcast; trials up to 1e12.
-      error: the probability, in [1e-30, 1), that the limit exceeds the truth, at most.
+      error: the largest probability, in [1e-30, 1), that the limit exceeds the truth.
 
     Returns:
       float64 of the common shape; 0 where successes are 0.
@@ -163,7 +165,7 @@ def clopper_pearson(
 
     Args:
       successes, trials: whole numbers, any shapes that broadcast; trials up to 1e12.
-      confidence: in (0, 1); each end errs with at most half of the rest.
+      confidence: in (0, 1); each end errs with probability at most (1 - confidence)/2.
 
     Returns:
       ``(low, high)``, float64 of the common shape; [0, 1] where there are no trials.
@@ -232,10 +234,11 @@ def mean_interval(
         the sum of their squares; any shapes that broadcast. Whole numbers (Python or
         NumPy) are used exactly, hence no cancellation in the variance.
       confidence: in (0, 1).
-      low, high: the values surely lie in [low, high].
+      low, high: bounds that every value satisfies.
 
     Returns:
-      ``(low, high)`` of the mean, float64, inside [low, high]; all of it for count < 2.
+      ``(low, high)`` of the mean, float64, inside [low, high]; the whole range for count <
+      2.
 
     Raises:
       InputError: if no values in [low, high] have such moments, or for bad arguments.
@@ -314,7 +317,7 @@ def binomial_p_value(
 def _merged(
     counts: np.ndarray, probabilities: np.ndarray, trials: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rarest cells pooled until each expects 5; rarest first. Blind to the counts."""
+    """Pools the rarest cells until each expects 5, rarest first, whatever the counts are."""
     order = np.argsort(probabilities, kind="stable")
     counts, probabilities = counts[order], probabilities[order]
     starts, expected = [0], 0.0

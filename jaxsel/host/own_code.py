@@ -1,10 +1,10 @@
-"""What a person's own functions compute, as words that a digest is taken of.
+"""Digests of what a user's own functions compute.
 
-Code that is run as ``__main__``, typed into a notebook, or loaded by path has no module
-that can be found again, so that its functions are read as they are: their compiled code,
-the constants they close over, and the globals that they read. Positions, names of files and
-docstrings do not count. What cannot be read (an open file, a lock) is named, and its
-record goes on in the process that made it only.
+Code that is run as ``__main__``, typed into a notebook or loaded by path has no module that
+another process could import. The digest of such a function is therefore taken of the
+function itself: its bytecode, the constants it closes over, and the globals that it reads.
+Line numbers, file names and docstrings do not count. Objects that cannot be digested (an
+open file, a lock) are named, and only the process that made such a record can resume it.
 """
 
 import dis
@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 OURS = ("jaxsel", "sims", "figures", "benchmarks")
-# They check what a function is given, and compute nothing.
+# Decorators of these packages check the types of arguments, and compute nothing.
 _CHECKERS = ("jaxtyping", "beartype")
 _PLAIN = {bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented)}
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
-# Of a class, what is not what it does.
+# Attributes of a class that do not change what it computes.
 _WORDS = {
     "__doc__",
     "__module__",
@@ -44,18 +44,18 @@ _WORDS = {
     "__abstractmethods__",
     "__slotnames__",
 }
-# What cannot be read elsewhere is known by the process that holds it.
+# Marks digests of objects that cannot be read in another process.
 _PROCESS = uuid.uuid4().hex[:12]
 _ONLY_HERE = " only in process "
 
 
 class Reading:
-    """A walk through functions and what they hold.
+    """Digests functions and the objects they refer to, and collects the modules they need.
 
     Attributes:
-      modules: full names of the modules whose files count.
-      files: of modules that have a file and no name to find it by.
-      unreadable: what cannot be read, in words.
+      modules: full names of the modules whose files are part of the digest.
+      files: (name, path) of modules that were loaded by path.
+      unreadable: descriptions of the objects that cannot be digested.
     """
 
     def __init__(self) -> None:
@@ -66,18 +66,19 @@ class Reading:
         self._under_way: list[int] = []
 
     def read(self, thing: Any, strict: bool = False) -> str:
-        """A digest of what a thing is; the same in every process.
+        """A digest of an object; the same in every process.
 
         Args:
-          thing: a function, a constant, or what holds them.
-          strict: whether what cannot be read is to be named, as of one's own functions;
-            what the functions of this project hold is in their mechanism's name, too.
+          thing: a function, a constant, or a container of them.
+          strict: whether to report objects that cannot be digested, as is done for a user's
+            own functions; the name of a mechanism of this project already says what its
+            functions hold.
         """
         thing = _unchecked(thing)
         known = self._known.get((id(thing), strict))
         if known is not None:
             return known[1]
-        if id(thing) in self._under_way:  # it holds itself
+        if id(thing) in self._under_way:  # an object that contains itself
             return f"above {len(self._under_way) - self._under_way.index(id(thing))}"
         self._under_way.append(id(thing))
         try:
@@ -87,7 +88,7 @@ class Reading:
             found = state.hexdigest()
         finally:
             self._under_way.pop()
-        # Holding the thing keeps its number from being given to another.
+        # Keeping a reference prevents the reuse of its id.
         self._known[id(thing), strict] = thing, found
         return found
 
@@ -159,12 +160,12 @@ class Reading:
 
     def _array(self, thing: Any, strict: bool) -> Iterator[Any]:
         if not isinstance(thing, np.ndarray | np.generic):
-            jax = sys.modules["jax"]  # it is there, since it made the array
+            jax = sys.modules["jax"]  # JAX is loaded, since it made the array
             if jax.numpy.issubdtype(thing.dtype, jax.dtypes.prng_key):
                 yield str(thing.dtype)
                 thing = jax.random.key_data(thing)
         array = np.ascontiguousarray(thing)
-        # A scalar comes back with an axis.
+        # Restores the shape of a scalar, which ascontiguousarray gives an axis.
         yield from ("array", array.dtype.str, np.shape(thing))
         if array.dtype.hasobject:
             yield self.read(array.tolist(), strict)
@@ -177,11 +178,11 @@ class Reading:
         yield from ("function", function.__qualname__)
         if kind != "own":
             yield module
-            # A function that wraps another bears its name.
+            # A wrapper bears the name of the function that it wraps.
             whose = {module, function.__module__ or ""}
             self.modules |= {name for name in whose if _kind(name) == "ours"}
             if not _is_global(function) or _kind(function.__module__) == "own":
-                # Made by a call, of what it closes over.
+                # A function made by another: its closure counts.
                 yield from self._held(function, strict)
             return
         if function.__module__ not in (None, "__main__", "__mp_main__"):
@@ -211,13 +212,13 @@ class Reading:
     def _used_of(
         self, module: types.ModuleType, code: types.CodeType, strict: bool
     ) -> Iterator[Any]:
-        """What a function takes from a module by its name."""
+        """The attributes of a module that a function reads by name."""
         kind = _kind(module.__name__)
         if kind == "library":
             return
         for name in sorted(_all_names(code)):
             if name not in vars(module):
-                # What a package imports when it is asked for.
+                # A submodule that the package imports on first access.
                 if kind == "ours" and hasattr(module, "__path__"):
                     self.modules.add(f"{module.__name__}:{name}")
             elif kind == "ours" or isinstance(vars(module)[name], types.ModuleType):
@@ -270,7 +271,7 @@ class Reading:
             return
         try:
             found = thing.__reduce_ex__(4)
-        except Exception:  # whatever a type raises that cannot be copied
+        except Exception:  # a type that cannot be copied may raise anything
             self.unreadable.append(f"an object of type {kind.__qualname__}")
             return
         if isinstance(found, str):
@@ -279,7 +280,7 @@ class Reading:
         made_by, arguments, *rest = found
         yield self.read([made_by, arguments], strict)
         for part in rest:
-            # Items of lists and dictionaries come as iterators.
+            # Items of lists and dictionaries are iterators.
             yield self.read(list(part) if hasattr(part, "__next__") else part, strict)
 
     def _add_module(self, name: str, module: Any) -> None:
@@ -293,19 +294,19 @@ class Reading:
 
 
 def suffix(unreadable: list[str]) -> str:
-    """What a digest is told by where something cannot be read."""
+    """What is appended to a digest if some objects cannot be read elsewhere."""
     return f"{_ONLY_HERE}{_PROCESS}: {unreadable[0]}" if unreadable else ""
 
 
 def unreadable(code: Any) -> str:
-    """What cannot be read of the code that a digest is of, in words; "" if nothing."""
+    """Describes the objects that a digest could not include; "" if there are none."""
     if not isinstance(code, str) or _ONLY_HERE not in code:
         return ""
     return code.partition(_ONLY_HERE)[2].partition(": ")[2]
 
 
 def is_library(path: str | Path) -> bool:
-    """Whether a file belongs to Python or to what is installed beside it."""
+    """Whether a file belongs to Python or to an installed package."""
     path = Path(path)
     if {"site-packages", "dist-packages"} & set(path.parts):
         return True
@@ -320,7 +321,7 @@ def _library_folders() -> tuple[Path, ...]:
 
 
 def _kind(module: str | None) -> str:
-    """Whose a module is: "ours", of a "library", or one's "own"."""
+    """The owner of a module: "ours", a "library", or the user's "own"."""
     if not module or module in ("__main__", "__mp_main__"):
         return "own"
     top = module.split(".")[0]
@@ -333,7 +334,7 @@ def _kind(module: str | None) -> str:
 
 
 def _unchecked(thing: Any) -> Any:
-    """The function itself, without what checks the types that it is given."""
+    """The function without the decorators that check its argument types."""
     while isinstance(thing, types.FunctionType) and hasattr(thing, "__wrapped__"):
         if str(thing.__globals__.get("__name__")).split(".")[0] not in _CHECKERS:
             break
@@ -346,7 +347,7 @@ def _place(thing: Any) -> str:
 
 
 def _is_global(thing: Any) -> bool:
-    """Whether it is found under its name in its module."""
+    """Whether the object is the one that its module has under its name."""
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
     found: Any = module
     for name in (getattr(thing, "__qualname__", None) or "?").split("."):
@@ -379,7 +380,7 @@ def _globals(code: types.CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1024)
 def _loaded(code: types.CodeType) -> frozenset[int]:
-    """Numbers of the constants that are used."""
+    """Indices of the constants that the code uses."""
     return frozenset(
         step.arg
         for step in dis.get_instructions(code)

@@ -13,11 +13,11 @@ _PATIENCE_SECONDS = 2.0
 def progress_bar(
     total: int, done: int, wanted: bool | None, *, unit: str = "trials"
 ) -> Iterator[Callable[[int], None]]:
-    """Yields a function that advances the bar by a number of units.
+    """Shows a progress bar; yields a function that advances it by a number of units.
 
     Args:
-      total, done: units in the run, and those already done before it.
-      unit: what is counted, in words.
+      total, done: units of the whole run, and those done before this call.
+      unit: the name of what is counted.
       wanted: None shows the bar only if standard error is a terminal; False never.
     """
     show = sys.stderr.isatty() if wanted is None else wanted
@@ -65,11 +65,11 @@ def progress_bar(
 
 
 @contextlib.contextmanager
-def working(what: str, wanted: bool | None = None) -> Iterator[None]:
-    """Says what is being computed and for how long, where no share of it is known.
+def spinner(what: str, wanted: bool | None = None) -> Iterator[None]:
+    """Shows a spinner with the elapsed time for work whose length is not known.
 
     Args:
-      what: in words, such as "proving bounds".
+      what: a description of the work, such as "proving bounds".
       wanted: None shows it only if standard error is a terminal; False never.
     """
     show = sys.stderr.isatty() if wanted is None else wanted

@@ -1,10 +1,10 @@
 """Records on disk: labelled arrays with the whole configuration beside them.
 
 A record is a netCDF file (xarray, h5netcdf): sufficient statistics, the configuration that
-made them, versions, and a digest of all of it, so that a number that was edited by hand is
-refused. It is written beside its target and moved into place, so that neither a kill nor a
-full disk leaves half a file; and only one process at a time writes it. xarray is imported
-when a record is read or written, not before.
+made them, versions, and a digest of all of it, so that a file edited by hand is refused. It
+is written to a temporary file and moved into place, so that neither a kill nor a full disk
+leaves half a file, and only one process at a time writes it. xarray is imported when a
+record is first read or written.
 """
 
 import contextlib
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 FORMAT = "jaxsel-record-2"
 _PRIVATE = "jaxsel-private-record-1"
 _GROUP = "record"
-# What a record holds beside its arrays; each a text.
+# The JSON texts that a record holds beside its arrays.
 _TEXTS = ("format", "configuration", "attributes", "versions", "digest")
 _PATIENCE_SECONDS = 10.0
 T = TypeVar("T")
 
 
 class Record(NamedTuple):
-    """Arrays by name, the configuration that made them, and further attributes.
+    """The contents of a record file.
 
     Attributes:
-      arrays: by name.
-      configuration: what determines them.
-      attributes: what else was written, and "versions".
-      path: of the file, for messages.
+      arrays: the arrays by name.
+      configuration: the settings that determine the arrays.
+      attributes: further attributes that were written, and "versions".
+      path: the file, for error messages.
     """
 
     arrays: dict[str, np.ndarray]
@@ -69,11 +69,14 @@ class Record(NamedTuple):
         return value
 
     @contextlib.contextmanager
-    def whole(self, kind: str) -> Iterator[None]:
-        """Inside, what is looked for in vain is a refusal: this is no record of a kind.
+    def parsing(self, kind: str) -> Iterator[None]:
+        """Turns errors about missing or malformed parts of this record into an InputError.
+
+        Args:
+          kind: the kind of record expected, for the message.
 
         Raises:
-          InputError: in place of what a missing or another part makes Python raise.
+          InputError: if the block fails because a part is missing or malformed.
         """
         try:
             yield
@@ -85,10 +88,10 @@ class Record(NamedTuple):
             ) from error
 
     def check(self, configuration: Mapping[str, Any]) -> None:
-        """Refuses another configuration than that of the record.
+        """Checks that a configuration equals that of the record.
 
         Raises:
-          InputError: which says in what it differs.
+          InputError: if it differs; the message names the differing keys.
         """
         path, found = self.path, self.configuration
         wanted = json.loads(json.dumps(dict(configuration)))
@@ -142,7 +145,7 @@ def digest(tree: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computes, for the provenance of a record."""
+    """Versions of jaxsel, Python and the numerical libraries, for the provenance of a record."""
     names = ("jaxsel", "jax", "jaxlib", "numpy", "scipy", "dp-accounting")
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for name in names:
@@ -161,19 +164,19 @@ Replace = Callable[[bytes | memoryview], None]
 def exclusive(
     path: str | Path, patience: float = _PATIENCE_SECONDS, private: bool = False
 ) -> Iterator[Replace]:
-    """Makes this process the only one that writes a file, as long as the block lasts.
+    """Locks a file for writing by this process, as long as the block lasts.
 
-    Yields ``replace(content)``: the content takes the place of the file, whole. A process
-    that is killed holds nothing any more.
+    Yields ``replace(content)``, which replaces the whole file atomically. The lock of a
+    process that is killed is released.
 
     Args:
-      path: of the file; its folder is created.
-      patience: how many seconds to wait for another process.
-      private: whether file and folder are their owner's alone.
+      path: the file; its folder is created.
+      patience: seconds to wait for another process to finish.
+      private: whether only the owner may access the file and its folder.
 
     Raises:
-      InputError: if another process writes this file, the place cannot be written, or is
-        open to others and should not be; then the old file, if there is one, is as it was.
+      InputError: if another process writes this file, if it cannot be written, or if it is
+        to be private and is not. An existing file is then left unchanged.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.partial")
@@ -191,24 +194,24 @@ def exclusive(
             with contextlib.suppress(OSError):
                 temporary.unlink()
             if isinstance(error, OSError):
-                raise _unwritten(path, error) from error
+                raise _write_error(path, error) from error
             raise
 
     with _locked(path, patience, private):
         if private and path.exists():
-            _check_closed(path)
-        # Nobody else writes: what lies here was left by a process that was killed.
+            _check_private(path)
+        # This process holds the lock: a temporary file was left by one that was killed.
         temporary.unlink(missing_ok=True)
         yield replace
 
 
 @contextlib.contextmanager
 def writer(path: str | Path, patience: float = 0.0, private: bool = False) -> Iterator[Save]:
-    """``exclusive`` for a record: yields ``save``, which may be called again and again.
+    """Locks a record for writing; yields ``save``, which may be called repeatedly.
 
-    ``save(arrays=, configuration=, attributes=, shown=)`` replaces the record; ``shown``,
-    a data set, is what others see who open the file. Arguments and errors as for
-    ``exclusive``, but that it waits for nobody.
+    ``save(arrays=, configuration=, attributes=, shown=)`` replaces the record; ``shown`` is
+    a data set for readers who open the file with other software. Arguments and errors are
+    those of ``exclusive``, but by default it does not wait for another process.
     """
     with exclusive(path, patience, private) as replace:
 
@@ -233,7 +236,7 @@ def write(
     configuration: Mapping[str, Any],
     attributes: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a record once, creating its folder; waits a little for another writer.
+    """Writes a record once, creating its folder; waits briefly for another writer.
 
     Raises:
       InputError: as ``writer``.
@@ -245,23 +248,23 @@ def write(
 def read(
     path: str | Path, configuration: Mapping[str, Any] | None = None, private: bool = False
 ) -> Record:
-    """Reads a record; with ``configuration``, refuses one made by another.
+    """Reads a record, and checks its configuration if one is given.
 
     Args:
-      path: of the file.
-      configuration: what the record should be of.
-      private: whether it is to be a private one; such a record is refused otherwise.
+      path: the file.
+      configuration: the configuration that the record should have.
+      private: whether the record must be private; otherwise a private one is refused.
 
     Raises:
-      InputError: if the file is absent, no record, damaged or edited since it was
-        written, of another configuration or of other code; private, or not, or open to
-        others.
+      InputError: if the file is absent, is no record, was damaged or edited since it was
+        written, or has another configuration or other code; or if it is private and should
+        not be, or should be and is not or can be read by others.
     """
     path = Path(path)
     if not path.exists():
         raise InputError(f"there is no record {path}")
     if private:
-        _check_closed(path)
+        _check_private(path)
     arrays, texts = _contents(path, _PRIVATE if private else FORMAT)
     if texts["digest"] != _seal(arrays, texts):
         raise InputError(
@@ -299,14 +302,16 @@ def _dataset(arrays, configuration, attributes, private):
 
 
 def _seal(arrays: Mapping[str, np.ndarray], texts: Mapping[str, str]) -> str:
-    """The digest that a record carries: of its arrays and of all its texts."""
+    """The digest of a record's arrays and texts that is stored in it."""
     own = {name: text for name, text in texts.items() if name != "digest"}
     return digest({"arrays": dict(arrays), "texts": own})
 
 
 def _content(record: "xr.Dataset", shown: "xr.Dataset | None") -> memoryview:
-    """A file's bytes. HDF5 never sees the file: where it fails to write one, it may crash
-    as it is closed, at the end of the process.
+    """The bytes of a record's file.
+
+    HDF5 writes to memory only: after a failed write to disk it may crash when the process
+    ends.
     """
     file = io.BytesIO()
     if shown is None:
@@ -323,14 +328,14 @@ def _contents(path: Path, form: str) -> tuple[dict[str, np.ndarray], dict[str, A
         import h5py
         import xarray as xr
 
-        # On what is no HDF5 at all, h5netcdf fails twice, the second time unasked.
+        # If the file is no HDF5, h5netcdf raises again when its object is deleted.
         with h5py.File(path, "r") as file:
             group = _GROUP if _GROUP in file and "format" in file[_GROUP].attrs else None
         with xr.open_dataset(path, engine="h5netcdf", group=group) as dataset:
             texts = {name: dataset.attrs.get(name) for name in _TEXTS}
             if texts["format"] == form:
                 dataset.load()
-    except Exception as error:  # HDF5 meets damage with whatever it stumbles over
+    except Exception as error:  # HDF5 may raise anything on a damaged file
         raise InputError(f"{path} is not a jaxsel record, or is damaged: {error!r}") from error
     if texts["format"] == _PRIVATE != form:
         raise InputError(
@@ -348,16 +353,17 @@ def _contents(path: Path, form: str) -> tuple[dict[str, np.ndarray], dict[str, A
     return {str(name): np.asarray(value) for name, value in dataset.items()}, texts
 
 
-def _unwritten(path: Path, error: Exception) -> InputError:
-    reason = " ".join(str(error).split())  # HDF5 prints several lines
+def _write_error(path: Path, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())  # HDF5's messages have several lines
     return InputError(f"cannot write the record {path}: {reason}")
 
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Holds an interrupt from the keyboard back until a file is whole.
+    """Delays an interrupt from the keyboard until a file is written.
 
-    HDF5 calls Python where exceptions are swallowed, so one raised there could be lost.
+    HDF5 calls Python in places where exceptions are discarded, so an interrupt could be
+    lost.
     """
     handler = signal.getsignal(signal.SIGINT)
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -374,8 +380,8 @@ def _uninterrupted() -> Iterator[None]:
         handler(*came[0])
 
 
-def _check_closed(path: Path) -> None:
-    """Refuses a file or folder of secrets that others may open."""
+def _check_private(path: Path) -> None:
+    """Refuses a private file or folder that other users may open."""
     found = path.stat()
     if found.st_mode & 0o077 or found.st_uid != os.geteuid():
         mode = 700 if path.is_dir() else 600
@@ -388,19 +394,19 @@ def _check_closed(path: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path, patience: float, private: bool) -> Iterator[None]:
-    """Holds the lock file of a record; the system lets go of it when a process ends."""
+    """Holds the lock file of a record; the system releases the lock when a process ends."""
     name = path.with_name(f".{path.name}.lock")
     try:
-        # The mode that mkdir is given is not that of the folders above.
+        # The mode given to mkdir does not apply to the parents that it creates.
         for folder in reversed((path.parent, *path.parent.parents)):
             if not folder.is_dir():
                 folder.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
         if private:
-            _check_closed(path.parent)
+            _check_private(path.parent)
         mode = 0o600 if private else 0o666
         file = _acquired(name, time.monotonic() + patience, mode)
     except OSError as error:
-        raise _unwritten(path, error) from error
+        raise _write_error(path, error) from error
     if file is None:
         raise InputError(
             f"another process is writing the record {path}; wait for it, or name another file"
@@ -408,7 +414,7 @@ def _locked(path: Path, patience: float, private: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while it is held, or the next one's might be.
+        # Removed while it is locked; later it could be another process's lock file.
         name.unlink(missing_ok=True)
         os.close(file)
 
@@ -418,7 +424,7 @@ def _acquired(name: Path, until: float, mode: int) -> int | None:
         file = os.open(name, os.O_CREAT | os.O_RDWR, mode)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Its last owner may have removed it just now.
+            # Its previous owner may have removed the file just before it was locked.
             if name.exists() and os.path.samestat(os.fstat(file), os.stat(name)):
                 return file
         except FileNotFoundError:

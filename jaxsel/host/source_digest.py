@@ -1,8 +1,8 @@
 """A digest of the source code that a result depends on.
 
-Found by reading, not by running: a module's file and those of the modules that it imports,
-and so on, within the packages of this project and beside one's own modules. Comments,
-docstrings and layout do not count, so that a reworded sentence makes nothing stale. One's
+Sources are read, not run: the file of a module, those of the modules that it imports, and
+so on, within the packages of this project and among the user's own modules. Comments,
+docstrings and layout do not count, so rewording a comment makes no result stale. A user's
 own functions count with what they close over and read (``jaxsel.host.own_code``).
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from jaxsel.host import own_code
 
-# What shows and describes results, and does not make them.
+# Modules that show or describe results, and do not compute them.
 _PRESENTATION = (
     "jaxsel.host.blas_threads",
     "jaxsel.cli",
@@ -35,13 +35,13 @@ _PRESENTATION = (
 
 
 _Found = tuple[str, tuple[tuple[str, str | None], ...]]
-_kept_in: Path | None = None
+_cache_folder: Path | None = None
 
 
-def keep_in(folder: Path) -> None:
-    """From now on, remembers what files mean in a folder: reading takes longer."""
-    global _kept_in
-    _kept_in = folder
+def cache_in(folder: Path) -> None:
+    """From now on, caches the digests of files in a folder, which is faster than parsing."""
+    global _cache_folder
+    _cache_folder = folder
 
 
 def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, str]:
@@ -49,8 +49,8 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
 
     Args:
       modules: full names, such as "jaxsel.kernel.engine".
-      without_claims: leave out the statements of papers, which say what a result should
-        be and do not make it.
+      without_claims: leave out the claims of papers, which state what a result should be
+        and do not compute it.
     """
     found: dict[str, str] = {}
     waiting = list(modules)
@@ -59,9 +59,9 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
         name = waiting.pop()
         path = file_of(name)
         if name.split(".")[:2] == ["jaxsel", "catalogue"] and not listed:
-            waiting += _families()  # it finds them by listing, not by importing
+            waiting += _families()  # it lists the families' files, and does not import them by name
             listed = True
-        if name in found or path is None or _left_out(name, without_claims):
+        if name in found or path is None or _is_excluded(name, without_claims):
             continue
         if name.split(".")[0] not in own_code.OURS and own_code.is_library(path):
             continue
@@ -72,13 +72,13 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
 
 
 def digest(*things: Any) -> str:
-    """One digest of the code that things come from, and of what it imports.
+    """One digest of the code of some objects, and of all that it imports.
 
     Args:
       *things: functions, or tuples of functions such as mechanisms, with all that they
-        hold; modules by their full names. One's own functions count as they are, with the
-        constants that they close over and the globals that they read; where one of those
-        cannot be read, the digest is of this process only, and says so.
+        refer to; modules by their full names. A user's own functions count with the
+        constants that they close over and the globals that they read; if one of those
+        cannot be digested, the digest is valid in this process only, and says so.
     """
     reading = own_code.Reading()
     reading.modules |= {thing for thing in things if isinstance(thing, str)}
@@ -89,7 +89,7 @@ def digest(*things: Any) -> str:
         names |= set(_defining(module, attribute or None))
     files: dict[str, str] = {}
     for name, path in sorted(reading.files):
-        # The module that bears a name may be another than the one of that name on the path.
+        # A module loaded by path may have the name of another one that can be imported.
         if file_of(name) != Path(path):
             found, imported = _read(path, name, Path(path).stat().st_mtime_ns)
             files[name] = found
@@ -100,12 +100,12 @@ def digest(*things: Any) -> str:
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
-    """Modules whose code differs between two answers of ``digests``."""
+    """Modules whose code differs between two results of ``digests``."""
     names = sorted(set(before) | set(now))
     return tuple(name for name in names if before.get(name) != now.get(name))
 
 
-@functools.cache  # a process runs the code that it has loaded
+@functools.cache  # a process runs the code that it has loaded already
 def _combined(names: frozenset[str]) -> str:
     return hashlib.sha256(repr(digests(names)).encode()).hexdigest()
 
@@ -117,7 +117,7 @@ def _families() -> list[str]:
     return [".".join(each) for each in parts if each[-1] != "__init__"]
 
 
-def _left_out(name: str, without_claims: bool) -> bool:
+def _is_excluded(name: str, without_claims: bool) -> bool:
     shown = any(name == part or name.startswith(f"{part}.") for part in _PRESENTATION)
     return shown or (without_claims and ".claims" in name)
 
@@ -155,16 +155,21 @@ def _defining(module: str, attribute: str | None) -> list[str]:
         return [f"{module}.{attribute}"]
     path = file_of(module)
     if path is not None and path.name == "__init__.py":
-        # A package that only hands on what its modules define: the one that does.
-        known = _handed_on(str(path), path.stat().st_mtime_ns)
+        # If the package only re-exports the name, the module that defines it.
+        known = reexported(str(path), path.stat().st_mtime_ns)
         if attribute in known:
             return _defining(*known[attribute])
     return [module]
 
 
 @functools.lru_cache(maxsize=1024)
-def _handed_on(path: str, changed_at: int) -> dict[str, tuple[str, str]]:
-    """Name in a package -> the module and name that it is imported from."""
+def reexported(path: str, changed_at: int = 0) -> dict[str, tuple[str, str]]:
+    """Name in a package -> the module and name that it is imported from.
+
+    Args:
+      path: the package's ``__init__.py``.
+      changed_at: its modification time, so that a long-lived process sees changes.
+    """
     return {
         alias.asname or alias.name: (node.module, alias.name)
         for node in ast.walk(ast.parse(Path(path).read_bytes()))
@@ -178,11 +183,11 @@ def _read(path: str, module: str, changed_at: int) -> _Found:
     """Digest of one file, and what it imports: (module, name in it or None)."""
     source = Path(path).read_bytes()
     kept = None
-    if _kept_in is not None:
-        # What is kept says itself what it was made from, this file's reader included.
+    if _cache_folder is not None:
+        # A cached entry is named by the file's contents and by the code that read it.
         parts = (module, path.endswith("__init__.py"), sys.version, _reader())
         made_from = hashlib.sha256(repr(parts).encode() + source).hexdigest()
-        kept = _kept_in / f"{made_from}.json"
+        kept = _cache_folder / f"{made_from}.json"
         with contextlib.suppress(OSError, ValueError, TypeError):
             found, imported = json.loads(kept.read_text(encoding="utf-8"))
             return found, tuple((name, attribute) for name, attribute in imported)
@@ -200,7 +205,7 @@ def _reader() -> bytes:
 
 
 def _keep(path: Path, found: _Found) -> None:
-    """Whole or not at all; a folder that cannot be written to keeps nothing."""
+    """Writes a cache entry atomically; does nothing if the folder cannot be written."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}")
@@ -209,7 +214,7 @@ def _keep(path: Path, found: _Found) -> None:
 
 
 def _imports(tree: ast.Module, path: str, module: str):
-    """What counts of what a module imports; one's own import others beside them."""
+    """The imports of a module that count; a user's module may import its neighbours by name."""
     top = module.split(".")[0]
     for source, attribute in imported(tree, path, module):
         if top not in own_code.OURS or source.split(".")[0] in own_code.OURS:
@@ -217,11 +222,11 @@ def _imports(tree: ast.Module, path: str, module: str):
 
 
 def imported(tree: ast.Module, path: str, module: str) -> Iterator[tuple[str, str | None]]:
-    """What a module imports anywhere: (module, name in it or None).
+    """All imports of a module, at any level: (module, name in it or None).
 
     Args:
-      tree: of its source.
-      path: of its file.
+      tree: its syntax tree.
+      path: its file.
       module: its full name.
     """
     package = module.split(".")
@@ -246,7 +251,7 @@ def _meaning(node: Any) -> Any:
     body = fields.get("body")
     if isinstance(body, list) and body and _is_text(body[0]):
         fields["body"] = body[1:]
-    # What is empty may be absent in other versions of Python.
+    # Empty fields may be absent in other versions of Python.
     kept = [(k, _meaning(v)) for k, v in fields.items() if v is not None and v != []]
     return type(node).__name__, *kept
 

@@ -1,1 +1,1 @@
-"""How trials run on a device, and what is kept of them."""
+"""Runs seeded trials on devices and reduces them to statistics."""

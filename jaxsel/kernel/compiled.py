@@ -1,8 +1,8 @@
-"""Compiled programs, which a process keeps until it is told that they are done with.
+"""Frees the compiled programs that JAX keeps in a process.
 
-One of them takes some megabytes. A command that makes many unlike ones, one after the
-other, calls ``forget`` in between; what is needed again is compiled again, or read from
-JAX's cache on disk.
+Each takes some megabytes. A command that compiles many different programs one after the
+other calls ``forget`` in between; a program that is needed again is compiled again, or read
+from JAX's cache on disk.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ import sys
 
 
 def forget() -> None:
-    """Drops every compiled program of this process, and what was traced for it."""
+    """Drops all compiled programs and traces of this process."""
     jax = sys.modules.get("jax")
     if jax is None:
         return
@@ -20,12 +20,14 @@ def forget() -> None:
         engine.forget_programs()
     jax.clear_caches()
     gc.collect()
-    _give_back()
+    _return_memory()
 
 
-def _give_back() -> None:
-    """Hands freed memory to the system where the C library can (glibc): it keeps what lies
-    between blocks in use, and a process grows by every program that it ever had."""
+def _return_memory() -> None:
+    """Returns freed memory to the system, where the C library is glibc.
+
+    Otherwise it keeps freed memory between blocks in use, and the process grows with every
+    program."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:

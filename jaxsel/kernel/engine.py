@@ -1,10 +1,11 @@
 """simulate: seeded trials of a mechanism, reduced on the device to exact integer sums.
 
-The only room with jit, loops over blocks, and devices. Trials are numbered; trial number t
-of grid cell c draws from an address made of (seed, c, t) alone, so tallies are identical
-for any block size, any number of blocks a call, any number of devices, and after any kill
-and resume (on the same backend and JAX version: logarithms may differ in the last place
-between backends). Memory is one block of trials, whatever their number.
+The only module with the outer jit, the loop over blocks of trials, and devices. Trials are
+numbered; trial t of grid cell c takes its random numbers from an address made of (seed, c,
+t) alone, so tallies are identical for any block size, number of blocks per call and number
+of devices, and after any kill and resume (on the same backend and JAX version: logarithms
+may differ in the last place between backends). Memory is that of one block of trials,
+whatever their number.
 """
 
 import contextlib
@@ -30,6 +31,7 @@ from jaxsel.kernel.tallies import Tallies, check_totals
 from jaxsel.kernel.work import Count, Counted, Save, Work, as_tallies, check_counted, chosen_runner
 from jaxsel.language.base import Mechanism
 from jaxsel.language.entry import Built
+from jaxsel.language.subject import Subject, with_input
 
 _MAX_TRIALS = 2**62
 _CALL_SECONDS = 0.5
@@ -40,7 +42,8 @@ class Performance(NamedTuple):
     """Settings that change the speed of a run and nothing else.
 
     Attributes:
-      block_size: trials in flight a device, a power of two; None chooses by backend.
+      block_size: trials that a device runs at once, a power of two; None chooses by
+        backend.
       blocks_per_call: blocks a device computes in one call; None adapts to about half a
         second a call.
       devices: the JAX devices of this process to use; None means all.
@@ -52,7 +55,7 @@ class Performance(NamedTuple):
 
 
 def simulate(
-    mechanism: Mechanism | Built,
+    mechanism: Subject,
     data: Any = None,
     params: Any = None,
     *,
@@ -67,8 +70,9 @@ def simulate(
     """Seeded trials of one mechanism on one input: ``simulate_grid`` with one cell.
 
     Args:
-      mechanism: what to run; from ``jaxsel.mechanism`` it comes with its input:
-        ``simulate(jaxsel.mechanism("noisy_max", scores=[3, 2, 1]), trials=1000)``.
+      mechanism: what to run: a name, with the input of its default settings; what
+        ``jaxsel.mechanism("noisy_max", scores=[3, 2, 1])`` made, with its own; or a
+        mechanism, whose input is given.
       data, params: the input of a mechanism that comes without.
       trials, seed, statistic, first_trial, record, progress, performance: as in
         ``simulate_grid``.
@@ -76,6 +80,7 @@ def simulate(
     Raises:
       InputError: as ``simulate_grid``; or if a mechanism comes with two inputs.
     """
+    mechanism = with_input(mechanism)
     if isinstance(mechanism, Built):
         if data is not None or params is not None:
             raise InputError("this mechanism comes with its input; give no data and no params")
@@ -108,21 +113,21 @@ def simulate_grid(
 ) -> Tallies:
     """Runs the same number of trials in every cell of a grid, in one compiled program.
 
-    The program knows nothing of the grid: it serves any number of cells of these shapes.
+    The program does not depend on the grid: it serves any number of cells of these shapes.
 
     Args:
       mechanism: what to run.
       cells: (data, params) of each cell; all must prepare to equal shapes.
       trials: number of trials a cell, >= 1.
       seed: whole number in [0, 2**64). Same seed, same tallies, bit for bit.
-      statistic: what to keep of a trial; default: counts of ``mechanism.event``.
-      first_trial: number of the first trial, so that several processes or hosts can each
-        do a range of one run; their tallies add up (``+``) to the run's.
-      cell_numbers: of each cell, the number in [0, 2**32) that its randomness is
-        addressed by, by default 0, 1, 2, ...: cells of a grid that are run apart, under
-        their numbers in it, count what they count in the whole grid.
-      record: a file to resume from and to save to. A run that was killed goes on where
-        its last save left off; a larger ``trials`` extends a finished run.
+      statistic: what to sum over trials; default: counts of ``mechanism.event``.
+      first_trial: number of the first trial, so that several processes can each run a range
+        of the trials of one run; their tallies add up (``+``) to those of the run.
+      cell_numbers: for each cell the number in [0, 2**32) that selects its random stream,
+        by default 0, 1, 2, ...; a part of a grid that is run under its cells' numbers gives
+        the same tallies as in the whole grid.
+      record: a file to resume from and to save to. A run that was killed resumes from its
+        last save; a larger ``trials`` extends a finished run.
       progress: True, False, or None for a bar on a terminal after two seconds.
       performance: speed settings; they never change the result.
 
@@ -171,18 +176,18 @@ def simulate_grid(
 
 
 def recorded(work: Work, record: str | Path | None, count: Count) -> Counted:
-    """Counts a piece of work, resumed from its record and saved to it.
+    """Runs the trials of a piece of work, resuming from its record and saving to it.
 
     Args:
-      work: what to count.
+      work: the trials to run.
       record: its file, or None.
-      count: what counts: ``count_here``, or what asks others to.
+      count: runs them: ``count_here``, or a function that has other processes run them.
 
     Raises:
       InputError: as ``simulate_grid``, for the record.
     """
     plan = _plan(work.performance)
-    # Joined processes with other blocks or devices would cut other ranges of trials.
+    # Joined processes must agree on blocks and devices to split the trials alike.
     cut = (plan.block_size, plan.blocks_per_call, plan.mesh.size)
     hosts.check_same(repr((dict(work.configuration), work.first, work.last, cut)))
     with contextlib.ExitStack() as held:
@@ -192,7 +197,7 @@ def recorded(work: Work, record: str | Path | None, count: Count) -> Counted:
             nonlocal write
             if record is None:
                 return zeros(work)
-            # Nobody else may go on from this record meanwhile.
+            # Locked, so that no other process resumes from this record meanwhile.
             write = held.enter_context(records.writer(record))
             return _resume(record, work)
 
@@ -201,12 +206,12 @@ def recorded(work: Work, record: str | Path | None, count: Count) -> Counted:
 
 
 def count_here(work: Work, start: Counted, save: Save) -> Counted:
-    """Counts a piece of work on the devices of this process, and of those it has joined.
+    """Runs the trials of a piece of work on the devices of this process and of those joined to it.
 
     Args:
-      work: what to count.
-      start: where to go on from.
-      save: told how far it is, every ten seconds, at the end, and when interrupted.
+      work: the trials to run.
+      start: the tallies to continue from.
+      save: called with the tallies every ten seconds, at the end, and on interruption.
     """
     with jax.enable_x64(True):
         plan = _plan(work.performance)
@@ -215,7 +220,7 @@ def count_here(work: Work, start: Counted, save: Save) -> Counted:
 
 
 def zeros(work: Work) -> Counted:
-    """Nothing counted yet."""
+    """The tallies of a piece of work before its first trial."""
     plan = _plan(work.performance)
     step = _compile(work.mechanism, work.statistic, plan.block_size, plan.mesh)
     words = (np.uint32(0),) * 3
@@ -234,9 +239,9 @@ class _Plan(NamedTuple):
 
 
 def block_size(performance: Performance) -> int:
-    """Trials in flight a device; InputError unless a power of two."""
+    """Trials that a device runs at once; InputError unless a power of two."""
     devices = performance.devices or tuple(jax.local_devices())
-    # On CPU a block stays in cache; a GPU wants a million lanes in flight.
+    # On CPU a block stays in cache; a GPU is efficient with a million lanes at once.
     default = 8192 if devices[0].platform == "cpu" else 1 << 20
     size = check_integer("block_size", performance.block_size or default, 1)
     if size & (size - 1) or size > 2**31:
@@ -295,12 +300,12 @@ def _configuration(mechanism, statistic, prepared, seed) -> dict:
 
 
 def forget_programs() -> None:
-    """Drops the programs that were compiled; see ``jaxsel.kernel.compiled.forget``."""
+    """Drops the compiled programs; see ``jaxsel.kernel.compiled.forget``."""
     _compile.cache_clear()
 
 
 def provenance(mechanism: Mechanism, statistic: Statistic) -> dict[str, str]:
-    """The part of a run's configuration that says what would compute it here."""
+    """The part of a run's configuration that names the code, backend and precision."""
     return {
         "code": source_digest.digest(mechanism, statistic, __name__),
         "jax": jax.__version__,
@@ -312,7 +317,7 @@ def provenance(mechanism: Mechanism, statistic: Statistic) -> dict[str, str]:
 def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
     """A jitted ``(words, prepared cell, firsts, lasts) -> sums[device, ...]``.
 
-    ``words`` are the seed's two and the number of the cell.
+    ``words`` are the two words of the seed and the number of the cell.
     """
 
     # Its own jit: traced once, although it is used twice below.
@@ -355,7 +360,7 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
 def _ranges(start: int, stop: int, parts: int, block_size: int):
     """Splits trials [start, stop) into whole-block ranges, one a device."""
     first_block, last_block = start // block_size, -(-stop // block_size)
-    # In whole numbers of any size: from 2**53 blocks on, floats would lose some.
+    # In Python integers: floats are inexact from 2**53 blocks on.
     blocks = last_block - first_block
     edges = [(first_block + blocks * i // parts) * block_size for i in range(parts + 1)]
     edges = np.array([min(max(edge, start), stop) for edge in edges], np.int64)
@@ -370,7 +375,7 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
     sharding = NamedSharding(plan.mesh, P("devices"))
     replicated = NamedSharding(plan.mesh, P())
     cells = jax.device_put(list(zip(words, work.prepared, strict=True)), replicated)
-    # Of all processes: each has as many devices as this one.
+    # The devices of all processes: each has as many as this one.
     devices = plan.mesh.size * hosts.count()
     own = slice(plan.mesh.size * hosts.number(), plan.mesh.size * (hosts.number() + 1))
     per_block = plan.block_size * devices
@@ -389,28 +394,28 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
                 stop = min(stop, work.last)
                 cut = _ranges(start, stop, devices, plan.block_size)
                 ends = jax.device_put(tuple(end[own] for end in cut), sharding)
-                # All cells are under way before the first is waited for.
+                # All cells are dispatched before the first result is waited for.
                 sums = [step(*cell, *ends) for cell in cells]
-                # Sums over devices in integers: no order, no rounding.
+                # Sums over devices are of integers: exact, and independent of the order.
                 sums = _stacked(
                     [jax.tree.map(lambda x: np.asarray(x).sum(axis=0), s) for s in sums]
                 )
                 spent = time.monotonic() - started
                 own_trials = int((cut[1] - cut[0])[own].sum())
                 outside = _miscounted(work, sums, own_trials)
-                sums, spent, outside = _of_all_processes(sums, spent, outside)
+                sums, spent, outside = _summed_over_processes(sums, spent, outside)
                 if outside:
                     raise RuntimeError(
                         f"{work.mechanism.name} gave outcomes outside the range of "
                         f"{work.statistic.name}"
                     )
-                # Checked before they are kept: nothing else is.
+                # Only sums that passed the check are kept.
                 check_totals(work.statistic.totals(sums), start, stop, "one call of the run")
                 values = jax.tree.map(np.add, state.values, sums)
                 state = Counted(stop - work.first, values, state.seconds + spent)
                 advance(stop - start)
                 if plan.blocks_per_call is None:
-                    # The first call includes compilation, so it says nothing of the rate.
+                    # The first call includes compilation, so it is left out of the rate.
                     growth = 1.0 if first_call else _CALL_SECONDS / max(spent, 1e-6)
                     blocks = max(1, int(blocks * min(8.0, growth)))
                     first_call = False
@@ -418,23 +423,23 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
                     save(state)
                     saved = time.monotonic()
     finally:
-        # When interrupted, too: what is done is kept.
+        # Saves on interruption, too.
         if state.done:
             save(state)
     return state
 
 
 def _miscounted(work: Work, sums: Any, trials: int) -> bool:
-    """Whether sums are of another number of trials than this process was to do."""
+    """Whether sums count another number of trials than this process was to run."""
     return any((total != trials).any() for total in work.statistic.totals(sums))
 
 
-def _of_all_processes(sums: Any, spent: float, outside: bool) -> tuple[Any, float, bool]:
-    """Sums over all processes, their mean time, whether any is amiss: all go on alike."""
+def _summed_over_processes(sums: Any, spent: float, outside: bool) -> tuple[Any, float, bool]:
+    """Sums over all processes, their mean time, and whether any has failed; the same in each."""
     if hosts.count() == 1:
         return sums, spent, outside
     about = np.array([spent * 1e6, outside], np.int64)
-    sums, (microseconds, amiss) = hosts.added((sums, about))
+    sums, (microseconds, amiss) = hosts.sum_over_processes((sums, about))
     return sums, float(microseconds) * 1e-6 / hosts.count(), bool(amiss)
 
 
@@ -462,11 +467,11 @@ def _resume(record: str | Path, work: Work) -> Counted:
 
 
 def restored(kept: Counted, work: Work, fresh: Counted, holder: str) -> Counted:
-    """What a file holds of a piece of work, with its sums in their pytree again.
+    """The tallies that a file holds of a piece of work, as a pytree again.
 
     Args:
-      kept: as the file has it, its sums a list.
-      work: what it should be of.
+      kept: the tallies in the file, their sums a flat list.
+      work: the piece of work that they should be of.
       fresh: ``zeros(work)``.
       holder: the file, for messages.
 

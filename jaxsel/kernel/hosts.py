@@ -2,8 +2,8 @@
 
 Every process runs the same calls in the same order; each counts its devices' share of the
 trials, and the sums of all are added in one reduction a call, over a mesh of one device a
-process. The compiled program of the trials itself is that of one process. Alone, a process
-is the first of one, and nothing here communicates.
+process. The compiled program that runs the trials is the same as in a single process. A
+process that has not joined others is number 0 of 1, and nothing here communicates.
 """
 
 import collections
@@ -29,18 +29,18 @@ T = TypeVar("T")
 
 
 def join(coordinator: str, processes: int | None = None, process: int | None = None):
-    """Joins the processes of one run; before anything else of JAX is used.
+    """Joins the processes of one run; to be called before JAX is used.
 
     Args:
-      coordinator: "HOST:PORT" of process 0, or "auto" where JAX finds out by itself
+      coordinator: "HOST:PORT" of process 0, or "auto" where JAX can detect it
         (SLURM, Open MPI, Kubernetes, cloud TPUs).
       processes: how many there are.
       process: the number of this one, from 0.
 
     Raises:
-      InputError: if the coordinator or the others do not answer within a minute, the
-        numbers do not fit, nothing is found by "auto", or the processes do not have as
-        many devices each.
+      InputError: if the coordinator or the others do not answer within a minute, if the
+        numbers are inconsistent, if "auto" detects nothing, or if the processes have
+        different numbers of devices.
     """
     automatic = coordinator == "auto"
     if automatic != (processes is None) or automatic != (process is None):
@@ -50,7 +50,7 @@ def join(coordinator: str, processes: int | None = None, process: int | None = N
         )
     if processes is not None and not 0 <= (process or 0) < processes:
         raise InputError(f"process is {process}; it must be one of 0, ..., {processes - 1}")
-    # Without it, processes on CPUs cannot add up.
+    # CPU processes need Gloo for collective operations.
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     try:
         jax.distributed.initialize(
@@ -59,20 +59,21 @@ def join(coordinator: str, processes: int | None = None, process: int | None = N
             process,
             initialization_timeout=_JOIN_SECONDS,
         )
-    # What JAX raises depends on who is missing.
+    # The type of JAX's exception depends on which process is missing.
     except Exception as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(f"cannot join the run at {coordinator}: {reason}") from error
     _check_devices()
-    # Gloo tells on standard output whom it has met, which belongs to the results.
+    # Gloo prints its connections on standard output, which is for results only.
     with _output_to_errors():
         from_first(lambda: None)
-        added(np.zeros(1, np.int64))
+        sum_over_processes(np.zeros(1, np.int64))
 
 
 def _check_devices() -> None:
-    """InputError, in every process, unless all have as many devices: ranges of trials are
-    cut by their number."""
+    """Raises InputError in every process unless all have equally many devices.
+
+    Trials are split by the number of devices."""
     of_each = collections.Counter(device.process_index for device in jax.devices())
     if len(set(of_each.values())) > 1:
         told = ", ".join(str(of_each[index]) for index in sorted(of_each))
@@ -81,7 +82,7 @@ def _check_devices() -> None:
 
 @contextlib.contextmanager
 def _output_to_errors() -> Iterator[None]:
-    """Inside, what libraries print on standard output goes to standard error."""
+    """Redirects what libraries print on standard output to standard error."""
     sys.stdout.flush()
     output = os.dup(1)
     os.dup2(2, 1)
@@ -93,17 +94,17 @@ def _output_to_errors() -> Iterator[None]:
 
 
 def count() -> int:
-    """How many processes there are."""
+    """The number of processes."""
     return jax.process_count()
 
 
 def number() -> int:
-    """Which one this is; the first, 0, writes and prints."""
+    """The number of this process; process 0 writes files and prints."""
     return jax.process_index()
 
 
 def from_first(make: Callable[[], T]) -> T:
-    """What ``make`` returns in the first process, in every process.
+    """Broadcasts what ``make`` returns in the first process to every process.
 
     Raises:
       InputError: in every process, if ``make`` raised one in the first.
@@ -118,7 +119,7 @@ def from_first(make: Callable[[], T]) -> T:
             raised = error
             message = pickle.dumps((None, str(error)))
     size = int(multihost_utils.broadcast_one_to_all(np.int64(len(message))))
-    # In words of 32 bits: not every backend reduces bytes.
+    # Sent as 32-bit words: not every backend can reduce bytes.
     padded = np.frombuffer(message.ljust(-(-size // 4) * 4, b"\0"), np.uint32)
     if number() != 0:
         padded = np.zeros(-(-size // 4), np.uint32)
@@ -130,11 +131,11 @@ def from_first(make: Callable[[], T]) -> T:
 
 
 def check_same(text: str) -> None:
-    """InputError, in every process, unless all of them give this text."""
+    """Raises InputError in every process unless all of them pass the same text."""
     if count() == 1:
         return
     same = from_first(lambda: text) == text
-    differing = int(added(np.array([not same], np.int64))[0])
+    differing = int(sum_over_processes(np.array([not same], np.int64))[0])
     if differing:
         raise InputError(
             f"{differing} of {count()} processes were given another run than the first; "
@@ -142,7 +143,7 @@ def check_same(text: str) -> None:
         )
 
 
-def added(tree: Any) -> Any:
+def sum_over_processes(tree: Any) -> Any:
     """Sums over the processes of a pytree of np.int64 arrays, the same in each."""
     if count() == 1:
         return tree

@@ -1,9 +1,9 @@
-"""Does a function draw its randomness from its key, and from nowhere else?
+"""Checks that a function draws its randomness from its key only.
 
-A function under JAX is traced once and the trace run for every trial: what NumPy or Python
-draws at random inside it is a constant of the trace. Its tallies then look like those of
-a deterministic function. The trace tells: an input that no output needs is found by
-dead-code elimination, and two traces of a function that draws from elsewhere differ.
+JAX traces a function once and runs the trace for every trial: a random number from NumPy or
+Python becomes a constant of the trace, and the tallies look like those of a deterministic
+function. The trace shows it: dead-code elimination finds a key that no output needs, and
+two traces of a function with other sources of randomness differ.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,10 +19,10 @@ from jaxsel.kernel import stream
 
 
 class KeyUse(NamedTuple):
-    """How a function of a key uses it.
+    """How a function uses its key.
 
     Attributes:
-      used: whether the outcome depends on the number of the trial.
+      used: whether the outcome depends on the key of the trial.
       repeatable: whether two traces are the same, constants included.
     """
 
@@ -33,12 +33,12 @@ class KeyUse(NamedTuple):
 def key_use(function: Callable[..., Any], *args: Any) -> KeyUse:
     """Traces ``function(key, *args)`` twice.
 
-    What the function itself has compiled (``jax.jit``) is traced once, so that a number
-    drawn elsewhere in there shows only if no key is used at all.
+    Parts that the function compiles itself (``jax.jit``) are traced only once, so that
+    other randomness in them is noticed only if no key is used at all.
     """
     word: Any = jax.ShapeDtypeStruct((), jnp.uint32)
     key = stream.Key(word, word, word)
-    # A new function each time: traces are kept by function.
+    # A new function each time: JAX caches traces by function.
     first, second = (
         jax.make_jaxpr(lambda key, *args: function(key, *args))(key, *args) for _ in range(2)
     )
@@ -49,7 +49,7 @@ def key_use(function: Callable[..., Any], *args: Any) -> KeyUse:
 
 
 def _parts(closed: ClosedJaxpr | Jaxpr) -> Iterator[Any]:
-    """What a trace consists of: operations, shapes and constants, in order."""
+    """The operations, shapes and constants of a trace, in order."""
     jaxpr = getattr(closed, "jaxpr", closed)
     yield from map(_constant, getattr(closed, "consts", ()))
     for equation in jaxpr.eqns:

@@ -1,12 +1,12 @@
-"""Loops that end at different times: who has stopped makes room for the next trial.
+"""Loops of random length under ``vmap`` in which finished trials make room for the next.
 
-Under ``vmap`` a loop of random length runs for all trials of a block until the slowest one
-has stopped. ``while_loop`` keeps a sixteenth of them in flight, its lanes. When a quarter
-of the lanes have stopped, they write down what they found and take the next trials.
-Randomness is an address: every trial draws what it would have drawn, results are the same.
+An ordinary loop runs for all trials of a block until the slowest one has stopped.
+``while_loop`` runs a sixteenth of the trials at a time, in lanes. When a quarter of the
+lanes have stopped, their results are written and they take the next trials. Random numbers
+depend on the trial's key only, so the results are the same.
 
-It pays where most trials stop long before the slowest of a block and a round is dear: where
-trials make two or three cheap rounds, moving them costs more than waiting does.
+It is faster where most trials stop long before the slowest of a block and a round is
+expensive; where trials make two or three cheap rounds, moving them costs more than waiting.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import Array
 
 State = TypeVar("State")
-# Blocks of fewer trials than this, the engine's on a CPU, wait for their slowest.
+# Blocks of fewer trials, as the engine's on a CPU, use an ordinary loop.
 FEWEST = 8192
-# Trials of a block for each lane, and the share of lanes that are worth another round.
+# Trials of a block per lane, and the share of running lanes below which lanes are refilled.
 _TRIALS_PER_LANE = 16
 _BUSY = 0.75
 
@@ -32,7 +32,7 @@ _Leaves = Sequence[Array]
 def while_loop(
     go_on: Callable[[State], Array], once: Callable[[State], State], start: State
 ) -> State:
-    """``lax.while_loop``, which under ``vmap`` does not wait for the slowest.
+    """``lax.while_loop``, but under ``vmap`` finished trials do not wait for the slowest.
 
     Args:
       go_on: state -> Bool[Array, ""].
@@ -46,7 +46,8 @@ def while_loop(
         after = jax.tree.leaves(once(jax.tree.unflatten(structure, leaves)))
         return [new.astype(old.dtype) for new, old in zip(after, leaves, strict=True)]
 
-    # Traced here, so that what the functions close over, too, is seen and moved.
+    # Traced here, so that values that the functions close over are inputs and are moved,
+    # too.
     test = jax.make_jaxpr(lambda *leaves: go_on(jax.tree.unflatten(structure, leaves)))
     tests, steps = test(*leaves), jax.make_jaxpr(flat_once)(*leaves)
 
@@ -84,7 +85,7 @@ def while_loop(
 
 
 class _Fixed:
-    """What the functions of a loop close over: some of it differs from trial to trial."""
+    """The values that a loop's functions close over, some of which differ between trials."""
 
     def __init__(self, values: Any, batched: Any):
         self._values, self._structure = jax.tree.flatten(values)
@@ -93,7 +94,7 @@ class _Fixed:
         self.own: list[Array] = [leaf for leaf, each in pairs if each]
 
     def of(self, own: _Leaves) -> Any:
-        """All of it, given what is each trial's own."""
+        """All values, given those that differ between trials."""
         rest = iter(own)
         pairs = zip(self._values, self._batched, strict=True)
         leaves = [next(rest) if each else leaf for leaf, each in pairs]
@@ -111,7 +112,7 @@ def _refilled(
     trials: int, goes_on: Callable, after: Callable, fixed: _Fixed, start: list[Array]
 ) -> list[Array]:
     def rounds(own, state, used, enough) -> tuple[list[Array], Array]:
-        """Until at most ``enough`` of the lanes in use go on, and which of them do."""
+        """Runs until at most ``enough`` of the lanes in use go on; also returns which do."""
 
         def busy(state):
             return goes_on(fixed.of(own), state) & used
@@ -146,7 +147,7 @@ def _refilled(
         state, busy = rounds(own, state, number < trials, enough)
         return taken, number, busy, own, state, found
 
-    # All lanes begin without a trial; nothing is written for them.
+    # All lanes begin without a trial, so the first refill writes nothing.
     carried = (
         jnp.int32(0),
         jnp.full(lanes, trials, jnp.int32),
@@ -155,7 +156,7 @@ def _refilled(
         [leaf[:lanes] for leaf in start],
         start,
     )
-    # Who takes the last trials makes all rounds that are left.
+    # Once the last trials are taken, the lanes run until all have stopped.
     carried = lax.while_loop(lambda carried: carried[0] < trials, refill, carried)
     _, number, _, _, state, found = carried
     return written(found, number, state)
@@ -165,7 +166,7 @@ def repeat(count: Array, body: Callable[[Array, State], State], start: State) ->
     """``lax.fori_loop(0, count, body, start)`` in lanes.
 
     Args:
-      count: Int[Array, ""], how often; differs from trial to trial.
+      count: Int[Array, ""], the number of rounds; may differ between trials.
       body: (number, state) -> the next state.
       start: the first state.
     """
@@ -178,17 +179,18 @@ def repeat(count: Array, body: Callable[[Array, State], State], start: State) ->
 
 
 def where_wanted(wanted: Array, value: Callable[[], Array]) -> Array:
-    """The value, and 0 where it is not wanted.
+    """The value where it is wanted, and 0 elsewhere.
 
-    Under ``vmap`` it is made for all trials of a block or, if none wants it, for none; and
-    once: XLA on CPU would make it again for each of its uses.
+    Under ``vmap`` the value is computed for all trials of a block, or for none if no trial
+    wants it. It is computed once, whereas XLA on CPU might compute it again at each of its
+    uses.
 
     Args:
       wanted: Bool[Array, ""].
-      value: makes it.
+      value: computes the value.
     """
     kind = jax.eval_shape(value)
-    # A loop of one step, if any.
+    # A loop of at most one step.
     return lax.while_loop(
         lambda state: state[1],
         lambda _: (value(), jnp.asarray(False)),

@@ -1,10 +1,10 @@
 """The natural logarithm of numbers that are positive and normal.
 
 The built-in logarithm of float32 spends half of its time on zeros, infinities, NaN and
-subnormal numbers, which noise never meets; that of float64 is called number by number on
-CPU and takes four times as long as this one. Taking the number apart is useful by itself:
-where the fraction is known better than the number (1 - t for a tiny t), it can be put in
-its place.
+subnormal numbers, which do not occur in noise; that of float64 is not vectorised on CPU and
+takes four times as long as this one. Splitting a number into exponent and fraction is
+useful by itself: where the fraction is known more accurately than the number (1 - t for a
+tiny t), the accurate one can be used.
 """
 
 import jax
@@ -42,7 +42,7 @@ _R = (
 )
 # log 2 in two parts, of which the first has 32 bits: its multiples are exact.
 _LOG_2_HIGH, _LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-# The whole number that the low bits of 2^52 + n say is n.
+# The low bits of the float64 number 2^52 + n are the integer n.
 _WHOLE = 0x4330000000000000
 
 
@@ -60,21 +60,21 @@ def _split_double(x: Float64[Array, "..."]) -> tuple[Array, Array]:
     bits = lax.bitcast_convert_type(x, jnp.uint64)
     above = bits - jnp.uint64(_SQRT_HALF_DOUBLE)
     mantissa = bits - (above & jnp.uint64(0xFFF << 52))
-    # Vectors of int64 have no conversion to float64 on most CPUs; the bits of the exponent
-    # are those of a whole number if put behind the right ones.
+    # Most CPUs cannot convert vectors of int64 to float64; the exponent's bits become a
+    # float64 integer when they are placed behind those of 2^52.
     biased = ((above + jnp.uint64(1 << 63)) >> jnp.uint64(52)) | jnp.uint64(_WHOLE)
     exponent = lax.bitcast_convert_type(biased, jnp.float64) - (2.0**52 + 2.0**11)
     return exponent, lax.bitcast_convert_type(mantissa, jnp.float64) - 1
 
 
 def join(exponent: Float[Array, "..."], fraction: Float[Array, "..."]) -> Array:
-    """The logarithm of 2^e (1 + f): to about 1e-7 of itself, in float64 2e-16."""
+    """The logarithm of 2^e (1 + f), to a relative error of about 1e-7 (float64: 2e-16)."""
     if fraction.dtype == jnp.float64:
         return join_double(exponent, fraction)
     return join_single(exponent, fraction)
 
 
-# Their own jits: who reads a trace finds logarithms by these names. XLA inlines them.
+# Compiled separately so that logarithms have these names in a trace. XLA inlines them.
 @jax.jit
 def join_single(exponent: Array, fraction: Array) -> Float32[Array, "..."]:
     """``join`` of float32 numbers."""
@@ -105,10 +105,7 @@ def log(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def log1p(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log(1 + x) for finite float64 x > -1, to 5e-16 of itself; of float32 the built-in.
-
-    Where x is not itself the fraction, what the sum 1 + x rounds away is lost.
-    """
+    """log(1 + x) for finite x > -1, to a relative error of 5e-16 (float32: built-in)."""
     if x.dtype != jnp.float64:
         return jnp.log1p(x)
     exponent, fraction = split(1 + x)

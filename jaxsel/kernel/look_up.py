@@ -1,8 +1,8 @@
 """Look-ups in small tables by comparison instead of a gather.
 
-A gather on CPU goes an element at a time, and takes along the random words it is fused
-with: a few comparisons of whole vectors are faster. Long tables are gathered from as usual;
-the results are the same, bit for bit.
+On CPU a gather is computed element by element, together with the random words it is fused
+with: a few comparisons of whole vectors are faster. Long tables are read by a gather as
+usual; the results are the same, bit for bit.
 """
 
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-# Entries of the longest table that is compared.
+# Tables of at most this many entries are searched by comparison.
 SMALL = 64
 
 
@@ -30,8 +30,8 @@ def position(table, value, side: str = "left") -> Int[Array, "..."]:
         below = table[k] < value if side == "left" else table[k] <= value
         return count + below.astype(jnp.int32)
 
-    # A loop on purpose: unrolled, it would be fused into every use of the position, and
-    # the words behind the value drawn again for each.
+    # Deliberately a loop: unrolled, it would be fused into every use of the position, and
+    # the random words of the value would be drawn again for each.
     return lax.fori_loop(0, table.shape[-1], add, jnp.zeros(jnp.shape(value), jnp.int32))
 
 
@@ -44,7 +44,7 @@ def pick(table, index) -> Array:
     """
     table, index = jnp.asarray(table), jnp.asarray(index)
     if table.size > SMALL:
-        # The barrier keeps what the index is made of out of the gather.
+        # The barrier keeps XLA from fusing the computation of the index into the gather.
         return table[lax.optimization_barrier(index)]
     found = table[0]
     for k in range(1, table.shape[0]):

@@ -1,7 +1,7 @@
-"""Standard noise laws as functions of random words, with tails that are right.
+"""Standard noise laws as functions of random words, with accurate tails.
 
-A float32 uniform made from 23 bits cannot see below 6e-8: noise built from it gets rare
-events wrong by large factors long before it says so. Every law here is therefore a
+A float32 uniform made from 23 bits does not resolve probabilities below 6e-8: noise made
+from it has rare events wrong by large factors without any warning. Every law here is therefore a
 function of a *side* and of the distance ``t`` in (0, 1/2] from that end of the uniform, so
 that both ends keep full relative accuracy. Three precisions are offered:
 
@@ -32,7 +32,7 @@ PRECISIONS = ("fast", "tail", "float64")
 
 
 class Ends(NamedTuple):
-    """A uniform number seen from its nearer end.
+    """A uniform number in [0, 1], stored as its distance from the nearer end.
 
     Attributes:
       upper: Bool[Array, "..."]: the number is 1 - t where True, t where False.
@@ -55,7 +55,7 @@ def resolution(precision: str) -> float:
 
 
 def draws_per_hash(precision: str) -> int:
-    """How many variates one Threefry call (two words) yields."""
+    """The number of variates that one Threefry call (two words) yields."""
     check_choice("precision", precision, PRECISIONS)
     return 2 if precision == "fast" else 1
 
@@ -71,7 +71,7 @@ def _dtype(precision: str):
 
 
 def widest_precision() -> str:
-    """The widest precision at hand: "float64" in 64-bit mode, else "tail"."""
+    """The highest precision available: "float64" in 64-bit mode, else "tail"."""
     return "float64" if jax.config.read("jax_enable_x64") else "tail"
 
 
@@ -113,7 +113,7 @@ def ends(key: stream.Key, draw, precision: str) -> tuple[Ends, ...]:
 
 
 def number(key: stream.Key, draw, precision: str = "float64") -> Ends:
-    """One uniform number a hash; "fast" drops the second."""
+    """One uniform number per hash; "fast" discards the second."""
     return ends(key, draw, precision)[0]
 
 
@@ -131,7 +131,7 @@ def exponential(number: Ends) -> Float[Array, "..."]:
     upper, t = number
     # Minus log(t), or log(1 - t) from the exact fraction of 1 - t.
     exponent, fraction = split(t)
-    halved = t > 0.29  # 1 - t = (1 + f) / 2 there, 1 + f elsewhere
+    halved = t > 0.29  # 1 - t is (1 + f) / 2 where upper, otherwise 1 + f
     below = jnp.where(halved, _constant(t, -1.0), _constant(t, 0.0))
     exponent = jnp.where(upper, exponent, below)
     fraction = jnp.where(upper, fraction, jnp.where(halved, 1 - (t + t), -t))
@@ -190,7 +190,7 @@ def normal(number: Ends) -> Float[Array, "..."]:
 
 
 def _uniform_from_one_word(word: UInt32[Array, "..."]) -> Float[Array, "..."]:
-    # 23 bits and a half are 24: exact in float32, and so is 1 minus it.
+    # 23 bits plus a half have 24 bits: exact in float32, and so is 1 minus it.
     number = (word >> jnp.uint32(9)).astype(jnp.int32).astype(jnp.float32)
     return (number + jnp.float32(0.5)) * jnp.float32(2.0**-23)
 

@@ -5,8 +5,8 @@ better; ranks are uniform. The best of K runs has the least rank U, P(U > u) = f
 the generating function f of K, so U is drawn by inverting f: no K is needed. Where the
 number of runs itself is wanted, K comes from a table and U given K from 1 - V^(1/K).
 
-Everything works on the tail rank, which keeps full relative accuracy for the best ranks,
-in float64 inside ``simulate``.
+All computations use the tail rank, which is relatively accurate for the best ranks, in
+float64 inside ``simulate``.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,8 +52,8 @@ def rank_given_count(count: Int[Array, ""], number: noise.Ends) -> Rank:
 
 def _truncated_negative_binomial(key, p) -> Rank:
     number = _number(key, 0)
-    # A branch, not a choice of values: eta is the same for all trials of a block, and
-    # the geometric law, the one that most searches have, needs no logarithm.
+    # ``cond`` runs one branch only, since eta is the same for all trials of a block; the
+    # geometric law, the most common one, needs no logarithm.
     u = lax.cond(p["eta"] == 1.0, _geometric, _any_negative_binomial, number, p)
     return Rank(jnp.minimum(u, 1.0), jnp.zeros_like(number.upper))
 
@@ -119,8 +119,8 @@ def prepare_rank(law: laws.Repetitions) -> dict[str, np.ndarray]:
     """The numbers that ``sample_rank`` needs, as float64 scalars.
 
     Raises:
-      InputError: if the family's generating function has no closed-form inverse; draw
-        the count instead.
+      InputError: if the family's generating function has no closed-form inverse; use
+        ``prepare_count`` instead.
     """
     if law.family not in _RANK:
         raise InputError(f'{law.family} has no closed-form rank; use method "count" or "literal"')
@@ -142,7 +142,7 @@ def prepare_count(law: laws.Repetitions) -> dict[str, np.ndarray]:
     """The look-up table of K: its first value and survival function.
 
     Raises:
-      InputError: if K reaches too far for a table.
+      InputError: if K takes too many values for a table.
     """
     first, cdf = laws.quantile_table(law)
     return {"first": np.asarray(first, dtype=np.int64), "cdf": cdf}

@@ -1,9 +1,9 @@
-"""Loops over candidates: a block of trials stays the innermost axis.
+"""Loops over candidates that keep the block of trials as the innermost axis.
 
 Under ``vmap`` one call for all candidates makes arrays of trials by candidates, and XLA on
-CPU works along the last axis: a few candidates then take several times as long as one
-candidate after another, each for all trials of a block. The draws are the same, and so are
-the results, bit for bit.
+CPU vectorises the last axis: for a few candidates this takes several times as long as one
+candidate after another, each for all trials of a block. The draws and the results are the
+same, bit for bit.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from jaxtyping import Array, Int
 
 from jaxsel.host.errors import InputError
 
-# Float32, which carries an index, counts no further.
+# The index is carried in a float32, which is exact up to here.
 MAX_CANDIDATES = 2**24
 
 
 def by_row(function: Callable[..., Array], *tables) -> Array:
-    """``function(*row)`` for each row of the tables, stacked: Array["n ..."].
+    """Stacks ``function(*row)`` over the rows of the tables: Array["n ..."].
 
     Args:
       function: of one entry of every table.

@@ -1,4 +1,4 @@
-"""What a simulation keeps of its trials: exact integer sums, never the outcomes.
+"""The statistics of a simulation: exact integer sums over trials, never single outcomes.
 
 Real values are counted in bins or summed in fixed point, so that every sum is exact and
 independent of the order in which trials are added.
@@ -26,7 +26,7 @@ class Statistic(NamedTuple):
       batch: ``(outcomes, valid) -> pytree of integer arrays``: the sum over a block of
         trials; ``outcomes`` has a leading axis of trials, ``valid`` is Bool["trials"].
       totals: ``pytree -> list of int arrays``: the number of trials that the sums account
-        for, one array a part; used to notice outcomes outside the declared range.
+        for, one array per part; used to detect outcomes outside the declared range.
     """
 
     name: str
@@ -82,7 +82,7 @@ def moments(value: Callable[[Any], Any], low: float, high: float) -> Statistic:
     """Exact sums of a bounded real value and of its square, in fixed point.
 
     A value is rounded to one of 2**30 steps of [low, high]; values outside, and NaN, are
-    counted apart and enter no sum. Read the result with ``read_moments``.
+    counted separately and enter no sum. Read the result with ``read_moments``.
 
     Args:
       value: ``outcome -> float``.
@@ -113,7 +113,7 @@ def moments(value: Callable[[Any], Any], low: float, high: float) -> Statistic:
 
 
 class Moments(NamedTuple):
-    """Count, mean and variance of the values inside the range, and how many were not."""
+    """Count, mean and variance of the values inside the range, and the number outside it."""
 
     count: int
     mean: float
@@ -160,7 +160,7 @@ def sums(value: Callable[[Any], Any]) -> Statistic:
 
 
 def combine(parts: Mapping[str, Statistic]) -> Statistic:
-    """Several statistics of the same trials; the sums come as a dict with these keys."""
+    """Combines several statistics of the same trials; the sums are a dict with these keys."""
     return _combine(tuple(sorted(parts.items())))
 
 

@@ -7,10 +7,10 @@ and nothing depends on how trials are batched.
 
 A mechanism divides the stream of a trial among its parts (``fold``) and the rounds of its
 loops (``at_round``). Parts have small numbers written in the code, rounds all numbers above
-them, so that however long a loop is, none of its rounds draws what a part draws.
+them, so that no round of a loop, however long, shares its stream with a part.
 
-The rounds are unrolled in ``jax.numpy`` so that XLA fuses them with whatever consumes the
-words. The built-in generator runs a rolled loop on CPU and is several times slower.
+The rounds of Threefry are unrolled in ``jax.numpy`` so that XLA fuses them with the use of
+the words. The built-in generator runs a rolled loop on CPU and is several times slower.
 """
 
 from typing import NamedTuple
@@ -25,9 +25,9 @@ from jaxsel.host.errors import InputError
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
-# Keys of parts and rounds come from another Threefry key than the words of the stream.
+# Keys of parts and rounds are derived under another Threefry key than the stream's words.
 _FOLD_TAG = 0x9E3779B9
-# Ordinary JAX keys come from yet another.
+# Ordinary JAX keys are derived under a third one.
 _JAX_TAG = 0x85EBCA6B
 # Parts of a mechanism are numbered below this, rounds of a loop from here on.
 PARTS = 1 << 16
@@ -48,9 +48,9 @@ class Key(NamedTuple):
     def jax(self) -> Array:
         """An ordinary key of ``jax.random`` for this trial: Key[Array, ""].
 
-        Its draws are independent of those of ``jaxsel.noise`` from the same key. Asked
-        again, it is the same key: for others ``jax.random.split`` it, or take that of
-        another part, ``stream.fold(key, 1).jax()``. Uniform numbers of ``jax.random``
+        Its draws are independent of those of ``jaxsel.noise`` from the same key. Every call
+        returns the same key: for more, ``jax.random.split`` it or use another part,
+        ``stream.fold(key, 1).jax()``. Uniform numbers of ``jax.random``
         have 23 random bits in float32 and 52 in float64, which is the default inside
         ``simulate``: a mechanism that draws them resolves probabilities down to 2**-52.
         """
@@ -59,7 +59,8 @@ class Key(NamedTuple):
 
     @property
     def __jax_array__(self):
-        # JAX asks for it wherever it is given this for an array or a key of its own.
+        # JAX calls this wherever it is passed a Key instead of an array or a key of its
+        # own.
         raise InputError(
             "the key of a jaxsel mechanism is no key of jax.random; ask it for one: "
             "jax.random.gumbel(key.jax())"
@@ -89,8 +90,8 @@ def threefry_2x32(first, second, x0, x1) -> tuple[Array, Array]:
     return threefry_rounds(*jnp.broadcast_arrays(*words))
 
 
-# Its own jit: a program that draws a hundred times traces and lowers the rounds once, and
-# who reads a trace finds the draws by this name. XLA inlines it.
+# Compiled separately: a program that draws a hundred times traces and lowers the rounds
+# once, and the draws have this name in a trace. XLA inlines it.
 @jax.jit
 def threefry_rounds(first, second, x0, x1) -> tuple[Array, Array]:
     """``threefry_2x32`` of UInt32 arrays of one shape."""
@@ -108,7 +109,7 @@ def threefry_rounds(first, second, x0, x1) -> tuple[Array, Array]:
 
 
 def make_key(seed: int, trial: int = 0) -> Key:
-    """The key of one trial outside a grid: what ``simulate`` uses in cell 0.
+    """The key of one trial without a grid, as ``simulate`` uses it in cell 0.
 
     Args:
       seed: whole number in [0, 2**64).
@@ -127,7 +128,7 @@ def trial_key(seed_low, seed_high, cell, trial_high, trial_low) -> Key:
 
 
 def _child(key: Key, low, high) -> Key:
-    # Threefry permutes its counters: under one key, different numbers, different keys.
+    # Threefry is a permutation of its counters, so different numbers give different keys.
     hashed = threefry_2x32(key.first ^ _u32(_FOLD_TAG), key.second, low, high)
     # Without the barrier XLA may fuse this hash into every use of the key, again and
     # again: programs that fold inside a loop then take minutes to compile.
@@ -140,11 +141,11 @@ def fold(key: Key, tag) -> Key:
 
     Args:
       key: of the trial, or of a part of it.
-      tag: number of the part, a whole number in [0, 2**16) that stands in the code.
+      tag: number of the part, a whole number in [0, 2**16) that is a constant in the code.
 
-    Raises:
-      TypeError: for a number that is only known when the program runs: it counts rounds,
-        which ``at_round`` is for.
+      Raises:
+        TypeError: for a traced number, which would count rounds: use ``at_round`` for
+          these.
       ValueError: for a number out of range.
     """
     if not isinstance(tag, int | np.integer):
@@ -160,14 +161,14 @@ def fold(key: Key, tag) -> Key:
 def at_round(key: Key, number, *, first: int = PARTS) -> Key:
     """An independent stream of the same trial, for round ``number`` of a loop.
 
-    Differs from the streams of all parts, and of all rounds of another number, whatever
-    the number. Two loops on one key need a part each.
+    It differs from the streams of all parts and of all other rounds. Two loops on one key
+    need a part each.
 
     Args:
       key: of the trial, or of a part of it.
-      number: whole number >= 0 of any width, known or traced.
-      first: what the numbers of rounds begin at, after those of the parts. 0 is for a key
-        that is never divided into parts.
+      number: whole number >= 0 of any width, a constant or traced.
+      first: the number of the first round, by default after those of the parts. 0 is for a
+        key that is never divided into parts.
     """
     if isinstance(number, int | np.integer):
         whole = int(number) + first

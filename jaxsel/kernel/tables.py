@@ -1,4 +1,4 @@
-"""Sampling a finite law by table look-up: one hash a draw, no loop over outcomes."""
+"""Samples a finite law by table look-up: one hash per draw, no loop over outcomes."""
 
 import functools
 from typing import NamedTuple
@@ -18,9 +18,9 @@ _WORD = 2**32
 class Alias(NamedTuple):
     """Walker's alias table (Vose 1991), for two 32-bit random words.
 
-    A cell keeps its own outcome for 64-bit fractions below its threshold; the last bits
-    of the threshold name the outcome of the rest. Together a threshold and the number of
-    cells resolve 2**-63, and two look-ups are enough.
+    A cell gives its own outcome for 64-bit fractions below its threshold, and otherwise the
+    alias outcome, whose index is stored in the last bits of the threshold. Probabilities
+    are resolved to 2**-63, and two look-ups are enough.
 
     Attributes:
       high, low: UInt32["n"], the halves of ``threshold``.
@@ -31,17 +31,17 @@ class Alias(NamedTuple):
 
     @property
     def threshold(self) -> np.ndarray:
-        """UInt64["n"]: cell i keeps its own outcome for fractions below it."""
+        """UInt64["n"]: cell i gives its own outcome for fractions below it."""
         return (self.high.astype(np.uint64) << np.uint64(32)) | self.low
 
     @property
     def other(self) -> np.ndarray:
-        """Int32["n"]: the outcome of the rest of each cell."""
+        """Int32["n"]: the alias outcome of each cell."""
         return (self.low & np.uint32(_mask(self.low.size))).astype(np.int32)
 
 
 def _mask(count: int) -> int:
-    """The bits that the numbers below ``count`` take."""
+    """A mask of the bits that numbers below ``count`` occupy."""
     return 2 ** (count - 1).bit_length() - 1
 
 
@@ -55,7 +55,7 @@ def alias_table(probabilities) -> Alias:
     count = law.size
     if count > 2**31:
         raise InputError(f"a law of {count} outcomes is too large; at most 2**31")
-    # What a random word gives each cell; not quite 1/n unless n is a power of two.
+    # The probability of each cell given a random word; exactly 1/n only for powers of two.
     edges = (np.arange(count + 1, dtype=np.int64) * _WORD + count - 1) // count
     cell = np.diff(edges) / _WORD
     mass = law / law.sum()
@@ -93,8 +93,9 @@ def _multiply(word: UInt32[Array, "..."], count: int) -> tuple[Array, Array]:
 def alias_sample(table: Alias, first, second) -> Int[Array, "..."]:
     """The outcome of two random words.
 
-    The first word picks the cell; the second, and what is left of the first, decide
-    within it. In 32-bit arithmetic throughout: XLA on CPU halves its vectors for 64 bits.
+    The first word picks the cell; the second, and the remainder of the first, decide within
+    it. All arithmetic is in 32 bits: with 64 bits XLA on CPU has vectors of half the
+    length.
     """
     count = table.low.shape[-1]
     cell, rest = _multiply(first, count)
@@ -103,12 +104,12 @@ def alias_sample(table: Alias, first, second) -> Int[Array, "..."]:
     return jnp.where(own, cell, low & jnp.uint32(_mask(count))).astype(jnp.int32)
 
 
-@functools.lru_cache(maxsize=256)  # one object a mechanism, hence one program
+@functools.lru_cache(maxsize=256)  # cached, so that a mechanism has one compiled program
 def from_law(mechanism: Mechanism) -> Mechanism:
     """A mechanism with the same law over events, sampled from its exact law.
 
-    The shortcut of shortcuts: one hash and two look-ups a trial, whatever the mechanism
-    costs. Outcome: Int[Array, ""], the event.
+    A trial takes one hash and two look-ups, whatever the mechanism costs. Outcome:
+    Int[Array, ""], the event.
 
     Raises:
       InputError: if the mechanism has no exact law.

@@ -1,4 +1,4 @@
-"""Tallies of a run, which trials they count, and how ranges of trials add up."""
+"""Tallies of a run, and arithmetic of the ranges of trials that they count."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ Ranges = tuple[Range, ...]
 
 
 def total(ranges: Iterable[Range]) -> int:
-    """How many trials there are in disjoint ranges."""
+    """The number of trials in disjoint ranges."""
     return sum(last - first for first, last in ranges)
 
 
@@ -30,12 +30,12 @@ def shown(ranges: Iterable[Range]) -> str:
 
 
 def check_totals(totals: Iterable[Any], first: int, last: int, holder: str) -> None:
-    """Refuses sums that do not count each of the trials [first, last) once.
+    """Checks that sums count each of the trials [first, last) once.
 
     Args:
-      totals: what ``Statistic.totals`` finds: the trials that each part of the sums counts.
+      totals: from ``Statistic.totals``: the number of trials in each part of the sums.
       first, last: the trials that the sums should be of, first <= last.
-      holder: what holds them, for the message.
+      holder: the file or object with the sums, for the message.
 
     Raises:
       InputError: if trials are missing, or too many.
@@ -51,7 +51,7 @@ def check_totals(totals: Iterable[Any], first: int, last: int, holder: str) -> N
 
 
 def joined(one: Ranges, other: Ranges) -> Ranges:
-    """All trials of both, in order, adjacent ranges made one.
+    """The union of two sets of trials, in order, adjacent ranges merged.
 
     Args:
       one, other: disjoint ranges [first, last), first < last, each.
@@ -79,7 +79,7 @@ def joined(one: Ranges, other: Ranges) -> Ranges:
 
 
 def read_ranges(value: object) -> Ranges:
-    """Ranges as a record keeps them, lists of two whole numbers.
+    """Parses ranges from a record, where they are lists of two whole numbers.
 
     Raises:
       InputError: if they are not disjoint ranges in order.
@@ -113,7 +113,7 @@ class Tallies(NamedTuple):
         statistic Int64["cells events"].
       ranges: the trials counted in each cell, by number: disjoint ranges [first, last) in
         order, adjacent ones joined.
-      labels: the meaning of the events, for the default statistic.
+      labels: the names of the events, for the default statistic.
       configuration: what determines the outcome of each trial, as JSON-ready data.
       seconds: wall time spent computing, over all resumed parts.
     """
@@ -199,13 +199,13 @@ class Tallies(NamedTuple):
         )
 
     def to_dataframe(self, confidence: float = 0.95) -> "pandas.DataFrame":
-        """``to_xarray`` as a table: a row an outcome of a cell."""
+        """``to_xarray`` as a table: one row per outcome of a cell."""
         return self.to_xarray(confidence).to_dataframe().reset_index()
 
     def _check_whole(self) -> None:
-        """InputError if these are counts of events that are not as many as the trials."""
+        """Raises InputError if counts of events do not sum to the number of trials."""
         cells = self.configuration["cells"]
-        # What a shard returns stands in for the tallies of all.
+        # The tallies that a shard returns are placeholders for those of all trials.
         if "shard" in self.configuration or np.shape(self.values) != (cells, len(self.labels)):
             return
         totals = [np.asarray(self.values).sum(axis=-1)]

@@ -1,8 +1,9 @@
-"""A call of ``simulate_grid`` as a piece of work, and who is to do it.
+"""A call of ``simulate_grid`` as a piece of work, and the runner that executes it.
 
-The engine checks and prepares a call once. Counting it is then a pure matter of which
-cells and which trials, so a shard of it, a task on another machine, or the answer from
-finished files are each a *runner*: a function of the work, set for all calls in a block.
+The engine checks and prepares a call once. Executing it then depends only on the cells and
+trials, so running a shard of it, running it on other machines, or reading its result from
+finished files are each a *runner*: a function of the work that is set for all calls in a
+block.
 """
 
 import contextlib
@@ -21,12 +22,12 @@ class Work(NamedTuple):
     """One call of ``simulate_grid``, checked and prepared.
 
     Attributes:
-      mechanism, statistic: what runs, and what is kept of a trial.
-      prepared: of each cell, (data, params) as arrays.
-      numbers: of each cell, the number that its randomness is addressed by.
+      mechanism, statistic: what is run, and what is summed over trials.
+      prepared: (data, params) of each cell, as arrays.
+      numbers: for each cell the number that selects its random stream.
       seed: of the run.
-      first, last: trials [first, last), by number, of each cell.
-      labels: the meaning of the events.
+      first, last: the trials [first, last) of each cell.
+      labels: the names of the events.
       configuration: what determines the outcome of each trial, as JSON-ready data.
       performance, progress: as in ``simulate_grid``.
     """
@@ -44,17 +45,17 @@ class Work(NamedTuple):
     progress: bool | None
 
     def part(self, cells: slice, first: int, last: int) -> "Work":
-        """The work of some cells and trials [first, last), counted as in the whole."""
+        """The part with some cells and trials [first, last); its random streams are unchanged."""
         return self._replace(
             prepared=self.prepared[cells], numbers=self.numbers[cells], first=first, last=last
         )
 
 
 class Counted(NamedTuple):
-    """How far a piece of work is.
+    """The progress of a piece of work.
 
     Attributes:
-      done: trials of each cell counted, from the first one on.
+      done: number of trials of each cell that are counted, from the first one on.
       values: their sums: pytree of np.int64 arrays with a leading axis of cells.
       seconds: wall time spent computing.
     """
@@ -65,7 +66,7 @@ class Counted(NamedTuple):
 
 
 Save = Callable[[Counted], None]
-# (work, where to go on from, told now and then how far it is) -> all of it counted.
+# (work, progress to continue from, function that saves progress) -> the finished work.
 Count = Callable[[Work, Counted, Save], Counted]
 # (work, its record or None) -> tallies.
 Runner = Callable[[Work, str | Path | None], Tallies]
@@ -75,10 +76,10 @@ _RUNNER: ContextVar[Runner | None] = ContextVar("runner", default=None)
 
 @contextlib.contextmanager
 def run_by(runner: Runner) -> Iterator[None]:
-    """Inside, every call of ``simulate`` and ``simulate_grid`` is done by this runner.
+    """Has a runner execute every call of ``simulate`` and ``simulate_grid`` inside the block.
 
     Raises:
-      InputError: if another one is at work: they do not nest.
+      InputError: if another runner is active: they do not nest.
     """
     if _RUNNER.get() is not None:
         raise InputError(
@@ -92,11 +93,11 @@ def run_by(runner: Runner) -> Iterator[None]:
 
 
 def check_counted(work: Work, counted: Counted, holder: str) -> None:
-    """Refuses sums that do not count each trial up to ``counted.done`` once.
+    """Checks that the sums count each trial up to ``counted.done`` once.
 
     Args:
-      work, counted: the piece of work, and how far it is.
-      holder: what holds the sums, for the message.
+      work, counted: the piece of work, and its progress.
+      holder: the file or object with the sums, for the message.
 
     Raises:
       InputError: if trials are missing, or too many.
@@ -106,7 +107,7 @@ def check_counted(work: Work, counted: Counted, holder: str) -> None:
 
 
 def chosen_runner() -> Runner | None:
-    """Who does the work here; None if this process does."""
+    """The active runner; None if this process executes its calls itself."""
     return _RUNNER.get()
 
 

@@ -35,6 +35,7 @@ class Relation(enum.Enum):
     BASE = "base"  # two output laws of one base algorithm on neighbouring data
 
 
+@printed
 class FiniteLaw(NamedTuple):
     """An exact output law on finitely many outcomes.
 
@@ -45,6 +46,11 @@ class FiniteLaw(NamedTuple):
 
     probabilities: np.ndarray
     labels: tuple[str, ...]
+
+    def summary(self) -> Summary:
+        """The chance of each outcome."""
+        rows = [*zip(self.labels, self.probabilities.tolist(), strict=True)]
+        return Summary("Exact output law.", ("outcome", "probability"), rows)
 
 
 class Mechanism(NamedTuple):
@@ -201,7 +207,9 @@ class Claim:
         code = inspect.unwrap(self.evaluate).__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
-    def bounds(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+    def bounds(
+        self, *points: checking.Points, tolerance: float = 1e-9, **options: Any
+    ) -> Callable[[F], F]:
         """Decorates what is observed: the claim is at least that, in every case.
 
         Args:
@@ -209,21 +217,31 @@ class Claim:
             (``checking.observed_at``); without them it takes a budget and yields cases
             (``checking.cases_at``).
           tolerance: as for ``checking.bound_verdict``.
+          **options: what else the decorated function takes, where several claims share it.
         """
-        return self._judged(points, lambda cases: checking.bound_verdict(cases, tolerance))
+        return self._judged(points, options, lambda cases: checking.bound_verdict(cases, tolerance))
 
-    def bounds_below(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+    def bounds_below(
+        self, *points: checking.Points, tolerance: float = 1e-9, **options: Any
+    ) -> Callable[[F], F]:
         """As ``bounds``; the claim is at most what is observed."""
         return self._judged(
-            points, lambda cases: checking.bound_verdict(cases, tolerance, lower=True)
+            points, options, lambda cases: checking.bound_verdict(cases, tolerance, lower=True)
         )
 
-    def equals(self, *points: checking.Points, tolerance: float = 1e-9) -> Callable[[F], F]:
+    def equals(
+        self, *points: checking.Points, tolerance: float = 1e-9, **options: Any
+    ) -> Callable[[F], F]:
         """As ``bounds``; the claim is what is observed."""
-        return self._judged(points, lambda cases: checking.identity_verdict(cases, tolerance))
+        return self._judged(
+            points, options, lambda cases: checking.identity_verdict(cases, tolerance)
+        )
 
     def _judged(
-        self, points: tuple[checking.Points, ...], verdict: Callable[[Any], Verdict]
+        self,
+        points: tuple[checking.Points, ...],
+        options: dict[str, Any],
+        verdict: Callable[[Any], Verdict],
     ) -> Callable[[F], F]:
         names = self.parameters
         defaults = {name: domain.default for name, domain in names.items()}
@@ -231,8 +249,8 @@ class Claim:
         def judge(observe: F) -> F:
             if self.has_check:
                 raise TypeError(f"{self.id} has two checks; {self.place}")
-            listed = [checking.observed_at(each, observe, defaults) for each in points]
-            sources = listed or [observe]
+            listed = [checking.observed_at(each, observe, defaults, options) for each in points]
+            sources = listed or [functools.partial(observe, **options)]
 
             def check(budget: Budget) -> Verdict:
                 found = itertools.chain.from_iterable(source(budget) for source in sources)
@@ -274,6 +292,7 @@ class Claim:
         )
 
 
+@printed
 class Erratum(NamedTuple):
     """A statement in print that is false, incomplete or misprinted.
 
@@ -296,7 +315,18 @@ class Erratum(NamedTuple):
     refuted: tuple[str, ...] = ()
     corrected: tuple[str, ...] = ()
 
+    def summary(self) -> Summary:
+        """What is printed, what is true, and the claims that say so."""
+        rows = [[name, "printed"] for name in self.refuted]
+        rows += [[name, "true"] for name in self.corrected]
+        sentence = (
+            f"{self.id} ({self.source}; {self.kind}).\nPrinted: {self.printed}\n"
+            f"True: {self.correct}"
+        )
+        return Summary(sentence, ("claim", "states what is"), rows)
 
+
+@printed
 class Remark(NamedTuple):
     """Something to know about a statement in print that is no error of the paper.
 
@@ -316,3 +346,11 @@ class Remark(NamedTuple):
     text: str
     readings: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
+
+    def summary(self) -> Summary:
+        """What is to be known, and the claims that say so."""
+        rows = [[name, "not so"] for name in self.readings]
+        rows += [[name, "true"] for name in self.holds]
+        return Summary(
+            f"{self.id} ({self.source}).\n{self.text}", ("claim", "states what is"), rows
+        )

@@ -20,7 +20,9 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
+
+import numpy as np
 
 
 class Budget(NamedTuple):
@@ -35,6 +37,17 @@ class Budget(NamedTuple):
     trials: int = 1_000_000
     cases: int = 300
     seed: int = 0
+
+    def draws(self, most: float = math.inf, stream: int = 0) -> Iterator[np.random.Generator]:
+        """The generator of random numbers, the same one for each random case.
+
+        Args:
+          most: cases, where fewer than ``cases`` will do.
+          stream: added to the seed.
+        """
+        generator = np.random.default_rng(self.seed + stream)
+        for _ in range(int(min(self.cases, most))):
+            yield generator
 
 
 class Verdict(NamedTuple):
@@ -66,7 +79,8 @@ class Verdict(NamedTuple):
 # Of all simulations that enter one verdict, together.
 CONFIDENCE = 1.0 - 1e-6
 
-Case = tuple[float, float, str]
+# What is claimed, what was observed, and where.
+Case = tuple[SupportsFloat, SupportsFloat, str]
 
 
 class Judged(NamedTuple):
@@ -75,8 +89,8 @@ class Judged(NamedTuple):
     For example a bound that holds for the law of each pair, whatever it is.
     """
 
-    claimed: float
-    observed: float
+    claimed: SupportsFloat
+    observed: SupportsFloat
     detail: str
 
 
@@ -86,8 +100,8 @@ class Aside(NamedTuple):
     For example an audited lower bound against the exact value: near whatever the claim is.
     """
 
-    claimed: float
-    observed: float
+    claimed: SupportsFloat
+    observed: SupportsFloat
     detail: str
 
 
@@ -112,7 +126,7 @@ def bound_verdict(
     """
     worst, count, tightness = None, 0, None
     for case in cases:
-        claimed, observed, detail = case
+        claimed, observed, detail = float(case[0]), float(case[1]), case[2]
         count += 1
         if math.isnan(claimed) or math.isnan(observed):
             return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
@@ -131,11 +145,12 @@ def bound_verdict(
     return Verdict(outcome, claimed, observed, slack, count, detail, tightness)
 
 
-def identity_verdict(cases: Iterable[tuple[float, float, str]], tolerance: float) -> Verdict:
+def identity_verdict(cases: Iterable[Case], tolerance: float) -> Verdict:
     """Judges an equality: in every case |claimed - observed| <= tolerance (relative to
     max(1, |claimed|))."""
     worst, count = None, 0
-    for claimed, observed, detail in cases:
+    for case in cases:
+        claimed, observed, detail = float(case[0]), float(case[1]), case[2]
         count += 1
         if math.isnan(claimed) or math.isnan(observed):
             return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
@@ -192,8 +207,32 @@ def grid(**values: Iterable[Any]) -> Points:
     return lambda budget: points
 
 
+def drawn(
+    names: str, draw: Callable[[np.random.Generator], Any], most: float = math.inf, *rows: Any
+) -> Points:
+    """The points of a table: rows that are given, then random ones.
+
+    Args:
+      names: as for ``listed``.
+      draw: one random row.
+      most: random rows, at most.
+      *rows: as for ``listed``.
+    """
+    return lambda budget: listed(names, *rows, *map(draw, budget.draws(most)))(budget)
+
+
+def uniform(most: float, **ends: tuple[float, float]) -> Points:
+    """At most so many random points, each name uniform between its ends."""
+    return drawn(
+        " ".join(ends),
+        lambda generator: tuple(float(generator.uniform(*pair)) for pair in ends.values()),
+        most,
+    )
+
+
 def written(value: Any) -> str:
     """A value of a point, so that it can be read back."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     short = f"{value:g}" if isinstance(value, float) else repr(value)
     return short if not isinstance(value, float) or float(short) == value else repr(value)
 
@@ -202,9 +241,9 @@ def _two(numbers: Any) -> tuple[float, float]:
     return numbers
 
 
-def in_units(observed: float) -> Callable[[float], tuple[float, float]]:
+def in_units(observed: SupportsFloat) -> Callable[[float], tuple[float, float]]:
     """What was observed, compared in units of what is claimed: where that may be small."""
-    return lambda claimed: (1.0, observed / claimed)
+    return lambda claimed: (1.0, float(observed) / claimed)
 
 
 def cases_at(
@@ -241,7 +280,10 @@ def cases_at(
 
 
 def observed_at(
-    points: Points, observe: Callable[..., Any], defaults: Mapping[str, Any]
+    points: Points,
+    observe: Callable[..., Any],
+    defaults: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> Callable[[Budget], Iterator[Any]]:
     """Cases from a function of the names of points.
 
@@ -249,27 +291,40 @@ def observed_at(
       points: where it is called.
       observe: returns, or yields several times, what is observed; or that and what the
         point does not say. Of a parameter that the points leave out it takes the claim's
-        default, and the point names it, too.
+        default, and the point names it, too. With ``**`` it takes all that a point names.
       defaults: the claim's.
+      options: further arguments of ``observe``, the same at every point.
+
+    Raises:
+      TypeError: if ``observe`` does not take an option.
     """
+    parameters = inspect.signature(observe).parameters.values()
+    whole = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     asked = [
-        name
-        for name, parameter in inspect.signature(observe).parameters.items()
-        if parameter.default is parameter.empty
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
     ]
+    ignored = [name for name in options if name not in asked]
+    if ignored:
+        raise TypeError(f"{observe.__qualname__} does not take {', '.join(ignored)}")
 
     def cases(budget: Budget) -> Iterator[Any]:
         for point in points(budget):
-            known = {**defaults, **point}
+            known = {**defaults, **options, **point}
             lacking = [name for name in asked if name not in known]
             if lacking:
                 raise TypeError(
                     f"{observe.__qualname__} asks for {', '.join(lacking)}, of which neither "
                     f"the points nor the claim say anything"
                 )
-            given = {name: known[name] for name in asked}
+            given = {name: known[name] for name in (*point, *asked) if whole or name in asked}
             named = {name: value for name, value in (point | given).items() if name in defaults}
-            beside = [f"{name}={written(point[name])}" for name in point if name not in defaults]
+            beside = [
+                f"{name}={written(value)}"
+                for name, value in {**point, **options}.items()
+                if name not in defaults and not callable(value)
+            ]
             found = observe(**given)
             for each in found if inspect.isgenerator(found) else (found,):
                 if isinstance(each, Judged | Aside):

@@ -1,7 +1,7 @@
 """What the families declare; nothing is listed by hand a second time.
 
 A family holds its statements, each under a name, in the modules of its folder ``claims``,
-and its mechanisms (``ENTRIES``) in a module ``entries``; for a single mechanism one module
+and its mechanisms, likewise, in a module ``entries``; for a single mechanism one module
 ``<mechanism>_entries`` may hold both. These modules import no JAX: to name things costs no
 compiler. They are found by name, so that nothing here imports a family.
 """

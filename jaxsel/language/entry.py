@@ -1,20 +1,24 @@
 """What the catalogue keeps of a mechanism: settings, neighbouring pairs, guarantee."""
 
+import dataclasses
+import enum
 import inspect
-from collections.abc import Callable, Mapping
+import typing
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Mechanism, Pair
+from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.declared import find_published
 from jaxsel.language.domains import Domain, read_values
-from jaxsel.language.printing import Summary, printed
+from jaxsel.language.printing import Summary, as_html, printed, text
 from jaxsel.language.utility import Utility
 
 Values = Mapping[str, Any]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @printed
@@ -60,16 +64,7 @@ class Built(NamedTuple):
         """What it does, its settings, and the pairs to audit it on."""
         if self.entry is None:
             return Summary(f"{self.mechanism.name} with one input.")
-        try:
-            names = ", ".join(pair.name for pair in self.pairs())
-        except InputError as error:
-            names = f"none ({error})"
-        rows = [
-            [name, shown(self.values.get(name)), domain.help]
-            for name, domain in self.entry.settings.items()
-        ]
-        sentence = f"{self.entry.name}: {self.entry.summary} Pairs: {names}."
-        return Summary(sentence, ("setting", "value", "meaning"), rows)
+        return self.entry.described(self.values)
 
 
 def shown(value: Any) -> str:
@@ -116,6 +111,22 @@ def guarantee(claim: str, **parameters: Any) -> Guarantee:
     return Guarantee(claim, parameters)
 
 
+class Role(enum.Enum):
+    """What a setting of a mechanism is, where it is not a parameter of each run.
+
+    Written beside its domain: ``Annotated[Any, numbers("scores"), DATA]``.
+    """
+
+    DATA = "data"  # what is private: the mechanism's input
+    FIXED = "fixed"  # chosen when the mechanism is made; another value is another program
+
+
+DATA, FIXED = Role.DATA, Role.FIXED
+
+# (name, data, neighbour, relation, why), or a whole Pair where the parameters are others.
+Neighbours = Iterable[tuple[str, Any, Any, Relation, str] | Pair]
+
+
 def no_guarantee(values: Values, pair: Pair) -> None:
     """Of a mechanism without a proven pure epsilon."""
     del values, pair
@@ -127,8 +138,12 @@ def no_utility(values: Values, labels: tuple[str, ...]) -> Utility:
     return {}
 
 
-class MechanismEntry(NamedTuple):
-    """A mechanism of the catalogue.
+@dataclasses.dataclass(eq=False, repr=False)
+class MechanismEntry:
+    """A mechanism of the catalogue: its factory, and what is known of it.
+
+    Made by ``mechanism``, which decorates the factory. Called with values of its settings,
+    it is the mechanism with one input.
 
     Attributes:
       name: what the command line calls it.
@@ -139,10 +154,11 @@ class MechanismEntry(NamedTuple):
       make: typed values of the settings -> Built.
       make_pairs: values -> neighbouring pairs, the default one first.
       guarantee: (values, pair) -> the pure epsilon proven for such pairs, or None.
-      elsewhere: settings away from every special value of the defaults (one round, gamma
+      generic: settings away from every special value of the defaults (one round, gamma
         = 1, no ties), at which the self-checks try the mechanism as well.
       utility: (values, labels of the events) -> what each event is worth; {} where
         events are not ranked.
+      module: where it is declared.
     """
 
     name: str
@@ -151,10 +167,15 @@ class MechanismEntry(NamedTuple):
     broken: bool
     settings: Mapping[str, Domain]
     make: Callable[[Values], Built]
-    make_pairs: Callable[[Values], tuple[Pair, ...]]
+    make_pairs: Callable[[Values], tuple[Pair, ...]] = lambda values: ()
     guarantee: Callable[[Values, Pair], Guarantee | None] = no_guarantee
-    elsewhere: Values = MappingProxyType({})
+    generic: Values = dataclasses.field(default_factory=dict)
     utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility
+    module: str = ""
+
+    def __call__(self, **settings: Any) -> Built:
+        """The mechanism with the input that these settings describe: ``build``."""
+        return self.build(settings)
 
     def read(self, given: Values) -> dict[str, Any]:
         """Typed values of the settings: those given (as text or as values), and defaults.
@@ -177,6 +198,24 @@ class MechanismEntry(NamedTuple):
             built = self.make(values)
         return built._replace(entry=self, values=values)
 
+    def __repr__(self) -> str:
+        return text(self.described(self.read({})))
+
+    def _repr_html_(self) -> str:
+        return as_html(self.described(self.read({})))
+
+    def described(self, values: Values) -> Summary:
+        """What it does, its settings at these typed values, and the pairs to audit it on."""
+        try:
+            names = ", ".join(pair.name for pair in self.make_pairs(values))
+        except InputError as error:
+            names = f"none ({error})"
+        rows = [
+            [name, shown(values.get(name)), domain.help] for name, domain in self.settings.items()
+        ]
+        sentence = f"{self.name}: {self.summary} Pairs: {names}."
+        return Summary(sentence, ("setting", "value", "meaning"), rows)
+
     def pairs(self, given: Values) -> tuple[Pair, ...]:
         """The constructed neighbouring pairs at these settings."""
         return self.make_pairs(self.read(given))
@@ -189,3 +228,163 @@ class MechanismEntry(NamedTuple):
         claim = find_published(found.claim)
         assert claim is not None, f"{found.claim} is not declared"
         return Promise(found.claim, claim.evaluate(**found.parameters))
+
+
+class _Factory(MechanismEntry):
+    """An entry that reads its parts from the functions that it decorates."""
+
+    def __init__(
+        self,
+        function: Callable[..., Mechanism],
+        ids: tuple[str, ...],
+        broken: bool,
+        also: Mapping[str, Domain],
+        generic: Values,
+        utility: Callable[[Values, tuple[str, ...]], Utility],
+    ):
+        settings, roles = _settings(function, also)
+        summary = " ".join((inspect.getdoc(function) or "").split())
+        if not summary:
+            raise TypeError(f"{_place(function)}: the factory says nothing of its mechanism")
+        super().__init__(
+            function.__name__,
+            ids,
+            summary,
+            broken,
+            settings,
+            self._built,
+            generic=MappingProxyType(dict(generic)),
+            utility=utility,
+            module=function.__module__,
+        )
+        self._make, self._roles = _asking(function, self), roles
+        self._read_input: Callable[[Values], tuple[Any, dict[str, Any]]] = self._declared_input
+        data = [name for name, role in roles.items() if role is DATA]
+        self._data: tuple[str, ...] = tuple(data)
+
+    def _declared_input(self, values: Values) -> tuple[Any, dict[str, Any]]:
+        """Data and parameters, as the signature says which setting is which."""
+        data = {name: values[name] for name in self._data}
+        params = {name: values[name] for name in values if self._roles[name] is None}
+        return data if len(data) != 1 else data[self._data[0]], params
+
+    def _built(self, values: Values) -> Built:
+        data, params = self._read_input(values)
+        return Built(self._make(values), data, dict(params))
+
+    def input(self, function: F) -> F:
+        """Decorates what makes (data, params) of settings, where these are not so.
+
+        It takes the settings that it names; ``values`` are all of them.
+        """
+        self._read_input = _asking(function, self)
+        return function
+
+    def neighbours(self, function: Callable[..., Neighbours]) -> Callable[..., Neighbours]:
+        """Decorates what yields the constructed neighbouring pairs, the default one first.
+
+        It takes the settings that it names, and ``data`` and ``params``, the mechanism's
+        own input. It yields (name, data, neighbour, relation, why), which are a ``Pair``
+        with the mechanism's parameters, or a ``Pair`` with others.
+        """
+        asked = _asking(function, self, "data", "params")
+
+        def make_pairs(values: Values) -> tuple[Pair, ...]:
+            data, params = self._read_input(values)
+            return tuple(
+                one
+                if isinstance(one, Pair)
+                else Pair(one[0], one[1], one[2], one[3], params, one[4])
+                for one in asked(values, data=data, params=params)
+            )
+
+        self.make_pairs = make_pairs
+        return function
+
+    def promises(self, function: Callable[..., Guarantee | None]) -> Any:
+        """Decorates what returns the pure ``guarantee`` that is proven, or None.
+
+        It takes the settings that it names, and ``pair`` and ``params``.
+        """
+        asked = _asking(function, self, "pair", "params")
+
+        def proven(values: Values, pair: Pair) -> Guarantee | None:
+            return asked(values, pair=pair, params=pair.params)
+
+        self.guarantee = proven
+        return function
+
+
+def mechanism(
+    *ids: str,
+    broken: bool = False,
+    also: Mapping[str, Domain] = MappingProxyType({}),
+    generic: Values = MappingProxyType({}),
+    utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility,
+) -> Callable[[Callable[..., Mechanism]], _Factory]:
+    """Decorates the factory of a mechanism: its name, settings and summary are the factory's.
+
+    Each parameter of the factory is a setting: its domain, and ``DATA`` or ``FIXED`` where
+    it is no parameter of a run, stand in the annotation; a default of None may be left out.
+    The factory is called with typed values and makes the ``Mechanism``; it imports what
+    needs JAX itself, so that to list mechanisms costs no compiler. Its docstring is one
+    sentence that says what is released.
+
+    Args:
+      *ids: the places that define it.
+      broken: True if it does not have the privacy that one might hope for.
+      also: further settings, which the factory takes as ``**``; they stand before "method".
+      generic, utility: as in ``MechanismEntry``.
+    """
+    return lambda function: _Factory(function, ids, broken, also, generic, utility)
+
+
+def _place(function: Callable[..., Any]) -> str:
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
+def _settings(
+    function: Callable[..., Any], also: Mapping[str, Domain]
+) -> tuple[dict[str, Domain], dict[str, Role | None]]:
+    """The domains of a factory's parameters, and what each is."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    settings: dict[str, Domain] = {}
+    roles: dict[str, Role | None] = dict.fromkeys(also)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            continue
+        parts = typing.get_args(hints.get(name))[1:]
+        domains = [part for part in parts if isinstance(part, Domain)]
+        if not domains or parameter.default is inspect.Parameter.empty:
+            raise TypeError(f"{_place(function)}: {name} declares no domain, or no default")
+        if name == "method":
+            settings |= also
+        settings[name] = dataclasses.replace(domains[0], default=parameter.default)
+        roles[name] = next((part for part in parts if isinstance(part, Role)), None)
+    return {**settings, **{name: also[name] for name in also if name not in settings}}, roles
+
+
+def _asking(function: Callable[..., Any], entry: MechanismEntry, *more: str) -> Callable[..., Any]:
+    """``function``, called with the settings that it names; a setting left out is None.
+
+    Args:
+      more: names that the caller gives.
+
+    Raises:
+      TypeError: if it names what is no setting, and has no default of its own.
+    """
+    parameters = inspect.signature(function).parameters
+    names = [n for n, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
+    every = len(names) < len(parameters)
+    needed = [name for name in names if parameters[name].default is inspect.Parameter.empty]
+    for name in needed:
+        if name not in (*entry.settings, *more, "values"):
+            raise TypeError(f"{_place(function)}: {entry.name} has no setting {name!r}")
+
+    def call(values: Values, **given: Any) -> Any:
+        known = {**values, **given, "values": values}
+        wanted = (*values, *names) if every else names
+        asked = {name: known[name] for name in wanted if name in known}
+        return function(**{**dict.fromkeys(needed), **asked})
+
+    return call

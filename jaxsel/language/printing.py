@@ -1,10 +1,13 @@
 """How results look to people: a sentence and a small table, as text or as HTML."""
 
 import decimal
+import enum
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 _MOST_ROWS = 25
 _WIDEST_CELL = 60
@@ -86,6 +89,29 @@ def as_html(summary: Summary) -> str:
         )
         found += f"<table><tr>{head}</tr>{body}</table>"
     return found + (f"<p>({left_out} more)</p>" if left_out else "")
+
+
+def plain(value: Any) -> Any:
+    """JSON-ready data: records become objects, numbers stay numbers; inf and NaN are null,
+    since JSON has none."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    fields = getattr(value, "_fields", None)
+    if isinstance(value, tuple) and fields is not None:
+        return {name: plain(getattr(value, name)) for name in fields}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if callable(value):
+        return getattr(value, "__name__", str(value))
+    return value
 
 
 Class = TypeVar("Class", bound=type)

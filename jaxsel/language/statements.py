@@ -13,6 +13,10 @@ the rest says what number is returned. What puts it to the test stands beside it
     def exact(epsilon):
         return ...
 
+    @PS.privacy("PS-Cor3-again", "Section 4", Relation.BASE, formula=pure)
+    def again():
+        '''Another statement whose number is the same.'''
+
     E_PS_1 = PS.misprint("E-PS-1", "Theorem 6", "statement", printed="...", correct="...",
                          refuted=[printed], corrected=[pure])
 
@@ -22,18 +26,19 @@ A misprint is what the paper says and is false; what it does not say is a remark
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 from jaxsel.language.base import Claim, Erratum, Relation, Remark
 
-Evaluate = Callable[..., float]
+# A formula; or, where the formula is another's, a function that has only a docstring.
+Stating = Callable[..., SupportsFloat | None]
 
 
 def _id(claim: Claim | str) -> str:
     return claim if isinstance(claim, str) else claim.id
 
 
-def _stated(function: Callable[..., float]) -> tuple[str, str]:
+def _stated(function: Stating) -> tuple[str, str]:
     """The two parts of a formula's docstring: the statement, and what number is returned."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n", 1)
     if not paragraphs[0]:
@@ -75,42 +80,50 @@ class Paper(NamedTuple):
 
     def _declared(
         self, id: str, place: str, kind: str, relation: Relation | None, more: dict[str, Any]
-    ) -> Callable[[Evaluate], Claim]:
-        """Decorates a formula; ``more`` may hold the statement, else its docstring is it."""
+    ) -> Callable[[Stating], Claim]:
+        """Decorates a formula; ``more`` may hold the statement, else its docstring is it.
+
+        The claim's number is a float, whatever the formula makes of it.
+        """
         source = f"{self.citation}, {place}" if place else self.citation
 
-        def claim(formula: Evaluate) -> Claim:
+        def claim(stating: Stating) -> Claim:
+            shared = more.get("formula", stating)
+            formula = shared.evaluate if isinstance(shared, Claim) else shared
             plain = inspect.unwrap(formula)
             statement, number = more.get("statement"), inspect.getdoc(formula) or ""
             if statement is None:
-                statement, number = _stated(plain)
-            evaluate = functools.wraps(plain)(lambda **given: plain(**given))
+                statement, own = _stated(inspect.unwrap(stating))
+                number = own if shared is stating else number
+            evaluate = functools.wraps(plain)(lambda **given: float(plain(**given)))
             evaluate.__doc__ = number
-            others = {name: value for name, value in more.items() if name != "statement"}
+            ours = ("statement", "formula")
+            others = {name: value for name, value in more.items() if name not in ours}
             return Claim(id, source, statement, kind, relation, evaluate, **others)
 
         return claim
 
     def privacy(
         self, id: str, place: str, relation: Relation, **more: Any
-    ) -> Callable[[Evaluate], Claim]:
+    ) -> Callable[[Stating], Claim]:
         """Decorates the formula of a claim about privacy.
 
         Args:
           id: of the claim.
           place: in the paper.
           relation: for which it is proved.
-          **more: as in ``Claim``; ``statement``, where the docstring is not it.
+          **more: as in ``Claim``; ``formula``, a claim or a function, where what is decorated
+            only states; ``statement``, where no docstring is it.
         """
         return self._declared(id, place, "privacy", relation, more)
 
-    def utility(self, id: str, place: str, **more: Any) -> Callable[[Evaluate], Claim]:
+    def utility(self, id: str, place: str, **more: Any) -> Callable[[Stating], Claim]:
         """Decorates the formula of a claim about utility; as ``privacy``, of no relation."""
         return self._declared(id, place, "utility", None, more)
 
     def identity(
         self, id: str, place: str, *, relation: Relation | None = None, **more: Any
-    ) -> Callable[[Evaluate], Claim]:
+    ) -> Callable[[Stating], Claim]:
         """Decorates a formula that equals something; as ``privacy``."""
         return self._declared(id, place, "identity", relation, more)
 

@@ -1,4 +1,4 @@
-"""Pictures of results: the house style, sweeps as figures and as text in a terminal.
+"""Figures of results: a shared style, sweeps as figures and as text in a terminal.
 
-Nothing is drawn, and Matplotlib is not loaded, before a picture is asked for.
+Matplotlib is loaded when the first figure is drawn.
 """

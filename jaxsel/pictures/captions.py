@@ -1,4 +1,4 @@
-"""The words of a sweep's picture: names of marks, and what was fixed, under it."""
+"""Texts of a sweep's figure: names in the legend, and a caption with the fixed settings."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from jaxsel.pictures.layout import (
 if TYPE_CHECKING:
     import xarray
 
-_LONGEST = 60  # letters of one fixed setting
+_LONGEST = 60  # longest text of a fixed setting
 
 
 WORDS = {
@@ -27,12 +27,12 @@ WORDS = {
     UPPER: "proven, at most",
     EXACT: "exact",
 }
-"""What a mark means, by kind."""
+"""The meaning of a mark, by kind of measure."""
 
 
 def caption(dataset: "xarray.Dataset", chosen: Layout) -> str:
-    """One paragraph: fixed settings, settings that go together, trials, confidence."""
-    sentences = [_fixed(dataset), _together(dataset, chosen), _marks(dataset, chosen)]
+    """One paragraph: fixed settings, settings that vary together, trials, confidence."""
+    sentences = [_fixed(dataset), _varying_together(dataset, chosen), _marks(dataset, chosen)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -43,7 +43,7 @@ def percent(dataset: "xarray.Dataset") -> str:
 
 
 def quantity(dataset: "xarray.Dataset", measures: tuple[str, ...]) -> str:
-    """What a panel shows: a measure's name, or what several have in common."""
+    """The label of a panel: a measure's name, or what several measures have in common."""
     if len(measures) == 1:
         return label_of(dataset[measures[0]])
     attributes = dataset[measures[0]].attrs
@@ -52,8 +52,8 @@ def quantity(dataset: "xarray.Dataset", measures: tuple[str, ...]) -> str:
     return name if units in ("1", "") else f"{name} ({units})"
 
 
-def told_apart(dataset: "xarray.Dataset", name: str, kind: str) -> str:
-    """A measure's name in the legend, with what its kind promises."""
+def legend_name(dataset: "xarray.Dataset", name: str, kind: str) -> str:
+    """A measure's name in the legend, with the meaning of its kind."""
     label = label_of(dataset[name])
     promise = {LOWER: "at least", UPPER: "at most"}.get(kind, "")
     return f"{label}, {promise}" if promise and promise not in label else label
@@ -75,8 +75,8 @@ def _short(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _together(dataset: "xarray.Dataset", chosen: Layout) -> str:
-    """Settings that vary along an axis which is named after another one."""
+def _varying_together(dataset: "xarray.Dataset", chosen: Layout) -> str:
+    """Settings that vary along an axis that has the name of another setting."""
     parts = []
     for axis in (chosen.x, chosen.y, chosen.hue, chosen.facet):
         if axis is None:
@@ -108,7 +108,7 @@ def _marks(dataset: "xarray.Dataset", chosen: Layout) -> str:
 
 
 def _widest(dataset: "xarray.Dataset", names: list[str]) -> str:
-    """A heat map has no bars; this is the longest that there would be."""
+    """The widest confidence interval of a heat map, which shows none."""
     widths = [
         float((dataset[f"{name}_high"] - dataset[f"{name}_low"]).max())
         for name in names

@@ -1,4 +1,4 @@
-"""What is read from a sweep for one curve, or for one map."""
+"""Reads the values of one curve, or of one heat map, from a sweep."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,13 +28,13 @@ class Curve(NamedTuple):
 
 
 def curve_of(dataset: "xarray.Dataset", chosen: Layout, name: str, hue: int, facet: int) -> Curve:
-    """A measure along x at one point of the hue and one of the facet, by number."""
+    """A measure along x, at one index of the hue and one of the facet."""
 
     def part(variable: str) -> np.ndarray | None:
         if variable not in dataset:
             return None
-        found = at(dataset[variable], chosen.facet, facet)
-        return along(at(found, chosen.hue, hue), dataset, (chosen.x,))
+        found = selected(dataset[variable], chosen.facet, facet)
+        return values_along(selected(found, chosen.hue, hue), dataset, (chosen.x,))
 
     values = part(name)
     assert values is not None
@@ -42,17 +42,17 @@ def curve_of(dataset: "xarray.Dataset", chosen: Layout, name: str, hue: int, fac
     return Curve(kind_of(dataset, name), values, *ends)
 
 
-def at(variable: "xarray.DataArray", axis: Axis | None, number: int):
+def selected(variable: "xarray.DataArray", axis: Axis | None, number: int):
     """A variable at one point of an axis, if it varies along it."""
     if axis is None or axis.dimension not in variable.dims:
         return variable
     return variable.isel({axis.dimension: number})
 
 
-def along(
+def values_along(
     variable: "xarray.DataArray", dataset: "xarray.Dataset", axes: tuple[Axis, ...]
 ) -> np.ndarray:
-    """Values along axes, Float["..."]; what does not vary along one is repeated."""
+    """Values along axes, Float["..."], broadcast if the variable does not vary along one."""
     for axis in axes:
         if axis.dimension not in variable.dims:
             size = {axis.dimension: dataset.sizes[axis.dimension]}

@@ -1,4 +1,4 @@
-"""A measure over two numeric axes: colours that keep their order in grey, contours."""
+"""Heat maps of a measure over two numeric axes, with contours and a greyscale-safe palette."""
 
 import numpy as np
 from matplotlib import patheffects
@@ -11,7 +11,7 @@ from jaxsel.pictures.scales import cell_edges, spans_decades
 
 COLOURS = "cividis"
 _CONTOURS = 6
-_WIDE = 30.0  # from this ratio on equal steps of colour would leave most cells alike
+_WIDE = 30.0  # from this ratio on colours are logarithmic
 
 
 def norm_of(values) -> Normalize:
@@ -28,7 +28,7 @@ def norm_of(values) -> Normalize:
 
 
 def draw(axes: Axes, x: Axis, y: Axis, values, norm: Normalize):
-    """Draws the map; returns what a colour bar needs.
+    """Draws the map; returns the mappable for a colour bar.
 
     Args:
       axes: the panel.
@@ -73,7 +73,7 @@ def _levels(norm: Normalize, table) -> np.ndarray:
     if table.count() == 0 or table.min() == table.max():
         return np.array([])
     if isinstance(norm, LogNorm):
-        # Over many decades it leaves out the steps between them.
+        # For many decades the locator gives powers of ten only.
         locator = LogLocator(subs=(1.0, 2.0, 5.0), numticks=2 * _CONTOURS)
     else:
         locator = MaxNLocator(_CONTOURS)

@@ -1,4 +1,4 @@
-"""A figure as SVG inside a page: no links, and colours that follow the page's."""
+"""A figure as SVG inside an HTML page, without links and in the colours of the page."""
 
 import io
 import re
@@ -11,14 +11,14 @@ _METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 def svg(figure: Figure, name: str, label: str, colours: dict[str, str]) -> str:
-    """The figure as one element <svg>, to stand in HTML.
+    """The figure as one <svg> element for HTML.
 
     Args:
-      figure: it is left without a background.
-      name: put before every id, so that several figures can stand in one page.
-      label: what it shows, for those who do not see it.
-      colours: colours of the figure, as #rrggbb, and what the page has for each, such as
-        "var(--proven)"; letters are left to the page's ``fill``.
+      figure: the figure; its background is removed.
+      name: prefix of every id, so that a page can contain several figures.
+      label: a description for screen readers.
+      colours: colours of the figure, as #rrggbb, and their replacements, such as
+        "var(--proven)"; text has the page's ``fill``.
     """
     figure.patch.set_visible(False)
     for axes in figure.axes:
@@ -32,14 +32,14 @@ def svg(figure: Figure, name: str, label: str, colours: dict[str, str]) -> str:
     text = stream.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
-    # Its rules would hold for the whole page.
+    # Its style rules would apply to the whole page.
     text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.S)
     text = re.sub(r' xmlns(:\w+)?="[^"]*"| version="[^"]*"', "", text)
     text = re.sub(r'(?<= id=")', f"{name}-", text)
     text = text.replace("url(#", f"url(#{name}-").replace('xlink:href="#', f'href="#{name}-')
     for colour, wanted in colours.items():
         text = re.sub(re.escape(colour), wanted, text, flags=re.I)
-    # The page says how wide it is, and which letters it has.
+    # The page determines its width and fonts.
     for size in ("height", "width"):
         text = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", text, count=1)
     text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", text)

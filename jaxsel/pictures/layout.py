@@ -1,4 +1,4 @@
-"""Which axis of a sweep goes where: along x, into colours, into panels.
+"""Assigns the axes of a sweep to x, colours and panels.
 
 A sweep's data set has one dimension for each axis. A measure ``m`` is a variable with the
 attributes ``long_name``, ``units`` ("1" if none) and ``kind``; beside it may stand its
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 ESTIMATE, LOWER, UPPER, EXACT = "estimate", "lower bound", "upper bound", "exact"
 KINDS = (ESTIMATE, LOWER, UPPER, EXACT)
-HEAT_MAP_POINTS = 6  # two numeric axes with so many points each make a heat map
+HEAT_MAP_POINTS = 6  # two numeric axes with at least so many points each make a heat map
 MOST_HUES, MOST_FACETS, MOST_FACETS_OF_ROWS = 10, 12, 6
 
 
 class Axis(NamedTuple):
-    """One axis of a sweep, by the coordinate it is read from.
+    """One axis of a sweep, given by a coordinate of the data set.
 
     Attributes:
       name: of the coordinate.
-      dimension: of the data set; another name where several settings go together.
-      label: for people, with units.
-      values: its points, numbers or words.
+      dimension: of the data set; its name differs if several settings vary together.
+      label: for display, with units.
+      values: its points, numbers or text.
       numeric: whether they are numbers.
     """
 
@@ -44,24 +44,24 @@ class Axis(NamedTuple):
 
     @property
     def geometric(self) -> bool:
-        """Whether the points ask for a logarithmic scale."""
+        """Whether the points suit a logarithmic scale."""
         return self.numeric and is_geometric(self.values)
 
     @property
     def texts(self) -> list[str]:
-        """The points in words."""
+        """The points as text."""
         return [shown(value) for value in self.values]
 
 
 class Layout(NamedTuple):
-    """A picture's plan.
+    """The layout of a figure.
 
     Attributes:
       x: the axis along x.
-      y: the axis along y of a heat map; None where measures are read along y.
-      hue: the axis told by colour, marker and line pattern.
-      facet: the axis whose points have a panel each.
-      rows: measures, those of one panel together.
+      y: the axis along y of a heat map; None if measures are along y.
+      hue: the axis shown by colour, marker and line pattern.
+      facet: the axis with one panel per point.
+      rows: the measures of each row of panels.
     """
 
     x: Axis
@@ -78,11 +78,11 @@ def plan(
     hue: str | None = None,
     facet: str | None = None,
 ) -> Layout:
-    """Chooses by the axes; what is asked for goes first.
+    """Chooses a layout for the axes of a sweep that are not assigned by the caller.
 
     The numeric axis with the most points is x, the longest other one is the hue, the next
     makes panels. Two numeric axes with at least ``HEAT_MAP_POINTS`` points each make a heat
-    map unless a hue is asked for. Axes with one point are left out.
+    map unless a hue is requested. Axes with one point are omitted.
 
     Args:
       dataset: a sweep.
@@ -90,7 +90,7 @@ def plan(
       x, hue, facet: names of axes.
 
     Raises:
-      InputError: for unknown names, axes that are left over, or too many points.
+      InputError: for unknown names, too many axes, or too many points.
     """
     chosen = _measures(dataset, measures)
     asked = [name for name in (x, hue, facet) if name is not None]
@@ -126,26 +126,26 @@ def plan(
 
 
 def label_of(variable: "xarray.DataArray") -> str:
-    """Name and units of a variable, for people."""
+    """Name and units of a variable, for display."""
     name = variable.attrs.get("long_name") or str(variable.name).replace("_", " ")
     units = variable.attrs.get("units", "1")
     return name if units in ("1", "") else f"{name} ({units})"
 
 
 def kind_of(dataset: "xarray.Dataset", measure: str) -> str:
-    """What a measure is; InputError unless one of ``KINDS``."""
+    """The kind of a measure; raises InputError unless it is one of ``KINDS``."""
     kind = dataset[measure].attrs.get("kind", ESTIMATE)
     check_choice(f"the kind of {measure}", kind, KINDS)
     return kind
 
 
 def is_audit(dataset: "xarray.Dataset", measure: str) -> bool:
-    """Whether a lower bound is audited: it has a confidence then."""
+    """Whether a lower bound comes from an audit, and so has a confidence."""
     return "confidence" in dataset[measure].attrs
 
 
 def shown(value: object) -> str:
-    """A point of an axis, for people."""
+    """A point of an axis as text for display."""
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return f"{value:.4g}" if abs(value) < 1e5 else f"{value:.3g}"
     return str(value)
@@ -199,7 +199,7 @@ def _find(dataset: "xarray.Dataset", axes: list[Axis], name: str) -> Axis:
 
 
 def _pop(waiting: list[Axis], prefer_numeric: bool = False) -> Axis | None:
-    """The first that is waiting, taken out; numbers before words if they are preferred."""
+    """Removes and returns the first remaining axis, if preferred the first numeric one."""
     if not waiting:
         return None
     numeric = [number for number, axis in enumerate(waiting) if axis.numeric]
@@ -207,7 +207,7 @@ def _pop(waiting: list[Axis], prefer_numeric: bool = False) -> Axis | None:
 
 
 def _heat_map(along: Axis, waiting: list[Axis]) -> Axis | None:
-    """The second long numeric axis, taken out, if there is one."""
+    """Removes and returns the second axis of a heat map, if there is one."""
     if not along.numeric or along.values.size < HEAT_MAP_POINTS:
         return None
     for number, axis in enumerate(waiting):
@@ -219,7 +219,7 @@ def _heat_map(along: Axis, waiting: list[Axis]) -> Axis | None:
 def _rows(
     dataset: "xarray.Dataset", measures: Sequence[str], alone: bool
 ) -> tuple[tuple[str, ...], ...]:
-    """Measures of one quantity share a panel: those that say so, and bounds in one unit."""
+    """Groups measures of one quantity, by their attribute or as bounds with equal units."""
     rows: dict[object, list[str]] = {}
     for name in measures:
         attributes = dataset[name].attrs

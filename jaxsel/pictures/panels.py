@@ -1,8 +1,8 @@
-"""One panel of a sweep: what each kind of measure looks like.
+"""Draws one panel of a sweep, with a style for each kind of measure.
 
-Estimates are points with intervals, exact laws lines beside them, audited lower bounds
-arrows that point to where the truth may be, proven upper bounds lines of another dash. Hues
-differ in colour, marker and line pattern, so that a print without colour can be read.
+Estimates are points with intervals, exact values are lines, audited lower bounds are upward
+arrows, and proven upper bounds are lines with another dash pattern. Hues differ in colour,
+marker and line pattern, so that a print without colour is legible.
 """
 
 from collections.abc import Mapping
@@ -19,21 +19,21 @@ from jaxsel.pictures.curves import Curve
 from jaxsel.pictures.layout import ESTIMATE, EXACT, LOWER, UPPER, Axis
 
 UPPER_DASHES = ((0, (4, 1.6)), (0, (1, 1.2)), (0, (6, 1.4, 1, 1.4)), (0, (2, 1)))
-FACES = ("white", None, "#bdbdbd")  # of the markers of a panel's measures; None: filled
+FACES = ("white", None, "#bdbdbd")  # fill colours of a panel's markers; None: filled
 _ARROW = 9.0  # points
 _ARROW_MARKER = "$\\uparrow$"
-_SPREAD = 0.5  # of the hues at one word, in distances between words
+_SPREAD = 0.5  # total width of the hues at one category, relative to the distance of categories
 
 Look = Mapping[str, Any]
 
 
 class Marks(NamedTuple):
-    """How one curve is drawn.
+    """The style of one curve.
 
     Attributes:
       look: colour, line pattern and marker.
-      dash: of an upper bound.
-      face: colour inside the marker; None: the marker's own.
+      dash: dash pattern of an upper bound.
+      face: fill colour of the marker; None for the marker's own colour.
     """
 
     look: Look
@@ -42,7 +42,7 @@ class Marks(NamedTuple):
 
 
 def places(axis: Axis, hue: int = 0, hues: int = 1) -> np.ndarray:
-    """Where the points of x lie: Float["points"]; hues stand side by side at words."""
+    """Positions of the points of x, Float["points"]; side by side for the hues of a category."""
     if axis.numeric:
         return np.asarray(axis.values, dtype=np.float64)
     aside = 0.0 if hues == 1 else _SPREAD * (hue / (hues - 1) - 0.5)
@@ -50,7 +50,7 @@ def places(axis: Axis, hue: int = 0, hues: int = 1) -> np.ndarray:
 
 
 def draw(axes: Axes, x, curve: Curve, marks: Marks, words: bool) -> None:
-    """Draws a measure; at words there are no lines, as nothing lies between them."""
+    """Draws a measure; without lines if x is categorical (``words``)."""
     x = np.asarray(x, dtype=np.float64)
     order = np.argsort(x)
     x = x[order]
@@ -75,7 +75,7 @@ def draw(axes: Axes, x, curve: Curve, marks: Marks, words: bool) -> None:
 
 
 def key(kind: str, marks: Marks, label: str, marked: bool, words: bool) -> Line2D:
-    """The entry of a measure in the legend; lines with their markers or without."""
+    """The legend entry of a measure; lines with or without markers."""
     look = {"color": marks.look["color"], "label": label}
     if words and kind in (UPPER, EXACT):
         return Line2D([], [], label=label, **_at_words(kind, marks))
@@ -98,7 +98,7 @@ def key(kind: str, marks: Marks, label: str, marked: bool, words: bool) -> Line2
 
 
 def hue_key(marks: Marks, label: str) -> Line2D:
-    """The entry of a hue in the legend."""
+    """The legend entry of a hue."""
     return Line2D([], [], label=label, markersize=4.5, markerfacecolor="white", **marks.look)
 
 
@@ -117,7 +117,7 @@ def _line(axes: Axes, x, y, look: Look, words: bool, at_words: Look) -> None:
 
 
 def _at_words(kind: str, marks: Marks) -> dict[str, Any]:
-    """A mark at a word instead of a line: a dash if exact, a triangle if a bound."""
+    """The mark at a category, instead of a line: a dash if exact, a triangle if a bound."""
     look = {"color": marks.look["color"], "linestyle": "none", "markeredgewidth": 1.4}
     if kind == UPPER:
         face = marks.face or marks.look["color"]
@@ -135,7 +135,7 @@ def _points(axes: Axes, x, y, low, high, marks: Marks) -> None:
 
 
 def _arrows(axes: Axes, x, y, marks: Marks) -> None:
-    """A marker, and an arrow of fixed length upwards; none from 0, which says nothing."""
+    """Markers with upward arrows of fixed length; none for a bound of 0, which is trivial."""
     y = np.where(np.asarray(y) > 0.0, y, np.nan)
     look: dict[str, Any] = {"color": marks.look["color"], "linestyle": "none"}
     face = marks.face or marks.look["color"]

@@ -1,4 +1,4 @@
-"""The picture of a plan: what quality costs, one curve a family of laws of K."""
+"""The figure of a plan: quality against epsilon, one curve per family of laws of K."""
 
 import math
 from collections.abc import Sequence
@@ -17,67 +17,67 @@ _LOOKS = {
     "tnb:eta=5": "η = 5",
     "poisson": "Poisson",
 }
-_LEAST_MISS = 1e-6  # what is drawn of chances
+_LEAST_MISS = 1e-6  # range of the probabilities that are drawn
 
 
 class Curve(Protocol):
-    """A family with more and more runs."""
+    """The laws of a family, in order of increasing mean."""
 
     @property
     def family(self) -> str:
-        """Its name, one of those with a look."""
+        """Its name, one of those with a style."""
         ...
 
     @property
     def epsilon(self) -> np.ndarray:
-        """Of the search, along the curve."""
+        """Epsilon of the search, along the curve."""
         ...
 
     @property
     def quantile(self) -> np.ndarray:
-        """Of the winner, along the curve."""
+        """Expected quantile of the winner, along the curve."""
         ...
 
     @property
     def miss(self) -> np.ndarray:
-        """Chance that no good candidate wins, along the curve; NaN if none is good."""
+        """Probability that no good candidate wins, along the curve; NaN if none is good."""
         ...
 
 
 class Bound(Protocol):
-    """What no law of K with so many runs can do better."""
+    """A lower bound for all laws of K with so many expected runs."""
 
     @property
     def runs(self) -> float:
-        """E[K] at most."""
+        """The largest E[K]."""
         ...
 
     @property
     def epsilon(self) -> np.ndarray:
-        """Of a search."""
+        """Epsilons of a search."""
         ...
 
     @property
     def rank(self) -> np.ndarray:
-        """Of its winner, at least."""
+        """The least expected rank of its winner."""
         ...
 
     @property
     def miss(self) -> np.ndarray:
-        """Chance that no good candidate wins, at least."""
+        """The least probability that no good candidate wins."""
         ...
 
 
 class Planned(NamedTuple):
-    """What a plan is, for its picture.
+    """The numbers of a plan, for its figure.
 
     Attributes:
-      base: one run, in words.
+      base: description of one run.
       delta, epsilon: of the search.
-      quantile: of the winner, expected.
+      quantile: expected quantile of the winner.
       one_run: epsilon of a run without search.
-      good: share of the candidates that is good; None where nothing says.
-      miss: chance that no good candidate wins.
+      good: fraction of the candidates that are good; None if unspecified.
+      miss: probability that no good candidate wins.
     """
 
     base: str
@@ -96,7 +96,7 @@ def _panel(
     bound: tuple[np.ndarray, np.ndarray, float] | None,
     star: float,
 ) -> None:
-    """Epsilon along x, what is better the less of it up y."""
+    """One panel: epsilon along x, a loss along an inverted y."""
     for name, epsilon, value in curves:
         style.line(axes, epsilon, value, name)
     if bound is not None:
@@ -122,22 +122,22 @@ def _panel(
     )
     axes.set_yscale("log")
     axes.invert_yaxis()
-    # What costs far more than the plan would hide the rest.
+    # Laws far more expensive than the plan would compress the rest.
     ends = planned.one_run, planned.epsilon
     axes.set_xlim(0.8 * min(ends), highest_epsilon(planned))
     axes.set_xlabel(f"ε of the search at δ = {planned.delta:g}")
 
 
 def highest_epsilon(planned: Planned) -> float:
-    """The right end of the picture."""
+    """The right end of the epsilon axis."""
     return 2.5 * max(planned.one_run, planned.epsilon)
 
 
 def draw(planned: Planned, curves: Sequence[Curve], bound: Bound | None = None):
     """A figure: epsilon along x, the rank of the winner from the top along y, inverted.
 
-    Where the plan says which candidates are good, a second panel has the chance that none
-    of them wins.
+    If the plan specifies the fraction of good candidates, a second panel shows the
+    probability that none of them wins.
     """
     two = planned.good is not None
     with style.applied():
@@ -176,7 +176,7 @@ def draw(planned: Planned, curves: Sequence[Curve], bound: Bound | None = None):
 
 
 def _least(curves: Sequence[Curve], bound: Bound | None, planned: Planned) -> float:
-    """The least chance that is worth an axis."""
+    """The lower end of the axis of probabilities."""
     seen = [planned.miss, *(float(np.min(curve.miss)) for curve in curves)]
     if bound is not None:
         within = bound.epsilon <= highest_epsilon(planned)

@@ -1,4 +1,4 @@
-"""Pictures of a proof: its privacy profile, and what any test can do."""
+"""Figures of a proof: its privacy profile, and the trade-off of any test."""
 
 from typing import NamedTuple
 
@@ -9,20 +9,20 @@ from scipy import special
 from jaxsel.pictures import style
 
 PROVEN, GAUSSIAN = style.law("Logarithmic η = 0"), style.law("Geometric η = 1")
-# Black itself would be left to whoever shows the picture.
+# Not pure black, which Matplotlib leaves out of the SVG for the page to choose.
 INK, FAINT = "#010101", style.GREY
 
 
 class Drawn(NamedTuple):
-    """What is drawn of a proof.
+    """The data of the figures of a proof.
 
     Attributes:
-      epsilon, delta: the guarantee that is stated.
+      epsilon, delta: the stated guarantee.
       epsilons, deltas: Float[np.ndarray, "points"], the proven profile.
       falses, trues: Float[np.ndarray, "points"], the largest true positive rate at each
         false positive rate.
-      rates: false positive rates with their true positive rates, to be marked.
-      mu: of the nearest Gaussian; may be inf.
+      rates: false positive rates with their true positive rates, which are marked.
+      mu: parameter of the dominating Gaussian; may be inf.
     """
 
     epsilon: float
@@ -45,7 +45,7 @@ def gaussian_delta(epsilon: np.ndarray, mu: float) -> np.ndarray:
 
 
 def draw_profile(drawn: Drawn) -> Figure:
-    """delta along y, logarithmic, against epsilon; the stated point is marked."""
+    """Draws delta, on a logarithmic scale, against epsilon; the stated point is marked."""
     with style.applied():
         figure, (axes,) = style.panels(width=4.6, height=3.2)
         least = _least(drawn)
@@ -80,12 +80,12 @@ def draw_profile(drawn: Drawn) -> Figure:
 
 
 def _least(drawn: Drawn) -> float:
-    """The lowest delta of the picture: below what is stated, and no further."""
+    """The lower end of the delta axis: a little below the stated delta."""
     return min(drawn.delta / 30.0, 1e-6) if drawn.delta > 0.0 else 1e-9
 
 
 def draw_tradeoff(drawn: Drawn) -> Figure:
-    """The true positive rate against the false positive rate, both logarithmic."""
+    """Draws the true positive rate against the false positive rate, both logarithmic."""
     with style.applied():
         figure, (axes,) = style.panels(width=4.6, height=3.2)
         axes.plot(drawn.falses, drawn.trues, label="proven, at most", **PROVEN)

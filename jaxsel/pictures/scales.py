@@ -2,11 +2,11 @@
 
 import numpy as np
 
-_WIDE = 10.0  # two points alone are geometric from this ratio on
+_WIDE = 10.0  # ratio from which two points alone count as geometric
 
 
 def is_geometric(points) -> bool:
-    """Whether points lie nearer a geometric series than an arithmetic one.
+    """Whether points are closer to a geometric progression than to an arithmetic one.
 
     Args:
       points: Float["points"], in any order.
@@ -24,7 +24,7 @@ def spans_decades(values, ratio: float = 1e3) -> bool:
 
     Args:
       values: Float["..."]; NaN and infinities do not count.
-      ratio: of the largest to the least, from which a logarithmic scale is read better.
+      ratio: ratio of the largest to the least value from which a logarithmic scale is used.
     """
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
@@ -34,11 +34,11 @@ def spans_decades(values, ratio: float = 1e3) -> bool:
 
 
 def cell_edges(points, geometric: bool) -> np.ndarray:
-    """Edges of cells around increasing points, half-way to the next one.
+    """Edges of cells around increasing points, half-way between neighbours.
 
     Args:
       points: Float["points"], at least two, increasing.
-      geometric: half-way on a logarithmic scale.
+      geometric: whether half-way is on a logarithmic scale.
 
     Returns:
       Float[np.ndarray, "points+1"].
@@ -52,6 +52,6 @@ def cell_edges(points, geometric: bool) -> np.ndarray:
 
 
 def _unevenness(places: np.ndarray) -> float:
-    """Largest distance from even spacing, as a share of the range."""
+    """Largest deviation from even spacing, as a fraction of the range."""
     even = np.linspace(places[0], places[-1], places.size)
     return float(np.max(np.abs(places - even)) / (places[-1] - places[0]))

@@ -1,4 +1,4 @@
-"""A sweep as text for a terminal: the panels of ``sweep.picture`` in letters."""
+"""A sweep as text for a terminal: the panels of ``sweep.picture`` in characters."""
 
 import string
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jaxsel.host.errors import InputError
-from jaxsel.pictures.captions import WORDS, caption, quantity, told_apart
-from jaxsel.pictures.curves import along, at, curve_of
+from jaxsel.pictures.captions import WORDS, caption, legend_name, quantity
+from jaxsel.pictures.curves import curve_of, selected, values_along
 from jaxsel.pictures.layout import Axis, Layout, kind_of, label_of, plan, shown
 from jaxsel.pictures.scales import spans_decades
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 LETTERS = string.ascii_lowercase + string.ascii_uppercase
 EXACT_DOT, SEVERAL = "·", "*"
-_MARGIN = 9  # columns of the numbers along y
+_MARGIN = 9  # width of the numbers along y
 
 
 class _Scale(NamedTuple):
-    """Numbers to places between 0 and 1."""
+    """Maps numbers to positions between 0 and 1."""
 
     low: float
     high: float
     geometric: bool
 
     def places(self, values: np.ndarray) -> np.ndarray:
-        """Float["points"]; 1/2 where there is but one value."""
+        """Positions of values, Float["points"]; 1/2 if all are equal."""
         low, high = self.low, self.high
         if self.geometric:
             values, low, high = np.log(values), np.log(low), np.log(high)
         return (values - low) / (high - low) if high > low else 0.5 + 0.0 * values
 
     def value(self, place: float) -> float:
-        """The number at a place."""
+        """The number at a position."""
         if self.geometric:
             return float(self.low * (self.high / self.low) ** place)
         return float(self.low + (self.high - self.low) * place)
@@ -51,10 +51,10 @@ def sketch(
     width: int = 72,
     height: int = 14,
 ) -> str:
-    """Draws a sweep in letters, one panel below the other.
+    """Draws a sweep in characters, one panel below the other.
 
-    Every curve is a letter, an exact law dots, and ``*`` stands where several meet; in a
-    map digits go from the least value, 0, to the largest, 9.
+    Every curve has a letter, exact values are dots, and ``*`` marks overlaps; in a heat map
+    digits go from 0 for the least value to 9 for the largest.
 
     Args:
       dataset, measures, x, hue, facet: as for ``sweep.picture``.
@@ -100,7 +100,7 @@ def _panel(
         for hue in range(hues if own else 1):
             curves.append(curve_of(dataset, chosen, name, hue, facet))
             words = WORDS[kind_of(dataset, name)]
-            words = words if len(row) == 1 else told_apart(dataset, name, curves[-1].kind)
+            words = words if len(row) == 1 else legend_name(dataset, name, curves[-1].kind)
             if own and chosen.hue is not None:
                 words = f"{chosen.hue.texts[hue]}, {words}"
             names.append(words)
@@ -124,9 +124,9 @@ def _panel(
 
 def _map(dataset, chosen: Layout, name: str, facet: int, width: int) -> list[str]:
     assert chosen.y is not None
-    found = at(dataset[name], chosen.facet, facet)
-    values = along(found, dataset, (chosen.x, chosen.y))
-    # The panels of a measure share their digits.
+    found = selected(dataset[name], chosen.facet, facet)
+    values = values_along(found, dataset, (chosen.x, chosen.y))
+    # The panels of a measure share their scale.
     scale = _scale_of(dataset, (name,))
     columns = _columns(chosen.x, width - _MARGIN)
     lines = []
@@ -156,7 +156,7 @@ def _scale_of(dataset, row: tuple[str, ...]) -> _Scale:
 
 
 def _dots(axis: Axis, columns: np.ndarray, places: np.ndarray):
-    """Columns and places of an exact law: in between, too, unless x are words."""
+    """Columns and positions of exact values, interpolated unless x is categorical."""
     if not axis.numeric:
         return columns, places
     order = np.argsort(columns)
@@ -165,7 +165,7 @@ def _dots(axis: Axis, columns: np.ndarray, places: np.ndarray):
 
 
 def _columns(axis: Axis, width: int) -> np.ndarray:
-    """Columns of the points of x: Int["points"]; words keep clear of the ends."""
+    """Columns of the points of x, Int["points"]; categories keep away from the edges."""
     if not axis.numeric:
         count = axis.values.size
         return ((np.arange(count) + 0.5) * width / count).astype(int)
@@ -197,7 +197,7 @@ def _framed(cells: np.ndarray, scale: _Scale) -> list[str]:
 
 
 def _below(axis: Axis, columns: np.ndarray, width: int) -> list[str]:
-    """The axis, with as many of its points as fit, and its name."""
+    """The x axis with as many tick labels as fit, and its name."""
     cells = [" "] * width
     taken = -1
     for column, text in sorted(zip(columns.tolist(), axis.texts, strict=True)):

@@ -1,4 +1,4 @@
-"""The look that all figures share: fonts, sizes, and one appearance for each law of K."""
+"""The shared style of all figures: fonts, sizes, and one style for each law of K."""
 
 import contextlib
 import logging
@@ -43,28 +43,28 @@ SETTINGS: Mapping[str, Any] = {
     "svg.fonttype": "none",
 }
 
-_CAPTION_LETTERS = 18.3  # an inch, in the caption's type
+_CAPTION_LETTERS = 18.3  # characters per inch, in the caption's font
 
-# A palette that stays apart for colour-blind readers (Okabe & Ito, darkened where the
+# A palette that colour-blind readers can distinguish (Okabe & Ito, darkened where the
 # original is too light for thin lines), and a line pattern for print without colour.
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
 PURPLE, BROWN, BLACK, GREY = "#aa4499", "#8c6d1f", "#000000", "#7f7f7f"
 SKY, PINK = "#3aa0dd", "#e377a2"
-DARK = "#444444"  # of words, and of what has no colour
-RED = "#b00020"  # of what is not private, and of warnings
-DIM = "#555555"  # of what stands for every colour, in legends
+DARK = "#444444"  # colour of text, and of marks without a colour of their own
+RED = "#b00020"  # colour of non-private values, and of warnings
+DIM = "#555555"  # colour of legend entries that stand for all colours
 
 DOTS, DASHES, DASH_DOTS = (0, (1, 1.2)), (0, (5, 1.2)), (0, (4, 1, 1, 1))
 
 
 def own(color, linestyle: Any = "-", marker: str | None = None, **settings):
-    """A look that is not a law's: keywords for ``Axes.plot``."""
+    """A style that does not belong to a law of K, as keywords for ``Axes.plot``."""
     found: dict[str, Any] = {"color": color, "linestyle": linestyle}
     return found | ({} if marker is None else {"marker": marker}) | settings
 
 
 ANY: Mapping[str, Any] = own(DIM, "-", "o")
-"""Stands for every look, in legends."""
+"""The style of legend entries that stand for all laws."""
 
 
 LAWS: Mapping[str, Mapping[str, Any]] = {
@@ -79,7 +79,7 @@ LAWS: Mapping[str, Mapping[str, Any]] = {
     "Single run": own(GREY, ":", "."),
     "Naive repetition": own(BLACK, ":", "x"),
 }
-"""Appearance of each law of K, by the name the legends use."""
+"""The style of each law of K, by its name in legends."""
 
 _HUES = (
     "Logarithmic η = 0",
@@ -94,7 +94,7 @@ _HUES = (
     "η = 5",
 )
 HUES: tuple[Mapping[str, Any], ...] = tuple(LAWS[name] for name in _HUES)
-"""Appearances of a sweep's hues, those most easily told apart first."""
+"""The styles of a sweep's hues, in order of distinctness."""
 
 NEUTRAL: Mapping[str, Any] = own(GREY, ":")
 
@@ -103,7 +103,7 @@ Look = str | Mapping[str, Any]
 
 
 def look(name: Look) -> dict[str, Any]:
-    """Colour, line pattern and marker of a law of K; a look of one's own passes."""
+    """Colour, line pattern and marker of a law of K; a style is returned unchanged."""
     return dict(LAWS[name] if isinstance(name, str) else name)
 
 
@@ -115,7 +115,7 @@ def law(name: Look) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def applied() -> Iterator[None]:
-    """Inside, Matplotlib uses the shared settings."""
+    """Has Matplotlib use the shared style inside the block."""
     with matplotlib.rc_context(dict(SETTINGS)):  # type: ignore[arg-type]
         yield
 
@@ -123,10 +123,10 @@ def applied() -> Iterator[None]:
 def panels(
     columns: int = 1, rows: int = 1, *, width: float | None = None, height: float = 3.4, **settings
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels, in the order of reading; sizes in inches.
+    """A figure with its panels in reading order; sizes in inches.
 
     Args:
-      columns, rows: number of panels side by side, and below one another.
+      columns, rows: number of panels horizontally and vertically.
       width: of the whole figure; default 5.2 for one panel, 4.6 for each of several.
       height: of the whole figure.
       **settings: for ``Figure.subplots``, such as sharey.
@@ -139,7 +139,7 @@ def panels(
 
 
 def line(axes: Axes, x, y, name: Look, *, label: str | None = None, **settings):
-    """A curve of theory for a law of K; its label is the law's name if none is given."""
+    """Draws a theoretical curve for a law of K; its label is by default the law's name."""
     if label is None and isinstance(name, str):
         label = name
     return axes.plot(x, y, label=label, **(law(name) | settings))[0]
@@ -152,23 +152,23 @@ def hollow(name: Look, **settings) -> dict[str, Any]:
 
 
 def bars(name: Look, **settings) -> dict[str, Any]:
-    """Such markers with thin bars, as keywords for ``Axes.errorbar``."""
+    """Open markers with thin error bars, as keywords for ``Axes.errorbar``."""
     thin = {"markeredgewidth": 1.1, "elinewidth": 1.1, "capsize": 2.2}
     return hollow(name, markersize=4.2, zorder=3, **thin) | settings
 
 
 def points(axes: Axes, x, y, low, high, name: Look, **settings):
-    """Simulated values with their confidence intervals, in the look of a law of K."""
+    """Draws simulated values with their confidence intervals, in the style of a law of K."""
     x, y, low, high = (np.asarray(each) for each in (x, y, low, high))
-    # A rounding below zero would be refused by Matplotlib.
+    # Matplotlib refuses negative lengths, as rounding may cause.
     reach = np.maximum(np.stack([y - low, high - y]), 0.0)
     return axes.errorbar(x, y, yerr=reach, **bars(name, **settings))
 
 
 def shares(axes: Axes, x, counts, trials: int, name: Look) -> None:
-    """Shares of trials with exact 95 % intervals, as ``points``.
+    """Draws fractions of trials with exact 95 % intervals, as ``points``.
 
-    What was never seen is left out: a logarithmic axis has no place for it.
+    Counts of 0 are omitted, since a logarithmic axis cannot show them.
     """
     counts = np.asarray(counts)
     seen = counts > 0
@@ -181,7 +181,7 @@ def plain_ticks(axis: Axis, values=None) -> None:
 
     Args:
       axis: of a panel.
-      values: the only ticks; default those that it has.
+      values: the ticks to use; default the existing ones.
     """
     if values is not None:
         axis.set_major_locator(FixedLocator(values))
@@ -191,7 +191,7 @@ def plain_ticks(axis: Axis, values=None) -> None:
 
 
 def legend_above(figure: Figure, entries: Axes | Iterable, columns: int, **settings):
-    """A legend above all panels, of one of them or of artists that have labels."""
+    """Adds a legend above all panels, for the artists of one panel or for given artists."""
     if isinstance(entries, Axes):
         entries, _ = entries.get_legend_handles_labels()
     place = {"loc": "outside upper center", "ncols": columns}
@@ -199,10 +199,7 @@ def legend_above(figure: Figure, entries: Axes | Iterable, columns: int, **setti
 
 
 def captioned(figure: Figure, text: str) -> Figure:
-    """The figure with a caption in small type: what was assumed and what is shown.
-
-    It is broken into lines that fit the figure.
-    """
+    """Adds a caption in small type, wrapped to the width of the figure."""
     width = int(_CAPTION_LETTERS * figure.get_size_inches()[0])
     lines = textwrap.fill(text, width)
     figure.supxlabel(lines, fontsize=7.0, color=DARK, x=0.01, ha="left")
@@ -212,7 +209,7 @@ def captioned(figure: Figure, text: str) -> Figure:
 def save(figure: Figure, stem: str | Path, formats: Sequence[str] = ("png", "pdf")):
     """Writes stem.png (150 dots an inch) and stem.pdf; returns their paths.
 
-    Equal figures give equal files: no dates are stored.
+    Equal figures give equal files, since no dates are stored.
     """
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -221,13 +218,13 @@ def save(figure: Figure, stem: str | Path, formats: Sequence[str] = ("png", "pdf
         "pdf": {"CreationDate": None, "Creator": "jaxsel", "Producer": None},
     }
     written = []
-    # It remarks on the dates inside the font files that it embeds.
+    # fontTools logs the dates of the font files that are embedded.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     with applied():
         for kind in formats:
             path = stem.parent / f"{stem.name}.{kind}"
             figure.savefig(path, dpi=150, metadata=metadata.get(kind))
-            # The first has arranged the panels; that takes as long as drawing them.
+            # The layout is computed for the first file only; it takes as long as drawing.
             figure.set_layout_engine("none")
             written.append(path)
     return written

@@ -1,4 +1,4 @@
-"""A sweep's data set as a figure; see ``jaxsel.pictures.layout`` for what it must hold."""
+"""A sweep's data set as a figure; see ``jaxsel.pictures.layout`` for its format."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,22 +19,22 @@ def picture(
 ) -> "Figure":
     """Draws a sweep.
 
-    What goes where is chosen by the axes (``layout.plan``): curves along the longest
-    numeric axis, or a heat map over two long ones.
+    The layout is chosen by the axes (``layout.plan``): curves along the longest numeric
+    axis, or a heat map over two long ones.
 
     Args:
       dataset: a sweep.
       measures: which to draw, in panels below each other; default all.
-      x, hue, facet: names of axes, where the choice is not wanted.
+      x, hue, facet: names of axes, to override the choice.
 
-    Returns:
-      A Matplotlib figure that belongs to no window; ``style.save`` writes it.
+      Returns:
+        A Matplotlib figure without a window; ``style.save`` writes it.
 
-    Raises:
-      InputError: for unknown names, and for axes that find no room.
+      Raises:
+        InputError: for unknown names, and for too many axes.
     """
     chosen = plan(dataset, measures, x, hue, facet)
-    # Matplotlib takes a while, and a refused request need not wait for it.
+    # Imported late: Matplotlib takes a while, and a refused request need not wait for it.
     from jaxsel.pictures import style, sweep_figure
 
     with style.applied():

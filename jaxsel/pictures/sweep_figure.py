@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from jaxsel.pictures import heat_map, panels, style
-from jaxsel.pictures.captions import WORDS, caption, quantity, told_apart
-from jaxsel.pictures.curves import along, at, curve_of
+from jaxsel.pictures.captions import WORDS, caption, legend_name, quantity
+from jaxsel.pictures.curves import curve_of, selected, values_along
 from jaxsel.pictures.layout import (
     ESTIMATE,
     EXACT,
@@ -30,18 +30,18 @@ from jaxsel.pictures.scales import spans_decades
 if TYPE_CHECKING:
     import xarray
 
-_MOST_COLUMNS = 4  # before the panels of one measure go on in the next line
-_LETTER, _SPACE = 0.07, 0.08  # inches of a label's letter, and between labels
+_MOST_COLUMNS = 4  # the largest number of panels in one line
+_LETTER, _SPACE = 0.07, 0.08  # inches of a character, and between labels
 _LEGEND_WIDTH = 1.9  # inches
 
 
 def drawn(dataset: "xarray.Dataset", chosen: Layout) -> Figure:
-    """The figure of a plan, with Matplotlib's settings as they are."""
+    """The figure of a layout, with Matplotlib's current settings."""
     squeezed = dataset.squeeze(drop=False)
     facets = 1 if chosen.facet is None else chosen.facet.values.size
     rows, columns = len(chosen.rows), facets
     if rows == 1:
-        # As many columns as leave the fewest places empty.
+        # The number of columns that leaves the fewest empty positions.
         columns = min(
             range(min(facets, 2), min(facets, _MOST_COLUMNS) + 1),
             key=lambda count: (-facets % count, -count),
@@ -78,7 +78,7 @@ def drawn(dataset: "xarray.Dataset", chosen: Layout) -> Figure:
 def _row(
     dataset: "xarray.Dataset", chosen: Layout, measures: tuple[str, ...], row: list[Axes]
 ) -> None:
-    """Draws measures that share their panels, one panel a facet."""
+    """Draws measures that share their panels, one panel per facet."""
     if chosen.y is not None:
         return _maps(dataset, chosen, measures[0], row)
     hues = 1 if chosen.hue is None else chosen.hue.values.size
@@ -98,14 +98,14 @@ def _maps(dataset, chosen: Layout, measure: str, row: list[Axes]) -> None:
     assert chosen.y is not None
     norm = heat_map.norm_of(dataset[measure].values)
     for facet, axes in enumerate(row):
-        values = at(dataset[measure], chosen.facet, facet)
-        values = along(values, dataset, (chosen.x, chosen.y))
+        values = selected(dataset[measure], chosen.facet, facet)
+        values = values_along(values, dataset, (chosen.x, chosen.y))
         mesh = heat_map.draw(axes, chosen.x, chosen.y, values, norm)
     row[0].figure.colorbar(mesh, ax=row, label=label_of(dataset[measure]))
 
 
 def _marks(dataset, chosen: Layout, measures, number: int, hue: int | None) -> Marks:
-    """Hues have colours; without a hue the measures of a panel have them."""
+    """Colours distinguish hues; without a hue, the measures of a panel."""
     kinds = [kind_of(dataset, name) for name in measures]
     of_kind = kinds[:number].count(kinds[number])
     look: dict[str, Any]
@@ -116,7 +116,7 @@ def _marks(dataset, chosen: Layout, measures, number: int, hue: int | None) -> M
     else:
         look = dict(style.HUES[number % len(style.HUES)])
     if UPPER in kinds:
-        # Dashes tell the theorems here.
+        # Dash patterns distinguish the theorems here.
         look = look | {"linestyle": "-"}
     dash = panels.UPPER_DASHES[of_kind % len(panels.UPPER_DASHES)]
     return Marks(look, dash, panels.FACES[of_kind % len(panels.FACES)])
@@ -137,7 +137,7 @@ def _scales(axes: Axes, dataset, chosen: Layout, measures: tuple[str, ...]) -> N
 
 
 def _seen(dataset, name: str) -> np.ndarray:
-    """The values that a scale must show: a lower bound of 0 says nothing."""
+    """The values that a scale must show, without trivial lower bounds of 0."""
     values = np.asarray(dataset[name].values, dtype=np.float64).ravel()
     return values[values > 0.0] if kind_of(dataset, name) == LOWER else values
 
@@ -161,22 +161,22 @@ def _scale_x(axes: Axes, x: Axis) -> None:
     points = np.unique(np.asarray(x.values, dtype=np.float64))
     at = np.log(points) if x.geometric else points
     texts = [shown(point) for point in points]
-    # The layout comes later, and takes some of this for labels and the legend.
+    # The final layout will use some of this width for labels and the legend.
     figure = axes.get_figure(root=True)
     assert figure is not None
     inches = 0.7 * axes.get_position().width * figure.get_size_inches()[0]
     needed = _LETTER * max(map(len, texts)) + _SPACE
     room = needed * (at[-1] - at[0]) / inches
-    fitting = _apart(at, room)
-    # Decades name an axis that has some; one that has none is named by its own points.
+    fitting = _spaced(at, room)
+    # Ticks are at decades if the range has some, otherwise at the points themselves.
     if len(fitting) == len(points) or (x.geometric and points[-1] < 100.0 * points[0]):
         axes.set_xticks(points[fitting], [texts[number] for number in fitting])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _apart(places: np.ndarray, room: float) -> list[int]:
-    """Which increasing places are kept, so that each is that far from the last."""
+def _spaced(places: np.ndarray, room: float) -> list[int]:
+    """Which of increasing positions to keep, so that neighbours are at least ``room`` apart."""
     kept = [0]
     for number in range(1, places.size):
         if places[number] - places[kept[-1]] >= room * (1.0 - 1e-9):
@@ -187,7 +187,7 @@ def _apart(places: np.ndarray, room: float) -> list[int]:
 def _label(dataset, chosen: Layout, grid: np.ndarray, facets: int) -> None:
     below, left = grid[-1], grid[:, 0]
     if len(chosen.rows) == 1 and facets < grid.size:
-        # The panels above an empty place have the axis below them.
+        # Panels above an empty position have tick labels.
         for axes in grid[-2, facets - grid.size :]:
             axes.tick_params(labelbottom=True)
             axes.set_xlabel(chosen.x.label)
@@ -207,7 +207,7 @@ def _label(dataset, chosen: Layout, grid: np.ndarray, facets: int) -> None:
 
 
 def _legend(dataset, chosen: Layout) -> list[Line2D]:
-    """Hues first, then what the marks mean."""
+    """Legend entries: first hues, then the meaning of the marks."""
     entries: list[Line2D] = []
     names = [name for row in chosen.rows for name in row]
     if chosen.hue is not None and any(chosen.hue.dimension in dataset[name].dims for name in names):
@@ -225,7 +225,7 @@ def _legend(dataset, chosen: Layout) -> list[Line2D]:
                 marks = marks._replace(look={**style.HUES[0], "color": style.DARK})
             label = WORDS[kind]
             if len(row) > 1 or (kind == LOWER and not is_audit(dataset, name)):
-                label = told_apart(dataset, name, kind)
+                label = legend_name(dataset, name, kind)
             told.setdefault(label, panels.key(kind, marks, label, chosen.hue is None, words))
             if kind in (ESTIMATE, LOWER) and f"{name}_exact" in dataset:
                 exact = "exact" if len(row) == 1 else f"{label_of(dataset[name])}, exact"

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from jaxsel.catalogue import find_mechanism
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.language.default_delta import DELTA
-from jaxsel.questions.releases import ReleasePlan, least_noise
+from jaxsel.language.entry import Built, MechanismEntry
+from jaxsel.language.subject import settled
+from jaxsel.questions.releases import OPEN_SETTINGS, ReleasePlan, least_noise
 
 
 @one_blas_thread()
 def plan_releases(
-    mechanism: str,
+    mechanism: str | MechanismEntry | Built,
     *,
     epsilon: float,
     delta: float = DELTA,
@@ -25,7 +26,8 @@ def plan_releases(
     ``delta_t`` is given.
 
     Args:
-      mechanism: a name or id of ``jaxsel list mechanisms``.
+      mechanism: a name or id of ``jaxsel list mechanisms``; or what ``jaxsel.mechanism``
+        made, whose settings other than the noise are kept.
       epsilon: of all releases together, > 0.
       delta: likewise, in [0, 1).
       releases: how many, 1 to 100,000.
@@ -46,10 +48,12 @@ def plan_releases(
         >>> found.epsilon <= 1
         True
     """
+    entry, chosen = settled(mechanism)
+    kept = {name: value for name, value in chosen.items() if name not in OPEN_SETTINGS}
     return least_noise(
-        find_mechanism(mechanism),
+        entry,
         epsilon=epsilon,
         delta=delta,
         releases=releases,
-        settings=settings or {},
+        settings={**kept, **(settings or {})},
     )

@@ -23,7 +23,7 @@ from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import CAPPED, CONDITIONED, capped, conditioned
 from jaxsel.repetitions.table import pmf
 
-# The limit gamma = 1 is one run for sure; from here it cannot be told apart.
+# At gamma = 1 there is exactly one run; gammas above this bound are numerically the same.
 _NEXT_TO_ONE = 1.0 - 2.0**-53
 
 
@@ -80,7 +80,7 @@ def _beta_binomial_from_mean(mean: float, count: int) -> Repetitions:
 
 
 class _Family(NamedTuple):
-    """How a family is made, directly and by its mean.
+    """How to make a law of a family, from its parameters or from its mean.
 
     Attributes:
       factory: makes the law from the parameters that its signature declares.
@@ -119,7 +119,7 @@ _CALL = re.compile(r"^\s*(\w+)\s*\((.*)\)\s*$", re.DOTALL)
 
 
 def family_parameters(family: str) -> Mapping[str, Domain]:
-    """The domains of everything that may be written after a family's name.
+    """The domains of all parameters of a family in the text of a law.
 
     Raises:
       InputError: for an unknown family.
@@ -130,11 +130,11 @@ def family_parameters(family: str) -> Mapping[str, Domain]:
 
 
 def all_parameters() -> Mapping[str, Domain]:
-    """The domains of what may be written after the name of one family or another."""
+    """The domains of the parameters of all families together."""
     found: dict[str, Domain] = {}
     for family in _FACTORIES:
         for name, domain in family_parameters(family).items():
-            # Where families differ, their own factories say what is allowed.
+            # If families differ, any value passes here and the factories check it.
             same = found.setdefault(name, domain).describe() == domain.describe()
             found[name] = domain if same else number(domain.help)
     return found
@@ -187,7 +187,7 @@ def from_mean(family: str, mean: float, **fixed: float) -> Repetitions:
 def parse(text: str) -> Repetitions:
     """A law from text: "geometric:mean=10", "tnb(eta=0.5, gamma=0.01)", "pmf:1=0.2,3=0.8".
 
-    After the family's own parameters, or the mean with what must be fixed beside it,
+    After the family's own parameters, or the mean and the parameters that it leaves open,
     ``conditioned=M`` and ``capped=M`` restrict the law, in the order given. "file:PATH"
     reads it from a file (``jaxsel.repetitions.save``).
 
@@ -211,7 +211,7 @@ def parse(text: str) -> Repetitions:
 
 
 def as_law(repetitions: Repetitions | str) -> Repetitions:
-    """A law as it is, or the one that a text names.
+    """Returns a law unchanged, and parses a text.
 
     Raises:
       InputError: as ``parse``.
@@ -227,7 +227,7 @@ def as_law(repetitions: Repetitions | str) -> Repetitions:
 
 
 def _fixed_hint(text: str) -> str:
-    """A hint at a fixed number of runs, where a number stands for a law."""
+    """A hint to use point_mass if a number was given in place of a law."""
     try:
         count = float(text)
     except ValueError:
@@ -238,7 +238,7 @@ def _fixed_hint(text: str) -> str:
 
 
 def _items(text: str, tail: str, usage: str) -> dict[str, str]:
-    """What is written after the colon, by name."""
+    """The parameters after the colon, by name."""
     written: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in tail.split(","))):
         key, equals, value = (part.strip() for part in item.partition("="))
@@ -256,7 +256,7 @@ def _shortened(text: str) -> str:
 
 
 def _restrictions(written: dict[str, str]) -> dict[str, float]:
-    """Takes them out of what is written."""
+    """Removes the restrictions from the parameters and returns them."""
     return {
         key: _LIMITS[key].read(key, written.pop(key)) for key in [*written] if key in _RESTRICTIONS
     }
@@ -303,11 +303,11 @@ def _of_family(
 
 
 def save(law: Repetitions, path: str | Path) -> None:
-    """Writes a law to a file that "file:PATH" reads wherever a law of K is taken.
+    """Writes a law to a file, which "file:PATH" names wherever a law of K is expected.
 
     Args:
-      law: of K.
-      path: of the file; an old one is replaced.
+      law: the law of K.
+      path: the file; an existing one is replaced.
 
     Raises:
       InputError: if the file cannot be written.

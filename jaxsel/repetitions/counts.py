@@ -93,7 +93,7 @@ def poisson(mean: Annotated[float, positive("E[K], in base runs")]) -> Repetitio
     def tail(k: np.ndarray, upper: bool) -> np.ndarray:
         library = special.gammainc if upper else special.gammaincc
         value = np.asarray(library(k + 1.0, mean))
-        # Far from a large mean the library's series stops before it has converged.
+        # Far from a large mean SciPy's series stops before it has converged.
         far = (mean > 1000.0) & (np.abs(k - mean) > 4.0 * math.sqrt(mean))
         if np.any(far):
             count = k[far]
@@ -138,7 +138,7 @@ def binomial(
     log_mean = math.log(count) + math.log(p)
 
     def pmf(k: np.ndarray) -> np.ndarray:
-        from scipy import stats  # half a second, and bounds never ask for it
+        from scipy import stats  # takes half a second and is not needed for bounds
 
         return stats.binom.pmf(k, count, p)
 

@@ -1,4 +1,4 @@
-"""Laws of K in files: JSON with the one key "law", a table or a line of text."""
+"""Reads and writes laws of K as JSON with the single key "law", a table or a line of text."""
 
 import json
 from collections.abc import Callable
@@ -17,15 +17,15 @@ def _wrong(path: str | Path, why: str) -> InputError:
 
 
 def read(path: str | Path, parse: Callable[[str], Repetitions]) -> Repetitions:
-    """The law in a file.
+    """Reads a law from a file.
 
     Args:
-      path: of a JSON file, as ``save`` writes it. {"1": 0.2, ...} alone will do, and
+      path: a JSON file, as ``save`` writes it. {"1": 0.2, ...} alone is accepted, and
         {"counts": [...], "probabilities": [...]}.
-      parse: text -> law, for a law that is written as text.
+      parse: text -> law, for a law that is given as text.
 
     Raises:
-      InputError: if the file cannot be read, or holds no law.
+      InputError: if the file cannot be read, or does not contain a law.
     """
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -53,9 +53,9 @@ def save(law: Repetitions, path: str | Path, describe: Callable[[Repetitions], s
     """Writes a law to a file that ``file:PATH`` reads, exactly.
 
     Args:
-      law: of K.
-      path: of the file; an old one is replaced.
-      describe: law -> text, for laws that are no table.
+      law: the law of K.
+      path: the file; an existing one is replaced.
+      describe: law -> text, for laws that are not tables.
 
     Raises:
       InputError: if the file cannot be written.

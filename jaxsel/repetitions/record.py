@@ -1,4 +1,4 @@
-"""The record of a law of K, and the wrapper that checks what it is asked for."""
+"""The record of a law of K, and a wrapper that checks the arguments of its functions."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, printed
 
 Function = Callable[[ArrayLike], np.ndarray]
-# A raw function of checked points: of k, of u, or of the pair (x, u) with x = 1 - u.
+# A function of validated arguments: of k, of u, or of the pair (x, u) with x = 1 - u.
 Raw = Callable[[np.ndarray], np.ndarray]
 RawPair = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -34,7 +34,7 @@ class Repetitions(NamedTuple):
     Attributes:
       family: which family the law belongs to, one of ``FAMILIES``, "conditioned" or
         "capped".
-      parameters: what the family's factory was given.
+      parameters: the arguments of the family's factory.
       pmf: k -> P[K = k]; 0 where k is not a whole number.
       cdf: k -> P[K <= k].
       survival: k -> P[K > k], with full relative accuracy in the upper tail.
@@ -69,7 +69,7 @@ class Repetitions(NamedTuple):
     inner: "Repetitions | None" = None
 
     def summary(self) -> Summary:
-        """The law by its family, and its first numbers."""
+        """The family of the law with its parameters, and its main numbers."""
         given = ", ".join(f"{key}={value:g}" for key, value in self.parameters.items())
         if len(self.parameters) > 8:
             given = f"{len(self.parameters)} counts"

@@ -1,4 +1,4 @@
-"""What follows from a law of K alone: utility numbers, and its look-up table."""
+"""Quantities computed from a law of K alone: utility, quantiles, and a look-up table."""
 
 from collections.abc import Callable
 
@@ -76,13 +76,14 @@ def quantile_table(
     """The distribution function of K as a table, for drawing K by look-up.
 
     Entry i is P[K <= first_value + i]; the last is 1. K = first_value +
-    searchsorted(table, V) for uniform V. Values of K that are left out at either end
-    have together at most ``tail_mass`` at that end, which moves to the nearest entry.
+    searchsorted(table, V) for uniform V. Values of K may be omitted at either end, with
+    total probability at most ``tail_mass`` at each end, which is added to the nearest
+    entry.
 
     Args:
       law: the law of K.
-      tail_mass: probability that may be left out at each end, in [0, 1/2); 0 is
-        possible for bounded laws only.
+      tail_mass: probability that may be omitted at each end, in [0, 1/2); 0 is possible for
+        bounded laws only.
       limit: the largest number of entries allowed.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Any law of K on finitely many counts, given by its probabilities."""
+"""Laws of K on finitely many counts, given by their probabilities."""
 
 import math
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from scipy import special
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions.record import Raw, RawPair, Repetitions, build, log_complement
 
-MOST_COUNT = 10_000_000  # largest count: whole numbers far beyond are never runs
-_ROUNDING = 1e-9  # that far from 1 a sum of probabilities may be
-_BLOCK = 2**21  # terms that are held at once
+MOST_COUNT = 10_000_000  # the largest count allowed
+_ROUNDING = 1e-9  # allowed deviation of a sum of probabilities from 1
+_BLOCK = 2**21  # terms in memory at once
 
 
 def _checked(counts: ArrayLike, probabilities: ArrayLike) -> tuple[np.ndarray, ...]:
@@ -49,7 +49,7 @@ def _checked(counts: ArrayLike, probabilities: ArrayLike) -> tuple[np.ndarray, .
         raise InputError(
             f"the probabilities of the law of K sum to {total:.12g}; they must sum to 1"
         )
-    # A second time nothing changes, so that a law is read as it was written.
+    # Normalising again changes nothing, so that saving and reading gives the same law.
     if abs(total - 1.0) > 1e-15:
         p = p / total
     return k[p > 0.0], p[p > 0.0]
@@ -104,7 +104,7 @@ def table_law(counts: ArrayLike, probabilities: ArrayLike) -> Repetitions:
 
     Args:
       counts: Float["n"], whole numbers in [0, 10,000,000], each once.
-      probabilities: Float["n"], >= 0, of sum 1 within 1e-9, by which they are divided.
+      probabilities: Float["n"], >= 0, of sum 1 within 1e-9; normalised by their sum.
 
     Returns:
       A law of the family "pmf". Its functions are sums of terms of one sign.

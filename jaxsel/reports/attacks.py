@@ -1,7 +1,7 @@
-"""What any test can learn, read off dominating pairs: upper bounds, all of them.
+"""Upper bounds on the success of membership inference, from dominating pairs.
 
-A test sees the release and says whether the record is in. Its true positive rate at a
-false positive rate is at most the trade-off of the pair of that direction; an attacker
+A test sees the release and guesses whether a record is in the data. Its true positive rate
+at a false positive rate is at most the trade-off of the pair of that direction; an attacker
 chooses the direction, hence the largest over all pairs given.
 """
 
@@ -16,7 +16,7 @@ from jaxsel.accounting.single_run.dominating import DominatingPair, pair_delta, 
 from jaxsel.host.errors import InputError
 
 FLOOR = 1e-12
-"""What the nearest Gaussian may leave out of a true positive rate, at least."""
+"""The default ``floor`` of ``gaussian_mu``."""
 
 
 def true_positive_rate(
@@ -25,7 +25,7 @@ def true_positive_rate(
     """The largest true positive rate of any test, element by element.
 
     Args:
-      pairs: dominating pairs, one a direction.
+      pairs: dominating pairs, one per direction.
       false_positive_rate: in [0, 1].
 
     Raises:
@@ -44,17 +44,17 @@ def profile(pairs: Sequence[DominatingPair], epsilon: npt.ArrayLike) -> np.ndarr
 
 
 def advantage(pairs: Sequence[DominatingPair]) -> float:
-    """The largest true less false positive rate: the total variation, delta(0)."""
+    """The largest difference of true and false positive rate: the total variation, delta(0)."""
     return min(float(profile(pairs, 0.0)), 1.0)
 
 
 def _sums(masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of the first masses, and of the rest: each exact where it is small."""
+    """Cumulative sums and their complements, each accurate where it is small."""
     return np.cumsum(masses)[:-1], np.cumsum(masses[::-1])[::-1][1:]
 
 
 def _score(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The normal quantile of a probability given with its complement."""
+    """The normal quantile of a probability that is given with its complement."""
     with np.errstate(divide="ignore"):
         return np.where(low < 0.5, special.ndtri(low), -special.ndtri(high))
 
@@ -64,15 +64,15 @@ def gaussian_mu(pairs: Sequence[DominatingPair], floor: float = FLOOR) -> float:
 
     No test of the release has a true positive rate above Phi(Phi^-1(x) + mu) + floor at
     false positive rate x. That is a concave function of x, and the trade-off of a pair is
-    piecewise linear, so that its vertices decide.
+    piecewise linear, so checking its vertices is sufficient.
 
     Args:
-      pairs: dominating pairs, one a direction.
+      pairs: dominating pairs, one per direction.
       floor: >= 0; mu is inf if a pair has more mass at infinite loss.
     """
     worst = 0.0
     for pair in pairs:
-        # From the smallest loss on: as false positive, and as true positive rates.
+        # False and true positive rates of the tests that accept from the smallest loss on.
         falses, false_rest = _sums(pair.first)
         trues, true_rest = _sums(pair.second)
         if falses.size == 0:
@@ -86,7 +86,7 @@ def gaussian_mu(pairs: Sequence[DominatingPair], floor: float = FLOOR) -> float:
 
 
 def floor_of(pairs: Sequence[DominatingPair]) -> float:
-    """The least floor at which a Gaussian is asked for: twice what may be lost whole."""
+    """The ``floor`` for ``gaussian_mu``: FLOOR, or twice the mass at infinite loss if larger."""
     lost = max(float(np.sum(pair.second[pair.loss == -math.inf], initial=0.0)) for pair in pairs)
     lost = max(lost, *(float(np.sum(pair.first[pair.loss == math.inf])) for pair in pairs))
     return max(FLOOR, 2.0 * lost)

@@ -1,4 +1,4 @@
-"""What a statement says, in plain text; each format escapes it and sets it in its way."""
+"""The contents of a statement in plain text, which each format escapes and typesets."""
 
 import math
 from typing import NamedTuple
@@ -13,13 +13,13 @@ class Contents(NamedTuple):
     """The text of a statement.
 
     Attributes:
-      title: a line.
+      title: one line.
       headline: the guarantee in one sentence.
-      numbers: the few that matter most, with short names.
-      paragraph: sentences for a paper, the headline among them.
+      numbers: the most important numbers, with short names.
+      paragraph: sentences for a paper, including the headline.
       rows: names and values of a table.
-      notes: what the numbers mean.
-      references: works, in full.
+      notes: the meaning of the numbers.
+      references: full bibliographic references.
     """
 
     title: str
@@ -31,7 +31,7 @@ class Contents(NamedTuple):
     references: tuple[str, ...]
 
 
-_RARE = 1e-6  # a chance of no release that need not be spoken of
+_RARE = 1e-6  # a probability of no release that is not worth mentioning
 
 _TITLES = {
     "account": "Privacy statement",
@@ -41,8 +41,8 @@ _TITLES = {
 
 
 def number(value: float, digits: int = 6) -> str:
-    """A number of so many digits, never below it: 1e-6, not 1e-06."""
-    text = f"{words.upwards(value, digits):.{digits}g}"
+    """A number rounded up to so many digits, as text: 1e-6, not 1e-06."""
+    text = f"{words.rounded_up(value, digits):.{digits}g}"
     return text.replace("e-0", "e-").replace("e+0", "e")
 
 
@@ -130,7 +130,7 @@ def _headline(statement: Statement) -> str:
 
 
 def _single(statement: Statement) -> str:
-    """Epsilon of one run without a search, where that is known and something else."""
+    """Epsilon of one run without a search, if it is known and differs from the headline's."""
     single = statement.single
     if single is None or not statement.searches or not math.isfinite(single):
         return ""
@@ -178,7 +178,7 @@ def _secret(statement: Statement) -> str:
 
 
 def _score(statement: Statement) -> str:
-    """What else has to hold of the scores; of a search that validates, both are covered."""
+    """The condition on the scores; for a search with validation data the proof covers it."""
     covered = len(statement.subject.parts) > 1
     return "" if covered or not statement.searches else SCORE
 

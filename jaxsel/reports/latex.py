@@ -21,7 +21,7 @@ _SPECIAL = {
     "|": r"$|$",
     '"': "''",
     "`": r"\textasciigrave{}",
-    "[": "{[}",  # after the end of a row it would open an argument
+    "[": "{[}",  # after the end of a row a bracket would begin an optional argument
     "]": "{]}",
     "*": "{*}",
     "\u00a0": "~",
@@ -53,7 +53,7 @@ def _letter(letter: str) -> str:
         return _SPECIAL[letter]
     if letter.isascii():
         return letter if letter.isprintable() else " "
-    # What no plain installation is sure to set loses its accents, or its shape.
+    # Letters that a plain installation may lack lose their accents, or are replaced.
     plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
     return "".join(_SPECIAL.get(each, each) for each in plain) or "?"
 
@@ -65,7 +65,7 @@ def _power(found: re.Match) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX sets as it stands: pure ASCII, numbers as powers of ten."""
+    """Escapes text for LaTeX: pure ASCII, exponents as powers of ten."""
     found, last = [], 0
     for match in _POWER.finditer(text):
         found += [*map(_letter, text[last : match.start()]), _power(match)]
@@ -75,10 +75,7 @@ def escaped(text: str) -> str:
 
 
 def latex(found: Contents) -> str:
-    """A paragraph, a table and the references, to be put into a document's body.
-
-    It needs no package.
-    """
+    """A paragraph, a table and the references for the body of a document, without packages."""
     rows = "\n".join(
         rf"\raggedright {escaped(name)} & \raggedright {escaped(value)} \tabularnewline"
         for name, value in found.rows

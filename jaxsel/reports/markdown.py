@@ -8,12 +8,12 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~^$&])")
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown shows as it is, in a paragraph or in a cell."""
+    """Escapes text for a paragraph or a table cell in Markdown."""
     return _SPECIAL.sub(r"\\\1", text.replace("\n", " "))
 
 
 def markdown(found: Contents) -> str:
-    """A heading, a paragraph, a table, and what the numbers mean."""
+    """A heading, a paragraph, a table, and notes on the numbers."""
     lines = [
         f"# {escaped(found.title)}",
         "",

@@ -1,4 +1,4 @@
-"""A statement as one HTML page that needs nothing else: no network, no script."""
+"""A statement as a self-contained HTML page, without network access or scripts."""
 
 import html
 import re
@@ -55,7 +55,7 @@ _POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e(-?)(\d+)(?![\w.])")
 
 
 def escaped(text: str) -> str:
-    """Text for HTML, with powers of ten set high."""
+    """Escapes text for HTML, with exponents as superscripts."""
 
     def power(found: re.Match) -> str:
         digits, sign, exponent = found[1], "−" if found[2] else "", int(found[3])
@@ -66,7 +66,7 @@ def escaped(text: str) -> str:
 
 
 def drawn_of(statement: Statement) -> proof.Drawn:
-    """What the pictures of a statement show."""
+    """The data of the figures of a statement."""
     subject = statement.subject
     return proof.Drawn(
         subject.proof.epsilon,

@@ -1,8 +1,8 @@
-"""The least that is proved about a release at every epsilon, as dominating pairs.
+"""The tightest proven privacy profile of a release, as dominating pairs.
 
 Pairs come from the tuned profile of each search, or from composed privacy loss
-distributions; what other theorems prove, Renyi bounds and profiles and single points, is
-put into them. Every pair dominates: what is computed from it is an upper bound.
+distributions; they are tightened by the Renyi bounds, profiles and single points that other
+theorems prove. Every result dominates, so what is computed from it is an upper bound.
 """
 
 import math
@@ -34,20 +34,20 @@ from jaxsel.families.tuning.proofs import SET_ASIDE, proofs, releases_all
 Pairs = tuple[DominatingPair, ...]
 Point = tuple[float, float]
 
-_DELTAS = (1e-9, 1e-6, 1e-3, 0.03)  # where every theorem is asked
+_DELTAS = (1e-9, 1e-6, 1e-3, 0.03)  # deltas at which every theorem is evaluated
 _ORDERS = 1.0 + np.exp(np.linspace(-5.0, 8.0, 105))
-_KNOTS = 512  # where other bounds are looked at, besides the losses of the pairs
+_KNOTS = 512  # epsilons at which other bounds are evaluated, besides the losses of the pairs
 
 
 def proven_pairs(
     releases: Sequence[Release], points: Iterable[Point] = (), *, all_runs: bool = False
 ) -> Pairs:
-    """Dominating pairs of some releases from the same data, one a direction.
+    """Dominating pairs of several releases from the same data, one per direction.
 
     Args:
-      releases: searches, and what stands beside them.
-      points: (epsilon, delta) that are proved besides.
-      all_runs: of a single search with a bounded K: every run is released, and K.
+      releases: searches and other releases.
+      points: further (epsilon, delta) guarantees that are proved.
+      all_runs: for a single search with a bounded K: whether every run and K are released.
 
     Returns:
       One pair for each direction, or one for both.
@@ -70,7 +70,7 @@ def proven_pairs(
 
 
 def _known(releases: Sequence[Release]) -> Pairs:
-    """What the profiles say; everything may be lost where none is known."""
+    """The pairs implied by the profiles; pairs without any privacy if no profile is known."""
     parts = [release_part(release) for release in releases]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
@@ -81,7 +81,7 @@ def _known(releases: Sequence[Release]) -> Pairs:
 
 
 def _points(release: Release, all_runs: bool) -> list[Point]:
-    """What each theorem about a search proves at a few deltas."""
+    """The epsilons that the theorems about a search prove at a few deltas."""
     base, law, _ = release
     if law is None:
         return []
@@ -100,7 +100,7 @@ def _points(release: Release, all_runs: bool) -> list[Point]:
 
 
 def _profiles(release: Release) -> list[Profile]:
-    """Bounds on the profile of a search, in both directions, from theorems."""
+    """Bounds on the profile of a search in both directions, by the theorems that give one."""
     base, law, _ = release
     if law is None or base.profile is None:
         return []
@@ -108,7 +108,7 @@ def _profiles(release: Release) -> list[Profile]:
 
 
 def renyi_profile(known: ComposedRenyi) -> Profile:
-    """epsilon >= 0 -> a delta that the Renyi bounds give, at one of many orders."""
+    """epsilon >= 0 -> the least delta that the Renyi bounds give over a grid of orders."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         bounds = np.asarray(known.curve(_ORDERS), dtype=np.float64)
         largest = float(known.curve(np.asarray(math.inf)))
@@ -126,9 +126,9 @@ def renyi_profile(known: ComposedRenyi) -> Profile:
 
 
 def _least(pairs: Pairs, points: Iterable[Point], profiles: Iterable[Profile]) -> Pairs:
-    """The pairs, made smaller where a point or a profile lies below theirs.
+    """Tightens pairs where a point or a profile lies below theirs.
 
-    Points and profiles hold for both directions.
+    Points and profiles hold in both directions.
     """
     listed = np.array(
         [each for each in points if each[0] <= LARGEST_EPSILON], dtype=np.float64
@@ -146,7 +146,7 @@ def _least(pairs: Pairs, points: Iterable[Point], profiles: Iterable[Profile]) -
     before = [pair_delta(pair, knots) for pair in pairs]
     if np.all(np.max(before, axis=0) <= proved):
         return pairs
-    # No delta is above that of a smaller epsilon.
+    # Deltas must not increase in epsilon.
     after = [np.minimum.accumulate(np.minimum(each, proved)) for each in before]
     pair = pair_from_points(knots, *(np.clip(each, 0.0, 1.0) for each in after))
     return (pair,) if len(pairs) == 1 else (pair, reversed_pair(pair))

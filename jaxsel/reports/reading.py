@@ -1,7 +1,7 @@
-"""What a plan or a finished search left as JSON, as the subject of a statement.
+"""Reads the JSON of a plan or of a finished search as the subject of a statement.
 
-Of the file the bases, the law of K and delta are believed; what they prove is worked out
-again, and the file must not promise more.
+Only the bases, the law of K and delta are taken from the file; the proof is computed again,
+and the file must not promise more.
 """
 
 import json
@@ -21,18 +21,18 @@ from jaxsel.reports.statement import Part, Subject
 from jaxsel.reports.words import theorem_words
 
 RELEASE = "release.json"
-"""Name of the file that a finished search leaves in its folder."""
-# What a search goes on from, now and in earlier versions.
+"""File name of the release of a finished search in its folder."""
+# Names of the records from which a search resumes, now and in earlier versions.
 _UNFINISHED = ("search.nc", "search.json")
 
-_ROUNDING = 1e-6  # a file's epsilon may be so much smaller, relatively
+_ROUNDING = 1e-6  # relative tolerance for the epsilon of a file
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:
-    """A file with one JSON object.
+    """Reads a file with one JSON object.
 
     Raises:
-      InputError: if it cannot be read, or is something else.
+      InputError: if it cannot be read, or contains something else.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
 
 
 def read_search(path: str | Path) -> dict[str, Any]:
-    """What a finished search released: its folder, or the JSON of jaxsel tune.
+    """Reads the release of a finished search, from its folder or the JSON of jaxsel tune.
 
     Raises:
       InputError: if there is none, or the search in the folder is not finished.
@@ -65,10 +65,10 @@ def read_search(path: str | Path) -> dict[str, Any]:
 
 
 def read_plan(path: str | Path) -> dict[str, Any]:
-    """What ``jaxsel plan --json`` printed to a file.
+    """Reads the output of ``jaxsel plan --json`` from a file.
 
     Raises:
-      InputError: if it is something else.
+      InputError: if the file contains something else.
     """
     what = "what jaxsel plan --json printed"
     found = read_json(Path(path).expanduser(), what)
@@ -89,10 +89,10 @@ def _field(record: Mapping[str, Any], name: str, kind: type, what: str) -> Any:
 def _proved(
     base: str, law: Repetitions, delta: float, promised: float, what: str
 ) -> tuple[Release, ProvenEpsilon]:
-    """One search of a file, and what is proved about it now.
+    """A search described in a file, and the epsilon that is proved for it now.
 
     Raises:
-      InputError: if that is more than the file promises.
+      InputError: if the file promises less than that epsilon.
     """
     release = Release(guarantee_of(base), law)
     best = account(release.base, law, delta, attain=False).best
@@ -147,9 +147,9 @@ def _delta(record: Mapping[str, Any], what: str) -> float:
 
 
 def search_subject(record: Mapping[str, Any]) -> Subject:
-    """The subject of what a finished search released.
+    """The subject of the release of a finished search.
 
-    A record trains or validates: the proof is for both, and so are all numbers.
+    A data record is used for training or for validation; all numbers hold for both kinds.
 
     Raises:
       InputError: if it is no such record, or promises more than is proved.
@@ -161,7 +161,7 @@ def search_subject(record: Mapping[str, Any]) -> Subject:
     noise = _field(record, "score_noise", float, what)
     theorem, statement = (_field(record, name, str, what) for name in ("theorem", "statement"))
     base = record.get("base")
-    if base is None:  # candidates of different privacy: the theorem gives one point
+    if base is None:  # candidates with different guarantees: the theorem gives one point
         training = Release(_MIXED, law)
         proof = ProvenEpsilon(epsilon, theorem, statement)
     else:
@@ -182,10 +182,10 @@ def both_parts(
     relation: str | None,
     facts: tuple[tuple[str, str], ...] = (),
 ) -> Subject:
-    """The subject of a search whose records train or validate, never both.
+    """The subject of a search in which each record is used for training or for validation.
 
     Arguments as the fields of ``Subject``; ``proofs`` are those of the parts. The larger
-    epsilon is what both parts have; the theorem named is the training part's.
+    epsilon holds for both parts; the theorem named is the training part's.
     """
     first, second = proofs
     proof = first._replace(epsilon=max(first.epsilon, second.epsilon))
@@ -196,12 +196,12 @@ def both_parts(
     return Subject(kind, parts, delta, proof, relation, facts)
 
 
-# Nothing is known of one run; the proof is put in as a point.
+# There is no guarantee of one run; the proof enters as a point.
 _MIXED = points(0.0, 1.0)._replace(name="DP-SGD with candidates that differ in privacy")
 
 
 def _winner(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What a search released, as names and values."""
+    """The winner that a search released, as names and values."""
     found = [("Data", str(record.get("data", "not said")))]
     winner = record.get("winner")
     if not isinstance(winner, Mapping):

@@ -1,4 +1,4 @@
-"""A statement in every format, and as files."""
+"""A statement in every format, in memory and as files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @printed
 class Report(NamedTuple):
-    """What is proved of a release, ready to be pasted into a paper.
+    """The proven guarantees of a release, ready for a paper.
 
     Attributes:
       statement: the numbers, each an upper bound.
@@ -29,21 +29,21 @@ class Report(NamedTuple):
         return contents(self.statement)
 
     def markdown(self) -> str:
-        """A heading, a paragraph, a table, and what the numbers mean."""
+        """A heading, a paragraph, a table, and notes on the numbers."""
         return markdown.markdown(self.contents)
 
     def latex(self) -> str:
-        """A paragraph and a table for the body of a document; no package is needed."""
+        """A paragraph and a table for the body of a document, without packages."""
         return latex.latex(self.contents)
 
     def html(self) -> str:
-        """One page with its pictures, which loads nothing."""
+        """A self-contained page with figures."""
         from jaxsel.reports.page import page
 
         return page(self.statement, self.contents)
 
     def plot(self) -> "Figure":
-        """The proven privacy profile; the guarantee that is stated is marked."""
+        """Draws the proven privacy profile, with the stated guarantee marked."""
         from jaxsel.pictures.proof import draw_profile
         from jaxsel.reports.page import drawn_of
 
@@ -53,7 +53,7 @@ class Report(NamedTuple):
         """Writes report.md, report.tex and report.html; returns their paths.
 
         Args:
-          folder: made if need be; files of these names in it are replaced.
+          folder: created if necessary; existing files of these names are replaced.
 
         Raises:
           InputError: if it cannot be written.

@@ -1,4 +1,4 @@
-"""The numbers of a statement: what is proved, and what any attack can still do."""
+"""The numbers of a statement: proven guarantees, and bounds on the success of attacks."""
 
 import importlib.metadata
 from typing import NamedTuple
@@ -14,17 +14,17 @@ from jaxsel.reports import attacks, words
 from jaxsel.reports.proven_pairs import Pairs, proven_pairs
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
-_POINTS = 241  # of a drawn curve
-_LEAST_RATE = 1e-5  # that is drawn
+_POINTS = 241  # points of a drawn curve
+_LEAST_RATE = 1e-5  # the least delta that is drawn
 
 
 class Part(NamedTuple):
-    """Records that are used in one way, and what is released from them.
+    """A group of records that are used in the same way, and the releases from them.
 
     Attributes:
-      records: which, such as "training images"; empty if all records are alike.
-      releases: what is released.
-      points: (epsilon, delta) that are proved of it.
+      records: a name, such as "training images"; empty if all records are used alike.
+      releases: the releases.
+      points: further (epsilon, delta) guarantees that are proved for them.
     """
 
     records: str
@@ -33,15 +33,15 @@ class Part(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What a statement is about.
+    """The subject of a statement.
 
     Attributes:
       kind: "account", "plan" or "search".
-      parts: one for each way in which records are used; a record is used in one of them.
-      delta: that of the proof.
-      proof: the smallest proven epsilon, of every part.
-      relation: which data sets are neighbours; None if nothing says.
-      facts: further names and values, to be shown as they are.
+      parts: one for each use of records; every record is in exactly one part.
+      delta: the delta of the proof.
+      proof: the smallest epsilon that is proved for all parts.
+      relation: the neighbouring relation; None if unknown.
+      facts: further names and values, shown unchanged.
     """
 
     kind: str
@@ -53,22 +53,22 @@ class Subject(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """What is proved, in numbers; each is an upper bound.
+    """The numbers of a statement, each an upper bound.
 
     Attributes:
-      subject: what it is about.
-      source, theorem: where the theorem stands, and what it says.
-      references: the works that the source names, and where the proofs of the profile are.
-      all_runs: whether every run may be released, and K.
+      subject: the subject.
+      source, theorem: the source of the theorem, and its statement.
+      references: the works that the source cites, and those with the proofs of the profile.
+      all_runs: whether all runs and K may be released.
       single: epsilon of one run at the same delta; None for several releases, inf if
         none is known.
       mu, floor: no test has a true positive rate above that of mu-Gaussian differential
         privacy plus floor.
       rates: false positive rates, and the largest true positive rate at each.
-      advantage: the largest true less false positive rate.
+      advantage: the largest difference of true and false positive rate.
       epsilons, deltas: Float[np.ndarray, "points"], the proven profile.
       false_positives, true_positives: Float[np.ndarray, "points"], the trade-off.
-      versions: of this package and of what it computes with.
+      versions: of this package and of the libraries that it computes with.
     """
 
     subject: Subject
@@ -94,7 +94,7 @@ class Statement(NamedTuple):
         return tuple(each for each in first if each.repetitions is not None)
 
     def as_record(self) -> dict:
-        """Names and numbers, ready for JSON."""
+        """Names and numbers, JSON-serialisable."""
         subject = self.subject
         return {
             "kind": subject.kind,
@@ -127,7 +127,7 @@ class Statement(NamedTuple):
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """Name and version of what the numbers were computed with."""
+    """Names and versions of the packages that computed the numbers."""
     found = []
     for name in ("jaxsel", "jax", "dp-accounting"):
         try:
@@ -138,7 +138,7 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 
 def _pairs(subject: Subject, all_runs: bool) -> Pairs:
-    """Dominating pairs of every part: a record may be in any of them."""
+    """Dominating pairs of all parts, since a record may be in any of them."""
     found: list = []
     for part in subject.parts:
         points = (*part.points, (subject.proof.epsilon, subject.delta))
@@ -147,7 +147,7 @@ def _pairs(subject: Subject, all_runs: bool) -> Pairs:
 
 
 def state(subject: Subject) -> Statement:
-    """Works out a statement.
+    """Computes a statement.
 
     Raises:
       InputError: if no epsilon is proved.
@@ -160,13 +160,14 @@ def state(subject: Subject) -> Statement:
         )
     releases = subject.parts[0].releases
     alone = len(releases) == 1 and releases[0].times == 1
-    # Of several parts the theorem is that of the first; another may not cover all runs.
+    # For several parts the theorem is that of the first, and may not cover all runs of
+    # another.
     all_runs = alone and len(subject.parts) == 1 and releases_all(proof.theorem)
     pairs = _pairs(subject, all_runs)
     floor = attacks.floor_of(pairs)
     source, theorem = words.theorem_words(proof.theorem, proof.statement)
     searched = any(each.repetitions is not None for each in releases)
-    # The rates rest on the priced envelope, whatever theorem gives epsilon.
+    # The rates use the priced envelope, whichever theorem gives epsilon.
     works = words.references(f"{source}; jaxsel" if searched else source)
     rates = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
     epsilons = np.linspace(0.0, _reach(proof.epsilon), _POINTS)

@@ -1,4 +1,4 @@
-"""Numbers, bases, laws of K and theorems in the words of a paper."""
+"""Describes numbers, bases, laws of K and theorems in the terms of a paper."""
 
 import decimal
 import re
@@ -26,7 +26,7 @@ REFERENCES = {
     "Differential Privacy. 2014.",
     "jaxsel": "jaxsel: docs/envelope.md, docs/priced.md and docs/composition.md have the proofs.",
 }
-"""What the sources of theorems cite, in full."""
+"""Full bibliographic references of the sources of theorems."""
 
 _BASES = {
     "dp_sgd": "DP-SGD with Poisson subsampling",
@@ -40,25 +40,25 @@ _BASES = {
     "opacus": "DP-SGD by the history of an Opacus accountant",
     "randomised_response": "randomised response",
 }
-_LONGEST = 160  # of the parameters of a base, before they are cut
+_LONGEST = 160  # the largest number of letters of a base's parameters
 
 
-def upwards(number: float, digits: int = 3) -> float:
-    """A number with so many digits, never below it."""
+def rounded_up(number: float, digits: int = 3) -> float:
+    """A number rounded up to so many digits."""
     nearest = float(f"{number:.{digits}g}")
-    if nearest == number:  # 0.001 has no end in binary, and stays as it was written
+    if nearest == number:  # a decimal such as 0.001 is not exact in binary, and is kept as written
         return nearest
     context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
     return float(context.create_decimal(decimal.Decimal(number)))
 
 
 def percent(rate: float) -> str:
-    """A rate as a percentage of three digits, not rounded down."""
-    return f"{min(upwards(100.0 * rate), 100.0):g}\u00a0%"
+    """A rate as a percentage, rounded up to three digits."""
+    return f"{min(rounded_up(100.0 * rate), 100.0):g}\u00a0%"
 
 
 def base_words(name: str) -> str:
-    """One run, from the text of its base."""
+    """Describes one run, given the text of its base."""
     family, _, rest = name.partition(":")
     if family not in _BASES or not rest:
         return name
@@ -74,7 +74,7 @@ def base_words(name: str) -> str:
 
 
 def law_words(law: Repetitions) -> str:
-    """How K is drawn."""
+    """Describes the law of K."""
     if law.inner is not None:
         return f"{law_words(law.inner)}, {law.family} = {law.parameters['maximum']:g}"
     mean, values = f"mean {law.mean:.6g}", law.parameters
@@ -99,7 +99,7 @@ def law_words(law: Repetitions) -> str:
 
 
 def release_words(release: Release) -> str:
-    """What a release is, in words."""
+    """Describes a release."""
     base, law, times = release
     one = base_words(base.name)
     found = f"one run of {one}"
@@ -109,18 +109,18 @@ def release_words(release: Release) -> str:
 
 
 def relation_words(relation: str | None) -> str:
-    """Which data sets are neighbours."""
+    """Describes a neighbouring relation."""
     if relation is None:
         return "those that the sensitivity of the base is meant for"
     return RELATIONS[relation]
 
 
 def theorem_words(theorem: str, statement: str) -> tuple[str, str]:
-    """The source of a theorem, and what it states.
+    """The source of a theorem, and its statement.
 
     Args:
-      theorem: id, as an account has it.
-      statement: whose it is, for ids that are no claim of the catalogue.
+      theorem: its id in an account.
+      statement: its source, for ids that are not claims of the catalogue.
     """
     name = theorem.removeprefix("PS-Lem20+")
     try:
@@ -136,13 +136,13 @@ def theorem_words(theorem: str, statement: str) -> tuple[str, str]:
 
 
 def references(source: str) -> tuple[str, ...]:
-    """The works that a source names, in full."""
+    """Full references of the works that a source names."""
     found = [text for name, text in REFERENCES.items() if name in source]
     return tuple(dict.fromkeys(found))
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Parts with semicolons, and a word before the last of several."""
+    """Joins parts with semicolons, and "and" before the last one."""
     if len(parts) < 2:
         return "".join(parts)
     return "; ".join(parts[:-1]) + "; and " + parts[-1]

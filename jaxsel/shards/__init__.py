@@ -1,9 +1,10 @@
-"""Shards: many jobs share a run, each keeps its tallies in a file, the files are merged.
+"""Splits a run among many jobs (shards), each with a file of tallies, and merges the files.
 
-Inside ``keeping`` every call of ``simulate`` and ``simulate_grid`` counts this shard's
-part and keeps it in the shard's file; inside ``merging`` every call is answered from the
-files of all shards. What runs in between, an audit or a simulation of many calls, knows of
-neither. A call is found again by its configuration, so calls may come in any order.
+Inside ``keeping`` every call of ``simulate`` and ``simulate_grid`` runs this shard's part
+of the trials and saves it in the shard's file; inside ``merging`` every call returns its
+result from the files of all shards. The code inside the block, such as an audit or a
+simulation of many calls, needs no change. Calls are identified by their configuration, so
+they may come in any order.
 
 Example:
     >>> import tempfile, jaxsel

@@ -1,9 +1,8 @@
-"""Which cells and trials of a run are whose, when many jobs share it.
+"""Assigns the cells and trials of a run to shards.
 
-A run of many trials is
-shared by trials, so that every shard has the same of every cell, dear or cheap; one of few
-trials as a line of (cell, trial) units cut into equal lengths, so that no block of trials
-is mostly idle.
+A run of many trials is split by trials, so that every shard has an equal share of every
+cell, expensive or cheap. A run of few trials is split as a sequence of (cell, trial) units
+into equal lengths, so that no block of trials is mostly idle.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,16 +11,16 @@ from typing import NamedTuple
 from jaxsel.host.errors import InputError
 from jaxsel.kernel.tallies import Range
 
-# From so many trials a cell and shard on, every shard takes part of every cell.
+# With at least this many trials per cell and shard, every shard gets a part of every cell.
 _TRIALS_OF_ALL = 2**17
 
 
 class Shard(NamedTuple):
-    """One of several jobs that know nothing of each other.
+    """One of several independent jobs that share a run.
 
     Attributes:
-      index: from 0.
-      count: how many there are.
+      index: of this shard, from 0.
+      count: the number of shards.
     """
 
     index: int
@@ -32,13 +31,13 @@ class Shard(NamedTuple):
 
 
 def in_order(named: Sequence[tuple[str, Shard]]) -> list[int]:
-    """Where the shards of a run stand among those given, from the first one on.
+    """The positions of shards 0, 1, ... in a list of shard files.
 
     Args:
-      named: of each, the name of its file and which shard it is, all of one count.
+      named: for each file its name and its shard, all of the same count.
 
     Raises:
-      InputError: if a shard is missing, or there twice; the file is named.
+      InputError: if a shard is missing or duplicated; the message names the file.
     """
     if not named:
         raise InputError("no file is named; name one of each shard")
@@ -64,9 +63,9 @@ class Part(NamedTuple):
 
 
 def share(shard: Shard, cells: int, first: int, last: int) -> tuple[Part, ...]:
-    """What of ``cells`` cells with trials [first, last) each is this shard's.
+    """This shard's parts of a run of ``cells`` cells with trials [first, last) each.
 
-    The parts of all shards are disjoint and make up the whole; at most three each, none
+    The parts of all shards are disjoint and cover the run; a shard has at most three, none
     empty.
     """
     trials = last - first
@@ -96,19 +95,19 @@ def _cut(shard: Shard, length: int) -> Range:
 
 
 def cover(first: int, last: int, ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """Trials [first, last) as a chain of those given, where one begins, and of the gaps.
+    """Splits trials [first, last) into ranges that exist already and the gaps between them.
 
-    So a run that was extended, or asked for in other pieces, uses what is there.
+    So a run that is extended, or requested in other pieces, reuses existing tallies.
 
     Args:
       first, last: the trials wanted, first < last.
-      ranges: ranges that there are, in any order; they may overlap.
+      ranges: existing ranges, in any order; they may overlap.
     """
     inside = {each for each in ranges if first <= each[0] and each[1] <= last}
     found: list[Range] = []
     at = first
     while at < last:
-        # The longest that begins here; else up to the next that is there.
+        # The longest range that begins here; else the gap up to the next range.
         here = [stop for start, stop in inside if start == at]
         stop = max(here) if here else min([s for s, _ in inside if s > at] + [last])
         found.append((at, stop))

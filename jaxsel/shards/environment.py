@@ -1,4 +1,4 @@
-"""Which shard a process is: as it is told, or as an array job's environment says."""
+"""Determines the shard of a process, from text or from the environment of an array job."""
 
 import os
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from jaxsel.shards.assignment import Shard
 
 
 def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard:
-    """The shard that a text names: "3/64", or "auto" for that of an array job.
+    """Parses a shard: "3/64", or "auto" for the one in the environment of an array job.
 
     Raises:
-      InputError: if it is neither, or the environment says nothing or too little.
+      InputError: if the text is neither, or the environment does not determine a shard.
     """
     return from_environment(environment) if text == "auto" else _read(text)
 
@@ -29,7 +29,8 @@ def _read(text: str) -> Shard:
     return shard
 
 
-# Of each scheduler: the task's number, the first, the last, the step; "" where it has none.
+# For each scheduler the variables of a task's number and of the first, last and step; "" if
+# none.
 _ARRAYS = (
     (
         "SLURM_ARRAY_TASK_ID",
@@ -44,16 +45,16 @@ _ARRAYS = (
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Shard:
-    """The shard that an array job's environment says this process is.
+    """The shard of this process, from the environment of an array job.
 
-    ``JAXSEL_SHARD=3/64`` goes before all. Else the task's number is that of SLURM, Grid
-    Engine, a Kubernetes indexed job or PBS. Where ``JAXSEL_SHARDS`` says how many shards
-    there are, that number is the shard, from 0, whichever tasks the job consists of: so a
-    few shards can be run again. Without it, SLURM and Grid Engine say how many tasks the
-    array has, and the first of them is shard 0.
+    ``JAXSEL_SHARD=3/64`` takes precedence. Otherwise the task's number is that of SLURM,
+    Grid Engine, a Kubernetes indexed job or PBS. If ``JAXSEL_SHARDS`` gives the number of
+    shards, the task's number is the index of the shard, from 0, whatever tasks the job
+    consists of, so a few shards can be run again. Without it, SLURM and Grid Engine give
+    the number of tasks of the array, and its first task is shard 0.
 
     Raises:
-      InputError: if it says nothing, or not how many shards there are.
+      InputError: if the environment does not give the shard, or the number of shards.
     """
     if "JAXSEL_SHARD" in environment:
         return _read(environment["JAXSEL_SHARD"])
@@ -80,7 +81,7 @@ def _in_array(own: str, bounds: list[str], environment: Mapping[str, str]) -> Sh
         step = int(environment.get(bounds[2], "1"))
         index, count = (task - first) // step, (last - first) // step + 1
         regular = (task - first) % step == 0 and 0 <= index < count
-        # Of a list such as 3,17 SLURM tells the ends only.
+        # For a list such as 3,17 SLURM gives the first and the last only.
         told = environment.get("SLURM_ARRAY_TASK_COUNT", str(count))
         regular &= not own.startswith("SLURM") or int(told) == count
     except (KeyError, ValueError, ZeroDivisionError):

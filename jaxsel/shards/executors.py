@@ -1,8 +1,9 @@
-"""Trials counted by the workers of any ``concurrent.futures.Executor``, or of Dask.
+"""Runs trials on the workers of any ``concurrent.futures.Executor``, or of Dask.
 
-A task is a range of trials of all cells: pure, so a worker that dies costs only time, where
-the executor sends its tasks elsewhere (Dask does). The first process keeps the order, the
-record and the sums; a worker builds the mechanism once and keeps its compiled program.
+A task is a range of trials of all cells. It has no side effects, so the loss of a worker
+costs only time if the executor reruns its tasks (Dask does). The calling process keeps the
+order, the record and the sums; a worker builds the mechanism once and keeps its compiled
+program.
 """
 
 import collections
@@ -35,21 +36,22 @@ _KEPT_WORKS = 16
 
 @contextlib.contextmanager
 def using(executor: Executor | Any, *, tasks: int = 64) -> Iterator[None]:
-    """Inside, every call of ``simulate`` and ``simulate_grid`` is counted by an executor.
+    """Runs every call of ``simulate`` and ``simulate_grid`` inside the block on an executor.
 
-    Tallies and records are those of this process alone, bit for bit. Worth it for slow
+    Tallies and records are the same as in this process alone, bit for bit. Useful for slow
     mechanisms, such as Python functions behind ``jax.pure_callback`` (with small blocks,
-    ``Performance(block_size=64)``: a task is at least one), and for many machines.
+    ``Performance(block_size=64)``, since a task is at least one block), and for many
+    machines.
 
     Args:
-      executor: an Executor, or a ``distributed.Client``; its workers have this package,
-        the same versions and backend. A pool of processes must start them afresh,
-        ``multiprocessing.get_context("spawn")``: JAX does not survive a fork.
-      tasks: how many are handed out at a time; at least one a worker, better two.
+      executor: an Executor, or a ``distributed.Client``, whose workers have this package in
+        the same versions and the same backend. A pool of processes must use
+        ``multiprocessing.get_context("spawn")``, since JAX does not survive a fork.
+      tasks: number of tasks submitted at a time; at least one per worker, better two.
 
     Raises:
-      InputError: inside, if a mechanism cannot be sent, or the workers have other code,
-        another JAX version or backend.
+      InputError: inside the block, if a mechanism cannot be pickled, or the workers have
+        other code, another JAX version or another backend.
     """
     tasks = check_integer("tasks", tasks, 1)
 
@@ -69,16 +71,17 @@ def using(executor: Executor | Any, *, tasks: int = 64) -> Iterator[None]:
 
 @contextlib.contextmanager
 def dask(address: str) -> Iterator[Any]:
-    """The workers of a Dask scheduler: a ``distributed.Client``, for ``using``.
+    """Connects to a Dask scheduler; returns a ``distributed.Client``, for ``using``.
 
-    Where there are none after three seconds it says so on standard error, and waits.
+    If there are no workers after three seconds it prints a message on standard error and
+    waits.
 
     Args:
       address: of the scheduler, "tcp://HOST:PORT".
 
     Raises:
-      InputError: if Dask is not installed, nobody answers there within five seconds, or
-        the workers are lost faster than Dask replaces them.
+      InputError: if Dask is not installed, if there is no answer within five seconds, or if
+        workers are lost faster than Dask replaces them.
     """
     try:
         from distributed import Client, KilledWorker
@@ -86,7 +89,7 @@ def dask(address: str) -> Iterator[Any]:
         raise InputError('Dask is not installed; run pip install "jaxsel[dask]"') from None
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    # Of an address in another form Dask raises what it stumbles over.
+    # Dask may raise anything if the address is malformed.
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS:g} s "
@@ -104,7 +107,7 @@ def dask(address: str) -> Iterator[Any]:
 
 
 def _say_if_idle(client: Any, address: str) -> None:
-    """Says that nobody works there yet, where it would wait without a word."""
+    """Prints a message if there are no workers yet."""
     try:
         client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
     except TimeoutError:
@@ -115,7 +118,7 @@ def _say_if_idle(client: Any, address: str) -> None:
 
 
 class _Answer(NamedTuple):
-    """What a worker sends back: sums of trials [first, last), and what made them."""
+    """A worker's result: the sums of trials [first, last), and the code that computed them."""
 
     first: int
     last: int
@@ -131,7 +134,7 @@ class _Task(NamedTuple):
 
 
 def _mapped(work: Work, start: Counted, save: Save, *, executor: Any, tasks: int) -> Counted:
-    """Counts a piece of work by tasks, added up in the order of their trials."""
+    """Runs a piece of work as tasks, whose sums are added in the order of their trials."""
     sent = _packed(work)
     block_size = engine.block_size(work.performance)
     state, blocks = start, 1
@@ -142,7 +145,7 @@ def _mapped(work: Work, start: Counted, save: Save, *, executor: Any, tasks: int
         with progress_bar(work.last - work.first, start.done, work.progress) as advance:
             while state.done < work.last - work.first:
                 while next_first < work.last and len(waiting) < tasks:
-                    # Whole blocks, so that none is computed by two workers.
+                    # Whole blocks, so that no block is computed by two workers.
                     last = (next_first // block_size + blocks) * block_size
                     last = min(last, work.last)
                     future = executor.submit(_counted, sent, next_first, last)
@@ -164,19 +167,19 @@ def _mapped(work: Work, start: Counted, save: Save, *, executor: Any, tasks: int
     finally:
         for task in waiting:
             task.future.cancel()
-        # When interrupted, too: what is done is kept.
+        # Saves on interruption, too.
         if state.done:
             save(state)
     return state
 
 
 def _packed(work: Work) -> bytes:
-    """The work as bytes; by cloudpickle, since mechanisms are made of closures."""
+    """Pickles the work with cloudpickle, since mechanisms contain closures."""
     try:
         import cloudpickle
     except ImportError:
         raise InputError('executors need cloudpickle; run pip install "jaxsel[dask]"') from None
-    # A worker has devices of its own.
+    # A worker uses its own devices.
     performance = work.performance._replace(devices=None)
     try:
         return cloudpickle.dumps(work._replace(progress=False, performance=performance))
@@ -184,7 +187,7 @@ def _packed(work: Work) -> bytes:
         raise InputError(f"{work.mechanism.name} cannot be sent to a worker: {error}") from error
 
 
-# Workers see the same bytes again and again: one mechanism, one compiled program.
+# Cached, since a worker gets the same bytes repeatedly and should compile only once.
 @functools.lru_cache(maxsize=_KEPT_WORKS)
 def _unpacked(sent: bytes) -> tuple[Work, dict[str, Any]]:
     work: Work = pickle.loads(sent)
@@ -193,7 +196,7 @@ def _unpacked(sent: bytes) -> tuple[Work, dict[str, Any]]:
 
 @one_blas_thread()
 def _counted(sent: bytes, first: int, last: int) -> _Answer:
-    """The task: runs in a worker."""
+    """Runs one task, in a worker."""
     work, provenance = _unpacked(sent)
     part = work.part(slice(None), first, last)
     found = engine.count_here(part, engine.zeros(part), lambda counted: None)
@@ -201,7 +204,7 @@ def _counted(sent: bytes, first: int, last: int) -> _Answer:
 
 
 def _check_answer(work: Work, task: _Task, answer: _Answer) -> None:
-    """Refuses what other code made, or what is not of the trials that were asked for."""
+    """Refuses a result that comes from other code or counts other trials than requested."""
     differing = [k for k, v in answer.provenance.items() if work.configuration[k] != v]
     if differing:
         raise InputError(

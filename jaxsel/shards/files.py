@@ -15,17 +15,17 @@ from jaxsel.kernel.work import Counted, Work
 from jaxsel.shards.assignment import Part, Shard, share
 from jaxsel.shards.environment import read_shard
 
-# What makes tallies comparable, beside what was asked for.
+# The parts of a configuration that name the code, not the request.
 _PROVENANCE = ("code", "jax", "backend")
 
 
 class Command(NamedTuple):
-    """What was typed, so that merging can print what it would have printed.
+    """The command that a shard was run by, so that merging can print its output.
 
     Attributes:
       name: of the command.
-      options: its options by name, JSON-ready, without ``trials``.
-      trials: how many were asked for; a shard may be asked for more later.
+      options: its options by name, JSON-serialisable, without ``trials``.
+      trials: the number of trials requested; a later command may request more.
     """
 
     name: str
@@ -34,13 +34,12 @@ class Command(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a shard keeps of the calls of one configuration.
+    """The tallies of a shard for the calls of one configuration.
 
     Attributes:
       configuration, labels: of the tallies.
-      cells: how many.
-      steps: ranges of trials that were asked for at once -> what is counted of each part
-        that this shard has of it.
+      cells: the number of cells.
+      steps: range of trials of one request -> the progress of each of this shard's parts.
     """
 
     configuration: Mapping[str, Any]
@@ -49,7 +48,7 @@ class Run(NamedTuple):
     steps: dict[Range, list[Counted | None]]
 
     def finished(self, shard: Shard) -> set[Range]:
-        """The steps of which this shard's parts are all counted."""
+        """The steps all of whose parts are finished."""
         return {
             step
             for step, counted in self.steps.items()
@@ -66,9 +65,9 @@ class ShardFile:
 
     Attributes:
       path: of the file.
-      shard: whose they are.
-      command: what was run; None from Python.
-      runs: by configuration.
+      shard: the shard.
+      command: the command that was run; None for Python code.
+      runs: the tallies by configuration.
     """
 
     def __init__(self, path: Path, shard: Shard, command: Command | None):
@@ -79,15 +78,15 @@ class ShardFile:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The configuration of the record: what must be equal to go on from it."""
+        """The configuration of the record, which must be equal to resume from it."""
         command = self.command and [self.command.name, dict(self.command.options)]
         return {"shard": str(self.shard), "command": command}
 
     def run_of(self, work: Work) -> Run:
-        """What is kept of this work; a new entry if nothing is.
+        """The tallies of this work; a new entry if there are none.
 
         Raises:
-          InputError: if it was counted by other code, on another backend or JAX version.
+          InputError: if they come from other code, another backend or JAX version.
         """
         key = key_of(work.configuration)
         cells = len(work.prepared)
@@ -102,7 +101,7 @@ class ShardFile:
         return run
 
     def counts(self) -> list[dict[str, Any]]:
-        """Of each run: mechanism, cells, and how many trials in them are counted here."""
+        """The mechanism, number of cells and number of trials counted here, for each run."""
         return [
             {
                 "mechanism": run.configuration["mechanism"],
@@ -119,20 +118,20 @@ class ShardFile:
 
 
 def add(values: Any, part: Part, counted: Counted) -> None:
-    """Adds what is counted of a part to sums over all cells, in place."""
+    """Adds the sums of a part to those over all cells, in place."""
     totals, found = jax.tree.leaves(values), jax.tree.leaves(counted.values)
     for total, more in zip(totals, found, strict=True):
         total[part.cells] += more
 
 
 def key_of(configuration: Mapping[str, Any]) -> str:
-    """A short name of what was asked for."""
+    """A short key of a requested configuration."""
     kept = {k: v for k, v in configuration.items() if k not in _PROVENANCE}
     return records.digest({k: repr(v) for k, v in kept.items()})[:16]
 
 
 def different(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Which of what makes tallies comparable differs, in words; "" if nothing."""
+    """Names the differences that make tallies incomparable; "" if there are none."""
     return ", ".join(name for name in _PROVENANCE if one.get(name) != other.get(name))
 
 
@@ -161,14 +160,14 @@ def write(save: records.Save, file: ShardFile) -> None:
 
 
 def read(path: Path, identity: Mapping[str, Any] | None = None) -> ShardFile:
-    """Reads a shard's file; InputError if it is none, or of another identity."""
+    """Reads a shard's file; raises InputError if it is not one, or has another identity."""
     stored = records.read(path)
     configuration = stored.configuration
     if set(configuration) != {"shard", "command"}:
         raise InputError(f"{path} is no shard's record; it was written without a shard")
     if identity is not None:
         stored.check(identity)
-    with stored.whole("shard's record"):
+    with stored.parsing("shard's record"):
         command = configuration["command"]
         if command is not None:
             command = Command(command[0], command[1], stored.attributes["trials"])
@@ -190,7 +189,7 @@ def read(path: Path, identity: Mapping[str, Any] | None = None) -> ShardFile:
 
 
 def _counted(stored: records.Record, prefix: str, done: int, seconds: float) -> Counted:
-    """What is kept of one part; the sums as a list, in the order of their pytree."""
+    """The progress of one part; its sums are a list, in the order of their pytree."""
     names = (f"{prefix}{i}" for i in itertools.count())
     here = itertools.takewhile(stored.arrays.__contains__, names)
     return Counted(done, [stored.arrays[name] for name in here], seconds)

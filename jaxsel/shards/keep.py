@@ -1,4 +1,4 @@
-"""Counting a shard's part of every call, and keeping it in the shard's file."""
+"""Runs a shard's part of every call, and saves it in the shard's file."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -20,20 +20,20 @@ from jaxsel.shards.files import Command, ShardFile, add, read, write
 def keeping(
     shard: Shard, record: str | Path, command: Command | None = None
 ) -> Iterator[ShardFile]:
-    """Inside, simulations count a shard's part and keep it in its file.
+    """Has simulations inside the block run a shard's part and save it in the shard's file.
 
-    What they return is a stand-in of the right shapes with no zero in it, so that what
-    comes after them runs through; only a shard that is the only one returns its tallies. A
-    shard that was killed goes on where its file left off, and may be asked for more.
+    They return placeholder tallies of the right shapes without zeros, so that subsequent
+    code runs through; only a single shard returns its actual tallies. A shard that was
+    killed resumes from its file, and may run further trials.
 
     Args:
-      shard: which.
-      record: its file, to resume from and to save to; "{shard}" in it becomes the index.
-      command: kept for ``merging``.
+      shard: the shard.
+      record: its file, to resume from and to save to; "{shard}" is replaced by the index.
+      command: stored for ``merging``.
 
     Raises:
-      InputError: for a file of another shard, command or code, one that is no shard's, or
-        one that another process is writing.
+      InputError: for a file of another shard, command or code, a file that is no shard's,
+        or one that another process is writing.
     """
     if hosts.count() > 1:
         raise InputError("a shard is one process; give each of those joined its own")
@@ -52,7 +52,7 @@ def keeping(
         with run_by(count):
             yield found
         if not path.exists():
-            write(save, found)  # this shard had nothing to count
+            write(save, found)  # this shard had no part of the work
 
 
 def _count(file: ShardFile, work: Work, keep: Callable[[], None]) -> Tallies:

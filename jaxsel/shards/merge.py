@@ -1,4 +1,4 @@
-"""Answering every call from the files of all shards."""
+"""Returns the result of every call from the files of all shards."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -14,17 +14,17 @@ from jaxsel.shards.files import Command, ShardFile, add, different, key_of, read
 
 @contextlib.contextmanager
 def merging(paths: Sequence[str | Path]) -> Iterator[Command | None]:
-    """Inside, simulations are answered from the files of all shards, bit for bit.
+    """Has simulations inside the block return the merged tallies of all shards, bit for bit.
 
-    Yields the command that they were made by.
+    Yields the command by which the files were made. No file is ever changed.
 
     Args:
-      paths: one file a shard, in any order.
+      paths: one file per shard, in any order.
 
     Raises:
-      InputError: if a shard is missing, there twice or not finished; for files of
-        different commands, code, backends or JAX versions; for one that is no shard's; or
-        if this code is not theirs. No file is ever changed.
+      InputError: if a shard is missing, duplicated or not finished; for files of different
+        commands, code, backends or JAX versions; for a file that is no shard's; or if the
+        files were made by other code than this.
     """
     files = _all_shards([read(Path(path)) for path in paths])
 
@@ -38,18 +38,18 @@ def merging(paths: Sequence[str | Path]) -> Iterator[Command | None]:
 
 
 def _all_shards(files: list[ShardFile]) -> list[ShardFile]:
-    """The files in the order of their shards; InputError unless they are all of one run."""
+    """Sorts the files by shard; raises InputError unless they are all of one run."""
     for file in files:
         first = files[0]
         if (file.command, file.shard.count) != (first.command, first.shard.count):
             raise InputError(
                 f"{first.path} and {file.path} are shards of different runs: "
-                f"{_told(first)}, and {_told(file)}"
+                f"{_describe_command(first)}, and {_describe_command(file)}"
             )
     return [files[i] for i in in_order([(str(f.path), f.shard) for f in files])]
 
 
-def _told(file: ShardFile) -> str:
+def _describe_command(file: ShardFile) -> str:
     if file.command is None:
         return f"{file.shard}"
     name, options, trials = file.command
@@ -74,7 +74,7 @@ def _merged(files: list[ShardFile], work: Work) -> Tallies:
                 f"{having[0].path} and {file.path} were counted by different code or on "
                 f"different machines (they differ in {differing})"
             )
-    # Where the files were made does not matter, as long as it is one code.
+    # The files may come from another machine, as long as all have the same code.
     if first["code"] != work.configuration["code"]:
         raise InputError(
             f"{having[0].path} and the others were counted by other code than this, which "
@@ -105,7 +105,7 @@ def _merged(files: list[ShardFile], work: Work) -> Tallies:
         for step in steps:
             parts = share(file.shard, run.cells, *step)
             for part, counted in zip(parts, run.steps[step], strict=True):
-                assert counted is not None  # it is finished
+                assert counted is not None  # the shard is finished, so no part is None
                 piece = work.part(*part)
                 whole = engine.restored(counted, piece, engine.zeros(piece), str(file.path))
                 add(values, part, whole)

@@ -1,5 +1,5 @@
 """Sweeps: measures over a grid of named settings, as a labelled data set."""
 
-from jaxsel.sweeps.running import keep_share, merged, sweep
+from jaxsel.sweeps.running import keep_share, merge, sweep
 
-__all__ = ["keep_share", "merged", "sweep"]
+__all__ = ["keep_share", "merge", "sweep"]

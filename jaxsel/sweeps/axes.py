@@ -1,8 +1,8 @@
 """Axes of a sweep: named lists of values, from text such as "1:1000:log13" or from lists.
 
-In text, ``;`` separates values, and so does ``,`` where a value has none of its own;
-numbers may be given as ranges: ``0:1:5`` is five numbers from 0 to 1, ``1:1000:log13``
-thirteen, each the same multiple of the last, and ``1:5`` the whole numbers from 1 to 5.
+In text, ``;`` separates values, and so does ``,`` if no value contains one; numbers may be
+given as ranges: ``0:1:5`` is five numbers from 0 to 1, ``1:1000:log13`` thirteen in
+geometric progression, and ``1:5`` the whole numbers from 1 to 5.
 """
 
 import itertools
@@ -24,7 +24,7 @@ class Axis(NamedTuple):
 
     Attributes:
       names: of the settings; one, or several that are zipped.
-      values: one tuple a place, a value for each name.
+      values: one tuple per point, with a value for each name.
     """
 
     names: tuple[str, ...]
@@ -32,14 +32,14 @@ class Axis(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a cell lies in its grid: index and number of values of each axis, by name."""
+    """The position of a cell in its grid: index and number of values of each axis, by name."""
 
     index: Mapping[str, int]
     size: Mapping[str, int]
 
 
 class Grid(NamedTuple):
-    """What a sweep visits.
+    """The grid of a sweep.
 
     Attributes:
       axes: in the order given.
@@ -51,17 +51,17 @@ class Grid(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many places each axis has."""
+        """The number of points of each axis."""
         return tuple(len(axis.values) for axis in self.axes)
 
     def places(self) -> Iterator[Place]:
-        """Where each cell lies, in the order of ``points``."""
+        """The position of each cell, in the order of ``points``."""
         size = dict(zip((axis.names[0] for axis in self.axes), self.shape, strict=True))
         for index in np.ndindex(*self.shape):
             yield Place(dict(zip(size, index, strict=True)), size)
 
     def points(self) -> Iterator[dict[str, Value]]:
-        """Every setting by name, cell by cell, the last axis fastest."""
+        """The settings of each cell by name; the last axis varies fastest."""
         for places in itertools.product(*(axis.values for axis in self.axes)):
             point = dict(self.fixed)
             for axis, values in zip(self.axes, places, strict=True):
@@ -70,7 +70,7 @@ class Grid(NamedTuple):
 
 
 def _plain(number: float, whole: bool) -> Value:
-    """Twelve digits say what was meant: 0.1 + 0.2 is 0.3."""
+    """Rounds to twelve digits, so that steps of a range are plain: 0.1 + 0.2 is 0.3."""
     return round(number) if whole else float(f"{number:.12g}")
 
 
@@ -134,7 +134,7 @@ def _from_text(name: str, text: str, domain: Domain) -> list[Any]:
 
 
 def _written(value: Any) -> Any:
-    """Lists become text, numbers and words stay."""
+    """Lists as text; numbers and text unchanged."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list | tuple | np.ndarray):
@@ -143,7 +143,7 @@ def _written(value: Any) -> Any:
 
 
 def _as_given(text: Any, domain: Domain) -> Value:
-    """A coordinate: a number where the setting is one, else the text."""
+    """A coordinate: a number if the setting is numeric, else the text."""
     if isinstance(text, str) and not isinstance(domain, Numbers | Parsed):
         try:
             number = float(text)
@@ -154,15 +154,15 @@ def _as_given(text: Any, domain: Domain) -> Value:
 
 
 def values_of(name: str, given: Any, domain: Domain) -> tuple[Value, ...]:
-    """The values of a setting: several make an axis.
+    """Parses the values of a setting; several make an axis.
 
     Args:
       name: of the setting, for messages.
       given: text, or a value, or a list of values.
-      domain: of one value; each is read with it.
+      domain: the domain of one value, which parses it.
 
     Raises:
-      InputError: if there is none, one is outside the domain, or one comes twice.
+      InputError: if there is no value, one is outside the domain, or one is repeated.
     """
     if isinstance(given, str):
         found = _from_text(name, given, domain)
@@ -195,12 +195,12 @@ def read_grid(
     zipped: Sequence[Sequence[str]] = (),
     kept: Collection[str] = (),
 ) -> Grid:
-    """The grid of all combinations.
+    """The grid of all combinations of the values of settings.
 
     Args:
       given: values by name of the setting.
-      domain_of: the domain of a name; raises InputError for one that is no setting.
-      zipped: groups of names whose values go together, first with first.
+      domain_of: gives the domain of a setting; raises InputError for an unknown name.
+      zipped: groups of names whose values are paired, first with first.
       kept: names that make an axis even with one value.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The cells of a sweep: settings, what is simulated for them, and under which key."""
+"""The cells of a sweep: their settings, keys, and the trials that are simulated for them."""
 
 import json
 from collections.abc import Mapping
@@ -18,12 +18,13 @@ class Cell(NamedTuple):
     """One point of a sweep.
 
     Attributes:
-      settings_key: all settings but the seed, defaults too, in words that do not depend
-        on the grid, the order or the spelling.
+      settings_key: canonical text of all settings except the seed, including defaults,
+        which does not depend on the grid, the order or the spelling.
       values: all settings, typed; without the seed.
       seed: of its trials.
       built: the mechanism with its input; None in an account.
-      address: what is added to its seed, and its number; None: its words say which.
+      address: (offset of its seed, number of its random stream); None to derive the number
+        from ``settings_key``.
     """
 
     settings_key: str
@@ -34,23 +35,23 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What it is."""
+        """Identifies the cell, including its seed."""
         return f"{self.settings_key} seed {self.seed}"
 
 
 def make_cell(
     subject: Subject, point: Mapping[str, Value], seed: int, place: Place = Place({}, {})
 ) -> Cell:
-    """The cell of a point; its own seed, if it has one, wins.
+    """The cell of a point; a seed among its settings takes precedence.
 
     Args:
-      subject: what is swept.
+      subject: the subject of the sweep.
       point: its settings.
       seed: of the sweep.
-      place: where it lies in the grid.
+      place: its position in the grid.
 
     Raises:
-      InputError: for settings that do not go together.
+      InputError: for incompatible settings.
     """
     given = subject.given(point)
     values = subject.values(given)
@@ -65,7 +66,7 @@ def make_cell(
 
 
 def _canonical(value: Any, text: Any) -> Any:
-    """A value in words: equal values have equal ones."""
+    """Canonical text of a value: equal values have equal texts."""
     if isinstance(value, Repetitions):
         return describe(value)
     if isinstance(value, np.ndarray):
@@ -76,7 +77,7 @@ def _canonical(value: Any, text: Any) -> Any:
 
 
 def own_item(cell: Cell, trials: int) -> Item:
-    """Trials of the cell's own input."""
+    """The trials of the cell's own input."""
     assert cell.built is not None
     mechanism, data, params = cell.built[:3]
     key, seed, number = f"own {cell.key}", cell.seed, None
@@ -87,12 +88,12 @@ def own_item(cell: Cell, trials: int) -> Item:
 
 
 class PairItems(NamedTuple):
-    """What an audit of one pair simulates.
+    """The trials that the audit of one pair needs.
 
     Attributes:
       pair: the pair.
-      selection: trials on both inputs to choose the event with.
-      used: others, to bound with.
+      selection: trials on both inputs for choosing the event.
+      used: further trials, for the bound.
     """
 
     pair: Pair
@@ -100,7 +101,7 @@ class PairItems(NamedTuple):
     used: tuple[Item, Item]
 
     def tallies(self, store: Store) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """As ``auditing.audit_tallies`` takes them."""
+        """The arguments ``used`` and ``selection`` of ``auditing.audit_tallies``."""
 
         def both(items: tuple[Item, Item]) -> tuple[np.ndarray, np.ndarray]:
             one, other = (kept_of(item, store).counts for item in items)
@@ -110,7 +111,7 @@ class PairItems(NamedTuple):
 
 
 def pair_items(cell: Cell, trials: int) -> list[PairItems]:
-    """For each constructed pair of the cell: half the trials to choose, half to use."""
+    """For each constructed pair of the cell: half the trials for selection, half for the bound."""
     built = cell.built
     assert built is not None
     half = trials // 2

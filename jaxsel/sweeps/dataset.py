@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """Numbers of a sweep beside its settings.
+    """Options of a sweep that are not settings of its subject.
 
     Attributes:
-      trials: a cell; of an audit, a side.
-      seed: where the seed is no axis.
-      delta: of the epsilons of mechanisms.
-      confidence: of every interval, and of an audit of all pairs of a cell together.
+      trials: per cell; for an audit, per input.
+      seed: used if the seed is not an axis.
+      delta: the delta at which epsilons of mechanisms are given.
+      confidence: of every interval, and of an audit simultaneously over all pairs of a
+        cell.
     """
 
     trials: int
@@ -38,7 +39,7 @@ class Options(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """Everything that variables are made from."""
+    """Everything that the variables are computed from."""
 
     cells: Sequence[Cell]
     options: Options
@@ -55,8 +56,8 @@ class _Known(NamedTuple):
         return self.kept(cell).counts
 
 
-# Of one measure: (suffix of the variable, further dimension or "", values cell by cell);
-# values of a dimension of their own are in a mapping by its coordinates.
+# For one measure: (suffix of the variable, further dimension or "", values by cell); values
+# along a further dimension are a mapping from its coordinates.
 _Column = tuple[str, str, list[Any]]
 
 
@@ -108,7 +109,7 @@ def _audited(known: _Known) -> list[_Column]:
     for cell in known.cells:
         assert cell.built is not None
         pairs = pair_items(cell, known.options.trials)
-        # The error probability is shared by the pairs.
+        # The error probability is divided among the pairs.
         confidence = 1.0 - (1.0 - known.options.confidence) / len(pairs)
         lower = [
             audit_tallies(
@@ -168,10 +169,10 @@ def _columns(measures: Sequence[Measure], known: _Known) -> dict[str, list[_Colu
 def _arrays(
     measures: Sequence[Measure], known: _Known
 ) -> Iterator[tuple[str, tuple[str, ...], np.ndarray]]:
-    """What stands beside the cells, and sums of their own statistic.
+    """Further numbers of the cells, and the sums of their statistics.
 
     Yields:
-      For each its name, its further dimensions and its values, the cells first.
+      For each its name, its further dimensions, and its values with the cells first.
     """
     rows: list[Mapping[str, Any]] = []
     for cell in known.cells:
@@ -187,7 +188,7 @@ def _arrays(
 
 
 def _spread(rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
-    """Rows by name as a table with a column a name; what a row lacks is NaN, or 0."""
+    """Stacks mappings into one column per name; missing entries are NaN, or 0."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     whole = all(isinstance(v, np.integer) for row in rows for v in row.values())
     lacking = 0 if whole else np.nan
@@ -215,15 +216,15 @@ def to_dataset(
     """The labelled data set of a finished sweep.
 
     Args:
-      subject: what was swept.
+      subject: the subject of the sweep.
       grid: its axes; dimensions in this order.
       cells: its cells, in the order of ``grid.points``.
-      measures: what to put in.
-      options: its numbers.
-      store, facts: what is known of every cell.
+      measures: the measures to include.
+      options: its options.
+      store, facts: the tallies and the facts of every cell.
 
-    Returns:
-      One variable a measure, with ``_low``, ``_high`` and ``_exact`` beside estimates.
+      Returns:
+        One variable per measure, with ``_low``, ``_high`` and ``_exact`` beside estimates.
     """
     import xarray as xr
 
@@ -250,7 +251,7 @@ def to_dataset(
                 "units": measure.units,
                 "kind": measure.kind,
             }
-            # What NaN stands for; a count is never missing, nor a theorem's name.
+            # Explains NaN; counts and names of theorems are never missing.
             if suffix != "_theorem" and measure.name != "counts":
                 attrs["missing"] = "not known" if suffix == "_exact" else measure.missing
             if "epsilon" in measure.title:

@@ -1,4 +1,4 @@
-"""What is known of a cell without any trial: bounds, exact values, the law of K."""
+"""Facts of a cell that need no trials: bounds, exact values, the law of K."""
 
 import json
 import math
@@ -17,9 +17,9 @@ from jaxsel.repetitions import Repetitions, expected_quantile
 from jaxsel.sweeps.cells import Cell
 
 Facts = dict[str, dict[str, float]]
-"""Numbers by name, for each fact of a cell, by its key."""
+"""Key of a fact of a cell -> its numbers by name."""
 
-# Every measure that needs no trial: which fact holds it.
+# The fact that contains each measure that needs no trials.
 FACT_OF: Mapping[str, str] = {
     "epsilon_bound": "bounds",
     "epsilon_bounds": "bounds",
@@ -33,7 +33,7 @@ FACT_OF: Mapping[str, str] = {
 
 
 def law_of(cell: Cell) -> Repetitions | None:
-    """The law of K of a cell, if it has one."""
+    """The law of K of a cell; None if it has none."""
     if cell.built is None:
         return cell.values["repetitions"]
     params = cell.built.params
@@ -47,7 +47,7 @@ def _tuning_bounds(base: Any, law: Repetitions, delta: float) -> dict[str, float
 
 
 def _bounds(cell: Cell, delta: float) -> dict[str, float]:
-    """Every proven epsilon, by theorem; a statement known to be false is none."""
+    """Every proven epsilon, by theorem, except those of statements known to be false."""
     if cell.built is None:
         base, law = cell.values["base"], cell.values["repetitions"]
         return _tuning_bounds(base, law, delta)
@@ -55,13 +55,13 @@ def _bounds(cell: Cell, delta: float) -> dict[str, float]:
     assert built.entry is not None
     promises = [built.entry.promised(built.values, pair) for pair in _pairs(built)]
     proven = [promise for promise in promises if promise is not None]
-    # What holds of monotone neighbours alone is no bound on the others.
+    # A theorem for monotone neighbours only gives no bound for general ones.
     if proven and len(proven) == len(promises):
         claim, epsilon = max(proven, key=lambda promise: promise.epsilon)
         if catalogue.find_claim(claim).holds:
             found[claim] = epsilon
     law = law_of(cell)
-    # The settings of one's own function mean what it says.
+    # A user's function may give the same setting names another meaning.
     text = base_text(built.values) if built.entry.ids else None
     if law is not None and text is not None:
         found |= _tuning_bounds(guarantee_of(text), law, delta)
@@ -71,7 +71,7 @@ def _bounds(cell: Cell, delta: float) -> dict[str, float]:
 def _pairs(built: Built) -> tuple:
     try:
         return built.pairs()
-    except InputError:  # a base without constructed pairs
+    except InputError:  # the base has no constructed pairs
         return ()
 
 
@@ -114,30 +114,30 @@ _FACTS: Mapping[str, Callable[[Cell, float], dict[str, float]]] = {
 
 
 def code(function: Callable[..., Any] | None) -> str:
-    """A digest of the code that facts follow from.
+    """A digest of the code that computes the facts.
 
     Args:
-      function: of one's own, that makes the cells; None for others.
+      function: the user's function that makes the cells; None if there is none.
     """
     own = () if function is None else (function,)
     return source_digest.digest(accountant.account, __name__, *own)
 
 
 def fact_key(fact: str, cell: Cell, delta: float) -> str:
-    """Under which a fact is kept: the seed does not matter."""
+    """The key under which a fact is stored; it does not depend on the seed."""
     return json.dumps([fact, cell.settings_key, delta])
 
 
 def find_fact(fact: str, cell: Cell, delta: float) -> dict[str, float]:
-    """The numbers of one fact, by name; {} where nothing is known.
+    """Computes the numbers of one fact, by name; {} if nothing is known.
 
     Args:
       fact: "bounds", "attained", "exact" or "runs".
-      cell: what about.
-      delta: of every epsilon; an account brings its own.
+      cell: the cell.
+      delta: of every epsilon; an account has its own.
 
     Raises:
-      InputError: for a delta that the cell cannot have.
+      InputError: for a delta that is not allowed for the cell.
     """
     if cell.built is None:
         delta = float(cell.values["delta"])

@@ -1,6 +1,6 @@
-"""The file of a sweep: a labelled data set that plain xarray reads, and a record beside it.
+"""The file of a sweep: a labelled data set that plain xarray reads, and a record.
 
-The record is what the sweep has counted and found so far, and goes on from.
+The record holds all tallies and facts so far; a sweep resumes from it.
 """
 
 import contextlib
@@ -25,16 +25,16 @@ _SAVE_SECONDS = 10.0
 
 
 class State(NamedTuple):
-    """What a sweep knows so far.
+    """The progress of a sweep.
 
     Attributes:
       subject: its name.
-      code: digest of the code that the facts follow from.
-      store: tallies; each knows its own code.
-      facts: what needs no trial.
-      asked: the sweep in words, JSON-ready.
-      shard: which it is; None of a whole sweep.
-      path: of the file that it was read from.
+      code: digest of the code that computes the facts.
+      store: the tallies, each with the digest of its own code.
+      facts: the facts that need no trials.
+      asked: the request, JSON-serialisable.
+      shard: the shard; None for a whole sweep.
+      path: the file that it was read from.
     """
 
     subject: str
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
     @property
     def identity(self) -> dict[str, str]:
-        """The configuration of the record: what must be equal to go on from it."""
+        """The configuration of the record, which must be equal to resume from it."""
         return {"sweep": self.subject, "shard": str(self.shard or "")}
 
 
@@ -67,7 +67,7 @@ def write(save: records.Save, state: State, shown: "xr.Dataset | None" = None) -
             "counts": np.concatenate([np.zeros(0, np.int64), *counts]),
         },
         configuration=state.identity,
-        # As text, since the order of axes and theorems is part of what was found.
+        # As text, to preserve the order of axes and theorems.
         attributes={
             "found": json.dumps([items, state.code, state.facts, state.asked]),
             "shown": "" if shown is None else _seal(shown),
@@ -77,18 +77,18 @@ def write(save: records.Save, state: State, shown: "xr.Dataset | None" = None) -
 
 
 def read(path: Path, identity: Mapping[str, Any] | None = None) -> State:
-    """The state in a file.
+    """Reads the state in a file.
 
     Raises:
-      InputError: if it holds no sweep, is damaged, was edited, lost trials, or is of
-        another identity than this.
+      InputError: if the file has no sweep, is damaged, was edited, lacks trials, or has
+        another identity.
     """
     stored = records.read(path)
     if set(stored.configuration) != {"sweep", "shard"}:
         raise InputError(f"{path} is no record of a sweep; name another file")
     if identity is not None:
         stored.check(identity)
-    with stored.whole("record of a sweep"):
+    with stored.parsing("record of a sweep"):
         subject, text = (stored.configuration[name] for name in ("sweep", "shard"))
         shard = read_shard(text) if text else None
         items, code, facts, asked = json.loads(stored.attribute("found", str))
@@ -113,7 +113,7 @@ def read(path: Path, identity: Mapping[str, Any] | None = None) -> State:
 
 
 def _seal(dataset: "xr.Dataset") -> str:
-    """A digest of the numbers of a data set."""
+    """A digest of the coordinates and variables of a data set."""
     values = {str(name): found.values for name, found in dataset.variables.items()}
     return records.digest(
         {name: array for name, array in values.items() if array.dtype.kind in "iuf"}
@@ -121,10 +121,10 @@ def _seal(dataset: "xr.Dataset") -> str:
 
 
 def dataset_of(path: Path) -> "xr.Dataset":
-    """The labelled data set in a finished file, as plain xarray reads it.
+    """Reads the labelled data set in a finished file, as plain xarray does.
 
     Raises:
-      InputError: if it holds no sweep, is damaged or unfinished, or was edited.
+      InputError: if the file has no sweep, is damaged or unfinished, or was edited.
     """
     import xarray as xr
 
@@ -149,52 +149,55 @@ def is_sweep(path: Path) -> bool:
         return False
 
 
-class Going(NamedTuple):
-    """A sweep on its way.
+class RunningSweep(NamedTuple):
+    """A running sweep, and how to save it.
 
     Attributes:
-      state: what is known; to be added to.
-      sometimes: saves the state if that was not done for ten seconds.
+      state: its progress, which is updated in place.
+      checkpoint: saves the state if the last save is more than ten seconds ago.
       finish: saves the state, and the labelled data set if there is one.
     """
 
     state: State
-    sometimes: Callable[[], None]
+    checkpoint: Callable[[], None]
     finish: Callable[["xr.Dataset | None"], None]
 
 
 @contextlib.contextmanager
-def keeping(fresh: State, record: str | Path | None) -> Iterator[Going]:
-    """What a record holds already, or nothing; saved when interrupted, too.
+def opened(fresh: State, record: str | Path | None) -> Iterator[RunningSweep]:
+    """Loads, checkpoints and finishes the file of a running sweep.
+
+    It is saved every ten seconds, on interruption and at the end, so that a killed sweep
+    can resume.
 
     Args:
-      fresh: the state of a sweep that knows nothing yet.
+      fresh: the state of a sweep that has not begun.
       record: its file; None for none.
 
     Raises:
       InputError: if the file is of another sweep or shard, or cannot be written.
     """
     if record is None:
-        yield Going(fresh, lambda: None, lambda dataset: None)
+        yield RunningSweep(fresh, lambda: None, lambda dataset: None)
         return
     path, state = Path(record), fresh
     with records.writer(path) as save:
         if path.exists():
             found = read(path, fresh.identity)
-            # What follows from other code is found again; tallies are refused, they cost
-            # more.
+            # Facts from other code are computed again. Tallies from other code are refused
+            # later, since they are expensive.
             facts = found.facts if found.code == fresh.code else {}
             state = fresh._replace(store=found.store, facts=facts)
         saved = time.monotonic()
 
-        def sometimes() -> None:
+        def checkpoint() -> None:
             nonlocal saved
             if time.monotonic() - saved > _SAVE_SECONDS:
                 write(save, state)
                 saved = time.monotonic()
 
         try:
-            yield Going(state, sometimes, lambda shown: write(save, state, shown))
+            yield RunningSweep(state, checkpoint, lambda shown: write(save, state, shown))
         except InputError:
             raise
         except BaseException:

@@ -1,9 +1,9 @@
-"""A function as the subject of a sweep: called once a cell, it says what runs there.
+"""A user's function as the subject of a sweep: called once per cell, it returns a ``Trial``.
 
 Its parameters are the settings, each with a domain; those whose default is ``over(...)``
-are the axes; ``trials`` without a default is how many a cell has. It returns a ``Trial``.
-The mechanism is made once, outside of the function, and numbers come back as data and
-params, so that all cells share one compiled program.
+are the axes; a parameter ``trials`` without a default receives the number of trials of a
+cell. The mechanism is made once, outside of the function, and its numbers are returned as
+data and params, so that all cells share one compiled program.
 """
 
 import functools
@@ -31,19 +31,20 @@ if TYPE_CHECKING:
 
 
 class Trial(NamedTuple):
-    """What one cell of a sweep simulates.
+    """The simulation of one cell of a sweep.
 
     Attributes:
-      mechanism: what runs; the same object in every cell that differs in numbers only.
+      mechanism: the mechanism; the same object in all cells that differ in numbers only.
       data, params: its input.
       pairs: neighbouring inputs, for the measures "audited" and "exact_epsilon".
       guarantee: from ``language.entry.guarantee``: the published claim of a pure epsilon
-        that covers the pairs, and what it is evaluated at; None for none.
-      utility: Float64["events"] by name, one of ``language.utility.MEANINGS``: what each
-        event is worth.
-      statistic: what is kept of a trial, from ``jaxsel.statistics``; None: its event.
-      beside: numbers, or arrays of equal shapes in all cells, by name: what is known of
-        the cell without a trial, and stands in the data set.
+        that covers the pairs, and its arguments; None for none.
+      utility: Float64["events"] by name, one of ``language.utility.MEANINGS``: the utility
+        of each event.
+      statistic: what is summed over trials, from ``jaxsel.statistics``; None to count
+        events.
+      beside: numbers, or arrays of equal shapes in all cells, by name: further quantities
+        of the cell that need no trials, for the data set.
     """
 
     mechanism: Mechanism
@@ -57,15 +58,15 @@ class Trial(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What a cell function says of its sweep, beside its settings.
+    """How a cell function is swept, besides its settings.
 
     Attributes:
-      measures: what is measured by default.
-      address: ``Place -> (seed, number)``: what is added to the seed, and the number that
-        addresses the randomness of a cell there; None: the words of its settings do.
-      share: the trials of a cell, as a share of those that are asked for.
+      measures: the default measures.
+      address: ``Place -> (seed, number)``: the offset of the seed, and the number of the
+        random stream of the cell at that position; None to derive them from its settings.
+      share: the trials of a cell, as a fraction of those requested.
       performance: speed settings; they never change the result.
-      keeps_axes: whether what is an axis by default stays one with a single value.
+      keeps_axes: whether default axes remain axes if they are given a single value.
     """
 
     measures: tuple[str, ...] = ()
@@ -82,12 +83,12 @@ def cells(
     share: Fraction = Fraction(1),
     performance: Any = None,
 ) -> Callable[[Callable[..., Trial]], Callable[..., Trial]]:
-    """Says of a cell function how it is swept; arguments as the attributes of ``Declared``.
+    """Declares how a cell function is swept; arguments as the attributes of ``Declared``.
 
-    Its axes stay axes of the data set where they are given a single value.
+    Its axes stay axes of the data set if they are given a single value.
 
-    Where the settings of two grids have the same words, their cells count the same trials
-    unless an ``address`` tells them apart.
+    Cells of two grids with equal settings have the same random trials unless an ``address``
+    distinguishes them.
     """
 
     def declare(function: Callable[..., Trial]) -> Callable[..., Trial]:
@@ -99,22 +100,23 @@ def cells(
 
 
 def declared(function: Callable[..., Any]) -> Declared:
-    """What ``cells`` said of a function; nothing special if it was not there."""
+    """The declaration by ``cells`` of a function; the defaults if it has none."""
     return getattr(function, "declared", Declared())
 
 
 def shared_trials(function: Callable[..., Any], trials: int) -> int:
-    """The trials of a cell, of those that are asked for; at least two."""
+    """The number of trials of a cell, given the number requested; at least two."""
     return max(int(trials * declared(function).share), 2)
 
 
 def counted(*groups: str, after: int = 0, first: int = 0) -> Callable[[Place], tuple[int, int]]:
-    """The address of a cell by its place: all others axes number it within its group.
+    """Addresses that give each point of some axes a seed, and number the cells within it.
 
     Args:
-      *groups: axes, each place of which has a seed of its own.
-      after: how many seeds grids before this one have.
-      first: the number of its first cell, where it goes on from a grid of the same seeds.
+      *groups: axes, each combination of whose points has its own seed.
+      after: the number of seeds used by preceding grids.
+      first: the number of the first cell, if the grid continues another one with the same
+        seeds.
     """
 
     def address(place: Place) -> tuple[int, int]:
@@ -138,16 +140,19 @@ def counted_alike(
     step: int = 1,
     before: int = 0,
 ) -> Callable[[Place], tuple[int, int]]:
-    """The address of a cell where places of an axis share a seed, say those of a program.
+    """Addresses in which groups of points of an axis share a seed, such as those of one program.
 
     Args:
-      axis: the first of all; the others number a cell within each place.
-      groups: of each place of the axis; further places, where the axis is given more
-        values, belong to the last group.
-      seeds: the groups in the order of their seeds; () for that in which they first stand.
+      axis: the first axis; the others number a cell within each of its points.
+      groups: the group of each point of the axis; additional points belong to the last
+        group.
+      seeds: the groups in the order of their seeds; () for the order in which they first
+        occur.
       after: as for ``counted``.
-      step: seeds from one group to the next, where other grids have those between.
-      before: how many grids with the same groups have their cells numbered before this one.
+      step: difference of the seeds of successive groups, if other grids use those in
+        between.
+      before: the number of grids with the same groups whose cells are numbered before
+        these.
     """
     ordered = list(seeds or dict.fromkeys(groups))
 
@@ -178,7 +183,7 @@ def _own(sample, events, law, prepare, resolution, name) -> Mechanism:
     return Mechanism(prepare, sample, outcome_itself, labels, known, resolution, name)
 
 
-def _as_it_is(data: Any, params: Any) -> tuple[Any, Any]:
+def _unchanged(data: Any, params: Any) -> tuple[Any, Any]:
     return data, params
 
 
@@ -187,22 +192,22 @@ def own_mechanism(
     events: Iterable[str],
     law: Callable[[Any, Any], Any] | None = None,
     *,
-    prepare: Callable[[Any, Any], tuple[Any, Any]] = _as_it_is,
+    prepare: Callable[[Any, Any], tuple[Any, Any]] = _unchanged,
     resolution: float = 2.0**-52,
 ) -> Mechanism:
     """A mechanism from a function that draws one trial.
 
     Args:
-      sample: ``(key, data, params) -> event``: one trial, a number in [0, events), by
-        ``jaxsel.kernel.noise`` with ``key``, or by ``jax.random`` with ``key.jax()``.
-      events: what the numbers mean, in words.
+      sample: ``(key, data, params) -> event``: draws one trial, a number in [0, events),
+        with ``jaxsel.kernel.noise`` and ``key``, or with ``jax.random`` and ``key.jax()``.
+      events: the names of the events.
       law: ``(data, params) -> probabilities`` of the events, exact; None if not known.
       prepare: ``(data, params) -> (data, params)``, on the host, before the trials: turns
         the input into arrays.
       resolution: the smallest probability that the noise resolves.
 
     Returns:
-      The same object for the same functions, wherever it is called.
+      The mechanism; the same object whenever the same functions are given.
     """
     words = tuple(str(event) for event in events)
     if not words:
@@ -211,13 +216,13 @@ def own_mechanism(
 
 
 class CellFunction(NamedTuple):
-    """A cell function, read.
+    """A cell function with its parsed parameters.
 
     Attributes:
-      signature: what is called once a cell, and its settings.
+      signature: the function and its settings.
       name: of the function.
-      place: where the command line finds it, "file.py:name"; "" if it cannot.
-      declared: what it says of its sweep.
+      place: its address on the command line, "file.py:name"; "" if it has none.
+      declared: how it is swept.
     """
 
     signature: Signature
@@ -226,7 +231,7 @@ class CellFunction(NamedTuple):
     declared: Declared
 
     def build(self, values: Values) -> Built:
-        """What runs at these values.
+        """The simulation at these values.
 
         Raises:
           InputError: if a parameter has no value, or the function returns no ``Trial``.
@@ -266,10 +271,10 @@ class CellFunction(NamedTuple):
 
 
 def read_function(function: Callable[..., Trial]) -> CellFunction:
-    """A cell function with the domains of its parameters.
+    """Reads a cell function and the domains of its parameters.
 
     Raises:
-      InputError: for a parameter of which nothing says what values it takes.
+      InputError: for a parameter whose domain is neither declared nor evident.
     """
     signature = read_signature(function)
     name, place = function.__qualname__, _place(function)
@@ -284,13 +289,13 @@ def _place(function: Callable[..., Any]) -> str:
 
 
 def is_place(text: str) -> bool:
-    """Whether a text names a function of a file: "path/to/file.py:name"."""
+    """Whether a text has the form "path/to/file.py:name"."""
     path, colon, _ = text.rpartition(":")
     return bool(colon) and path.endswith(".py")
 
 
 def load(text: str) -> Callable[..., Trial]:
-    """The function of a file; the file is run as a module, not as a script.
+    """Loads a function from a file, which is run as a module, not as a script.
 
     Args:
       text: "path/to/file.py:name".
@@ -319,7 +324,7 @@ def _module(path: Path, changed_at: int) -> ModuleType:
     root = path.parent
     while (root / "__init__.py").exists():
         root = root.parent
-    if root != path.parent:  # a module of a package, which may import others of it
+    if root != path.parent:  # a module of a package, which may have relative imports
         if str(root) not in sys.path:
             sys.path.insert(0, str(root))
         parts = path.relative_to(root).with_suffix("").parts
@@ -328,10 +333,11 @@ def _module(path: Path, changed_at: int) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # What it imports beside it is found, as if it were run.
+    # Lets it import modules beside it, as a script could.
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
-    # Where dataclasses look their module up; another module of that name stays.
+    # Dataclasses look up their module here; an existing module of that name is not
+    # replaced.
     sys.modules.setdefault(path.stem, module)
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""What a sweep can measure, by name, and what each measure needs to be known."""
+"""The measures of a sweep by name, and the trials or pairs that each needs."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -20,16 +20,16 @@ LOWER, UPPER = "lower bound", "upper bound"
 
 
 class Measure(NamedTuple):
-    """Something that a sweep measures.
+    """A quantity that a sweep can measure.
 
     Attributes:
       name: of its variable.
-      title: a few words, for the axis of a picture.
-      meaning: what exactly it is.
-      units: "1" for probabilities, shares and epsilons.
+      title: a short label, for the axis of a picture.
+      meaning: its exact definition.
+      units: "1" for probabilities, fractions and epsilons.
       kind: "estimate", "exact", "lower bound" or "upper bound".
       needs: "trials" of the input itself, "pairs" of neighbours, or "" for nothing.
-      missing: what it means in words where there is no value (NaN).
+      missing: the meaning of a missing value (NaN), as text.
     """
 
     name: str
@@ -114,7 +114,7 @@ _REPETITIONS = (
 
 
 def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
-    """What applies to a subject, by name; a cell shows how its events are ranked."""
+    """The measures that apply to a subject, by name; a cell gives the utilities of its events."""
     found: list[Measure] = []
     if cell.built is None:
         found += [*_ACCOUNT, *_REPETITIONS]
@@ -131,10 +131,11 @@ def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
 
 
 def find_measures(names: tuple[str, ...], subject: Subject, cell: Cell) -> list[Measure]:
-    """The measures of these names.
+    """The measures with these names.
 
     Raises:
-      InputError: for one that does not exist, or does not apply; it says what does.
+      InputError: for one that does not exist or does not apply; the message lists those
+        that do.
     """
     known = known_measures(subject, cell)
     for name in names:
@@ -164,13 +165,13 @@ class Estimate(NamedTuple):
 def estimates(
     built: Built, counts: np.ndarray, exact: np.ndarray | None, confidence: float
 ) -> dict[str, Estimate]:
-    """Every utility of a cell, from its tallies.
+    """Estimates of every utility of a cell, from its tallies.
 
     Intervals are exact (Clopper-Pearson) for probabilities, empirical Bernstein for other
     means; both are valid for any number of trials.
 
     Args:
-      built: what was simulated.
+      built: the simulated mechanism with its input.
       counts: Int64["events"].
       exact: Float64["events"], the exact law; None if there is none.
       confidence: of each interval.

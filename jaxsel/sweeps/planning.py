@@ -1,6 +1,6 @@
-"""What a sweep is to do: its cells, what is simulated for them, what is found for them."""
+"""The plan of a sweep: its cells, the trials to simulate and the facts to compute."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError, check_integer, check_interval
@@ -10,22 +10,22 @@ from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
 from jaxsel.sweeps.dataset import Options
 from jaxsel.sweeps.facts import FACT_OF, fact_key
 from jaxsel.sweeps.measures import Measure, find_measures, known_measures
-from jaxsel.sweeps.subject import Subject, find_subject
+from jaxsel.sweeps.subject import About, Subject, find_subject
 from jaxsel.sweeps.tallying import Item
 
 
 class Plan(NamedTuple):
-    """A sweep, read and checked.
+    """A parsed and validated sweep.
 
     Attributes:
-      subject: what is swept.
+      subject: its subject.
       grid: its axes.
       cells: in the order of ``grid.points``.
-      measures: what is measured.
-      options: its numbers.
-      items: everything to be simulated.
-      facts: everything to be found without trials: (fact, cell) by key.
-      zipped: groups of settings whose values go together.
+      measures: its measures.
+      options: its options.
+      items: all trials to simulate.
+      facts: all facts to compute without trials: (fact, cell) by key.
+      zipped: groups of settings whose values are paired.
     """
 
     subject: Subject
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     zipped: Sequence[Sequence[str]]
 
     def asked(self) -> dict[str, Any]:
-        """The sweep in words, from which ``make_plan`` makes the same."""
+        """The request as JSON-serialisable data, from which ``make_plan`` makes the same plan."""
         settings: dict[str, list[Value]] = {k: [v] for k, v in self.grid.fixed.items()}
         for axis in self.grid.axes:
             for number, name in enumerate(axis.names):
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(
-    subject: str | Callable[..., Any],
+    subject: About,
     settings: Mapping[str, Any],
     measures: Sequence[str],
     zipped: Sequence[Sequence[str]],
@@ -62,7 +62,7 @@ def make_plan(
     delta: float,
     confidence: float,
 ) -> Plan:
-    """Reads a sweep; arguments and errors as for ``sweep``."""
+    """Parses a sweep; arguments and errors as for ``sweep``."""
     options = Options(
         check_integer("trials", trials, 2),
         check_integer("seed", seed, 0),
@@ -90,12 +90,12 @@ def make_plan(
 
 
 def _needs(about: Subject, name: str) -> bool:
-    """Whether it has a setting of that name without a default."""
+    """Whether a subject has a setting of that name without a default."""
     return name in about.settings and about.settings[name].default is None
 
 
 def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
-    """The measures of these names; by default what says how good and how private."""
+    """The measures with these names; by default all utilities and the best proven epsilon."""
     names = names or about.measures
     if names:
         return find_measures(names, about, cells[0])
@@ -109,7 +109,7 @@ def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
 
 
 def _is_proven(cell: Cell) -> bool:
-    """Whether a cell of one's own says which claim covers it."""
+    """Whether the cell of a user's function names the claim that covers it."""
     built = cell.built
     assert built is not None
     assert built.entry is not None
@@ -117,7 +117,7 @@ def _is_proven(cell: Cell) -> bool:
 
 
 def _items(measures: Sequence[Measure], cells: Sequence[Cell], trials: int) -> list[Item]:
-    """Everything to be simulated."""
+    """All trials to simulate."""
     needs = {measure.needs for measure in measures}
     found = [own_item(cell, trials) for cell in cells] if "trials" in needs else []
     if "pairs" in needs:

@@ -13,10 +13,11 @@ from jaxsel.sweeps import facts as known_facts
 from jaxsel.sweeps import files
 from jaxsel.sweeps.dataset import to_dataset
 from jaxsel.sweeps.facts import Facts, find_fact
-from jaxsel.sweeps.files import Going, State, keeping
+from jaxsel.sweeps.files import RunningSweep, State, opened
 from jaxsel.sweeps.functions import declared, shared_trials
 from jaxsel.sweeps.planning import Plan, make_plan
 from jaxsel.sweeps.sharing import check_parts, facts_of, joined, share_of
+from jaxsel.sweeps.subject import About
 from jaxsel.sweeps.tallying import Item, Store, tally
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    subject: str | Callable[..., Any],
+    subject: About,
     settings: Mapping[str, Any] = MappingProxyType({}),
     *,
     measures: Sequence[str] = (),
@@ -37,35 +38,36 @@ def sweep(
     progress: bool | None = None,
     performance: Performance = Performance(),
 ) -> "xr.Dataset":
-    """Measures over all combinations of settings, with intervals, beside theory.
+    """Measures over all combinations of settings, with intervals and theoretical values.
 
-    A cell's trials depend on its own settings and the seed alone: it counts the same in
-    every grid, whatever is added, and after any kill.
+    The trials of a cell depend on its own settings and the seed alone: they are the same in
+    every grid, and after any kill and resume.
 
     Args:
-      subject: a mechanism of the catalogue; "account" (what tuning costs); or a function
-        of one's own, which is called once a cell and returns a ``Trial`` (also as text,
+      subject: a mechanism of the catalogue, by its name or from ``jaxsel.mechanism``, whose
+        settings are then the defaults; "account" (the cost of tuning); or your own
+        function, which is called once per cell and returns a ``Trial`` (also as text,
         "file.py:function").
       settings: by name, one value or several (which make an axis), as values or as text:
         ``{"repetitions": ["geometric", "poisson"], "mean": "1:1000:log13"}``. Parameters
         of a law of K, and of an account's base, count as settings; so does "seed".
       measures: names; default: every utility and the best proven epsilon.
-      trials: a cell; of an audit, a side; a whole number >= 1.
-      seed: where it is no axis.
+      trials: per cell; for an audit, per input; a whole number >= 1.
+      seed: used if the seed is not an axis.
       delta: of epsilons, in [0, 1); an account has its own setting.
       confidence: of each interval and audit.
-      zipped: groups of settings whose values go together, first with first.
-      record: a NetCDF file to go on from and to save to, every ten seconds; a larger grid
+      zipped: groups of settings whose values are paired, first with first.
+      record: a NetCDF file to resume from and to save to, every ten seconds; a larger grid
         or more trials extend it.
       progress, performance: as for ``simulate_grid``.
 
     Returns:
-      An ``xarray.Dataset`` with one dimension an axis; ``measure_low``, ``_high`` and
-      ``_exact`` stand beside an estimate.
+      An ``xarray.Dataset`` with one dimension per axis; an estimate has ``measure_low``,
+      ``_high`` and ``_exact`` beside it.
 
-    Raises:
-      InputError: for names, values or measures that do not exist or do not fit, or a
-        record of something else.
+      Raises:
+        InputError: for names, values or measures that do not exist or are incompatible, or
+          a record of another sweep.
 
     Example:
         >>> import jaxsel
@@ -74,7 +76,7 @@ def sweep(
         ('epsilon',)
     """
     plan = make_plan(subject, settings, measures, zipped, trials, seed, delta, confidence)
-    with keeping(_fresh(plan, None), record) as kept:
+    with opened(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance)
         found = _dataset(plan, kept.state.store, kept.state.facts)
         kept.finish(found)
@@ -91,14 +93,14 @@ def refreshed(
     attributes: Mapping[str, Any] = MappingProxyType({}),
     progress: bool | None = None,
 ) -> "xr.Dataset":
-    """A sweep that is kept in a file, and counted again where it would be another now.
+    """A sweep kept in a file, whose outdated tallies are simulated again.
 
     Args:
       subject, settings, seed, progress: as for ``sweep``.
-      trials: that are asked for; the function may take a share of them.
-      record: its file; None for none. What was counted of the same input by the same code
-        stays, and anything else is replaced.
-      attributes: more of them for the data set.
+      trials: the number requested; the function may use a fraction of them.
+      record: its file; None for none. Tallies of the same input by the same code are
+        reused, and all others are replaced.
+      attributes: further attributes of the data set.
 
     Raises:
       InputError: as ``sweep``.
@@ -106,7 +108,7 @@ def refreshed(
     count = shared_trials(subject, trials)
     plan = make_plan(subject, settings, (), (), count, seed, 0.0, 0.95)
     performance = declared(subject).performance or Performance()
-    with keeping(_fresh(plan, None), record) as kept:
+    with opened(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance, again=True)
         found = _dataset(plan, kept.state.store, kept.state.facts)
         found = found.assign_attrs(attributes)
@@ -114,10 +116,10 @@ def refreshed(
     return found
 
 
-def keep_found(dataset: "xr.Dataset", record: str | Path) -> None:
-    """Writes a data set that no sweep made into a new file, as that of a sweep."""
+def write_dataset(dataset: "xr.Dataset", record: str | Path) -> None:
+    """Writes a data set that does not come from a sweep to a new file in a sweep's format."""
     nothing = State(str(dataset.attrs.get("title", "")), "", {}, {}, {}, None)
-    with keeping(nothing, record) as kept:
+    with opened(nothing, record) as kept:
         kept.finish(dataset)
 
 
@@ -136,17 +138,17 @@ def keep_share(
     progress: bool | None = None,
     performance: Performance = Performance(),
 ) -> int:
-    """One shard's share of a sweep, kept in a file for ``merged``.
+    """Runs one shard of a sweep, and saves it in a file for ``merge``.
 
     Args:
-      shard: which, as ``jaxsel.shards.Shard`` or as text, "3/64"; or "auto", from the
-        environment of an array job.
-      record: the shard's own file; a shard that was killed goes on from it.
+      shard: a ``jaxsel.shards.Shard`` or text, "3/64"; or "auto", from the environment of
+        an array job.
+      record: the shard's own file; a shard that was killed resumes from it.
       subject, settings, measures, trials, seed, delta, confidence, zipped, progress,
         performance: as for ``sweep``, and equal for all shards.
 
     Returns:
-      How many trials it has.
+      The number of trials of this shard.
 
     Raises:
       InputError: as ``sweep``.
@@ -154,28 +156,28 @@ def keep_share(
     which = read_shard(shard) if isinstance(shard, str) else shard
     plan = make_plan(subject, settings, measures, zipped, trials, seed, delta, confidence)
     items = share_of(plan.items, which)
-    with keeping(_fresh(plan, which), record) as kept:
+    with opened(_fresh(plan, which), record) as kept:
         facts = facts_of(plan.facts, which)
         _do(plan, facts, items, kept, progress, performance)
         kept.finish(None)
     return sum(item.last - item.first for item in items)
 
 
-def merged(
+def merge(
     paths: Sequence[str | Path],
     record: str | Path | None = None,
     subject: Callable[..., Any] | None = None,
 ) -> "xr.Dataset":
-    """The sweep that all its shards make up, bit for bit that of one process.
+    """Merges all shards of a sweep; the result is that of a single process, bit for bit.
 
     Args:
       paths: the files of all shards, in any order; none is changed.
-      record: a file for the whole sweep, which it can go on from.
-      subject: the function that was swept, if it is in no file of its own.
+      record: a file for the whole sweep, from which it can be extended.
+      subject: the function that was swept, if it cannot be loaded from a file.
 
     Raises:
-      InputError: for a shard that is missing, there twice or not finished, files of
-        different sweeps, or a file that is no shard; or for a function that was changed
+      InputError: for a shard that is missing, duplicated or not finished, files of
+        different sweeps, or a file that is no shard; or for a function that has changed
         since.
     """
     parts = [files.read(Path(path)) for path in paths]
@@ -186,7 +188,7 @@ def merged(
     elif not asked["subject"]:
         raise InputError(
             f"{parts[0].path} is of a function that is in no file; merge it in Python, "
-            "with merged(paths, subject=function)"
+            "with merge(paths, subject=function)"
         )
     plan = make_plan(**asked)
     own = plan.subject.function
@@ -197,10 +199,10 @@ def merged(
         )
     store = joined(plan.items, parts)
     facts = {key: value for part in parts for key, value in part.facts.items()}
-    with keeping(_fresh(plan, None), record) as kept:
+    with opened(_fresh(plan, None), record) as kept:
         kept.state.store.update(store)
         kept.state.facts.update(facts)
-        # What a shard found under other code, or not at all, is found here.
+        # Facts that a shard lacks, or computed with other code, are computed here.
         _find_facts(plan, plan.facts, kept, progress=False)
         found = _dataset(plan, kept.state.store, kept.state.facts)
         kept.finish(found)
@@ -223,28 +225,30 @@ def _do(
     plan: Plan,
     facts: Collection[str],
     items: Sequence[Item],
-    kept: Going,
+    kept: RunningSweep,
     progress: bool | None,
     performance: Performance,
     again: bool = False,
 ) -> None:
-    """Finds these facts and simulates these items, whole sweeps and shares alike."""
+    """Computes facts and simulates items, of a whole sweep or of a shard."""
     _find_facts(plan, facts, kept, progress)
     tally(
         items,
         kept.state.store,
-        kept.sometimes,
+        kept.checkpoint,
         again=again,
         progress=progress,
         performance=performance,
     )
 
 
-def _find_facts(plan: Plan, wanted: Collection[str], kept: Going, progress: bool | None) -> None:
-    """Finds what needs no trial, and is not known yet."""
+def _find_facts(
+    plan: Plan, wanted: Collection[str], kept: RunningSweep, progress: bool | None
+) -> None:
+    """Computes the facts that are not known yet."""
     facts = kept.state.facts
     missing = [key for key in wanted if key not in facts]
-    # All of a cell together, since they follow from the same bounds, which are kept.
+    # The facts of a cell are computed together, since they share cached bounds.
     place = {id(cell): number for number, cell in enumerate(plan.cells)}
     missing.sort(key=lambda key: place[id(plan.facts[key][1])])
     done = len(wanted) - len(missing)
@@ -253,4 +257,4 @@ def _find_facts(plan: Plan, wanted: Collection[str], kept: Going, progress: bool
             fact, cell = plan.facts[key]
             facts[key] = find_fact(fact, cell, plan.options.delta)
             advance(1)
-            kept.sometimes()
+            kept.checkpoint()

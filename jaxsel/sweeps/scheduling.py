@@ -1,6 +1,6 @@
-"""Which call of the engine comes next, given what is still to be done and how fast it is.
+"""Chooses the next call of the engine, given the remaining trials and the rate.
 
-Apart from the calling, so that it can be tried on any ranges, rates and kills.
+Separate from the calls themselves, so that tests can try any ranges, rates and kills.
 """
 
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """Trials [first, last) that are still to be done under a number.
+    """Remaining trials [first, last) of one random stream.
 
     Attributes:
-      number: that addresses their randomness; a call can have each once.
+      number: of the random stream; each number occurs at most once in a call.
       first, last: the range.
     """
 
@@ -29,16 +29,17 @@ class Call(NamedTuple):
 
 
 def next_call(spans: Sequence[Span], budget: int, most_spans: int, whole_blocks: int) -> Call:
-    """The next call: several whole spans of one range, or the beginning of a long one.
+    """The next call: several whole spans with one range, or the beginning of a long span.
 
-    Every span of a call begins where the call begins, and the call goes beyond none.
+    All spans of a call begin at its first trial, and none ends before its last one.
 
     Args:
-      spans: what is to be done, none empty, at least one; the first is begun.
-      budget: how many trials are worth one call.
-      most_spans: how many spans a call has at most.
-      whole_blocks: a beginning ends on a multiple of this, so that no block of trials is
-        computed twice.
+      spans: the remaining trials, at least one span, none empty; the call includes the
+        first.
+      budget: the number of trials of one call.
+      most_spans: the largest number of spans of a call.
+      whole_blocks: the beginning of a span ends on a multiple of this, so that no block of
+        trials is computed twice.
     """
     begun = spans[0]
     length = begun.last - begun.first

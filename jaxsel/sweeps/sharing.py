@@ -1,4 +1,4 @@
-"""A sweep by many jobs: which trials and which facts are whose, and what they make up."""
+"""Assigns the trials and facts of a sweep to shards, and joins their results."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,10 +10,9 @@ from jaxsel.sweeps.tallying import Item, Store, check_whole
 
 
 def share_of(items: Sequence[Item], shard: Shard) -> list[Item]:
-    """The items, or parts of them, that are this shard's.
+    """The items, or parts of items, of this shard.
 
-    All trials of all items, one after the other, are a line that the shards cut into
-    equal lengths.
+    The sequence of all trials of all items is divided into equal lengths.
     """
     total = sum(item.last - item.first for item in items)
     start = shard.index * total // shard.count
@@ -29,12 +28,12 @@ def share_of(items: Sequence[Item], shard: Shard) -> list[Item]:
 
 
 def facts_of(keys: Iterable[str], shard: Shard) -> set[str]:
-    """Which facts are this shard's to find: every so many-th."""
+    """The facts that this shard computes: every ``shard.count``-th one."""
     return {key for number, key in enumerate(keys) if number % shard.count == shard.index}
 
 
 def check_parts(parts: Sequence[State]) -> None:
-    """Refuses parts that are not all shards of one sweep, each once.
+    """Checks that parts are all shards of one sweep, each once.
 
     Raises:
       InputError: naming the shard or the file.
@@ -56,18 +55,18 @@ def check_parts(parts: Sequence[State]) -> None:
 
 
 def joined(items: Sequence[Item], parts: Sequence[State]) -> Store:
-    """The tallies of all items from those of all shards.
+    """Joins the tallies of all shards.
 
     Raises:
-      InputError: for a shard that is not finished; it is named; or if together they do
-        not count each trial once.
+      InputError: for a shard that is not finished, which the message names, or if together
+        they do not count each trial once.
     """
     whole: dict[str, list[Item]] = {}
     for item in items:
         whole.setdefault(item.key, []).append(item)
     found: Store = {}
     for part in parts:
-        assert part.shard is not None  # it is checked
+        assert part.shard is not None  # ``check_parts`` has checked it
         for own in share_of(items, part.shard):
             kept = part.store.get((own.key, own.first))
             if kept is None or kept.last != own.last:

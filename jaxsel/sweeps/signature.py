@@ -1,7 +1,7 @@
-"""What a function says of itself: its settings, their domains, and which are axes.
+"""Reads the settings of a function, their domains and its axes from its signature.
 
-A parameter that is a frozen dataclass brings its fields as settings, so that several
-functions share them with their defaults and with what follows from them.
+The fields of a parameter that is a frozen dataclass are settings as well, so that several
+functions can share settings, their defaults and derived values.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from jaxsel.language.domains import Domain, Parsed, number, parsed, whole
 
 
 class Over(NamedTuple):
-    """The values of an axis: what a parameter has as its default."""
+    """The values of an axis, used as the default of a parameter."""
 
     values: tuple[Any, ...] | Mapping[str, Any]
 
@@ -25,8 +25,7 @@ def over(*values: Any) -> Any:
     """The values of an axis, as the default of a parameter of a cell function.
 
     Args:
-      *values: numbers or words; or one mapping of objects by the names that are their
-        coordinates.
+      *values: numbers or texts; or one mapping from coordinates to arbitrary objects.
 
     Example:
         >>> from jaxsel import over
@@ -44,7 +43,7 @@ def over(*values: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Named(Parsed):
-    """One of a few objects, by name."""
+    """A domain of a few objects, by name."""
 
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
@@ -53,7 +52,7 @@ class Named(Parsed):
         return f"one of: {', '.join(self.options)}"
 
     def read(self, name: str, value: Any) -> Any:
-        """See ``Domain``: the object of that name, or the object itself."""
+        """See ``Domain``: accepts the name of an object, or the object itself."""
         if isinstance(value, str) and value in self.options:
             return self.options[value]
         if not any(value is option for option in self.options.values()):
@@ -62,13 +61,13 @@ class Named(Parsed):
 
 
 class Signature(NamedTuple):
-    """The parameters of a function, read.
+    """A function and its parsed parameters.
 
     Attributes:
-      function: what is called.
+      function: the function.
       settings: the domains of its settings by name, with their defaults.
-      axes: the values of those that are axes by default.
-      shared: its parameters that are frozen dataclasses, whose fields are settings, with
+      axes: the values of the settings that are axes by default.
+      shared: the parameters that are frozen dataclasses, whose fields are settings, with
         their defaults.
     """
 
@@ -81,8 +80,8 @@ class Signature(NamedTuple):
         """Calls the function.
 
         Args:
-          values: of its settings, by name; more are ignored.
-          **others: arguments that are no settings.
+          values: of its settings, by name; others are ignored.
+          **others: arguments that are not settings.
         """
         given = {name: _replaced(default, values) for name, default in self.shared.items()}
         names = inspect.signature(self.function).parameters
@@ -91,7 +90,7 @@ class Signature(NamedTuple):
 
 
 def _replaced(default: Any, values: Mapping[str, Any]) -> Any:
-    """A frozen dataclass with the values of its settings, and of those inside it."""
+    """A frozen dataclass with its fields, and those of nested dataclasses, set to the values."""
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(default):
         inner = getattr(default, field.name)
@@ -113,14 +112,14 @@ def _fields(default: Any) -> Iterator[tuple[str, Domain]]:
 
 
 def read_signature(function: Callable[..., Any], without: Collection[str] = ()) -> Signature:
-    """The settings of a function.
+    """Reads the settings of a function.
 
     Args:
-      function: its parameters have names.
-      without: those that are no settings.
+      function: a function without ``*args`` or ``**kwargs``.
+      without: the names of parameters that are not settings.
 
     Raises:
-      InputError: for a parameter of which nothing says what values it takes.
+      InputError: for a parameter whose domain is neither declared nor evident.
     """
     called = function.__qualname__
     try:
@@ -151,7 +150,7 @@ def read_signature(function: Callable[..., Any], without: Collection[str] = ()) 
 
 
 def _setting(name: str, called: str, hint: Any, default: Any) -> Domain:
-    """The domain that is declared, else what a type or a value suggests."""
+    """The declared domain, or else one inferred from the type or the default."""
     first = default
     if isinstance(default, Over):
         if isinstance(default.values, Mapping):

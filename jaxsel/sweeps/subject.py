@@ -1,26 +1,30 @@
-"""What can be swept: a mechanism of the catalogue, one's own function, or an account.
+"""Subjects of sweeps: a mechanism of the catalogue, a user's function, or an account.
 
-Beside its own settings, a subject takes the parameters of a law of K (``mean``, ``eta``)
-and, in accounts, of a base (``noise_multiplier``), as if they were its own; where two have
-one name, the subject's own is meant, and ``base.delta`` is the other.
+Besides its own settings, a subject has the parameters of a law of K (``mean``, ``eta``)
+and, in accounts, of a base (``noise_multiplier``) as settings; if two have the same name,
+it refers to the subject's own, and ``base.delta`` to the other.
 """
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from jaxsel import catalogue
 from jaxsel.accounting.single_run.base_text import parameter_names
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.domains import Domain, Parsed, nearest, number, parsed, read_values, whole
-from jaxsel.language.entry import Built, Values
+from jaxsel.language.entry import Built, MechanismEntry, Values
+from jaxsel.language.subject import settled
 from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
 from jaxsel.sweeps import functions
 from jaxsel.sweeps.axes import Grid, Place, Value, read_grid
+
+# What may be swept, as a person says it.
+About = str | MechanismEntry | Built | Callable[..., Any]
 
 ACCOUNT = "account"
 SEED = "seed"
@@ -38,16 +42,17 @@ _ACCOUNT_SETTINGS: Mapping[str, Domain] = {
     "delta": number("of every epsilon", at_least=0.0, below=1.0, default=DELTA),
 }
 _SEED = whole("of the trials", at_least=0, at_most=2**64 - 1)
-# A text that parameters are still to be added to cannot be read yet.
+# A text to which parameters are added later cannot be parsed yet.
 _ANY_TEXT = parsed(str, "text")
 
 
 class _Name(NamedTuple):
-    """What a name of a sweep sets.
+    """The meaning of a name in a sweep.
 
     Attributes:
-      owner: the setting whose text it goes into; "" for a setting, or the seed, itself.
-      inner: what it is called there.
+      owner: the setting whose text it is a parameter of; "" for a setting or the seed
+        itself.
+      inner: the name of that parameter.
       domain: of its values.
     """
 
@@ -57,19 +62,20 @@ class _Name(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What a sweep is about.
+    """The subject of a sweep.
 
     Attributes:
       name: of the mechanism or the function, or "account".
       build: values -> the mechanism with its input; None for an account.
-      settings: their domains, by name.
+      settings: the domains of its settings, by name.
       names: everything that can be set, by name.
-      place: from which ``find_subject`` finds it elsewhere; "" if it cannot.
-      axes: values of settings that vary unless something else is asked for.
-      function: of one's own; None for others.
-      address: of the randomness of its cells, by their places; None: their words say.
-      measures: what is measured by default; () for what applies.
-      kept: settings that are axes even where they have one value.
+      place: text from which ``find_subject`` finds it in another process; "" if it cannot.
+      axes: values of the settings that are axes by default.
+      function: the user's function; None for others.
+      address: position of a cell -> address of its randomness; None to derive it from the
+        settings.
+      measures: the default measures; () for all that apply.
+      kept: settings that are axes even if they have one value.
     """
 
     name: str
@@ -84,9 +90,10 @@ class Subject(NamedTuple):
     kept: Collection[str] = ()
 
     def grid(self, given: Mapping[str, Any], zipped: Sequence[Sequence[str]] = ()) -> Grid:
-        """The grid of the values that are asked for; arguments as for ``read_grid``."""
+        """The grid of the requested values; arguments as for ``read_grid``."""
         asked = {**self.axes, **given}
-        # A function's settings come in its own order, those of others as they are given.
+        # Settings of a function are in the order of its parameters, others in the order
+        # given.
         first = [name for name in self.settings if self.axes and name in asked]
         ordered = {name: asked[name] for name in (*first, *asked)}
         return read_grid(ordered, self.domain, zipped, self.kept)
@@ -95,7 +102,7 @@ class Subject(NamedTuple):
         """The domain of a setting, of a parameter of one, or of the seed.
 
         Raises:
-          InputError: for a name that is none of these; it says which one is near.
+          InputError: for an unknown name; the message suggests a similar one.
         """
         if name not in self.names:
             shown = ", ".join(name for name in self.names if "." not in name)
@@ -105,7 +112,7 @@ class Subject(NamedTuple):
         return self.names[name].domain
 
     def given(self, point: Mapping[str, Value]) -> dict[str, Any]:
-        """The subject's own settings at a point, as they are given; no defaults."""
+        """The subject's own settings at a point, as given and without defaults."""
         given: dict[str, Any] = {}
         inner: dict[str, dict[str, Value]] = {}
         for name, value in point.items():
@@ -123,7 +130,8 @@ class Subject(NamedTuple):
         """Typed values of all settings, from those given.
 
         Raises:
-          InputError: if one is outside its domain, or if a law or base lacks one.
+          InputError: if one is outside its domain, or if a parameter of a law or base is
+            missing.
         """
         return read_values(self.name, given, self.settings)
 
@@ -136,7 +144,7 @@ def _joined(head: str, values: Mapping[str, Value]) -> str:
 
 def _names(settings: Mapping[str, Domain], simulated: bool) -> dict[str, _Name]:
     parts: dict[str, Mapping[str, Domain]] = {}
-    # The base of a mechanism is one word; its parameters are the mechanism's settings.
+    # The base of a mechanism is only a name; its parameters are the mechanism's settings.
     if isinstance(settings.get("repetitions"), Parsed):
         parts["repetitions"] = all_parameters()
     if isinstance(settings.get("base"), Parsed):
@@ -154,26 +162,33 @@ def _names(settings: Mapping[str, Domain], simulated: bool) -> dict[str, _Name]:
     return found
 
 
-def find_subject(about: str | Callable[..., Any]) -> Subject:
-    """The subject of that name, or the function of one's own.
+def find_subject(about: About) -> Subject:
+    """The subject of that name, or that of a user's function.
 
     Args:
-      about: a mechanism of the catalogue, "account", "file.py:function", or a function
-        that returns a ``functions.Trial``.
+      about: a mechanism of the catalogue, by its name or with settings that take the place
+        of its defaults; "account", "file.py:function", or a function that returns a
+        ``functions.Trial``.
 
     Raises:
       InputError: if there is none.
     """
     if isinstance(about, str) and functions.is_place(about):
         about = functions.load(about)
-    if not isinstance(about, str):
+    if not isinstance(about, str | MechanismEntry | Built):
         return _of_function(about)
-    if about == ACCOUNT:
+    if isinstance(about, str) and about == ACCOUNT:
         names = _names(_ACCOUNT_SETTINGS, simulated=False)
         return Subject(ACCOUNT, None, _ACCOUNT_SETTINGS, names, ACCOUNT)
-    entry = catalogue.find_mechanism(about)
-    names = _names(entry.settings, simulated=True)
-    return Subject(entry.name, entry.build, entry.settings, names, entry.name)
+    entry, chosen = settled(about)
+    settings = {
+        name: dataclasses.replace(domain, default=chosen.get(name, domain.default))
+        for name, domain in entry.settings.items()
+    }
+    names = _names(settings, simulated=True)
+    # What was built in Python is found again by no name.
+    place = "" if chosen else entry.name
+    return Subject(entry.name, entry.build, settings, names, place)
 
 
 def _of_function(function: Any) -> Subject:

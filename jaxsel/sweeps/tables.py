@@ -1,4 +1,4 @@
-"""A sweep as a table: a row a cell, for CSV, Parquet, JSON and people."""
+"""A sweep as a table with one row per cell, for CSV, Parquet, JSON and printing."""
 
 import importlib
 import math
@@ -16,9 +16,9 @@ _BESIDE = ("_low", "_high", "_exact", "_theorem")
 
 
 def to_table(dataset: "xr.Dataset") -> "pd.DataFrame":
-    """A row a cell, a column a setting and a variable.
+    """One row per cell, one column per setting and variable.
 
-    What has a further dimension gets a column a place: "frequency[none]".
+    A variable with a further dimension has one column per coordinate: "frequency[none]".
     """
     import pandas as pd
 
@@ -30,13 +30,13 @@ def to_table(dataset: "xr.Dataset") -> "pd.DataFrame":
         for extra in _further(dataset) & set(map(str, variable.dims))
         for place in dataset[extra].values
     }
-    # All at once: of hundreds of outcomes each would be put in by itself.
+    # Added together: inserting hundreds of columns one by one is slow.
     frame = pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
     return frame.reset_index() if plain.sizes else frame
 
 
 def _further(dataset: "xr.Dataset") -> set[str]:
-    """Dimensions that are no axes."""
+    """Dimensions that are not axes of the sweep."""
     return {"outcome", "theorem"} & set(map(str, dataset.dims))
 
 
@@ -53,9 +53,9 @@ def rows(dataset: "xr.Dataset") -> list[dict[str, Any]]:
 
 
 def short_rows(dataset: "xr.Dataset") -> list[dict[str, str]]:
-    """For people: intervals, exact values and theorems beside what they belong to.
+    """Rows for printing: each value with its interval, exact value and theorem.
 
-    What is missing is told by the word that its variable has for it, "none proven".
+    A missing value is replaced by its variable's text for it, such as "none proven".
     """
     missing = {
         str(name): str(variable.attrs.get("missing", "not known"))
@@ -87,12 +87,12 @@ def _short(row: Mapping[str, Any], missing: Mapping[str, str]) -> dict[str, str]
 
 
 def write_csv(dataset: "xr.Dataset", path: str | Path) -> None:
-    """Writes the table as CSV; InputError if the place cannot be written."""
+    """Writes the table as CSV; raises InputError if the file cannot be written."""
     _written(path, lambda: to_table(dataset).to_csv(path, index=False))
 
 
 def write_parquet(dataset: "xr.Dataset", path: str | Path) -> None:
-    """Writes the table as Parquet; InputError if that, or its library, cannot be."""
+    """Writes the table as Parquet; raises InputError if it cannot, or if no library can."""
     try:
         importlib.import_module("pyarrow")
     except ImportError:

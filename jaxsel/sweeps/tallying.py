@@ -1,4 +1,4 @@
-"""Tallies of many inputs: as few programs and calls as possible, none lost by a kill."""
+"""Simulates many inputs in few programs and calls, with checkpoints."""
 
 import functools
 import hashlib
@@ -25,7 +25,7 @@ from jaxsel.sweeps.scheduling import Span, next_call
 _CALL_SECONDS, _SHARED_CALL_SECONDS = 2.0, 30.0
 _CELLS_PER_CALL = 256
 _FIRST_CALL_TRIALS = 1 << 20
-# Calls end on whole blocks, which are not computed twice then.
+# Calls end on whole blocks, so that no block is computed twice.
 _WHOLE_BLOCKS = 1 << 20
 
 
@@ -33,12 +33,12 @@ class Item(NamedTuple):
     """Trials [first, last) of a mechanism on one input.
 
     Attributes:
-      key: what it is, in words that do not change: settings, seed, which input.
-      mechanism, data, params: what runs.
+      key: identifies the input by settings, seed and role; independent of the grid.
+      mechanism, data, params: the mechanism and its input.
       seed: of the sweep's axis or option.
       first, last: the range of trials.
-      own_number: the number that addresses its randomness, where the key does not.
-      statistic: what is kept of a trial; None: its event.
+      own_number: the number of its random stream; None to derive it from the key.
+      statistic: what is summed over trials; None to count events.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Item(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The number that addresses its randomness: its own in every grid."""
+        """The number of its random stream, which is the same in every grid."""
         if self.own_number is not None:
             return self.own_number
         return int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:4], "little")
@@ -66,7 +66,8 @@ class Kept(NamedTuple):
       last: the end of the range.
       code: digest of the code that made them.
       counts: Int64["events"]; or the sums of a statistic, one after the other.
-      form: of these sums, as ``json.dumps([[name, shape], ...])``; "" for events.
+      form: names and shapes of these sums, ``json.dumps([[name, shape], ...])``; "" for
+        events.
     """
 
     last: int
@@ -96,11 +97,11 @@ def _code(mechanism: Mechanism) -> str:
 
 
 class _Input(NamedTuple):
-    """What the prepared input of an item is.
+    """The prepared input of an item.
 
     Attributes:
       shapes: items with equal shapes run in one program.
-      code: of what makes its tallies: the mechanism's code, and a digest of the input.
+      code: digest of the mechanism's code and of the input, which determine its tallies.
     """
 
     shapes: Hashable
@@ -132,14 +133,14 @@ def _inputs(items: Iterable[Item]) -> dict[str, _Input]:
 
 
 def _groups(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -> list[list[Item]]:
-    """What is still to be done, in groups of one program.
+    """The unfinished items, in groups that share a program.
 
     Raises:
-      InputError: where cells that could share a program bring a mechanism each.
+      InputError: if cells that could share a program each have their own mechanism.
     """
     found: dict[tuple[Mechanism, Hashable, int, Statistic | None], list[Item]] = {}
     for item in items:
-        if _reached(item, store) < item.last:
+        if _done_until(item, store) < item.last:
             shapes = inputs[item.key].shapes
             group = (item.mechanism, shapes, item.seed, item.statistic)
             found.setdefault(group, []).append(item)
@@ -148,7 +149,7 @@ def _groups(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -> l
 
 
 def _check_shared(programs: Iterable[tuple[Mechanism, Hashable]]) -> None:
-    """Refuses mechanisms that a function makes anew in each cell."""
+    """Refuses functions that make a new mechanism in each cell."""
     made: dict[Hashable, Mechanism] = {}
     for mechanism, shapes in programs:
         code = getattr(mechanism.sample, "__code__", None)
@@ -162,10 +163,10 @@ def _check_shared(programs: Iterable[tuple[Mechanism, Hashable]]) -> None:
 
 
 def check_kept(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -> None:
-    """Refuses tallies by other code, and those of more trials than are asked for.
+    """Refuses tallies from other code, and tallies of more trials than requested.
 
     Raises:
-      InputError: in one sentence.
+      InputError: if there are such tallies.
     """
     for item in items:
         kept = store.get((item.key, item.first))
@@ -184,7 +185,7 @@ def check_kept(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -
 
 
 def drop_stale(items: Iterable[Item], inputs: dict[str, _Input], store: Store) -> None:
-    """Takes out what is not of these items, or not of their code and trials."""
+    """Removes tallies that do not belong to these items, their code and their trials."""
     wanted = {(item.key, item.first): item for item in items}
     for place, kept in list(store.items()):
         item = wanted.get(place)
@@ -201,15 +202,15 @@ def tally(
     progress: bool | None = None,
     performance: Performance = Performance(),
 ) -> None:
-    """Simulates what the store does not hold yet, and puts it there.
+    """Simulates the items that are missing from the store, and adds their tallies.
 
-    The tallies of an item do not depend on the others, nor on the order or on kills.
+    The tallies of an item do not depend on the other items, their order, or interruptions.
 
     Args:
-      items: what is wanted; keys and ranges differ.
-      store: what is there; gets the rest.
-      keep: called after every few seconds of work.
-      again: count again what is there by other code, in the place of refusing it.
+      items: the items, with different keys or ranges.
+      store: existing tallies; updated in place.
+      keep: called after every few seconds of work, to save.
+      again: whether to simulate again what other code has tallied, instead of refusing it.
       progress: as for ``engine.simulate_grid``.
       performance: likewise.
     """
@@ -219,7 +220,7 @@ def tally(
     check_kept(items, inputs, store)
     wanted = sum(item.last - item.first for item in items)
     groups = _groups(items, inputs, store)
-    missing = sum(item.last - _reached(item, store) for group in groups for item in group)
+    missing = sum(item.last - _done_until(item, store) for group in groups for item in group)
     with progress_bar(wanted, wanted - missing, progress) as advance:
         rate = None  # trials a second, after the first call of a program
 
@@ -231,8 +232,8 @@ def tally(
             rate = _tally_group(group, inputs, store, rate, performance, done)
 
 
-def _reached(item: Item, store: Store) -> int:
-    """Up to which trial an item is done."""
+def _done_until(item: Item, store: Store) -> int:
+    """The first trial of an item that is not done."""
     kept = store.get((item.key, item.first))
     return item.first if kept is None else kept.last
 
@@ -245,15 +246,15 @@ def _tally_group(
     performance: Performance,
     done: Callable[[int], None],
 ) -> float | None:
-    """Calls of about two seconds each; returns the rate seen."""
+    """Tallies a group in calls of about two seconds each; returns the observed rate."""
     todo, compiled = group, False
-    # What is kept says where each item goes on, and nothing else does.
-    while todo := [item for item in todo if _reached(item, store) < item.last]:
-        # Many workers want much to share out.
+    # The store alone determines where each item resumes.
+    while todo := [item for item in todo if _done_until(item, store) < item.last]:
+        # Larger calls, so that every worker of an executor gets a share.
         seconds = _CALL_SECONDS if chosen_runner() is None else _SHARED_CALL_SECONDS
         budget = _FIRST_CALL_TRIALS if rate is None else int(rate * seconds)
         call = next_call(
-            [Span(item.number, _reached(item, store), item.last) for item in todo],
+            [Span(item.number, _done_until(item, store), item.last) for item in todo],
             budget,
             _CELLS_PER_CALL,
             _WHOLE_BLOCKS,
@@ -278,14 +279,14 @@ def _tally_group(
             counts, form = _flat(item, found.values, place)
             _keep(store, item, call.first, Kept(call.last, made_by, counts, form))
         done(len(batch) * trials)
-        if compiled:  # or it says nothing of the rate
+        if compiled:  # otherwise the time includes compilation
             rate = len(batch) * trials / seconds
         compiled = True
     return rate
 
 
 def _flat(item: Item, values: Any, place: int) -> tuple[np.ndarray, str]:
-    """What was counted of one cell as one row of numbers, and what they are."""
+    """The sums of one cell as one row of numbers, and their names and shapes."""
     if item.statistic is None:
         return values[place], ""
     leaves = [
@@ -297,8 +298,8 @@ def _flat(item: Item, values: Any, place: int) -> tuple[np.ndarray, str]:
 
 
 def _keep(store: Store, item: Item, first: int, more: Kept) -> None:
-    """Adds the tallies of trials [first, more.last) of an item to what is kept of it."""
-    reached = _reached(item, store)
+    """Adds the tallies of trials [first, more.last) of an item to the store."""
+    reached = _done_until(item, store)
     if first != reached:
         raise InputError(
             f"trials [{first}, {more.last}) of a cell do not go on from trial {reached}, "
@@ -312,29 +313,29 @@ def _keep(store: Store, item: Item, first: int, more: Kept) -> None:
 
 
 def check_whole(first: int, kept: Kept, holder: str) -> None:
-    """Refuses tallies of trials [first, kept.last) that do not count each of them once.
+    """Checks that tallies of trials [first, kept.last) count each of them once.
 
     Args:
       first, kept: the tallies.
-      holder: what holds them, for the message.
+      holder: the file or object with the tallies, for the message.
 
     Raises:
       InputError: if trials are missing, or too many.
     """
     if kept.form:
-        return  # sums of a statistic, which the engine has checked
+        return  # sums of a statistic, checked by the engine
     check_totals([kept.counts.sum()], first, kept.last, holder)
     if np.any(kept.counts < 0):
         raise InputError(f"{holder} holds counts below zero; run it anew")
 
 
 def kept_of(item: Item, store: Store) -> Kept:
-    """All tallies of an item, which must be done.
+    """All tallies of an item, which must be finished.
 
     Raises:
       InputError: if trials are missing, or too many.
     """
-    reached = _reached(item, store)
+    reached = _done_until(item, store)
     if reached != item.last:
         raise InputError(
             f"the sweep holds trials [{item.first}, {reached}) of a cell, and not "

@@ -1,11 +1,11 @@
-"""Audits of DP-SGD: a lower bound on epsilon beside the one that is accounted.
+"""Audits of DP-SGD: lower bounds on epsilon, to compare with the accounted one.
 
-``many_run_audit`` trains many times with a canary and without it, ``one_run_audit`` once
-with many canaries, each put in by its own coin. ``mechanism_audit`` is the first without
-data and model: it audits batches, clipping and noise, which is where the privacy is.
+``many_run_audit`` trains many times with and without a canary, ``one_run_audit`` once with
+many canaries, each included with probability 1/2. ``mechanism_audit`` is a many-run audit
+without data and model: it audits sampling, clipping and noise, which provide the privacy.
 
-A right implementation stays below the accounted epsilon, but for the stated probability.
-To stay below proves nothing: an audit can find faults, not exclude them.
+The bound of a correct implementation exceeds the accounted epsilon with at most the stated
+probability. A bound below it proves nothing: an audit can find faults, not exclude them.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +21,8 @@ from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.auditing.one_run_audit import OneRunBound, one_run_bound
 from jaxsel.host.errors import InputError, check_finite, check_integer
 from jaxsel.training.canaries import (
+    ConstantClassifier,
     Data,
-    Indifferent,
     WithCanaries,
     add_canaries,
     blanks,
@@ -39,10 +39,10 @@ class ManyRunBound(NamedTuple):
 
     Attributes:
       lower: the bound, >= 0; exceeds the truth with probability at most 1 - confidence.
-      delta: that it goes with.
+      delta: the delta at which epsilon is bounded.
       confidence: of the bound.
       threshold: of the score; the event is a score above it, or not above it.
-      above: which.
+      above: whether the event is a score above the threshold.
       counts: (occurrences of the event, runs) with the canary, the same without it.
     """
 
@@ -55,15 +55,16 @@ class ManyRunBound(NamedTuple):
 
 
 class CanaryAudit(NamedTuple):
-    """What an audit found beside what is claimed.
+    """The result of an audit of DP-SGD, and the accounted epsilon.
 
     Attributes:
       lower: audited lower bound on epsilon; exceeds the truth with probability at most
         1 - confidence.
-      accounted: epsilon that the accounting of DP-SGD claims. A right implementation has
-        lower <= accounted, but for that probability.
-      delta, confidence: of both, and of the lower bound.
-      evidence: how the bound came about.
+      accounted: epsilon from the accounting of DP-SGD. A correct implementation has lower
+        <= accounted with probability at least ``confidence``.
+      delta: of both epsilons.
+      confidence: of the lower bound.
+      evidence: the underlying bound and its tallies.
     """
 
     lower: float
@@ -93,7 +94,7 @@ def many_run_bound(
     probabilities of exceeding it (exact limits of Clopper & Pearson).
 
     Args:
-      present, absent: Float["runs"], one score a run, at least two a side.
+      present, absent: Float["runs"], one score per run, at least two each.
       delta: in [0, 1).
       confidence: in (0, 1).
     """
@@ -102,7 +103,7 @@ def many_run_bound(
         raise InputError("scores must be a list of at least two runs a side")
     halves = [np.split(side, [side.size // 2]) for side in sides]
     pooled = np.sort(np.concatenate([first for first, _ in halves]))
-    # thresholds everywhere, but denser in the tails
+    # thresholds over the whole range, denser in the tails
     tail = np.unique(np.geomspace(1, pooled.size, 400).astype(int)) - 1
     middle = np.linspace(0, pooled.size - 1, 400).astype(int)
     places = np.concatenate([tail, middle, pooled.size - 1 - tail])
@@ -145,9 +146,9 @@ def many_run_audit(
       plan: the recipe.
       present, absent: data with the canary, and with a blank in its place.
       steps, learning_rate, seed, gradient: as for ``canary_scores``.
-      runs: a side.
+      runs: the number of runs on each data set.
       delta, confidence: of the lower bound.
-      score: of a run: one number, or one a canary, of which there is one.
+      score: the score of a run: one number, or an array with one for the single canary.
     """
     both = [
         canary_scores(
@@ -178,12 +179,13 @@ def mechanism_audit(
     seed: int = 0,
     gradient: Callable[..., Any] = noisy_gradient,
 ) -> CanaryAudit:
-    """``many_run_audit`` of a gradient canary among blanks: no data and no model.
+    """``many_run_audit`` of a gradient canary among blank examples, without data and model.
 
-    What the canary does depends on the sampling rate, sigma, C and the steps alone, so
-    ``recipe(1, rate)`` with the rate of a training audits the same law, and is fastest.
+    The law of the canary's score depends only on the sampling rate, sigma, C and the steps,
+    so ``recipe(1, rate)`` with the rate of a training run audits the same law, and is
+    fastest.
     """
-    model = WithCanaries(Indifferent(), 1)
+    model = WithCanaries(ConstantClassifier(), 1)
     nobody = blanks(plan.examples - 1)
     present, absent = (add_canaries(nobody, [coin], 2) for coin in (True, False))
     return many_run_audit(
@@ -219,7 +221,7 @@ def one_run_audit(
 
     Args:
       model: the classifier, without canaries.
-      plan: the recipe, for as many examples as there are data and canaries.
+      plan: the recipe; its number of examples is that of the data plus the canaries.
       data: images and labels.
       classes: of the data.
       canaries: m.

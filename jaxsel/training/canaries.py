@@ -1,15 +1,15 @@
-"""Canaries: examples whose traces in a training run bound its privacy loss from below.
+"""Canaries: examples whose effect on a training run bounds its privacy loss from below.
 
 A gradient canary ("Dirac canary") owns one extra parameter of the model: its clipped
-gradient is C along that parameter whatever the weights, and no other example touches it.
-Nothing that a person's data can do to a step of DP-SGD is easier to see, so such canaries
-audit the mechanism itself and need no useful model. An input canary, for example an image
-with a wrong label, has to be seen through the network, and shows less.
+gradient is C along that parameter whatever the weights, and no other example has a gradient
+along it. No example is easier to detect in a step of DP-SGD, so such canaries audit the
+mechanism itself and need no useful model. An input canary, for example an image with a
+wrong label, acts through the network, and gives weaker bounds.
 
 The neighbour of a data set with a canary has a blank in its place: an example without a
 gradient, the same to DP-SGD with Poisson batches as no example at all.
 
-``jaxsel.training.audits`` compares what comes out with what the accounting claims.
+``jaxsel.training.audits`` compares the resulting bounds with the accounted epsilon.
 """
 
 import functools
@@ -31,8 +31,8 @@ from jaxsel.training.dp_sgd import Recipe, State, initialise, noisy_gradient, tr
 from jaxsel.training.network import cross_entropy
 
 _AUDIT_TAG = 0xD0
-_BLANK = -1.0  # of every pixel; pictures are in [0, 1]
-_OFFSET = 1e4  # e^-_OFFSET is 0: nobody is ever taken for a canary
+_BLANK = -1.0  # value of every pixel of a blank; images are in [0, 1]
+_OFFSET = 1e4  # e^-_OFFSET is 0: no example is ever classified as a canary
 _STEEPNESS = 1e6  # norm of a canary's gradient before clipping
 _BLOCK = 1024  # runs at a time
 
@@ -49,7 +49,7 @@ class Linear(nn.Module):
         return nn.Dense(self.classes)(images.reshape(*images.shape[:-3], -1))
 
 
-class Indifferent(nn.Module):
+class ConstantClassifier(nn.Module):
     """A classifier without parameters that finds all classes equally likely."""
 
     classes: int = 2
@@ -67,7 +67,7 @@ class WithCanaries(nn.Module):
 
     Attributes:
       inner: the classifier.
-      canaries: how many.
+      canaries: the number of canaries.
     """
 
     inner: nn.Module
@@ -78,14 +78,15 @@ class WithCanaries(nn.Module):
         own = self.param("canaries", nn.initializers.zeros_init(), (self.canaries,), images.dtype)
         blank = jnp.all(images < 0.0, axis=(-3, -2, -1))[..., None]
         logits = jnp.where(blank, 0.0, self.inner(jnp.maximum(images, 0.0)))
-        # The values never change, whatever training does to the parameters.
+        # The logits do not depend on the values of these parameters, only their gradients
+        # do.
         steep = _STEEPNESS * (own - jax.lax.stop_gradient(own)) - _OFFSET
         extra = jnp.broadcast_to(steep, (*logits.shape[:-1], self.canaries))
         return jnp.concatenate([logits, extra], axis=-1)
 
 
 def blanks(count: int, shape: tuple[int, ...] = (1, 1, 1)) -> Data:
-    """Examples without a gradient, images of that shape: nobody's."""
+    """Blank examples, which have no gradient, with images of that shape."""
     images = np.full((count, *shape), _BLANK, dtype=np.float32)
     return images, np.zeros(count, dtype=np.int32)
 
@@ -122,12 +123,12 @@ class _Record(NamedTuple):
 
 
 class Recorder(NamedTuple):
-    """Plain SGD that watches every noisy gradient: log-likelihood ratios of the canaries.
+    """Plain SGD that also accumulates the log-likelihood ratios of the canaries.
 
-    A step's sum along a canary's parameter, over C, is normal with deviation sigma and
-    mean 1 if the canary is in the batch, and else 0. That is all that the accounting of
-    DP-SGD grants the adversary, and the sum of the logarithms of the ratios is its best
-    statistic.
+    A step's noisy sum along a canary's parameter, divided by C, is normal with deviation
+    sigma and mean 1 if the canary is in the batch, and else 0. The accounting of DP-SGD
+    assumes an adversary who sees just this, whose best statistic is the log-likelihood
+    ratio.
 
     Attributes:
       plan: the recipe, with noise.
@@ -155,12 +156,12 @@ class Recorder(NamedTuple):
 
 
 def likelihood_ratio(state: State) -> Float[Array, " canaries"]:
-    """What a ``Recorder`` saw of each canary."""
+    """The log-likelihood ratio of each canary, from a ``Recorder``."""
     return state.optimiser.ratio
 
 
 def loss_score(model: nn.Module, example: Data) -> Callable[[State], Array]:
-    """Score of an input canary: minus its loss after training. Make it once."""
+    """Score of an input canary: minus its loss after training. Create it once."""
     image, label = jnp.asarray(example[0]), jnp.asarray(example[1])
     return lambda state: -cross_entropy(model, state.params, (image, label))
 
@@ -193,22 +194,22 @@ def canary_scores(
     Args:
       model: a ``WithCanaries``.
       plan: the recipe.
-      data: with rows for canaries.
+      data: the data, with rows for canaries.
       steps: of each run.
-      runs: how many.
+      runs: the number of runs.
       learning_rate: of plain SGD.
-      seed: of the initial parameters, the same in all runs, and of everything else.
-      tag: runs of different tags share no randomness but the initial parameters.
-      score: of a run's final state.
+      seed: of the initial parameters, the same in all runs, and of all other randomness.
+      tag: runs of different tags share no randomness except the initial parameters.
+      score: computes the score from a run's final state.
       gradient: as for ``train``.
 
     Returns:
       Float32["runs ..."].
 
     Raises:
-      InputError: without noise, with ghost norms, or if the data are not as many as the
-        recipe says.
-      RuntimeError: if a batch did not fit (chance below 1e-18 a step).
+      InputError: without noise, with ghost norms, or if the number of examples is not that
+        of the recipe.
+      RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
     """
     runs, steps = check_integer("runs", runs, 1), check_integer("steps", steps, 1)
     if plan.clipping == "ghost":

@@ -1,4 +1,4 @@
-"""The folder of a search: where a killed one goes on. It holds secrets; keep it so."""
+"""Checkpoints of a search in a folder, which must stay private since it holds secrets."""
 
 import contextlib
 import hashlib
@@ -20,21 +20,21 @@ from jaxsel.training.dp_sgd import State
 from jaxsel.training.plan import SearchPlan
 
 RELEASE = "release.json"
-"""Name of the file of what a finished search releases."""
+"""File name of the release of a finished search."""
 RECORD = "search.nc"
-"""Name of the record that a search goes on from."""
+"""File name of the record from which a search resumes."""
 _SEED = "seed"
 # Left by earlier versions, which saved with orbax-checkpoint.
 _EARLIER = ("search.json", "checkpoints")
 
 
 class Saved(NamedTuple):
-    """Where a search stands.
+    """The progress of a search.
 
     Attributes:
-      state: of the runs under way, one a row; None if they have not begun.
+      state: of the current runs, one per row; None if they have not begun.
       scores: of the complete runs.
-      best: parameters of the best of them, None if there is none.
+      best: parameters of the best complete run; None if there is none.
     """
 
     state: State | None
@@ -52,13 +52,13 @@ def _place(folder: str | Path) -> Path:
     return path
 
 
-def kept_seed(folder: str | Path) -> int:
-    """The seed of a folder: drawn and kept there at first, the same ever after.
+def stored_seed(folder: str | Path) -> int:
+    """The seed of a search's folder, drawn and stored there on the first call.
 
-    It is as secret as the folder, whose scores and networks tell as much.
+    It is as secret as the scores and networks in the folder.
 
     Args:
-      folder: of the search, made if need be.
+      folder: of the search, created if necessary.
 
     Raises:
       InputError: if the folder cannot be written, is open to others, or belongs to a
@@ -70,7 +70,7 @@ def kept_seed(folder: str | Path) -> int:
         if kept.exists():
             try:
                 return draws.check_seed(int(kept.read_text()))
-            except ValueError:  # which repeats what it is about
+            except ValueError:  # its context would repeat the content of the file
                 raise InputError(f"{kept} holds no seed; name another folder") from None
         if (path / RECORD).exists():
             raise InputError(
@@ -82,11 +82,11 @@ def kept_seed(folder: str | Path) -> int:
 
 
 def save_release(folder: str | Path, record: dict[str, Any]) -> None:
-    """Leaves what a finished search releases in its folder, as ``RELEASE``.
+    """Writes the release of a finished search to its folder, as ``RELEASE``.
 
     Args:
-      folder: of the search; made, for its owner alone, where no run was made.
-      record: ready for JSON; nothing secret.
+      folder: of the search; created as private if no run was made.
+      record: JSON-serialisable; nothing secret.
 
     Raises:
       InputError: if the folder cannot be written, or is open to others.
@@ -96,28 +96,27 @@ def save_release(folder: str | Path, record: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def going_on(
+def resumed(
     folder: str | Path | None, plan: SearchPlan, seed: int, model: str, example: State
 ) -> Iterator[tuple[Saved, Callable[[Saved], None]]]:
-    """Yields where a search stands, and what saves where it stands; no other saves there.
+    """Resumes a search: yields its progress and a function that saves it, and locks the folder.
 
     Args:
-      folder: of the search, made if need be; with None nothing is saved.
-      plan, seed, model: what the search is, the network by its name; another search's
-        folder is refused.
-      example: of the state of one run, for its structure, shapes and types.
+      folder: of the search, created if necessary; with None nothing is saved.
+      plan, seed, model: identify the search, the network by its name; the folder of another
+        search is refused.
+      example: an example of the state of one run, for its structure, shapes and types.
 
     Raises:
       InputError: if the folder belongs to another search or an earlier jaxsel, cannot be
-        written, is written by another process, or was there before and is not its
-        owner's alone.
+        written, is being written by another process, or exists and is not private.
     """
     fresh = Saved(None, (), None)
     if folder is None:
         yield fresh, lambda saved: None
         return
     path = _place(folder)
-    # The seed is not written in clear, though the folder is secret anyway.
+    # Only a digest of the seed is written, although the folder is secret anyway.
     text = repr((plan._replace(repetitions=None), describe(plan.repetitions)))  # type: ignore
     name = hashlib.sha256(f"{text},{seed},{model}".encode()).hexdigest()
     record = path / RECORD
@@ -153,7 +152,7 @@ def _read(path: Path, name: str, example: State) -> Saved:
 
 
 def _named(name: str, tree: Any) -> dict[str, np.ndarray]:
-    """The leaves of a tree as arrays that a file can hold, named after their place."""
+    """The leaves of a pytree as arrays that a file can hold, named by their path."""
     return {
         f"{name}.{jax.tree_util.keystr(place, simple=True, separator='.')}": _plain(leaf)
         for place, leaf in jax.tree_util.tree_leaves_with_path(tree)
@@ -161,7 +160,7 @@ def _named(name: str, tree: Any) -> dict[str, np.ndarray]:
 
 
 def _plain(leaf: Any) -> np.ndarray:
-    """Keys as their words; what NetCDF has no type for, such as bfloat16, as bytes."""
+    """Converts keys to their words, and types that NetCDF lacks, such as bfloat16, to bytes."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
     array = np.asarray(leaf)
@@ -171,16 +170,16 @@ def _plain(leaf: Any) -> np.ndarray:
 
 
 def _restored(stored: records.Record, name: str, like: Any, *, rows: bool) -> Any:
-    """A tree as it was, of the structure and types of another; None if it was None.
+    """Reads a pytree with the structure and types of another one; None if None was saved.
 
     Args:
       stored: the record.
-      name: of the tree.
-      like: the other tree.
-      rows: whether each array has one more axis, the first, than those of ``like``.
+      name: of the pytree.
+      like: a pytree of the same structure.
+      rows: whether each array has an additional first axis.
 
     Raises:
-      InputError: if some array is missing, or of another shape or type.
+      InputError: if an array is missing, or has another shape or type.
     """
     wanted = _named(name, like)
     if not any(each in stored.arrays for each in wanted):

@@ -1,7 +1,7 @@
-"""Sums of clipped per-example gradients, the heart of DP-SGD.
+"""Sums of clipped per-example gradients for DP-SGD.
 
 Each example's gradient is scaled to l2 norm at most C, and the scaled gradients are added:
-one example more or less moves the sum by at most C. Every method gives the same sum up to
+adding or removing one example changes the sum by at most C. Every method gives the same sum up to
 float32 rounding:
 
 ============  ====================================================================
@@ -27,7 +27,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 _MARGIN = 1.0 - 2.0**-14
-# So many gradients are added in one pass over them; more, by a matrix product.
+# Up to this many gradients are added in one pass; more, by a matrix product.
 _ONE_PASS = 16
 
 Loss = Callable[[Any, Any], Float[Array, ""]]
@@ -77,17 +77,19 @@ def _is_tall(leaf: Array) -> bool:
     return leaf.ndim > 1 and leaf.size > leaf.shape[-1] ** 2
 
 
-def _turned(params: Any) -> Any:
-    """Kernels with more inputs than outputs, as matrices with a row for each output."""
+def _transposed(params: Any) -> Any:
+    """Transposes kernels with more inputs than outputs, to matrices with a row per output."""
     return jax.tree.map(
         lambda leaf: leaf.reshape(-1, leaf.shape[-1]).T if _is_tall(leaf) else leaf, params
     )
 
 
-def _turned_back(turned: Any, params: Any) -> Any:
-    """Undoes ``_turned``; of ``params`` only the shapes count."""
+def _transposed_back(transposed: Any, params: Any) -> Any:
+    """Undoes ``_transposed``; only the shapes of ``params`` are used."""
     return jax.tree.map(
-        lambda leaf, like: leaf.T.reshape(like.shape) if _is_tall(like) else leaf, turned, params
+        lambda leaf, like: leaf.T.reshape(like.shape) if _is_tall(like) else leaf,
+        transposed,
+        params,
     )
 
 
@@ -99,14 +101,14 @@ def plain_sum(
     count: Int[Array, ""],
     clip_norm,
 ) -> Any:
-    """The clipped sum over ``data[rows[:count]]``, all gradients at once.
+    """The clipped sum over ``data[rows[:count]]``, with all gradients in memory at once.
 
     Args:
       loss: ``(params, example) -> scalar`` of one example.
       params: pytree of Float arrays.
       data: pytree with a leading axis of examples.
-      rows: which examples; entries from ``count`` on are padding.
-      count: how many.
+      rows: indices of the examples; entries from ``count`` on are padding.
+      count: the number of examples.
       clip_norm: C > 0.
 
     Returns:
@@ -126,16 +128,16 @@ def microbatched_sum(
     *,
     microbatch: int = 8,
 ) -> Any:
-    """The same, ``microbatch`` examples at a time; costs as many rounds as are needed.
+    """``plain_sum`` computed ``microbatch`` examples at a time, in as many rounds as necessary.
 
-    Arguments as for ``plain_sum``; ``microbatch`` need not divide anything.
+    ``microbatch`` need not divide the number of examples.
     """
-    # The network's per-example gradients come turned (see its ``_product``): they are
-    # measured and added so, and only the sum is turned back.
-    turned = _turned(params)
+    # The network computes per-example gradients transposed (see its ``_product``): their
+    # norms and sum are computed in that form, and only the sum is transposed back.
+    transposed = _transposed(params)
 
-    def turned_loss(turned, example):
-        return loss(_turned_back(turned, params), example)
+    def transposed_loss(transposed, example):
+        return loss(_transposed_back(transposed, params), example)
 
     padding = -rows.shape[0] % microbatch
     rows = jnp.pad(rows, (0, padding))
@@ -145,8 +147,8 @@ def microbatched_sum(
         start = number * microbatch
         here = lax.dynamic_slice_in_dim(rows, start, microbatch)
         keep = start + jnp.arange(microbatch, dtype=jnp.int32) < count
-        part = _sum(turned_loss, turned, _take(data, here), clip_norm, keep)
+        part = _sum(transposed_loss, transposed, _take(data, here), clip_norm, keep)
         return jax.tree.map(jnp.add, total, part)
 
-    total = lax.fori_loop(0, rounds, add, jax.tree.map(jnp.zeros_like, turned))
-    return _turned_back(total, params)
+    total = lax.fori_loop(0, rounds, add, jax.tree.map(jnp.zeros_like, transposed))
+    return _transposed_back(total, params)

@@ -1,4 +1,4 @@
-"""What ``jaxsel tune`` does unless told otherwise; text as the command line takes it."""
+"""Defaults of ``jaxsel tune``, as text for the command line."""
 
 DATA, EXAMPLES = "digits", 1437
 REPETITIONS = "poisson:mean=6"

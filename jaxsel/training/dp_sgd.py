@@ -1,8 +1,8 @@
 """DP-SGD: Poisson batches, clipped gradients, Gaussian noise on their sum.
 
-Abadi et al. 2016, with the batches that the accounting assumes: every example by its own
-coin, and the noisy sum divided by the EXPECTED batch size, never by the realised one.
-Neighbours differ by one example more or less.
+Abadi et al. 2016, with the batches that the accounting assumes: every example is sampled
+independently, and the noisy sum is divided by the EXPECTED batch size, never by the
+realised one. Neighbours differ by adding or removing one example.
 """
 
 import functools
@@ -34,17 +34,18 @@ _BATCH_TAG, _NOISE_TAG = 0xA0, 0xA1
 
 
 class Recipe(NamedTuple):
-    """What is fixed when training is compiled.
+    """The settings that are fixed when training is compiled.
 
     Attributes:
       examples: n, size of the training set. Public.
-      batch_size: expected; each example is drawn with chance batch_size/examples.
+      batch_size: expected batch size; each example is sampled with probability
+        batch_size/examples.
       clip_norm: C.
       noise_multiplier: standard deviation of the noise on the sum, over C; 0 trains
         without privacy.
       clipping: "microbatch", "plain" or "ghost".
-      microbatch: examples at a time, for the first.
-      capacity: largest batch that fits.
+      microbatch: number of examples at a time, for clipping "microbatch".
+      capacity: the size of the arrays for a batch, hence the largest possible batch.
     """
 
     examples: int
@@ -65,7 +66,7 @@ def recipe(
     clipping: str = "microbatch",
     microbatch: int = 8,
 ) -> Recipe:
-    """A checked Recipe, attributes as there.
+    """A validated ``Recipe``; arguments as its attributes.
 
     Raises:
       InputError: for a setting out of range.
@@ -87,13 +88,14 @@ def recipe(
 
 
 class State(NamedTuple):
-    """A run of training between two steps.
+    """The state of a training run between two steps.
 
     Attributes:
       params: of the network.
       optimiser: its state.
       step: Int[Array, ""], steps done.
-      overflow: Bool[Array, ""], whether some batch did not fit; then the run is void.
+      overflow: Bool[Array, ""], whether a batch exceeded the capacity; the run is then
+        invalid.
     """
 
     params: Any
@@ -108,7 +110,7 @@ Optimiser = Callable[[Any], optax.GradientTransformation]
 def initialise(
     model: nn.Module, image: Array, optimiser: optax.GradientTransformation, seed: int
 ) -> State:
-    """Fresh parameters, from ``seed``, which depends on no data.
+    """Initial parameters from ``seed``, independent of the data.
 
     Args:
       model: the network.
@@ -123,7 +125,7 @@ def initialise(
 def initial_state(
     model: nn.Module, image: Array, optimiser: optax.GradientTransformation, key: Array
 ) -> State:
-    """The same from a key of ``jax.random``."""
+    """``initialise`` with a key of ``jax.random``."""
     params = model.init(key, image[None])["params"]
     return State(params, optimiser.init(params), jnp.int32(0), jnp.asarray(False))
 
@@ -153,7 +155,7 @@ def noisy_gradient(
       key: the stream of this step of this run, used for nothing else.
 
     Returns:
-      A pytree like ``params``, and whether the batch did not fit.
+      A pytree like ``params``, and whether the batch exceeded the capacity.
     """
     batch = poisson_batch(
         stream.fold(key, _BATCH_TAG), plan.examples, plan.batch_size / plan.examples, plan.capacity
@@ -191,13 +193,13 @@ def train(
       model: the network.
       plan: the recipe.
       optimiser: learning rate -> optax transformation, for example ``optax.sgd``.
-      state: to go on from.
+      state: the state to continue from.
       data: images and labels.
       key: the stream of this run; step t draws from ``stream.at_round(key, t, first=0)``
-        alone, so a run that is resumed repeats no noise and skips none.
-      learning_rate: of the optimiser; does not recompile.
-      steps: how many; does not recompile.
-      gradient: what makes a step's gradient; audits put a faulty one here.
+        alone, so a resumed run neither repeats nor skips any noise.
+        learning_rate: of the optimiser; a change does not recompile.
+        steps: the number of steps; a change does not recompile.
+        gradient: computes a step's gradient; tests of audits use a faulty one.
     """
     if data[0].shape[0] != plan.examples:
         raise InputError(
@@ -219,7 +221,7 @@ def train(
 def accuracy(
     model: nn.Module, params: Any, data: tuple[Array, Array], *, block: int = 64
 ) -> Int[Array, ""]:
-    """How many of the images get their own label; ``block`` images at a time."""
+    """The number of correctly classified images; evaluates ``block`` images at a time."""
     images, labels = data
     padding = -images.shape[0] % block
     shape = (-1, block)

@@ -1,4 +1,4 @@
-"""What a search draws beside its noise: the seed, K, and a candidate for every run."""
+"""Random choices of a search besides its noise: the seed, K, and a candidate for every run."""
 
 import functools
 import secrets
@@ -15,7 +15,7 @@ from jaxsel.repetitions import quantile
 from jaxsel.training.plan import SearchPlan
 
 _COUNT_TAG, _CHOICE_TAG = 0xC0, 0xC1
-# Uniform numbers a call, however many are needed: the program must not tell K.
+# Uniform numbers are drawn in blocks of this size, so that the program does not reveal K.
 _BLOCK = 64
 _LARGEST_SEED = 2**64 - 1
 
@@ -25,7 +25,7 @@ class Secrets(NamedTuple):
 
     Attributes:
       count: K.
-      choices: number of the candidate of each run.
+      choices: index of the candidate of each run.
     """
 
     count: int
@@ -38,14 +38,14 @@ def fresh_seed() -> int:
 
 
 def check_seed(seed: int) -> int:
-    """The seed of a search.
+    """Returns the seed of a search if it is valid.
 
     Raises:
       InputError: unless it is a whole number in [0, 2**64).
     """
     seed = check_integer("seed", seed, 0)
     if seed > _LARGEST_SEED:
-        # The number itself is not repeated: it was meant to be secret.
+        # The message does not repeat the number, which was meant to be secret.
         raise InputError(f"the seed is above 2**64 - 1 = {_LARGEST_SEED}")
     return seed
 
@@ -75,11 +75,11 @@ def _uniforms(seeds: np.ndarray, tag: int, count: int) -> np.ndarray:
 
 
 def draw_secrets(plan: SearchPlan, seeds: Sequence[int]) -> list[Secrets]:
-    """K by the inverse of its distribution function, and a uniform candidate a run.
+    """Draws K by inverting its distribution function, and a uniform candidate for each run.
 
     Args:
       plan: of the search.
-      seeds: of searches, in [0, 2**64); each draws from its own.
+      seeds: one seed in [0, 2**64) for each search.
     """
     words = np.array([check_seed(seed) for seed in seeds], dtype=np.uint64)
     counts = [quantile(plan.repetitions, float(u)) for u in _uniforms(words, _COUNT_TAG, 1)[:, 0]]

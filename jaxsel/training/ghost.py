@@ -24,7 +24,7 @@ def _losses(found: Any, labels: Array) -> Array:
 
 
 def _layer_norm(inputs: Array, gradients: Array) -> Float[Array, " batch"]:
-    """Squared norms of A^T B and of the bias gradient, one example each."""
+    """The squared norm of A^T B plus that of the bias gradient, for each example."""
     batch = inputs.shape[0]
     a = inputs.reshape(batch, -1, inputs.shape[-1])
     b = gradients.reshape(batch, -1, gradients.shape[-1])
@@ -44,7 +44,7 @@ def ghost_norms(
     """Squared l2 norms of the gradients of the cross-entropy, one for each example.
 
     Args:
-      model: whose layers record their inputs and perturb their outputs
+      model: a model whose layers record their inputs and perturb their outputs
         (``ConvolutionalNetwork`` does).
       params: of the model.
       images: with a leading batch axis.
@@ -78,7 +78,7 @@ def ghost_sum(
     images, labels = (jnp.take(leaf, rows, axis=0) for leaf in data)
     keep = jnp.arange(rows.shape[0]) < count
     factors = clip_factors(ghost_norms(model, params, images, labels), clip_norm, keep)
-    # An example that contributes nothing must not spoil the sum with its infinities.
+    # Infinities of an example with weight 0 must not make the sum NaN.
     usable = factors > 0
     clean = jnp.where(usable.reshape(-1, *[1] * (images.ndim - 1)), images, 0.0)
 

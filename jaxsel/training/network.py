@@ -5,8 +5,8 @@ and one linear layer: 102,570 parameters for one input channel and ten classes. 
 states no strides. With strides 1, 2, 1, 2, 1 (the default here) one example of 28 x 28
 pixels costs 55 MFLOP forward and backward; with stride 1 everywhere, 478 MFLOP.
 
-Convolutions are matrix products of image patches: on CPU, per-example gradients are
-several times faster so than through XLA's convolution, which is slower still in a loop.
+Convolutions are matrix products of image patches: on CPU, per-example gradients are several
+times faster this way than with XLA's convolution, which is slower still in a loop.
 Parameters have the names and shapes of ``flax.linen.Conv`` and ``Dense``.
 """
 
@@ -48,10 +48,10 @@ def patches(
 
 @jax.custom_vjp
 def _product(inputs: Array, kernel: Array) -> Array:
-    """``inputs @ kernel``, with the orientation of the kernel's gradient chosen.
+    """``inputs @ kernel``, whose gradient for a tall kernel is computed transposed.
 
-    For an example of its own the gradient of a tall kernel is a small product, which XLA
-    computes on CPU 1.2 to 1.4 times faster as (gradients^T inputs)^T.
+    For a single example that gradient is a small product, which XLA on CPU computes 1.2 to
+    1.4 times faster as (gradients^T inputs)^T.
     """
     return inputs @ kernel
 
@@ -72,10 +72,10 @@ _product.defvjp(_product_forward, _product_backward)
 
 
 class _Product(nn.Module):
-    """``inputs @ kernel + bias``; records what per-example gradient norms need.
+    """``inputs @ kernel + bias``; records the arrays for per-example gradient norms.
 
     The gradient of one example is inputs^T times the gradient of its outputs. Both are
-    at hand in the collections "inputs" and "perturbations" where these are asked for.
+    available in the collections "inputs" and "perturbations" if these are requested.
     """
 
     kernel_shape: tuple[int, ...]
@@ -94,7 +94,7 @@ class _Product(nn.Module):
 
 
 class ConvolutionalNetwork(nn.Module):
-    """Logits of images Float["... height width channels"]; Float["... classes"].
+    """Maps images Float["... height width channels"] to logits Float["... classes"].
 
     Attributes:
       strides: of the five convolutions.

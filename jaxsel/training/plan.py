@@ -1,14 +1,14 @@
-"""What a private hyperparameter search will do, and what it is proved to cost.
+"""The plan of a private hyperparameter search, and its privacy guarantee.
 
 The candidates are settings of DP-SGD; every run draws one of them uniformly, trains on the
 training part, and is scored by the number of validation images it labels correctly, plus
-Gaussian noise. Liu & Talwar 2019, Section 5.1: one person is in the training part or in
-the validation part, so a run's guarantee is DP-SGD's for the former and the noisy count's
-for the latter, and what the search costs is the larger of the two totals. The noise on the
-count is chosen so that they are equal.
+Gaussian noise. Liu & Talwar 2019, Section 5.1: a record is in the training part or in the
+validation part, so a run has the guarantee of DP-SGD for the former and that of the noisy
+count for the latter, and the epsilon of the search is the larger of the two tuned epsilons.
+The noise on the count is chosen so that they are equal.
 
-Candidates of other noise multipliers or batch sizes make as many steps as keep their
-profile below two thresholds (Koskela, Redberg & Wang 2024, Section 6.2 and Corollary 6.2).
+Candidates with other noise multipliers or batch sizes take as many steps as their profile
+stays below two thresholds (Koskela, Redberg & Wang 2024, Section 6.2 and Corollary 6.2).
 """
 
 import functools
@@ -31,7 +31,7 @@ from jaxsel.repetitions import Repetitions
 _VALIDATION_SHARE = 0.2
 _MOST_SCORE_NOISE = 1e6
 _MOST_RUNS = 1e4
-_NOISE_TOLERANCE = 1e-3  # of its logarithm
+_NOISE_TOLERANCE = 1e-3  # tolerance of the search for the logarithm of the noise
 
 
 class Candidate(NamedTuple):
@@ -41,8 +41,8 @@ class Candidate(NamedTuple):
       learning_rate: of plain SGD.
       noise_multiplier: standard deviation of the noise over the clipping norm.
       clip_norm: C.
-      batch_size: expected.
-      steps: how many.
+      batch_size: the expected batch size.
+      steps: the number of steps.
     """
 
     learning_rate: float
@@ -53,12 +53,12 @@ class Candidate(NamedTuple):
 
 
 class Guarantee(NamedTuple):
-    """What is proved of the released winner.
+    """The privacy guarantee of the released winner.
 
     Attributes:
-      epsilon, delta: of the search, for one person more or less.
+      epsilon, delta: of the search, for adding or removing one record.
       theorem: id of the claim that proves epsilon, for the training part.
-      statement: what it is, in words.
+      statement: the name of that theorem.
       single_epsilon: of one run without search.
     """
 
@@ -77,7 +77,7 @@ class SearchPlan(NamedTuple):
       repetitions: law of the number K of runs.
       training_size, validation_size: of the two parts. Public.
       score_noise: standard deviation of the noise on the count of correct labels.
-      guarantee: what it costs.
+      guarantee: the privacy guarantee of the search.
     """
 
     candidates: tuple[Candidate, ...]
@@ -89,7 +89,7 @@ class SearchPlan(NamedTuple):
 
 
 def run_base(plan: SearchPlan) -> curves.BaseGuarantee | None:
-    """The guarantee of any run for the training part; None if candidates differ in it."""
+    """The guarantee of any run for the training part; None if it differs between candidates."""
     first, *others = (
         (each.noise_multiplier, each.batch_size, each.steps) for each in plan.candidates
     )
@@ -115,12 +115,12 @@ def learning_rates(low: float, high: float, count: int) -> tuple[float, ...]:
 
 
 def read_numbers(name: str, text: str) -> list[float]:
-    """Numbers with commas."""
+    """Parses numbers separated by commas."""
     return numbers().read(name, text).tolist()
 
 
 def read_rates(text: str) -> tuple[float, ...]:
-    """Learning rates as low:high:count, or as numbers with commas."""
+    """Parses learning rates, given as low:high:count or as numbers separated by commas."""
     name = "learning-rates"
     parts = text.split(":")
     if len(parts) == 1:
@@ -164,7 +164,7 @@ def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float
     def excess(log_noise: float) -> float:
         return min(math.log(max(cost(log_noise) / target, 0.1)), 2.0)
 
-    # Close from either side; then what is returned is known to cost no more.
+    # The root is approximate, so it is moved until the cost is at most the target.
     tolerance = _NOISE_TOLERANCE / 4.0
     found = float(optimize.brentq(excess, low, high, xtol=tolerance))  # type: ignore
     while cost(found) > target:
@@ -183,14 +183,14 @@ def plan_search(
     repetitions: Repetitions,
     delta: float,
 ) -> SearchPlan:
-    """The grid, the steps of each candidate, the noise on scores, and the guarantee.
+    """Plans a search: its grid, the steps of each candidate, the score noise, and the guarantee.
 
     Args:
-      examples: number of labelled images that are private; a fifth validates.
+      examples: number of private labelled images; a fifth is used for validation.
       rates, noise_multipliers, clip_norms, batch_sizes: the grid is their product.
-      epochs: of the first noise multiplier and batch size; the others make as many
-        steps as their privacy allows.
-      repetitions: law of K.
+      epochs: for the first noise multiplier and batch size; the others take as many steps
+        as their privacy allows.
+      repetitions: the law of K.
       delta: of the search, in (0, 1).
 
     Raises:

@@ -1,9 +1,9 @@
-"""Poisson subsampling in fixed shapes.
+"""Poisson subsampling in arrays of fixed shape.
 
-Every example enters a batch by its own coin, as the accounting of DP-SGD assumes. The
-batch is a list of rows of fixed capacity; its true size is random. The capacity is so
-large that a batch exceeds it with probability below 1e-18, and if one does, the run says
-so instead of dropping an example.
+Every example enters a batch independently, as the accounting of DP-SGD assumes. The batch
+is a list of rows of fixed capacity; its actual size is random. The capacity is so large
+that a batch exceeds it with probability below 1e-18; if one does, the run fails instead of
+dropping an example.
 """
 
 from typing import NamedTuple
@@ -24,8 +24,8 @@ class Batch(NamedTuple):
 
     Attributes:
       rows: Int[Array, "capacity"], the examples drawn, in ascending order, then padding.
-      count: Int[Array, ""], how many were drawn.
-      overflow: Bool[Array, ""], whether more were drawn than fit.
+      count: Int[Array, ""], the number of examples drawn.
+      overflow: Bool[Array, ""], whether it exceeds the capacity.
     """
 
     rows: Int[Array, " capacity"]
@@ -34,11 +34,11 @@ class Batch(NamedTuple):
 
 
 def batch_capacity(examples: int, rate: float) -> int:
-    """Rows that a batch exceeds with probability below 1e-18: at most ``examples``.
+    """A batch size exceeded with probability below 1e-18; at most ``examples``.
 
     Args:
       examples: n, at least 1.
-      rate: chance that an example is drawn, in (0, 1].
+      rate: the probability that an example is drawn, in (0, 1].
     """
     examples = check_integer("examples", examples, 1)
     rate = check_interval("rate", rate, 0.0, 1.0, high_open=False)
@@ -47,16 +47,17 @@ def batch_capacity(examples: int, rate: float) -> int:
 
 
 def poisson_batch(key: stream.Key, examples: int, rate, capacity: int) -> Batch:
-    """Draws each of ``examples`` rows with chance ``rate``, independently.
+    """Draws each of ``examples`` rows independently with probability ``rate``.
 
     Args:
-      key: the stream of this step's coins, used for nothing else.
+      key: the stream for this step's sampling, used for nothing else.
       examples: n.
       rate: Float, in (0, 1]; resolved to 2**-65.
       capacity: of the batch; see ``batch_capacity``.
     """
     coin = noise.number(key, jnp.arange(examples, dtype=jnp.uint32), "tail")
-    # t is the distance from the nearer end: compare there, where it is exact.
+    # t is the distance from the nearer end: the comparison is made at that end, where t is
+    # exact.
     rate = jnp.asarray(rate, coin.t.dtype)
     drawn = jnp.where(coin.upper, 1.0 - coin.t <= rate, coin.t <= rate)
     count = jnp.sum(drawn, dtype=jnp.int32)

@@ -1,7 +1,7 @@
 """A private hyperparameter search: draw K, train K models, release the best one.
 
-Only the winner leaves: how many runs were made, the other candidates and all scores stay
-in the folder of the search, from which a killed search goes on.
+Only the winner is released: the number of runs, the other candidates and all scores stay in
+the folder of the search, from which a killed search resumes.
 """
 
 import time
@@ -17,7 +17,7 @@ import numpy as np
 from jaxsel.data.images import ImageSet
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.training import dp_sgd, runs
-from jaxsel.training.checkpoints import Saved, going_on
+from jaxsel.training.checkpoints import Saved, resumed
 from jaxsel.training.draws import check_seed, draw_secrets
 from jaxsel.training.plan import Candidate, SearchPlan
 
@@ -26,7 +26,7 @@ _CHUNK_SECONDS = 1.0
 
 
 class Run(NamedTuple):
-    """One run of the search; not to be released, but for the winner's.
+    """One run of the search; secret, except for the winner's.
 
     Attributes:
       candidate: its setting.
@@ -38,13 +38,13 @@ class Run(NamedTuple):
 
 
 class Winner(NamedTuple):
-    """What a search releases, and what it must not (``runs``).
+    """The release of a search, and its secret ``runs``.
 
     Attributes:
       candidate: the best run's setting; None if nothing was run.
       score: its noisy number of correct validation images.
       params: its network.
-      runs: every run, for ``--reveal`` only: to publish it voids the guarantee.
+      runs: every run, for ``--reveal`` only: publishing them voids the guarantee.
     """
 
     candidate: Candidate | None
@@ -65,7 +65,7 @@ class Parts(NamedTuple):
 
 
 def split(images: ImageSet, plan: SearchPlan) -> Parts:
-    """The training and the validation part, by a shuffle that looks at no data.
+    """Splits images into a training and a validation part, by a shuffle independent of the data.
 
     Raises:
       InputError: if the plan is for another number of images.
@@ -84,7 +84,7 @@ def _steps_in_time(
     advance: Callable[[dp_sgd.State, int], dp_sgd.State],
     done: Callable[[int, dp_sgd.State], None],
 ) -> dp_sgd.State:
-    """Advances in pieces of about a second, so that progress shows and saves happen."""
+    """Advances in pieces of about a second, to report progress and to save in between."""
     piece = 1
     while int(state.step[0]) < wanted:
         before = time.monotonic()
@@ -97,7 +97,7 @@ def _steps_in_time(
 
 
 def _group_size(settings: Sequence[Candidate], start: int, most: int) -> int:
-    """How many runs from ``start`` on differ in the learning rate only, at most."""
+    """The number of runs from ``start`` on, at most ``most``, that differ in learning rate only."""
     first = settings[start]._replace(learning_rate=0.0)
     size = 1
     for candidate in settings[start + 1 : start + most]:
@@ -121,20 +121,20 @@ def search(
     """Runs the search.
 
     Args:
-      plan: what to do, from ``plan_search``.
+      plan: the plan, from ``plan_search``.
       images: the private images are its training images; its test images are not used.
       model: the network, for example ``network("strided", images.classes)``.
-      seed: of everything random, in [0, 2**64); keep it secret, see ``fresh_seed``.
-      clipping: how sums are clipped.
-      together: runs trained side by side, in one program, where they differ in the
-        learning rate only. Fills a GPU; on CPU one by one is faster.
-      folder: where to save; a search that was killed goes on from there.
-      progress: called with numbers of training steps done.
+      seed: of all randomness, in [0, 2**64); keep it secret, see ``fresh_seed``.
+      clipping: the method of clipping; see ``Recipe``.
+      together: the number of runs trained at once in one program, if they differ in the
+        learning rate only. Faster on a GPU; on CPU one by one is faster.
+      folder: where to save; a search that was killed resumes from it.
+      progress: called with the number of training steps done.
 
     Raises:
       InputError: if the seed is out of range, or the folder holds another search or can
         be read by others.
-      RuntimeError: if a batch did not fit (chance below 1e-18 a step).
+      RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
     """
     together = check_integer("together", together, 1)
     seed = check_seed(seed)
@@ -149,12 +149,12 @@ def search(
 
     example = jax.tree.map(lambda leaf: leaf[0], fresh([0]))
     settings = [plan.candidates[choice] for choice in chosen.choices]
-    with going_on(folder, plan, seed, repr(model), example) as (saved, save):
+    with resumed(folder, plan, seed, repr(model), example) as (saved, save):
         state, scores, best = saved.state, list(saved.scores), saved.best
         number, last_save = len(scores), time.monotonic()
 
         while number < chosen.count:
-            # What was begun side by side goes on so.
+            # A group that was begun together is resumed together.
             size = _group_size(settings, number, together) if state is None else state.step.shape[0]
             group = range(number, number + size)
             if state is None:
@@ -200,7 +200,7 @@ def _addresses(seed: int, group: Sequence[int]) -> runs.Address:
 
 
 def correct_on_test(winner: Winner, images: ImageSet, model: nn.Module) -> int:
-    """How many test images the winner labels correctly; 0 if there is no winner."""
+    """The number of test images that the winner labels correctly; 0 if there is no winner."""
     if winner.params is None:
         return 0
     held_out = (jnp.asarray(images.test_images), jnp.asarray(images.test_labels))

@@ -77,7 +77,7 @@ def _candidates(path: str | Path | None) -> list[Path]:
     return [place / name for place in (folder, folder / "celeba") for name in _NAMES]
 
 
-def _lies(place: Path) -> bool:
+def _is_file(place: Path) -> bool:
     try:
         return place.is_file()
     except OSError:
@@ -86,7 +86,7 @@ def _lies(place: Path) -> bool:
 
 def celeba_available(path: str | Path | None = None) -> bool:
     """Whether a file of the attributes lies at the path or in JAXSEL_DATA."""
-    return any(map(_lies, _candidates(path)))
+    return any(map(_is_file, _candidates(path)))
 
 
 def _from_text(content: bytes) -> tuple[tuple[str, ...], np.ndarray]:
@@ -139,7 +139,7 @@ def load_celeba(path: str | Path | None = None) -> FaceAttributes:
       InputError: if there is no such file, or an altered one.
     """
     places = _candidates(path)
-    found = next(filter(_lies, places), None)
+    found = next(filter(_is_file, places), None)
     if found is None:
         where = f"{places[0]} does not exist" if places else "CelebA is not at hand"
         raise InputError(f"{where}; {_wanted()}")

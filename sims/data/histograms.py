@@ -206,7 +206,7 @@ def _candidates(name: str, path: str | Path | None) -> list[Path]:
     return [folder / place for file in _FILES[name] for place in file.names]
 
 
-def _lies(place: Path) -> bool:
+def _is_file(place: Path) -> bool:
     try:
         return place.is_file()
     except OSError:
@@ -216,7 +216,7 @@ def _lies(place: Path) -> bool:
 def check_ins_available(name: str, path: str | Path | None = None) -> bool:
     """Whether a file of it lies at the path or in the folder of the environment."""
     check_choice("data set", name, CHECK_INS)
-    return any(map(_lies, _candidates(name, path)))
+    return any(map(_is_file, _candidates(name, path)))
 
 
 def load_check_ins(name: str, path: str | Path | None = None) -> Histogram:
@@ -235,7 +235,7 @@ def load_check_ins(name: str, path: str | Path | None = None) -> Histogram:
     """
     check_choice("data set", name, CHECK_INS)
     places = _candidates(name, path)
-    found = next(filter(_lies, places), None)
+    found = next(filter(_is_file, places), None)
     if found is None:
         where = f"{places[0]} does not exist" if places else f"{name} is not at hand"
         raise InputError(f"{where}; {_wanted(name)}")

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxsel.catalogue import find_claim, find_mechanism, mechanisms
-from jaxsel.catalogue.planning_checks import _drawn, _merged, _together
+from jaxsel.catalogue.planning_checks import _composed, _drawn, _merged
 from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
@@ -40,7 +40,7 @@ def test_releases_together_are_binomial():
     first, second = np.array([0.7, 0.2, 0.1]), np.array([0.35, 0.6, 0.05])
     one = _merged(first, second)
     assert sorted(one[0]) == pytest.approx([0.2, 0.8])  # two outcomes of one loss
-    together = _together(first, second, 6)
+    together = _composed(first, second, 6)
     wins = np.arange(7)
     for laws, share in zip(together, (0.8, 0.4), strict=True):
         assert np.sort(laws) == pytest.approx(np.sort(stats.binom.pmf(wins, 6, share)))

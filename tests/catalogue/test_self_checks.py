@@ -1,5 +1,7 @@
 """Self-checks of the mechanisms: who is audited, and that a wrong promise is noticed."""
 
+import copy
+
 import pytest
 
 from jaxsel.catalogue import find_claim, find_mechanism, mechanisms
@@ -37,22 +39,29 @@ def test_every_sound_mechanism_with_a_promise_is_audited():
     assert "AUDIT-random_stopping_capped" not in audited
 
 
-def changed(entry, law=None):
+def changed(entry, **fields):
+    """The entry with other fields."""
+    other = copy.copy(entry)
+    vars(other).update(fields)
+    return other
+
+
+def with_law(entry, law=None):
     """The entry with another law, or without one."""
 
     def make(values):
         built = entry.make(values)
         return built._replace(mechanism=built.mechanism._replace(law=law))
 
-    return entry._replace(make=make)
+    return changed(entry, make=make)
 
 
 @pytest.mark.parametrize(("epsilon", "outcome"), [(1.6, "refuted"), (1.8, "holds")])
 def test_an_audit_alone_refutes_a_wrong_promise(epsilon, outcome):
     # without an exact law only the audited lower bound can refute: exact 1.796
-    entry = changed(find_mechanism("random_stopping"))
+    entry = with_law(find_mechanism("random_stopping"))
     wrong = guarantee("LBP-privacy", epsilon=epsilon)  # a claim that is epsilon itself
-    claims = audit_claims([entry._replace(guarantee=lambda values, pair: wrong)])
+    claims = audit_claims([changed(entry, guarantee=lambda values, pair: wrong)])
     claim = next(c for c in claims if c.id == "AUDIT-random_stopping")
     verdict = claim.check(BUDGET)
     assert verdict.outcome == outcome
@@ -71,12 +80,12 @@ def test_a_simulation_that_is_five_percent_off_is_refuted():
         shifted[2] += moved
         return FiniteLaw(shifted, law.labels)
 
-    (claim,) = simulation_claims([changed(entry, wrong)])
+    (claim,) = simulation_claims([with_law(entry, wrong)])
     assert claim.check(BUDGET).outcome == "refuted"
-    (claim,) = simulation_claims([changed(entry, right)])
+    (claim,) = simulation_claims([with_law(entry, right)])
     assert claim.check(BUDGET).outcome == "holds"
     settings = {**entry.settings, "method": choice(("rank", "literal"))}
-    assert simulation_claims([entry._replace(settings=settings)]) == ()
+    assert simulation_claims([changed(entry, settings=settings)]) == ()
     without = [e for e in mechanisms() if e.build({}).mechanism.law is None]
     assert simulation_claims(without) == ()
 
@@ -92,7 +101,7 @@ def test_numbers_of_no_pair_and_no_outcome_are_refused(claim_id, settings):
 @pytest.mark.parametrize("entry", mechanisms(), ids=lambda entry: entry.name)
 def test_self_checks_leave_the_special_values(entry):
     """Other settings than the defaults, and every method at one setting or the other."""
-    here, elsewhere = entry.read({}), entry.read(entry.elsewhere)
+    here, elsewhere = entry.read({}), entry.read(entry.generic)
     numbers = [n for n in here if not isinstance(entry.settings[n], Choice)]
     moved = [n for n in numbers if str(here[n]) != str(elsewhere[n])]
     assert len(moved) >= min(2, len(numbers))
@@ -100,7 +109,7 @@ def test_self_checks_leave_the_special_values(entry):
         assert here["relation"] != elsewhere["relation"]
     if "method" in here:
         for method in entry.settings["method"].options:
-            assert with_method(entry, entry.elsewhere, method) is not None
+            assert with_method(entry, entry.generic, method) is not None
 
 
 def test_an_aside_is_judged_and_says_nothing_of_power():

@@ -17,8 +17,9 @@ import benchmarks as bench
 import jaxsel
 from jaxsel import catalogue
 from jaxsel.catalogue import published_claims, self_checks
-from jaxsel.cli import checkout, main
+from jaxsel.cli import main
 from jaxsel.host import source_digest
+from jaxsel.questions import checkout
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -36,7 +37,7 @@ def run_json(capsys, *arguments: str):
 @pytest.fixture(autouse=True)
 def no_compilation_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
-    monkeypatch.setattr(source_digest, "keep_in", lambda folder: None)
+    monkeypatch.setattr(source_digest, "cache_in", lambda folder: None)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.catalogue import mechanisms
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel.engine import simulate_grid
 from tests.conftest import ALPHA
+
+
+def entries_of(family):
+    """The mechanisms of the catalogue that a family declares, in order."""
+    place = f"jaxsel.families.{family}."
+    return [entry for entry in mechanisms() if entry.module.startswith(place)]
 
 
 def check_samples_follow_law(mechanism, cells, seed, trials=60_000):

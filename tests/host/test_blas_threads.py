@@ -31,7 +31,7 @@ def pools() -> list[int]:
 def before():
     """As in a notebook: pools of three threads, whatever the machine has."""
     with threadpool_limits(3, user_api="blas"):
-        blas_threads._let_go()  # calls in other threads are under test
+        blas_threads._release_setting()  # calls in other threads are under test
         kept = pools()
         assert set(kept) == {3}
         yield kept

@@ -70,14 +70,14 @@ def test_digest_sees_structure_type_and_value():
 
 def test_what_takes_long_says_so_and_what_is_quick_does_not(monkeypatch, capfd):
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.2)
-    with progress.working("quick work", True):
+    with progress.spinner("quick work", True):
         pass
     assert capfd.readouterr().err == ""
-    with progress.working("long work", True):
+    with progress.spinner("long work", True):
         time.sleep(0.6)
     assert "long work" in capfd.readouterr().err
-    with pytest.raises(ZeroDivisionError), progress.working("work that fails", True):
+    with pytest.raises(ZeroDivisionError), progress.spinner("work that fails", True):
         raise ZeroDivisionError
-    with progress.working("long work", None):  # no terminal
+    with progress.spinner("long work", None):  # no terminal
         time.sleep(0.4)
     assert capfd.readouterr().err == ""

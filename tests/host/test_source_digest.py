@@ -47,7 +47,7 @@ def test_what_files_mean_is_remembered(package, tmp_path, monkeypatch, kept):
     plain = source_digest.digests(["planted.first"])
     # The time of change belongs to the cache of this process: a new one each time.
     folder = tmp_path / "digests"
-    monkeypatch.setattr(source_digest, "_kept_in", folder)
+    monkeypatch.setattr(source_digest, "_cache_folder", folder)
     source_digest._read.cache_clear()
     assert source_digest.digests(["planted.first"]) == plain
     answers = sorted(folder.glob("*.json"))
@@ -68,7 +68,7 @@ def test_what_files_mean_is_remembered(package, tmp_path, monkeypatch, kept):
 def test_a_folder_that_cannot_be_written_to_keeps_nothing(package, tmp_path, monkeypatch):
     plain = source_digest.digests(["planted.first"])
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(source_digest, "_kept_in", tmp_path / "file" / "digests")
+    monkeypatch.setattr(source_digest, "_cache_folder", tmp_path / "file" / "digests")
     source_digest._read.cache_clear()
     assert source_digest.digests(["planted.first"]) == plain
 
@@ -159,7 +159,7 @@ def test_what_three_mechanisms_are_made_of(name, own, beside):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaxsel."):
                 needed = source_digest._defining(node.module or "", node.names[0].name)
-                kept = {n for n in needed if not source_digest._left_out(n, True)}
+                kept = {n for n in needed if not source_digest._is_excluded(n, True)}
                 assert kept <= found, (module, kept)
 
 

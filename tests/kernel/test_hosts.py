@@ -157,11 +157,11 @@ LOSING = """
                 jaxsel.kernel.engine._ranges = short
             else:
                 jaxsel.kernel.engine._ranges = real
-                added = hosts.added
+                added = hosts.sum_over_processes
                 def losing(tree):
                     sums, about = added(tree)
                     return sums - 1, about
-                hosts.added = lambda tree: (
+                hosts.sum_over_processes = lambda tree: (
                     losing(tree) if isinstance(tree, tuple) else added(tree))
             simulate(jaxsel.noisy_max(), *CELLS[0], trials=100_000,
                      record=sys.argv[5] + amiss)
@@ -237,7 +237,7 @@ def test_what_libraries_print_is_no_result(capfd):
 
 def test_alone_nothing_is_communicated():
     tree = {"a": np.arange(3)}
-    assert hosts.added(tree) is tree
+    assert hosts.sum_over_processes(tree) is tree
     assert hosts.from_first(lambda: 7) == 7
     assert (hosts.count(), hosts.number()) == (1, 0)
 

@@ -3,11 +3,12 @@
 from types import ModuleType
 from typing import Annotated
 
+import numpy as np
 import pytest
 
 from jaxsel.language import declared
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Aside, Judged, grid, in_units, listed
+from jaxsel.language.checking import Aside, Judged, drawn, grid, in_units, listed, uniform
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import JX
 
@@ -47,6 +48,20 @@ def test_a_second_statement_of_one_formula_tells_the_number_alone():
     assert other(epsilon=3.0) == 12.0
 
 
+def test_a_statement_may_take_its_formula_from_another():
+    for formula in (doubled(), doubled().evaluate):
+
+        @JX.privacy("JX-other", "a test", Relation.BASE, formula=formula)
+        def other():
+            """So
+            it is."""
+
+        assert other.statement == "So it is."
+        assert other.evaluate.__doc__ == "In nats."
+        assert other(epsilon=3.0) == 12.0
+        assert list(other.parameters) == ["epsilon", "runs"]
+
+
 def test_a_formula_that_states_nothing_is_refused_with_its_line():
     with pytest.raises(TypeError, match=r"test_statements\.py:\d+: the formula states nothing"):
 
@@ -71,6 +86,69 @@ def test_points_of_a_table_and_of_a_grid():
         assert asked == [(0.5, 1.0), (0.5, 3.0), (1.0, 1.0), (1.0, 3.0)]
         assert (verdict.outcome, verdict.cases, verdict.tightness) == ("holds", 4, 0.5)
         assert verdict.detail == "epsilon=0.5, runs=1, by hand"
+
+
+def test_uniform_points_lie_between_their_ends():
+    points = list(uniform(20, epsilon=(0.5, 1.0), runs=(2.0, 4.0))(Budget(cases=30)))
+    assert len(points) == 20
+    assert all(0.5 < point["epsilon"] < 1.0 and 2.0 < point["runs"] < 4.0 for point in points)
+
+
+def test_points_are_drawn_after_those_given_as_many_as_there_are_cases():
+    claim, asked = doubled(), []
+
+    @claim.bounds(drawn("epsilon runs", lambda g: (g.uniform(), 2.0), 3, (0.5, 1.0)))
+    def seen(epsilon, runs):
+        asked.append((epsilon, runs))
+        return epsilon * runs
+
+    assert claim.check(Budget(cases=9, seed=4)).cases == 4
+    generator = np.random.default_rng(4)
+    assert asked == [(0.5, 1.0), *((generator.uniform(), 2.0) for _ in range(3))]
+    assert claim.check(Budget(cases=1)).cases == 2
+    again = [generator.uniform() for generator in Budget(seed=1).draws(2, stream=3)]
+    assert again == [row[0] for row in asked[1:3]]
+
+
+def test_a_check_may_take_all_that_a_point_names():
+    claim = doubled()
+
+    @claim.bounds(listed("epsilon runs side", (0.5, 3.0, "data")), factor=1.0)
+    def seen(epsilon, factor, **point):
+        assert point == {"runs": 3.0, "side": "data"}
+        return factor * epsilon * point["runs"]
+
+    verdict = claim.check(Budget())
+    assert (verdict.claimed, verdict.observed) == (3.0, 1.5)
+    assert verdict.detail == "epsilon=0.5, runs=3, side='data', factor=1"
+
+
+def test_claims_that_share_a_check_give_it_their_own_options():
+    exact, half = doubled("JX-exact"), doubled("JX-half")
+
+    @exact.equals(listed("epsilon", 0.5, 1.0), factor=2.0)
+    @half.bounds(listed("epsilon", 0.5, 1.0), factor=1.0)
+    def at_points(epsilon, runs, factor):
+        return factor * epsilon * runs
+
+    assert exact.check(Budget()).outcome == "holds"
+    verdict = half.check(Budget())
+    assert (verdict.cases, verdict.tightness) == (2, 0.5)
+    assert verdict.detail == "epsilon=0.5, runs=2, factor=1"
+
+    again = doubled("JX-again")
+
+    @again.bounds(factor=1.5)
+    def in_a_loop(budget, factor):
+        yield {"epsilon": 1.0, "runs": 1.0}, factor
+
+    assert again.check(Budget()).tightness == 0.75
+
+    with pytest.raises(TypeError, match="seen does not take tolerence"):
+
+        @doubled("JX-misspelt").bounds(listed("epsilon", 0.5), tolerence=1e-6)
+        def seen(epsilon, runs):
+            return epsilon * runs
 
 
 def test_a_parameter_that_points_leave_out_has_the_claims_default_on_both_sides():

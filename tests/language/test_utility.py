@@ -69,7 +69,7 @@ RANKED = [e for e in catalogue.mechanisms() if e.name not in ("dp_sgd",)]
 
 @pytest.mark.parametrize("entry", RANKED, ids=lambda entry: entry.name)
 def test_every_mechanism_says_what_its_events_are_worth(entry):
-    for given in ({}, entry.elsewhere):
+    for given in ({}, entry.generic):
         built = entry.build(given)
         labels = built.mechanism.labels(built.data, built.params)
         for name, worth in entry.utility(built.values, labels).items():

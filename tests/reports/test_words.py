@@ -24,14 +24,14 @@ from tests.releases import one_release as release
     ],
 )
 def test_numbers_go_upwards(number, digits, wanted):
-    assert words.upwards(number, digits) == wanted
+    assert words.rounded_up(number, digits) == wanted
 
 
 def test_no_number_goes_downwards():
     for step in range(1, 400):
         number = step**3 / 7919.0
         for digits in (2, 3, 6):
-            found = words.upwards(number, digits)
+            found = words.rounded_up(number, digits)
             assert decimal.Decimal(found) >= decimal.Decimal(number)
             assert found <= number * (1.0 + 10.0 ** (1 - digits))
 

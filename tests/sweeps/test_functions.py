@@ -176,7 +176,7 @@ def test_shards_are_merged_on_the_command_line(file, whole, tmp_path, capsys):
         )
         assert code == 0, err
         paths.append(path)
-    xr.testing.assert_identical(sweeps.merged(paths), whole)
+    xr.testing.assert_identical(sweeps.merge(paths), whole)
     _, found = run_json(capsys, "merge", *paths)
     assert len(found["cells"]) == 18
 
@@ -210,7 +210,7 @@ def test_shards_of_a_changed_function_are_not_merged(tmp_path):
     path.write_text(STRANGERS.replace("2 * share - 1", "share - 0.5"))
     os.utime(path, ns=(1, 1))
     with pytest.raises(InputError, match="vote was changed since"):
-        sweeps.merged(files)
+        sweeps.merge(files)
 
 
 def test_a_function_of_no_file_is_merged_where_it_is_known(tmp_path):
@@ -220,10 +220,10 @@ def test_a_function_of_no_file_is_merged_where_it_is_known(tmp_path):
     files = [tmp_path / f"{index}.nc" for index in range(2)]
     for index, file in enumerate(files):
         sweeps.keep_share(f"{index}/2", coin, {}, trials=500, record=file)
-    with pytest.raises(InputError, match=r"merged\(paths, subject=function\)"):
-        sweeps.merged(files)
+    with pytest.raises(InputError, match=r"merge\(paths, subject=function\)"):
+        sweeps.merge(files)
     whole = jaxsel.sweep(coin, trials=500)
-    xr.testing.assert_identical(sweeps.merged(files, subject=coin), whole)
+    xr.testing.assert_identical(sweeps.merge(files, subject=coin), whole)
 
 
 # --- Objects, privacy, utility ----------------------------------------------------------

@@ -42,7 +42,7 @@ def paths(tmp_path_factory):
 def test_merged_as_if_it_were_one(paths, tmp_path):
     whole = jaxsel.sweep("noisy_max", SETTINGS, **OPTIONS)
     record = tmp_path / "whole.nc"
-    xr.testing.assert_identical(sweeps.merged(paths, record), whole)
+    xr.testing.assert_identical(sweeps.merge(paths, record), whole)
     # And it goes on from there.
     again = jaxsel.sweep("noisy_max", SETTINGS, record=record, **OPTIONS)
     xr.testing.assert_identical(again, whole)
@@ -60,7 +60,7 @@ def test_long_shares_are_merged_as_if_they_were_one(tmp_path, monkeypatch, rate)
     for index, path in enumerate(files):
         sweeps.keep_share(f"{index}/3", "noisy_max", LONG, record=path, **options)
     assert len(calls) > 6
-    xr.testing.assert_identical(sweeps.merged(files), whole)
+    xr.testing.assert_identical(sweeps.merge(files), whole)
 
 
 def test_a_share_that_lost_trials_is_refused(paths, tmp_path):
@@ -73,7 +73,7 @@ def test_a_share_that_lost_trials_is_refused(paths, tmp_path):
     with records.writer(path) as save:
         files.write(save, state)
     with pytest.raises(InputError, match=r"3\.nc counts \d+ trials where there are"):
-        sweeps.merged([path, *paths[1:]])
+        sweeps.merge([path, *paths[1:]])
 
 
 def test_parts_of_another_range_are_not_joined():
@@ -120,20 +120,20 @@ def test_shares_are_a_partition(count, trials):
 
 def test_what_is_missing_twice_or_foreign_is_named(paths, tmp_path):
     with pytest.raises(InputError, match="of 5 shards, these are missing: 3"):
-        sweeps.merged(paths[1:])
+        sweeps.merge(paths[1:])
     copy = tmp_path / "copy.nc"
     shutil.copy(paths[0], copy)
     with pytest.raises(InputError, match=r"3\.nc and .*copy\.nc are both shard 3/5"):
-        sweeps.merged([*paths, copy])
+        sweeps.merge([*paths, copy])
     other = tmp_path / "other.nc"
     foreign: Any = OPTIONS | {"seed": 8}
     sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=other, **foreign)
     with pytest.raises(InputError, match="another sweep"):
-        sweeps.merged([*paths[1:], other])
+        sweeps.merge([*paths[1:], other])
     whole = tmp_path / "whole.nc"
     jaxsel.sweep("noisy_max", {"epsilon": [1]}, trials=100, record=whole)
     with pytest.raises(InputError, match="whole sweep"):
-        sweeps.merged([whole])
+        sweeps.merge([whole])
     with pytest.raises(InputError, match="it differs in shard"):
         jaxsel.sweep("noisy_max", SETTINGS, record=paths[0], **OPTIONS)
 
@@ -156,10 +156,10 @@ def test_an_unfinished_shard_is_named(paths, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
     with pytest.raises(InputError, match=r"3\.nc, shard 3/5, is not finished"):
-        sweeps.merged([path, *paths[1:]])
+        sweeps.merge([path, *paths[1:]])
     # It goes on where it was.
     sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
-    xr.testing.assert_identical(sweeps.merged([path, *paths[1:]]), sweeps.merged(paths))
+    xr.testing.assert_identical(sweeps.merge([path, *paths[1:]]), sweeps.merge(paths))
 
 
 def test_from_the_command_line(capsys, tmp_path):
@@ -198,4 +198,4 @@ def test_an_account_in_shards(tmp_path):
     for index, path in enumerate(paths):
         sweeps.keep_share(Shard(index, 2), "account", settings, record=path)
     assert len(read(paths[0]).facts) == 2
-    xr.testing.assert_identical(sweeps.merged(paths), jaxsel.sweep("account", settings))
+    xr.testing.assert_identical(sweeps.merge(paths), jaxsel.sweep("account", settings))

@@ -324,7 +324,7 @@ def test_a_sweep_of_an_earlier_version_is_refused_and_says_what_to_do(tmp_path):
     with pytest.raises(InputError, match=r"sweep-1, .* name another file or remove"):
         _counts({"epsilon": [1, 2]}, trials=10, record=path)
     with pytest.raises(InputError, match=r"sweep-1, .* name another file or remove"):
-        sweeps.merged([path])
+        sweeps.merge([path])
     assert path.read_bytes() == before
 
 

@@ -11,8 +11,8 @@ import jaxsel
 from jaxsel import repetitions
 from jaxsel.cli import main
 from jaxsel.pictures.layout import plan
-from jaxsel.sweeps.asked import read_toml
 from jaxsel.sweeps.axes import read_grid
+from jaxsel.sweeps.request import read_toml
 from jaxsel.sweeps.subject import find_subject
 
 ROOT = Path(__file__).parents[2]

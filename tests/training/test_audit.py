@@ -16,7 +16,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.training import dp_sgd
 from jaxsel.training.audits import many_run_audit, many_run_bound, mechanism_audit, one_run_audit
 from jaxsel.training.canaries import (
-    Indifferent,
+    ConstantClassifier,
     Linear,
     WithCanaries,
     add_canaries,
@@ -129,7 +129,7 @@ def test_many_runs_catch_noise_that_is_not_scaled():
 @functools.cache
 def sampled_scores(sampling: str) -> list[np.ndarray]:
     """With and without the canary; a quarter of the examples a step, four steps."""
-    model = WithCanaries(Indifferent(), 1)
+    model = WithCanaries(ConstantClassifier(), 1)
     scores = canary_scores if sampling == "poisson" else faults.shuffled_scores
     return [
         scores(

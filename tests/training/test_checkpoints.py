@@ -10,7 +10,7 @@ import pytest
 
 from jaxsel import repetitions as laws
 from jaxsel.host.errors import InputError
-from jaxsel.training.checkpoints import RECORD, Saved, going_on, kept_seed
+from jaxsel.training.checkpoints import RECORD, Saved, resumed, stored_seed
 from jaxsel.training.dp_sgd import State
 from jaxsel.training.plan import plan_search
 
@@ -64,7 +64,7 @@ def bits(tree: Any) -> list[tuple[Any, bytes]]:
 
 
 def read(folder, plan, example, seed=1) -> Saved:
-    with going_on(folder, plan, seed, "model", example) as (saved, _):
+    with resumed(folder, plan, seed, "model", example) as (saved, _):
         return saved
 
 
@@ -74,7 +74,7 @@ def test_every_type_comes_back_bit_for_bit(tmp_path, plan, rows):
     state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(one_run, range(rows)))
     scores = (0.1, float("nan"), -1e300)
     folder = tmp_path / "search"
-    with going_on(folder, plan, 1, "model", example) as (saved, save):
+    with resumed(folder, plan, 1, "model", example) as (saved, save):
         assert saved == Saved(None, (), None)
         save(Saved(state, scores, one_run(7).params))
     found = read(folder, plan, example)
@@ -87,7 +87,7 @@ def test_every_type_comes_back_bit_for_bit(tmp_path, plan, rows):
     assert found.state is not None
     drawn = [jax.random.bits(each.optimiser["key"][0]) for each in (found.state, state)]
     assert drawn[0] == drawn[1]
-    with going_on(folder, plan, 1, "model", example) as (_, save):
+    with resumed(folder, plan, 1, "model", example) as (_, save):
         save(Saved(None, scores, None))
     found = read(folder, plan, example)
     assert (found.state, found.best) == (None, None)
@@ -95,7 +95,7 @@ def test_every_type_comes_back_bit_for_bit(tmp_path, plan, rows):
 
 def test_another_network_under_the_same_name_is_refused(tmp_path, plan):
     folder = tmp_path / "search"
-    with going_on(folder, plan, 1, "model", one_run(0)) as (_, save):
+    with resumed(folder, plan, 1, "model", one_run(0)) as (_, save):
         save(Saved(None, (1.0,), one_run(1).params))
     before = (folder / RECORD).read_bytes()
     for place, other in {
@@ -116,7 +116,7 @@ def test_a_folder_of_an_earlier_version_is_refused_and_says_what_to_do(tmp_path,
     folder = tmp_path / "search"
     (folder / left).mkdir(parents=True)
     folder.chmod(0o700)
-    for call in (lambda: read(folder, plan, one_run(0)), lambda: kept_seed(folder)):
+    for call in (lambda: read(folder, plan, one_run(0)), lambda: stored_seed(folder)):
         with pytest.raises(InputError, match="finish it there, or name another folder"):
             call()
     assert [each.name for each in folder.iterdir()] == [left]
@@ -124,7 +124,7 @@ def test_a_folder_of_an_earlier_version_is_refused_and_says_what_to_do(tmp_path,
 
 def test_one_process_at_a_time_goes_on_with_a_search(tmp_path, plan):
     folder, example = tmp_path / "search", one_run(0)
-    with going_on(folder, plan, 1, "model", example):
+    with resumed(folder, plan, 1, "model", example):
         with pytest.raises(InputError, match="another process is writing"):
             read(folder, plan, example)
     read(folder, plan, example)

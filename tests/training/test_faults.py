@@ -15,7 +15,7 @@ from scipy import stats
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel import stream
 from jaxsel.training import dp_sgd
-from jaxsel.training.canaries import Indifferent, WithCanaries, blank_out, blanks
+from jaxsel.training.canaries import ConstantClassifier, WithCanaries, blank_out, blanks
 from jaxsel.training.dp_sgd import noisy_gradient
 from tests.conftest import ALPHA, seed
 from tests.training import faults
@@ -36,7 +36,7 @@ def moves(gradient) -> np.ndarray:
     Coins and noise are addressed by example and by parameter, so the two runs share them:
     what is left is what that example did. Float["keys"].
     """
-    model = WithCanaries(Indifferent(), EXAMPLES)
+    model = WithCanaries(ConstantClassifier(), EXAMPLES)
     images, _ = blanks(EXAMPLES)
     labels = 2 + np.arange(EXAMPLES, dtype=np.int32)  # a canary each
     params = dp_sgd.initialise(model, jnp.asarray(images[0]), optax.sgd(0.1), 1).params
@@ -79,7 +79,7 @@ SIZE_PLAN = dp_sgd.recipe(12, 4.0, noise_multiplier=0.0, clipping="plain")
 
 def batch_sizes(gradient) -> np.ndarray:
     """Sizes of the batches that enter the sum: every example adds C to one parameter."""
-    model = WithCanaries(Indifferent(), 1)
+    model = WithCanaries(ConstantClassifier(), 1)
     images = jnp.asarray(blanks(12)[0])
     data = (images, jnp.full(12, 2, jnp.int32))
     params = dp_sgd.initialise(model, images[0], optax.sgd(0.1), 0).params

@@ -1,20 +1,20 @@
-"""A number found by a search, to a few digits, on the side that is safe."""
+"""Rounds the result of a search to a few digits, in the conservative direction."""
 
 import math
 
 
 def to_digits(value: float, digits: int, up: bool, slack: float = 0.0) -> float:
-    """So many significant digits, rounded up or down.
+    """Rounds a number up or down to a number of significant digits.
 
-    For what is shown of a proven number, which no slack may touch, see
+    To print a proven number, for which no slack is allowed, use
     ``jaxsel.language.printing.digits_up``.
 
     Args:
       value: > 0, finite.
-      digits: how many.
-      up: or down.
-      slack: in units of the last digit: what lies so little beyond a number of that many
-        digits counts as that number, since a search ends on either side of what it seeks.
+      digits: the number of significant digits.
+      up: whether to round up instead of down.
+      slack: tolerance in units of the last digit: a value that exceeds a rounded number by
+        less is rounded to it, since a search may end on either side of its target.
     """
     unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
     steps = math.ceil(value / unit - slack) if up else math.floor(value / unit + slack)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-_SWEEPS = 32  # over all points at once, before they are gone through one by one
+_SWEEPS = 32  # vectorised passes over all points, before the loop over single points
 
 
 def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
@@ -22,8 +22,8 @@ def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
     # numbers takes four times as long.
     before = np.maximum.accumulate(np.append(-np.inf, first[order][:-1]))
     order = order[first[order] > before]
-    # What lies below a chord between any two others is no vertex. Every second one leaves
-    # at a time, so that its neighbours stay and roundings do not add up.
+    # A point below a chord between two others is no vertex. At most every second point is
+    # removed at a time, so that its neighbours stay and rounding errors do not add up.
     for sweep in range(_SWEEPS):
         b, a = np.diff(second[order]), np.diff(first[order])
         below = a[:-1] * b[1:] <= a[1:] * b[:-1]
@@ -58,7 +58,7 @@ def upper_hull_of_logs(second: np.ndarray, first: np.ndarray) -> tuple[np.ndarra
     order = order[first[order] > before]
     x, y = second[order].tolist(), first[order].tolist()
     kept: list[int] = []
-    slopes: list[float] = []  # logarithms, between those kept
+    slopes: list[float] = []  # logarithms of the slopes between the vertices kept
 
     def rise(larger: float, smaller: float) -> float:
         fall = math.expm1(smaller - larger) if smaller > -math.inf else -1.0

@@ -1,8 +1,8 @@
-"""Linear programs with few unknowns and many constraints, nearly solved, quickly.
+"""Fast approximate solutions of linear programs with few unknowns and many constraints.
 
 A predictor-corrector interior point method (Mehrotra 1992) on the normal equations, which
-are small and dense here. What it returns is nearly feasible and nearly optimal, and must be
-checked by whoever uses it.
+are small and dense here. The result is nearly feasible and nearly optimal; callers must
+check it.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _STEPS = 60
 _SHORT_OF_THE_EDGE = 0.995
 _FEASIBLE = 1e-8
 _RIDGES = (1e-12, 1e-10, 1e-8, 1e-6)
-# Of banded matrices: the Cholesky factor, and what solves with a triangular one.
+# LAPACK's Cholesky factorisation and triangular solver for banded matrices.
 _factored: Any
 _back: Any
 _factored, _back = linalg.get_lapack_funcs(("pbtrf", "tbtrs"), dtype=np.float64)
@@ -95,9 +95,10 @@ def _bordered_solver(normal: Bordered) -> Callable[[np.ndarray], np.ndarray] | N
 
 
 def _solver(normal: np.ndarray | Bordered) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Solves with a matrix that is positive definite but for rounding; None if not.
+    """A solver for a matrix that is positive definite up to rounding; None if it is not.
 
-    Its rows are scaled to a diagonal of ones, and as little is added to that as it takes.
+    The matrix is scaled to a diagonal of ones, and the least multiple of the identity that
+    makes it factorise is added.
     """
     if isinstance(normal, Bordered):
         return _bordered_solver(normal)
@@ -116,17 +117,17 @@ def _solver(normal: np.ndarray | Bordered) -> Callable[[np.ndarray], np.ndarray]
 def nearly_solved(
     cost: np.ndarray, constraints: Constraints, limits: np.ndarray, *, relative_gap: float = 1e-2
 ) -> np.ndarray:
-    """About the x that minimises cost @ x subject to A x <= limits.
+    """Approximately the x that minimises cost @ x subject to A x <= limits.
 
     Args:
       cost: Float["unknowns"].
       constraints: A.
       limits: Float["constraints"].
-      relative_gap: between the values of the program and of its dual, at which it is near
-        enough; the value itself is ten times nearer by then.
+      relative_gap: the relative gap between the primal and the dual value at which to stop;
+        the primal value itself is then about ten times closer to the optimum.
 
     Returns:
-      Float["unknowns"]; the best that was reached if the gap was not.
+      Float["unknowns"]; the best iterate if the gap was not reached.
     """
     rows = limits.size
     x = np.zeros(cost.size)

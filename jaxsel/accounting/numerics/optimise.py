@@ -1,8 +1,7 @@
 """Minimisation over one variable on an interval, for a whole batch at once.
 
-Every accountant here ends in "take the best order": a grid finds the valley and a
-search inside the best cell finds its bottom, so that the answer is never worse than the
-grid's.
+Accountants minimise over the Renyi order: a grid brackets the minimum and a search inside
+the best cell refines it, so that the answer is never worse than the best of the grid.
 """
 
 import math
@@ -11,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 LOG_ORDER_RANGE = (-7.0, 9.0)  # the range of log(order - 1) that is searched first
-# and, where the best order is at an end of it, as far as orders are told apart.
+# extended as far as float64 distinguishes orders if the best one is at an end of it
 _LOG_ORDER_ENDS = (-32.0, 700.0)
 
 _RATIO = (math.sqrt(5.0) - 1.0) / 2.0
-_FEW = 16  # entries of a batch for which a call costs more than thirty points each
+_FEW = 16  # batches up to this size: one call costs more than the evaluation of thirty points each
 
 
 def _values(objective: Callable[[np.ndarray], np.ndarray], points) -> np.ndarray:
@@ -79,7 +78,7 @@ def _by_golden_section(objective, left, right, steps: int):
 
 
 def _by_sections(objective, left, right, steps: int):
-    """The same to the same width: what costs here is a call, not its points."""
+    """The same result in fewer calls with more points each, for small batches."""
     share = np.linspace(0.0, 1.0, 33)[1:-1].reshape((-1,) + (1,) * np.ndim(left))
     for _ in range(math.ceil(steps * math.log(_RATIO) / math.log(2.0 / 32.0))):
         points = left + (right - left) * share
@@ -97,8 +96,8 @@ def minimise_over_orders(
     """Minimises over all Renyi orders 1 + exp(t): t in [-32, 700].
 
     The range LOG_ORDER_RANGE is searched first. While some best t is at the upper end of
-    what was searched, the next range above follows, and so below: an objective that has
-    one valley for each entry of the batch is minimised over all orders.
+    the searched range, the next range above is searched, and likewise below: an objective
+    that is unimodal for each entry of the batch is minimised over all orders.
 
     Args:
       objective: maps orders > 1 to values, element by element (batches as in minimise).
@@ -117,13 +116,14 @@ def minimise_over_orders(
     point, minimum = minimise(at, low, high, count=count)
     for sign, end in ((1.0, high), (-1.0, low)):
         while end not in _LOG_ORDER_ENDS:
-            # The minimum may be an infinity that every order shares: nothing to follow.
+            # The objective may be infinite at every order: then there is no range to
+            # follow.
             at_end = (np.abs(point - end) < cell) & np.isfinite(minimum)
             if not np.any(at_end):
                 break
             start, end = end, float(np.clip(end + sign * width, *_LOG_ORDER_ENDS))
             new, found = minimise(at, *sorted((start, end)), count=count // 4)
-            # Where nothing is gained, the first of equal orders stays the answer.
+            # Among equally good orders the first one found is kept.
             with np.errstate(invalid="ignore"):
                 better = found < minimum - 1e-12 * np.abs(minimum)
             if not np.any(better):

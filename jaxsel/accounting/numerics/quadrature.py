@@ -9,7 +9,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 def drawn_together(points: npt.ArrayLike, reach: float) -> np.ndarray:
     """The points, moved so that no two neighbours are more than ``reach`` apart.
 
-    For integrands that vanish where every point is far: the panels between are saved.
+    For integrands that vanish far from all points, where panels would be wasted.
     """
     points = np.asarray(points, dtype=np.float64)
     values, place = np.unique(points, return_inverse=True)

@@ -1,10 +1,10 @@
-"""Pairs of laws that certainly have a guarantee, on finitely many outcomes.
+"""Pairs of laws on finitely many outcomes that satisfy a guarantee exactly.
 
-What an adversary may do with a base is judged on a pair that the guarantee allows. A
-dominating pair is none: connecting the dots lies above the profile between them, and the
-profile of a Renyi curve belongs to no pair at all. Here a continuous worst pair is
-gathered into cells, which is post-processing: the result has every guarantee that the
-pair itself has.
+Lower bounds on the privacy of an algorithm need a pair of laws that satisfies the guarantee
+of its base. A dominating pair need not: between the connected dots its profile exceeds the
+true one, and the profile implied by a Renyi curve belongs to no pair at all. Here the
+outcomes of a continuous worst-case pair are grouped into cells, which is post-processing,
+so that the result has every guarantee of the continuous pair.
 """
 
 import math
@@ -16,7 +16,7 @@ from jaxsel.accounting.single_run.dominating import DominatingPair
 
 _CELLS = 5200  # of the Laplace pair, and around each mode of the Gaussian one
 _REACH = 12.0  # standard deviations around each mode; the rest is one cell a side
-# Masses below e^-660 would lose their digits, and beyond these nothing is left to rank.
+# Limits beyond which masses, below e^-660, would lose accuracy in float64.
 _LARGEST_MEAN = 30.0
 _LARGEST_LOSS = 600.0
 _FARTHEST = 36.0  # where a standard normal tail is 1e-284
@@ -30,7 +30,7 @@ def _cells(edges: np.ndarray, mean: float) -> np.ndarray:
 
 
 def _pair(first: np.ndarray, second: np.ndarray) -> DominatingPair:
-    """Cells as a pair; those of one loss, as rounding may make them, are one."""
+    """Cells as a pair; cells with equal losses, as rounding may produce, are merged."""
     with np.errstate(divide="ignore"):
         loss = np.log(first) - np.log(second)
     levels, place = np.unique(loss, return_inverse=True)
@@ -38,7 +38,7 @@ def _pair(first: np.ndarray, second: np.ndarray) -> DominatingPair:
 
 
 def gaussian_cells(mean: float) -> DominatingPair | None:
-    """N(mean, 1) against N(0, 1), gathered into cells.
+    """N(mean, 1) against N(0, 1), with outcomes grouped into cells.
 
     Args:
       mean: mu > 0: the pair is mu-GDP and mu^2/2-zCDP.
@@ -56,7 +56,7 @@ def gaussian_cells(mean: float) -> DominatingPair | None:
 
 
 def laplace_cells(loss: float) -> DominatingPair | None:
-    """Laplace noise of scale 1/loss against its shift by 1, gathered into cells.
+    """Laplace noise of scale 1/loss against its shift by 1, with outcomes grouped into cells.
 
     Args:
       loss: > 0; the largest privacy loss.
@@ -66,7 +66,7 @@ def laplace_cells(loss: float) -> DominatingPair | None:
     """
     if loss > _LARGEST_LOSS:
         return None
-    # Between 0 and 1 the loss falls evenly; outside it is +-loss.
+    # Between 0 and 1 the loss decreases linearly; outside it is constant.
     edges = np.linspace(0.0, loss, _CELLS)
     inner = -0.5 * np.exp(-edges[:-1]) * np.expm1(-np.diff(edges))
     first = np.concatenate([[0.5], inner, [0.5 * math.exp(-loss)]])

@@ -1,11 +1,10 @@
-"""Base guarantees from what is written of a run: one line of text, or a record of training.
+"""Parses base guarantees from a line of text or from an Opacus accountant.
 
-Opacus says sample_rate and sigma, TensorFlow Privacy q, n and noise_multiplier, papers
-sigma and T; each word is read as the parameter that it means.
+Other libraries' names of parameters are accepted: Opacus uses sample_rate and sigma,
+TensorFlow Privacy q, n and noise_multiplier, papers sigma and T.
 
-An accountant of Opacus keeps ``history``, a list of (noise_multiplier, sample_rate,
-steps), whichever way it accounts. Opacus samples batches as Poisson subsampling does, and
-its neighbours differ by one record that is added or removed.
+Every Opacus accountant has ``history``, a list of (noise_multiplier, sample_rate, steps).
+Opacus uses Poisson subsampling, and its neighbours differ by adding or removing one record.
 """
 
 import json
@@ -43,11 +42,11 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "gaussian": {"sigma": "noise_multiplier", "z": "noise_multiplier"},
     "laplace": {"scale": "noise_scale", "b": "noise_scale"},
 }
-"""Family of bases -> another word -> the parameter that it means."""
+"""Family of bases -> alternative name -> the parameter that it stands for."""
 
 
 class _Form(NamedTuple):
-    """One way to write a base: its family, its names, and what makes it."""
+    """A form of base text: its family, its parameter names, and its factory."""
 
     family: str
     names: tuple[str, ...]
@@ -120,7 +119,7 @@ FORMS: Mapping[str, str] = {_written(form): form.meaning for form in _FORMS} | {
 
 
 def parameter_names() -> tuple[str, ...]:
-    """Every name that a base may have in its text."""
+    """All parameter names that may occur in the text of a base."""
     return tuple(dict.fromkeys(name for form in _FORMS for name in form.names))
 
 
@@ -132,16 +131,16 @@ def _wrong(text: object, hint: str = "") -> InputError:
 def _spelled(
     family: str, given: Iterable[tuple[str, float]], known: Collection[str]
 ) -> dict[str, float]:
-    """Values by parameter, whatever word they were given under.
+    """Values by parameter, with alternative names resolved.
 
     Args:
-      family: of the base.
-      given: word and value, as written.
+      family: the family of the base.
+      given: (name, value) pairs, as written.
       known: the family's parameters.
 
     Raises:
-      InputError: for a word that nobody knows, naming the nearest one, or a parameter
-        given twice.
+      InputError: for an unknown name, suggesting the nearest one, or a parameter given
+        twice.
     """
     words = _WORDS.get(family, {})
     values: dict[str, float] = {}
@@ -161,10 +160,10 @@ def _spelled(
 
 
 def _pairs(text: str, rest: str, family: str) -> list[tuple[str, float]]:
-    """Names and numbers, as written after the colon.
+    """Parses the names and numbers after the colon.
 
     Raises:
-      InputError: naming what is no name=number.
+      InputError: naming an item that is not of the form name=number.
     """
     found = []
     for item in filter(None, (part.strip() for part in rest.split(","))):
@@ -212,7 +211,7 @@ _ITEM = "each item must be [noise_multiplier, sample_rate, steps]"
 
 
 def _items(history: object) -> Sequence[Any]:
-    """The list itself, of an accountant, of its state, or as it is."""
+    """The list of phases, from an accountant, its state_dict, or the list itself."""
     found = getattr(history, "history", history)
     if isinstance(found, Mapping):
         if "history" not in found:
@@ -240,7 +239,7 @@ def _phase(number: int, item: object) -> tuple[float, float, int]:
 
 
 def from_opacus(history: object, *, name: str = "") -> BaseGuarantee:
-    """The guarantee of one training run from what Opacus recorded of it.
+    """The guarantee of one training run from its Opacus accountant.
 
     Args:
       history: an Opacus accountant, its ``state_dict()``, or its ``history``: a list of
@@ -248,10 +247,10 @@ def from_opacus(history: object, *, name: str = "") -> BaseGuarantee:
       name: for messages.
 
     Returns:
-      The guarantee of DP-SGD with those phases one after another.
+      The guarantee of DP-SGD with these phases in sequence.
 
-    Raises:
-      InputError: if it is no such history, or a value is out of range.
+      Raises:
+        InputError: if it is not an Opacus history, or a value is out of range.
     """
     phases: list[tuple[float, float, int]] = []
     for number, item in enumerate(_items(history), 1):
@@ -266,7 +265,7 @@ def _read_opacus(path: Path) -> BaseGuarantee:
     """The same from a JSON file, as ``json.dump(accountant.state_dict(), file)`` writes.
 
     Raises:
-      InputError: if the file cannot be read, is no JSON, or as from_opacus.
+      InputError: if the file cannot be read or is not JSON, or as in from_opacus.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -315,7 +314,7 @@ def parse_base(text: str) -> BaseGuarantee:
     for form in forms:
         if set(form.names) == set(values):
             return form.make(**values)
-    # The form that lacks least; of those, the one with the fewest further names.
+    # The form with the fewest missing names, then the fewest superfluous ones.
     nearest_form = min(
         forms,
         key=lambda form: (len(set(values) - set(form.names)), len(set(form.names) - set(values))),

@@ -37,7 +37,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
 def _erfcx_slope(x: np.ndarray) -> np.ndarray:
-    """-erfcx'(x) for x >= 0; far out, where its two terms cancel, the asymptotic series."""
+    """-erfcx'(x) for x >= 0; by its asymptotic series for large x, where its two terms cancel."""
     u = 1.0 / np.maximum(x, 50.0) ** 2
     far = u * (1.0 + u * (-1.5 + u * (3.75 + u * (-13.125 + u * 59.0625))))
     near = 2.0 - 2.0 * math.sqrt(math.pi) * x * special.erfcx(x)
@@ -45,7 +45,7 @@ def _erfcx_slope(x: np.ndarray) -> np.ndarray:
 
 
 def _erfcx_fall(start: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """erfcx(start) - erfcx(start + width); where they cancel, the integral of -erfcx'."""
+    """erfcx(start) - erfcx(start + width), as an integral of -erfcx' where the terms cancel."""
     start, width = np.broadcast_arrays(start, width)
     x = start[..., None] + width[..., None] * (1.0 + _NODES) / 2.0
     integral = 0.5 * width * np.sum(_WEIGHTS * _erfcx_slope(x), axis=-1)
@@ -113,7 +113,7 @@ def gaussian_epsilon(delta: float, noise_multiplier: float) -> float:
 def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     """The least noise multiplier of an (epsilon, delta)-DP Gaussian mechanism.
 
-    Balle & Wang (2018), to a relative 1e-12; on the private side.
+    Balle & Wang (2018), to a relative 1e-12, rounded up so that the guarantee holds.
 
     Args:
       epsilon: in [1e-9, 1e9]; beyond, profiles of tiny or huge noise lose their digits.
@@ -129,8 +129,8 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
         found = float(gaussian_log_delta(epsilon, math.exp(log_scale)))
         return max(found, -1e4) - math.log(delta)
 
-    # Much noise: delta is at most the total variation, which is below 1/(2 s). Little
-    # noise: at 1/(2 s^2) = epsilon + 10 sqrt(epsilon) + 10 the mean loss is above epsilon.
+    # Upper end: delta is at most the total variation, which is below 1/(2 s). Lower end: at
+    # 1/(2 s^2) = epsilon + 10 sqrt(epsilon) + 10 the mean loss is above epsilon.
     high = -math.log(delta)
     low = -0.5 * math.log(2.0 * (epsilon + 10.0 * math.sqrt(epsilon) + 10.0))
     while excess(low) <= 0.0:

@@ -1,8 +1,8 @@
-"""Releasing several runs of one base: the dominating pair composed with itself.
+"""Composes the dominating pair of one base with itself, for the release of several runs.
 
-Each atom of a pair is shared out between the neighbouring points of a lattice of losses
-so that both its masses stay ("connect the dots", Doroshenko et al. 2022): the result
-dominates, and lattices compose by convolution.
+Each atom of a pair is split between the neighbouring points of a lattice of losses so that
+both its masses are preserved ("connect the dots", Doroshenko et al. 2022): the result
+dominates, and composition on the lattice is a convolution.
 """
 
 import math
@@ -12,17 +12,18 @@ import numpy as np
 from jaxsel.accounting.single_run.dominating import DominatingPair
 
 _LATTICE = 2**14  # steps over the losses
-_FEW = 2**12  # points: that many are convolved directly, without Fourier transforms
+_FEW = 2**12  # up to this many points are convolved directly, without Fourier transforms
 _REACH = 700.0  # e^loss must stay finite; larger losses count as infinite
 
 MOST = 64  # runs that are composed
 
-# Taken as infinite loss for the rounding of Fourier transforms, far below it.
+# Mass added at infinite loss for the rounding errors of Fourier transforms, which are far
+# less.
 _ROUNDING = 1e-12
 
 
 def _step(loss: np.ndarray) -> float:
-    """Lattice step: the losses themselves where they are multiples of the least."""
+    """The lattice step: the least loss if all losses are multiples of it."""
     size = np.abs(loss[loss != 0.0])
     if size.size == 0:
         return 1.0
@@ -35,7 +36,7 @@ def _step(loss: np.ndarray) -> float:
 
 
 def on_lattice(loss: np.ndarray, first: np.ndarray, step: float) -> tuple[int, np.ndarray]:
-    """(lowest index, masses of P) on the lattice; both masses of every atom kept."""
+    """(lowest index, masses of P) on the lattice; preserves both masses of every atom."""
     below = np.floor(loss / step + 1e-13)
     part = np.clip(loss - below * step, 0.0, step)
     share = np.expm1(-part) / math.expm1(-step)  # goes to the point above
@@ -51,20 +52,19 @@ def composed_pair(pair: DominatingPair, count: int) -> DominatingPair:
     """A pair that dominates ``count`` independent releases of a dominated pair.
 
     Args:
-      pair: what one release is dominated by.
-      count: how many, 1 to MOST.
+      pair: a dominating pair of one release.
+      count: the number of releases, 1 to MOST.
 
     Returns:
-      The pair in the same direction. P' may sum to less than 1: what it has at loss
-      -inf enters no divergence of P from P'. Where the lattice is large, Fourier
-      transforms are used, and 1e-12 is added to the mass at infinite loss for their
-      rounding.
+      The pair in the same direction. P' may sum to less than 1, since its mass at loss -inf
+      does not enter any divergence of P from P'. For a large lattice Fourier transforms are
+      used, and 1e-12 is added to the mass at infinite loss for their rounding errors.
     """
     finite = (pair.loss <= _REACH) & (pair.first > 0.0)
     beyond = float(np.sum(pair.first[pair.loss > _REACH]))
     if not np.any(finite) or beyond >= 1.0:
         return DominatingPair(np.array([math.inf]), np.ones(1), np.zeros(1))
-    # A larger loss is more, never less.
+    # Rounding losses up keeps the bound valid.
     loss, first = np.maximum(pair.loss[finite], -_REACH), pair.first[finite]
     singular = -math.expm1(count * math.log1p(-beyond))
     step = _step(loss)

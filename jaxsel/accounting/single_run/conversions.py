@@ -19,7 +19,7 @@ RenyiCurve = Callable[[np.ndarray], np.ndarray]
 Profile = Callable[[np.ndarray], np.ndarray]
 
 LEAST_DELTA = 1e-290
-"""Below it a profile may have underflowed to 0, and would seem reached."""
+"""The least delta of ``epsilon_at``: below it a profile may have underflowed to 0."""
 
 _LARGEST_EPSILON = 2.0**30
 _PARTS = 32  # of the bracket, in each round of the search
@@ -135,7 +135,7 @@ def renyi_to_delta(renyi: RenyiCurve, epsilon: npt.ArrayLike) -> np.ndarray:
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if not np.all(epsilon >= 0.0):
         raise InputError(f"epsilon is {epsilon}; it must be >= 0")
-    # From the largest loss on delta is 0, which larger and larger orders only approach.
+    # Above the largest loss delta is 0, which finite orders only approach.
     none = epsilon >= renyi(np.asarray(np.inf))
     within = np.where(none, 0.0, epsilon)
     if np.all(none):
@@ -157,7 +157,7 @@ def epsilon_at(profile: Profile, delta: float) -> float:
       delta: in [LEAST_DELTA, 1).
 
     Returns:
-      An epsilon at which the profile is at most delta, within 1e-15 of itself of the
+      An epsilon at which the profile is at most delta, within a relative 1e-15 of the
       smallest; inf if the profile exceeds delta at 2^30.
 
     Raises:
@@ -188,9 +188,9 @@ def epsilon_at(profile: Profile, delta: float) -> float:
 
 
 def repeated(renyi: RenyiCurve, times: float) -> RenyiCurve:
-    """The curve of so many releases: Renyi bounds add up (Mironov 2017, Prop. 1).
+    """The Renyi curve of ``times`` releases: Renyi bounds add up (Mironov 2017, Prop. 1).
 
-    What exceeds float64 is inf, which is a bound.
+    Values too large for float64 become inf, which is a valid bound.
     """
 
     def curve(order: np.ndarray) -> np.ndarray:
@@ -207,7 +207,7 @@ def monotone(renyi: RenyiCurve, *, count: int = 1281) -> RenyiCurve:
     at every smaller one.
 
     Args:
-      renyi: any Renyi curve; it is evaluated once on a grid of orders, whose valleys
+      renyi: any Renyi curve; it is evaluated once on a grid of orders, and its local minima
         are then refined.
       count: points of the grid.
 

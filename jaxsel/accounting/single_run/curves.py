@@ -1,4 +1,4 @@
-"""What is known about a base algorithm: its Renyi curve, profile and trade-off."""
+"""Privacy guarantees of a base algorithm: Renyi curve, profile, trade-off, dominating pairs."""
 
 import functools
 import math
@@ -32,7 +32,7 @@ from jaxsel.accounting.single_run.dominating import (
 from jaxsel.host.errors import check_interval, check_positive
 from jaxsel.language.printing import Summary, printed
 
-# Of noise and of mu: squares and their inverses must be float64.
+# Range of noise and mu in which squares and their inverses are normal float64 numbers.
 _LEAST, _MOST = 1e-100, 1e100
 
 
@@ -49,23 +49,23 @@ class BaseGuarantee(NamedTuple):
     """A two-sided privacy guarantee of one run of a base algorithm.
 
     Attributes:
-      name: what the command line calls it, with its parameter.
+      name: its text on the command line, with its parameters.
       renyi: order in [1, inf] -> bound on both Renyi divergences, element by element.
-      pairs: builds the dominating pairs, one a direction (one in all if it is symmetric).
+      pairs: builds the dominating pairs, one per direction (a single one if symmetric).
       profile: real epsilon -> bound on delta(epsilon) in both directions, element by
         element; None where nothing better than ``renyi`` is known.
       tradeoff: x -> bound on Q'(S) over events with Q(S) <= x, in both directions, a
         concave function; None where nothing better than ``renyi`` is known.
-      attaining: builds pairs of laws that themselves have this guarantee, one a
-        direction; what it builds is None where none is known.
-      composed: count -> the guarantee of releasing that many runs; None where nothing
-        better is known than to compose the pairs.
-      more_than_pairs: whether ``renyi`` says more than the pairs do, so that those
-        ``attaining`` have the profile, and maybe not the Renyi curve.
+      attaining: builds pairs of laws that themselves satisfy this guarantee, one per
+        direction; returns None where none are known.
+      composed: count -> the guarantee of releasing that many runs; None to compose the
+        pairs.
+      more_than_pairs: whether ``renyi`` is tighter than what the pairs imply, so that the
+        ``attaining`` pairs satisfy the profile but perhaps not the Renyi curve.
       core, failure: if core is given, both laws are mixtures of a pair that satisfies
-        ``core``, with weight 1 - failure, and of anything, with weight failure.
-      relation: which data sets are neighbours, one of ``relations.RELATIONS``; None where
-        it holds for whatever relation its sensitivity or statement is meant for.
+        ``core``, with weight 1 - failure, and of arbitrary laws, with weight failure.
+      relation: the neighbouring relation, one of ``relations.RELATIONS``; None where the
+        guarantee holds for the relation that its sensitivity refers to.
     """
 
     name: str
@@ -82,11 +82,11 @@ class BaseGuarantee(NamedTuple):
 
     @property
     def good(self) -> "BaseGuarantee":
-        """What holds with probability 1 - failure."""
+        """The guarantee that holds with probability 1 - failure."""
         return self if self.core is None else self.core
 
     def released(self, count: int) -> tuple[DominatingPair, ...]:
-        """Dominating pairs of releasing so many runs, 1 to ``composing.MOST``."""
+        """Dominating pairs for the release of ``count`` runs, 1 to ``composing.MOST``."""
         if count == 1:
             return self.pairs()
         if self.composed is not None:
@@ -108,7 +108,7 @@ class BaseGuarantee(NamedTuple):
         return found
 
     def summary(self) -> Summary:
-        """The base by name, and its Renyi bound at a few orders."""
+        """The name of the base, and its Renyi bound at a few orders."""
         orders = (1.5, 2.0, 5.0, 20.0)
         rows = [[f"order {a:g}", float(self.renyi(np.asarray(a)))] for a in orders]
         known = [name for name in ("profile", "tradeoff", "pairs") if getattr(self, name)]
@@ -119,12 +119,12 @@ class BaseGuarantee(NamedTuple):
 def _no_larger(
     pairs: Callable[[], tuple[DominatingPair, ...]], epsilon: float
 ) -> Callable[[], tuple[DominatingPair, ...] | None]:
-    """The pairs made from points, if none was left out, which enlarges them."""
+    """The pairs made from points; None if points were left out, since the pairs are then larger."""
     return pairs if epsilon <= LARGEST_EPSILON else lambda: None
 
 
 def _connected(profile: Profile):
-    """The dominating pair of a two-sided profile, built when first asked for."""
+    """The dominating pair of a two-sided profile, built on first use."""
     return functools.cache(lambda: (pair_from_profile(profile),))
 
 
@@ -161,14 +161,14 @@ def zcdp(rho: float) -> BaseGuarantee:
         return np.asarray(order, dtype=np.float64) * rho
 
     return from_renyi(f"zcdp:rho={rho!r}", renyi)._replace(
-        # N(0, 1) and its shift by sqrt(2 rho) are rho-zCDP, at every order just so.
+        # N(0, 1) and its shift by sqrt(2 rho) have exactly this Renyi curve.
         attaining=functools.cache(lambda: _known(gaussian_cells(math.sqrt(2.0 * rho)))),
         composed=lambda count: zcdp(count * rho),
     )
 
 
 def from_renyi(name: str, renyi: RenyiCurve) -> BaseGuarantee:
-    """A base of which a Renyi curve of both directions is all that is known.
+    """A base known only by a Renyi curve that holds in both directions.
 
     Args:
       name: for messages.
@@ -239,11 +239,11 @@ def approximate(epsilon: float, delta: float) -> BaseGuarantee:
 def from_pairs(
     name: str, build: Callable[[], tuple[DominatingPair, ...]], *, renyi: RenyiCurve | None = None
 ) -> BaseGuarantee:
-    """The guarantee that dominating pairs amount to.
+    """The guarantee implied by dominating pairs.
 
     Args:
       name: for messages.
-      build: makes the pairs, one a direction (one in all if it is symmetric).
+      build: makes the pairs, one per direction (a single one if symmetric).
       renyi: bound on both Renyi divergences; by default that of the pairs.
     """
 
@@ -266,9 +266,9 @@ def from_pairs(
 
 
 def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
-    """All that a list of (epsilon, delta) guarantees says, and nothing more.
+    """The guarantee implied by a list of (epsilon, delta) guarantees.
 
-    Each holds for both directions, as a statement of differential privacy does.
+    Each holds in both directions, as usual for differential privacy.
 
     Args:
       epsilon: Float["points"], >= 0, strictly increasing.
@@ -303,14 +303,14 @@ def from_profile(
     *,
     renyi: RenyiCurve | None = None,
 ) -> BaseGuarantee:
-    """A base known by its privacy profile, of one direction or of each.
+    """A base known by its privacy profile, given for both directions or for each.
 
     Args:
       name: for messages.
       profile: epsilon >= 0 -> bound on delta, not increasing; element by element.
       reversed_profile: the same with the neighbours exchanged; without it ``profile``
         holds for both directions.
-      renyi: bound on both Renyi divergences; by default what the profile implies.
+      renyi: bound on both Renyi divergences; by default the one implied by the profile.
 
     Raises:
       InputError: when the pairs are first built, if a profile is not decreasing or

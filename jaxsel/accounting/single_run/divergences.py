@@ -44,8 +44,8 @@ def privacy_loss(p: npt.ArrayLike, q: npt.ArrayLike) -> np.ndarray:
 def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: npt.ArrayLike) -> np.ndarray:
     """Hockey-stick divergence sum max(p - exp(epsilon) q, 0): delta in one direction.
 
-    A probability below the least float is 0 here, and its outcome impossible:
-    ``profile_delta_of_logs`` tells them apart.
+    Probabilities that underflow to 0 count as impossible outcomes; use
+    ``profile_delta_of_logs`` for these.
 
     Args:
       p, q: the two laws.

@@ -40,7 +40,7 @@ class DominatingPair(NamedTuple):
 
 
 def reversed_pair(pair: DominatingPair) -> DominatingPair:
-    """(P', P): what dominates the two neighbours taken the other way round."""
+    """(P', P): dominates the output laws in the reverse order."""
     return DominatingPair(-pair.loss[::-1], pair.second[::-1], pair.first[::-1])
 
 
@@ -82,7 +82,7 @@ def pair_delta(pair: DominatingPair, epsilon: npt.ArrayLike) -> np.ndarray:
 
 
 def _cumulated(masses: np.ndarray) -> np.ndarray:
-    """0, the sums of the first masses, and 1: from whichever end is the nearer."""
+    """Cumulative sums from 0 to 1, each summed from the nearer end."""
     up = np.concatenate([[0.0], np.cumsum(masses)])
     down = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
     return np.where(up < 0.5, up, 1.0 - np.minimum(down, 1.0))
@@ -143,11 +143,11 @@ def pair_renyi(pair: DominatingPair) -> Callable[[np.ndarray], np.ndarray]:
 
 
 class _Tails(NamedTuple):
-    """What the chords between knots say: P and P' of losses beyond each chord.
+    """Masses of P and P' at losses above and below each chord between knots.
 
     Attributes:
-      first_above, second_above: Float[np.ndarray, "chords"], masses of larger losses.
-      first_below, second_below: likewise, of smaller ones.
+      first_above, second_above: Float[np.ndarray, "chords"], masses at larger losses.
+      first_below, second_below: likewise, at smaller losses.
     """
 
     first_above: np.ndarray
@@ -159,8 +159,8 @@ class _Tails(NamedTuple):
 class _Knots(NamedTuple):
     """Points of the profile: epsilons, increasing, deltas and 1 - deltas.
 
-    Of P from P' at epsilon >= 0, of P' from P below. Of delta and 1 - delta, the smaller
-    may be more accurate than what the other gives.
+    Divergences are of P from P' at epsilon >= 0, and of P' from P below 0. Both delta and 1
+    - delta are stored since the smaller one may be more accurate than 1 minus the other.
     """
 
     epsilon: np.ndarray
@@ -168,16 +168,16 @@ class _Knots(NamedTuple):
     rest: np.ndarray
 
     def at(self, places: np.ndarray | slice) -> "_Knots":
-        """Some of them."""
+        """The knots at these indices."""
         return _Knots(self.epsilon[places], self.delta[places], self.rest[places])
 
 
 def _fall(left: _Knots, right: _Knots) -> np.ndarray:
-    """left.delta - right.delta, from whichever is the more accurate."""
+    """left.delta - right.delta, from delta or 1 - delta, whichever is more accurate."""
     return np.where(left.rest + right.rest > 1.0, left.delta - right.delta, right.rest - left.rest)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of what a case does not ask for
+@np.errstate(over="ignore", invalid="ignore")  # overflow in branches that are not selected
 def _chords(left: _Knots, right: _Knots) -> _Tails:
     """The chords from knots to others on their right."""
     # With r = e^epsilon, h = c - s r: c and s are the masses of P and P' above the chord.
@@ -189,7 +189,7 @@ def _chords(left: _Knots, right: _Knots) -> _Tails:
     part_ahead = slope_ahead * np.exp(left.epsilon)
     slope_behind = _fall(right, left) / drop
     part_behind = slope_behind * np.exp(-right.epsilon)
-    # h at the left end is 1 - e^epsilon (1 - delta), and the like at the right end.
+    # h at the left end is 1 - e^epsilon (1 - delta), and similarly at the right end.
     second = (_fall(left, right) - left.rest * np.expm1(left.epsilon)) / rise
     first = (_fall(right, left) - right.rest * np.expm1(-right.epsilon)) / drop
 
@@ -236,14 +236,15 @@ def _on_hull(knots: _Knots, kept: np.ndarray) -> np.ndarray:
         above = _is_above(knots, kept[1:-1], kept[:-2], kept[2:])
         if not np.any(above):
             break
-        # Every second one leaves at a time, so that roundings do not add up.
+        # At most every second point is removed at a time, so that rounding errors do not
+        # add up.
         above[sweep % 2 :: 2] = False
         kept = kept[np.concatenate([[True], ~above, [True]])]
         sweep += 1
     return kept
 
 
-_STRIDES = (64, 8)  # a hull of few knots tells which of the others cannot be on it
+_STRIDES = (64, 8)  # the hull of a few knots excludes most of the others
 
 
 def _lower_hull(knots: _Knots) -> _Knots:
@@ -343,7 +344,7 @@ _FARTHEST = 500.0  # the largest epsilon searched: e^epsilon must stay finite
 
 
 def _reach(profile: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Where a profile becomes negligible, or constant."""
+    """The epsilon at which a profile becomes negligible or constant."""
     floor = max(_NEGLIGIBLE, float(profile(np.asarray(_FARTHEST))) * (1.0 + 1e-9))
     if float(profile(np.asarray(0.0))) <= floor:
         return 0.0
@@ -365,7 +366,7 @@ def pair_from_profile(
     *,
     count: int = 4096,
 ) -> DominatingPair:
-    """Connects the dots of a profile.
+    """The dominating pair of a profile, by connecting the dots.
 
     Args:
       profile: epsilon >= 0 -> an upper bound on the divergence of P from P', element by

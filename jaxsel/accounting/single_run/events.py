@@ -1,7 +1,7 @@
-"""Base algorithms accounted by dp-accounting: any composed or subsampled DpEvent.
+"""Guarantees of base algorithms from dp-accounting: any composed or subsampled DpEvent.
 
-Its privacy loss distributions are pessimistic: their profiles are upper estimates, and
-so is everything computed from them.
+The privacy loss distributions of dp-accounting are pessimistic, so everything computed from
+them is an upper bound.
 """
 
 import functools
@@ -20,12 +20,12 @@ from jaxsel.host.errors import InputError, check_integer, check_interval, check_
 if TYPE_CHECKING:
     import dp_accounting
 
-# Points of the discretised loss of one step and of all, by estimate: seconds, and 2 GiB.
+# Largest estimated sizes of the discretised losses of one step and of all: seconds, 2 GiB.
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval
-_NEGLIGIBLE = 1e-15  # the delta at which dp-accounting cuts losses off
-_BEYOND, _TELLS_ALL = 1e300, 1.0 - 1e-9  # an epsilon above all losses, and delta there
-_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e9  # their formulas overflow beyond
+_NEGLIGIBLE = 1e-15  # the delta at which dp-accounting truncates losses
+_BEYOND, _TELLS_ALL = 1e300, 1.0 - 1e-9  # an epsilon above all losses; its largest delta
+_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e9  # dp-accounting's formulas overflow outside of this range
 
 
 def renyi_from_orders(orders: Sequence[float], values: Sequence[float]) -> RenyiCurve:
@@ -100,7 +100,7 @@ def from_event(
 
 
 def _relation(relation: object) -> Any:
-    """dp-accounting's own relation; adding or removing a record by default."""
+    """The relation as dp-accounting's enum; by default adding or removing a record."""
     import dp_accounting
 
     name = relation_name(relation) or ADD_OR_REMOVE_ONE
@@ -108,11 +108,11 @@ def _relation(relation: object) -> Any:
 
 
 def _moments(event: Any, relation: Any) -> RenyiCurve:
-    """The Renyi curve of an event by dp-accounting's moments."""
+    """The Renyi curve of an event by dp-accounting's RdpAccountant."""
     from absl import logging
     from dp_accounting import rdp
 
-    # Orders that it cannot compute it leaves out, a line of warning each.
+    # The accountant skips orders that it cannot compute, with a warning for each.
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
@@ -123,14 +123,14 @@ def _moments(event: Any, relation: Any) -> RenyiCurve:
 
 
 def _too_large(noise_multiplier: float, renyi: RenyiCurve) -> bool:
-    """Whether the losses of DP-SGD, at dp-accounting's interval, are too many."""
+    """Whether the discretised loss of DP-SGD would have too many points."""
     one = 0.5 / noise_multiplier**2 + 10.0 / noise_multiplier
     all_steps = 2.0 * renyi_to_epsilon(renyi, _NEGLIGIBLE).epsilon
     return one > _MOST_OF_ONE * INTERVAL or all_steps > _MOST_OF_ALL * INTERVAL
 
 
 def check_noise(name: str, value: float) -> float:
-    """A noise multiplier that dp-accounting's formulas take."""
+    """Checks that a noise multiplier is in the range of dp-accounting's formulas."""
     return check_interval(name, value, _LEAST_NOISE, _MOST_NOISE, low_open=False, high_open=False)
 
 
@@ -141,7 +141,7 @@ def _schedule(
     batch_size: float | None,
     epochs: float | None,
 ) -> tuple[float, int, str]:
-    """Sampling probability, steps, and what was given, as text."""
+    """Sampling probability, steps, and the given parameters as text."""
     if (batch_size is None) != (dataset_size is None) or (
         (batch_size is None) == (sampling_probability is None)
         or (steps is None) == (epochs is None)
@@ -170,10 +170,11 @@ def _schedule(
 
 @functools.lru_cache(maxsize=16)
 def dp_sgd_phases(phases: tuple[tuple[float, float, int], ...], *, name: str = "") -> BaseGuarantee:
-    """DP-SGD whose noise or sampling changes on the way; neighbours as in dp_sgd.
+    """DP-SGD whose noise or sampling changes between phases; neighbours as in dp_sgd.
 
     Args:
-      phases: noise multiplier, sampling probability and steps of each, in order; checked.
+      phases: noise multiplier, sampling probability and steps of each phase, in order;
+        already validated.
       name: for messages.
     """
     import dp_accounting
@@ -211,7 +212,7 @@ def dp_sgd_phases(phases: tuple[tuple[float, float, int], ...], *, name: str = "
     if found.get_delta_for_epsilon(_BEYOND) >= _TELLS_ALL:
         raise InputError(f"{name} is not private: it has hardly any noise")
     return from_loss_distribution(found, relation=relation, name=name, renyi=renyi)._replace(
-        # n runs are one of n times the steps, in whatever order they are made.
+        # n runs compose to one with n times the steps, in any order.
         composed=lambda count: dp_sgd_phases(
             tuple((noise, rate, steps * count) for noise, rate, steps in phases)
         )
@@ -221,8 +222,8 @@ def dp_sgd_phases(phases: tuple[tuple[float, float, int], ...], *, name: str = "
 def _sampled_gaussian(noise_multiplier: float, rate: float) -> Any:
     """The privacy loss distribution of one step of DP-SGD.
 
-    That of dp-accounting's ``from_gaussian_mechanism``, number by number; but that asks
-    for the noise at each loss in a Python loop, which takes seconds where losses spread.
+    Identical to dp-accounting's ``from_gaussian_mechanism``, which computes the noise at
+    each loss in a Python loop and takes seconds if there are many losses.
     """
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -246,10 +247,11 @@ def _sampled_gaussian(noise_multiplier: float, rate: float) -> Any:
 
 
 def _sampled_gaussian_deltas(loss: Any, epsilon: np.ndarray, removes: bool) -> np.ndarray:
-    """delta at each epsilon of one step: its laws below the noise that loses epsilon."""
+    """delta at each epsilon of one step, from the probabilities of losses above epsilon."""
     rate, variance = loss.sampling_prob, loss._standard_deviation**2
     sign = 1.0 if removes else -1.0
-    # The loss without sampling, log(1 + (e^(+-epsilon) - 1)/rate); none beyond one end.
+    # The loss without sampling, log(1 + (e^(+-epsilon) - 1)/rate), undefined beyond one
+    # end.
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         whole = np.where(
             sign * epsilon > 0.0,
@@ -285,9 +287,9 @@ def dp_sgd(
       noise_multiplier: standard deviation of the noise over the clipping norm, in
         [1e-3, 1e9].
       sampling_probability: of each step; or
-      dataset_size, batch_size: it is batch_size/dataset_size.
-      steps: how many; or
-      epochs: as many as epochs over the sampling probability, rounded up.
+      dataset_size, batch_size: its ratio batch_size/dataset_size.
+      steps: the number of steps; or
+      epochs: steps are epochs divided by the sampling probability, rounded up.
 
     Raises:
       InputError: if values are missing, given both ways, or out of range.

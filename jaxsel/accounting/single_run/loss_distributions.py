@@ -1,10 +1,10 @@
-"""Privacy loss distributions of dp-accounting: from dominating pairs, composed, and back.
+"""Converts dominating pairs to dp-accounting's privacy loss distributions and back.
 
-A dominating pair goes onto the lattice of multiples of an interval by connecting the dots
-(Doroshenko et al. 2022): every atom is shared out between its two neighbours so that both
-its masses stay, which dominates. What is cut off goes to larger losses, those at the top to
-infinity. So the divergences of the result are never below those of the pair, at any real
-epsilon, nor are those of its compositions (docs/composition.md).
+A dominating pair is discretised to multiples of an interval by connecting the dots
+(Doroshenko et al. 2022): every atom is split between its two neighbours so that both its
+masses are preserved, and the result dominates. Truncated mass is moved to larger losses, at
+the upper end to infinity. So the divergences of the result are never below those of the
+pair at any real epsilon, nor are those of its compositions (docs/composition.md).
 """
 
 import math
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 INTERVAL = 1e-4
-"""Of the discretised privacy loss: the default of dp-accounting."""
+"""The discretisation interval of the privacy loss: the default of dp-accounting."""
 
-_NEGLIGIBLE = 1e-20  # mass of P at either end that is moved up, the upper one to infinity
+_NEGLIGIBLE = 1e-20  # mass of P that is truncated at either end and moved to larger losses
 _REACH = 700.0  # e^loss must stay finite; larger losses count as infinite
-_MOST_POINTS = 2**22  # of a composed distribution: a second and half a gigabyte
+_MOST_POINTS = 2**22  # points of a composed distribution: a second and half a gigabyte
 _UNIT = 2.0**-53
-# Of all releases together: a chance of finite losses that what is cut off of any
-# convolution may exceed. Then it counts as none, and delta is 1.
+# If all losses of the composition are finite with at most this probability, truncation
+# errors could exceed it: it then counts as 0, and delta is 1.
 _HARDLY = 1e-14
 
 
@@ -58,10 +58,10 @@ def _width(pair: DominatingPair) -> float:
 
 
 def interval_for(parts: Sequence[tuple[tuple[DominatingPair, ...], int]]) -> float:
-    """The interval at which these, composed, stay within memory: INTERVAL or more.
+    """The least interval, at least INTERVAL, at which a composition fits in memory.
 
     Args:
-      parts: pairs of each release, one a direction, and how often it is made.
+      parts: the pairs of each release, one per direction, and the number of such releases.
     """
     widths = [max(_width(pair) for pair in pairs) * times for pairs, times in parts]
     return max(INTERVAL, sum(widths) / _MOST_POINTS)
@@ -83,7 +83,7 @@ def loss_distribution(
     Args:
       pairs: dominating pairs: of removing a record, then of adding one; or a single one
         that serves both directions.
-      interval: its losses are multiples of this; > 0.
+      interval: the discretisation interval of the loss; > 0.
 
     Returns:
       dp-accounting's own type, ready to be composed with others of the same interval.
@@ -103,7 +103,7 @@ def loss_distribution(
 
 
 def _rounded_up(pmf: Any, releases: int, size: float) -> Any:
-    """What a Fourier transform may have lost, added to infinite loss.
+    """Adds a bound on the error of Fourier transforms to the mass at infinite loss.
 
     Its error is at most about u log2(n) of the Euclidean norm of what is transformed,
     and at most sqrt(n) times that in sum; a power multiplies it by the exponent, since
@@ -120,7 +120,7 @@ def _rounded_up(pmf: Any, releases: int, size: float) -> Any:
 
 
 def _hardly_finite(parts: Sequence[tuple[tuple[DominatingPair, ...], int]]) -> bool:
-    """Whether in some direction one release or another nearly always tells all."""
+    """Whether in some direction the total loss is almost surely infinite."""
     log_finite = [
         times * math.log(max(float(np.sum(_trimmed(pair)[1])), 1e-300))
         for pairs, times in parts
@@ -135,8 +135,8 @@ def composed_distribution(
     """The privacy loss distribution of releases on the same data, one after another.
 
     Args:
-      parts: pairs of each release, as in loss_distribution, and how often it is made; a
-        later release may depend on the outcomes of earlier ones.
+      parts: the pairs of each release, as in loss_distribution, and the number of such
+        releases; a later release may depend on the outcomes of earlier ones.
       interval: as in loss_distribution; ``interval_for`` by default.
 
     Returns:
@@ -180,15 +180,15 @@ def from_loss_distribution(
     """The guarantee of a privacy loss distribution of dp-accounting.
 
     Args:
-      distribution: a pessimistic one; its "remove" direction comes first.
-      relation: that of the neighbours it was made for, by name or dp-accounting's own;
-        None if it is not known.
+      distribution: a pessimistic estimate; its "remove" direction comes first.
+      relation: its neighbouring relation, by name or as dp-accounting's enum; None if it is
+        not known.
       name: for messages.
       renyi: bound on both Renyi divergences; by default that of the distribution.
 
     Raises:
-      InputError: if it is an optimistic estimate, which bounds nothing from above, or not
-        such a distribution, or there is no such relation.
+      InputError: if it is an optimistic estimate, which is no upper bound, if it is not a
+        privacy loss distribution, or if there is no such relation.
     """
     for pmf in (
         getattr(distribution, "_pmf_remove", None),

@@ -1,4 +1,4 @@
-"""Composition of releases of which a pure epsilon is known, without loss."""
+"""Tight composition of purely epsilon-DP releases."""
 
 import numpy as np
 from scipy import special
@@ -9,18 +9,18 @@ from jaxsel.host.errors import check_integer, check_interval, check_positive
 def composed_pure_epsilon(epsilon: float, count: int, delta: float) -> float:
     """Least epsilon at delta of adaptive releases that are purely epsilon-DP each.
 
-    None loses more than randomised response, which answers right with odds e^epsilon
-    (Kairouz, Oh & Viswanath 2015, Theorem 3.3). Of ``count`` such answers J are right, J
+    The worst case is randomised response, which answers correctly with odds e^epsilon
+    (Kairouz, Oh & Viswanath 2015, Theorem 3.3). Of ``count`` answers J are correct, J is
     binomial on either side, and delta = max_j P[J >= j] - e^epsilon Q[J >= j] is solved
     for epsilon at each threshold j.
 
     Args:
       epsilon: of one release, > 0.
-      count: of releases, >= 1.
-      delta: of all together, in [0, 1).
+      count: the number of releases, >= 1.
+      delta: of the composition, in [0, 1).
 
-    Returns:
-      Of all together; count * epsilon at delta = 0.
+      Returns:
+        The epsilon of the composition; count * epsilon at delta = 0.
 
     Raises:
       InputError: for numbers out of range.
@@ -34,9 +34,9 @@ def composed_pure_epsilon(epsilon: float, count: int, delta: float) -> float:
     right = np.arange(1, count + 1)
     chance = special.expit(np.array([epsilon, -epsilon]))
     first, second = special.betainc(right, count - right + 1.0, chance[:, None])
-    useful = first > delta  # the others show nothing
+    useful = first > delta  # other thresholds give no positive epsilon
     if not np.any(useful):
         return 0.0
     with np.errstate(divide="ignore", over="ignore"):
         found = float(np.max(np.log((first[useful] - delta) / second[useful])))
-    return min(max(found, 0.0), most)  # where the second side underflows, most
+    return min(max(found, 0.0), most)  # if Q underflows, the largest possible loss

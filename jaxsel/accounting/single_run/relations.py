@@ -1,7 +1,7 @@
-"""Which data sets are neighbours: carried by a guarantee, never mixed.
+"""Neighbouring relations of data sets, which every guarantee carries so that they never mix.
 
-A guarantee for data sets that differ by adding or removing a record and one for data sets
-in which a record is replaced bound different pairs of laws; together they bound nothing.
+A guarantee for adding or removing a record and one for replacing a record bound different
+pairs of laws; they cannot be combined.
 """
 
 import enum
@@ -21,9 +21,9 @@ RELATIONS = {
 
 
 def relation_name(relation: object) -> str | None:
-    """The name of a relation: of text in any case of letters, or dp-accounting's own.
+    """The name of a relation, given as text in any case or as dp-accounting's enum.
 
-    None stays None: a guarantee for whatever relation its sensitivity is meant for.
+    None stays None: the guarantee holds for the relation that its sensitivity refers to.
 
     Raises:
       InputError: if there is no such relation.
@@ -40,10 +40,10 @@ def relation_name(relation: object) -> str | None:
 
 
 def common_relation(named: Iterable[tuple[str, str | None]]) -> str | None:
-    """The one relation of several guarantees.
+    """The relation that several guarantees have in common.
 
     Args:
-      named: name and relation of each; None goes with any.
+      named: name and relation of each; None is compatible with any.
 
     Raises:
       InputError: if two have different relations.

@@ -1,7 +1,7 @@
-"""Rankings of the real line: which of two outputs a tuned algorithm calls better.
+"""Rankings of the real line: which of two outputs a tuned algorithm considers better.
 
-The ranking is part of the algorithm that is tuned, and a privacy bound that does not
-mention it covers every one. The rankings here take outcomes in turns from the two ends
+The ranking is part of the algorithm that is tuned; a privacy bound that does not mention it
+holds for every ranking. The rankings here take outcomes in turns from the two ends
 of the line: from above, large z first, and from below, small z first.
 """
 
@@ -36,7 +36,7 @@ class MergedOrder(NamedTuple):
     Attributes:
       good: non-increasing cuts.
       bad: as many non-decreasing cuts, the last at most good[-1].
-      mirrored: whether -z takes the place of z in all of this.
+      mirrored: whether the ranking applies to -z instead of z.
     """
 
     good: tuple[float, ...]
@@ -44,7 +44,7 @@ class MergedOrder(NamedTuple):
     mirrored: bool = False
 
 
-INDEPENDENT: Final = "independent"  # the score is noise that has nothing to do with z
+INDEPENDENT: Final = "independent"  # the score is noise independent of z
 Order = BlockOrder | MergedOrder | Literal["independent"]
 
 NATURAL = BlockOrder(math.inf, -math.inf)  # large z is better
@@ -58,7 +58,7 @@ class Piece(NamedTuple):
       left, right: its ends.
       upward: whether large z is better inside it. Then all z above it are better as
         well; if not, all z below it are.
-      taken: also better than all of it are z < taken if upward, z > taken if not.
+      taken: z < taken (z > taken if not upward) are also better than all of the interval.
     """
 
     left: float

@@ -1,7 +1,7 @@
-"""Pairs of laws on the real line: what one base run releases on either side.
+"""Pairs of laws on the real line: outputs of one base run on two neighbouring inputs.
 
-A base run releases a real number z and a tuned algorithm ranks its runs by a rule that
-sees z alone, so that two laws of z and the rule give everything about the tuned one.
+A base run releases a real number z and a tuned algorithm ranks its runs by z alone, so that
+the two laws of z and the ranking determine the laws of the tuned algorithm.
 All logarithms are computed without cancellation, far into both tails.
 """
 
@@ -69,7 +69,7 @@ def _normal(mean: float) -> LineLaw:
 def gaussian_pair(noise_multiplier: float) -> ScorePair:
     """N(0, 1) against N(1/noise_multiplier, 1): the Gaussian mechanism, standardised.
 
-    The second side likes large z: the privacy loss falls with z.
+    The second law favours large z: the privacy loss decreases in z.
 
     Args:
       noise_multiplier: standard deviation of the noise over the sensitivity, in
@@ -111,7 +111,7 @@ def _laplace(mean: float) -> LineLaw:
 def laplace_pair(noise_scale: float) -> ScorePair:
     """Laplace(1) around 0 against around 1/noise_scale: z in units of the noise.
 
-    The second side likes large z.
+    The second law favours large z.
 
     Args:
       noise_scale: scale of the noise over the sensitivity, in [0.01, 1e6).
@@ -137,7 +137,7 @@ def subsampled_gaussian_pair(noise_multiplier: float, sampling_probability: floa
 
     One step of DP-SGD with Poisson sampling when a record is removed (with the record
     on the first side); ``reversed_pair`` of it is the step when one is added. Here the
-    first side likes large z.
+    first law favours large z.
 
     Args:
       noise_multiplier: standard deviation of the noise over the sensitivity, in

@@ -8,7 +8,7 @@ from jaxsel.accounting.single_run.conversions import RenyiCurve
 
 
 def _fits(x: np.ndarray, y: np.ndarray, excesses: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Whether coins of log-odds x and y respect every Renyi bound, both ways."""
+    """Whether Bernoulli laws of log-odds x and y satisfy every Renyi bound in both directions."""
     log_x, log_not_x = -np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)
     log_y, log_not_y = -np.logaddexp(0.0, -y), -np.logaddexp(0.0, y)
     heads, tails = log_y - log_x, log_not_y - log_not_x
@@ -26,11 +26,12 @@ def renyi_tradeoff(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Largest Q'(S) with Q(S) <= x that a two-sided Renyi curve allows.
 
-    The event S turns both laws into coins, whose Renyi divergences in both directions
-    the curve bounds; the largest bias of the second coin is found by bisection over its
-    log-odds, at ``count`` values of x. The coins allowed form a convex set, so T is
+    The event S reduces both laws to Bernoulli laws, whose Renyi divergences in both
+    directions the curve bounds; the largest parameter of the second one is found by
+    bisection over its log-odds, at ``count`` values of x. The pairs allowed form a convex
+    set, so T is
     concave and lies below the extensions of its neighbouring chords: between the values
-    the answer is an upper bound, too large by about 1e-4 of itself. Using finitely many
+    the answer is an upper bound, too large by a relative 1e-4 or so. Using finitely many
     orders can also only enlarge the answer.
 
     Args:

@@ -1,4 +1,4 @@
-"""Truncated Laplace noise: its law, and what a shift of it costs.
+"""Truncated Laplace noise: its law, and its privacy profile under a shift.
 
 TLap(epsilon, truncation) has density proportional to exp(-epsilon |x|) on
 |x| <= log(1/truncation)/epsilon.
@@ -31,8 +31,8 @@ def truncated_laplace_delta(
 ) -> float:
     """Exact delta between TLap(epsilon, truncation) and itself, moved by ``shift``.
 
-    The privacy loss falls along the line, so the worst event is a half-line: what only
-    one side can give, and from there on until the loss is ``at_epsilon`` (default:
+    The privacy loss is monotone, so the worst event is a half-line: the outcomes that are
+    possible on one side only, and those with a loss above ``at_epsilon`` (default:
     ``epsilon``).
     """
     level = epsilon if at_epsilon is None else at_epsilon

@@ -37,8 +37,8 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
 
     Args:
       method: "literal" draws the N scores and holds an exponential race among them and
-        the dummy; "counts" draws how often each value came up, from a table of all
-        possible counts, and then the chosen value.
+        the dummy; "counts" draws how often each value occurs, from a table of all possible
+        counts, and then the chosen value.
 
     Data: mapping with "scores", the values that a candidate may have, and
       "probabilities", Float["scores"] if all candidates are alike, else
@@ -133,7 +133,7 @@ def _literal(key, at_least, params):
     def run(i, best):
         time, value = best
         uniform = noise.uniform(noise.number(score_key, i))
-        # One row for all candidates, or one each.
+        # One row shared by all candidates, or one row each.
         row = at_least[jnp.minimum(i, at_least.shape[0] - 1)]
         fresh = jnp.searchsorted(row, uniform).astype(jnp.int32)
         arrival = clock(i, fresh)

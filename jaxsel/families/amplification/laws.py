@@ -26,7 +26,7 @@ from jaxsel.language.domains import number, whole
 _MOST = 200_000  # rows of counts; a law of 4 values takes 5,456 of them for N = 30
 
 GAMMA = number("inverse number of dummies", above=0.0, below=0.25, default=0.1)
-CANDIDATES = whole("how many candidates, N", at_least=1, at_most=1e6, default=20)
+CANDIDATES = whole("how many candidates, N", at_least=1, at_most=1e6)
 
 
 def capped_weights(scores: npt.ArrayLike, threshold: float, score_epsilon: float) -> np.ndarray:
@@ -60,7 +60,7 @@ def compositions(total: int, parts: int) -> np.ndarray:
             f"{parts} scores and {total} candidates have {rows} possible counts; at "
             f"most {_MOST} are enumerated, so take fewer scores or candidates"
         )
-    # Bars between total + parts - 1 places: what lies between two bars is a count.
+    # Stars and bars: the numbers of positions between successive bars are the counts.
     bars = itertools.combinations(range(total + parts - 1), parts - 1)
     flat = np.fromiter(itertools.chain.from_iterable(bars), np.int64)
     places = flat.reshape(rows, parts - 1)
@@ -69,14 +69,14 @@ def compositions(total: int, parts: int) -> np.ndarray:
 
 
 def chosen_law(counts, chances, weights: np.ndarray, gamma: float) -> np.ndarray:
-    """Law of the chosen value, dummy last, from counts of values and their chances."""
+    """Law of the chosen value, dummy last, from counts of values and their probabilities."""
     dummy = 1.0 + 1.0 / gamma
     masses = np.column_stack([counts * weights, np.full(len(counts), dummy)])
     return chances @ (masses / masses.sum(axis=1, keepdims=True))
 
 
 def multinomial_chances(counts: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Chance of each row of counts, Float["rows"], of independent draws from q."""
+    """Probability of each row of counts, Float["rows"], for independent draws from q."""
     total = counts[0].sum()
     log = special.gammaln(total + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
     return np.exp(log + special.xlogy(counts, q).sum(axis=1))
@@ -85,7 +85,7 @@ def multinomial_chances(counts: np.ndarray, q: np.ndarray) -> np.ndarray:
 def amplified_law(
     probabilities: npt.ArrayLike, weights: npt.ArrayLike, candidates: int, gamma: float
 ) -> np.ndarray:
-    """Exact law for candidates whose scores are alike, by enumerating their counts.
+    """Exact law for candidates with identically distributed scores, by enumerating counts.
 
     Args:
       probabilities: of the possible scores.
@@ -104,13 +104,13 @@ def amplified_law(
 
 
 def count_chances(laws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How often each value may come up among different candidates, and how likely.
+    """The law of the counts of values among independent candidates.
 
     Args:
-      laws: Float["candidates values"], one law a candidate; or Float["1 values"].
+      laws: Float["candidates values"], one law per candidate; or Float["1 values"].
 
     Returns:
-      Int["rows values"], all counts, and Float["rows"], their chances.
+      Int["rows values"], all possible counts, and Float["rows"], their probabilities.
     """
     number, size = laws.shape
     counts = compositions(number, size)
@@ -122,7 +122,7 @@ def count_chances(laws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for law in laws:
         grown = law[-1] * chances
         for axis in range(size - 1):
-            # Counts never wrap round: at most ``number`` of them are added.
+            # Rolling never wraps a nonzero entry: counts are at most ``number``.
             grown += law[axis] * np.roll(chances, 1, axis=axis)
         chances = grown
     return counts, chances[tuple(counts[:, :-1].T)]
@@ -143,7 +143,7 @@ def amplified_law_of_different(
 def two_value_amplified_law(
     gamma: float, candidates: int, chance: float, weight: float
 ) -> np.ndarray:
-    """Exact law of (dummy, high score, low score); scores are alike, with two values.
+    """Exact law of (dummy, high score, low score) for i.i.d. scores with two values.
 
     A score reaches tau with probability ``chance``; else its weight
     exp(epsilon_2 (score - tau)) is ``weight``. Candidates may be many.

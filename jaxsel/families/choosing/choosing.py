@@ -1,6 +1,6 @@
-"""The choosing mechanism: selection from a family that moves little in all.
+"""The choosing mechanism: selection from a family of scores with small total sensitivity.
 
-Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 7. If all scores together move by at
+Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 7. If all scores together change by at
 most k between neighbours, the loss depends on k and not on the number of candidates.
 """
 
@@ -25,13 +25,13 @@ _MOST_LITERAL = 100_000  # runs of one trial
 
 
 class Chosen(NamedTuple):
-    """What a selection releases, and how good it is.
+    """The released candidate, and its loss of utility.
 
     Attributes:
       label: Int[Array, ""], the released candidate (or group); their number if nothing
         is released.
-      loss: Float[Array, ""], how far its score lies below the best one; inf if nothing
-        is released. Not released.
+      loss: Float[Array, ""], by how much its score is below the best one; inf if nothing is
+        released. Not private.
     """
 
     label: Int[Array, ""]
@@ -39,7 +39,7 @@ class Chosen(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Scored candidates, read from the data.
+    """Scored candidates, parsed from the data.
 
     Attributes:
       scores: Float64["groups"].
@@ -53,7 +53,7 @@ class Candidates(NamedTuple):
 
 
 def read_candidates(data: Any) -> Candidates:
-    """Scores, or a mapping with "scores" and "counts"."""
+    """Parses scores, or a mapping with "scores" and "counts"."""
     if not isinstance(data, Mapping):
         scores = check_finite("scores", data)
         if scores.ndim != 1:
@@ -72,10 +72,10 @@ class _Groups(NamedTuple):
     """Candidates by level, padded.
 
     Attributes:
-      levels: Float["groups"], what the noise is added to; -inf for padding.
+      levels: Float["groups"], the scores to which noise is added; -inf for padding.
       sizes: Float["groups"], how many candidates there are.
-      starts: Int["groups"], where a group's labels begin.
-      choices: Float["groups"], how many labels it has.
+      starts: Int["groups"], index of the first label of each group.
+      choices: Float["groups"], number of labels of each group.
       members: Int["labels"], the labels, group after group.
       losses: Float["labels"], by label.
     """
@@ -104,8 +104,9 @@ def _literal_groups(found: Candidates, levels: np.ndarray, runs: int) -> _Groups
 
 
 def _level_groups(found: Candidates, levels: np.ndarray, slots: int | None) -> _Groups:
-    """One group a level, or a named group. Lists of up to 64 candidates are padded to
-    their length, so that neighbours come in equal shapes."""
+    """One group per level or named group, padded so that neighbours have equal shapes.
+
+    Lists of up to 64 candidates are padded to their length."""
     if found.grouped:
         order, starts = np.arange(levels.size), np.arange(levels.size)
         sizes, choices = found.counts, np.ones(levels.size)
@@ -145,13 +146,13 @@ def _noise_at(tail: Array, params) -> Array:
 
 
 def _grouped(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
-    """The best group: one draw each, for the best of all its runs."""
+    """The best group, by one draw per group for the best of all its runs."""
     levels, sizes = jnp.asarray(data.levels), jnp.asarray(data.sizes)
 
     def compete(place, state):
         best, group = state
         number = noise.number(key, place.astype(jnp.uint32))
-        # The chance that a possible run is made and better than the best of them.
+        # The probability that a single run is made and beats the group's best.
         waiting = noise.exponential(number) / (params["runs"] * sizes[place])
         beaten = -jnp.expm1(-waiting)
         ran = beaten < p
@@ -167,7 +168,7 @@ def _grouped(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
 
 
 def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
-    """Every run of every candidate: made with chance p, then noised."""
+    """Every run of every candidate, made with probability p, with noise added."""
     count = data.levels.shape[0]
     draws = jnp.arange(count, dtype=jnp.uint32)
     bound = -jnp.log(params["truncation"])
@@ -262,9 +263,9 @@ def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups.
-    Params: "epsilon" in [1e-12, 1] and "delta", of the whole; "beta", the chance of
-      failure; "bound", k, by which all scores together may move (each moves by at most
-      1); optionally "groups", how many levels to pad to, for cells of a grid.
+    Params: "epsilon" in [1e-12, 1] and "delta", of the whole mechanism; "beta", the failure
+    probability; "bound", k, by which all scores together may change (each changes by at
+    most 1); optionally "groups", the number of levels to pad to, for cells of a grid.
     Outcome: Chosen; event: the released label, "none" last.
 
     Formal guarantees (claims): CL-Thm7, CL-Thm7-sharp, CL-Thm7-utility.

@@ -1,31 +1,20 @@
 """The choosing mechanism and stable selection by name: settings, neighbouring pairs."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from jaxsel.families.choosing.laws import LEAST_EPSILON, LEAST_PROBABILITY
-from jaxsel.language.base import Pair, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, whole
-from jaxsel.language.entry import Built, MechanismEntry, Values
+from jaxsel.language.entry import DATA, FIXED, mechanism
 from jaxsel.language.utility import by_scores
 
-_SETTINGS = {
-    "scores": numbers("each moves by at most 1", size=2, default="5,3,0"),
-    "epsilon": number("of the whole release", at_least=LEAST_EPSILON, at_most=1.0, default=1),
-    "delta": number("of the whole release", above=LEAST_PROBABILITY, below=1.0, default=0.1),
-    "beta": number("chance of failure", above=LEAST_PROBABILITY, below=1.0, default=0.5),
-    "method": choice(("grouped", "literal", "law"), "how trials are drawn", default="grouped"),
-}
-
-
-def _params(values: Values, own: str) -> dict[str, Any]:
-    return {name: values[name] for name in ("epsilon", "delta", "beta", own)}
-
-
-def _pair(name: str, values: Values, steps: np.ndarray, own: str, why: str) -> Pair:
-    scores, params = values["scores"], _params(values, own)
-    return Pair(name, scores, scores + steps, Relation.GENERAL, params, why)
+Scores = Annotated[Any, numbers("each moves by at most 1", size=2), DATA]
+Epsilon = Annotated[float, number("of the whole release", at_least=LEAST_EPSILON, at_most=1.0)]
+Delta = Annotated[float, number("of the whole release", above=LEAST_PROBABILITY, below=1.0)]
+Beta = Annotated[float, number("chance of failure", above=LEAST_PROBABILITY, below=1.0)]
+Method = Annotated[str, choice(("grouped", "literal", "law"), "how trials are drawn"), FIXED]
 
 
 def _best(scores: np.ndarray, number: int) -> np.ndarray:
@@ -35,104 +24,72 @@ def _best(scores: np.ndarray, number: int) -> np.ndarray:
     return marks
 
 
-# --- Theorem 7 ------------------------------------------------------------------------
-
-
-def _make_choosing(values: Values) -> Built:
+@mechanism(
+    "CL-Thm7",
+    generic={"scores": "4,4,1", "epsilon": 0.6, "delta": 0.03, "beta": 0.07, "bound": 3},
+    utility=by_scores,
+)
+def choosing_mechanism(
+    *,
+    scores: Scores = "5,3,0",
+    epsilon: Epsilon = 1,
+    delta: Delta = 0.1,
+    beta: Beta = 0.5,
+    method: Method = "grouped",
+    bound: Annotated[int, whole("k, by which all scores may move", at_least=1)] = 2,
+):
+    """Release the best of noisy candidates whose scores move by at most k in all (Cohen et
+    al. 2022, Theorem 7)."""
     from jaxsel.families.choosing.choosing import choosing_mechanism
 
-    mechanism = choosing_mechanism(method=values["method"])
-    return Built(mechanism, values["scores"], _params(values, "bound"))
+    return choosing_mechanism(method=method)
 
 
-def _choosing_pairs(values: Values) -> tuple[Pair, ...]:
-    best = _best(values["scores"], 1)
-    risen = _best(values["scores"], values["bound"])
-    return (
-        _pair(
-            "opposed",
-            values,
-            risen - 2.0 * best,
-            "bound",
-            "the best loses, and as many gain as the bound allows",
-        ),
-        _pair("best", values, -best, "bound", "the best loses alone"),
-    )
+@choosing_mechanism.neighbours
+def _of_bounded(scores, bound):
+    best, risen = _best(scores, 1), _best(scores, bound)
+    why = "the best loses, and as many gain as the bound allows"
+    yield "opposed", scores, scores + risen - 2.0 * best, Relation.GENERAL, why
+    yield "best", scores, scores - best, Relation.GENERAL, "the best loses alone"
 
 
-# --- Theorem 8 ------------------------------------------------------------------------
-
-
-def _make_stable(values: Values) -> Built:
+@mechanism(
+    "CL-Thm8",
+    generic={
+        "scores": "4,4,1",
+        "epsilon": 0.6,
+        "delta": 0.03,
+        "beta": 0.07,
+        "rank": 2,
+        "shares": 4,
+    },
+    utility=by_scores,
+)
+def stable_selection(
+    *,
+    scores: Scores = "5,3,0",
+    epsilon: Epsilon = 1,
+    delta: Delta = 0.1,
+    beta: Beta = 0.5,
+    method: Method = "grouped",
+    rank: Annotated[int, whole("k, how many scores count", at_least=1)] = 1,
+    shares: Annotated[
+        int, whole("noise of rate epsilon/shares; 3 is the paper's", at_least=1), FIXED
+    ] = 6,
+):
+    """Release the best of noisy candidates, scores clipped at the (k+1)-th largest (Cohen et
+    al. 2022, Theorem 8)."""
     from jaxsel.families.choosing.stable_selection import stable_selection
 
-    mechanism = stable_selection(method=values["method"], shares=values["shares"])
-    return Built(mechanism, values["scores"], _params(values, "rank"))
+    return stable_selection(method=method, shares=shares)
 
 
-def _stable_pairs(values: Values) -> tuple[Pair, ...]:
-    best = _best(values["scores"], 1)
-    return (
-        _pair(
-            "opposed",
-            values,
-            1.0 - 2.0 * best,
-            "rank",
-            "the best loses against all others: its clipped score moves by 2",
-        ),
-        _pair(
-            "lead",
-            values,
-            2.0 * best - 1.0,
-            "rank",
-            "the best gains on all others: its clipped score moves by 2",
-        ),
-        _pair(
-            "shift",
-            values,
-            np.ones(best.size),
-            "rank",
-            "all scores move together: clipped scores stay",
-        ),
-    )
-
-
-ENTRIES: tuple[MechanismEntry, ...] = (
-    MechanismEntry(
-        "choosing_mechanism",
-        ("CL-Thm7",),
-        "Release the best of noisy candidates whose scores move by at most k in all "
-        "(Cohen et al. 2022, Theorem 7).",
-        False,
-        _SETTINGS | {"bound": whole("k, by which all scores may move", at_least=1, default=2)},
-        _make_choosing,
-        _choosing_pairs,
-        elsewhere={"scores": "4,4,1", "epsilon": 0.6, "delta": 0.03, "beta": 0.07, "bound": 3},
-        utility=by_scores,
-    ),
-    MechanismEntry(
-        "stable_selection",
-        ("CL-Thm8",),
-        "Release the best of noisy candidates, scores clipped at the (k+1)-th largest "
-        "(Cohen et al. 2022, Theorem 8).",
-        False,
-        _SETTINGS
-        | {
-            "rank": whole("k, how many scores count", at_least=1, default=1),
-            "shares": whole(
-                "noise of rate epsilon/shares; 3 is the paper's", at_least=1, default=6
-            ),
-        },
-        _make_stable,
-        _stable_pairs,
-        elsewhere={
-            "scores": "4,4,1",
-            "epsilon": 0.6,
-            "delta": 0.03,
-            "beta": 0.07,
-            "rank": 2,
-            "shares": 4,
-        },
-        utility=by_scores,
-    ),
-)
+@stable_selection.neighbours
+def _of_clipped(scores):
+    best, clipped = _best(scores, 1), "its clipped score moves by 2"
+    for name, step, why in (
+        ("opposed", 1.0 - 2.0 * best, f"the best loses against all others: {clipped}"),
+        ("lead", 2.0 * best - 1.0, f"the best gains on all others: {clipped}"),
+        ("shift", np.ones(best.size), "all scores move together: clipped scores stay"),
+    ):
+        yield name, scores, scores + step, Relation.GENERAL, why

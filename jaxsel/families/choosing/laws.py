@@ -1,7 +1,7 @@
 """Selection among noisy candidates: the choosing mechanism and stable selection.
 
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorems 7 and 8. Every candidate is run up
-to tau times, each time with the same chance p, p uniform and drawn once; a run adds
+to tau times, each time with the same probability p, p uniform and drawn once; a run adds
 truncated Laplace noise to the candidate's score; the index of the best run is released.
 Identical candidates are one group, so that m = 1e30 of them cost no more than one.
 """
@@ -35,7 +35,7 @@ _FINEST = 20  # powers of 4 into which p and the ends of the noise are divided
 
 
 class NoisySelection(NamedTuple):
-    """What a selection does, apart from the scores.
+    """Settings of a selection, apart from the scores.
 
     Attributes:
       rate: of the noise, density proportional to exp(-rate |x|); 1/units of the scores.
@@ -70,7 +70,7 @@ def choosing_settings(epsilon: float, delta: float, beta: float, bound: int) -> 
       epsilon: in [1e-12, 1].
       delta: in (0, 1).
       beta: chance of failure, in (0, 1).
-      bound: k >= 1, by which all scores together may move; each moves by at most 1.
+      bound: k >= 1, by which all scores together may change; each changes by at most 1.
     """
     epsilon, delta, beta = _privacy(epsilon, delta, beta)
     bound = check_integer("bound", bound, 1)
@@ -88,7 +88,7 @@ def stable_settings(
       epsilon: in [1e-12, 1].
       delta: in (0, 1).
       beta: chance of failure, in (0, 1).
-      rank: k, how many scores count, at least 1.
+      rank: k, the number of scores above the clipping level, at least 1.
       shares: 6, or 3 as printed, which is not (epsilon, delta)-DP (CL-E13, CL-E20).
     """
     epsilon, delta, beta = _privacy(epsilon, delta, beta)
@@ -139,8 +139,9 @@ def _prior_rule(degree: float) -> tuple[np.ndarray, np.ndarray]:
 def _score_rule(levels, runs, settings: NoisySelection):
     """Nodes and weights for the best noisy score.
 
-    Near the upper end of a group's noise its tail is truncation * rate * (distance), so
-    the panels shrink until even all its runs together hardly reach the last one.
+    Near the upper end of a group's noise its tail is truncation * rate * (distance), so the
+    panels shrink until even all its runs together have negligible probability in the last
+    one.
     """
     end, unit = settings.support, 1.0 / settings.rate
     edges = [levels, levels - end, levels + end]
@@ -152,7 +153,7 @@ def _score_rule(levels, runs, settings: NoisySelection):
 
 
 def _upper_tail(x: np.ndarray, settings: NoisySelection) -> np.ndarray:
-    """P[noise > x], exactly 0 from the upper end on and right relatively before it."""
+    """P[noise > x], exactly 0 from the upper end on and with full relative accuracy below it."""
     left = np.clip(settings.support - np.abs(x), 0.0, None)
     half = 0.5 * settings.truncation * np.expm1(settings.rate * left)
     half /= 1.0 - settings.truncation
@@ -164,7 +165,8 @@ def group_law(levels: npt.ArrayLike, counts: npt.ArrayLike, settings: NoisySelec
 
     P[group g] = E_p of the integral over y of n_g tau p f_g/(1 - p G_g) prod_h (1 - p
     G_h)^(tau n_h), f_g and G_g being the density and upper tail of one run at y. The
-    most numerous group gets what is left: its density may be too narrow for any rule.
+    largest group gets the remaining probability, since its density may be too narrow for
+    quadrature.
     Absolute error about 1e-12.
 
     Args:
@@ -215,16 +217,16 @@ def spent_delta(
     settings: NoisySelection,
     counts: npt.ArrayLike | None = None,
 ) -> float:
-    """A delta that suffices at ``epsilon`` for neighbours whose scores move so.
+    """A delta that suffices at ``epsilon`` for neighbours with these score changes.
 
     1 - E_p prod_i (1 - p delta_i)^tau, delta_i being the exact delta of candidate i at
     epsilon/3; at most tau sum delta_i/2 (Theorem 1 has tau sum delta_i).
 
     Args:
-      shifts: Float["candidates"], |f_i(D) - f_i(D')|; zeros may be left out.
+      shifts: Float["candidates"], |f_i(D) - f_i(D')|; zeros may be omitted.
       epsilon: of the whole selection, > 0.
       settings: noise and runs.
-      counts: how many candidates move so; default one.
+      counts: number of candidates with each change; default one.
     """
     level = check_positive("epsilon", epsilon) / 3.0
     moves = np.abs(check_finite("shifts", shifts))
@@ -248,7 +250,7 @@ def needed_lead(first: float, others: float, settings: NoisySelection, failure: 
 
     Args:
       first: how many candidates share the best score, >= 1.
-      others: how many lie behind them, all at one score, >= 1.
+      others: number of other candidates, all with one score, >= 1.
       settings: noise and runs.
       failure: in (1/(runs (first + others) + 1), 1).
 

@@ -20,9 +20,9 @@ def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups. Each score moves by at most 1.
-    Params: "epsilon" in [1e-12, 1] and "delta", of the whole; "beta", the chance of
-      failure; "rank", k; optionally "groups", how many levels to pad to, for cells of a
-      grid.
+    Params: "epsilon" in [1e-12, 1] and "delta", of the whole mechanism; "beta", the failure
+    probability; "rank", k; optionally "groups", the number of levels to pad to, for cells
+    of a grid.
     Outcome: Chosen, its loss before clipping; event: the released label, "none" last.
 
     Formal guarantees (claims): CL-Thm8, CL-Thm8-sharp, CL-Thm8-utility.

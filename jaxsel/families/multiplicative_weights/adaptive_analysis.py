@@ -1,10 +1,11 @@
-"""An analyst who overfits, and mechanisms that do not let them.
+"""An analyst who overfits the data adaptively, and mechanisms that prevent it.
 
 n rows are drawn from a population on a finite universe. The analyst asks random linear
-queries about the rows, weighs each by how far its answer lies from the population's, and
-asks last whether a cell wins the weighted vote: a query that, if answers are exact, the
-rows favour by chance (the boosting attack of Dwork et al. 2015, "The reusable holdout").
-An accurate answer is near the POPULATION's (Cohen et al. 2022, Theorems 10 and 12).
+queries about the rows, weights each by the error of its answer for the population, and asks
+last for the set of cells that win the weighted vote: with exact answers, a query whose mean
+over the rows exceeds the population's by overfitting (the boosting attack of Dwork et al.
+2015, "The reusable holdout"). An accurate answer is near the POPULATION's (Cohen et al.
+2022, Theorems 10 and 12).
 """
 
 from collections.abc import Mapping
@@ -30,12 +31,12 @@ from jaxsel.language.base import Mechanism, factory
 
 PROTECTIONS = ("none", "laplace", "gaussian", "weights", "repetitive")
 _MECHANISMS = {"weights": hardt_rothblum, "repetitive": repetitive}
-BINS = 40  # of the last query's gap, over [-1, 1]
+BINS = 40  # bins of the last query's gap, over [-1, 1]
 _ROWS_TAG, _QUERIES_TAG, _NOISE_TAG, _WEIGHTS_TAG = 0xF0, 0xF1, 0xF2, 0xF3
 
 
 class Analysis(NamedTuple):
-    """How one analysis ended.
+    """The result of one analysis.
 
     Attributes:
       answer: Float[""], the last query's, as released.
@@ -56,7 +57,7 @@ class Analysis(NamedTuple):
 
 @factory
 def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
-    """m random queries and the vote that they suggest.
+    """m random queries, and a last query that is chosen by their answers.
 
     Query j is a fair random subset of the cells; the vote of cell x is the sum of
     (answer_j - population_j)(q_j(x) - 1/2), and the last query is the set of cells with a
@@ -71,9 +72,9 @@ def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
         "repetitive", those with the repetitive sparse vector (Theorem 11). An answer of
         the last two that lies outside [0, 1] is moved to its end.
 
-    Data: Float["cells"], shares of the population; or a mapping with "population" and
-      "table", Int["cells"], n rows that are given and not drawn.
-    Params: "queries", m >= 1, how many are asked before the last one; and "noise_scale"
+    Data: Float["cells"], proportions of the population; or a mapping with "population" and
+    "table", Int["cells"], n rows that are given and not drawn.
+    Params: "queries", m >= 1, the number of queries before the last one; and "noise_scale"
       (for noise), or the settings of ``hardt_rothblum`` or ``repetitive``.
     Outcome: Analysis; event: in which of 40 bins of [-1, 1] the last answer minus the
       population's lies.
@@ -135,7 +136,7 @@ def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
             return None, truth + params["noise_scale"] * off
 
         def asked_one(seen, query, i):
-            """The state, the answer, and its signed error for the population."""
+            """The new state, the answer, and its signed error for the population."""
             weights, worst, off_rows = seen
             weights, answer = answered(weights, query, i)
             error = answer - query @ data["shares"]
@@ -205,7 +206,7 @@ def _drawn(key: stream.Key, cdf, rows: int) -> Float[Array, "cells"]:  # noqa: F
 
 
 def _subset(key: stream.Key, number, cells: int) -> Int[Array, "cells"]:  # noqa: F821
-    """A fair random subset: bit by bit from random words."""
+    """A uniformly random subset, one bit of random words per cell."""
     pairs = -(-cells // 64)
     draws = number.astype(jnp.uint32) * jnp.uint32(pairs)
     first, second = stream.words(key, draws + jnp.arange(pairs, dtype=jnp.uint32))

@@ -1,15 +1,14 @@
 """The catalogue entries of private multiplicative weights."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Pair, Relation
-from jaxsel.language.domains import Numbers, choice, number, positive, whole
-from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.language.base import Relation
+from jaxsel.language.domains import Numbers, choice, number, numbers, positive, whole
+from jaxsel.language.entry import DATA, FIXED, Values, guarantee, mechanism
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,40 +24,28 @@ class _Counts(Numbers):
         return found if found.is_integer() else self.refuse(name, value)
 
 
-_SETTINGS = {
-    "table": _Counts(
-        "rows in each cell of the universe",
-        default="3,2,1",
-        low=0.0,
-        low_open=False,
-        high=1e15,
-        high_open=False,
-        size=2,
-    ),
-    "queries": whole(
-        "how many are asked; to tell paths apart at most 8", at_least=1, at_most=10_000, default=2
-    ),
-    "analyst": choice(
-        ("pool", "random", "worst"),
-        "pool: how many rows lie in the first cells, in turn; random: drawn from these; "
-        "worst: where h is too low",
-        default="pool",
-    ),
-    "epsilon": positive("epsilon of the whole interaction, pure", default=4),
-    "updates": whole("most updates of the hypothesis", at_least=1, at_most=100, default=1),
-    "threshold": positive("error that an update is for", default=0.2),
-    "rate": number("learning rate of an update", above=0.0, at_most=100.0, default=0.5),
-    "event": choice(
-        ("path", "updates"), "path: where and in which direction; updates: how many", default="path"
-    ),
-}
-_REPETITIVE = {
-    "gamma": positive("exponent of the law of p", default=1),
-    "repetitions": whole("Tests a batch", at_least=1, at_most=10**6, default=5),
-    "distance": positive("between the thresholds of the two hypotheses", default=0.2),
-    "max_failures": whole("failed batches at which it halts", at_least=1, at_most=40, default=3),
-    "method": choice(("literal", "jump", "law"), "see the guide", default="jump"),
-}
+_TABLE = _Counts(
+    "rows in each cell of the universe", low=0.0, low_open=False, high=1e15, high_open=False, size=2
+)
+_QUERIES = "how many are asked; to tell paths apart at most 8"
+_ANALYST = (
+    "pool: how many rows lie in the first cells, in turn; random: drawn from these; "
+    "worst: where h is too low"
+)
+_EVENT = "path: where and in which direction; updates: how many"
+
+Table = Annotated[Any, _TABLE, DATA]
+Queries = Annotated[int, whole(_QUERIES, at_least=1, at_most=10_000), FIXED]
+Analyst = Annotated[str, choice(("pool", "random", "worst"), _ANALYST), FIXED]
+Epsilon = Annotated[float, positive("epsilon of the whole interaction, pure")]
+Updates = Annotated[int, whole("most updates of the hypothesis", at_least=1, at_most=100)]
+Threshold = Annotated[float, positive("error that an update is for")]
+Rate = Annotated[float, number("learning rate of an update", above=0.0, at_most=100.0)]
+Event = Annotated[str, choice(("path", "updates"), _EVENT), FIXED]
+Gamma = Annotated[float, positive("exponent of the law of p")]
+Repetitions = Annotated[int, whole("Tests a batch", at_least=1, at_most=10**6)]
+Distance = Annotated[float, positive("between the thresholds of the two hypotheses")]
+Failures = Annotated[int, whole("failed batches at which it halts", at_least=1, at_most=40)]
 
 
 def _params(values: Values) -> dict[str, Any]:
@@ -75,33 +62,47 @@ def _params(values: Values) -> dict[str, Any]:
     }
 
 
-def _moved(values: Values, params_of: Callable[[Values], dict[str, Any]]) -> tuple[Pair, ...]:
+def _moved(table):
     """One row moves; the analyst believes in the first table on both sides."""
-    table = values["table"]
-    found = []
-    for name, source, target in (("last", -1, 0), ("first", 0, -1)):
-        other = table.copy()
-        other[source] -= 1
-        other[target] += 1
-        if np.any(other < 0):
-            continue
-        found.append(
-            Pair(
-                name,
-                table,
-                other,
-                Relation.GENERAL,
-                params_of(values),
-                f"A row of the {name} cell moves to the other end of the universe, "
-                "which moves every query on first cells by a whole row.",
-            )
-        )
-    if not found:
+    if table[0] == table[-1] == 0.0:
         raise InputError("table has no row at either end that could move")
-    return tuple(found)
+    for name, source, target in (("last", -1, 0), ("first", 0, -1)):
+        if table[source]:
+            other = table.copy()
+            other[source] -= 1
+            other[target] += 1
+            why = (
+                f"A row of the {name} cell moves to the other end of the universe, "
+                "which moves every query on first cells by a whole row."
+            )
+            yield name, table, other, Relation.GENERAL, why
 
 
 # --- With restarts of the sparse vector -----------------------------------------------
+
+
+@mechanism(
+    "CL-Thm9",
+    "Hardt & Rothblum 2010",
+    "Dwork & Roth 2014, Section 4.2",
+    generic={"table": "4,4,2", "epsilon": 3, "updates": 2, "threshold": 0.1, "rate": 0.3},
+)
+def private_multiplicative_weights(
+    *,
+    table: Table = "3,2,1",
+    queries: Queries = 2,
+    analyst: Analyst = "pool",
+    epsilon: Epsilon = 4,
+    updates: Updates = 1,
+    threshold: Threshold = 0.2,
+    rate: Rate = 0.5,
+    event: Event = "path",
+    method: Annotated[str, choice(("literal", "law"), "see the guide"), FIXED] = "literal",
+):
+    """Answer adaptive linear queries from a hypothesis that a sparse vector corrects."""
+    from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
+
+    return hardt_rothblum(queries, analyst=analyst, event=event)
 
 
 def weights_shares(values: Values) -> dict[str, Any]:
@@ -122,23 +123,55 @@ def weights_params(values: Values) -> dict[str, Any]:
     }
 
 
-def _make_weights(values: Values) -> Built:
-    from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
-
-    mechanism = hardt_rothblum(values["queries"], analyst=values["analyst"], event=values["event"])
-    return Built(mechanism, values["table"], weights_params(values))
+@private_multiplicative_weights.input
+def _restarting(table, values):
+    return table, weights_params(values)
 
 
-def _weights_pairs(values: Values) -> tuple[Pair, ...]:
-    return _moved(values, weights_params)
+private_multiplicative_weights.neighbours(_moved)
 
 
-def _weights_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
+@private_multiplicative_weights.promises
+def _proven_with_restarts(values):
     return guarantee("CL-Thm9-budget", **weights_shares(values))
 
 
 # --- With the repetitive sparse vector ------------------------------------------------
+
+
+@mechanism(
+    "CL-Thm11",
+    generic={
+        "table": "4,4,2",
+        "epsilon": 3,
+        "updates": 2,
+        "threshold": 0.1,
+        "rate": 0.3,
+        "gamma": 0.6,
+        "repetitions": 3,
+        "distance": 0.15,
+    },
+)
+def repetitive_multiplicative_weights(
+    *,
+    table: Table = "3,2,1",
+    queries: Queries = 2,
+    analyst: Analyst = "pool",
+    epsilon: Epsilon = 4,
+    updates: Updates = 1,
+    threshold: Threshold = 0.2,
+    rate: Rate = 0.5,
+    event: Event = "path",
+    gamma: Gamma = 1,
+    repetitions: Repetitions = 5,
+    distance: Distance = 0.2,
+    max_failures: Failures = 3,
+    method: Annotated[str, choice(("literal", "jump", "law"), "see the guide"), FIXED] = "jump",
+):
+    """The same with the repetitive sparse vector, which also rejects bad answers."""
+    from jaxsel.families.multiplicative_weights.repetitive import repetitive
+
+    return repetitive(queries, analyst=analyst, event=event, method=method)
 
 
 def repetitive_shares(values: Values) -> dict[str, Any]:
@@ -169,135 +202,79 @@ def repetitive_params(values: Values) -> dict[str, Any]:
     }
 
 
-def _make_repetitive(values: Values) -> Built:
-    from jaxsel.families.multiplicative_weights.repetitive import repetitive
-
-    static = {name: values[name] for name in ("analyst", "event", "method")}
-    mechanism = repetitive(values["queries"], **static)
-    return Built(mechanism, values["table"], repetitive_params(values))
+@repetitive_multiplicative_weights.input
+def _repeating(table, values):
+    return table, repetitive_params(values)
 
 
-def _repetitive_pairs(values: Values) -> tuple[Pair, ...]:
-    return _moved(values, repetitive_params)[:1]
+@repetitive_multiplicative_weights.neighbours
+def _moved_one_way(table):
+    yield next(_moved(table))
 
 
-def _repetitive_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
+@repetitive_multiplicative_weights.promises
+def _proven_with_repetitions(values):
     return guarantee("CL-Thm11-budget", **repetitive_shares(values))
 
 
 # --- Adaptive data analysis -----------------------------------------------------------
 
 
-def _analysis_params(values: Values) -> dict[str, Any]:
-    """What the mechanism that answers takes, and how many queries it is asked."""
-    make = repetitive_params if values["protection"] == "repetitive" else weights_params
-    params = make(values)
-    own = {name: params[name] for name in params if name != "reference"}
-    return own | {"queries": values["queries"]}
+@mechanism("CL-Thm10", "CL-Thm12", generic={"protection": "weights", "updates": 2, "queries": 6})
+def adaptive_analysis(
+    *,
+    table: Table = "3,2,1",
+    population: Annotated[
+        Any,
+        numbers(
+            "share of each cell of the universe, which the analyst knows", at_least=0.0, size=2
+        ),
+        DATA,
+    ] = "2,2,1",
+    queries: Annotated[
+        int, whole("random ones, before that which they suggest", at_least=1, at_most=10_000)
+    ] = 3,
+    protection: Annotated[
+        str,
+        choice(("repetitive", "weights"), "what answers: Theorem 11's mechanism, or Theorem 9's"),
+        FIXED,
+    ] = "repetitive",
+    epsilon: Epsilon = 4,
+    updates: Updates = 1,
+    threshold: Threshold = 0.2,
+    rate: Rate = 0.5,
+    gamma: Gamma = 1,
+    repetitions: Repetitions = 5,
+    distance: Distance = 0.2,
+    max_failures: Failures = 3,
+):
+    """Answer random queries and the one that their answers suggest, near a population's
+    values, from rows drawn from it."""
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
+
+    return adaptive_analysis(int(table.sum()), protection=protection)
 
 
-def _analysis_data(values: Values, table: np.ndarray) -> dict[str, np.ndarray]:
-    population = values["population"]
+@adaptive_analysis.input
+def _rows_of_a_population(table, population, queries, protection, values):
     if population.size != table.size or population.sum() == 0.0:
         raise InputError(
             f"population must hold {table.size} numbers, one a cell, and not only zeros"
         )
-    return {"population": population / population.sum(), "table": table}
+    params = (repetitive_params if protection == "repetitive" else weights_params)(values)
+    del params["reference"]
+    data = {"population": population / population.sum(), "table": table}
+    return data, params | {"queries": queries}
 
 
-def _make_analysis(values: Values) -> Built:
-    from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
-
-    data = _analysis_data(values, values["table"])
-    mechanism = adaptive_analysis(int(values["table"].sum()), protection=values["protection"])
-    return Built(mechanism, data, _analysis_params(values))
+@adaptive_analysis.neighbours
+def _moved_row_of_a_population(table, data):
+    for name, _, other, relation, why in _moved(table):
+        yield name, data, data | {"table": other}, relation, why
 
 
-def _analysis_pairs(values: Values) -> tuple[Pair, ...]:
-    return tuple(
-        Pair(
-            pair.name,
-            _analysis_data(values, pair.data),
-            _analysis_data(values, pair.neighbour),
-            pair.relation,
-            _analysis_params(values),
-            pair.why,
-        )
-        for pair in _moved(values, _analysis_params)
-    )
-
-
-def _analysis_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    if values["protection"] == "repetitive":
-        return guarantee("CL-Thm11-budget", **repetitive_shares(values))
-    return guarantee("CL-Thm9-budget", **weights_shares(values))
-
-
-_ANALYSIS = {
-    "table": _SETTINGS["table"],
-    "population": Numbers(
-        "share of each cell of the universe, which the analyst knows",
-        default="2,2,1",
-        low=0.0,
-        low_open=False,
-        size=2,
-    ),
-    "queries": whole(
-        "random ones, before that which they suggest", at_least=1, at_most=10_000, default=3
-    ),
-    "protection": choice(
-        ("repetitive", "weights"),
-        "what answers: Theorem 11's mechanism, or Theorem 9's",
-        default="repetitive",
-    ),
-    **{name: _SETTINGS[name] for name in ("epsilon", "updates", "threshold", "rate")},
-    **{name: domain for name, domain in _REPETITIVE.items() if name != "method"},
-}
-
-ENTRIES: tuple[MechanismEntry, ...] = (
-    MechanismEntry(
-        "private_multiplicative_weights",
-        ("CL-Thm9", "Hardt & Rothblum 2010", "Dwork & Roth 2014, Section 4.2"),
-        "Answer adaptive linear queries from a hypothesis that a sparse vector corrects.",
-        False,
-        {**_SETTINGS, "method": choice(("literal", "law"), "see the guide", default="literal")},
-        _make_weights,
-        _weights_pairs,
-        _weights_guarantee,
-        elsewhere={"table": "4,4,2", "epsilon": 3, "updates": 2, "threshold": 0.1, "rate": 0.3},
-    ),
-    MechanismEntry(
-        "repetitive_multiplicative_weights",
-        ("CL-Thm11",),
-        "The same with the repetitive sparse vector, which also rejects bad answers.",
-        False,
-        {**_SETTINGS, **_REPETITIVE},
-        _make_repetitive,
-        _repetitive_pairs,
-        _repetitive_guarantee,
-        elsewhere={
-            "table": "4,4,2",
-            "epsilon": 3,
-            "updates": 2,
-            "threshold": 0.1,
-            "rate": 0.3,
-            "gamma": 0.6,
-            "repetitions": 3,
-            "distance": 0.15,
-        },
-    ),
-    MechanismEntry(
-        "adaptive_analysis",
-        ("CL-Thm10", "CL-Thm12"),
-        "Answer random queries and the one that their answers suggest, near a population's "
-        "values, from rows drawn from it.",
-        False,
-        _ANALYSIS,
-        _make_analysis,
-        _analysis_pairs,
-        _analysis_guarantee,
-        elsewhere={"protection": "weights", "updates": 2, "queries": 6},
-    ),
-)
+@adaptive_analysis.promises
+def _proven_of_what_answers(protection, values):
+    if protection == "repetitive":
+        return _proven_with_repetitions(values)
+    return _proven_with_restarts(values)

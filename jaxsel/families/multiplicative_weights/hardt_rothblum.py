@@ -1,4 +1,4 @@
-"""Private multiplicative weights of Hardt & Rothblum 2010, as Dwork & Roth 2014 put it.
+"""Private multiplicative weights of Hardt & Rothblum 2010, as stated by Dwork & Roth 2014.
 
 Section 4.2 of Dwork & Roth; Cohen et al. 2022, Theorem 9 and Section 4.3.1.
 """
@@ -33,12 +33,12 @@ SETTINGS = (*_NUMBERS, "max_updates")
 
 
 class Weights(NamedTuple):
-    """What the mechanism keeps between queries.
+    """The state of the mechanism between queries.
 
     Attributes:
       level: Float[""], the threshold with its noise.
       hypothesis: Float["cells"], h.
-      updates: Int[""], so far.
+      updates: Int[""], number of updates so far.
     """
 
     level: Float[Array, ""]
@@ -47,7 +47,7 @@ class Weights(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The answer to one query, and what it did: updated h, from below or from above."""
+    """The answer to one query, whether it updated h, and whether it was below that of h."""
 
     weights: Weights
     answer: Float[Array, ""]
@@ -56,7 +56,7 @@ class Reply(NamedTuple):
 
 
 def checked_settings(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of the mechanism, as arrays; InputError where out of range."""
+    """The parameters as arrays; raises InputError for values out of range."""
     found: dict[str, Any] = {
         name: np.float64(check_positive(name, params[name])) for name in _NUMBERS
     }
@@ -99,7 +99,7 @@ def respond(key: stream.Key, weights: Weights, query, truth, params: Mapping[str
 
 @factory
 def hardt_rothblum(queries: int, *, analyst: str = "pool", event: str = "updates") -> Mechanism:
-    """Answers from the hypothesis h, and from the data where a sparse vector says so.
+    """Answers from the hypothesis h, or from the data where a sparse vector finds h inaccurate.
 
     For each query, if |q(D) - q(h)| + Lap(query_scale) reaches the threshold plus its
     noise Lap(threshold_scale), the answer is v = q(D) + Lap(answer_scale), h is updated,
@@ -107,12 +107,12 @@ def hardt_rothblum(queries: int, *, analyst: str = "pool", event: str = "updates
     these all answers are q(h).
 
     Args:
-      queries: m, how many are asked at most.
+      queries: m, the largest number of queries.
       analyst: "pool", "random" or "worst", see ``universe.next_query``.
-      event: "updates", how many; or "path", at which queries and in which direction, for
+      event: "updates", the number of updates; or "path", their queries and directions, for
         at most 8 queries.
 
-    Data: Int["cells"], how many rows fall into each cell of the universe.
+    Data: Int["cells"], the number of rows in each cell of the universe.
     Params: "queries", Float["pool cells"]; "reference", Float["cells"]; "asked" (see
       ``universe.prepare_universe``); "threshold", "rate" (of the update), "max_updates",
       "threshold_scale", "query_scale" and "answer_scale", as
@@ -179,7 +179,7 @@ def hardt_rothblum(queries: int, *, analyst: str = "pool", event: str = "updates
         sample=sample,
         event=event_of,
         labels=labels,
-        # The law walks through all paths of updates.
+        # The law enumerates all paths of updates.
         law=law if queries <= PATH_QUERIES and analyst != "random" else None,
         resolution=2.0**-53,
     )

@@ -1,8 +1,8 @@
 """Exact laws of short interactions with private multiplicative weights.
 
-The mechanism walks through a tree: at each query it updates, with the noisy answer below
-or above the hypothesis', or it does not. All chances on the way are quadratures over
-single Laplace noises, so that m queries have an exact law on 3^m paths.
+An interaction is a path in a tree: at each query the mechanism updates, with the noisy
+answer below or above the hypothesis', or it does not. All conditional probabilities are
+quadratures over single Laplace noises, so m queries have an exact law on 3^m paths.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.families.multiplicative_weights.updates import updated
 from jaxsel.families.sparse_vector.halting_law import halting_law
 
-_REACH = 38.0  # scales of Laplace noise beyond which it lies with chance below 1e-16
-TIE = 1e-12  # shares nearer than this count as equal, for the worst analyst
+_REACH = 38.0  # scales of Laplace noise, beyond which the tail is below 1e-16
+TIE = 1e-12  # tolerance for equal proportions, for the worst-case analyst
 
 
 def _question(table: Mapping[str, Any], analyst: str) -> Callable[..., np.ndarray]:
@@ -56,9 +56,9 @@ def hardt_rothblum_law(
       table: "shares" and "reference", Float["cells"]; "queries", Float["pool cells"].
       settings: "threshold", "rate", "threshold_scale", "query_scale", "answer_scale" and
         "max_updates".
-      queries: m, few.
+      queries: m, a small number.
       analyst: "pool" or "worst".
-      paths: give the law of paths instead of that of the number of updates.
+      paths: whether to return the law of paths instead of that of the number of updates.
 
     Returns:
       Float[np.ndarray, "3^m"] in base 3, or Float[np.ndarray, "m+1"].
@@ -95,14 +95,15 @@ def hardt_rothblum_law(
 
 
 class _SparseVector:
-    """Questions of Algorithm 3 at all nodes of p at once."""
+    """Questions to Algorithm 3 at all quadrature nodes of p at once."""
 
     def __init__(self, settings: Mapping[str, Any]):
         self.distance = float(settings["distance"])
         self.scale = float(settings["test_scale"])
         self.tau = float(settings["repetitions"])
         gamma = float(settings["gamma"])
-        # Below e^-depth the batches pass but with chance tau p, of weight p^gamma.
+        # For p below e^-depth a batch passes with probability tau p at most, and p has
+        # weight p^gamma.
         depth = (40.0 + np.log(self.tau)) / (1.0 + gamma)
         nodes, step = panels([-depth, 0.0], min(2.0, 6.0 / gamma))
         self.log_p = np.append(nodes, -np.inf)
@@ -123,7 +124,7 @@ class _SparseVector:
         return log_a, log_b
 
     def answers(self, level: npt.ArrayLike, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Chances of bottom and of top with each number of failures below ``most``.
+        """Probabilities of bottom and of top with each number of failures below ``most``.
 
         Returns:
           bottom, top: Float["... nodes most"].
@@ -144,7 +145,7 @@ class _SparseVector:
 
 
 def _convolved(alive: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """Failures add up; those that reach the limit are left out."""
+    """The law of the sum of failures, restricted to sums below the limit."""
     total = np.zeros_like(alive)
     size = alive.shape[-1]
     for failures in range(size):
@@ -171,16 +172,17 @@ def repetitive_law(
     scale = float(settings["answer_scale"])
     law = np.zeros(3**queries)
 
-    # Noise of an answer, by its sign; the middle of its question is where tests turn.
+    # Quadrature over the noise of an answer, split at the kinks of its question's
+    # probabilities.
     reach = _REACH * scale
     check, half = float(settings["check_threshold"]), vector.distance / 2.0
     edges = np.array([0.0, check, check - half, check - 2.0 * half, reach])
     width = min(scale, vector.scale)
 
     def draw(guess: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of one noisy answer: rejected, accepted below the guess, accepted above it.
+        """Laws of one noisy answer: rejected, accepted below the guess, accepted above it.
 
-        guess is that of the hypothesis minus the truth. Float["nodes failures"] each.
+        guess is the hypothesis' answer minus the true one. Each is Float["nodes failures"].
         """
         cuts = np.concatenate([edges, -edges, [guess]])
         nodes, step = panels(cuts[np.abs(cuts) <= reach], width)

@@ -1,8 +1,8 @@
 """Private multiplicative weights with the repetitive sparse vector.
 
 Cohen, Lyu, Nelson, Sarlós & Stemmer 2022, Theorem 11 and Section 4.3.1: one sparse vector
-(Algorithm 3) decides which queries update, and whether a noisy answer is good enough to be
-released; a bad one is drawn again.
+(Algorithm 3) decides which queries update, and whether a noisy answer is accurate enough to
+be released; otherwise it is drawn again.
 """
 
 from collections.abc import Mapping
@@ -44,16 +44,16 @@ SETTINGS = (*_NUMBERS, *_WHOLE)
 
 
 class Weights(NamedTuple):
-    """What the mechanism keeps between queries.
+    """The state of the mechanism between queries.
 
     Attributes:
       state: of Selection and Test, p.
       hypothesis: Float["cells"], h.
-      updates: Int[""], so far.
-      questions: Int[""], asked of the sparse vector so far.
-      failures: Float[""], batches that failed so far.
-      drawn: Int[""], noisy answers so far.
-      going: Bool[""], whether any budget is left.
+      updates: Int[""], number of updates so far.
+      questions: Int[""], number of questions to the sparse vector so far.
+      failures: Float[""], number of failed batches so far.
+      drawn: Int[""], number of noisy answers so far.
+      active: Bool[""], whether the mechanism has not halted.
     """
 
     state: State
@@ -62,11 +62,11 @@ class Weights(NamedTuple):
     questions: Int[Array, ""]
     failures: Float[Array, ""]
     drawn: Int[Array, ""]
-    going: Bool[Array, ""]
+    active: Bool[Array, ""]
 
 
 class Reply(NamedTuple):
-    """The answer to one query, and what it did: updated h, from below or from above."""
+    """The answer to one query, whether it updated h, and whether it was below that of h."""
 
     weights: Weights
     answer: Float[Array, ""]
@@ -75,14 +75,14 @@ class Reply(NamedTuple):
 
 
 class _Verdict(NamedTuple):
-    """Of one question: the answer, and how many batches failed on the way."""
+    """The answer to one question, and the number of batches that failed before it."""
 
     top: Array
-    failures: Array  # float; more than are left means that it halted before the answer
+    failures: Array  # float; if more than are left, it halted before the answer
 
 
 def checked_settings(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of the mechanism, as arrays; InputError where out of range."""
+    """The parameters as arrays; raises InputError for values out of range."""
     found: dict[str, Any] = {
         name: np.float64(check_positive(name, params[name])) for name in _NUMBERS
     }
@@ -112,7 +112,7 @@ def respond(
     *,
     method: str = "jump",
 ) -> Reply:
-    """Answers the next query, whose true answer is ``truth``; it counts for itself."""
+    """Answers the next query, whose true answer is ``truth``; ``i`` is not used."""
     del i
     questions = stream.fold(key, _QUESTION_TAG)
     answers = stream.fold(key, _ANSWER_TAG)
@@ -121,21 +121,21 @@ def respond(
     guess = query @ weights.hypothesis
 
     def question(number, level, failures) -> tuple[Array, Array, Array]:
-        """(answer, failures so far, whether it goes on)."""
+        """(answer, failures so far, whether the mechanism goes on)."""
         found = verdict(questions, number, weights.state, level, params, limit - failures)
         total = jnp.minimum(failures + found.failures, limit)
         return found.top, total, total < limit
 
     level = jnp.abs(truth - guess) - params["threshold"]
     top, after, alive = question(weights.questions, level, weights.failures)
-    going = weights.going & alive
-    failures = jnp.where(weights.going, after, weights.failures)
-    # Numbered on after a halt, too: no address is drawn from twice.
+    active = weights.active & alive
+    failures = jnp.where(weights.active, after, weights.failures)
+    # Questions are numbered even after a halt, so that no random stream is used twice.
     number = weights.questions + 1
-    wanted = going & top
+    wanted = active & top
 
     def draw(carry):
-        number, failures, drawn, going, _, _ = carry
+        number, failures, drawn, active, _, _ = carry
         off = params["answer_scale"] * noise.variate(
             "laplace", answers, drawn, noise.widest_precision()
         )
@@ -144,23 +144,23 @@ def respond(
         )
         drawn = drawn + 1
         accepted = alive & ~again
-        going = alive & (accepted | (drawn < params["max_answers"]))
-        return number + 1, failures, drawn, going, accepted, off
+        active = alive & (accepted | (drawn < params["max_answers"]))
+        return number + 1, failures, drawn, active, accepted, off
 
     def redraw(carry):
-        _, _, _, going, accepted, _ = carry
-        return wanted & going & ~accepted
+        _, _, _, active, accepted, _ = carry
+        return wanted & active & ~accepted
 
-    # No answer may be left from the start.
-    going = going & ((weights.drawn < params["max_answers"]) | ~wanted)
-    start = (number, failures, weights.drawn, going, jnp.zeros_like(going), jnp.zeros_like(truth))
-    number, failures, drawn, going, accepted, off = lax.while_loop(redraw, draw, start)
+    # There may be no budget for an answer from the start.
+    active = active & ((weights.drawn < params["max_answers"]) | ~wanted)
+    start = (number, failures, weights.drawn, active, jnp.zeros_like(active), jnp.zeros_like(truth))
+    number, failures, drawn, active, accepted, off = lax.while_loop(redraw, draw, start)
     below = truth + off < guess
     hypothesis = when(
         accepted, lambda h: new_hypothesis(h, query, below, params["rate"]), weights.hypothesis
     )
     updates = weights.updates + accepted.astype(jnp.int32)
-    now = Weights(weights.state, hypothesis, updates, number, failures, drawn, going)
+    now = Weights(weights.state, hypothesis, updates, number, failures, drawn, active)
     return Reply(now, jnp.where(accepted, truth + off, guess), accepted, below)
 
 
@@ -168,7 +168,7 @@ def respond(
 def repetitive(
     queries: int, *, analyst: str = "pool", event: str = "updates", method: str = "jump"
 ) -> Mechanism:
-    """Answers from the hypothesis h, and from the data where Algorithm 3 says "top".
+    """Answers from the hypothesis h, or from the data where Algorithm 3 answers "top".
 
     For each query Algorithm 3 is asked whether |q(D) - q(h)| is below ``threshold``.
     "Bottom": the answer is q(h). "Top": v = q(D) + Lap(answer_scale) is drawn and
@@ -178,14 +178,14 @@ def repetitive(
     drawn; from then on all answers are q(h). All questions share p = U^(1/gamma).
 
     Args:
-      queries: m, how many are asked at most.
+      queries: m, the largest number of queries.
       analyst: "pool", "random" or "worst", see ``universe.next_query``.
-      event: "updates", how many; or "path", at which queries and in which direction, for
+      event: "updates", the number of updates; or "path", their queries and directions, for
         at most 8 queries.
       method: "literal" makes every Test, up to ``repetitions`` a batch; "jump" draws the
         outcome of a question at once, given p.
 
-    Data: Int["cells"], how many rows fall into each cell of the universe.
+    Data: Int["cells"], the number of rows in each cell of the universe.
     Params: "queries", Float["pool cells"]; "reference", Float["cells"]; "asked" (see
       ``universe.prepare_universe``); "threshold", "check_threshold" (default: half the
       threshold), "distance" (d, of both questions), "rate" (of the update), "gamma",
@@ -221,9 +221,9 @@ def repetitive(
             return now, Interaction(
                 jnp.maximum(outcome.max_error, jnp.abs(reply.answer - truth)),
                 now.updates,
-                # The last answer drawn before a halt may be neither.
+                # At a halt the last answer drawn may be neither released nor rejected.
                 now.drawn - now.updates,
-                ~now.going,
+                ~now.active,
                 path * 3 + digit.astype(jnp.int32) if queries <= PATH_QUERIES else path,
                 now.hypothesis,
                 outcome.answers.at[i].set(reply.answer),
@@ -275,10 +275,11 @@ def _log_fails(log_passes: Array) -> Array:
 
 
 def _jump(key, number, state: State, level, params, left) -> _Verdict:
-    """One question in O(1): pairs of failed batches, then which hypothesis passes.
+    """Draws one question in O(1): the number of failed pairs of batches, then the answer.
 
-    With A and B the chances that all tau Tests of U and V pass, J pairs fail, P[J >= j] =
-    ((1 - A)(1 - B))^j, then "bottom" comes with chance A/(A + B - A B).
+    With A and B the probabilities that all tau Tests of U and of V pass, J pairs fail, P[J
+    >= j] = ((1 - A)(1 - B))^j, then the answer is "bottom" with probability A/(A + B - A
+    B).
     """
     del left
     tau, scale = params["repetitions"], params["test_scale"]
@@ -288,7 +289,7 @@ def _jump(key, number, state: State, level, params, left) -> _Verdict:
     rate = -(log_fail_a + log_fail_b)
     precision = noise.widest_precision()
     waiting = noise.exponential(noise.number(key, 2 * number, precision))
-    # rate = 0 fails for ever, rate = inf never; neither division is selected.
+    # rate = 0 means failure for ever, rate = inf no failure; neither quotient is selected.
     pairs = jnp.floor(waiting / jnp.where(rate > 0, rate, 1))
     pairs = jnp.where(rate > 0, pairs, _MANY)
     # top : bottom = (1 - A) B : A, by their logarithms, as both may vanish.

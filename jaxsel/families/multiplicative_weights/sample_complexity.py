@@ -43,7 +43,7 @@ def first_bound(
 
 
 class SampleSizes(NamedTuple):
-    """Rows by each display, all constants 1.
+    """Sample sizes by each displayed formula, with all constants 1.
 
     Attributes:
       theorem_10, theorem_12: of the theorems.

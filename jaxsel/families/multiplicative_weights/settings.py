@@ -1,8 +1,8 @@
 """Settings of private multiplicative weights, with their constants.
 
-The mechanism of Hardt & Rothblum 2010 as Dwork & Roth 2014 put it (Cohen et al. 2022,
-Theorem 9), and the one with the repetitive sparse vector (Theorem 11): the least error
-alpha that all answers keep with probability 1 - beta, and the settings for it.
+For the mechanism of Hardt & Rothblum 2010 as stated by Dwork & Roth 2014 (Cohen et al.
+2022, Theorem 9), and the one with the repetitive sparse vector (Theorem 11): the least
+alpha that bounds all errors with probability 1 - beta, and the settings for it.
 """
 
 import math
@@ -29,7 +29,7 @@ class HardtRothblum(NamedTuple):
       gap: least true error of a query that updates, with that probability.
       threshold: T of the sparse vector.
       rate: learning rate.
-      updates: k, after which it stops to look at the data.
+      updates: k, the number of updates after which the data are no longer used.
       threshold_scale, query_scale: of the Laplace noises of the sparse vector.
       answer_scale: of the Laplace noise of an answer.
     """
@@ -63,7 +63,7 @@ def hardt_rothblum(
     *,
     sharp: bool = False,
 ) -> HardtRothblum:
-    """Settings that make the error with probability 1 - beta least.
+    """Settings that minimise the error bound that holds with probability 1 - beta.
 
     The sparse vector and the answers get epsilon/2 and delta/2 each; the k restarts of
     the one, each epsilon_0-DP with noises Lap(2/(n epsilon_0)) and Lap(4/(n epsilon_0)),
@@ -106,12 +106,12 @@ def hardt_rothblum(
 
 
 class _Noise(NamedTuple):
-    """What the sparse vector and the answers add at one row, as functions of the gap."""
+    """Noise of the sparse vector and of the answers for one row, as functions of the gap."""
 
     updates: np.ndarray
     scale: np.ndarray  # of an answer
-    tests: np.ndarray  # most of a + b
-    answers: np.ndarray  # most of c
+    tests: np.ndarray  # a + b
+    answers: np.ndarray  # c
 
 
 def _hardt_rothblum_noise(
@@ -124,7 +124,7 @@ def _hardt_rothblum_noise(
 
 
 def parameters(settings: "Settings") -> dict[str, float]:
-    """The parameters of the mechanism that these settings mean."""
+    """The parameters of the mechanism for these settings."""
     found: dict[str, float]
     if isinstance(settings, HardtRothblum):
         names = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")
@@ -226,13 +226,14 @@ def repetitive(
     plan = repetitive_plan(queries, beta)
 
     def alpha(updates: int) -> float:
-        """What the noises need, and the bound on updates unless each query may be one."""
+        """The least error for the noises, and for the bound on updates if it is below m."""
         noise = 20.0 * plan.size * max(_scales(plan, updates, epsilon, delta)) / rows
         if updates == queries:
             return noise
         return max(noise, 2.0 * least_gap(cells, updates, sharp))
 
-    # alpha falls in the number of updates to where the noises take over, then rises.
+    # As a function of the number of updates alpha first decreases, then, where noise
+    # dominates, increases.
     low, high = 0, queries - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -258,10 +259,10 @@ Settings = HardtRothblum | Repetitive
 
 
 class RepetitivePlan(NamedTuple):
-    """What Section 4.2 sets from m and beta.
+    """The settings of Section 4.2 that depend on m and beta only.
 
     Attributes:
-      questions: M, to the sparse vector at most.
+      questions: M, the largest number of questions to the sparse vector.
       size: log M.
       mistakes: R.
       gamma: exponent of the law of p.

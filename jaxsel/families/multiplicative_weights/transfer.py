@@ -1,4 +1,4 @@
-"""From answers that are private and near the rows' to answers near the population's.
+"""Transfers the accuracy of private answers from the rows to the population.
 
 Cohen et al. 2022, Section 4.3.2, with the constants of Jung, Ligett, Neel, Roth,
 Sharifi-Malvajerdi & Shenfeld 2020 ("A new analysis of differential privacy's
@@ -12,7 +12,7 @@ from jaxsel.host.errors import check_interval, check_positive
 
 
 class Accuracy(NamedTuple):
-    """All answers lie within ``error``, but with probability ``failure``."""
+    """All errors are at most ``error``, except with probability ``failure``."""
 
     error: float
     failure: float
@@ -28,17 +28,17 @@ def transferred(
 ) -> Accuracy:
     """Accuracy for the population of (epsilon, delta)-DP answers in [0, 1].
 
-    alpha' = alpha + c + (e^epsilon - 1) + 2 d and beta' = beta/c + delta/d. Given what was
-    answered, an answer is within alpha + c of what the rows would have said on average,
-    but with probability beta/c (Markov's inequality for the conditional chance of a bad
-    answer); and by privacy that average is within e^epsilon - 1 + 2 d of the population's
-    for all queries, but with probability delta/d.
+    alpha' = alpha + c + (e^epsilon - 1) + 2 d and beta' = beta/c + delta/d. Given the
+    transcript, an answer is within alpha + c of the posterior mean of the rows' answer,
+    except with probability beta/c (Markov's inequality for the conditional probability of a
+    bad answer); and by privacy that mean is within e^epsilon - 1 + 2 d of the population's
+    answer for all queries, except with probability delta/d.
 
     Args:
       rows: alpha and beta for the rows.
       epsilon, delta: of the whole interaction, with respect to the rows.
       posterior: c.
-      slack: d; of no account if delta is 0.
+      slack: d; not used if delta is 0.
     """
     c = check_positive("posterior", posterior)
     epsilon = check_positive("epsilon", epsilon)

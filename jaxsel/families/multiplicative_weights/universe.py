@@ -1,8 +1,8 @@
-"""A finite universe: shares of its cells, linear queries, analysts, and the update.
+"""A finite universe: proportions of its cells, linear queries, analysts, and the update.
 
 Rows of a table fall into the cells of a universe X; a linear query q: X -> [0, 1] asks
-for the mean of q over the rows. An analyst chooses each query when all earlier answers
-are known, which the hypothesis h sums up.
+for the mean of q over the rows. An analyst chooses each query after all earlier answers,
+which the hypothesis h summarises.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,22 +19,22 @@ from jaxsel.kernel import noise, stream
 
 ANALYSTS = ("pool", "random", "worst")
 EVENTS = ("updates", "path")
-PARAMS = ("queries", "reference", "asked")  # of the universe
-PATH_QUERIES = 8  # 3^8 paths are told apart
+PARAMS = ("queries", "reference", "asked")  # cells of the universe
+PATH_QUERIES = 8  # queries for which the 3^8 paths are events
 
 
 class Interaction(NamedTuple):
-    """What one trial, a whole interaction, ends with.
+    """The result of one trial, a whole interaction.
 
     Attributes:
       max_error: Float[""], the largest |answer - q(D)| over all queries; not private.
-      updates: Int[""], how many queries updated the hypothesis.
-      rejections: Int[""], noisy answers that were drawn again; not private.
-      halted: Bool[""], whether queries were left to answer when the budget was spent.
+      updates: Int[""], number of queries that updated the hypothesis.
+      rejections: Int[""], number of noisy answers that were drawn again; not private.
+      halted: Bool[""], whether the budget was spent before the last query.
       path: Int[""], in base 3 with a digit a query, the first leading: 0 no update, 1
         the answer lay below the hypothesis', 2 it did not. Kept for few queries only.
       hypothesis: Float["cells"], the last one; it is released.
-      answers: Float["queries"], what is released, query by query; 0 where none was asked.
+      answers: Float["queries"], the released answers; 0 for queries that were not asked.
     """
 
     max_error: Float[Array, ""]
@@ -47,16 +47,16 @@ class Interaction(NamedTuple):
 
 
 def prepare_universe(data: Any, params: Mapping[str, Any], analyst: str, most: int) -> dict:
-    """Checks the table and the queries.
+    """Validates the table and the queries.
 
     Args:
-      data: Int["cells"], how many rows fall into each cell.
+      data: Int["cells"], the number of rows in each cell.
       params: with "queries", Float["pool cells"] in [0, 1] (analysts "pool" and
-        "random"); "reference", Float["cells"], the shares that analyst "worst" believes
-        in (default: the table's, the strongest adversary of accuracy); and "asked", how
-        many queries are asked (default: all).
-      analyst: one of ANALYSTS.
-      most: m, the most that can be asked.
+        "random"); "reference", Float["cells"], the proportions that analyst "worst" assumes
+        (default: the table's, the strongest adversary of accuracy); and "asked", the number
+        of queries asked (default: all).
+        analyst: one of ANALYSTS.
+        most: m, the largest number of queries.
 
     Returns:
       shares, rows, queries and reference as float64 arrays, and asked.
@@ -100,7 +100,7 @@ def next_query(
 ) -> Float[Array, "cells"]:  # noqa: F821
     """Query number ``i``.
 
-    "pool" goes through the list in order, round and round; "random" draws from it;
+    "pool" cycles through the list; "random" draws from it;
     "worst" asks for the sign pattern of the last error: the cells where the reference
     exceeds the hypothesis, so that the error is their total variation distance.
     """
@@ -130,8 +130,8 @@ def new_hypothesis(hypothesis, query, below, rate) -> Float[Array, "cells"]:  # 
 def when(condition: Array, update: Callable[[Any], Any], state: Any) -> Any:
     """``update(state)`` if the condition holds, else ``state``.
 
-    A loop of at most one turn: unlike ``lax.cond`` it costs nothing in a batch in which
-    the condition holds nowhere.
+    A loop of at most one step: unlike ``lax.cond`` it costs nothing in a batch in which the
+    condition holds for no trial.
     """
     done = lax.while_loop(
         lambda carry: carry[0],

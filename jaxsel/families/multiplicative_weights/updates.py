@@ -14,7 +14,7 @@ from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.host.errors import check_integer, check_interval, check_positive
 
 _EPSILON = float(np.finfo(np.float64).eps)
-_FACTORS = np.geomspace(0.1, 1.5, 24)  # of the order that is best to first order
+_FACTORS = np.geomspace(0.1, 1.5, 24)  # factors of the order that is optimal to first order
 
 
 # --- The update ------------------------------------------------------------------------
@@ -33,8 +33,8 @@ def updated(hypothesis: npt.ArrayLike, penalty: npt.ArrayLike, rate: float) -> n
 
     Args:
       hypothesis: h, Float["cells"], shares.
-      penalty: r, Float["cells"] in [0, 1]: q where h answers too much, 1 - q where too
-        little.
+      penalty: r, Float["cells"] in [0, 1]: q where h's answer is too large, 1 - q where it
+        is too small.
       rate: learning rate eta, > 0.
     """
     weights = np.asarray(hypothesis) * np.exp(-rate * np.asarray(penalty))
@@ -42,7 +42,7 @@ def updated(hypothesis: npt.ArrayLike, penalty: npt.ArrayLike, rate: float) -> n
 
 
 def entropy_drop(rate: float, gap: float, *, sharp: bool = False) -> float:
-    """By how much an update at a query of error ``gap`` lowers KL(D || h), at least.
+    """A lower bound on the decrease of KL(D || h) by an update at a query of error ``gap``.
 
     eta gap - eta^2 (Dwork & Roth 2014, Theorem 4.10), or eta gap - eta^2/8 by
     Hoeffding's lemma (``sharp``).
@@ -53,27 +53,27 @@ def entropy_drop(rate: float, gap: float, *, sharp: bool = False) -> float:
 
 
 def learning_rate(gap: float, *, sharp: bool = False) -> float:
-    """Where ``entropy_drop`` is largest: gap/2, or 4 gap if ``sharp``."""
+    """The rate that maximises ``entropy_drop``: gap/2, or 4 gap if ``sharp``."""
     return check_positive("gap", gap) * (4.0 if sharp else 0.5)
 
 
 def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
     """``max_updates`` of many gaps, also above 1, as floats."""
     constant = 0.5 if sharp else 4.0
-    # Outwards: a quotient that is whole may be computed just below it.
+    # Rounded up: an integer quotient may be computed slightly too small.
     most = constant * math.log(cells) / np.square(gap) * (1.0 + 4.0 * _EPSILON)
     return np.maximum(np.floor(most), 1.0)
 
 
 def least_gap(cells: int, updates: int, sharp: bool) -> float:
-    """The gap from which on ``max_updates`` is at most that."""
+    """The least gap at which ``max_updates`` is at most ``updates``."""
     constant = 0.5 if sharp else 4.0
-    # Just above where one more update is possible.
+    # Slightly above the gap at which one more update is possible.
     return math.sqrt(constant * math.log(cells) / (updates + 1.0)) * (1.0 + 1e-12)
 
 
 def max_updates(cells: int, gap: float, *, sharp: bool = False) -> int:
-    """Most updates from the uniform h if each has true error at least ``gap``.
+    """A bound on the number of updates from the uniform h at true errors of at least ``gap``.
 
     floor(4 log|X|/gap^2), since KL(D || h) >= 0 starts at log|X| or less and falls by
     gap^2/4 or more each time; floor(log|X|/(2 gap^2)) with the learning rate 4 gap
@@ -94,11 +94,11 @@ def max_updates(cells: int, gap: float, *, sharp: bool = False) -> int:
 def composition_share(
     epsilon: float, times: npt.ArrayLike, delta: float
 ) -> npt.NDArray[np.float64]:
-    """epsilon of each of ``times`` pure releases that are (epsilon, delta)-DP in all.
+    """epsilon of each of ``times`` pure releases that together are (epsilon, delta)-DP.
 
     The larger of epsilon/k and the x with k x^2/2 + x sqrt(2 k log(1/delta)) = epsilon,
     which composes to no more by Kairouz, Oh & Viswanath 2015, Theorem 3.4, as
-    tanh(x/2) <= x/2. With delta = 0 the first.
+    tanh(x/2) <= x/2. If delta = 0, the first.
 
     Args:
       epsilon: > 0.
@@ -134,7 +134,7 @@ def tests_share(epsilon: float, tops: int, gamma: float, delta: float) -> float:
     log_slack = -math.log(delta)
 
     def cost(x: float) -> float:
-        # D_a is near a x^2, which puts the best order here.
+        # D_a is about a x^2, which gives the approximately optimal order.
         orders = 1.0 + math.sqrt(log_slack / tops) / x * _FACTORS
         rates = known_chance_rate(orders, x)
         return float(np.min(tops * rates + log_slack / (orders - 1.0)))

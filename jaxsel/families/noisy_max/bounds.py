@@ -1,8 +1,8 @@
 """Report noisy max with additive noise (Koskela, Redberg & Wang 2024, Section 3).
 
 Noise is added to each of m scores of sensitivity 1 and the index of the largest is
-released. For the theorems, what is known about the noise comes as a ``BaseGuarantee``:
-that of one noisy score that moves by 2, or by 1 if all scores move in one direction.
+released. For the theorems the noise is given as a ``BaseGuarantee``: that of one noisy
+score that changes by 2, or by 1 if all scores change in one direction.
 
 ``noisy_max_guarantee`` is sharper. With s = 2 (1 if monotone), epsilon >= 0, and S the
 event that the winner is one of n candidates:
@@ -11,10 +11,11 @@ event that the winner is one of n candidates:
     candidate j; that j wins is as private as one noisy score, in either direction, and so
     is S. The factor m of Theorem 3.2 is therefore max(1, m - 2).
   The winner depends on differences of scores alone. To Gaussian noise a shift by s of one
-    score among m counts as s sqrt((m - 1)/m): the part along (1, ..., 1) is not seen.
-  Likewise all noisy scores together are a Gaussian mechanism that n of them leave by s:
-    a shift of s sqrt(n (m - n)/m), at most s sqrt(m)/2, of which the winner is a
-    post-processing, with no factor at all. For small m or large delta that is less.
+    score among m has length s sqrt((m - 1)/m): the component along (1, ..., 1) is not
+    observed.
+  Likewise all noisy scores together are a Gaussian mechanism. If n of them move by s
+  against the others, the shift is s sqrt(n (m - n)/m), at most s sqrt(m)/2; the winner is
+  post-processing, so there is no factor. For small m or large delta that bound is better.
   Noisy max with Laplace noise of scale b is (s/b, 0)-DP (Dwork & Roth 2014, Section 3.3).
 
 For Gaussian noise and m = 2 the result is the exact profile of the worst pair.
@@ -48,7 +49,7 @@ _FARTHEST = 1e6  # the largest epsilon that is searched
 def noisy_max_noise(
     noise: str, noise_scale: float, relation: Relation = Relation.GENERAL
 ) -> BaseGuarantee:
-    """What one noisy score guarantees when it moves against all others.
+    """The guarantee of one noisy score that moves against all others.
 
     Args:
       noise: "gaussian" or "laplace".
@@ -97,7 +98,7 @@ def _smallest(profile: Callable[[np.ndarray], np.ndarray], target: float) -> flo
 def noisy_max_renyi(order: npt.ArrayLike, noise: BaseGuarantee, candidates: int) -> np.ndarray:
     """Renyi bound of noisy max (KRW Theorem 3.1; Zhu & Wang 2022, Theorem 8).
 
-    The noise's bound at that order + log m/(order - 1).
+    The noise's bound at that order plus log m/(order - 1).
 
     Args:
       order: in [1, inf], any shape; at order 1 the bound is inf unless m = 1.
@@ -127,7 +128,7 @@ def noisy_max_renyi_delta(
     Args:
       epsilon: >= 0, any shape.
       noise, candidates: as in ``noisy_max_renyi``.
-      compositions: k >= 1, how many winners are released.
+      compositions: k >= 1, the number of winners released.
     """
     return renyi_to_delta(_renyi_curve(noise, candidates, compositions), epsilon)
 
@@ -170,10 +171,10 @@ def noisy_max_epsilon(delta: float, noise: BaseGuarantee, candidates: int) -> fl
 def all_scores_multiplier(
     noise_scale: float, candidates: int, relation: Relation = Relation.GENERAL
 ) -> float:
-    """Noise multiplier of all noisy scores less their mean, which no winner depends on.
+    """Noise multiplier of all noisy scores minus their mean, on which the winner does not depend.
 
-    A move of n scores against the others is longest for half of them, and moves by less
-    are never longer: s sqrt(n (m - n)/m), s the shift of one against another.
+    If n scores move by s against the others, the shift has length s sqrt(n (m - n)/m),
+    which is largest for n = m/2; smaller moves are never longer.
 
     Args:
       noise_scale: standard deviation, > 0, in units of the sensitivity.
@@ -204,7 +205,7 @@ def _parts(noise, noise_scale, candidates, relation):
 def noisy_max_guarantee(
     noise: str, noise_scale: float, candidates: int, relation: Relation = Relation.GENERAL
 ) -> BaseGuarantee:
-    """The best proved guarantee of one release, for use as any other base.
+    """The best proved guarantee of one release, for use as a base.
 
     Proofs are in this module's docstring; its profile is never above Theorem 3.2's, nor
     its Renyi curve above Theorem 3.1's.
@@ -226,7 +227,8 @@ def noisy_max_guarantee(
 
     def profile(epsilon: np.ndarray) -> np.ndarray:
         epsilon = np.asarray(epsilon, dtype=np.float64)
-        # Below 0 the other direction says more: delta = 1 - e^epsilon (1 - its delta).
+        # Below 0 the bound from the other direction is tighter: delta = 1 - e^epsilon (1 -
+        # its delta).
         below = np.minimum(epsilon, 0.0)
         value = from_zero(np.abs(epsilon))
         return np.where(epsilon < 0.0, np.exp(below) * value - np.expm1(below), value)[()]

@@ -1,6 +1,6 @@
-"""Composition: several releases of one mechanism, each seeing the one before.
+"""Adaptive composition of one mechanism, in which each input may depend on the last release.
 
-Made for k winners of noisy max (Koskela, Redberg & Wang 2024, Theorem 3.3); any inner
+Meant for k winners of noisy max (Koskela, Redberg & Wang 2024, Theorem 3.3), but any inner
 mechanism with an exact law will do.
 """
 
@@ -21,12 +21,12 @@ _MAX_EVENTS = 2**16
 
 
 class Releases(NamedTuple):
-    """What one trial of a composition releases, and its number as an event.
+    """The releases of one trial of a composition, and its number as an event.
 
     Attributes:
       events: Int["rounds"], the event of each release, in order.
       number: Int[""]: the sum of the weights of the releases above its least possible
-        value, or the code of ``events`` in the number system with one digit an event.
+        value, or ``events`` as the digits of a number.
     """
 
     events: Int[Array, "rounds"]  # noqa: F821
@@ -174,7 +174,7 @@ def _number(outcome: Releases):
 
 
 def _row(table: np.ndarray, last: int) -> int:
-    """Which input follows event ``last``: the only one, or the event's own."""
+    """The index of the input that follows event ``last``."""
     return 0 if table.shape[0] == 1 else last + 1
 
 

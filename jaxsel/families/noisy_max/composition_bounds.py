@@ -1,7 +1,7 @@
 """Adaptive composition of noisy maxima (Koskela, Redberg & Wang 2024, Theorem 3.3).
 
-Three proved bounds on what k winners together reveal, each round choosing its scores
-after seeing the winners so far, and the exact profile of a pair that does not adapt.
+Three proved bounds on the privacy of k winners together, where the scores of each round may
+depend on the winners so far, and the exact profile of a non-adaptive pair.
 """
 
 import math
@@ -26,7 +26,7 @@ from jaxsel.language.base import Relation
 
 _MAX_TYPES = 2_000_000
 _KNOTS = 4000  # points of one round's profile, in each direction
-_FLOOR = 1e-30  # of delta, where they end
+_FLOOR = 1e-30  # the delta at which they end
 _FARTHEST = 500.0  # the largest epsilon searched
 _TRUNCATED = 1e-15  # tail mass that the composition may move to an infinite loss
 
@@ -35,7 +35,7 @@ _TRUNCATED = 1e-15  # tail mass that the composition may move to an infinite los
 
 
 def _multiplier(noise_scale: float, compositions: int, relation: Relation) -> float:
-    """k Gaussians are one whose shift is sqrt(k) times larger."""
+    """k Gaussian releases are equivalent to one with a shift sqrt(k) times larger."""
     scale = check_positive("noise_scale", noise_scale)
     return scale / (noisy_max_shift(relation) * math.sqrt(compositions))
 
@@ -110,7 +110,7 @@ def noisy_max_composed_epsilon(
 
 
 def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
-    """The privacy loss of a pair that dominates one round, composed k times."""
+    """The privacy loss distribution of a pair that dominates one round, composed k times."""
     # Imported here: it takes most of a second, and little else needs it.
     from dp_accounting.pld import pld_pmf
 
@@ -185,14 +185,14 @@ def dominated_composition_epsilon(
 
 
 class _Types(NamedTuple):
-    """Log-probabilities of what k independent releases show, order left out."""
+    """Log-probabilities of the multisets of k independent releases."""
 
     log_first: np.ndarray
     log_second: np.ndarray
 
 
 def _merged(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[np.ndarray, ...]:
-    """The two laws with outcomes of (nearly) equal privacy loss put together."""
+    """The two laws with outcomes of (nearly) equal privacy loss merged."""
     p = check_probability_vector("first", first)
     q = check_probability_vector("second", second)
     if p.shape != q.shape:
@@ -269,7 +269,7 @@ def composed_pair_delta(
       compositions: k >= 1.
 
     Raises:
-      InputError: for a bad law, or if there is too much to list (2e6 combinations).
+      InputError: for a bad law, or if there are too many combinations (2e6).
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     types = _types(first, second, compositions)

@@ -1,4 +1,4 @@
-"""The worst pairs of noisy max with Gaussian noise that are known: two groups.
+"""The worst known pairs of noisy max with Gaussian noise: two groups of equal scores.
 
 Let S be an event that the winner is one of n candidates, and D the largest noisy score in
 S minus the largest outside. Neighbours move D by at most 2 (1 if monotone), and by exactly
@@ -8,8 +8,8 @@ that if S falls while the rest rises. So the exact profile of noisy max is
 
 up to the sign of D. This module computes it with all n scores in S equal and all others
 equal, by quadrature: a lower bound on the worst case, exact for m = 2. For large m the
-largest of a group varies less than one noisy score, and much more is lost than by a
-single candidate that moves against all others (n = 1).
+largest of a group varies less than one noisy score, and the privacy loss is much larger
+than for a single candidate that moves against all others (n = 1).
 """
 
 import math
@@ -32,12 +32,12 @@ from jaxsel.host.errors import (
 from jaxsel.language.base import Pair, Relation
 
 # Panels half a unit wide with 16 nodes: relative error below 1e-12. A largest score below
-# -12 has chance 1e-32, and wins the less the lower it is.
+# -12 has probability 1e-32, and is still less likely to win.
 _LOWEST, _HIGHEST, _PANEL, _POINTS = -12.0, 38.0, 0.5, 16
-_FARTHEST = 34.0  # lead at which chances still are floating-point numbers
+_FARTHEST = 34.0  # the largest lead at which probabilities do not underflow
 _UNDERFLOW = 745.0
 _LARGEST_SHIFT = 20.0
-# Leads of the group, in standard deviations, among which the worst is searched.
+# Leads of the group, in standard deviations, that are searched for the worst.
 _LEADS = (-20.0, 8.0)
 _COMPOSED_LEADS = (-9.0, 6.0)
 
@@ -71,7 +71,7 @@ def group_win_probability(first: int, second: int, lead: npt.ArrayLike) -> np.nd
     lead = np.asarray(lead, dtype=np.float64)
     if not np.all(np.abs(lead) <= _FARTHEST):
         raise InputError(f"lead is {lead}; it must lie in [-34, 34]")
-    # Density of the first maximum, times the chance that the second lies below.
+    # Density of the first maximum, times the probability that the second is below it.
     log_density = math.log(first) + _LOG_DENSITY + (first - 1) * _LOG_CDF
     kept = log_density > -_UNDERFLOW
     x, weights, log_density = _X[kept], _WEIGHTS[kept], log_density[kept]
@@ -85,7 +85,7 @@ def group_win_probability(first: int, second: int, lead: npt.ArrayLike) -> np.nd
 
 
 def grouped_law(sizes: npt.ArrayLike, levels: npt.ArrayLike) -> np.ndarray:
-    """Which of several groups of equal scores the winner is in (Gaussian noise).
+    """The law of the winner's group, among several groups of equal scores (Gaussian noise).
 
     Args:
       sizes: Int["groups"], how many candidates each group has, >= 1.
@@ -106,7 +106,7 @@ def grouped_law(sizes: npt.ArrayLike, levels: npt.ArrayLike) -> np.ndarray:
         raise InputError(f"sizes are {counts}; they must be whole numbers >= 1")
     found = np.empty(heights.size)
     for group, (count, height) in enumerate(zip(counts, heights, strict=True)):
-        # Density of this group's largest noise, times the chance that all others lie
+        # Density of this group's largest noise, times the probability that all others are
         # below.
         log_terms = math.log(count) + _LOG_DENSITY + (count - 1) * _LOG_CDF
         for other in range(heights.size):
@@ -124,8 +124,8 @@ class GroupPair(NamedTuple):
       first, second: sizes of the groups; the first one loses on the neighbour.
       lead: of the first group's scores on the neighbour, in standard deviations; on the
         data it is larger by shift / noise_scale.
-      epsilon: exact epsilon of the pair at the delta it was made for, of the event that
-        the winner is in the first group, data against neighbour.
+      epsilon: exact epsilon at the given delta for the event that the winner is in the
+        first group, data against neighbour.
     """
 
     first: int
@@ -153,7 +153,7 @@ def group_delta(
 ) -> float:
     """Largest delta at epsilon >= 0 of two groups of these sizes, over all leads.
 
-    That is the profile of the noise D, a difference of two maxima, at a shift of 2 or 1;
+    It is the profile of the noise D, a difference of two maxima, at a shift of 2 or 1;
     noisy max with m = first + second candidates has at least this delta.
 
     Args:
@@ -198,7 +198,7 @@ def single_pair(
 ) -> GroupPair:
     """The worst pair in which one candidate moves against all others that are equal.
 
-    The candidate falls or rises, whichever loses more.
+    The candidate falls or rises, whichever has the larger privacy loss.
     """
     m = check_integer("candidates", candidates, 2)
     found = [
@@ -212,8 +212,8 @@ def worst_group_pair(
 ) -> GroupPair:
     """The worst pair of two groups that make up m candidates.
 
-    Epsilon is unimodal in the share of the first group as far as seen; it is searched
-    among shares on a grid and then, by halving the step, next to the best one.
+    Epsilon seems to be unimodal in the relative size of the first group; it is searched on
+    a grid of sizes and then, by halving the step, around the best one.
 
     Args:
       delta: in (0, 1).
@@ -254,10 +254,10 @@ def worst_composed_group_pair(
     compositions: int,
     relation: Relation = Relation.GENERAL,
 ) -> GroupPair:
-    """The worst pair of two groups if the winner is drawn k times, always the same way.
+    """The worst pair of two groups for k non-adaptive releases.
 
     Like ``worst_group_pair``, found by search; its epsilon is that of k releases, exact,
-    hence a lower bound on what k (adaptive) releases lose.
+    hence a lower bound for k adaptive releases.
 
     Args:
       delta: in (0, 1).
@@ -307,7 +307,7 @@ def worst_composed_group_pair(
 def moving_groups(
     pair: GroupPair, noise_scale: float, relation: Relation = Relation.GENERAL
 ) -> Pair:
-    """Neighbours for ``grouped_noisy_max``: the first group loses on the neighbour.
+    """Neighbours for ``grouped_noisy_max``, on the second of which the first group is worse.
 
     General: it falls by 1 and all others rise by 1. Monotone: it alone falls, by 1.
 
@@ -332,7 +332,7 @@ def moving_groups(
 
 
 def group_scores(pair: Pair) -> Pair:
-    """The same neighbours written out, one score a candidate, for ``noisy_max``."""
+    """The same neighbours with one score per candidate, for ``noisy_max``."""
 
     def written(data) -> np.ndarray:
         return np.repeat(np.asarray(data["levels"], dtype=np.float64), data["sizes"])

@@ -1,7 +1,7 @@
-"""Noisy max over groups of equal scores: two draws decide among ten thousand candidates.
+"""Noisy max over groups of equal scores, with one draw per group.
 
-The largest of n Gaussian draws has distribution function F^n, so one uniform number a
-group is enough; the winner is uniform within its group, which says nothing more about
+The largest of n Gaussian draws has distribution function F^n, so one uniform number per
+group is enough; the winner is uniform within its group, which reveals nothing more about
 the data. Same law as ``noisy_max("gaussian")`` with the group of the winner as event.
 """
 
@@ -15,7 +15,7 @@ from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
-_SMALLEST = 2.0**-65  # tail that the normal quantile resolves
+_SMALLEST = 2.0**-65  # least tail that the normal quantile resolves
 
 
 @factory
@@ -25,8 +25,8 @@ def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
     Args:
       precision: of the draws, see ``jaxsel.kernel.noise``: "tail" or "float64".
 
-    Data: ``{"sizes": Int["groups"], "levels": Float["groups"]}``: how many candidates
-      each group has and their common score, in units of the sensitivity.
+    Data: ``{"sizes": Int["groups"], "levels": Float["groups"]}``: the number of candidates
+    in each group and their common score, in units of the sensitivity.
     Params: ``{"noise_scale": sigma}``.
     Outcome: Int[Array, ""], index of the group.
 
@@ -48,7 +48,7 @@ def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
         scale = check_positive("noise_scale", params["noise_scale"])
         sizes = check_finite("sizes", data["sizes"])
         levels = check_finite("levels", data["levels"]) / scale
-        grouped_law(sizes, levels)  # refuses what is not a grouping
+        grouped_law(sizes, levels)  # raises InputError for an invalid grouping
         return sizes, levels
 
     def prepare(data, params):

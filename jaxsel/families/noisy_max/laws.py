@@ -18,7 +18,7 @@ _CHUNK = 2_000_000
 
 
 def noisy_max_shift(relation: Relation = Relation.GENERAL) -> float:
-    """How far one score of sensitivity 1 moves against the others: 2, or 1 if monotone.
+    """The largest move of one score of sensitivity 1 against the others: 2, or 1 if monotone.
 
     Over the noise scale it is the pure epsilon of noisy max with Gumbel, Laplace or
     exponential noise (claims NM-*).
@@ -51,7 +51,7 @@ def noisy_max_law(levels: np.ndarray, noise: str) -> np.ndarray:
       noise: "gumbel" (softmax), "exponential", "laplace" or "gaussian" (quadrature).
 
     Returns:
-      Float["m"], summing to 1; each entry accurate to about 1e-11 of itself.
+      Float["m"], summing to 1; each entry has a relative error of about 1e-11.
     """
     check_choice("noise", noise, NOISES)
     levels = np.asarray(levels, dtype=np.float64)
@@ -75,7 +75,8 @@ def _gauss_legendre(edges: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarr
 
 def _exponential(levels: np.ndarray) -> np.ndarray:
     # With w = exp(-(winning value - top)): P_i = a_i int_0^1 prod_{j != i} (1 - w a_j) dw,
-    # a_j = exp(level_j). The panels shrink towards 0, where many candidates push w.
+    # a_j = exp(level_j). The panels shrink towards 0, where w concentrates for many
+    # candidates.
     atoms = np.exp(levels)
     w, weight = _gauss_legendre(np.concatenate([[0.0], 2.0 ** np.arange(-60, 1)]), 32)
     law = np.zeros_like(levels)
@@ -119,7 +120,7 @@ def _panels(levels, bottom, noise):
     if noise == "laplace":
         edges = np.unique(np.concatenate([edges, levels[levels > low], [0.0]]))
     width = np.diff(edges)
-    # Short panels need few nodes; a long list of kinks would cost too many otherwise.
+    # Short panels get few nodes, so that many kinks do not need too many nodes.
     for keep, count in ((width > 0.125, 32), (width <= 0.125, 8)):
         left, right = edges[:-1][keep], edges[1:][keep]
         if left.size:

@@ -14,7 +14,7 @@ from jaxsel.kernel import rows, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, Relation, factory, outcome_itself
 
 METHODS = ("literal", "race")
-# Indices are carried as float32 numbers.
+# Indices are carried in float32.
 
 
 @factory
@@ -70,7 +70,8 @@ def noisy_max(
 
     def prepare(data, params):
         scores, scale = checked(data, params)
-        # In units of the noise; the shift keeps float32 accurate and exp finite.
+        # In units of the noise, relative to the best score: accurate in float32, and exp is
+        # finite.
         levels = (scores - scores.max()) / scale
         padding = -len(levels) % per_hash
         levels = np.concatenate([levels, np.full(padding, -np.inf)])
@@ -88,7 +89,7 @@ def noisy_max(
 
     def law(data, params) -> FiniteLaw:
         scores, scale = checked(data, params)
-        # Differences first: of large scores the quotients would overflow.
+        # Differences before the division, which could overflow for large scores.
         with np.errstate(over="ignore"):
             levels = (scores - scores.max()) / scale
         return FiniteLaw(noisy_max_law(levels, noise), labels(data, params))

@@ -1,4 +1,4 @@
-"""The subsampled exponential mechanism (Lantz, Boyd & Page 2015): a random few compete."""
+"""The subsampled exponential mechanism (Lantz, Boyd & Page 2015)."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Int

@@ -1,6 +1,6 @@
 """Subsampled exponential mechanism (Lantz, Boyd & Page 2015): claim and entry."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from jaxsel.families.noisy_max.subsampled_exponential_laws import (
     SCORES,
     subsampled_law,
 )
-from jaxsel.language.base import Pair, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice
-from jaxsel.language.entry import Built, MechanismEntry, Values, guarantee
+from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 from jaxsel.language.papers import LBP
 from jaxsel.language.utility import by_scores
 
-METHOD = choice(("literal", "law"), "how trials are drawn", default="literal")
+METHOD = choice(("literal", "law"), "how trials are drawn")
 
 
 @LBP.privacy("LBP-privacy", "privacy theorem", Relation.GENERAL)
@@ -43,31 +43,27 @@ def exact_laws(budget):
         yield {"epsilon": epsilon}, exact_epsilon(sides[0], sides[1]), where
 
 
-def _make(values: Values) -> Built:
+@mechanism("LBP", generic={"scores": "1,1,0.5", "draws": 2, "epsilon": 0.7}, utility=by_scores)
+def subsampled_exponential(
+    *,
+    scores: Annotated[Any, SCORES, DATA] = "2,1,0",
+    draws: Annotated[int, DRAWS, FIXED] = 3,
+    epsilon: Annotated[float, EPSILON] = 1,
+    method: Annotated[str, METHOD, FIXED] = "literal",
+):
+    """Exponential mechanism among candidates drawn at random (Lantz, Boyd & Page 2015)."""
     from jaxsel.families.noisy_max.subsampled_exponential import subsampled_exponential
 
-    mechanism = subsampled_exponential(draws=values["draws"])
-    return Built(mechanism, values["scores"], {"epsilon": values["epsilon"]})
+    return subsampled_exponential(draws=draws)
 
 
-def _pairs(values: Values) -> tuple[Pair, ...]:
-    first, params = np.eye(len(values["scores"]))[0], {"epsilon": values["epsilon"]}
-    behind, why = -2.0 / values["epsilon"] * first, "one, behind, rises while all fall"
-    others = behind + (1.0 - first)
-    return (Pair("opposed", behind + first, others, Relation.GENERAL, params, why),)
+@subsampled_exponential.neighbours
+def opposed(scores, epsilon):
+    first = np.eye(len(scores))[0]
+    behind, why = -2.0 / epsilon * first, "one, behind, rises while all fall"
+    yield "opposed", behind + first, behind + (1.0 - first), Relation.GENERAL, why
 
 
-ENTRIES = (
-    MechanismEntry(
-        "subsampled_exponential",
-        ("LBP",),
-        "Exponential mechanism among candidates drawn at random (Lantz, Boyd & Page 2015).",
-        False,
-        {"scores": SCORES, "draws": DRAWS, "epsilon": EPSILON, "method": METHOD},
-        _make,
-        _pairs,
-        lambda values, pair: guarantee("LBP-privacy", epsilon=values["epsilon"]),
-        elsewhere={"scores": "1,1,0.5", "draws": 2, "epsilon": 0.7},
-        utility=by_scores,
-    ),
-)
+@subsampled_exponential.promises
+def proven(epsilon):
+    return guarantee("LBP-privacy", epsilon=epsilon)

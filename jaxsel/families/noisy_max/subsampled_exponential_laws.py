@@ -9,13 +9,13 @@ from scipy import special
 from jaxsel.host.errors import InputError, check_params
 from jaxsel.language.domains import numbers, positive, whole
 
-SCORES = numbers("in units of the sensitivity", size=2, default="2,1,0")
-DRAWS = whole("how many candidates are drawn", at_least=1, at_most=1e4, default=3)
-EPSILON = positive("privacy parameter; the Gumbel scale is 2/epsilon", default=1)
+SCORES = numbers("in units of the sensitivity", size=2)
+DRAWS = whole("how many candidates are drawn", at_least=1, at_most=1e4)
+EPSILON = positive("privacy parameter; the Gumbel scale is 2/epsilon")
 
 
 def read_input(data, draws, params) -> tuple[np.ndarray, float]:
-    """Scores and epsilon; InputError for what is outside its domain."""
+    """Parses scores and epsilon; raises InputError for values outside their domains."""
     check_params(params, ("epsilon",))
     DRAWS.read("draws", draws)
     return SCORES.read("scores", data), EPSILON.read("epsilon", params["epsilon"])

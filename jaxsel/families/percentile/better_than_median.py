@@ -1,4 +1,4 @@
-"""A run that is better than the median, by one Selection of Algorithm 1.
+"""A run that is better than the base's median, by one Selection of Algorithm 1.
 
 Cohen et al. 2022, Theorem 4: gamma = alpha, k = 1 and tau = T.
 """

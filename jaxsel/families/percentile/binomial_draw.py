@@ -1,6 +1,7 @@
-"""One draw of a binomial count in place of N draws of its summands.
+"""Draws a binomial count directly, instead of N Bernoulli draws.
 
-Three exact-or-certified ways, by the mean m of the rarer of success and failure:
+Three methods, exact or with a proved error, by the mean m of the rarer of success and
+failure:
 
 - m < 50: inversion, exact to the last places of float64;
 - then rejection from a ratio of uniforms (Hormann 1993, algorithm BTRS, without its
@@ -21,14 +22,14 @@ from scipy import special
 from jaxsel.kernel import lanes, look_up, noise, stream
 
 _SMALL, _LARGE = 50.0, 1e15
-_ATTEMPTS = 1 << 12  # numbers reserved for the attempts of one draw
+_ATTEMPTS = 1 << 12  # draws of the stream reserved for the attempts of one draw
 _EXACT = np.arange(16.0)
 # log(k!) - k log(k) + k for k < 16; Stirling's series from there on, to 1e-12.
 _TABLE = special.gammaln(_EXACT + 1.0) - special.xlogy(_EXACT, _EXACT) + _EXACT
 
 
 class SplitCount(NamedTuple):
-    """How N draws split.
+    """The numbers of successes and failures among N draws.
 
     Attributes:
       successes, failures: Float[Array, ""]; each accurate where the other is near N.
@@ -63,7 +64,7 @@ def _deviance(gap: Array, mean: Array) -> Array:
 
 
 def _log_weight(k, samples, mean, other_mean) -> Array:
-    """log of the binomial probability of k, but for a constant."""
+    """log of the binomial probability of k, up to a constant."""
     gap = k - mean  # the other count is other_mean - gap, which may round to the mean
     unlikely = _deviance(gap, mean) + _deviance(-gap, other_mean)
     return -(unlikely + _stirling(k) + _stirling(samples - k))

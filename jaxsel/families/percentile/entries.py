@@ -2,8 +2,10 @@
 and runs that are better than, or are, the median."""
 
 import dataclasses
+import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,7 +16,6 @@ from jaxsel.families.percentile.pipeline_laws import (
     CANDIDATES,
     FULL_SLACK,
     THRESHOLDS,
-    Pipeline,
     pipeline,
     pipeline_params,
 )
@@ -22,9 +23,9 @@ from jaxsel.families.percentile.score_percentile_laws import COUNT
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Pair, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import Domain, choice, number, numbers, probability
-from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.language.entry import DATA, FIXED, Values, guarantee, mechanism
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,38 +50,32 @@ class _OrWord(Domain):
 
 
 _THEOREM = "theorem"
+_LAST_AGAINST_OTHERS = "every log-odds moves by 2 epsilon_1, the last against the others"
 
 
-def _or_theorem(domain: Domain, default: float) -> Domain:
-    help = f"{domain.help}; theorem: what it asks for"
-    return _OrWord(help, default, domain=domain, words=(_THEOREM,))
-
-
-def _chances(default: str, help: str) -> Domain:
-    return numbers(help, at_least=0.0, at_most=1.0, default=default)
-
-
-def _shares(default: str) -> Domain:
-    return _chances(default, "chances to reach the thresholds, in order")
+def _or_theorem(domain: Domain) -> Domain:
+    return _OrWord(f"{domain.help}; theorem: what it asks for", domain=domain, words=(_THEOREM,))
 
 
 def _method(*options: str) -> Domain:
-    help = "how trials are drawn; see the guide"
-    return choice((*options, "law"), help, default=options[0])
+    return choice((*options, "law"), "how trials are drawn; see the guide")
 
 
-_COMMON = {
-    "target": settings.TARGET,
-    "base_epsilon": settings.BASE_EPSILON,
-    "final_epsilon": settings.FINAL_EPSILON,
-}
-_TEST = {
-    "slack": settings.SLACK,
-    "beta": settings.BETA,
-    "delta": settings.DELTA,
-    "samples": _or_theorem(settings.SAMPLES, 40),
-    "shift": _or_theorem(settings.SHIFT, 5.0),
-}
+_chances = functools.partial(numbers, at_least=0.0, at_most=1.0)
+
+Shares = Annotated[Any, _chances("chances to reach the thresholds, in order"), DATA]
+Target = Annotated[float, settings.TARGET]
+BaseEpsilon = Annotated[float, settings.BASE_EPSILON]
+FinalEpsilon = Annotated[float, settings.FINAL_EPSILON]
+Slack = Annotated[float, settings.SLACK]
+Beta = Annotated[float, settings.BETA]
+Delta = Annotated[float, settings.DELTA]
+Samples = Annotated[Any, _or_theorem(settings.SAMPLES)]
+Shift = Annotated[Any, _or_theorem(settings.SHIFT)]
+Offset = Annotated[Any, _or_theorem(settings.OFFSET)]
+Jump = Annotated[str, _method("jump", "literal"), FIXED]
+Binomial = Annotated[str, _method("binomial", "literal"), FIXED]
+_EPSILON = number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
 
 
 def _overridden(test: PercentileTest, values: Values) -> PercentileTest:
@@ -89,386 +84,341 @@ def _overridden(test: PercentileTest, values: Values) -> PercentileTest:
     return test._replace(**{k: v for k, v in given.items() if v != _THEOREM})
 
 
-def _flipped(values: Values) -> tuple[np.ndarray, np.ndarray]:
-    """Randomised response, the last query against the others."""
-    low = max(1, values["shares"].size - 1)
-    high = np.append(np.full(low, 1.0), -1.0) * values["base_epsilon"]
-    return 1.0 / (1.0 + np.exp(high)), 1.0 / (1.0 + np.exp(-high))
+def _test(algorithm: Callable[..., PercentileTest], tests: str, values: Values) -> dict[str, Any]:
+    names = ("target", "base_epsilon", "final_epsilon", "slack", "beta", "delta")
+    chosen = {name: values[name] for name in names}
+    test = algorithm(**chosen, **{tests: max(2, values["shares"].size)})
+    return _overridden(test, values)._asdict()
 
 
-def _three_outcomes(values: Values) -> pairs.LawPair:
-    epsilon = values["base_epsilon"]
+def _three_outcomes(epsilon: float) -> pairs.LawPair:
     most = 1.0 / (1.0 + math.exp(epsilon))
     return pairs.three_outcome(epsilon, min(0.05, most / 2.0), min(0.25, most))
 
 
-def _stream_pair(data, neighbour, params: dict[str, Any]) -> tuple[Pair, ...]:
-    why = "every log-odds moves by 2 epsilon_1, the last against the others"
-    return (Pair("low-then-high", data, neighbour, Relation.BASE, params, why),)
+# --- Algorithms 3, 4 and 5 ------------------------------------------------------------
 
 
-# --- Algorithm 3 ----------------------------------------------------------------------
-
-
-def _oracle_params(values: Values) -> dict[str, Any]:
-    return {name: values[name] for name in _COMMON}
-
-
-def _make_oracle(values: Values) -> Built:
+@mechanism(
+    "LT-Alg3",
+    "LT-Thm4.1",
+    "LT-Cor4.2",
+    generic={
+        "shares": "0.3,0.3,0.1,0.7,0.5",
+        "target": 0.4,
+        "base_epsilon": 0.7,
+        "final_epsilon": 2,
+    },
+)
+def percentile_above_threshold(
+    *,
+    shares: Shares = "0.2,0.2,0.2,0.5,0.8",
+    target: Target = 0.5,
+    base_epsilon: BaseEpsilon = 0.5,
+    final_epsilon: FinalEpsilon = 1,
+    method: Jump = "jump",
+):
+    """Halt at the first base that reaches its threshold with a wanted chance; the chances are
+    known."""
     from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
 
-    mechanism = percentile_above_threshold(method=values["method"])
-    return Built(mechanism, values["shares"], _oracle_params(values))
+    return percentile_above_threshold(method=method)
 
 
-def _oracle_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    return guarantee("LT-Thm4.1(a)", final_epsilon=values["final_epsilon"])
+@percentile_above_threshold.promises
+def _known_chances(final_epsilon):
+    return guarantee("LT-Thm4.1(a)", final_epsilon=final_epsilon)
 
 
-# --- Algorithms 4 and 5 ---------------------------------------------------------------
-
-
-def _test(values: Values, algorithm: int) -> PercentileTest:
-    names = (*_COMMON, "slack", "beta", "delta")
-    chosen = {name: values[name] for name in names}
-    count = max(2, values["shares"].size)
-    if algorithm == 4:
-        test = algorithm_4(**chosen, queries=count)
-    else:
-        test = algorithm_5(**chosen, thresholds=count)
-    return _overridden(test, values)
-
-
-def _make_extended(values: Values) -> Built:
+@mechanism(
+    "LT-Alg4",
+    "LT-Thm4.4",
+    "LT-Thm1.5",
+    generic={
+        "shares": "0.3,0.3,0.1,0.7",
+        "target": 0.4,
+        "base_epsilon": 0.7,
+        "final_epsilon": 2,
+        "slack": 0.3,
+        "beta": 0.2,
+        "delta": 0.01,
+        "samples": 25,
+        "shift": 3,
+    },
+)
+def extended_above_threshold(
+    *,
+    shares: Shares = "0.2,0.2,0.5,0.8",
+    target: Target = 0.5,
+    base_epsilon: BaseEpsilon = 0.5,
+    final_epsilon: FinalEpsilon = 1,
+    slack: Slack = 0.5,
+    beta: Beta = 0.1,
+    delta: Delta = 1e-3,
+    samples: Samples = 40,
+    shift: Shift = 5.0,
+    method: Binomial = "binomial",
+):
+    """Halt at the first base that reaches its threshold with a wanted chance, estimated from N
+    fresh runs a query."""
     from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
 
-    mechanism = extended_above_threshold(method=values["method"])
-    return Built(mechanism, values["shares"], _test(values, 4)._asdict())
+    return extended_above_threshold(method=method)
 
 
-def _extended_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    test = _test(values, 4)
+@extended_above_threshold.input
+def _algorithm_4(values, shares):
+    return shares, _test(algorithm_4, "queries", values)
+
+
+@percentile_above_threshold.neighbours
+@extended_above_threshold.neighbours
+def _flipped(shares, base_epsilon):
+    """Randomised response, the last query against the others."""
+    high = np.append(np.full(max(1, shares.size - 1), 1.0), -1.0) * base_epsilon
+    data, neighbour = 1.0 / (1.0 + np.exp(high)), 1.0 / (1.0 + np.exp(-high))
+    yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
+
+
+@extended_above_threshold.promises
+def _fresh_runs(params, base_epsilon, slack, final_epsilon):
     return guarantee(
         "LT-Thm4.4(a)-sharp",
-        samples=test.samples,
-        shift=test.shift,
-        sensitivity=2.0 * (values["base_epsilon"] + values["slack"]),
-        final_epsilon=values["final_epsilon"],
+        samples=params["samples"],
+        shift=params["shift"],
+        sensitivity=2.0 * (base_epsilon + slack),
+        final_epsilon=final_epsilon,
     )
 
 
-def _make_found(values: Values) -> Built:
+@mechanism(
+    "LT-Alg5",
+    "LT-Thm4.6",
+    generic={
+        "shares": "0.1,0.3,0.3,0.9",
+        "target": 0.4,
+        "base_epsilon": 2,
+        "final_epsilon": 1.5,
+        "slack": 0.3,
+        "beta": 0.2,
+        "delta": 0.01,
+        "samples": 5,
+        "shift": 1,
+        "offset": 0.4,
+    },
+)
+def find_percentile_threshold(
+    *,
+    shares: Shares = "0.05,0.2,0.5,1",
+    target: Target = 0.5,
+    base_epsilon: BaseEpsilon = 0.5,
+    final_epsilon: FinalEpsilon = 1,
+    slack: Slack = 0.5,
+    beta: Beta = 0.1,
+    delta: Delta = 1e-3,
+    samples: Samples = 40,
+    shift: Shift = 5.0,
+    offset: Offset = 0.7,
+    method: Binomial = "binomial",
+):
+    """Release the first of a falling grid of thresholds that a wanted share of N runs reaches,
+    the same runs for all."""
     from jaxsel.families.percentile.find_threshold import find_percentile_threshold
 
-    mechanism = find_percentile_threshold(method=values["method"])
-    return Built(mechanism, values["shares"], _test(values, 5)._asdict())
+    return find_percentile_threshold(method=method)
 
 
-def _found_pairs(values: Values) -> tuple[Pair, ...]:
+@find_percentile_threshold.input
+def _algorithm_5(values, shares):
+    return shares, _test(algorithm_5, "thresholds", values)
+
+
+@find_percentile_threshold.neighbours
+def _crossing(shares, base_epsilon):
     """The first thresholds are reached oftener on one side, the next on the other."""
-    first = max(1, values["shares"].size - 2)
+    first = max(1, shares.size - 2)
     data, neighbour = (
-        np.append(np.full(first, law[0]), [law[0] + law[1], 1.0]) for law in _three_outcomes(values)
+        np.append(np.full(first, law[0]), [law[0] + law[1], 1.0])
+        for law in _three_outcomes(base_epsilon)
     )
-    return _stream_pair(data, neighbour, _test(values, 5)._asdict())
+    yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
 
 
-def _found_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    test = _test(values, 5)
+@find_percentile_threshold.promises
+def _same_runs(params, base_epsilon, slack, final_epsilon):
     return guarantee(
         "LT-Thm4.6(a)-sharp",
-        samples=test.samples,
-        shift=test.shift,
-        sensitivity=values["base_epsilon"] + values["slack"],
-        final_epsilon=values["final_epsilon"],
+        samples=params["samples"],
+        shift=params["shift"],
+        sensitivity=base_epsilon + slack,
+        final_epsilon=final_epsilon,
     )
 
 
 # --- Theorem 4.7 ----------------------------------------------------------------------
 
 
-def _pipeline(values: Values) -> Pipeline:
+@mechanism(
+    "LT-Thm4.7",
+    "LT-Thm1.4",
+    generic={
+        "scores": "0.8,0.8,0.3,0",
+        "probabilities": "0.1,0.15,0.35,0.4",
+        "base_epsilon": 1,
+        "slack": 0.6,
+        "beta": 0.2,
+        "delta": 0.0001,
+        "samples": 3,
+        "shift": 5,
+        "offset": 0.6,
+        "stop_probability": 0.1,
+    },
+)
+def percentile_pipeline(
+    *,
+    scores: Annotated[Any, _chances("scores of the outcomes"), DATA] = "1,0.75,0.5,0",
+    probabilities: Annotated[Any, _chances("law of one run"), DATA] = "0.02,0.1,0.3,0.58",
+    base_epsilon: BaseEpsilon = 0.1,
+    slack: Annotated[float, FULL_SLACK] = 1,
+    beta: Beta = 0.1,
+    delta: Delta = 1e-6,
+    thresholds: Annotated[int, THRESHOLDS] = 3,
+    candidates: Annotated[int, CANDIDATES] = 1,
+    samples: Samples = 50,
+    shift: Shift = 8.0,
+    offset: Offset = 1.0,
+    stop_probability: Annotated[
+        Any, _or_theorem(number("gamma", at_least=1e-200, at_most=1.0))
+    ] = 0.05,
+    method: Binomial = "binomial",
+):
+    """Find a threshold that a share of runs reaches, then draw until a run reaches it."""
+    from jaxsel.families.percentile.pipeline import percentile_pipeline
+
+    return percentile_pipeline(method=method)
+
+
+@percentile_pipeline.input
+def _theorem_4_7(values, scores, probabilities, slack, stop_probability):
     names = ("base_epsilon", "slack", "beta", "delta", "thresholds", "candidates")
     chosen = pipeline(**{name: values[name] for name in names}, reading="sharp")
     chosen = chosen._replace(test=_overridden(chosen.test, values))
-    stop = values["stop_probability"]
-    if stop == _THEOREM:
-        return chosen
-    most = threshold_steps(stop, values["slack"] / 2.0)
-    return chosen._replace(stop_probability=stop, max_draws=most)
+    if stop_probability != _THEOREM:
+        most = threshold_steps(stop_probability, slack / 2.0)
+        chosen = chosen._replace(stop_probability=stop_probability, max_draws=most)
+    return {"scores": scores, "probabilities": probabilities}, pipeline_params(chosen)
 
 
-def _make_pipeline(values: Values) -> Built:
-    from jaxsel.families.percentile.pipeline import percentile_pipeline
-
-    data = {name: values[name] for name in ("scores", "probabilities")}
-    mechanism = percentile_pipeline(method=values["method"])
-    return Built(mechanism, data, pipeline_params(_pipeline(values)))
-
-
-def _pipeline_pairs(values: Values) -> tuple[Pair, ...]:
+@percentile_pipeline.neighbours
+def _upper_outcomes(base_epsilon):
     data, neighbour = (
         {"scores": [1.0, 0.5, 0.0], "probabilities": law.tolist()}
-        for law in _three_outcomes(values)
+        for law in _three_outcomes(base_epsilon)
     )
-    params = pipeline_params(_pipeline(values))
     why = "the two upper outcomes move against each other"
-    return (Pair("three-outcome", data, neighbour, Relation.BASE, params, why),)
+    yield "three-outcome", data, neighbour, Relation.BASE, why
 
 
-def _pipeline_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    test = _pipeline(values).test
+@percentile_pipeline.promises
+def _both_algorithms(params, base_epsilon, slack):
     return guarantee(
         "LT-Thm4.7(a)-sharp",
-        base_epsilon=values["base_epsilon"],
-        slack=values["slack"],
-        samples=test.samples,
-        shift=test.shift,
+        base_epsilon=base_epsilon,
+        slack=slack,
+        samples=params["samples"],
+        shift=params["shift"],
     )
 
 
 # --- Better than the median: Cohen et al. 2022, Theorem 4 -----------------------------
 
 
-def _make_median(values: Values) -> Built:
+@mechanism(
+    "CL-Thm4", generic={"epsilon": 0.6, "top": 0.3, "middle": 0.05, "alpha": 0.6, "beta": 0.1}
+)
+def better_than_median(
+    *,
+    epsilon: Annotated[
+        float, dataclasses.replace(_EPSILON, help="epsilon of every run, on the pairs")
+    ] = 1,
+    top: Annotated[float, probability("chance of the best outcome, on the first side")] = 0.2,
+    middle: Annotated[
+        float, probability("chance of the second best one, on the other side")
+    ] = 0.002,
+    alpha: Annotated[float, ALPHA] = 1,
+    beta: Annotated[
+        float, dataclasses.replace(settings.BETA, help="failure probability that sets T")
+    ] = 0.02,
+    method: Annotated[str, _method("rank", "literal"), FIXED] = "rank",
+):
+    """The best of Bin(T, p) runs: above the median, but for a chance beta."""
     from jaxsel.families.percentile.better_than_median import better_than_median
     from jaxsel.families.tuning.bases import finite
 
-    pair = _median_pairs(values)[0]
-    mechanism = better_than_median(finite(), method=values["method"])
-    return Built(mechanism, pair.data, dict(pair.params))
+    return better_than_median(finite(), method=method)
 
 
-def _median_pairs(values: Values) -> tuple[Pair, ...]:
-    params = {"alpha": values["alpha"], "beta": values["beta"]}
-    epsilon = values["epsilon"]
-    first, second = pairs.randomised_response(epsilon)
-    return (
-        Pair(
-            "three-outcome",
-            *pairs.three_outcome(epsilon, values["top"], values["middle"]),
-            Relation.BASE,
-            params,
-            "releasing the middle outcome loses (2 + alpha) epsilon as T grows",
-        ),
-        Pair(
-            "randomised-response",
-            np.append(first, 0.0),
-            np.append(second, 0.0),
-            Relation.BASE,
-            params,
-            "complete for pure privacy; best of K fixed runs would lose K epsilon",
-        ),
-    )
+@better_than_median.input
+def _first_side(epsilon, top, middle, alpha, beta):
+    return pairs.three_outcome(epsilon, top, middle).first, {"alpha": alpha, "beta": beta}
 
 
-def _median_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    epsilon, alpha = values["epsilon"], values["alpha"]
+@better_than_median.neighbours
+def _one_run_moves(epsilon, top, middle):
+    first, second = pairs.three_outcome(epsilon, top, middle)
+    why = "releasing the middle outcome loses (2 + alpha) epsilon as T grows"
+    yield "three-outcome", first, second, Relation.BASE, why
+    first, second = (np.append(law, 0.0) for law in pairs.randomised_response(epsilon))
+    why = "complete for pure privacy; best of K fixed runs would lose K epsilon"
+    yield "randomised-response", first, second, Relation.BASE, why
+
+
+@better_than_median.promises
+def _best_of_random_number(epsilon, alpha):
     return guarantee("CL-Thm4-privacy", epsilon=epsilon, alpha=alpha)
 
 
 # --- The median itself: Liu & Talwar 2019, Appendix B.3 -------------------------------
 
 
-def _run_params(values: Values) -> dict[str, Any]:
-    return {"count": values["count"], "rank": values["rank"]}
-
-
-def _make_run(values: Values) -> Built:
+@mechanism(
+    "LT-B.3",
+    broken=True,
+    generic={"probabilities": "0.3,0.6,0.1", "count": 6, "rank": 2, "epsilon": 0.7},
+)
+def median_of_runs(
+    *,
+    probabilities: Annotated[Any, _chances("law of one run, best outcome first"), DATA] = "0.5,0.5",
+    count: Annotated[int, COUNT] = 21,
+    rank: Annotated[
+        Any,
+        _OrWord("which run is released; 1 is the best", domain=COUNT, words=("median", "random")),
+    ] = "median",
+    epsilon: Annotated[float, _EPSILON] = 1,
+    method: Jump = "jump",
+):
+    """BROKEN: release the run of median score, or of a random rank above it; the loss grows with
+    the number of runs."""
     from jaxsel.families.percentile.score_percentile import score_percentile
 
-    mechanism = score_percentile(method=values["method"])
-    return Built(mechanism, values["probabilities"], _run_params(values))
+    return score_percentile(method=method)
 
 
-def _run_pairs(values: Values) -> tuple[Pair, ...]:
-    epsilon, params = values["epsilon"], _run_params(values)
+@median_of_runs.input
+def _runs(probabilities, count, rank):
+    return probabilities, {"count": count, "rank": rank}
+
+
+@median_of_runs.neighbours
+def _median_moves(epsilon):
+    first, second = pairs.randomised_response(epsilon)
+    why = "the likelier of two models is the median of either side"
+    yield "randomised-response", first, second, Relation.BASE, why
     small = min(0.1, 1.0 / (1.0 + math.exp(epsilon)) / 2.0)
-    return (
-        Pair(
-            "randomised-response",
-            *pairs.randomised_response(epsilon),
-            Relation.BASE,
-            params,
-            "the likelier of two models is the median of either side",
-        ),
-        Pair(
-            "three-outcome",
-            *pairs.three_outcome(epsilon, small, small),
-            Relation.BASE,
-            params,
-            "the median moves between three models",
-        ),
-    )
+    first, second = pairs.three_outcome(epsilon, small, small)
+    yield "three-outcome", first, second, Relation.BASE, "the median moves between three models"
 
 
-def _run_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    return guarantee("LT-B.3-hope", epsilon=values["epsilon"])
-
-
-_EPSILON = number(
-    "privacy of one run in the constructed pairs", above=0.0, at_most=100.0, default=1
-)
-
-ENTRIES = (
-    MechanismEntry(
-        "percentile_above_threshold",
-        ("LT-Alg3", "LT-Thm4.1", "LT-Cor4.2"),
-        "Halt at the first base that reaches its threshold with a wanted chance; the "
-        "chances are known.",
-        False,
-        {"shares": _shares("0.2,0.2,0.2,0.5,0.8"), **_COMMON, "method": _method("jump", "literal")},
-        _make_oracle,
-        lambda values: _stream_pair(*_flipped(values), _oracle_params(values)),
-        _oracle_guarantee,
-        elsewhere={
-            "shares": "0.3,0.3,0.1,0.7,0.5",
-            "target": 0.4,
-            "base_epsilon": 0.7,
-            "final_epsilon": 2,
-        },
-    ),
-    MechanismEntry(
-        "extended_above_threshold",
-        ("LT-Alg4", "LT-Thm4.4", "LT-Thm1.5"),
-        "Halt at the first base that reaches its threshold with a wanted chance, "
-        "estimated from N fresh runs a query.",
-        False,
-        {
-            "shares": _shares("0.2,0.2,0.5,0.8"),
-            **_COMMON,
-            **_TEST,
-            "method": _method("binomial", "literal"),
-        },
-        _make_extended,
-        lambda values: _stream_pair(*_flipped(values), _test(values, 4)._asdict()),
-        _extended_guarantee,
-        elsewhere={
-            "shares": "0.3,0.3,0.1,0.7",
-            "target": 0.4,
-            "base_epsilon": 0.7,
-            "final_epsilon": 2,
-            "slack": 0.3,
-            "beta": 0.2,
-            "delta": 0.01,
-            "samples": 25,
-            "shift": 3,
-        },
-    ),
-    MechanismEntry(
-        "find_percentile_threshold",
-        ("LT-Alg5", "LT-Thm4.6"),
-        "Release the first of a falling grid of thresholds that a wanted share of N "
-        "runs reaches, the same runs for all.",
-        False,
-        {
-            "shares": _shares("0.05,0.2,0.5,1"),
-            **_COMMON,
-            **_TEST,
-            "offset": _or_theorem(settings.OFFSET, 0.7),
-            "method": _method("binomial", "literal"),
-        },
-        _make_found,
-        _found_pairs,
-        _found_guarantee,
-        elsewhere={
-            "shares": "0.1,0.3,0.3,0.9",
-            "target": 0.4,
-            "base_epsilon": 2,
-            "final_epsilon": 1.5,
-            "slack": 0.3,
-            "beta": 0.2,
-            "delta": 0.01,
-            "samples": 5,
-            "shift": 1,
-            "offset": 0.4,
-        },
-    ),
-    MechanismEntry(
-        "percentile_pipeline",
-        ("LT-Thm4.7", "LT-Thm1.4"),
-        "Find a threshold that a share of runs reaches, then draw until a run reaches it.",
-        False,
-        {
-            "scores": _chances("1,0.75,0.5,0", "scores of the outcomes"),
-            "probabilities": _chances("0.02,0.1,0.3,0.58", "law of one run"),
-            "base_epsilon": dataclasses.replace(settings.BASE_EPSILON, default=0.1),
-            "slack": FULL_SLACK,
-            "beta": settings.BETA,
-            "delta": dataclasses.replace(settings.DELTA, default=1e-6),
-            "thresholds": THRESHOLDS,
-            "candidates": CANDIDATES,
-            "samples": _or_theorem(settings.SAMPLES, 50),
-            "shift": _or_theorem(settings.SHIFT, 8.0),
-            "offset": _or_theorem(settings.OFFSET, 1.0),
-            "stop_probability": _or_theorem(number("gamma", at_least=1e-200, at_most=1.0), 0.05),
-            "method": _method("binomial", "literal"),
-        },
-        _make_pipeline,
-        _pipeline_pairs,
-        _pipeline_guarantee,
-        elsewhere={
-            "scores": "0.8,0.8,0.3,0",
-            "probabilities": "0.1,0.15,0.35,0.4",
-            "base_epsilon": 1,
-            "slack": 0.6,
-            "beta": 0.2,
-            "delta": 0.0001,
-            "samples": 3,
-            "shift": 5,
-            "offset": 0.6,
-            "stop_probability": 0.1,
-        },
-    ),
-    MechanismEntry(
-        "better_than_median",
-        ("CL-Thm4",),
-        "The best of Bin(T, p) runs: above the median, but for a chance beta.",
-        False,
-        {
-            "epsilon": dataclasses.replace(_EPSILON, help="epsilon of every run, on the pairs"),
-            "top": probability("chance of the best outcome, on the first side", default=0.2),
-            "middle": probability(
-                "chance of the second best one, on the other side", default=0.002
-            ),
-            "alpha": ALPHA,
-            "beta": dataclasses.replace(
-                settings.BETA, help="failure probability that sets T", default=0.02
-            ),
-            "method": _method("rank", "literal"),
-        },
-        _make_median,
-        _median_pairs,
-        _median_guarantee,
-        elsewhere={"epsilon": 0.6, "top": 0.3, "middle": 0.05, "alpha": 0.6, "beta": 0.1},
-    ),
-    MechanismEntry(
-        "median_of_runs",
-        ("LT-B.3",),
-        "BROKEN: release the run of median score, or of a random rank above it; the "
-        "loss grows with the number of runs.",
-        True,
-        {
-            "probabilities": _chances("0.5,0.5", "law of one run, best outcome first"),
-            "count": COUNT,
-            "rank": _OrWord(
-                "which run is released; 1 is the best",
-                "median",
-                domain=COUNT,
-                words=("median", "random"),
-            ),
-            "epsilon": _EPSILON,
-            "method": _method("jump", "literal"),
-        },
-        _make_run,
-        _run_pairs,
-        _run_guarantee,
-        elsewhere={"probabilities": "0.3,0.6,0.1", "count": 6, "rank": 2, "epsilon": 0.7},
-    ),
-)
+@median_of_runs.promises
+def _hope(epsilon):
+    return guarantee("LT-B.3-hope", epsilon=epsilon)

@@ -1,4 +1,4 @@
-"""The percentile sparse vector with estimated shares: N fresh runs a query.
+"""The percentile sparse vector with shares estimated from N fresh runs per query.
 
 Liu & Talwar 2019, Algorithm 4. The theorem's N is astronomical, so the count of runs
 that reach the threshold is one binomial draw, which has the law of N runs.
@@ -32,9 +32,10 @@ def extended_above_threshold(base: Base | None = None, *, method: str = "binomia
     """Halts at the first query whose estimated, noisy log-odds exceed the target's.
 
     Args:
-      base: what is run, with thresholds on its score; None if shares are given.
-      method: "literal" makes the N runs of each query; "binomial" draws how many of
-        them reach the threshold.
+      base: the base algorithm of the runs, with thresholds on its score; None if shares are
+        given.
+      method: "literal" makes the N runs of each query; "binomial" draws the number of them
+        that reach the threshold.
 
     Data: shares p_i of the queries, in order, each in [0, 1]: the chance that one run
       of the i-th base reaches the i-th threshold. With a base: {"runs": its input for

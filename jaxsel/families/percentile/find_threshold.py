@@ -1,4 +1,4 @@
-"""A private threshold that a wanted share of runs reaches.
+"""Finds privately a threshold that a target share of the runs reaches.
 
 Liu & Talwar 2019, Algorithm 5: thresholds fall along a grid, and the SAME N runs are
 counted at each of them. The counts are a Markov chain of binomials, so N runs take as
@@ -38,7 +38,7 @@ def prepare_search(queries: Queries, test: PercentileTest) -> tuple[dict, dict]:
     with np.errstate(divide="ignore", invalid="ignore"):
         gained = (queries.shares - earlier) / (1.0 - earlier)
     aim = math.log(float(test.samples) * test.target + test.shift) - test.offset
-    # Of the runs that reached none before.
+    # Relative to the runs that have reached no threshold before.
     arrays = queries.data | {"gained": np.where(earlier < 1.0, gained, 0.0)}
     return arrays, noise_params(test, aim)
 
@@ -48,7 +48,7 @@ def find_percentile_threshold(base: Base | None = None, *, method: str = "binomi
     """Halts at the first threshold that enough of N runs reach, up to noise.
 
     Args:
-      base: what is run; None if shares are given.
+      base: the base algorithm of the runs; None if shares are given.
       method: "literal" makes the N runs; "binomial" draws how many more of them reach
         each next threshold.
 
@@ -64,7 +64,7 @@ def find_percentile_threshold(base: Base | None = None, *, method: str = "binomi
     Formal guarantees (claims): LT-Thm4.6(a) to (c), LT-Thm4.6(a)-sharp.
 
     Raises:
-      InputError: for shares that fall or are no chances, or a bad parameter.
+      InputError: for shares that decrease or are no probabilities, or a bad parameter.
     """
     check_choice("method", method, METHODS)
     return counting_mechanism(
@@ -79,7 +79,7 @@ def find_percentile_threshold(base: Base | None = None, *, method: str = "binomi
 
 
 def search_thresholds(base: Base | None, method: str, key: stream.Key, data, params) -> Halt:
-    """One run of Algorithm 5 on what ``prepare_search`` made."""
+    """One run of Algorithm 5 on the arrays from ``prepare_search``."""
     arrays = jax.tree.map(jnp.asarray, data)
     samples = jnp.asarray(params["samples"])
     count_key = stream.fold(key, _COUNT_TAG)
@@ -99,6 +99,6 @@ def search_thresholds(base: Base | None, method: str, key: stream.Key, data, par
 
     start = (jnp.zeros_like(samples), samples)
     thresholds = arrays["share"].shape[-1]
-    # The counts of the literal method are there already.
+    # The literal method has all counts already.
     loop = lax.while_loop if method == "literal" else lanes.while_loop
     return Halt(first_pass(key, params, thresholds, level, start, loop), samples)

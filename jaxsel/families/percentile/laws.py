@@ -1,10 +1,10 @@
 """Exact laws of the percentile sparse vectors of Liu & Talwar 2019, Section 4.
 
 A query is a base algorithm with a threshold; its *share* is the chance that one run
-reaches the threshold. Algorithm 3 is told the shares, Algorithm 4 estimates each from N
+reaches the threshold. Algorithm 3 knows the shares, Algorithm 4 estimates each from N
 fresh runs, and Algorithm 5 estimates those of a falling grid of thresholds from the
 same N runs. Large counts are summed on a grid far finer than their standard
-deviation, and the laws are right to 1e-7 for any N up to 1e200, small ones to 1e-12.
+deviation, and the laws are accurate to 1e-7 for any N up to 1e200, to 1e-12 for small N.
 """
 
 import math
@@ -23,7 +23,7 @@ _REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 
 _DENSE = 500  # possible counts up to which all of them are listed
 _MANY = 300  # levels up to which the quadrature splits at each of them
 _STATES = 3000
-_CERTAIN = 1e-7  # relative spread below which a count is as good as its mean
+_CERTAIN = 1e-7  # relative spread below which a count is replaced by its mean
 
 
 def checked_shares(shares: npt.ArrayLike) -> np.ndarray:
@@ -80,8 +80,8 @@ def share_counts(samples: float, share: float) -> Counts:
     """The law of how many of N runs reach the threshold, for N up to 1e200.
 
     Where more than 500 counts matter, it is summed on a grid of about a quarter of the
-    standard deviation, which a smooth function of the count cannot notice; and
-    where that deviation is below 1e-7 of the mean, the mean stands for all.
+    standard deviation, which gives the same sums of smooth functions; and if the standard
+    deviation is below 1e-7 of the mean, the count is replaced by its mean.
     """
     rare = min(share, 1.0 - share)
     mean = samples * rare
@@ -104,7 +104,7 @@ def share_counts(samples: float, share: float) -> Counts:
 
 
 def _splits(levels: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
-    """Where a quadrature over the threshold noise should split its panels."""
+    """The points at which a quadrature over the threshold noise splits its panels."""
     every = np.unique(np.concatenate(levels))
     if every.size <= _MANY:
         return every
@@ -136,7 +136,7 @@ def extended_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
         level -= np.log(counts.failures + test.shift)
         rows[share] = (level - aim, counts.weights)
     splits = _splits(*(list(part) for part in zip(*rows.values(), strict=True)))
-    # Queries that never pass; their impossible levels split the quadrature there.
+    # Queries that never pass are appended so that their levels split the quadrature.
     never, certain = [], []
     for start in range(0, splits.size, 7):
         part = splits[start : start + 7]
@@ -160,12 +160,12 @@ def threshold_grid(thresholds: int) -> np.ndarray:
 
 
 class _Window(NamedTuple):
-    """Counts to follow at one threshold.
+    """The counts that are tracked at one threshold.
 
     Attributes:
-      counts: those whose probability matters; None if nearly the same number of runs
-        is added to every count before.
-      spacing: between them; 0 for "the mean stands for all".
+      counts: those of relevant probability; None if the number of runs added to the
+        previous count is nearly deterministic.
+      spacing: the distance of the counts; 0 if the mean replaces them.
     """
 
     counts: np.ndarray | None
@@ -187,7 +187,8 @@ def _windows(shares: np.ndarray, chances: np.ndarray, test: PercentileTest) -> l
         elif certain[i]:
             windows.append(_Window(None, 0.0))
         else:
-            # Both the count and what is added before and after must look smooth.
+            # The laws of the count and of the numbers added before and after must be smooth
+            # on the grid.
             finest = min([deviation, *gained[i : i + 2]])
             spacing = max(1.0, math.floor(finest / 3.0))
             reach = 12.0 * deviation + 60.0

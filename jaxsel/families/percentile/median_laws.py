@@ -17,7 +17,7 @@ ALPHA = positive("exponent of the law of p, P[p <= x] = x^alpha", default=1)
 
 
 class Boosting(NamedTuple):
-    """What a better-than-median algorithm costs.
+    """The privacy, failure probability and cost of a better-than-median algorithm.
 
     Attributes:
       epsilon, delta: its privacy, for an (epsilon, delta)-DP base.

@@ -1,7 +1,7 @@
-"""Noisy tests one after another until one passes: Algorithms 4 and 5 of Liu & Talwar.
+"""Sequential noisy tests until one passes, for Algorithms 4 and 5 of Liu & Talwar.
 
 Both add Laplace noise to the logarithm of a count of runs and compare it with one noisy
-threshold; they differ in what they count and in how the logarithm is formed.
+threshold; they differ in the runs that are counted and in the function of the count.
 """
 
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def first_pass(
       tests: how many there are.
       level: (number, state) -> the test's level and the next state.
       start: the first state.
-      loop: what makes the tests; ``lanes.while_loop`` where levels are dear.
+      loop: the loop over tests; ``lanes.while_loop`` if levels are expensive.
     """
 
     def laplace(draw):

@@ -1,4 +1,4 @@
-"""Sparse vector over chances: halt at the first base that passes its threshold often.
+"""The percentile sparse vector with known shares: halts at the first base with a large one.
 
 Liu & Talwar 2019, Algorithm 3: an oracle tells each share p_i = P[score >= tau_i]
 exactly, and log(p/(1-p)) moves by at most 2 epsilon_1 if the base is epsilon_1-DP.
@@ -23,7 +23,7 @@ METHODS = ("literal", "jump")
 
 
 def _runs(levels: np.ndarray) -> dict[str, Any]:
-    """Neighbouring equal levels as one, padded to the number of queries."""
+    """Merges adjacent equal levels into runs, padded to the number of queries."""
     starts = np.flatnonzero(np.append(True, levels[1:] != levels[:-1]))
     lengths = np.diff(np.append(starts, levels.size))
     unused = levels.size - starts.size
@@ -41,10 +41,10 @@ def percentile_above_threshold(base: Base | None = None, *, method: str = "jump"
     """Halts at the first query whose noisy log-odds exceed those of the target.
 
     Args:
-      base: what the queries run, with thresholds on its score; None if shares are
-        given. The oracle knows its law, and no run is made.
-      method: "literal" asks one query after another; "jump" draws, given the threshold
-        noise, at which of several neighbouring equal shares the first test passes.
+      base: the base algorithm of the queries, with thresholds on its score; None if shares
+        are given. The shares are computed from its law, and no run is made.
+      method: "literal" tests one query after another; "jump" draws, given the threshold
+        noise, the first test that passes among adjacent equal shares.
 
     Data: shares p_i of the queries, in order, each in [0, 1]. With a base: {"runs": its
       input for each query, "thresholds": Float["queries"]}.

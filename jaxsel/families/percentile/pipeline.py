@@ -1,7 +1,7 @@
-"""Find a threshold privately, then draw until a run reaches it.
+"""Finds a threshold privately, then draws until a run reaches it.
 
 Liu & Talwar 2019, Theorem 4.7 (and Theorem 1.4): Algorithm 5, then Algorithm 1, over one
-algorithm or over K candidates, of which every run takes a random one.
+algorithm or over K candidates, one of which every run draws at random.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ _SEARCH_TAG, _DRAW_TAG = 0xC1, 0xC2
 
 
 class Released(NamedTuple):
-    """What the two algorithms did.
+    """The result of the two algorithms.
 
     Attributes:
       label: Int[Array, ""], the released outcome, one past the last if none.
@@ -59,12 +59,12 @@ def _settings(params, method: str) -> Pipeline:
 
 @factory
 def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
-    """Releases a run that reaches a threshold which Algorithm 5 found.
+    """Releases a run that reaches a threshold found by Algorithm 5.
 
     Args:
-      method: "literal" makes every run of both algorithms; "binomial" draws how many of
-        the N runs reach each threshold, and how often Algorithm 1 draws and what it
-        ends with, at once.
+      method: "literal" makes every run of both algorithms; "binomial" draws the number of
+        the N runs that reach each threshold, and the number of draws of Algorithm 1 and its
+        result directly.
 
     Data: {"scores", "probabilities"} of the outcomes of one run; scores in [0, 1];
       probabilities Float["outcomes"], or Float["candidates outcomes"] for K candidates.
@@ -88,7 +88,7 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
         order = np.argsort(-scores, kind="stable")
         mass = outcomes.probabilities[order]
         accepted = scores[order] >= threshold_grid(settings.thresholds)[:, None] - 1e-12
-        # Best outcomes first, and per threshold how much of them is good enough.
+        # Best outcomes first, and for each threshold the probability mass that reaches it.
         good = np.append(np.where(accepted, mass, 0.0).sum(axis=1), 0.0)
         stop = settings.stop_probability
         with np.errstate(divide="ignore"):
@@ -131,7 +131,7 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
 
 
 def _draw_one_by_one(key: stream.Key, found, data, params) -> Released:
-    """Algorithm 1 at the threshold found, as it is written."""
+    """Algorithm 1 at the threshold found, run by run."""
     at_least, labels = jnp.asarray(data["at_least"]), jnp.asarray(data["label"])
     last = jnp.asarray(data["last"])[found.query]
     none_found = found.query == jnp.asarray(data["share"]).shape[-1]
@@ -156,7 +156,7 @@ def _draw_one_by_one(key: stream.Key, found, data, params) -> Released:
 
 
 def _draw(key: stream.Key, found, data, params) -> Released:
-    """The same: the number of draws and the last draw at once."""
+    """The same law, by drawing the number of draws and the last draw directly."""
     good = jnp.asarray(data["good"])[found.query]
     log_again = jnp.asarray(data["log_again"])[found.query]
     count = jnp.maximum(jnp.ceil(noise.exponential(noise.number(key, 0)) / -log_again), 1.0)

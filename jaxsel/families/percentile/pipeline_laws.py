@@ -1,8 +1,8 @@
 """A sample as good as the best of K medians: Liu & Talwar 2019, Theorem 4.7 (1.4).
 
 Algorithm 5 finds a threshold that about p* = 1/(2 K) of the runs of a random candidate
-reach, and Algorithm 1 draws until a run reaches it. (What Cohen et al. 2022, Theorem 4,
-needs for the same purpose is ``median_laws.median_rounds``.)
+reach, and Algorithm 1 draws until a run reaches it. (The number of runs in Cohen et al.
+2022, Theorem 4, for the same purpose is ``median_laws.median_rounds``.)
 Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``thresholds`` R and
 ``candidates`` K.
 """
@@ -31,18 +31,18 @@ from jaxsel.host.errors import (
 from jaxsel.language.domains import number, whole
 
 READINGS = ("corrected", "sharp")
-FULL_SLACK = number("epsilon_0", above=0.0, at_most=1.0, default=1)
-CANDIDATES = whole("K, how many candidates; p* = 1/(2 K)", at_least=1, default=1)
-THRESHOLDS = whole("R, how many thresholds", at_least=2, at_most=1000, default=3)
+FULL_SLACK = number("epsilon_0", above=0.0, at_most=1.0)
+CANDIDATES = whole("K, how many candidates; p* = 1/(2 K)", at_least=1)
+THRESHOLDS = whole("R, how many thresholds", at_least=2, at_most=1000)
 
 
 class Pipeline(NamedTuple):
-    """Settings of Algorithms 5 and 1 in a row.
+    """Settings of Algorithm 5 followed by Algorithm 1.
 
     Attributes:
       test: of Algorithm 5; test.samples is its N.
       thresholds: R.
-      least_share: p_1, what the found threshold's share is unlikely to be below.
+      least_share: p_1, a probable lower bound on the share of the threshold found.
       stop_probability: gamma of Algorithm 1.
       max_draws: T of Algorithm 1.
     """
@@ -68,7 +68,7 @@ def pipeline(
 
     Args:
       base_epsilon: epsilon_1 > 0 of one run.
-      slack: epsilon_0 in (0, 1]; half for each algorithm (LT-E10).
+      slack: epsilon_0 in (0, 1], of which each algorithm gets half (LT-E10).
       beta, delta: failure probabilities, in (0, 1).
       thresholds: R, at least 2.
       candidates: K, at least 1.
@@ -129,7 +129,7 @@ def most_calls(settings: Pipeline) -> float:
 
 
 class Outcomes(NamedTuple):
-    """What one run of a random candidate may give.
+    """The possible outcomes of one run of a random candidate.
 
     Attributes:
       scores: Float[np.ndarray, "outcomes"], in [0, 1].
@@ -150,7 +150,7 @@ def run_outcomes(scores: npt.ArrayLike, probabilities: npt.ArrayLike) -> Outcome
       probabilities: Float["outcomes"], or Float["candidates outcomes"], one law each.
 
     Raises:
-      InputError: for laws that are none, or scores outside [0, 1].
+      InputError: for invalid laws, or scores outside [0, 1].
     """
     scores = check_finite("scores", scores)
     laws = check_finite("probabilities", probabilities)

@@ -1,7 +1,7 @@
-"""What a percentile sparse vector asks: shares, or a base and the thresholds to reach.
+"""Queries of percentile sparse vectors: shares, or a base and thresholds.
 
-Liu & Talwar 2019, Section 4. A query is a base with a threshold; what the laws need of
-it is its share p = P[score >= threshold], what the literal algorithms do is to run it.
+Liu & Talwar 2019, Section 4. A query is a base with a threshold; the laws depend on its
+share p = P[score >= threshold] only, while the literal algorithms run the base.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,11 +22,11 @@ Runs = Callable[[stream.Key, Any, Any], Array]
 
 
 class Queries(NamedTuple):
-    """Queries, ready for the laws and for the samplers.
+    """Prepared queries, for the laws and for the samplers.
 
     Attributes:
       shares: Float[np.ndarray, "queries"].
-      data: arrays of the sampler: the shares, and what the runs of a base need.
+      data: arrays of the sampler: the shares, and the prepared input of a base.
       params: of the base, prepared.
     """
 
@@ -59,7 +59,7 @@ def _share(base: Base, run: Any, params: Params, threshold: float) -> float:
 
 
 def stream_of_queries(base: Base | None, data: Any, params: Params) -> Queries:
-    """Queries that each have a base of their own, as in Algorithms 3 and 4.
+    """Queries with one base input each, as in Algorithms 3 and 4.
 
     Args:
       base: None if ``data`` are the shares.
@@ -104,7 +104,7 @@ def falling_thresholds(base: Base | None, data: Any, params: Params) -> Queries:
     if np.any(np.diff(thresholds) > 0.0):
         raise InputError("thresholds rise; give the highest first")
     shares = np.array([_share(base, run, params, float(t)) for t in thresholds])
-    # A lower threshold is reached at least as often, whatever rounding says.
+    # Shares of falling thresholds must not decrease by rounding.
     shares = np.maximum.accumulate(shares)
     inputs, base_params = base.prepare(run, params)
     arrays = {"share": shares, "threshold": thresholds, "runs": inputs}
@@ -112,7 +112,7 @@ def falling_thresholds(base: Base | None, data: Any, params: Params) -> Queries:
 
 
 def one_run(base: Base | None) -> Runs:
-    """(key, data, params) -> does a run reach the threshold, or each of them?
+    """(key, data, params) -> whether a run reaches the threshold, or each of them.
 
     ``data`` are those of ``Queries``, of one query or of one base with all thresholds.
     """

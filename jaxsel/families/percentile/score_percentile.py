@@ -1,4 +1,4 @@
-"""Release the run at a percentile of the scores of N runs, the median for example.
+"""Releases the run at a percentile of the scores of N runs, for example the median.
 
 Liu & Talwar 2019, Appendix B.3: a negative example, with a fixed rank and with a uniformly
 random one. The loss grows in proportion to N.
@@ -85,7 +85,7 @@ def _uniform(key: stream.Key, draw):
 
 
 def _literal(key, rank, at_least, count):
-    """The outcome at which the counts, from the best on, reach the rank."""
+    """The first outcome, from the best on, at which the cumulative count reaches the rank."""
 
     def run(i, found):
         outcome = look_up.position(at_least, _uniform(key, i))

@@ -14,7 +14,7 @@ from jaxsel.host.errors import InputError, check_integer, check_interval, check_
 from jaxsel.language.domains import whole
 
 Rank = int | str
-COUNT = whole("how many runs, N", at_least=1, at_most=1e6, default=21)
+COUNT = whole("how many runs, N", at_least=1, at_most=1e6)
 
 
 def rank_range(count: int, rank: Rank) -> tuple[int, int]:
@@ -63,7 +63,7 @@ def percentile_law(q_best_first: npt.ArrayLike, count: int, rank: Rank = "median
     better[-1] = worse[0] = 1.0
     reached = special.betainc(k, count - k + 1, better)
     missed = special.betainc(count - k + 1, k, worse)
-    # Differences of whichever tail is smaller.
+    # Differences of the smaller of the two tails.
     rising, falling = np.diff(reached), -np.diff(missed)
     law = np.where(reached[:, 1:] < missed[:, :-1], rising, falling)
     return law.mean(axis=0)
@@ -87,7 +87,7 @@ def median_loss_lower(count: int, shift: float) -> float:
 
 
 def random_rank_loss_lower(count: int, shift: float) -> float:
-    """The same with a uniform rank up to ceil(N/2), for any N.
+    """Least loss of releasing a run of uniform rank up to ceil(N/2), for any N.
 
     (N/2) log(1/(1 - shift^2)) + log(shift N/(N + 1)): on the first side the worse model
     is released with probability E(M - X)_+/M >= shift N/(2 M) for X better draws and

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 from jaxsel.host.errors import InputError, check_integer, check_params, check_positive
 from jaxsel.language.domains import number, positive, probability, whole
 
-TARGET = probability("p*, the wanted chance to reach the threshold", default=0.5)
-BETA = probability("failure probability", default=0.1)
-SLACK = probability("epsilon_0", default=0.5)
-BASE_EPSILON = number("epsilon_1 of one run of a base", above=0.0, at_most=100.0, default=0.5)
-FINAL_EPSILON = positive("epsilon_3 of the answers", default=1)
-DELTA = probability("delta of the answers", default=1e-3)
+TARGET = probability("p*, the wanted chance to reach the threshold")
+BETA = probability("failure probability")
+SLACK = probability("epsilon_0")
+BASE_EPSILON = number("epsilon_1 of one run of a base", above=0.0, at_most=100.0)
+FINAL_EPSILON = positive("epsilon_3 of the answers")
+DELTA = probability("delta of the answers")
 SAMPLES = whole("N", at_least=1, at_most=1e200)
 SHIFT = positive("Delta, added to all counts")
 OFFSET = number("Lambda, lowers the bar")
-LITERAL_LIMIT = 1e5  # samples that are made one by one
+LITERAL_LIMIT = 1e5  # the largest number of samples of a literal algorithm
 
 
 class PercentileTest(NamedTuple):
@@ -62,7 +62,7 @@ def sufficient_shift(slack: float, log_term: float) -> float:
 def added_shift(
     sides: int, tests: int, *, slack: float, base_epsilon: float, delta: float, corrected: bool
 ) -> float:
-    """Delta, under which the counts of ``tests`` tests on neighbours lie close.
+    """The Delta for which the counts of ``tests`` tests on neighbours are close.
 
     Algorithm 4 compares odds, hence counts on both ``sides``, passes and failures:
     log(8 T/delta). Algorithm 5 compares passes alone: log(4 R/delta). Corrected, it is
@@ -202,10 +202,10 @@ def read_test(
     Args:
       params: the fields of a test; "exponent" and "offset" may be missing.
       method: "literal" makes every sample.
-      further: names of other parameters that must be there.
+      further: names of other parameters that must be present.
 
-    Raises:
-      InputError: for a missing, unknown or bad one, or too many samples to make.
+      Raises:
+        InputError: for a missing, unknown or bad parameter, or too many samples.
     """
     optional = ("exponent", "offset")
     required = [name for name in PercentileTest._fields if name not in optional]

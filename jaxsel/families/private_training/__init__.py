@@ -1,1 +1,1 @@
-"""DP-SGD, and private searches of its settings: what ``jaxsel.training`` runs, judged."""
+"""DP-SGD and private searches of its settings: exact laws and claims for ``jaxsel.training``."""

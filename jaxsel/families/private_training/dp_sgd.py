@@ -1,7 +1,7 @@
-"""DP-SGD as a mechanism: one seeded training of T steps, and what it tells of one person.
+"""DP-SGD as a mechanism: T steps of training, and what they reveal about one example.
 
-The steps are those of ``jaxsel.training.dp_sgd``; the person is a gradient canary among
-examples without a gradient, the worst that anybody's data can do to a step.
+The steps are those of ``jaxsel.training.dp_sgd``; the example is a gradient canary among
+examples without a gradient, the worst case for a step.
 """
 
 import itertools
@@ -27,16 +27,18 @@ def dp_sgd(
     steps: int = 2,
     clipping: str = "microbatch",
 ) -> Mechanism:
-    """DP-SGD on a person among blanks (Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar &
-    Zhang 2016, Algorithm 1, with Poisson batches).
+    """DP-SGD on a canary among blank examples.
 
-    The data are "in" or "out": whether the person is there. The outcome is the logarithm
-    of the likelihood ratio of what all noisy sums show of the person, Float32[""]; the
-    event is its place between quantiles of its law.
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang 2016, Algorithm 1, with Poisson
+    batches.
+
+    The data are "in" or "out": whether the canary is among the examples. The outcome is the
+    log-likelihood ratio of all noisy sums along the canary's gradient, Float32[""]; the
+    event is its position between quantiles of its law.
 
     Args:
-      examples: n, the person included.
-      batch_size: expected.
+      examples: n, including the canary.
+      batch_size: the expected batch size.
       clip_norm: C.
       noise_multiplier: sigma, standard deviation of the noise over C.
       steps: T.
@@ -58,7 +60,7 @@ def dp_sgd(
     )
     numbers = (plan.noise_multiplier, plan.batch_size / plan.examples, steps)
     edges = ratio_edges(*numbers)
-    model = canaries.WithCanaries(canaries.Indifferent(), 1)
+    model = canaries.WithCanaries(canaries.ConstantClassifier(), 1)
     optimiser = canaries.Recorder(plan)
 
     def prepare(data, params):

@@ -1,7 +1,8 @@
-"""Exact laws of what DP-SGD lets an adversary see of one example, and of a search.
+"""Exact laws of what an adversary observes of one example in DP-SGD, and of a search.
 
 In units of C, a step's noisy sum along the example's gradient is normal with deviation
-sigma (the noise multiplier) and mean 1 if the example is in the batch (chance q), else 0.
+sigma (the noise multiplier) and mean 1 if the example is in the batch (with probability q),
+else 0.
 """
 
 import functools
@@ -11,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special, stats
 
-_REACH = 12.0  # deviations, beyond which nothing is ever seen: 1e-32
+_REACH = 12.0  # standard deviations, with tail probability 1e-32
 _CELLS = 2**14
 
 
 class RatioLaw(NamedTuple):
-    """The log-likelihood ratio of an example in against out, summed over the steps.
+    """The log-likelihood ratio of an example being in against out, summed over the steps.
 
-    Each step's is rounded to a grid, the same on both sides: what can be told from the
-    rounded ones is a little less than from the exact ones.
+    Each step's ratio is rounded to a grid, in the same way on both sides, which is
+    post-processing: rounded ratios reveal a little less than the exact ones.
 
     Attributes:
       values: Float64["points"], ascending.
@@ -91,7 +92,7 @@ def ratio_law(noise_multiplier: float, rate: float, steps: int) -> RatioLaw:
 
 
 def ratio_edges(noise_multiplier: float, rate: float, steps: int) -> np.ndarray:
-    """Places between which the ratio is tallied: quantiles of either side, ascending."""
+    """Edges of the bins in which the ratio is tallied: quantiles of either side, ascending."""
     law = ratio_law(noise_multiplier, rate, steps)
     wanted = [1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
     # between two points of the grid
@@ -113,5 +114,5 @@ def ratio_cells(noise_multiplier: float, rate: float, steps: int, present: bool)
 
 
 def score_cdf(x, correct: float, score_noise: float):
-    """P[a run's noisy score <= x], for a network with that many right labels."""
+    """P[a run's noisy score <= x], for a network with that many correct labels."""
     return special.ndtr((np.asarray(x, dtype=np.float64) - correct) / score_noise)

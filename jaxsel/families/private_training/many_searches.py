@@ -1,8 +1,8 @@
-"""Many whole searches at once, of a small network: what an audit of ``search`` repeats.
+"""Runs many whole searches of a small network at once, for audits of ``search``.
 
-Made of the parts that ``search`` is made of (``draws``, ``runs``, ``split``); without its
-folder, and with the runs of all searches side by side. A search here and there, from the
-same seed, is the same search.
+It uses the same parts as ``search`` (``draws``, ``runs``, ``split``), but no folder, and
+trains the runs of all searches together. Each search has the same result as ``search`` with
+the same seed.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ _BLOCK = 4096  # runs at a time
 
 
 class Searches(NamedTuple):
-    """What happened in many searches.
+    """The results of many searches.
 
     Attributes:
       counts: Int["searches"], K.
       search, number: Int["runs"], the search and the number in it of every run, in order.
-      candidate: Int["runs"], number of the setting.
+      candidate: Int["runs"], index of the setting.
       score: Float64["runs"], noisy.
-      params: pytree of NumPy arrays, a row a run.
+      params: pytree of NumPy arrays, one row per run.
       winner: Int["searches"], row of the released run; -1 if there is none.
     """
 
@@ -54,7 +54,7 @@ def many_searches(
     """Runs a search from every seed; arguments as for ``search``.
 
     Raises:
-      RuntimeError: if a batch did not fit (chance below 1e-18 a step).
+      RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
     """
     parts = split(images, plan)
     data, held_out = (tuple(map(jnp.asarray, part)) for part in parts)
@@ -79,7 +79,7 @@ def many_searches(
         chosen = np.flatnonzero(np.isin(candidate, places))
         for first in range(0, chosen.size, _BLOCK):
             block = chosen[first : first + _BLOCK]
-            # The last run again fills the block: one program serves all.
+            # The block is padded with the last run, so that one program serves all blocks.
             rows = np.pad(block, (0, _BLOCK - block.size), mode="edge")
             own = runs.addresses(every[rows], number[rows])  # type: ignore[arg-type]
             state = runs.begin(model, data[0][0], own)

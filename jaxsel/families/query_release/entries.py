@@ -1,68 +1,43 @@
 """The catalogue entry of query release with an error that is never exceeded."""
 
+from typing import Annotated, Any
+
 import numpy as np
 
 from jaxsel.families.query_release.laws import INNER, LEAST_EPSILON
-from jaxsel.language.base import Pair, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers
-from jaxsel.language.entry import Built, MechanismEntry, Values
+from jaxsel.language.entry import DATA, FIXED, mechanism
+
+EVENT = choice(
+    ("correction", "answers"),
+    "correction: whether the true answers were released; answers: whether "
+    "the mean answer is below 1/2, too (literal only)",
+)
+METHOD = choice(("largest", "literal", "law"), "how trials are drawn; see the guide")
 
 
-def _params(values: Values) -> dict[str, float]:
-    return {name: values[name] for name in ("epsilon", "delta")}
-
-
-def _make(values: Values) -> Built:
+@mechanism("CL-Thm5", "CL-Cor1", generic={"answers": "1,0,2", "epsilon": 0.6, "delta": 0.05})
+def query_release(
+    *,
+    answers: Annotated[Any, numbers("the true answers, of sensitivity 1 each"), DATA] = "0,0,0",
+    epsilon: Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)] = 1,
+    delta: Annotated[float, number("of the whole", above=0.0, at_most=0.5)] = 0.1,
+    inner: Annotated[
+        str, choice(INNER, "what draws the answers; repaired: literal only"), FIXED
+    ] = "gaussian",
+    event: Annotated[str, EVENT, FIXED] = "correction",
+    method: Annotated[str, METHOD, FIXED] = "largest",
+):
+    """Release answers whose largest error has a cap that is never exceeded (Cohen et al.
+    2022, Theorem 5, over the Gaussian mechanism)."""
     from jaxsel.families.query_release.query_release import query_release_mechanism
 
-    mechanism = query_release_mechanism(
-        method=values["method"], inner=values["inner"], event=values["event"]
-    )
-    return Built(mechanism, values["answers"], _params(values))
+    return query_release_mechanism(method=method, inner=inner, event=event)
 
 
-def _pairs(values: Values) -> tuple[Pair, ...]:
-    size = values["answers"].size
-    return (
-        Pair(
-            "all-move",
-            np.zeros(size),
-            np.ones(size),
-            Relation.GENERAL,
-            _params(values),
-            "every answer moves by its sensitivity, in one direction",
-        ),
-    )
-
-
-ENTRIES: tuple[MechanismEntry, ...] = (
-    MechanismEntry(
-        "query_release",
-        ("CL-Thm5", "CL-Cor1"),
-        "Release answers whose largest error has a cap that is never exceeded (Cohen et "
-        "al. 2022, Theorem 5, over the Gaussian mechanism).",
-        False,
-        {
-            "answers": numbers("the true answers, of sensitivity 1 each", default="0,0,0"),
-            "epsilon": number("of the whole", at_least=LEAST_EPSILON, at_most=1.0, default=1),
-            "delta": number("of the whole", above=0.0, at_most=0.5, default=0.1),
-            "inner": choice(
-                INNER, "what draws the answers; repaired: literal only", default="gaussian"
-            ),
-            "event": choice(
-                ("correction", "answers"),
-                "correction: whether the true answers were released; answers: whether "
-                "the mean answer is below 1/2, too (literal only)",
-                default="correction",
-            ),
-            "method": choice(
-                ("largest", "literal", "law"),
-                "how trials are drawn; see the guide",
-                default="largest",
-            ),
-        },
-        _make,
-        _pairs,
-        elsewhere={"answers": "1,0,2", "epsilon": 0.6, "delta": 0.05},
-    ),
-)
+@query_release.neighbours
+def _all_move(answers):
+    before, after = np.zeros(answers.size), np.ones(answers.size)
+    why = "every answer moves by its sensitivity, in one direction"
+    yield "all-move", before, after, Relation.GENERAL, why

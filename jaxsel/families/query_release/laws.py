@@ -1,9 +1,9 @@
 """Query release whose error never exceeds a bound (Cohen et al. 2022, Theorem 5).
 
-Answers to k queries of sensitivity 1 are drawn again and again by an inner mechanism; each
-vector comes with a private bound s on its largest error, and the vector with the least s
-is released (their Theorem 4 at alpha = 1). If no s is below the cap, which happens with
-probability at most beta = delta/10, the true answers are released, and delta pays for it.
+An inner mechanism draws vectors of answers to k queries of sensitivity 1 repeatedly, each
+with a private bound s on its largest error, and the vector with the least s is released
+(their Theorem 4 at alpha = 1). If no s is below the cap, which happens with probability at
+most beta = delta/10, the true answers are released, which adds to delta.
 
 SUBSTITUTION: the paper's inner mechanism is that of Ghazi, Kumar & Manurangsi 2021 (their
 Theorem 13), of which it uses only a bound on the error that holds with probability 1/2. The
@@ -36,7 +36,7 @@ from jaxsel.host.errors import (
 )
 
 INNER = ("gaussian", "repaired")
-LEAST_EPSILON = 1e-9  # of less, shares cannot be calibrated to
+LEAST_EPSILON = 1e-9  # the least epsilon for which its shares can be calibrated
 
 
 class QueryRelease(NamedTuple):
@@ -76,7 +76,8 @@ def query_release(
 ) -> QueryRelease:
     """Settings that make Theorem 5's algorithm (epsilon, delta)-DP.
 
-    ``sharp`` uses that the inner error has the same law on all data: so has the bound s,
+    ``sharp`` uses that the inner error, and hence the bound s, has the same law on all
+    data:
     the selection then multiplies both densities with the same factor E[N (1 - F(s))^(N-1)]
     <= T/2, and an inner (epsilon, d)-DP mechanism gives (epsilon, d T/2) instead of
     (3 epsilon, d T) (claim CL-Thm5-sharp).
@@ -142,7 +143,7 @@ def spent_delta(
 
 
 def gaussian_largest_error(x: npt.ArrayLike, queries: int, noise_scale: float) -> np.ndarray:
-    """P[some |noise| > x] of ``queries`` Gaussian noises; exact far in the tail."""
+    """P[some |noise| > x] of ``queries`` Gaussian noises; accurate far in the tail."""
     x = np.asarray(x, dtype=np.float64)
     tail = 2.0 * special.ndtr(-np.maximum(x, 0.0) / noise_scale)
     with np.errstate(divide="ignore"):
@@ -157,7 +158,7 @@ def gaussian_largest_quantile(tail: npt.ArrayLike, queries: int, noise_scale: fl
 
 
 def corrected_gaussian_cap(queries: int, epsilon: float, delta: float) -> float:
-    """The cap of a plain Gaussian mechanism that is corrected when it errs more.
+    """The cap of a plain Gaussian mechanism that is corrected if its error is larger.
 
     One vector of Gaussian answers at (epsilon, delta/2); if an answer errs by more than
     the cap, which has chance (delta/2)/(1 + e^epsilon), the true answers are released.
@@ -173,8 +174,10 @@ def corrected_gaussian_cap(queries: int, epsilon: float, delta: float) -> float:
 
 
 def selection_factor(better: npt.ArrayLike, runs: int) -> np.ndarray:
-    """E[N (1 - x)^(N-1)], N uniform on {0, ..., T}: what a run's density is multiplied
-    with when N runs are made and x is the chance of a better one."""
+    """E[N (1 - x)^(N-1)], N uniform on {0, ..., T}.
+
+    It multiplies the density of a run if N runs are made and x is the probability of a
+    better one."""
     return repetitions.beta_binomial(runs, 1.0).pgf_derivative_tail(better)
 
 
@@ -215,7 +218,7 @@ def bound_below(settings: QueryRelease, s: np.ndarray) -> np.ndarray:
 
 
 def released_error(settings: QueryRelease, x: npt.ArrayLike = ()) -> tuple[np.ndarray, float]:
-    """The exact law of the largest error that is released.
+    """The exact law of the largest released error.
 
     Args:
       settings: of the algorithm.
@@ -243,7 +246,7 @@ def released_error(settings: QueryRelease, x: npt.ArrayLike = ()) -> tuple[np.nd
 
 
 def correction_chance(settings: QueryRelease) -> float:
-    """Exact chance that no private bound is below the cap, or that no run is made."""
+    """Exact probability that no private bound is below the cap, or that no run is made."""
     if settings.repairs is not None:
         raise InputError("only the Gaussian inner mechanism has an exact error law")
     fits = bound_below(settings, np.array([settings.cap]))[0]

@@ -30,13 +30,13 @@ _LABELS = {
 
 
 class Answers(NamedTuple):
-    """What is released, and how far it is off.
+    """The released answers, and their error.
 
     Attributes:
       mean: Float[Array, ""], of the released answers; NaN with method "largest".
       error: Float[Array, ""], their largest error, 0 if corrected. Not to be released.
       corrected: Bool[Array, ""], whether the true answers were released.
-      code: Int[Array, ""], the event.
+      code: Int[Array, ""], the event of the trial.
     """
 
     mean: Float[Array, ""]
@@ -46,7 +46,7 @@ class Answers(NamedTuple):
 
 
 def release_settings(queries: int, params: dict[str, Any], inner: str) -> QueryRelease:
-    """The settings that ``params`` ask for: "epsilon", "delta" and perhaps "runs", "sharp".
+    """The settings for ``params``: "epsilon", "delta", and optionally "runs" and "sharp".
 
     Raises:
       InputError: for an unknown parameter or one out of range.
@@ -69,8 +69,8 @@ def query_release_mechanism(
 
     Args:
       method: "literal" flips a coin for each of T runs and draws whole vectors; "largest"
-        draws the number of runs and the largest error of each by its law ("gaussian"
-        only), and makes no answers.
+        draws the number of runs and the largest error of each by its law ("gaussian" only),
+        but no answers.
       inner: "gaussian", or "repaired": the worst errors are measured again.
       event: "answers" tells whether the mean answer is below 1/2 (literal only);
         "correction" tells only whether the true answers were released.
@@ -116,7 +116,7 @@ def query_release_mechanism(
             for name, value in numbers.items()
         }
         if repairs is not None:
-            # as a mask: how many are repaired must be a shape for lax.top_k
+            # as a mask: lax.top_k needs a static number of repairs
             prepared["repaired"] = np.zeros(repairs.repairs)
             prepared["pick_scale"] = np.float64(repairs.pick_scale)
             prepared["repair_scale"] = np.float64(repairs.repair_scale)
@@ -200,7 +200,7 @@ def _literal(key: stream.Key, data, params) -> tuple[Array, Array]:
 
 
 def _largest_only(key: stream.Key, data, params) -> tuple[Array, Array]:
-    """The same bound and the largest error of its answers, by the law of the maximum."""
+    """The least private bound and the largest error of its answers, by the law of the maximum."""
     # Bin(T, U) is uniform on {0, ..., T}.
     total = (params["runs"] + 1).astype(jnp.float64)
     count = jnp.floor(noise.uniform(noise.number(stream.fold(key, _COIN_TAG), 0)) * total)

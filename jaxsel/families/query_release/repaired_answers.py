@@ -1,8 +1,8 @@
-"""Gaussian answers whose worst errors are repaired, after Steinke & Ullman 2016.
+"""Gaussian answers, the worst of which are measured again, after Steinke & Ullman 2016.
 
-All k answers get Gaussian noise; then the r = ceil(k/log^2 k) answers that err most are
-picked by exponential mechanisms (the errors have sensitivity 1 once the noisy answers are
-out) and measured again, with less noise because they are few. Asymptotically the largest
+All k answers get Gaussian noise; then the r = ceil(k/log^2 k) answers with the largest
+errors are picked by exponential mechanisms (given the noisy answers, errors have
+sensitivity 1) and measured again, with less noise since they are few. Asymptotically the largest
 error is sqrt(log log k) times that of one answer instead of sqrt(log k).
 """
 
@@ -85,8 +85,8 @@ def repaired_error(
 def calibrated_median(settings: RepairedAnswers, samples: int = 4000) -> float:
     """A largest error that the mechanism keeps with probability 1/2 or more.
 
-    The law of the noise depends on no data, so a simulation with a fixed seed can settle
-    it: the result is an upper confidence limit of the median, at confidence 99 %.
+    The law of the noise does not depend on the data, so it can be simulated with a fixed
+    seed: the result is an upper confidence limit of the median, at confidence 99 %.
 
     Args:
       settings: of the mechanism.

@@ -1,4 +1,4 @@
-"""How wrong the repetitive sparse vector can be, on any queries; and better settings.
+"""Error probabilities of the repetitive sparse vector on any queries, and better settings.
 
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Lemma 4; notation of
 ``jaxsel.families.repetitive_sparse_vector.laws``.
@@ -21,7 +21,7 @@ from jaxsel.host.errors import InputError, check_integer, check_interval, check_
 
 
 def failure_probability(levels: npt.ArrayLike, settings: RepetitiveSettings, wanted: int) -> float:
-    """Exact chance that Lemma 4's guarantee fails on these queries.
+    """Exact probability that Lemma 4's guarantee fails on these queries.
 
     A bottom at a level above 0, a top at a level below -d, or a halt before the last
     query with fewer than ``wanted`` answers top.
@@ -34,10 +34,10 @@ def failure_probability(levels: npt.ArrayLike, settings: RepetitiveSettings, wan
 def failure_bound(settings: RepetitiveSettings, wanted: int, queries: int) -> float:
     """Bound on the failure probability for ANY queries, adaptive ones included.
 
-    Given p: a bottom is wrong at levels above 0, likeliest at 0+, where each query is
-    either answered wrongly or costs a failure, so that there are at most k' of them. A
-    top is wrong at levels below -d, likeliest just there. And no query wastes more
-    pairs of batches than one at -d/2: 1 - (1 - p e^l)^tau is log-concave in l, and the
+    Given p: a bottom is wrong at levels above 0, most likely at 0+, where each query is
+    either answered wrongly or costs a failure, so that there are at most k' of them. A top
+    is wrong at levels below -d, most likely at -d. And no query wastes more pairs of
+    batches than one at -d/2: 1 - (1 - p e^l)^tau is log-concave in l, and the
     logs l of u and v add up to a constant between levels -d and 0, and to less outside.
     A halt with fewer than k tops has wasted more than R = (k' - k - 1)/2 pairs. So it
     is
@@ -65,9 +65,9 @@ def failure_bound(settings: RepetitiveSettings, wanted: int, queries: int) -> fl
 
 
 def needed_margin(settings: RepetitiveSettings, wanted: int, queries: int, beta: float) -> float:
-    """Least margin d, the other settings kept, with ``failure_bound`` <= beta.
+    """The least margin d with ``failure_bound`` <= beta, for the other settings as given.
 
-    inf if none is: gamma or tau are too small for this beta.
+    inf if there is none, because gamma or tau is too small for this beta.
     """
     beta = check_interval("beta", beta, 0.0, 1.0)
     scale = 1.0 / settings.query_epsilon
@@ -100,8 +100,11 @@ def _query_epsilon(failures: int, epsilon: float, delta: float) -> float:
 
 
 def _least_repetitions(settings: RepetitiveSettings, beta: float) -> int | None:
-    """Least power of 2^(1/4) as tau that answers bottom at level 0+ with at most beta,
-    over all k' queries, if the margin is large; None if none below 2^60 is."""
+    """The least tau, a power of 2^(1/4), for which wrong bottoms are rare enough.
+
+    Bottoms at level 0+ have probability at most beta, over all k' queries, for a large
+    margin; None if there is none below 2^60.
+    """
     large = settings._replace(margin=math.inf, repetitions=2**60)
     log_p, weights = prior(large, 1)
     log_pass = np.log1p(-0.5 * np.exp(log_p))  # of one Test of U
@@ -122,9 +125,9 @@ def tuned_settings(
     """Settings with a small margin that are (epsilon, delta)-DP and fail w.p. <= beta.
 
     The number R of wasted pairs that k' = k + 2 R + 1 allows for, and gamma, are the
-    best of a few; tau is what half of beta needs, and d what the rest leaves. For delta
-    > 0 gamma is inf: the approximate bound holds at every known p, so that p = 1 costs
-    nothing, and tau = log_2(2 k'/beta) is enough where 5 m^2 were.
+    best of a few; tau is chosen for half of beta, and d for the rest. For delta > 0 gamma
+    is inf: the approximate bound holds at every known p, so that p = 1 costs nothing, and
+    tau = log_2(2 k'/beta) is enough instead of 5 m^2.
 
     Args:
       wanted: k >= 1.
@@ -144,7 +147,7 @@ def tuned_settings(
 
     @functools.cache
     def found(i: int, j: int) -> RepetitiveSettings:
-        """The settings for a gamma and R; margin inf if they do not do."""
+        """The settings for a gamma and R; with margin inf if they do not suffice."""
         if not (0 <= i < len(gammas) and 0 <= j < len(_ALLOWED)):
             return RepetitiveSettings(1.0, 1, 1.0, 1, math.inf)
         failures, gamma = wanted + 2 * _ALLOWED[j] + 1, gammas[i]
@@ -159,7 +162,7 @@ def tuned_settings(
         start = start._replace(repetitions=tau)
         return start._replace(margin=needed_margin(start, wanted, queries, beta))
 
-    # Downhill, from neighbour to neighbour.
+    # Local search: moves to the best neighbour while that is better.
     at, last = (0, 3), None
     while at != last:
         last = at

@@ -46,7 +46,7 @@ from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings, checked
 from jaxsel.host.errors import InputError, check_finite, check_integer
 
-MAX_PATTERN = 10  # queries of which a pattern is kept
+MAX_PATTERN = 10  # the largest number of queries with patterns as events
 
 
 # --- One query ------------------------------------------------------------------------
@@ -62,14 +62,14 @@ def _laplace_tail(x: np.ndarray, rate: float) -> np.ndarray:
 def top_chances(
     levels: npt.ArrayLike, settings: RepetitiveSettings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Chances u and v that U and V answer top, at levels f - t."""
+    """The probabilities u and v that U and V answer top, at levels f - t."""
     x = np.asarray(levels, dtype=np.float64)
     rate = settings.query_epsilon
     return _laplace_tail(-x, rate), _laplace_tail(x + settings.margin, rate)
 
 
 class Batches(NamedTuple):
-    """Pass chances A, B of the batches of U and V, and log A, log B, 1 - A, 1 - B."""
+    """Pass probabilities A, B of batches of U and V, and log A, log B, 1 - A, 1 - B."""
 
     log_u: np.ndarray
     log_v: np.ndarray
@@ -92,8 +92,7 @@ class Batches(NamedTuple):
 
     @property
     def top(self) -> np.ndarray:
-        """(1 - A) B/(A + B - AB), the chance of the answer top when nothing halts; also
-        where A and B both vanish."""
+        """(1 - A) B/(A + B - AB), the probability of top without a halt, also for tiny A, B."""
         with np.errstate(divide="ignore"):
             return special.expit(np.log(self.fail_u) + self.log_v - self.log_u)
 
@@ -113,25 +112,26 @@ def batches(log_p: np.ndarray, level, settings: RepetitiveSettings) -> Batches:
 def prior(settings: RepetitiveSettings, queries: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes log p and weights of the prior of p; the last node stands for p = 0.
 
-    Below the first node no Test of the whole run happens, but with chance 1e-19.
+    Below the first node the probability that any Test of the whole run happens is 1e-19.
     """
     if math.isinf(settings.gamma):
         return np.zeros(1), np.ones(1)
     depth = math.log(settings.repetitions) + math.log(queries + settings.failures) + 44
     gamma = settings.gamma
-    depth = min(depth, 740.0 / gamma)  # e^-740 is almost the least number there is
+    depth = min(depth, 740.0 / gamma)  # e^-740 is close to the least float64 number
     nodes, step = panels([-depth, 0.0], min(1.5, 6.0 / gamma))
     weights = np.append(step * gamma * np.exp(gamma * nodes), math.exp(-gamma * depth))
     return np.append(nodes, -np.inf), weights
 
 
 class QueryLaw(NamedTuple):
-    """What happens to the first query.
+    """The law of the first query.
 
     Attributes:
-      bottom, top, halted: chances of the two answers, and to halt at this query.
+      bottom, top, halted: probabilities of the two answers, and of a halt at this query.
       failures: expected number of failed batches, at most k'.
-      wasted: chance that a pair of batches fails; one failure before a top is no waste.
+      wasted: probability that a pair of batches fails; one failure before a top is not
+        wasted.
     """
 
     bottom: np.ndarray
@@ -149,7 +149,7 @@ def query_law(
     Args:
       levels: f - t, any shape.
       settings: of the algorithm.
-      p: the chance of Tests, in (0, 1], broadcast against the levels; None averages
+      p: the probability of a Test, in (0, 1], broadcast against the levels; None averages
         over the prior.
     """
     settings, levels = checked(settings), np.asarray(levels, dtype=np.float64)
@@ -186,10 +186,10 @@ def query_law(
 
 
 def _answer(alive: np.ndarray, found: Batches):
-    """One query: what is alive after the answers bottom and top, and what halts.
+    """One step of the recursion: masses after the answers bottom and top, and of halts.
 
     Args:
-      alive: Float["... nodes failures"], by number of failed batches so far.
+      alive: Float["... nodes failures"], mass by number of failed batches so far.
 
     Returns:
       bottom, top, of the same shape, and halted, Float["... nodes"].
@@ -197,7 +197,7 @@ def _answer(alive: np.ndarray, found: Batches):
     size = alive.shape[-1]
     bottom, top = np.zeros_like(alive), np.zeros_like(alive)
     halted = np.zeros(alive.shape[:-1])
-    power = np.ones(alive.shape[-2])  # of having failed 2 j batches
+    power = np.ones(alive.shape[-2])  # probability of 2 j failed batches
     for done in range(0, size + 1, 2):
         if done < size:
             bottom[..., done:] += alive[..., : size - done] * ((power * found.pass_u)[:, None])
@@ -241,7 +241,7 @@ def pattern_law(levels: npt.ArrayLike, settings: RepetitiveSettings) -> np.ndarr
 
 
 def pattern_labels(queries: int) -> tuple[str, ...]:
-    """Meaning of each entry of ``pattern_law``: T is top, - is bottom, # the halt."""
+    """Labels of the entries of ``pattern_law``: T is top, - is bottom, # the halt."""
     labels = []
     for answered in range(queries + 1):
         end = "#" if answered < queries else ""
@@ -256,12 +256,12 @@ def pattern_chance(
     settings: RepetitiveSettings,
     halt_level: float | None = None,
 ) -> float:
-    """Exact chance of one sequence of answers, however long.
+    """Exact probability of one sequence of answers of any length.
 
     Args:
-      runs: (level, whether the answer is top, how often in a row), in order.
+      runs: (level, whether the answer is top, number of repetitions), in order.
       settings: of the algorithm.
-      halt_level: level of one more query, at which it halts; None: none follows.
+      halt_level: level of one more query, at which it halts; None if it does not halt.
     """
     settings = checked(settings)
     size = settings.failures
@@ -293,12 +293,12 @@ def pattern_chance(
 
 
 class AnswerCounts(NamedTuple):
-    """Exact law of how a run ends.
+    """Exact law of the number of answers top, and of whether the run halts.
 
     Attributes:
-      completed, halted: Float[np.ndarray, "tops"]: chances to answer all queries, and
-        to halt early, with each number of answers top; the last entry is "at least".
-      wrong: chance of a wrong answer, if these were told apart, else 0.
+      completed, halted: Float[np.ndarray, "tops"]: probabilities of answering all queries,
+        and of halting early, with each number of answers top; the last entry is "at least".
+      wrong: probability of a wrong answer, if these were excluded, else 0.
     """
 
     completed: np.ndarray
@@ -318,10 +318,10 @@ def answer_counts(
     Args:
       levels: Float["queries"], f - t of each query, in order.
       settings: of the algorithm.
-      largest: the number of tops that is counted as "at least"; default k' - 1, as many
-        as there can be.
-      right_only: leave out runs with a wrong answer: bottom at a level above 0, or top
-        at a level below -d (Lemma 4); ``wrong`` is their chance.
+      largest: the number of tops whose entry is "at least"; default k' - 1, the largest
+        possible number.
+      right_only: exclude runs with a wrong answer: bottom at a level above 0, or top at a
+        level below -d (Lemma 4); ``wrong`` is their probability.
     """
     settings, levels = checked(settings), check_finite("levels", levels)
     if levels.ndim != 1:

@@ -30,14 +30,15 @@ _STATE_TAG, _TEST_TAG, _NOISE_TAG, _JUMP_TAG = 0xC0, 0xC1, 0xC2, 0xC3
 
 
 class Answers(NamedTuple):
-    """How a run ended.
+    """The result of a run.
 
     Attributes:
-      answered, tops: Int[Array, ""]: queries that were answered, and answered top.
+      answered, tops: Int[Array, ""]: number of queries that were answered, and answered
+        top.
       bits: Int[Array, ""]: the answers as a binary number, top = 1, the first leading;
         0 unless the event is "pattern".
       halted: Bool[Array, ""]: whether it halted before it answered all queries. The
-        release ends here; the rest measures utility and depends on the levels.
+        following attributes measure utility, and are not private.
       failures: Int[Array, ""]: batches that failed, at most k'.
       wrong: Int[Array, ""]: bottoms at levels above 0 and tops at levels below -d.
       mistakes: Int[Array, ""]: failed batches of U at levels up to -d/2 and of V at
@@ -54,7 +55,7 @@ class Answers(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a run of Algorithm 3 stands: ``left`` queries of run number ``row``."""
+    """Position in the queries: ``left`` remaining queries of run number ``row``."""
 
     row: Array
     left: Array
@@ -73,19 +74,20 @@ def _settings(params: Mapping[str, Any]) -> RepetitiveSettings:
 
 @factory
 def repetitive_sparse_vector(*, method: str = "jump", event: str = "pattern") -> Mechanism:
-    """Which queries f are above a threshold t? Answers top (f >= t - d) or bottom
-    (f <= t), each confirmed by tau noisy Tests, until k' batches of Tests failed.
+    """Answers which queries f are above a threshold t, until k' batches of Tests have failed.
+
+    Each answer, top (f >= t - d) or bottom (f <= t), is confirmed by tau noisy Tests.
 
     Cohen et al. 2022, Algorithm 3: a batch of tau Tests of the hypothesis U: f <~ t,
     then of V: f >~ t - d, and so on by turns, until a batch passes: bottom if U's, top
     if V's. Test makes a noisy comparison with chance p, the same for the whole run.
 
     Args:
-      method: "literal" makes every Test; "jump" draws in O(1) how many queries in a row
-        pass their first batch, and in O(1) how the next one ends: a trial costs O(runs
-        of equal levels + failed batches), whatever tau is.
-      event: "pattern", the whole sequence of answers (at most 10 queries), or "tops",
-        how many answers were top.
+      method: "literal" makes every Test; "jump" draws in O(1) the number of successive
+        queries that pass their first batch, and in O(1) the answer to the next one: a trial
+        costs O(runs of equal levels + failed batches), whatever tau is.
+      event: "pattern", the whole sequence of answers (at most 10 queries), or "tops", the
+        number of answers top.
 
     Data: as for ``above_threshold``: answers f in units of the sensitivity,
       Float["queries"], or a mapping with "answers" and "lengths": runs of equal ones.
@@ -175,7 +177,7 @@ def _tops(outcome: Answers) -> Array:
 
 @functools.cache
 def guarantee(wanted: int) -> Callable[[Answers], Array]:
-    """An event for ``statistics.counts``: how Lemma 4's guarantee fared.
+    """An event for ``statistics.counts``: whether Lemma 4's guarantee held.
 
     0: it was kept; 1: an answer was wrong; 2: it halted early with fewer than
     ``wanted`` answers top.
@@ -205,14 +207,14 @@ def _row(data, number: Array) -> dict[str, Array]:
 
 
 def _move(data, place: _Place, used: Array, draw: Array) -> _Place:
-    """After ``used`` more queries of this run, at the next one."""
+    """The position after ``used`` more queries of this run."""
     left = place.left - used
     row = place.row + (left <= 0).astype(jnp.int64)
     return _Place(row, jnp.where(left > 0, left, _row(data, row)["count"]), draw)
 
 
 def _answered(answers: Answers, query, top: Array, number, pattern: bool) -> Answers:
-    """After ``number`` more equal answers."""
+    """The answers after ``number`` more equal ones."""
     wrong = jnp.where(top, query["below"], query["above"])
     bits = answers.bits
     if pattern:
@@ -227,7 +229,7 @@ def _answered(answers: Answers, query, top: Array, number, pattern: bool) -> Ans
 
 
 def _failed(answers: Answers, query, of_u, of_v, params) -> Answers:
-    """After some more failed batches of U and of V."""
+    """The answers after some more failed batches of U and of V."""
     failures = answers.failures + of_u + of_v
     mistakes = jnp.where(query["low"], of_u, 0) + jnp.where(query["high"], of_v, 0)
     return answers._replace(
@@ -281,7 +283,7 @@ def _literal(key, state, data, params, pattern: bool) -> Answers:
 
 
 def _geometric(number: noise.Ends, log_again: Array) -> Array:
-    """How often in a row something of log-chance ``log_again`` happens; a float."""
+    """The number of successes before a failure, as a float; ``log_again`` is log P[success]."""
     waiting = noise.exponential(number)
     count = jnp.floor(waiting / jnp.where(log_again < 0, -log_again, 1.0))
     return jnp.where(log_again < 0, count, jnp.inf)
@@ -296,7 +298,7 @@ def _jump(key, state, data, params, pattern: bool) -> Answers:
         query = _row(data, place.row)
         log_u = tau * selection_and_test.log_stay(state, query["u"])
         log_v = tau * selection_and_test.log_stay(state, query["v"])
-        # One hash of three addresses: shorter to compile than three.
+        # One hash of three addresses compiles faster than three hashes.
         drawn = noise.number(numbers, 3 * place.draw + jnp.arange(3))
         first, second, third = (noise.Ends(drawn.upper[i], drawn.t[i]) for i in range(3))
         # Queries in a row that pass their first batch of U.
@@ -306,10 +308,10 @@ def _jump(key, state, data, params, pattern: bool) -> Answers:
         # Capped as floats, here and below: they may be inf.
         passes = jnp.minimum(passes, left).astype(jnp.int64)
         answers = _answered(answers, query, jnp.asarray(False), passes, pattern)
-        # The next one fails U's batch. Then V's and U's fail by turns, in pairs.
+        # The next one fails U's batch. Then V's and U's fail alternately, in pairs.
         fail_u, fail_v = -jnp.expm1(log_u), -jnp.expm1(log_v)
         wasted = _geometric(second, jnp.log(fail_u) + jnp.log(fail_v))
-        # V passes, or fails and then U passes; in logs, for both may be tiny.
+        # V passes, or fails and then U passes; in logarithms, since both may be tiny.
         odds = log_v - log_u - jnp.log(fail_v)
         top = noise.uniform(third) <= jax.nn.sigmoid(odds)
         room = params["failures"] - answers.failures

@@ -1,4 +1,4 @@
-"""Settings of the repetitive sparse vector, and the privacy they are proven to have.
+"""Settings of the repetitive sparse vector, and their proven privacy.
 
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Section 4.2, Remark 2 and Lemma 3. Algorithm
 3 itself is written out in ``jaxsel.families.repetitive_sparse_vector.laws``.
@@ -33,7 +33,7 @@ class RepetitiveSettings(NamedTuple):
 
 
 def checked(settings: RepetitiveSettings) -> RepetitiveSettings:
-    """The settings as numbers; InputError for one outside its range."""
+    """The settings as numbers; raises InputError for one outside its range."""
     return RepetitiveSettings(
         check_interval("gamma", settings.gamma, 0.0, math.inf, high_open=False),
         check_integer("repetitions", settings.repetitions, 1),
@@ -52,7 +52,7 @@ def allowed_mistakes(queries: int, beta: float) -> int:
 
 
 class Plan(NamedTuple):
-    """What Section 4.2 sets from k, m, beta and delta, at epsilon = 1.
+    """The settings of Section 4.2 for k, m, beta and delta, at epsilon = 1.
 
     Attributes:
       gamma: log(20/beta)/log m.
@@ -141,7 +141,7 @@ def pure_epsilon(settings: RepetitiveSettings) -> float:
 def approximate_epsilon(settings: RepetitiveSettings, delta: float) -> float:
     """Epsilon at delta by Renyi divergences of Tests at a known p (Theorem 2, CL-E3).
 
-    k' tops cost k' times ``known_chance_rate``, whatever p is; of order epsilon'
+    k' tops cost k' times ``known_chance_rate`` for any p; of order epsilon'
     sqrt(k' log(1/delta)) + k' epsilon'^2.
 
     Args:
@@ -169,7 +169,7 @@ def calibrated(
 ) -> RepetitiveSettings:
     """The same settings with the largest epsilon' that is proven (epsilon, delta)-DP.
 
-    The margin keeps its size in units of the noise, epsilon' d.
+    The margin in units of the noise, epsilon' d, is unchanged.
     """
     settings, epsilon = checked(settings), check_positive("epsilon", epsilon)
 

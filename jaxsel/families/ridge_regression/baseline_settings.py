@@ -15,16 +15,16 @@ _FAILURE = 0.05  # of Wang's high-probability error bound, which sets lambda
 def output_perturbation_scale(
     regularisation: float, records: int, epsilon: float, delta: float
 ) -> float:
-    """Deviation of the noise on each coefficient; arguments as below."""
+    """Standard deviation of the noise on each coefficient; arguments as below."""
     multiplier = gaussian_noise_multiplier(epsilon, delta)
     return multiplier * float(privacy.ridge_sensitivity(regularisation, records))
 
 
 def output_perturbation_regularisation(records: int, epsilon: float, delta: float) -> float:
-    """The lambda >= 1 of least n s^2 + lambda, s the noise of output perturbation.
+    """The lambda >= 1 that minimises n s^2 + lambda, s the noise of output perturbation.
 
-    n s^2 bounds what the noise adds to the sum of squared errors for rows of norm 1,
-    lambda what shrinking to |theta| <= 1 does; nothing depends on the data.
+    n s^2 bounds the contribution of the noise to the sum of squared errors for rows of norm
+    1, and lambda that of shrinkage to |theta| <= 1; nothing depends on the data.
 
     Args:
       records: n >= 1, the public bound.
@@ -41,7 +41,7 @@ def output_perturbation_regularisation(records: int, epsilon: float, delta: floa
 
 
 def balanced_regularisation(records: int, dimension: int, epsilon: float, delta: float) -> float:
-    """The lambda of OPS-Balanced (Wang 2018), for our tail t in place of log(2/delta).
+    """The lambda of OPS-Balanced (Wang 2018), with the tail t in place of log(2/delta).
 
     max{(C n/2)^(1/3), t^2/epsilon} with C = (d/2 + sqrt(d l) + l) t^2/e^2, l = log 20 and
     e = min(epsilon/2, sqrt(epsilon/2)). Any lambda above t^2/(2 epsilon) is private; this
@@ -67,7 +67,7 @@ def balanced_precision(regularisation: float, records: int, epsilon: float, delt
     smaller set of each pair.
 
     Raises:
-      InputError: if no precision is: lambda is below about t^2/(2 epsilon).
+      InputError: if there is none, because lambda is below about t^2/(2 epsilon).
     """
     leverage = 1.0 / check_positive("regularisation", regularisation)
     tail = privacy.tail_of(delta)

@@ -1,7 +1,7 @@
 """Private ridge regression without tests: output perturbation and OPS-Balanced.
 
-Both fix everything from public numbers (n, d, epsilon, delta) and then run once, with the
-whole budget. Records, neighbours and data as in linear_regression.
+Both choose their settings from public numbers (n, d, epsilon, delta) and then run once,
+with the whole budget. Records, neighbours and data as in linear_regression.
 """
 
 from collections.abc import Mapping
@@ -97,7 +97,7 @@ def output_perturbation() -> Mechanism:
 
 @factory
 def balanced_posterior_sampling() -> Mechanism:
-    """One posterior sample, its parameters set for the worst data: OPS-Balanced.
+    """One posterior sample, with parameters for worst-case data: OPS-Balanced.
 
     Wang (2018) with the proved constants of posterior_privacy: of all data sets the
     leverage is at most 1/lambda and the residual at most 1 + ridge_norm_bound.

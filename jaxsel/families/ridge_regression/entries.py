@@ -5,29 +5,27 @@ contradicts them.
 """
 
 import functools
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA
 from jaxsel.families.ridge_regression.tuned import TUNING_THEOREMS, calibrate_tuned
-from jaxsel.language.base import Pair, Relation
-from jaxsel.language.domains import Domain, choice, number, numbers, whole
-from jaxsel.language.entry import Built, MechanismEntry, Values
+from jaxsel.language.base import Relation
+from jaxsel.language.domains import choice, number, numbers, whole
+from jaxsel.language.entry import DATA, FIXED, mechanism
 
-_SETTINGS: dict[str, Domain] = {
-    "records": whole("how many", at_least=1, at_most=1_000_000, default=20),
-    "feature": number("of each record", at_least=-1.0, at_most=1.0, default=1),
-    "target": number("of each record", at_least=-1.0, at_most=1.0, default=1),
-    "epsilon": number("of the whole", at_least=0.01, at_most=100.0, default=2),
-    "delta": number("of the whole", above=0.0, at_most=LARGEST_RUN_DELTA, default=0.01),
-    "edges": numbers("bins of the released coefficient, increasing", default="0.3,0.6,0.9,1.2"),
-}
-_METHOD = choice(("literal", "law"), "how trials are drawn; see the guide", default="literal")
-_ONE_MORE = (1.0, -1.0)
+Records = Annotated[int, whole("how many", at_least=1, at_most=1_000_000), DATA]
+Each = Annotated[float, number("of each record", at_least=-1.0, at_most=1.0), DATA]
+Epsilon = Annotated[float, number("of the whole", at_least=0.01, at_most=100.0)]
+Delta = Annotated[float, number("of the whole", above=0.0, at_most=LARGEST_RUN_DELTA)]
+Edges = Annotated[Any, numbers("bins of the released coefficient, increasing")]
+Regularisation = Annotated[float, number("lambda", at_least=1e-3, at_most=1e9)]
+Method = Annotated[str, choice(("literal", "law"), "how trials are drawn; see the guide"), FIXED]
+
 # Away from unit records; there the two released bounds matter as well.
-_ELSEWHERE: Values = {
+_GENERIC = {
     "records": 40,
     "feature": -0.9,
     "target": 0.8,
@@ -37,29 +35,103 @@ _ELSEWHERE: Values = {
 }
 
 
-def _regularisation(default: float) -> Domain:
-    return number("lambda", at_least=1e-3, at_most=1e9, default=default)
+@mechanism("OUT-PERT", generic={**_GENERIC, "regularisation": 25})
+def output_perturbation(
+    *,
+    records: Records = 20,
+    feature: Each = 1,
+    target: Each = 1,
+    epsilon: Epsilon = 2,
+    delta: Delta = 0.01,
+    edges: Edges = "0.3,0.6,0.9,1.2",
+    regularisation: Regularisation = 10.0,
+    method: Method = "literal",
+):
+    """Ridge regression on the line plus Gaussian noise (after Chaudhuri, Monteleoni &
+    Sarwate 2011)."""
+    from jaxsel.families.ridge_regression.line import binned_coefficient
+
+    return binned_coefficient("output_perturbation")
 
 
-def _records(values: Values, *, prefix: str = "", more: bool = False) -> dict[str, Any]:
-    """Equal records, and the one that contradicts them."""
+@mechanism("OPS-Balanced", generic={**_GENERIC, "regularisation": 25})
+def balanced_posterior_sampling(
+    *,
+    records: Records = 20,
+    feature: Each = 1,
+    target: Each = 1,
+    epsilon: Epsilon = 2,
+    delta: Delta = 0.01,
+    edges: Edges = "0.3,0.6,0.9,1.2",
+    regularisation: Regularisation = 10.0,
+    method: Method = "literal",
+):
+    """One posterior sample of ridge regression on the line, private for all data (Wang 2018)."""
+    from jaxsel.families.ridge_regression.line import binned_coefficient
+
+    return binned_coefficient("balanced_posterior_sampling")
+
+
+@mechanism("OPS-PTR", "KRW-Sec6.1", generic={**_GENERIC, "regularisation": 2})
+def posterior_sampling_ptr(
+    *,
+    records: Records = 20,
+    feature: Each = 1,
+    target: Each = 1,
+    epsilon: Epsilon = 2,
+    delta: Delta = 0.01,
+    edges: Edges = "0.3,0.6,0.9,1.2",
+    regularisation: Regularisation = 1.0,
+    method: Method = "literal",
+):
+    """One posterior sample of ridge regression on the line behind a private test
+    (Koskela, Redberg & Wang 2024, Section 6.1)."""
+    from jaxsel.families.ridge_regression.line import binned_coefficient
+
+    return binned_coefficient("posterior_sampling_ptr")
+
+
+@mechanism(
+    "OPS-PTR-tuned",
+    generic={**_GENERIC, "regularisations": "2,50", "mean": 3, "theorem": "JX-Envelope"},
+)
+def tuned_posterior_sampling(
+    *,
+    records: Records = 20,
+    feature: Each = 1,
+    target: Each = 1,
+    epsilon: Epsilon = 2,
+    delta: Delta = 0.01,
+    edges: Edges = "0.3,0.6,0.9,1.2",
+    regularisations: Annotated[
+        Any, numbers("lambda: what each run draws from", at_least=1e-3, at_most=1e9)
+    ] = "3,30",
+    mean: Annotated[float, number("E[K]", above=1.0, at_most=1000.0)] = 2,
+    theorem: Annotated[str, choice(TUNING_THEOREMS, "what calibrates the runs")] = "KRW-Cor6.2",
+    method: Method = "literal",
+):
+    """The best of K such samples, K geometric, each with a random regularisation
+    (Koskela, Redberg & Wang 2024, Section 6.1)."""
+    from jaxsel.families.ridge_regression.line import binned_coefficient
+
+    return binned_coefficient("tuned_posterior_sampling")
+
+
+def _equal_records(values):
+    """Data of equal records, and the parameters that all four mechanisms take."""
     count = values["records"]
-    features, targets = (
-        np.append(np.full(count, values[name]), [extra] if more else [])
-        for name, extra in zip(("feature", "target"), _ONE_MORE, strict=True)
-    )
-    return {f"{prefix}features": features[:, None], f"{prefix}targets": targets}
+    features, targets = np.full((count, 1), values["feature"]), np.full(count, values["target"])
+    data = {"features": features, "targets": targets}
+    data |= {f"validation_{name}": each for name, each in data.items()}
+    return data, {"records": count + 1, "edges": values["edges"]}
 
 
-def _data(values: Values, *, more: str | None = None) -> dict[str, Any]:
-    return _records(values, more=more == "training") | _records(
-        values, prefix="validation_", more=more == "validation"
-    )
-
-
-def _untuned_params(values: Values) -> dict[str, Any]:
-    names = ("epsilon", "delta", "regularisation")
-    return {name: values[name] for name in names}
+@output_perturbation.input
+@balanced_posterior_sampling.input
+@posterior_sampling_ptr.input
+def _untuned(values):
+    data, params = _equal_records(values)
+    return data, params | {name: values[name] for name in ("epsilon", "delta", "regularisation")}
 
 
 @functools.lru_cache(maxsize=8)
@@ -67,98 +139,25 @@ def _calibration(epsilon: float, delta: float, mean: float, theorem: str):
     return calibrate_tuned(epsilon, delta, laws.geometric(1.0 / mean), theorem)
 
 
-def _tuned_params(values: Values) -> dict[str, Any]:
-    names = ("epsilon", "delta", "mean", "theorem")
-    return {
-        "calibration": _calibration(*(values[name] for name in names)),
-        "regularisation": values["regularisations"],
-    }
+@tuned_posterior_sampling.input
+def _tuned(epsilon, delta, mean, theorem, regularisations, values):
+    data, params = _equal_records(values)
+    calibration = _calibration(epsilon, delta, mean, theorem)
+    return data, params | {"calibration": calibration, "regularisation": regularisations}
 
 
-def _entry(
-    name: str,
-    ids: tuple[str, ...],
-    summary: str,
-    settings: dict[str, Domain],
-    *,
-    tuned: bool = False,
-    elsewhere: Values,
-) -> MechanismEntry:
-    def params_of(values: Values) -> dict[str, Any]:
-        found = _tuned_params(values) if tuned else _untuned_params(values)
-        return found | {"records": values["records"] + 1, "edges": values["edges"]}
-
-    parts = ("training", "validation") if tuned else ("training",)
-
-    def make(values: Values) -> Built:
-        from jaxsel.families.ridge_regression.line import binned_coefficient
-
-        return Built(binned_coefficient(name), _data(values), params_of(values))
-
-    def make_pairs(values: Values) -> tuple[Pair, ...]:
-        params = params_of(values)
-        why = "one more record, which contradicts all others"
-        return tuple(
-            Pair(
-                part,
-                _data(values),
-                _data(values, more=part),
-                Relation.BASE,
-                params,
-                f"{why}, among those of {part}",
-            )
-            for part in parts
-        )
-
-    return MechanismEntry(
-        name,
-        ids,
-        summary,
-        False,
-        {**_SETTINGS, **settings, "method": _METHOD},
-        make,
-        make_pairs,
-        elsewhere={**_ELSEWHERE, **elsewhere},
-    )
-
-
-ENTRIES: tuple[MechanismEntry, ...] = (
-    _entry(
-        "output_perturbation",
-        ("OUT-PERT",),
-        "Ridge regression on the line plus Gaussian noise (after Chaudhuri, Monteleoni & "
-        "Sarwate 2011).",
-        {"regularisation": _regularisation(10.0)},
-        elsewhere={"regularisation": 25},
-    ),
-    _entry(
-        "balanced_posterior_sampling",
-        ("OPS-Balanced",),
-        "One posterior sample of ridge regression on the line, private for all data (Wang 2018).",
-        {"regularisation": _regularisation(10.0)},
-        elsewhere={"regularisation": 25},
-    ),
-    _entry(
-        "posterior_sampling_ptr",
-        ("OPS-PTR", "KRW-Sec6.1"),
-        "One posterior sample of ridge regression on the line behind a private test "
-        "(Koskela, Redberg & Wang 2024, Section 6.1).",
-        {"regularisation": _regularisation(1.0)},
-        elsewhere={"regularisation": 2},
-    ),
-    _entry(
-        "tuned_posterior_sampling",
-        ("OPS-PTR-tuned",),
-        "The best of K such samples, K geometric, each with a random regularisation "
-        "(Koskela, Redberg & Wang 2024, Section 6.1).",
-        {
-            "regularisations": numbers(
-                "lambda: what each run draws from", at_least=1e-3, at_most=1e9, default="3,30"
-            ),
-            "mean": number("E[K]", above=1.0, at_most=1000.0, default=2),
-            "theorem": choice(TUNING_THEOREMS, "what calibrates the runs", default="KRW-Cor6.2"),
-        },
-        tuned=True,
-        elsewhere={"regularisations": "2,50", "mean": 3, "theorem": "JX-Envelope"},
-    ),
-)
+@output_perturbation.neighbours
+@balanced_posterior_sampling.neighbours
+@posterior_sampling_ptr.neighbours
+@tuned_posterior_sampling.neighbours
+def _one_more(data, theorem=None):
+    parts = {"training": ("features", "targets")}
+    if theorem is not None:  # the best of several runs is chosen on other records
+        parts["validation"] = ("validation_features", "validation_targets")
+    for part, (features, targets) in parts.items():
+        more = {
+            features: np.append(data[features], [[1.0]], axis=0),
+            targets: np.append(data[targets], -1.0),
+        }
+        why = f"one more record, which contradicts all others, among those of {part}"
+        yield part, data, data | more, Relation.BASE, why

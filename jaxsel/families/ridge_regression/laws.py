@@ -17,17 +17,17 @@ from jaxsel.families.ridge_regression import posterior_privacy as privacy
 from jaxsel.families.ridge_regression.settings import RunCalibration
 from jaxsel.repetitions import Repetitions
 
-# What must be left of a sample's epsilon once its variance is paid for, as in AdaOPS
-# (Wang 2018): with less there is hardly any precision, and nothing is better.
+# The least part of a sample's epsilon after the cost of its variance, as in AdaOPS (Wang
+# 2018): with less, the precision would be negligible and nothing is released.
 LEAST_SHARE = 0.5
-_REACH = 9.0  # standard deviations; beyond them lies less than 1e-18
+_REACH = 9.0  # standard deviations, with tails below 1e-18
 _WIDTH = 4.0  # of the panels of a quadrature
-_CELLS = 1000  # of the coefficient, for the order of runs
+_CELLS = 1000  # cells of the coefficient, to rank runs
 _SCORES = np.linspace(-6.0, 6.0, 25)
 
 
 class Line(NamedTuple):
-    """What the mechanisms look at in a one-dimensional data set.
+    """The sufficient statistics of a one-dimensional data set.
 
     Attributes:
       square: X'X, the sum of squared features.
@@ -52,7 +52,7 @@ def pass_probability(run: RunCalibration, eigenvalue: float, regularisation: flo
 
 
 def _least_passing(run: RunCalibration, eigenvalue: float, regularisation: float) -> float:
-    """The value of the first standard normal from which on a run passes."""
+    """The least value of the first standard normal at which a run passes."""
 
     def room(log_leverage: float) -> float:
         mu = math.exp(log_leverage)
@@ -80,7 +80,7 @@ def gaussian_bins(edges: np.ndarray, mean, deviation) -> np.ndarray:
     ends = np.pad(z, [(0, 0)] * (z.ndim - 1) + [(1, 1)], constant_values=np.inf)
     ends[..., 0] = -np.inf
     low, high = ends[..., :-1], ends[..., 1:]
-    # Of the two forms of an interval's mass, the one of small tails.
+    # The form of the interval's mass that subtracts small tails.
     upper = special.ndtr(-low) - special.ndtr(-high)
     return np.where(low > 0.0, upper, special.ndtr(high) - special.ndtr(low))
 
@@ -88,13 +88,13 @@ def gaussian_bins(edges: np.ndarray, mean, deviation) -> np.ndarray:
 def _precisions(
     run: RunCalibration, line: Line, regularisation: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The precisions of a run that passes, and their probabilities."""
+    """Quadrature of the precision of a run that passes: values and weights."""
     scale, margin = run.noise_multiplier, run.margin
     first = _least_passing(run, line.square, regularisation)
     start = max(first, -_REACH)
     if start >= _REACH:
         return np.empty(0), np.empty(0)
-    # Below this the bound on the eigenvalue is of no use, and constant.
+    # Below this the bound on the eigenvalue is trivial, and constant.
     kink = float(np.clip((1.0 - line.square) / scale + margin, start, _REACH))
     z, weights = panels([start, kink, _REACH], _WIDTH)
     weights = weights * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
@@ -104,7 +104,7 @@ def _precisions(
     largest = math.log1p(float(privacy.ridge_norm_bound(regularisation, line.records)))
     found, chances = [], []
     for mu, weight in zip(leverage, weights, strict=True):
-        # The bound on log(1 + |theta|), kept between 0 and what all data satisfy.
+        # The bound on log(1 + |theta|), clipped to [0, a bound for all data].
         spread = scale * math.log1p(mu)
         ends = (np.array([0.0, largest]) - log_norm) / spread - margin
         ends = np.clip(ends, -_REACH, _REACH)
@@ -160,8 +160,8 @@ def tuned_run_law(
     """Law of the best of K runs on the line: Float64["edges+2"].
 
     Given the released scores S and C, runs are ordered by S w^2 - 2 C w in their
-    coefficient w. Coefficients that share one of some 1000 cells are ordered as one; the
-    law is good to about 1e-4 of each probability.
+    coefficient w. Coefficients in the same of about 1000 cells are treated as ties;
+    probabilities have a relative error of about 1e-4.
 
     Args:
       run: calibration of each run.
@@ -187,7 +187,7 @@ def tuned_run_law(
     points = np.concatenate([cuts[:1], 0.5 * (cuts[1:] + cuts[:-1]), cuts[-1:]])
     place = np.searchsorted(edges, points, side="right")
     validation, deviation = scores
-    # As released: the diagonal of the noise, its guard, and a cross moment.
+    # As released: the noise of the diagonal entry with its offset, and of a cross moment.
     squares = validation.square + deviation * (_SCORES + math.sqrt(2.0))
     crosses = validation.cross + deviation * math.sqrt(0.5) * _SCORES
     weights = np.exp(-0.5 * _SCORES**2)

@@ -1,4 +1,4 @@
-"""Private regression on the line, its coefficient told apart by bins: what is audited."""
+"""Private regression on the line, with bins of the coefficient as events, for audits."""
 
 import itertools
 
@@ -29,7 +29,7 @@ _RELEASES = {
 
 def _line(problem: Ridge) -> laws.Line:
     square, cross = float(problem.eigenvalues[0]), float(problem.moment[0])
-    # The one eigenvector of the line is 1 or -1.
+    # The single eigenvector is 1 or -1.
     return laws.Line(square, cross * float(problem.basis[0, 0]), problem.records)
 
 

@@ -1,8 +1,8 @@
-"""Ridge regression: what its private and non-private forms share, and the plain form.
+"""Ridge regression: the non-private form, and what all forms share.
 
 Records (x, y) have |x| <= 1 and |y| <= 1. Neighbours differ by one record, added or
-removed, among data sets of at most a public number of records: the number at hand,
-unless params["records"] says more.
+removed, among data sets of at most a public number of records: the number of records given,
+or params["records"] if larger.
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ from jaxsel.kernel import noise, stream
 from jaxsel.language.base import Mechanism, factory
 
 _ROUNDING = 1e-9
-# What every form takes besides its own parameters; see ridge_of and prepare_error.
+# Parameters common to all forms; see ridge_of and prepare_error.
 SHARED_PARAMS = ("records", "error_unit")
 
 
 class RegressionRelease(NamedTuple):
-    """What a regression releases, and how good it is.
+    """The release of a regression, and its error.
 
     Attributes:
       coefficients: Float[Array, " d"], of the features; 0 where nothing is released.
       label: Int[Array, ""], index of the regularisation; their number if nothing is
         released.
-      count: Int[Array, ""], how many runs were made. Not released.
+      count: Int[Array, ""], number of runs. Not released.
       error: Float[Array, ""], mean squared error on data["test_features"], in units of
         params["error_unit"]; NaN without test records. Not released.
     """
@@ -100,7 +100,7 @@ def ridge_of(data: Mapping[str, Any], params: Mapping[str, Any]) -> Ridge:
 def prepare_error(
     data: Mapping[str, Any], params: Mapping[str, Any], basis: np.ndarray
 ) -> dict[str, Any]:
-    """Second moments of the test records in a basis; NaN where there are none.
+    """Second moments of the test records in a basis; NaN if there are none.
 
     In units of params["error_unit"], by default 1.
     """

@@ -1,14 +1,14 @@
-"""OPS-PTR: a posterior sample of ridge regression behind a private test, and its tuning.
+"""OPS-PTR: a posterior sample of ridge regression after a private test, and its tuning.
 
 Koskela, Redberg & Wang (2024), Section 6.1, after Redberg, Zhu & Wang (2023): the run of
-jaxsel.families.ridge_regression.settings, once, or K times with a random
-regularisation of a grid and the best sample kept. Records and neighbours as in
+jaxsel.families.ridge_regression.settings, once, or K times with a random regularisation
+from a grid, of which the best sample is released. Records and neighbours as in
 linear_regression.
 
-The papers do not say how a sample is scored privately. Here scores come from a validation
-set apart from the training set, through one noisy release of its second moments, itself
-(epsilon, delta)-DP. Given that release scores are post-processing, and a record is in one
-of the two sets, so that the whole is (epsilon, delta)-DP for the records of both.
+The papers do not say how a sample is scored privately. Here scores are computed from one
+noisy release of the second moments of a separate validation set, which is (epsilon,
+delta)-DP itself. Given that release scores are post-processing, and every record is in one
+of the two sets, so the whole is (epsilon, delta)-DP for the records of both.
 """
 
 import math
@@ -53,7 +53,7 @@ def _regularisations(values: Any) -> np.ndarray:
 
 
 def _prepare_runs(problem: Ridge, grid: np.ndarray, run: RunCalibration) -> dict:
-    """The tables of a run: nothing on the device depends on the number of records."""
+    """The arrays of a run, whose sizes do not depend on the number of records."""
     norms = [np.linalg.norm(problem.solution(lam)) for lam in grid]
     return {
         "basis": problem.basis,
@@ -80,20 +80,20 @@ def _precision(data, leverage: Array, residual: Array) -> tuple[Array, Array]:
 
 
 def _run(key: stream.Key, index: Array, data) -> tuple[Array, Array]:
-    """One run at one regularisation: coefficients in the eigenbasis, and whether any."""
+    """One run at one regularisation: coefficients in the eigenbasis, and whether it passed."""
     eigenvalues = jnp.asarray(data["eigenvalues"])
     lam = look_up.pick(data["grid"], index)
     z = normals(key, 0, eigenvalues.shape[-1] + 2)
     scale, margin = data["noise_multiplier"], data["margin"]
-    # 1. The least eigenvalue, on the safe side.
+    # 1. A noisy lower bound on the least eigenvalue.
     least = jnp.maximum(eigenvalues.min() + scale * (z[0] - margin), 0.0)
     leverage = 1.0 / (lam + jnp.maximum(least - 1.0, 0.0))
-    # 2. The norm of the solution, on the safe side; never above what all data satisfy.
+    # 2. A noisy upper bound on the solution's norm, at most the bound for all data.
     spread = scale * jnp.log1p(leverage)
     log_norm = look_up.pick(data["log_norm"], index) + spread * (z[1] + margin)
     largest = look_up.pick(data["largest"], index)
     residual = jnp.minimum(jnp.exp(jnp.minimum(log_norm, jnp.log(largest))), largest)
-    # At least 1 as 1 + |theta| is; noise may say less.
+    # At least 1, as 1 + |theta| is; with noise the bound may be smaller.
     residual = jnp.maximum(residual, 1.0)
     # 3. The sample, if the test passes.
     precision, passed = _precision(data, leverage, residual)
@@ -144,7 +144,7 @@ def posterior_sampling_ptr() -> Mechanism:
 
 
 def _validation(data: Mapping[str, Any], basis: np.ndarray, tuned: TunedCalibration):
-    """Sums over the validation records in the basis, and the noise that they get."""
+    """Sums over the validation records in the basis, and their noise."""
     features, targets = records_of(data, "validation_")
     if features.shape[1] != basis.shape[0]:
         raise InputError(
@@ -160,7 +160,7 @@ def _validation(data: Mapping[str, Any], basis: np.ndarray, tuned: TunedCalibrat
 
 
 def _noisy_moments(key: stream.Key, validation) -> tuple[Array, Array]:
-    """The released second moments: a symmetric matrix for squares, and cross moments.
+    """The released second moments: the matrix of squares, and cross moments.
 
     The noise is isotropic for the norm |A|^2 + 2 |b|^2, hence the same in every basis.
     The matrix gets sqrt(2 d) deviations on its diagonal, about the largest eigenvalue of
@@ -180,10 +180,10 @@ def _noisy_moments(key: stream.Key, validation) -> tuple[Array, Array]:
 
 @factory
 def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mechanism:
-    """OPS-PTR K times, each with a uniformly random regularisation; the best is kept.
+    """OPS-PTR K times, each with a uniformly random regularisation; the best is released.
 
-    The best sample is that of least squared error on the validation set, as far as its
-    released moments tell; a run without a sample is worse than any.
+    The best sample has the least squared error by the released validation moments; a run
+    without a sample is worse than any.
 
     Args:
       family: of the law of K: "truncated_negative_binomial" (geometric), or "capped" for
@@ -225,7 +225,7 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
 
         def one(k, best):
             run = stream.at_round(key, k)
-            # 32 bits choose the index: each probability is right to choices * 2**-32.
+            # 32 bits choose the index: each probability is accurate to choices * 2**-32.
             word, _ = stream.words(run, 1 << 20)
             index = (word.astype(jnp.uint64) * jnp.uint64(choices)) >> jnp.uint64(32)
             index = index.astype(jnp.int32)

@@ -123,7 +123,7 @@ def posterior_shift(
 
 
 def leverage_bound(regularisation: npt.ArrayLike, eigenvalue: npt.ArrayLike) -> np.ndarray:
-    """Largest leverage a record can have that a data set may gain or lose.
+    """Largest leverage of any record that a data set may gain or lose.
 
     1/(lambda + max(e - 1, 0)), where e bounds the least eigenvalue of X'X from below:
     without one of its records the data set keeps eigenvalues >= e - 1.
@@ -173,7 +173,7 @@ def ridge_norm_bound(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> n
 
 
 def ridge_sensitivity(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> np.ndarray:
-    """How far one record can move theta, on sets of at most n records.
+    """Sensitivity of theta to one record, on sets of at most n records.
 
     |H^-1 x| |r|/(1 + mu) <= sqrt(mu/lambda)/(1 + mu) (1 + R), with R = ridge_norm_bound
     and mu <= 1/lambda: (1 + R)/(1 + lambda) for lambda >= 1, (1 + R)/(2 sqrt(lambda))
@@ -185,7 +185,7 @@ def ridge_sensitivity(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> 
 
 
 def log_norm_sensitivity(leverage: npt.ArrayLike) -> np.ndarray:
-    """How far one record can move log(1 + |theta|): log(1 + leverage_bound).
+    """Sensitivity of log(1 + |theta|) to one record: log(1 + leverage_bound).
 
     |H^-1 x| <= nu on the smaller set, and a move by H^-1 x times a residual that is at
     most 1 + |theta| on either set.

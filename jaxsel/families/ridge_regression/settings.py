@@ -6,8 +6,8 @@ Koskela, Redberg & Wang (2024, Section 6.1) tune it: the run is ridge regression
 posterior sample (OPS, see ridge_posterior), whose regularisation lambda is the proposal.
 
 One run releases, in turn,
-  1. a bound on the least eigenvalue of X'X: itself plus s Z, less c s;
-  2. a bound on log(1 + |theta|): itself plus a s Z', plus c a s, where
+  1. a lower bound on the least eigenvalue of X'X: the eigenvalue plus s Z minus c s;
+  2. an upper bound on log(1 + |theta|): its value plus a s Z' plus c a s, where
      a = log(1 + leverage_bound) comes from 1;
   3. nothing, or the sample with posterior_precision of these two bounds (which of the
      two may depend on them in any way).
@@ -34,11 +34,11 @@ from jaxsel.host.errors import check_interval
 
 LARGEST_RUN_DELTA = 0.1
 
-# Shares of epsilon: the two bounds together, and the sample; of delta: the bounds, the
-# sample, and the failure of either bound.
+# The split of epsilon between the two bounds and the sample, and of delta between the
+# bounds, the sample, and the failure of either bound.
 _TEST_SHARE = 0.5
 _DELTA_SHARES = (1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0)
-# Standard normal quadrature; good to 1e-5 of the profile, which has a kink.
+# Quadrature of the standard normal; relative error 1e-5 for the profile, which has a kink.
 _NODES, _STEP = np.linspace(-9.0, 9.0, 241, retstep=True)
 _WEIGHTS = _STEP * np.exp(-0.5 * _NODES**2) / math.sqrt(2.0 * math.pi)
 
@@ -49,7 +49,7 @@ def propose_test_release(
     """Generalised propose-test-release (KRW Theorem 6.1; Redberg et al. 2023).
 
     Args:
-      release: (epsilon, delta) that the mechanism keeps on data that should pass.
+      release: (epsilon, delta) of the mechanism on data that should pass.
       test: (epsilon, delta) of the test.
       failure: largest probability that the test passes on other data.
 
@@ -66,13 +66,13 @@ def propose_test_release(
 
 
 class RunCalibration(NamedTuple):
-    """What a run needs to know to be (epsilon, delta)-DP.
+    """The settings with which a run is (epsilon, delta)-DP.
 
     Attributes:
-      epsilon, delta: what one run keeps.
+      epsilon, delta: the guarantee of one run.
       noise_multiplier: s of each of the two bounds.
-      margin: c; a bound lies on its safe side with probability Phi(c).
-      sample_epsilon: what is left for the sample, at delta = 2 Phi(-tail).
+      margin: c; each bound is valid with probability Phi(c).
+      sample_epsilon: epsilon of the sample, at delta = 2 Phi(-tail).
       tail: t of posterior_epsilon.
     """
 
@@ -144,7 +144,7 @@ def run_guarantee(
 
 
 def run_epsilon(calibration: RunCalibration, delta: float) -> float:
-    """Epsilon of one run at another, larger delta: the best split of it.
+    """Epsilon of one run at a larger delta, for the best split of that delta.
 
     Args:
       calibration: of the run.
@@ -165,7 +165,7 @@ def run_epsilon(calibration: RunCalibration, delta: float) -> float:
         sample = least + (spare - least) * float(special.expit(logit))
         tail = min(ridge_posterior.tail_of(sample), calibration.tail)
         found = run_guarantee(calibration, spare - sample, tail)
-        # What is stated at delta has parts that sum to no more.
+        # Rounding must not make the parts sum to more than delta.
         return found.epsilon if found.delta <= delta * (1.0 + 1e-12) else math.inf
 
     found = optimize.minimize_scalar(
@@ -187,9 +187,9 @@ def _tail_profile(epsilon: np.ndarray, shift: float) -> np.ndarray:
 def run_profile(calibration: RunCalibration) -> Callable[[np.ndarray], np.ndarray]:
     """A privacy profile of one run, sharper than Theorem 6.1.
 
-    The steps compose: the sample's profile at epsilon less the loss of the bounds, on
-    average over that loss, which is Gaussian. With probability 2 Phi(-tail) at most |Z|
-    exceeds the tail; else the sample's loss is at most u^2/2 + u max(|Z|, sqrt(2)), u
+    The steps compose: the profile is the mean of the sample's profile at epsilon minus the
+    privacy loss of the bounds, which is Gaussian. With probability at most 2 Phi(-tail),
+    |Z| exceeds the tail; else the sample's loss is at most u^2/2 + u max(|Z|, sqrt(2)), u
     being the shift at leverage 0 (see run_guarantee). The failures are added.
 
     Args:

@@ -1,4 +1,4 @@
-"""Tuning of generalised propose-test-release: many runs, of which the best is kept.
+"""Tuning of generalised propose-test-release: the best of many runs is released.
 
 One run is that of propose_test_release, with a regularisation drawn from any fixed law;
 the number K of runs is geometric. Koskela, Redberg & Wang (2024), Section 6.1.
@@ -30,12 +30,12 @@ _PRECISION = 1e-4
 
 
 class TunedCalibration(NamedTuple):
-    """A run, and how often it is made, so that the best run keeps (epsilon, delta).
+    """The settings with which the best of many runs is (epsilon, delta)-DP.
 
     Attributes:
-      theorem: what proves it; one of TUNING_THEOREMS.
-      epsilon, delta: what the tuned algorithm keeps.
-      run: of one run.
+      theorem: the theorem that proves it; one of TUNING_THEOREMS.
+      epsilon, delta: the guarantee of the tuned algorithm.
+      run: the settings of one run.
       repetitions: law of the number of runs.
     """
 
@@ -59,10 +59,10 @@ def _gamma(repetitions: Repetitions) -> float:
 def tuned_guarantee(
     run: RunCalibration, theorem: str, repetitions: Repetitions, delta: float
 ) -> ApproximateGuarantee:
-    """What the best of geometrically many runs keeps, at a given delta.
+    """The guarantee of the best of geometrically many runs, at a given delta.
 
     Args:
-      run: of one run, with run.delta as run_delta says.
+      run: the settings of one run, with run.delta from run_delta.
       theorem: "KRW-Cor6.2": Koskela, Redberg & Wang (2024), at the best second point of
         the run's guarantees; "KRW-Cor5.4-sharp": (3 epsilon, 1 - f(1 - delta)), this
         project's; "LT-Thm3.4": Liu & Talwar (2019), Theorem 3.4 as printed, for K capped
@@ -94,7 +94,7 @@ def tuned_guarantee(
 
 
 def run_delta(theorem: str, repetitions: Repetitions, delta: float) -> float:
-    """The delta of one run with which the theorem gives delta for the best run."""
+    """The delta of one run for which the theorem gives ``delta`` for the best run."""
     check_choice("theorem", theorem, TUNING_THEOREMS)
     delta = check_interval("delta", delta, 0.0, 1.0)
     gamma = _gamma(repetitions)
@@ -112,7 +112,7 @@ def calibrate_tuned(
 ) -> TunedCalibration:
     """Calibrates the runs so that the theorem gives (epsilon, delta).
 
-    To a relative 1e-4 in epsilon, on the private side.
+    To a relative 1e-4 in epsilon, rounded so that the guarantee holds.
 
     Args:
       epsilon: in [1e-4, 1000).
@@ -132,7 +132,7 @@ def calibrate_tuned(
         found = tuned_guarantee(calibration, theorem, repetitions, delta)
         return found.epsilon / epsilon - 1.0
 
-    # Totals are nearly proportional to a run's epsilon.
+    # The tuned epsilon is nearly proportional to a run's epsilon.
     root = 0.5 * epsilon
     for _ in range(_ROUNDS):
         over = excess(root)

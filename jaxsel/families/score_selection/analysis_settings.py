@@ -1,7 +1,7 @@
-"""Noise of private k-means and private principal components, whose size is to be chosen.
+"""Noise of private k-means and private principal components of a size that is tuned.
 
-Liu & Talwar 2019, Section 5.2, name the problem and no algorithm. Here one run takes a
-random size, an analysis and a score, and splits its epsilon between the two:
+Liu & Talwar 2019, Section 5.2, pose the problem without an algorithm. Here one run draws a
+random size, performs an analysis and scores it, and splits its epsilon between the two:
 
   k-means: Lloyd's iterations on noisy counts and sums (Blum, Dwork, McSherry & Nissim
     2005), from centres that do not depend on the data.
@@ -67,7 +67,7 @@ def clustering_noise(
 ) -> AnalysisNoise:
     """Scales of a run of private k-means that is epsilon_1-DP by composition.
 
-    Each of the iterations gets an equal part of share epsilon_1; the score gets the rest.
+    The iterations get equal parts of share * epsilon_1; the score gets the rest.
 
     Raises:
       InputError: for numbers out of range.
@@ -89,7 +89,7 @@ def component_noise(
 
 
 def composed_epsilon(run_epsilon: float, runs: int) -> float:
-    """Runs released together, or a fixed number of them of which the best is kept."""
+    """Epsilon of a fixed number of runs, whether all or only the best are released."""
     return runs * run_epsilon
 
 
@@ -99,9 +99,9 @@ def selected_epsilon(run_epsilon: float) -> float:
 
 
 def runs_for(sizes: int, beta: float) -> int:
-    """ceil(2 K/beta) runs on average: better than the best median but for beta.
+    """The mean number of runs, ceil(2 K/beta), that beats the best median except with beta.
 
-    A run takes the best size with chance 1/K and is better than its median half of the
-    time, p = 1/(2 K); Theorem 3.3 allows gamma/p.
+    A run draws the best size with probability 1/K and is better than its median half of the
+    time, p = 1/(2 K); the failure probability of Theorem 3.3 is gamma/p.
     """
     return math.ceil(2.0 * sizes / beta)

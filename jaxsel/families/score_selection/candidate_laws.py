@@ -1,10 +1,10 @@
 """Exact laws of the best of K noisy candidates, each with its own mean and scale.
 
 One run draws candidate i with probability w_i and scores it q_i + b_i Z, Z standard
-Laplace, truncated to |Z| <= T or not. With S(y) the chance that a run scores above y
+Laplace, truncated to |Z| <= T or not. With S(y) the probability that a run scores above y
 and f the generating function of K, (i, y) is released with density
 w_i f_i(y) f'(1 - S(y)); for random stopping (K geometric, Liu & Talwar 2019,
-Algorithm 2) f'(1 - S) is gamma/(gamma + (1 - gamma) S)^2. All here integrates that.
+Algorithm 2) f'(1 - S) is gamma/(gamma + (1 - gamma) S)^2. The laws are integrals of this.
 """
 
 import math
@@ -17,12 +17,12 @@ from jaxsel.host.errors import InputError, check_finite, check_interval, check_p
 from jaxsel.repetitions import Repetitions
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_REACH = 42.0  # scales beyond which Laplace noise lies with chance below 1e-18
+_REACH = 42.0  # scales of Laplace noise, beyond which the tail is below 1e-18
 _CHUNK = 1 << 21
 
 
 class NoisyCandidates(NamedTuple):
-    """What one run draws from.
+    """The candidates of one run.
 
     Attributes:
       scores: Float[np.ndarray, "candidates"], q_i.
@@ -87,7 +87,7 @@ def _parts(candidates: NoisyCandidates, y: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _mesh(sides: tuple[NoisyCandidates, ...], mean_runs: float, width: float):
-    """Nodes, weights and edges of panels no wider than the noise that matters there."""
+    """Nodes, weights and edges of panels no wider than the relevant noise."""
     centres = np.concatenate([side.scores for side in sides])
     scales = np.concatenate([side.noise_scales for side in sides])
     bounds = np.concatenate([np.full(s.scores.size, s.noise_bound) for s in sides])
@@ -97,13 +97,13 @@ def _mesh(sides: tuple[NoisyCandidates, ...], mean_runs: float, width: float):
     reach = np.minimum(bounds, far) * scales
     kinks = [centres - reach, centres, centres + reach]
     for centre, scale, bound in pairs[bounds < far]:
-        # Where few runs end up, f' changes fast: halve towards the end of the support.
+        # f' changes fast near the end of the support, so panels are halved towards it.
         thin = min(1.0, math.exp(-bound) / max(1.0, mean_runs))
         steps = np.arange(0.0, -math.log2(max(thin, 1e-15)) + 4.0)
         kinks.append(centre + scale * (bound - bound * 2.0 ** -steps[1:]))
     edges = np.unique(np.concatenate(kinks))
     middle = (edges[1:] + edges[:-1]) / 2.0
-    # The narrowest noise that reaches an interval sets its step.
+    # The step in an interval is that of the narrowest noise with mass there.
     active = np.abs(middle[:, None] - centres) <= reach
     finest = np.min(np.where(active, scales, np.inf), axis=1)
     gaps = np.diff(edges)
@@ -168,9 +168,9 @@ def largest_loss(
 ) -> float:
     """Largest |log ratio| of the released density of (candidate, noisy score).
 
-    Over a grid that holds every kink and reaches beyond all mass that float64 sees: a
-    lower bound of the supremum, and close to it. inf if one side cannot release what
-    the other can. Both sides must have the same noise bound.
+    The maximum over a grid that contains every kink and covers all mass that float64
+    resolves: a lower bound of the supremum, and close to it. inf if the supports differ.
+    Both sides must have the same noise bound.
     """
     _, _, edges = _mesh((first, second), repetitions.mean, 0.25)
     p, q = (_log_released(side, repetitions, edges) for side in (first, second))
@@ -181,7 +181,7 @@ def largest_loss(
 def _merged(
     first: NoisyCandidates, second: NoisyCandidates
 ) -> tuple[NoisyCandidates, NoisyCandidates]:
-    """Candidates that are alike on both sides as one: which it was tells nothing."""
+    """Merges candidates that are equal on both sides, whose identity reveals nothing."""
     if not np.array_equal(first.weights, second.weights):
         return first, second
     sides = (first.scores, first.noise_scales, second.scores, second.noise_scales)
@@ -196,7 +196,7 @@ def _merged(
 def _released_masses(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Chances of (candidate, noisy score) on narrow panels, on both sides."""
+    """Probabilities of (candidate, noisy score) on narrow panels, on both sides."""
     sides = _merged(first, second)
     nodes, step, _ = _mesh(sides, repetitions.mean, 0.1)
     p, q = (_released(side, repetitions, nodes) for side in sides)
@@ -204,7 +204,7 @@ def _released_masses(
 
 
 def _excess(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
-    """The larger hockey-stick divergence; differences by rounding are not counted."""
+    """The larger hockey-stick divergence, without differences due to rounding."""
     growth = math.exp(epsilon) * (1.0 + 1e-12)
     forth, back = p - growth * q, q - growth * p
     return float(max(forth[forth > 0.0].sum(), back[back > 0.0].sum()))

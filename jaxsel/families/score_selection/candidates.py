@@ -22,7 +22,7 @@ _NOISE_DRAW, _INDEX_DRAW = 1, 0
 
 
 def prepare_candidates(candidates: Any) -> dict[str, np.ndarray]:
-    """The arrays that one run needs.
+    """The arrays for one run.
 
     Raises:
       InputError: unless given ``NoisyCandidates``.
@@ -101,12 +101,12 @@ def noised_candidates() -> Base:
             above = _above(middle, data) > rank
             return jnp.where(above, middle, low), jnp.where(above, high, middle)
 
-        # It lies between the same quantile of the worst and of the best candidate.
+        # The score lies between this quantile of the worst and of the best candidate.
         start = (alone.min(), alone.max())
         low, high = lax.fori_loop(0, _BISECTIONS, halve, start)
         score = 0.5 * (low + high)
         z = jnp.abs(score - scores) / scales
-        # At the end of a support rounding may leave no candidate: take the nearest.
+        # At the end of the support rounding may exclude all candidates: take the nearest.
         inside = z <= jnp.maximum(data["noise_bound"], z.min())
         density = jnp.where(inside, jnp.exp(z.min() - z), 0.0)
         density = density * data["weights"] / scales

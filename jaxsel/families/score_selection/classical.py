@@ -84,8 +84,8 @@ def margin_mechanism() -> Mechanism:
         scores = np.asarray(data, dtype=np.float64)
         second, first = np.partition(scores, -2)[-2:]
         lead = (first - second) / (2.0 * params.get("sensitivity", 1.0)) - 1.0
-        # In units of the noise, and how far from its end the uniform of such noise is:
-        # to compare that takes no logarithm a trial.
+        # The lead in units of the noise, as a tail probability of the noise, which can be
+        # compared with a uniform number without a logarithm.
         need = -np.log(2.0 * params["delta"]) - params["epsilon"] * lead
         tail = 0.5 * np.exp(-abs(need))
         return {

@@ -15,7 +15,7 @@ from jaxsel.host.errors import InputError, check_finite, check_interval, check_p
 
 
 def check_scores(scores: npt.ArrayLike) -> np.ndarray:
-    """Scores as one list of float64; InputError otherwise."""
+    """Scores as one list of float64; raises InputError otherwise."""
     scores = check_finite("scores", scores)
     if scores.ndim != 1:
         raise InputError("scores must be one list of numbers")
@@ -23,7 +23,7 @@ def check_scores(scores: npt.ArrayLike) -> np.ndarray:
 
 
 def check_each_positive(name: str, values: npt.ArrayLike, size: int) -> np.ndarray:
-    """``size`` positive numbers from as many or from one; InputError otherwise."""
+    """``size`` positive numbers from as many or from one; raises InputError otherwise."""
     array = check_finite(name, values)
     if array.shape not in ((), (size,)) or np.any(array <= 0.0):
         raise InputError(f"{name} must be {size} positive numbers, or one for all")

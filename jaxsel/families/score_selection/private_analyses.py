@@ -1,8 +1,8 @@
-"""Private analyses of a size that is chosen: k-means and principal components.
+"""Private analyses of a size that is tuned: k-means and principal components.
 
-Liu & Talwar 2019, Section 5.2: an intermediate step tries several sizes and keeps the
-best. Each is a base: one run takes a random size, analyses the data privately, and scores
-the result privately. ``private_tuning`` releases the best run for three times its epsilon.
+Liu & Talwar 2019, Section 5.2: an intermediate step tries several sizes and keeps the best.
+Each analysis is a base: one run draws a random size, analyses the data privately, and
+scores the result privately. ``private_tuning`` releases the best run for three times its epsilon.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from jaxsel.language.base import factory
 from jaxsel.repetitions import Repetitions
 
 _SIZE_TAG, _START_TAG, _NOISE_TAG, _SCORE_TAG = 0x51, 0x52, 0x53, 0x54
-_FAR = 1e3  # where centres lie that are not used
+_FAR = 1e3  # position of unused centres
 
 Numbers = Array | np.ndarray
 
@@ -40,7 +40,7 @@ def _uniforms(key: stream.Key, shape: tuple[int, ...]) -> Array:
 def cluster_statistics(
     points: Float[Numbers, "n d"], centres: Float[Numbers, "k d"]
 ) -> Float[Array, "k d+1"]:
-    """Number and sum of the points nearest to each centre: what an iteration releases."""
+    """Number and sum of the points nearest to each centre, released with noise by an iteration."""
     nearest = jnp.argmin(_squares(points, centres), axis=1).astype(jnp.int32)
     member = (nearest[:, None] == jnp.arange(centres.shape[0], dtype=jnp.int32)[None, :]).astype(
         points.dtype
@@ -58,13 +58,13 @@ def clustering_loss(points: Numbers, centres: Numbers) -> Array:
 
 
 def component_statistics(points: Float[Numbers, "n d"]) -> Float[Array, " entries"]:
-    """Sum of x x^T on and above the diagonal: what is released of it."""
+    """The part of the sum of x x^T on and above the diagonal, released with noise."""
     rows, columns = np.triu_indices(points.shape[1])
     return jnp.asarray(points.T @ points)[rows, columns]
 
 
 def component_loss(points: Numbers, directions: Float[Numbers, "d r"]) -> Array:
-    """Mean squared length that the directions miss; points have length at most 1."""
+    """Mean squared length of residuals of the projection; points have length at most 1."""
     return jnp.mean(jnp.sum(points**2, axis=1) - jnp.sum((points @ directions) ** 2, 1))
 
 
@@ -126,7 +126,7 @@ def _base(
     def prepare(data, params):
         points, sizes, bins = checked(data, params)
         return {"points": points}, numbers(points, params) | {
-            "sizes": np.zeros(sizes),  # its length says how many there are
+            "sizes": np.zeros(sizes),  # its length is the largest size
             "price": np.float64(params["price"]),
             "bins": np.int32(bins),
         }
@@ -139,7 +139,7 @@ def _base(
         value = -loss - params["price"] * (index + 1).astype(loss.dtype)
         noises = _laplace(stream.fold(key, _SCORE_TAG), (1,))[0]
         score = value + params["score_scale"] * noises
-        # For measuring alone: how good the run is in truth.
+        # The true quality of the run, for evaluation only.
         bins = jnp.asarray(params["bins"])
         part = jnp.clip((loss * bins.astype(loss.dtype)).astype(jnp.int32), 0, bins - 1)
         return Draw(score, score, index * bins + part)
@@ -166,8 +166,8 @@ def private_clusters() -> Base:
 
     Data: points, Float["n d"], in [-1, 1]^d; n is public.
     Params: "sizes" (K), "run_epsilon" (epsilon_1), "iterations", "price" (of a cluster,
-      in the score), "bins" (default 1; more of them split the label by the true loss, for
-      measuring alone, which is not private).
+      in the score), "bins" (default 1; with more the label includes a bin of the true loss,
+      for evaluation only: it is not private).
     Label: the number of clusters, from 1.
 
     Formal guarantee (claims): LT-5.2-clusters, LT-5.2-choice.

@@ -1,7 +1,7 @@
 """Liu & Talwar 2019, Theorem 5.2 and Lemma 5.1, as mechanisms.
 
-Each scores its candidates with noise of its own kind and runs Algorithm 2 on them; it
-may release the chosen candidate and its noisy score. Methods are those of ``stopping``.
+Each adds its own kind of noise to the scores of its candidates and runs Algorithm 2 on
+them; it may release the chosen candidate and its noisy score. Methods are those of ``stopping``.
 """
 
 from collections.abc import Mapping
@@ -111,7 +111,7 @@ def _smooth(data, params) -> ScoreSelection:
 
 @factory
 def selection_smooth_sensitivity(*, method: str = "jump") -> Mechanism:
-    """Which list has the largest median: the smooth-sensitivity exponential mechanism.
+    """The smooth-sensitivity exponential mechanism: selects the list with the largest median.
 
     Neighbouring tables differ in one column: one value of each list.
 
@@ -142,7 +142,7 @@ def _learners_and_models(data, params) -> tuple[str, ...]:
 
 @factory
 def validation_selection(*, method: str = "jump") -> Mechanism:
-    """Hyperparameters by random stopping: train a random learner, validate with noise.
+    """Hyperparameter tuning by random stopping: trains random learners, validates with noise.
 
     Data: {"model_laws": Float["learners models"], what each learner returns for the
       training data; "scores": Float["learners models"] or Float["models"], numbers of

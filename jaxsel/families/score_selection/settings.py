@@ -17,14 +17,14 @@ from jaxsel.families.score_selection.candidate_laws import NoisyCandidates, nois
 from jaxsel.families.score_selection.classical_laws import check_each_positive, check_scores
 from jaxsel.host.errors import InputError, check_finite, check_interval, check_positive
 
-_PER_RUN = 3.0  # random stopping triples epsilon
+_PER_RUN = 3.0  # random stopping multiplies epsilon by three
 
 
 class ScoreSelection(NamedTuple):
     """Random stopping over noisy candidates.
 
     Attributes:
-      candidates: what one run draws from.
+      candidates: the candidates of one run.
       gamma: stopping probability after each run.
     """
 
@@ -52,7 +52,7 @@ def exponential_selection(
 
 
 def _shift(candidates: int, beta: float, sharp: bool) -> float:
-    """What every score is lowered by, in units of its noise."""
+    """The shift of every score, in units of its noise."""
     share = candidates / check_interval("beta", beta, 0.0, 1.0)
     return math.log(4.0 * share / beta) if sharp else 2.0 * math.log(share)
 
@@ -60,7 +60,7 @@ def _shift(candidates: int, beta: float, sharp: bool) -> float:
 def _shifted(
     scores: np.ndarray, scales: np.ndarray, beta: float, sharp: bool = False
 ) -> ScoreSelection:
-    """Every score lowered by what its noise seldom exceeds."""
+    """Every score minus a bound that its noise rarely exceeds."""
     gamma = stopping_for(scores.size, beta / 2.0 if sharp else beta)
     shifts = _shift(scores.size, beta, sharp) * scales
     return ScoreSelection(noisy_candidates(scores - shifts, scales), gamma)
@@ -143,7 +143,7 @@ def margin_selection(
 def margin_selection_needed(
     candidates: int, sensitivity: float, epsilon: float, delta: float, beta: float
 ) -> float:
-    """Margin (3 s/epsilon) log(2 K/(beta delta)) that is enough: one support's half."""
+    """A sufficient margin, (3 s/epsilon) log(2 K/(beta delta)): half the width of the support."""
     delta = check_interval("delta", delta, 0.0, 1.0)
     support = _support(stopping_for(candidates, beta), delta)
     return _PER_RUN * sensitivity / epsilon * support

@@ -44,7 +44,7 @@ def median_smooth_sensitivity(values: npt.ArrayLike, high: float, smoothness: fl
     """
     ordered = _sorted(values, high)
     eta = check_positive("smoothness", smoothness)
-    # Beyond the distance at which even the whole range weighs less, nothing counts.
+    # Distances at which even the whole range has a smaller weight are irrelevant.
     padded, m = _padded(ordered, float(high), ordered.size + 1)
     best, k = 0.0, 0
     while k <= ordered.size and math.exp(-eta * k) * high > best:

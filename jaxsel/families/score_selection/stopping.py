@@ -1,9 +1,9 @@
 """Random stopping over noisy candidates: Liu & Talwar 2019, Algorithm 2 in Section 5.
 
-The jump makes one draw a candidate. The number of runs after the first is geometric
-from 0 on, that is Poisson with an exponential mean m; given m the candidates are run
+The jump makes one draw per candidate. The number of runs after the first is geometric from
+0 on, that is Poisson with an exponential mean m; given m the candidates are run
 independently, Poisson(m w_i) times each, and the best of candidate i has the tail rank
-E_i/(m w_i), E_i exponential (none if that exceeds 1). The first run is drawn apart.
+E_i/(m w_i), E_i exponential (none if that exceeds 1). The first run is drawn separately.
 """
 
 from collections.abc import Callable
@@ -36,13 +36,13 @@ def candidate_stopping(
     labels: Callable[[Any, Any], tuple[str, ...]],
     method: str,
 ) -> Mechanism:
-    """Random stopping over the candidates that ``setting`` makes of the input.
+    """Random stopping over the candidates that ``setting`` returns for the input.
 
     Args:
       setting: ``(data, params) -> ScoreSelection``, on the host; checks the input.
       labels: ``(data, params) ->`` names of the candidates.
       method: "literal" makes every run, "count" and "rank" are those of
-        ``private_tuning``, "jump" makes one draw a candidate.
+        ``private_tuning``, "jump" makes one draw per candidate.
     """
     check_choice("method", method, METHODS)
     inner = None

@@ -13,8 +13,8 @@ from jaxsel.host.errors import check_integer, check_interval, check_positive
 def interaction_epsilon(epsilon: float, gamma: float, selections: int = 0, tops: int = 0) -> float:
     """(2 c1 + 2 c2 + gamma) epsilon: c1 Selections, and Tests until c2 tops.
 
-    Interleaved in any adaptive order: Theorems 1 and 2 and the remark after them; all
-    mechanisms epsilon-DP.
+    They may be interleaved in any adaptive order (Theorems 1 and 2 and the remark after
+    them); all mechanisms are epsilon-DP.
     """
     selections = check_integer("selections", selections, 0)
     tops = check_integer("tops", tops, 0)
@@ -39,7 +39,7 @@ def tests_renyi_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
 def known_chance_epsilon(epsilon: float, tops: int, delta: float) -> float:
     """Epsilon at delta of Tests until c tops at a KNOWN p, by the exact Renyi rate.
 
-    Pure privacy there is none: bottoms alone tell the sides apart.
+    There is no pure privacy: bottoms alone distinguish the sides.
     """
     return renyi_to_epsilon(lambda order: tops * known_chance_rate(order, epsilon), delta).epsilon
 

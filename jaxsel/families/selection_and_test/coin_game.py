@@ -14,12 +14,12 @@ from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("literal", "jump")
 EVENTS = ("place", "bits")
-MOST_BITS = 12  # coins of which all bits are told apart
-_CERTAIN = 75.0  # minus the log of a chance far below every resolution
+MOST_BITS = 12  # the largest number of coins with all bits as event
+_CERTAIN = 75.0  # minus the log of a negligible probability
 
 
 class Game(NamedTuple):
-    """What a game shows.
+    """The transcript of a game.
 
     Attributes:
       end: Int[""], the coin at which it ended; their number if it did not.
@@ -33,11 +33,11 @@ class Game(NamedTuple):
 
 @factory
 def coin_game(*, method: str = "jump", event: str = "place") -> Mechanism:
-    """Show coins until k of them came up 1.
+    """Shows coins until k of them came up 1.
 
     Args:
-      method: "literal" tosses coin after coin; "jump" draws the place of each 1 by
-        inverting the chance that none came up before.
+      method: "literal" tosses coin after coin; "jump" draws the position of each 1 by
+        inverting the probability that none came up before.
       event: "place", the coin at which the game ends, which for k = 1 is all that it
         shows; or "bits", every coin (at most 12 of them).
 
@@ -66,14 +66,14 @@ def coin_game(*, method: str = "jump", event: str = "place") -> Mechanism:
             raise InputError(
                 f"there are {rows.shape[1]} coins; bits are told apart of at most {MOST_BITS}"
             )
-        # With fewer coins than that the game never ends, whatever the number.
+        # If k exceeds the number of coins, the game never ends.
         return rows, min(ones, rows.shape[1] + 1)
 
     def prepare(data, params):
         rows, ones = read(data, params)
         with np.errstate(divide="ignore"):
             steps = np.minimum(-np.log1p(-rows), _CERTAIN)
-        # Minus the log chance of no 1 before each coin.
+        # Minus the log probability of no 1 before each coin.
         before = np.cumsum(steps, axis=1)
         hazard = np.concatenate([np.zeros((len(rows), 1)), before], axis=1)
         return {"bias": rows, "hazard": hazard}, {"ones": np.int32(ones)}
@@ -108,7 +108,8 @@ def coin_game(*, method: str = "jump", event: str = "place") -> Mechanism:
         rows, size = hazards.shape[0], hazards.shape[1] - 1
 
         def one(number, game):
-            # The next 1 is the first coin that carries the hazard past a unit clock.
+            # The next 1 is the first coin at which the cumulative hazard exceeds an
+            # exponential.
             hazard = hazards[jnp.minimum(number, rows - 1)]
             clock = noise.exponential(noise.number(key, number))
             reached = hazard[jnp.minimum(game.end + 1, size)] + clock

@@ -20,7 +20,7 @@ def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
     """Renyi divergence per 1 that comes up, of a game with one pair (p, q) only.
 
     Stopping at the first 1: log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1); at order
-    inf the largest loss: log(p/q) if 1 - p <= 1 - q, else inf (0 after 0 after 0).
+    inf the largest loss: log(p/q) if 1 - p <= 1 - q, else inf (a long run of 0).
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     if math.isinf(order):
@@ -141,7 +141,7 @@ def game_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
     """
     rows = coin_rows(biases, ones)
     seen = np.zeros(len(rows))
-    seen[0] = 1.0  # chance of each number of ones so far, the game going on
+    seen[0] = 1.0  # probability of each number of ones so far, if the game goes on
     law = []
     for bias in rows.T:
         hit = seen * bias
@@ -151,7 +151,7 @@ def game_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
 
 
 def game_bits_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
-    """Law of all that a game shows: its coins as a binary number, the first leading.
+    """Law of the transcript of a game: its coins as a binary number, the first leading.
 
     Coins after the end count as 0, so that a number belongs to one sequence.
 

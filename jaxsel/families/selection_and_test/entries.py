@@ -1,132 +1,180 @@
 """The catalogue entries of Selection and Test, Cohen et al. 2022, Algorithm 1."""
+# ruff: noqa: PT028 (tests_until_top is a mechanism, no test)
 
 import math
+from typing import Annotated, Any
 
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Pair, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, probability, whole
-from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee, no_guarantee
+from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 
 _CALLED = "epsilon of every mechanism that is called, on the pairs"
-_TOP = "chance of the best outcome, on the first side"
-_MIDDLE = "chance of the second best one, on the other side"
-_MOST = 20.0  # of epsilon: e^epsilon - 1 keeps its precision
-_RUNS = 10**6  # of one call, made one by one by method "literal"
-_CANDIDATES = {
-    "epsilon": number(_CALLED, above=0.0, at_most=_MOST, default=1),
-    "top": probability(_TOP, default=0.2),
-    "middle": probability(_MIDDLE, default=0.002),
-}
-_GAMMA = number("exponent of the law of p, P[p <= x] = x^gamma", above=0.0, at_most=1e6, default=1)
-_METHOD = choice(("literal", "shortcut", "law"), "see the guide", default="shortcut")
+_LAW = "exponent of the law of p, P[p <= x] = x^gamma"
+
+# Up to 20, e^epsilon - 1 keeps its precision.
+Epsilon = Annotated[float, number(_CALLED, above=0.0, at_most=20.0), DATA]
+Top = Annotated[float, probability("chance of the best outcome, on the first side"), DATA]
+Middle = Annotated[float, probability("chance of the second best one, on the other side"), DATA]
+Gamma = Annotated[float, number(_LAW, above=0.0, at_most=1e6)]
+Method = Annotated[str, choice(("literal", "shortcut", "law"), "see the guide"), FIXED]
 
 
-def _rounds(help: str, default: int):
-    return whole(help, at_least=1, at_most=_RUNS, default=default)
+def _runs(help: str):
+    """How many runs a call makes; method "literal" makes them one by one."""
+    return whole(help, at_least=1, at_most=10**6)
 
 
-def _sides(values: Values) -> dict[str, tuple[pairs.LawPair, str]]:
-    """Pairs of laws of one candidate, the tight one first."""
-    epsilon = values["epsilon"]
-    three = pairs.three_outcome(epsilon, values["top"], values["middle"])
-    pair = pairs.randomised_response(epsilon)
-    coin = (np.append(side, 0.0) for side in pair)
-    return {
-        "three-outcome": (
-            three,
-            "releasing the middle outcome loses (2 c + gamma) epsilon as tau grows",
-        ),
-        "randomised-response": (
-            pairs.LawPair(*coin),
-            "complete for pure privacy; best of K fixed runs would lose K epsilon",
-        ),
-    }
+def _sides(epsilon, top, middle):
+    """Pairs of laws of one candidate, the tight one first: name, laws, why."""
+    why = "releasing the middle outcome loses (2 c + gamma) epsilon as tau grows"
+    yield "three-outcome", pairs.three_outcome(epsilon, top, middle), why
+    coin = (np.append(side, 0.0) for side in pairs.randomised_response(epsilon))
+    why = "complete for pure privacy; best of K fixed runs would lose K epsilon"
+    yield "randomised-response", pairs.LawPair(*coin), why
 
 
 # --- Selections -----------------------------------------------------------------------
 
 
-def _selection_data(law: np.ndarray, calls: int, candidates: int) -> tuple:
-    return tuple(np.tile(law, (candidates, 1)) for _ in range(calls))
-
-
-def _make_selections(values: Values) -> Built:
+@mechanism(
+    "CL-Alg1",
+    "CL-Thm1",
+    generic={
+        "epsilon": 0.6,
+        "top": 0.3,
+        "middle": 0.05,
+        "gamma": 0.6,
+        "rounds": 7,
+        "candidates": 3,
+    },
+)
+def selection_once(
+    *,
+    epsilon: Epsilon = 1,
+    top: Top = 0.2,
+    middle: Middle = 0.002,
+    gamma: Gamma = 1,
+    rounds: Annotated[int, _runs("potential runs of each candidate (tau)")] = 20,
+    candidates: Annotated[
+        int, whole("how many candidates (k)", at_least=1, at_most=1000), DATA
+    ] = 2,
+    method: Method = "shortcut",
+):
+    """Run k candidates Bin(tau, p) times each, p drawn once; release the best run."""
     from jaxsel.families.selection_and_test.program import Select, program
 
-    pair = _selection_pairs(values)[0]
-    calls = (Select(),) * len(pair.data)
-    return Built(program(calls, method=values["method"]), pair.data, dict(pair.params))
+    return program((Select(),), method=method)
 
 
-def _selection_pairs(values: Values) -> tuple[Pair, ...]:
-    calls, candidates = values.get("calls", 1), values.get("candidates", 1)
-    params = {"gamma": values["gamma"], "rounds": (values["rounds"],) * calls}
-    return tuple(
-        Pair(
-            name,
-            _selection_data(laws.first, calls, candidates),
-            _selection_data(laws.second, calls, candidates),
-            Relation.BASE,
-            params,
-            why,
-        )
-        for name, (laws, why) in _sides(values).items()
-    )
+@mechanism(
+    "CL-Alg1",
+    "CL-Thm1",
+    generic={"epsilon": 0.6, "top": 0.3, "middle": 0.05, "gamma": 0.6, "rounds": 7, "calls": 3},
+)
+def selections(
+    *,
+    epsilon: Epsilon = 1,
+    top: Top = 0.2,
+    middle: Middle = 0.002,
+    gamma: Gamma = 1,
+    rounds: Annotated[int, _runs("potential runs of the candidate in a call (tau)")] = 40,
+    # 4 outcomes a call: 4^8 transcripts
+    calls: Annotated[int, whole("how many selections (c)", at_least=1, at_most=8), FIXED] = 2,
+    method: Method = "shortcut",
+):
+    """Selections that share one p: (2 c + gamma) epsilon, not c (2 + gamma)."""
+    from jaxsel.families.selection_and_test.program import Select, program
+
+    return program((Select(),) * calls, method=method)
 
 
-def _selection_guarantee(values: Values, pair: Pair) -> Guarantee:
-    return guarantee(
-        "CL-Thm1-calls", epsilon=values["epsilon"], gamma=values["gamma"], calls=len(pair.data)
-    )
+def _each(law: np.ndarray, calls: int, candidates: int) -> tuple[np.ndarray, ...]:
+    """The same law of every candidate in every call."""
+    return (np.tile(law, (candidates, 1)),) * calls
+
+
+@selection_once.input
+@selections.input
+def _selected(epsilon, top, middle, gamma, rounds, calls=1, candidates=1):
+    _, laws, _ = next(_sides(epsilon, top, middle))
+    return _each(laws.first, calls, candidates), {"gamma": gamma, "rounds": (rounds,) * calls}
+
+
+@selection_once.neighbours
+@selections.neighbours
+def _other_laws(epsilon, top, middle, calls=1, candidates=1):
+    for name, laws, why in _sides(epsilon, top, middle):
+        first, second = (_each(law, calls, candidates) for law in laws)
+        yield name, first, second, Relation.BASE, why
+
+
+@selection_once.promises
+@selections.promises
+def _proven_of_selections(epsilon, gamma, calls=1):
+    return guarantee("CL-Thm1-calls", epsilon=epsilon, gamma=gamma, calls=calls)
 
 
 # --- Tests ----------------------------------------------------------------------------
 
 
-def _make_tests(values: Values) -> Built:
+@mechanism(
+    "CL-Alg1",
+    "CL-Thm2",
+    generic={"epsilon": 0.6, "quiet": 0.3, "gamma": 0.6, "bottoms": 7, "tops": 3},
+)
+def tests_until_top(
+    *,
+    epsilon: Epsilon = 1,
+    quiet: Annotated[
+        float, probability("chance of top in the first tests, on one side"), DATA
+    ] = 0.2,
+    gamma: Gamma = 1,
+    bottoms: Annotated[int, _runs("how many first tests (n)")] = 20,
+    tops: Annotated[
+        int,
+        whole("how many tops end it (c); as many tests come last", at_least=1, at_most=50),
+        FIXED,
+    ] = 2,
+    method: Method = "shortcut",
+):
+    """Tests with one p until c of them answered top; bottoms are free."""
     from jaxsel.families.selection_and_test.program import Tests, program
 
-    pair, tops = _test_pairs(values)[0], values["tops"]
     # Bottoms first, then tops; the interaction halts after the last of them.
-    mechanism = program((Tests(tops),) * 2, limit=tops, method=values["method"])
-    return Built(mechanism, pair.data, dict(pair.params))
+    return program((Tests(tops),) * 2, limit=tops, method=method)
 
 
-def _test_pairs(values: Values) -> tuple[Pair, ...]:
-    ratio, quiet, tops = math.exp(values["epsilon"]), values["quiet"], values["tops"]
-    loud = 1.0 / (1.0 + ratio)
+def _loud(epsilon: float) -> float:
+    """The smaller chance of randomised response; the other is e^epsilon times this."""
+    return 1.0 / (1.0 + math.exp(epsilon))
+
+
+@tests_until_top.input
+def _bottoms_then_tops(epsilon, quiet, gamma, bottoms, tops):
+    loud = _loud(epsilon)
     if quiet > loud:
         raise InputError(
             f"quiet is {quiet:g}; it must lie in (0, 1/(1 + e^epsilon)] = (0, {loud:g}]"
         )
-    params = {"gamma": values["gamma"], "rounds": (values["bottoms"], tops)}
-    return (
-        Pair(
-            "bottoms-then-tops",
-            (quiet, loud * ratio),
-            (quiet * ratio, loud),
-            Relation.BASE,
-            params,
-            "n bottoms and then c tops lose (2 c + gamma) epsilon as n grows",
-        ),
-        Pair(
-            "tops-alone",
-            (quiet, loud),
-            (quiet * ratio, loud * ratio),
-            Relation.BASE,
-            params,
-            "all tops are likelier on one side",
-        ),
-    )
+    return (quiet, loud * math.exp(epsilon)), {"gamma": gamma, "rounds": (bottoms, tops)}
 
 
-def _test_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    given = {name: values[name] for name in ("epsilon", "gamma", "tops")}
-    return guarantee("CL-Thm2", **given)
+@tests_until_top.neighbours
+def _other_chances(epsilon, quiet, data):
+    loud, ratio = _loud(epsilon), math.exp(epsilon)
+    why = "n bottoms and then c tops lose (2 c + gamma) epsilon as n grows"
+    yield "bottoms-then-tops", data, (quiet * ratio, loud), Relation.BASE, why
+    why = "all tops are likelier on one side"
+    yield "tops-alone", (quiet, loud), (quiet * ratio, loud * ratio), Relation.BASE, why
+
+
+@tests_until_top.promises
+def _proven_of_tests(epsilon, gamma, tops):
+    return guarantee("CL-Thm2", epsilon=epsilon, gamma=gamma, tops=tops)
 
 
 # --- Interleaved ----------------------------------------------------------------------
@@ -137,192 +185,111 @@ def _by_test(outcomes: tuple):
     return outcomes[1] if len(outcomes) == 2 else 0
 
 
-def _make_interleaved(values: Values) -> Built:
+@mechanism(
+    "CL-Alg1",
+    "CL-Thm1",
+    "CL-Thm2",
+    generic={"epsilon": 0.7, "top": 0.3, "middle": 0.05, "gamma": 0.6, "rounds": 6},
+)
+def interleaved(
+    *,
+    epsilon: Epsilon = 0.5,
+    top: Top = 0.2,
+    middle: Middle = 0.02,
+    gamma: Gamma = 1,
+    rounds: Annotated[int, _runs("potential runs of each selection (tau)")] = 10,
+    method: Method = "shortcut",
+):
+    """Selection, test, selection on what the test said, test: all with one p."""
     from jaxsel.families.selection_and_test.program import Select, Tests, program
 
-    pair = _interleaved_pairs(values)[0]
     calls = (Select(), Tests(1), Select(), Tests(1))
-    mechanism = program(calls, choose=_by_test, method=values["method"])
-    return Built(mechanism, pair.data, dict(pair.params))
+    return program(calls, choose=_by_test, method=method)
 
 
-def _interleaved_pairs(values: Values) -> tuple[Pair, ...]:
-    ratio, rounds = math.exp(values["epsilon"]), values["rounds"]
-    loud = 1.0 / (1.0 + ratio)
-    params = {"gamma": values["gamma"], "rounds": (rounds, 1, rounds, 1)}
-    sides = list(_sides(values).items())
-    found = []
-    for (name, (laws, why)), (_, (others, _)) in zip(sides, sides[::-1], strict=True):
-        data = [
-            (side[None], top, np.stack([side, other])[:, None], top)
-            for side, other, top in zip(laws, others, (loud * ratio, loud), strict=True)
-        ]
-        found.append(Pair(name, data[0], data[1], Relation.BASE, params, why))
-    return tuple(found)
+@interleaved.neighbours
+def _other_calls(epsilon, top, middle):
+    (_, three, _), (_, coin, _) = sides = tuple(_sides(epsilon, top, middle))
+    chances = _loud(epsilon) * math.exp(epsilon), _loud(epsilon)
+    for (name, laws, why), others in zip(sides, (coin, three), strict=True):
+        first, second = (
+            (side[None], chance, np.stack([side, other])[:, None], chance)
+            for side, other, chance in zip(laws, others, chances, strict=True)
+        )
+        yield name, first, second, Relation.BASE, why
 
 
-def _interleaved_guarantee(values: Values, pair: Pair) -> Guarantee:
-    del pair
-    given = {name: values[name] for name in ("epsilon", "gamma")}
-    return guarantee("CL-interleaved", selections=2, tops=2, **given)
+@interleaved.input
+def _first_calls(epsilon, top, middle, gamma, rounds):
+    data = next(iter(_other_calls(epsilon, top, middle)))[1]
+    return data, {"gamma": gamma, "rounds": (rounds, 1, rounds, 1)}
+
+
+@interleaved.promises
+def _proven_of_interleaved(epsilon, gamma):
+    return guarantee("CL-interleaved", selections=2, tops=2, epsilon=epsilon, gamma=gamma)
 
 
 # --- The coin game --------------------------------------------------------------------
 
 
-def _make_game(values: Values) -> Built:
+@mechanism(
+    "CL-Alg2",
+    "CL-Alg4",
+    "CL-Lem1",
+    "CL-Lem2",
+    generic={
+        "epsilon": 0.7,
+        "biases": "0.2,0.4,0.1",
+        "coins": 5,
+        "ones": 3,
+        "adaptive": "yes",
+        "event": "bits",
+    },
+)
+def coin_game(
+    *,
+    epsilon: Epsilon = 1,
+    biases: Annotated[
+        Any, numbers("chances of 1 on the favoured side, repeated", at_least=0.0, at_most=1.0), DATA
+    ] = "0.05,0.1",
+    coins: Annotated[int, whole("how many coins there are", at_least=1, at_most=10_000), DATA] = 12,
+    ones: Annotated[int, whole("how many ones end the game (k)", at_least=1)] = 2,
+    adaptive: Annotated[
+        str, choice(("no", "yes"), "yes: each 1 moves the list of biases on by one"), DATA
+    ] = "no",
+    event: Annotated[
+        str,
+        choice(
+            ("place", "bits"), "place: the coin at which it ends; bits: every coin, of at most 12"
+        ),
+        FIXED,
+    ] = "place",
+    method: Annotated[str, choice(("literal", "jump", "law"), "see the guide"), FIXED] = "jump",
+):
+    """Show coins until k of them came up 1; no bound holds in both directions."""
     from jaxsel.families.selection_and_test.coin_game import coin_game
 
-    # The settings' own biases; the other pair is made from epsilon alone.
-    (pair,) = (pair for pair in _game_pairs(values) if pair.name == "small")
-    mechanism = coin_game(method=values["method"], event=values["event"])
-    return Built(mechanism, pair.data, dict(pair.params))
+    return coin_game(method=method, event=event)
 
 
-def _game_pairs(values: Values) -> tuple[Pair, ...]:
-    epsilon = values["epsilon"]
-    found = []
-    share = 1.0 / (1.0 + math.exp(-epsilon))
+def _chances(biases, coins: int, ones: int, adaptive: str) -> np.ndarray:
+    """Of every coin; if adaptive, after each number of ones."""
+    row = np.resize(biases, coins)
+    return np.stack([np.roll(row, -n) for n in range(ones)]) if adaptive == "yes" else row
+
+
+@coin_game.input
+def _coins(biases, coins, ones, adaptive):
+    return _chances(biases, coins, ones, adaptive), {"ones": ones}
+
+
+@coin_game.neighbours
+def _rarer_ones(epsilon, coins, ones, adaptive, data):
+    response = _chances(1.0 / (1.0 + math.exp(-epsilon)), coins, ones, adaptive)
     for name, p, why in (
-        ("randomised-response", [share], "the largest favoured divergence"),
-        ("small", values["biases"], "the reverse divergence grows with the number of coins"),
+        ("randomised-response", response, "the largest favoured divergence"),
+        ("small", data, "the reverse divergence grows with the number of coins"),
     ):
-        p = np.resize(p, values["coins"])
-        if values["adaptive"] == "yes":
-            p = np.stack([np.roll(p, -seen) for seen in range(values["ones"])])
         low = [pairs.extreme_neighbours(float(x), epsilon)[0] for x in p.ravel()]
-        q = np.array(low).reshape(p.shape)
-        params = {"ones": values["ones"]}
-        found.append(Pair(name, p, q, Relation.BASE, params, why))
-    return tuple(found)
-
-
-ENTRIES: tuple[MechanismEntry, ...] = (
-    MechanismEntry(
-        "selection_once",
-        ("CL-Alg1", "CL-Thm1"),
-        "Run k candidates Bin(tau, p) times each, p drawn once; release the best run.",
-        False,
-        {
-            **_CANDIDATES,
-            "gamma": _GAMMA,
-            "rounds": _rounds("potential runs of each candidate (tau)", 20),
-            "candidates": whole("how many candidates (k)", at_least=1, at_most=1000, default=2),
-            "method": _METHOD,
-        },
-        _make_selections,
-        _selection_pairs,
-        _selection_guarantee,
-        elsewhere={
-            "epsilon": 0.6,
-            "top": 0.3,
-            "middle": 0.05,
-            "gamma": 0.6,
-            "rounds": 7,
-            "candidates": 3,
-        },
-    ),
-    MechanismEntry(
-        "selections",
-        ("CL-Alg1", "CL-Thm1"),
-        "Selections that share one p: (2 c + gamma) epsilon, not c (2 + gamma).",
-        False,
-        {
-            **_CANDIDATES,
-            "gamma": _GAMMA,
-            "rounds": _rounds("potential runs of the candidate in a call (tau)", 40),
-            # 4 outcomes a call: 4^8 transcripts
-            "calls": whole("how many selections (c)", at_least=1, at_most=8, default=2),
-            "method": _METHOD,
-        },
-        _make_selections,
-        _selection_pairs,
-        _selection_guarantee,
-        elsewhere={
-            "epsilon": 0.6,
-            "top": 0.3,
-            "middle": 0.05,
-            "gamma": 0.6,
-            "rounds": 7,
-            "calls": 3,
-        },
-    ),
-    MechanismEntry(
-        "tests_until_top",
-        ("CL-Alg1", "CL-Thm2"),
-        "Tests with one p until c of them answered top; bottoms are free.",
-        False,
-        {
-            "epsilon": _CANDIDATES["epsilon"],
-            "quiet": probability("chance of top in the first tests, on one side", default=0.2),
-            "gamma": _GAMMA,
-            "bottoms": _rounds("how many first tests (n)", 20),
-            "tops": whole(
-                "how many tops end it (c); as many tests come last",
-                at_least=1,
-                at_most=50,
-                default=2,
-            ),
-            "method": _METHOD,
-        },
-        _make_tests,
-        _test_pairs,
-        _test_guarantee,
-        elsewhere={"epsilon": 0.6, "quiet": 0.3, "gamma": 0.6, "bottoms": 7, "tops": 3},
-    ),
-    MechanismEntry(
-        "interleaved",
-        ("CL-Alg1", "CL-Thm1", "CL-Thm2"),
-        "Selection, test, selection on what the test said, test: all with one p.",
-        False,
-        {
-            "epsilon": number(_CALLED, above=0.0, at_most=_MOST, default=0.5),
-            "top": probability(_TOP, default=0.2),
-            "middle": probability(_MIDDLE, default=0.02),
-            "gamma": _GAMMA,
-            "rounds": _rounds("potential runs of each selection (tau)", 10),
-            "method": _METHOD,
-        },
-        _make_interleaved,
-        _interleaved_pairs,
-        _interleaved_guarantee,
-        elsewhere={"epsilon": 0.7, "top": 0.3, "middle": 0.05, "gamma": 0.6, "rounds": 6},
-    ),
-    MechanismEntry(
-        "coin_game",
-        ("CL-Alg2", "CL-Alg4", "CL-Lem1", "CL-Lem2"),
-        "Show coins until k of them came up 1; no bound holds in both directions.",
-        False,
-        {
-            "epsilon": _CANDIDATES["epsilon"],
-            "biases": numbers(
-                "chances of 1 on the favoured side, repeated",
-                at_least=0.0,
-                at_most=1.0,
-                default="0.05,0.1",
-            ),
-            "coins": whole("how many coins there are", at_least=1, at_most=10_000, default=12),
-            "ones": whole("how many ones end the game (k)", at_least=1, default=2),
-            "adaptive": choice(
-                ("no", "yes"), "yes: each 1 moves the list of biases on by one", default="no"
-            ),
-            "event": choice(
-                ("place", "bits"),
-                "place: the coin at which it ends; bits: every coin, of at most 12",
-                default="place",
-            ),
-            "method": choice(("literal", "jump", "law"), "see the guide", default="jump"),
-        },
-        _make_game,
-        _game_pairs,
-        no_guarantee,
-        elsewhere={
-            "epsilon": 0.7,
-            "biases": "0.2,0.4,0.1",
-            "coins": 5,
-            "ones": 3,
-            "adaptive": "yes",
-            "event": "bits",
-        },
-    ),
-)
+        yield name, p, np.array(low).reshape(p.shape), Relation.BASE, why

@@ -1,4 +1,4 @@
-"""Selection and Test with a state: exact laws of transcripts.
+"""Exact laws of transcripts of Selection and Test.
 
 Cohen et al. 2022, Algorithm 1. Given p, drawn once with P[p <= x] = x^gamma, all calls
 are independent, so the law of a transcript is an integral over p of a product: by
@@ -40,7 +40,7 @@ def prior(gamma: float, scale: float = 1.0, power: float = 0.0) -> Prior:
     Args:
       gamma: exponent of the prior, > 0.
       scale: the largest b that occurs: all potential runs of a transcript.
-      power: the largest a that occurs beside such factors: calls that need a run.
+      power: the largest a that occurs with such factors: the number of calls with a run.
     """
     gamma = check_positive("gamma", gamma)
     # p = e^-x. Integrands that fall to 0 near p = 1 live at p of order (gamma+a)/scale.
@@ -67,12 +67,12 @@ class SelectionCall(NamedTuple):
 
 
 class RowOfTests(NamedTuple):
-    """Tests of one H in a row, until ``stop`` of them answered top.
+    """Consecutive Tests of one H, until ``stop`` of them answered top.
 
     Attributes:
-      tops: Float["branches"], the chance that H answers top.
-      count: how many Tests there are at most.
-      stop: after how many tops the row ends.
+      tops: Float["branches"], the probability that H answers top.
+      count: the largest number of Tests.
+      stop: the number of tops after which the row ends.
     """
 
     tops: np.ndarray
@@ -147,7 +147,7 @@ def row_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
 
 
 def first_branch(outcomes: tuple) -> int:
-    """What ``choose`` is where nothing is chosen."""
+    """The default of ``choose``, for programs without branches."""
     del outcomes
     return 0
 

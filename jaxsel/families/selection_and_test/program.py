@@ -1,8 +1,8 @@
-"""A whole interaction with Selection and Test: a fixed program of adaptive calls.
+"""An interaction with Selection and Test: a fixed program of adaptive calls.
 
-Cohen et al. 2022, Algorithm 1, with the loop around it that its theorems speak of. A
-program is a tuple of calls; what a call is made on may depend on the transcript so far,
-through a table of branches. One trial is one interaction, its outcome the transcript.
+Cohen et al. 2022, Algorithm 1, in the loop that its theorems analyse. A program is a tuple
+of calls; the input of a call may depend on the transcript so far, through a table of
+branches. One trial is one interaction, its outcome the transcript.
 """
 
 import math
@@ -47,25 +47,25 @@ _MAX_TRANSCRIPTS = 2**16
 
 
 class Select(NamedTuple):
-    """A call of Selection: the place of the best run is released."""
+    """A call of Selection, which releases the outcome of the best run."""
 
     name: str = "selection"
 
 
 class Tests(NamedTuple):
-    """Tests of one H in a row: how many answered top is released.
+    """Consecutive Tests of one H, which release the number of tops.
 
     Attributes:
       stop: the row ends after this many tops.
     """
 
-    __test__ = False  # not a test of pytest's
+    __test__ = False  # keeps pytest from collecting this class
 
     stop: int = 1
 
 
 class Transcript(NamedTuple):
-    """What an interaction shows.
+    """The transcript of an interaction.
 
     Attributes:
       outcomes: Int["calls"]: of a Selection the place of its best run, best first, one
@@ -125,11 +125,11 @@ def program(
     """An interaction: p is drawn once, then these calls are made in order.
 
     Args:
-      calls: what is called (static).
-      limit: the interaction halts after this many tops in all, as in Theorem 2; the
-        calls that are left have outcome 0. None: it never does.
-      choose: outcomes so far -> branch of the next call, a whole number or a truth
-        value: what makes it adaptive. Used on JAX numbers and on Python's.
+      calls: the calls in order (static).
+      limit: the interaction halts after this many tops in total, as in Theorem 2; the
+        remaining calls have outcome 0. None: no limit.
+      choose: outcomes so far -> branch of the next call, an integer or a boolean, which
+        makes the program adaptive. It is called with JAX values and with Python values.
       method: "literal" makes every potential run and every Test; "shortcut" draws the
         outcome of each candidate, and the place of each top, in O(1), given p.
 
@@ -176,7 +176,7 @@ def program(
     def prepare(data, params):
         found = checked(data, params)
         tables = tuple(
-            # Cumulative from the best: exact to the last place for the best outcomes.
+            # Cumulative from the best outcome, for full accuracy at the best outcomes.
             np.cumsum(call.laws, axis=2) if isinstance(call, SelectionCall) else call.tops
             for call in found.calls
         )
@@ -243,7 +243,7 @@ def program(
 
 
 def _place(at_least: Array, rank: Array) -> Array:
-    """Which outcome has this tail rank: the number of better ones."""
+    """The index of the outcome with this tail rank."""
     last = at_least.shape[-1] - 1
     return jnp.minimum(look_up.position(at_least, rank, "right"), last)
 

@@ -1,4 +1,4 @@
-"""Selection and Test, the object with state of Cohen et al. 2022, Algorithm 1.
+"""Selection and Test, the stateful object of Cohen et al. 2022, Algorithm 1.
 
 ``initialise`` draws the chance p of every potential run ONCE for an instance. All later
 calls, Selection and Test in any adaptive order, share it: that is why c calls cost
@@ -24,11 +24,11 @@ from jaxsel.kernel.logarithm import log, log1p
 from jaxsel.kernel.repetition_sampling import Rank
 
 _RUN_TAG, _DRAW_TAG = 0xB0, 0xB1
-_LEAST = 1e-300  # below what 1 - p chance can be
+_LEAST = 1e-300  # a lower bound of 1 - p chance, to avoid log 0
 
 
 class State(NamedTuple):
-    """What an instance keeps for all its calls.
+    """The state of an instance, shared by all its calls.
 
     Attributes:
       log_p: Float[Array, ""], log p <= 0; exact also where p is tiny or near 1.
@@ -40,13 +40,13 @@ class State(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a literal Selection found.
+    """The result of a literal Selection.
 
     Attributes:
       best: the best run; of order -inf if there was none.
-      candidate: Int[Array, ""], which candidate made it.
+      candidate: Int[Array, ""], its candidate.
       none: Bool[Array, ""], True if no run happened.
-      count: Int[Array, ""], how many runs happened. Not to be released.
+      count: Int[Array, ""], number of runs that happened. Not to be released.
     """
 
     best: Draw
@@ -81,7 +81,7 @@ def runs(key: stream.Key, state: State, draw) -> Bool[Array, ""]:
 
 
 def log_stay(state: State, chance) -> Float[Array, ""]:
-    """log(1 - p chance), that a potential run happens and succeeds NOT; by tails.
+    """log(1 - p chance): no potential run that happens and succeeds; accurate in both tails.
 
     Args:
       state: of the instance.
@@ -89,7 +89,7 @@ def log_stay(state: State, chance) -> Float[Array, ""]:
     """
     chance = _like(state.p, chance)
     hit = state.p * chance
-    # Near p chance = 1 both parts of 1 - p chance = (1 - p) + p (1 - chance) are small.
+    # Near p chance = 1 it is computed as (1 - p) + p (1 - chance), a sum of small terms.
     rest = -jnp.expm1(state.log_p) + state.p * (1 - chance)
     never = jnp.where(rest > 0, log(jnp.maximum(rest, _LEAST)), -jnp.inf)
     return jnp.where(hit < 0.5, log1p(-jnp.minimum(hit, 0.5)), never)
@@ -113,7 +113,7 @@ def answers_top(key: stream.Key, state: State, top_probability, draw=0) -> Bool[
 
 
 def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""]:
-    """Which of a row of equal Tests is the first to answer top: Geom(p h), from 1.
+    """The number of the first of many equal Tests to answer top: Geom(p h), from 1.
 
     Args:
       key: its own stream; use ``stream.at_round`` for the next top.
@@ -134,8 +134,8 @@ def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""
 def best_rank(key: stream.Key, state: State, rounds) -> Rank:
     """Tail rank of the best of Bin(rounds, p) runs of one candidate, in O(1).
 
-    The best run is better than a fresh one's rank u with chance (1 - p u)^rounds, so
-    u = (1 - V^(1/rounds))/p for the uniform V, and none ran where that exceeds 1. Feed
+    No run is better than rank u with probability (1 - p u)^rounds, so u = (1 -
+    V^(1/rounds))/p for the uniform V, and no run happened if that exceeds 1. Feed
     ``value`` to ``base.at_rank`` (clipped to 1 where none).
 
     Args:
@@ -155,7 +155,7 @@ def select(
     candidates,
     draw: Callable[[stream.Key, Int[Array, ""]], Draw],
 ) -> Found:
-    """Selection as Algorithm 1 writes it: each run (i, j) happens with chance p.
+    """Selection as in Algorithm 1: each run (i, j) happens with probability p.
 
     Args:
       key: stream of the call.

@@ -24,7 +24,7 @@ _SCALES = ("threshold_scale", "query_scale")
 
 
 class Halt(NamedTuple):
-    """What AboveThreshold answers.
+    """The output of AboveThreshold.
 
     Attributes:
       query: Int[""], from 0: the first query answered "above"; the number of queries if
@@ -35,7 +35,7 @@ class Halt(NamedTuple):
 
 
 def read_noise(params, by_epsilon: Callable[[float], SparseNoise], cutoff: int) -> SparseNoise:
-    """The noise of params: either both scales, or an epsilon to calibrate it by.
+    """The noise given by params: both scales, or an epsilon for which it is calibrated.
 
     Args:
       params: has "threshold_scale" and "query_scale", or "epsilon".

@@ -1,4 +1,4 @@
-"""The noise that sparse vectors prescribe, and what it is proven to cost.
+"""The noise that sparse vectors prescribe, and its proven epsilon.
 
 Dwork & Roth 2014, Section 3.6; Lyu, Su & Li 2017. General neighbours may move queries in
 opposite directions, which costs an "above" twice; monotone neighbours move all of them in
@@ -13,7 +13,7 @@ from jaxsel.language.base import Relation
 
 
 def _cost(relation: Relation) -> float:
-    """Query scales that one "above" costs."""
+    """The cost of one "above", in units of 1/query_scale."""
     if relation is Relation.BASE:
         raise InputError("sparse vectors compare general or monotone neighbours only")
     return 2.0 if relation is Relation.GENERAL else 1.0

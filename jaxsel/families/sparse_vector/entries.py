@@ -1,19 +1,17 @@
 """The catalogue entries of the sparse vectors, with the pairs on which they lose most."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from jaxsel.families.sparse_vector.bounds import good_share
 from jaxsel.families.sparse_vector.profiles import worst_pair
-from jaxsel.language.base import Mechanism, Pair, Relation
-from jaxsel.language.domains import Domain, Number, choice, number, numbers, positive, whole
-from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.language.base import Relation
+from jaxsel.language.domains import Number, choice, number, numbers, positive, whole
+from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 
 _SCALES = {"general": 4.0, "monotone": 2.0}  # s of the claims, by what is meant
-_PARAMS = ("epsilon", "threshold", "cutoff", "delta", "share", "edges")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,285 +29,263 @@ class _Share(Number):
         return super().read(name, value)
 
 
-def _cutoff(default: int) -> Domain:
-    help = 'how many "above" are answered before it stops'
-    return whole(help, at_least=1, at_most=10**6, default=default)
+_ANSWERS = numbers("answers of the queries, in units of the sensitivity")
+Epsilon = Annotated[float, positive("privacy parameter that sets the noise scales")]
+Answers = Annotated[Any, _ANSWERS, DATA]
+Several = Annotated[Any, dataclasses.replace(_ANSWERS, size=2), DATA]  # a pair needs two
+Threshold = Annotated[float, number("what answers are compared with")]
+Method = Annotated[str, choice(("literal", "jump", "law"), "see the guide"), FIXED]
+Cutoff = Annotated[
+    int, whole('how many "above" are answered before it stops', at_least=1, at_most=10**6)
+]
+Meant = Annotated[str, choice(("general", "monotone"), "neighbours that epsilon is for"), FIXED]
+
+_GENERIC = {"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5}
 
 
-def _method(default: str) -> Domain:
-    return choice(("literal", "jump", "law"), "see the guide", default=default)
+# --- The mechanisms -------------------------------------------------------------------
 
 
-_COMMON = {
-    "epsilon": positive("privacy parameter that sets the noise scales", default=1),
-    "answers": numbers("answers of the queries, in units of the sensitivity", default="0,0,0,0,1"),
-    "threshold": number("what answers are compared with", default=0),
-    "method": _method("literal"),
-}
-_SEVERAL = dataclasses.replace(_COMMON["answers"], size=2)  # a pair needs two
-_RELATION = choice(("general", "monotone"), "neighbours that epsilon is for", default="general")
-
-
-def _params(values: Values) -> dict[str, Any]:
-    params = {name: values[name] for name in _PARAMS if name in values}
-    if params.get("share") == "good":
-        params["share"] = good_share(values["cutoff"], Relation(values["relation"]))
-    return params
-
-
-def _factories() -> dict[str, Callable[..., Mechanism]]:
-    """By the entries' names; they need JAX."""
-    from jaxsel.families.sparse_vector import variants
+@mechanism("SVT-AboveThreshold", "DR-Alg1", generic=_GENERIC | {"relation": "monotone"})
+def above_threshold(
+    *,
+    epsilon: Epsilon = 1,
+    answers: Several = "0,0,0,0,1",
+    threshold: Threshold = 0,
+    method: Method = "jump",
+    relation: Meant = "general",
+):
+    """Answer queries until one noisy answer reaches a noisy threshold (Dwork & Roth 2014,
+    Algorithm 1)."""
     from jaxsel.families.sparse_vector.above_threshold import above_threshold
+
+    return above_threshold(method=method, relation=relation)
+
+
+@mechanism(
+    "SVT-Sparse",
+    "DR-Alg2",
+    generic=_GENERIC | {"cutoff": 3, "relation": "monotone", "delta": 0.001},
+)
+def sparse(
+    *,
+    epsilon: Epsilon = 1,
+    answers: Answers = "0,0,0,0,1",
+    threshold: Threshold = 0,
+    method: Method = "literal",
+    cutoff: Cutoff = 2,
+    relation: Meant = "general",
+    delta: Annotated[
+        float, number("of (epsilon, delta)-DP, by advanced composition", at_least=0.0, below=1.0)
+    ] = 0,
+):
+    """Restart AboveThreshold after each "above" (Dwork & Roth 2014, Algorithm 2)."""
     from jaxsel.families.sparse_vector.sparse import sparse
 
-    return {
-        "above_threshold": above_threshold,
-        "sparse": sparse,
-        "sparse_vector": variants.lyu_su_li,
-        "sparse_vector_dwork_roth": variants.dwork_roth,
-        "sparse_vector_roth": variants.roth,
-        "sparse_vector_lee_clifton": variants.lee_clifton,
-        "sparse_vector_stoddard": variants.stoddard,
-        "sparse_vector_chen": variants.chen,
-    }
+    return sparse(method=method, relation=relation)
+
+
+@mechanism(
+    "SVT-LSL-Alg1",
+    "SVT-LSL-Alg7",
+    generic=_GENERIC | {"cutoff": 3, "relation": "monotone", "share": "good"},
+)
+def sparse_vector(
+    *,
+    epsilon: Epsilon = 1,
+    answers: Answers = "0,0,0,0,1",
+    threshold: Threshold = 0,
+    method: Method = "literal",
+    cutoff: Cutoff = 2,
+    relation: Meant = "general",
+    share: Annotated[
+        Any, _Share("of epsilon for the threshold; good: the best one", low=0.0, high=1.0)
+    ] = 0.5,
+):
+    """Noise the threshold once for all answers (Lyu, Su & Li 2017, Algorithm 1)."""
+    from jaxsel.families.sparse_vector.variants import lyu_su_li
+
+    return lyu_su_li(method=method, relation=relation)
+
+
+def _as_number(share, cutoff, relation) -> float:
+    return good_share(cutoff, Relation(relation)) if share == "good" else share
+
+
+@sparse_vector.input
+def _with_share(answers, epsilon, threshold, cutoff, share, relation):
+    share = _as_number(share, cutoff, relation)
+    params = {"epsilon": epsilon, "threshold": threshold, "cutoff": cutoff, "share": share}
+    return answers, params
+
+
+@mechanism("SVT-LSL-Alg2", generic=_GENERIC | {"cutoff": 3})
+def sparse_vector_dwork_roth(
+    *,
+    epsilon: Epsilon = 1,
+    answers: Answers = "0,0,0,0,1",
+    threshold: Threshold = 0,
+    method: Method = "literal",
+    cutoff: Cutoff = 2,
+):
+    """Draw the threshold's noise anew after each answer above (Dwork & Roth 2014; Lyu, Su &
+    Li 2017, Algorithm 2)."""
+    from jaxsel.families.sparse_vector.variants import dwork_roth
+
+    return dwork_roth(method=method)
+
+
+@mechanism("SVT-LSL-Alg3", broken=True, generic=_GENERIC | {"cutoff": 2, "edges": "-0.5,1.5"})
+def sparse_vector_roth(
+    *,
+    epsilon: Epsilon = 1,
+    answers: Answers = "0,0,0,0,1",
+    threshold: Threshold = 0,
+    method: Method = "literal",
+    cutoff: Cutoff = 1,
+    edges: Annotated[Any, numbers("between which released values are told apart")] = 0,
+):
+    """BROKEN: release the very noisy answers that were above (Roth 2011; Lyu, Su & Li 2017,
+    Algorithm 3); the loss grows with the number of queries."""
+    from jaxsel.families.sparse_vector.variants import roth
+
+    return roth(method=method)
+
+
+@mechanism("SVT-LSL-Alg4", broken=True, generic=_GENERIC | {"cutoff": 3})
+def sparse_vector_lee_clifton(
+    *,
+    epsilon: Epsilon = 1,
+    answers: Answers = "0,0,0,0,1",
+    threshold: Threshold = 0,
+    method: Method = "literal",
+    cutoff: Cutoff = 2,
+):
+    """BROKEN: query noise that does not grow with the number of answers (Lee & Clifton
+    2014; Lyu, Su & Li 2017, Algorithm 4); it is (1 + 6c)/4 epsilon-DP."""
+    from jaxsel.families.sparse_vector.variants import lee_clifton
+
+    return lee_clifton(method=method)
+
+
+@mechanism("SVT-LSL-Alg5", broken=True, generic=_GENERIC)
+def sparse_vector_stoddard(
+    *,
+    epsilon: Epsilon = 1,
+    answers: Several = "0,0,0,0,1",
+    threshold: Threshold = 0,
+    method: Method = "literal",
+):
+    """BROKEN: queries without noise (Stoddard et al. 2014; Lyu, Su & Li 2017, Algorithm 5);
+    some answers are possible on one of two neighbours only."""
+    from jaxsel.families.sparse_vector.variants import stoddard
+
+    return stoddard(method=method)
+
+
+@mechanism("SVT-LSL-Alg6", broken=True, generic=_GENERIC)
+def sparse_vector_chen(
+    *,
+    epsilon: Epsilon = 1,
+    answers: Several = "0,0,0,0,1",
+    threshold: Threshold = 0,
+    method: Method = "literal",
+):
+    """BROKEN: no limit on the number of answers above (Chen et al. 2015; Lyu, Su & Li 2017,
+    Algorithm 6); the loss grows with the number of queries."""
+    from jaxsel.families.sparse_vector.variants import chen
+
+    return chen(method=method)
 
 
 # --- Pairs ----------------------------------------------------------------------------
 
 
-def _pair(name: str, levels, relation: Relation, values: Values, why: str) -> Pair:
-    first, second = (row + values["threshold"] for row in levels)
-    return Pair(f"{name}-{relation.value}", first, second, relation, _params(values), why)
+def _pair(name: str, levels, relation: Relation, threshold: float, why: str):
+    first, second = (row + threshold for row in levels)
+    return f"{name}-{relation.value}", first, second, relation, why
 
 
-def _rises(values: Values, *, redrawn: bool = False) -> tuple[Pair, ...]:
+@above_threshold.neighbours
+@sparse_vector.neighbours
+@sparse_vector_roth.neighbours
+@sparse_vector_lee_clifton.neighbours
+def _rises(answers, threshold, cutoff=1, relation="general", *, redrawn=False):
     """BM-SVT with as many queries as there are answers."""
-    count, most = values["answers"].size, values.get("cutoff", 1)
-    cutoff = 1 if redrawn else min(most, count)
-    found = []
-    for relation in (Relation.GENERAL, Relation.MONOTONE):
-        if values.get("relation") == "monotone" and relation is Relation.GENERAL:
+    count = answers.size
+    limit = 1 if redrawn else min(cutoff, count)
+    for kind in (Relation.GENERAL, Relation.MONOTONE):
+        if relation == "monotone" and kind is Relation.GENERAL:
             continue
-        levels = worst_pair(count - cutoff, cutoff, relation)
-        if redrawn and most > 1 and count > 3:
+        levels = worst_pair(count - limit, limit, kind)
+        if redrawn and cutoff > 1 and count > 3:
             # Two blocks, each ending in a query to be answered "above".
-            halves = (count // 2, count - count // 2)
-            blocks = [worst_pair(half - 1, 1, relation) for half in halves]
+            blocks = [worst_pair(half - 1, 1, kind) for half in (count // 2, count - count // 2)]
             levels = tuple(np.concatenate(side) for side in zip(*blocks, strict=True))
-        moves = "the last ones fall" if relation is Relation.GENERAL else "none falls"
-        why = f"most queries rise by 1, {moves}"
-        found.append(_pair("rise", levels, relation, values, why))
-    return tuple(found)
+        moves = "the last ones fall" if kind is Relation.GENERAL else "none falls"
+        yield _pair("rise", levels, kind, threshold, f"most queries rise by 1, {moves}")
 
 
-def _redrawn(values: Values) -> tuple[Pair, ...]:
-    return _rises(values, redrawn=True)
+@sparse.neighbours
+@sparse_vector_dwork_roth.neighbours
+def _redrawn(answers, threshold, cutoff, relation="general"):
+    return _rises(answers, threshold, cutoff, relation, redrawn=True)
 
 
-def _turned(values: Values) -> tuple[Pair, ...]:
+@sparse_vector_stoddard.neighbours
+@sparse_vector_chen.neighbours
+def _turned(answers, threshold):
     """For those without a limit: half of the queries rise, half fall or stay."""
-    count = values["answers"].size
-    half = (count + 1) // 2
-    found = []
-    for relation in (Relation.GENERAL, Relation.MONOTONE):
-        levels = worst_pair(half, count - half, relation)
-        moves = "falls" if relation is Relation.GENERAL else "stays"
+    half = (answers.size + 1) // 2
+    for kind in (Relation.GENERAL, Relation.MONOTONE):
+        moves = "falls" if kind is Relation.GENERAL else "stays"
         why = f"one half of the queries rises by 1, the other {moves}"
-        found.append(_pair("half", levels, relation, values, why))
-    return tuple(found)
+        yield _pair("half", worst_pair(half, answers.size - half, kind), kind, threshold, why)
 
 
 # --- Guarantees -----------------------------------------------------------------------
 
 
-def _proven(claim: str, values: Values, pair: Pair, **monotone: Any):
+def _proven(claim: str, pair, relation: str, monotone: dict[str, float], **parameters):
     """The claim for general neighbours, or its companion for monotone ones."""
-    epsilon = values["epsilon"]
     if pair.relation is Relation.MONOTONE:
-        return guarantee(f"{claim}-monotone", epsilon=epsilon, **monotone)
+        return guarantee(f"{claim}-monotone", **parameters, **monotone)
     # The noise meant for monotone neighbours is too small for others.
-    meant = values.get("relation", "general") == "general"
-    return guarantee(claim, epsilon=epsilon) if meant else None
+    return guarantee(claim, **parameters) if relation == "general" else None
 
 
-def _above_threshold(values: Values, pair: Pair) -> Guarantee | None:
-    scale = _SCALES[values["relation"]]
-    return _proven("SVT-AboveThreshold", values, pair, scale=scale)
+@above_threshold.promises
+def _above_threshold(epsilon, pair, relation):
+    scale = {"scale": _SCALES[relation]}
+    return _proven("SVT-AboveThreshold", pair, relation, scale, epsilon=epsilon)
 
 
-def _sparse(values: Values, pair: Pair) -> Guarantee | None:
-    scale = _SCALES[values["relation"]]
-    if values["delta"] == 0.0:
-        return _proven("SVT-Sparse", values, pair, scale=scale)
-    given = {name: values[name] for name in ("cutoff", "delta")}
-    claim = "SVT-Sparse-advanced-pure"
-    found = _proven(claim, values, pair, scale=scale)
-    if found is None:
-        return None
-    return guarantee(found.claim, **found.parameters, **given)
+@sparse.promises
+def _sparse(epsilon, pair, relation, cutoff, delta):
+    scale = {"scale": _SCALES[relation]}
+    if delta == 0.0:
+        return _proven("SVT-Sparse", pair, relation, scale, epsilon=epsilon)
+    given = {"epsilon": epsilon, "cutoff": cutoff, "delta": delta}
+    return _proven("SVT-Sparse-advanced-pure", pair, relation, scale, **given)
 
 
-def _noised_once(values: Values, pair: Pair) -> Guarantee | None:
-    scale, share = _SCALES[values["relation"]], _params(values)["share"]
-    return _proven("SVT-LSL-Alg1", values, pair, scale=scale, share=share)
+@sparse_vector.promises
+def _noised_once(epsilon, pair, relation, cutoff, share):
+    monotone = {"scale": _SCALES[relation], "share": _as_number(share, cutoff, relation)}
+    return _proven("SVT-LSL-Alg1", pair, relation, monotone, epsilon=epsilon)
 
 
-def _dwork_roth(values: Values, pair: Pair) -> Guarantee | None:
-    return _proven("SVT-LSL-Alg2", values, pair)
+@sparse_vector_dwork_roth.promises
+def _dwork_roth(epsilon, pair):
+    return _proven("SVT-LSL-Alg2", pair, "general", {}, epsilon=epsilon)
 
 
-def _hoped(claim: str) -> Callable[[Values, Pair], Guarantee]:
+def _hoped(claim: str):
     """What a broken mechanism was said to have: epsilon."""
-    return lambda values, pair: guarantee(claim, epsilon=values["epsilon"])
+    return lambda epsilon: guarantee(claim, epsilon=epsilon)
 
 
-# --- The entries ----------------------------------------------------------------------
-
-
-def _entry(
-    name: str,
-    ids: tuple[str, ...],
-    summary: str,
-    settings: Mapping[str, Domain],
-    make_pairs: Callable[[Values], tuple[Pair, ...]],
-    promise: Callable[[Values, Pair], Guarantee | None],
-    *,
-    broken: bool = False,
-    elsewhere: Values,
-) -> MechanismEntry:
-    def make(values: Values) -> Built:
-        static = {key: values[key] for key in ("method", "relation") if key in values}
-        mechanism = _factories()[name](**static)
-        return Built(mechanism, values["answers"], _params(values))
-
-    return MechanismEntry(
-        name, ids, summary, broken, {**_COMMON, **settings}, make, make_pairs, promise, elsewhere
-    )
-
-
-ENTRIES: tuple[MechanismEntry, ...] = (
-    _entry(
-        "above_threshold",
-        ("SVT-AboveThreshold", "DR-Alg1"),
-        "Answer queries until one noisy answer reaches a noisy threshold "
-        "(Dwork & Roth 2014, Algorithm 1).",
-        {"answers": _SEVERAL, "relation": _RELATION, "method": _method("jump")},
-        _rises,
-        _above_threshold,
-        elsewhere={
-            "epsilon": 0.7,
-            "answers": "1,1,-1,2,0.3",
-            "threshold": 0.5,
-            "relation": "monotone",
-        },
-    ),
-    _entry(
-        "sparse",
-        ("SVT-Sparse", "DR-Alg2"),
-        'Restart AboveThreshold after each "above" (Dwork & Roth 2014, Algorithm 2).',
-        {
-            "cutoff": _cutoff(2),
-            "relation": _RELATION,
-            "delta": number(
-                "of (epsilon, delta)-DP, by advanced composition",
-                at_least=0.0,
-                below=1.0,
-                default=0,
-            ),
-        },
-        _redrawn,
-        _sparse,
-        elsewhere={
-            "epsilon": 0.7,
-            "answers": "1,1,-1,2,0.3",
-            "threshold": 0.5,
-            "cutoff": 3,
-            "relation": "monotone",
-            "delta": 0.001,
-        },
-    ),
-    _entry(
-        "sparse_vector",
-        ("SVT-LSL-Alg1", "SVT-LSL-Alg7"),
-        "Noise the threshold once for all answers (Lyu, Su & Li 2017, Algorithm 1).",
-        {
-            "cutoff": _cutoff(2),
-            "relation": _RELATION,
-            "share": _Share("of epsilon for the threshold; good: the best one", 0.5, 0.0, 1.0),
-        },
-        _rises,
-        _noised_once,
-        elsewhere={
-            "epsilon": 0.7,
-            "answers": "1,1,-1,2,0.3",
-            "threshold": 0.5,
-            "cutoff": 3,
-            "relation": "monotone",
-            "share": "good",
-        },
-    ),
-    _entry(
-        "sparse_vector_dwork_roth",
-        ("SVT-LSL-Alg2",),
-        "Draw the threshold's noise anew after each answer above (Dwork & Roth 2014; "
-        "Lyu, Su & Li 2017, Algorithm 2).",
-        {"cutoff": _cutoff(2)},
-        _redrawn,
-        _dwork_roth,
-        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5, "cutoff": 3},
-    ),
-    _entry(
-        "sparse_vector_roth",
-        ("SVT-LSL-Alg3",),
-        "BROKEN: release the very noisy answers that were above (Roth 2011; Lyu, Su & Li "
-        "2017, Algorithm 3); the loss grows with the number of queries.",
-        {
-            "cutoff": _cutoff(1),
-            "edges": numbers("between which released values are told apart", default=0),
-        },
-        _rises,
-        _hoped("SVT-LSL-Alg3-printed"),
-        broken=True,
-        elsewhere={
-            "epsilon": 0.7,
-            "answers": "1,1,-1,2,0.3",
-            "threshold": 0.5,
-            "cutoff": 2,
-            "edges": "-0.5,1.5",
-        },
-    ),
-    _entry(
-        "sparse_vector_lee_clifton",
-        ("SVT-LSL-Alg4",),
-        "BROKEN: query noise that does not grow with the number of answers (Lee & "
-        "Clifton 2014; Lyu, Su & Li 2017, Algorithm 4); it is (1 + 6c)/4 epsilon-DP.",
-        {"cutoff": _cutoff(2)},
-        _rises,
-        _hoped("SVT-LSL-Alg4-printed"),
-        broken=True,
-        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5, "cutoff": 3},
-    ),
-    _entry(
-        "sparse_vector_stoddard",
-        ("SVT-LSL-Alg5",),
-        "BROKEN: queries without noise (Stoddard et al. 2014; Lyu, Su & Li 2017, "
-        "Algorithm 5); some answers are possible on one of two neighbours only.",
-        {"answers": _SEVERAL},
-        _turned,
-        _hoped("SVT-LSL-Alg5-printed"),
-        broken=True,
-        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5},
-    ),
-    _entry(
-        "sparse_vector_chen",
-        ("SVT-LSL-Alg6",),
-        "BROKEN: no limit on the number of answers above (Chen et al. 2015; Lyu, Su & Li "
-        "2017, Algorithm 6); the loss grows with the number of queries.",
-        {"answers": _SEVERAL},
-        _turned,
-        _hoped("SVT-LSL-Alg6-printed"),
-        broken=True,
-        elsewhere={"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5},
-    ),
-)
+sparse_vector_roth.promises(_hoped("SVT-LSL-Alg3-printed"))
+sparse_vector_lee_clifton.promises(_hoped("SVT-LSL-Alg4-printed"))
+sparse_vector_stoddard.promises(_hoped("SVT-LSL-Alg5-printed"))
+sparse_vector_chen.promises(_hoped("SVT-LSL-Alg6-printed"))

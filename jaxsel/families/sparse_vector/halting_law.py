@@ -10,7 +10,7 @@ from scipy import stats
 
 from jaxsel.accounting.numerics.quadrature import panels
 
-_REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
+_REACH = 45.0  # scales of Laplace noise, beyond which the tail is below 1e-19
 
 
 def laplace_difference_tail(
@@ -25,7 +25,7 @@ def laplace_difference_tail(
 
 
 class Counts(NamedTuple):
-    """The law of a number of successes, negligible values left out.
+    """The law of a number of successes, without negligible values.
 
     Attributes:
       values: Float[np.ndarray, "values"], numbers of successes.
@@ -41,8 +41,8 @@ class Counts(NamedTuple):
 def binomial_counts(samples: int, share: float) -> Counts:
     """Successes among ``samples`` draws that succeed with probability ``share``.
 
-    What is left out has probability below 1e-25. The rarer of success and failure is
-    counted, so that both numbers are right where the other is near 1e17.
+    Omitted values have total probability below 1e-25. The rarer of success and failure is
+    counted, so that both numbers are accurate if the other is near 1e17.
     """
     rare = min(share, 1.0 - share)
     mean = samples * rare

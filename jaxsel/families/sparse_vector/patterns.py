@@ -1,4 +1,4 @@
-"""Exact laws of what a sparse vector with Laplace noise answers.
+"""Exact laws of the answers of a sparse vector with Laplace noise.
 
 A sparse vector compares noisy query answers with a noisy threshold and says "above" or
 "below", in order, until it has said "above" ``cutoff`` times. A level is a query's answer
@@ -29,20 +29,20 @@ NOT_ANSWERED = -1
 Edges = Sequence[float] | np.ndarray
 
 _MAX_PATTERNS = 2**16
-_REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
+_REACH = 45.0  # scales of Laplace noise, beyond which the tail is below 1e-19
 _NEVER = -1e300  # stands for log 0 in sums with weight 0
 _CHUNK = 2**22
 _MAX_PANELS = 2**15
 
 
 class SparseNoise(NamedTuple):
-    """What distinguishes one sparse vector from another.
+    """The settings of a sparse vector.
 
     Attributes:
       threshold_scale: of the threshold's Laplace noise, > 0.
-      query_scale: of each query's Laplace noise; 0 if queries are not noised.
-      cutoff: how many "above" are answered before it stops, >= 1; the number of queries
-        if it never stops early.
+      query_scale: of each query's Laplace noise; 0 for no noise.
+      cutoff: number of "above" after which it stops, >= 1; the number of queries if it
+        never stops early.
       redrawn: whether the threshold's noise is drawn anew after each "above".
     """
 
@@ -53,7 +53,7 @@ class SparseNoise(NamedTuple):
 
 
 def check_noise(noise: SparseNoise) -> SparseNoise:
-    """Returns the settings as numbers; raises InputError unless they make sense."""
+    """Returns the settings as numbers; raises InputError unless they are valid."""
     return SparseNoise(
         check_positive("threshold_scale", noise.threshold_scale),
         check_interval("query_scale", noise.query_scale, 0.0, math.inf, low_open=False),
@@ -122,7 +122,7 @@ def quadrature_nodes(
     Args:
       levels: all levels that occur; the integrand has kinks there.
       noise: of the sparse vector.
-      queries: how many there are: the last may be decided far up.
+      queries: their number, on which the range of the nodes depends.
       extra: further kinks.
 
     Raises:
@@ -170,7 +170,8 @@ def answer_logs(
       levels: Float["levels"].
       nodes: Float["nodes"], values of the threshold's noise.
       noise: of the sparse vector.
-      edges: tell "above" apart by where the noisy level lies between these.
+      edges: "above" is subdivided by the interval between these that contains the noisy
+        level.
 
     Returns:
       Float["answers levels nodes"]: "below", then each kind of "above".

@@ -48,7 +48,7 @@ class Outcomes(NamedTuple):
 def worst_pair(
     below: int, cutoff: int, relation: Relation = Relation.GENERAL, *, redrawn=False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Levels of the standard worst case, BM-SVT: many queries rise, a few fall.
+    """Levels of the standard worst-case pair, BM-SVT: many queries rise, a few fall.
 
     (0^m, 1^c) against (1^m, 0^c); for monotone neighbours (0^m, 0^c) against (1^m, 0^c).
     Answering "below" m times and "above" c times loses the proven epsilon as m grows. If
@@ -73,7 +73,7 @@ def worst_pair(
 
 
 def _runs(first: np.ndarray, second: np.ndarray):
-    """Distinct pairs of levels in order, and how many queries follow with each."""
+    """Runs of equal pairs of levels, and their lengths."""
     changes = (np.diff(first) != 0.0) | (np.diff(second) != 0.0)
     starts = np.flatnonzero(np.append(True, changes))
     lengths = np.diff(np.append(starts, first.size))
@@ -85,7 +85,7 @@ def _log_choose(n, k):
 
 
 def _count_classes(lengths: np.ndarray, cutoff: int) -> int:
-    """How many classes there are, without listing them."""
+    """The number of classes, without listing them."""
     open_rows = [1] + [0] * (cutoff - 1)  # by number of "above" so far
     stopped = 0
     for length in lengths.tolist():
@@ -106,7 +106,7 @@ def _classes(lengths: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
     listed: list[tuple[np.ndarray, np.ndarray]] = []
     for run, length in enumerate(lengths.tolist()):
         done = rows[:, :, 1].sum(axis=1)
-        # It stops in this run, after any number of "below" of it.
+        # The mechanism stops in this run, after any number of "below" of it.
         needed = cutoff - done
         stops = np.maximum(length - needed + 1, 0).astype(np.int64)
         which = np.repeat(np.arange(len(rows)), stops)
@@ -115,7 +115,7 @@ def _classes(lengths: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
         ended[:, run, 0], ended[:, run, 1] = failed, above
         inside = _log_choose(failed + above - 1.0, above - 1.0)
         listed.append((ended, ways[which] + inside))
-        # It does not.
+        # The mechanism does not stop in this run.
         longer = []
         for count in range(min(length, cutoff - 1) + 1):
             kept = done + count < cutoff
@@ -138,7 +138,7 @@ def _pair(first, second, noise: SparseNoise):
 
 
 def outcomes(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise) -> Outcomes:
-    """Everything that can be answered on a pair of inputs, by privacy loss.
+    """All possible patterns of answers on a pair of inputs, grouped by privacy loss.
 
     Args:
       first, second: Float["queries"], levels on the two inputs.
@@ -191,7 +191,7 @@ def _largest_redrawn(first: np.ndarray, second: np.ndarray, noise: SparseNoise):
     worst = 0.0
     for sign in (1.0, -1.0):
         moves = np.where(possible, sign * step, -np.inf)
-        # largest loss from a start, with so many "above" still allowed
+        # largest loss from each start, given the number of "above" still allowed
         best = np.zeros(end.size)
         for _ in range(noise.cutoff):
             onward = np.max(moves + best[None, 1:], axis=1)

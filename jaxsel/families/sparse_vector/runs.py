@@ -1,9 +1,9 @@
 """Runs of equal queries, and the jump to the first noisy query above the threshold.
 
-Given the threshold's noise, each query is above with a probability of its own, and the
-number of queries below before the first one above is that of a process with hazard
--log P[below] at each. One exponential finds it, however many queries there are: it falls
-in the run where the summed hazard reaches it. Equal neighbouring queries are one run.
+Given the threshold's noise, queries are above independently, and the first one above is
+found from the hazards -log P[below] and one exponential number: it is the query at which
+the cumulative hazard reaches the number. Adjacent equal queries form a run, so the cost
+does not depend on the number of queries.
 """
 
 import math
@@ -25,7 +25,7 @@ class Runs(NamedTuple):
 
     Attributes:
       levels: Float[np.ndarray, "runs"], answer minus threshold.
-      lengths: Int[np.ndarray, "runs"], how many queries in a row have this level.
+      lengths: Int[np.ndarray, "runs"], number of successive queries with this level.
     """
 
     levels: np.ndarray
@@ -74,7 +74,7 @@ class Hit(NamedTuple):
 
     Attributes:
       run: Int[""], in which run it is; the number of runs if there is none.
-      step: Int[""], how many queries of that run were asked, this one included.
+      step: Int[""], number of queries of that run that were asked, including this one.
     """
 
     run: Int[Array, ""]
@@ -107,12 +107,12 @@ def first_hit(
     hazard: Float[Array, "runs"],  # noqa: F821
     left: Int[Array, "runs"],  # noqa: F821
 ) -> Hit:
-    """Where the summed hazard of the queries left reaches the exponential.
+    """The first query at which the cumulative hazard reaches the exponential.
 
     Args:
       exponential: standard exponential.
       hazard: of one query of each run.
-      left: how many queries of each run are still to be asked.
+      left: number of remaining queries of each run.
     """
     count = left.astype(hazard.dtype)
     part = jnp.where(left > 0, count * hazard, 0.0)

@@ -1,7 +1,7 @@
 """Sparse vectors that answer "above" several times.
 
 Sparse (Dwork & Roth 2014, Algorithm 2) restarts AboveThreshold after each "above"; Lyu, Su
-& Li 2017 noise the threshold once. Both are settings of one mechanism here, and so are
+& Li 2017 add noise to the threshold only once. Both are settings of one mechanism here, and so are
 the variants that release noisy answers.
 """
 
@@ -39,7 +39,7 @@ _LEAST = 2.0**-70  # below every uniform number
 
 
 class Answers(NamedTuple):
-    """What a sparse vector answers.
+    """The answers of a sparse vector.
 
     Attributes:
       above: Int["cutoff"], the queries answered "above", in order, from 0; the number of
@@ -56,7 +56,7 @@ class Answers(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Checked input: the queries, the noise, and the edges between released values."""
+    """Validated input: the queries, the noise, and the edges between released values."""
 
     runs: Runs
     noise: SparseNoise
@@ -174,7 +174,7 @@ def sparse_vector(
 
 
 def rewritten(core: Mechanism, params_of: Callable[[Any, Any], dict[str, Any]]) -> Mechanism:
-    """The same mechanism with other parameters: (data, params) -> the core's params."""
+    """A mechanism whose parameters are translated to those of a core mechanism."""
 
     def law(data, params) -> FiniteLaw:
         assert core.law is not None
@@ -237,7 +237,7 @@ def _number(outcome: Answers):
 
 
 class _State(NamedTuple):
-    """After some queries: how many "above", the noisy threshold, what was answered."""
+    """State after some queries: number of "above", noisy threshold, answers."""
 
     count: Array
     threshold: Array
@@ -264,7 +264,7 @@ def _answered_above(
     counts = jnp.asarray(params["counts"])
     queries, left = counts.shape[0] - 1, counts.shape[1] - 1 - state.count
     rest = queries - 1 - query
-    # Patterns are in lexicographic order: "below" here comes first, then lesser values.
+    # Patterns are in lexicographic order: skip those with "below", or a lower value, here.
     passed = counts[rest, left]
     if releases_values:
         kind = jnp.searchsorted(params["edges"], value, side="right").astype(jnp.int32)
@@ -310,7 +310,7 @@ def _literal(redrawn, releases_values, event, key, data, params) -> Answers:
 
 def _lifted(number: noise.Ends, gap):
     """Standard Laplace noise given that it is at least ``gap``."""
-    # Above 0 the excess is exponential; else by the tail probability of the noise.
+    # Above 0 the excess is exponential; otherwise the tail probability is inverted.
     excess = jnp.maximum(gap, 0.0) + noise.exponential(number)
     tail = noise.uniform(number) * (1.0 - 0.5 * jnp.exp(jnp.minimum(gap, 0.0)))
     nearer = jnp.maximum(jnp.minimum(tail, 1.0 - tail), _LEAST)

@@ -1,4 +1,4 @@
-"""When a sparse vector stops, and how often all of its answers are right.
+"""Laws of the stopping query of a sparse vector, and of the correctness of its answers.
 
 By dynamic programming over the queries, with the number of "above" answered so far and
 the threshold's noise as the state.
@@ -31,7 +31,7 @@ def stopping_law(levels: npt.ArrayLike, noise: SparseNoise) -> np.ndarray:
 
 
 def right_probability(levels: npt.ArrayLike, noise: SparseNoise, alpha: float) -> float:
-    """Chance that all answers are right to within alpha.
+    """Probability that all answers are correct to within alpha.
 
     Right is "above" for a level of at least -alpha and "below" for one of at most alpha;
     queries after the last allowed "above" are not answered.
@@ -44,7 +44,7 @@ def right_probability(levels: npt.ArrayLike, noise: SparseNoise, alpha: float) -
 
 
 def _advance(levels: np.ndarray, noise: SparseNoise, allowed: np.ndarray):
-    """Follows [number of "above" so far, threshold's noise] through the queries.
+    """Recursion over the queries, with state [number of "above" so far, threshold's noise].
 
     Args:
       levels, noise: as above.

@@ -1,4 +1,4 @@
-"""The six sparse vectors of Lyu, Su & Li 2017, Figure 1: which noise each one draws.
+"""The noise of the six sparse vectors of Lyu, Su & Li 2017, Figure 1.
 
 Algorithms 1 (theirs) and 2 (Dwork & Roth 2014) have the privacy they claim; Algorithm 4
 (Lee & Clifton 2014) has another; 3 (Roth 2011), 5 (Stoddard et al. 2014) and 6 (Chen et
@@ -16,7 +16,7 @@ from jaxsel.language.base import Relation
 
 
 class Variant(NamedTuple):
-    """One of the six.
+    """One of the six sparse vectors.
 
     Attributes:
       number: of the algorithm in the figure.

@@ -29,7 +29,7 @@ def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechan
 def lyu_su_li(
     *, relation: str = "general", event: str = "pattern", method: str = "jump"
 ) -> Mechanism:
-    """Algorithm 1 (Lyu, Su & Li): the threshold is noised once.
+    """Algorithm 1 (Lyu, Su & Li): the threshold gets noise once.
 
     Lap(1/epsilon_1) on the threshold, Lap(2c/epsilon_2) on queries, Lap(c/epsilon_2) if
     meant for monotone neighbours.

@@ -19,20 +19,16 @@ from jaxsel.host.errors import (
 )
 from jaxsel.language.domains import number, whole
 
-LEVELS = whole(
-    "R, how often the threshold is lowered, from 1 to 0", at_least=0, at_most=10_000, default=5
-)
-GAMMA = number(
-    "chance to lower the threshold after a failure", at_least=0.0, at_most=1.0, default=0.1
-)
+LEVELS = whole("R, how often the threshold is lowered, from 1 to 0", at_least=0, at_most=10_000)
+GAMMA = number("chance to lower the threshold after a failure", at_least=0.0, at_most=1.0)
 
 
 class LevelChances(NamedTuple):
-    """How the search ends.
+    """The law of the level at which the search ends.
 
     Attributes:
-      released: Float[np.ndarray, "levels"], chance to release at each level.
-      nothing: chance that the levels run out first.
+      released: Float[np.ndarray, "levels"], probability of a release at each level.
+      nothing: probability that the levels are exhausted first.
     """
 
     released: np.ndarray
@@ -50,7 +46,7 @@ def thresholds(levels: int) -> np.ndarray:
 
 
 def level_chances(passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: float) -> LevelChances:
-    """At which level a run is released.
+    """The law of the level at which a run is released.
 
     Args:
       passing: Float["levels"], P[score >= threshold] at each level, in order.
@@ -64,7 +60,7 @@ def level_chances(passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: float) 
     gamma = GAMMA.read("gamma", gamma)
     if gamma == 0.0 and passing[0] == 0.0:
         raise InputError("gamma is 0 and no run reaches the first threshold; take gamma > 0")
-    # A draw leaves the level with this chance: it passes, or fails and lowers it.
+    # The probability that a draw leaves the level: it passes, or fails and lowers it.
     leaving = passing * (1.0 - gamma) + gamma * (passing + failing)
     leaving = np.where(leaving > 0.0, leaving, 1.0)  # gamma = 0: never reached
     lowered = np.cumprod(failing * gamma / leaving)

@@ -32,7 +32,7 @@ class _Search(NamedTuple):
 
 
 def _padded(table: np.ndarray, value: float) -> np.ndarray:
-    """To a power of two, at least 64, so that cells with other levels have its shape."""
+    """Pads to a power of two, at least 64, so that cells with other levels have equal shapes."""
     length = max(64, 1 << int(table.size).bit_length())
     return np.pad(table, (0, length - table.size), constant_values=value)
 

@@ -1,189 +1,176 @@
 """Selection against a threshold, known or falling: settings, pairs, guarantees."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS
 from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.families.tuning.base_settings import (
     BASE_SETTINGS,
-    base_epsilon,
-    base_input,
-    base_pairs,
-    base_params,
+    BASES,
     base_utility,
+    guarantee_of_runs,
+    input_of_runs,
 )
-from jaxsel.language.base import Pair, Relation
-from jaxsel.language.domains import Domain, choice, number, numbers
-from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values, guarantee
+from jaxsel.language.base import Relation
+from jaxsel.language.domains import choice, number, numbers
+from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 
-_METHOD = choice(("jump", "literal", "law"), "how trials are drawn; see the guide", default="jump")
+Threshold = Annotated[float, number("least acceptable score")]
+Method = Annotated[
+    str, choice(("jump", "literal", "law"), "how trials are drawn; see the guide"), FIXED
+]
 
 # --- A known threshold ----------------------------------------------------------------
 
 
-def _threshold_entry(
-    name: str,
-    ids: tuple[str, ...],
-    summary: str,
-    settings: Mapping[str, Domain],
-    params_of: Callable[[Values], dict[str, Any]],
-    proof: Callable[[Values, float], Guarantee],
+@mechanism(
+    "LT-Alg1",
+    also=BASE_SETTINGS,
+    generic={
+        "threshold": 0.8,
+        "gamma": 0.25,
+        "slack": 1,  # three draws at most, which many trials make
+        "epsilon": 0.6,
+        "probabilities": "0.3,0.3,0.4",
+        "scores": "0.9,0.8,0.5",
+    },
+    utility=base_utility,
+)
+def threshold_selection(
     *,
-    elsewhere: Values,
-) -> MechanismEntry:
-    def make(values: Values) -> Built:
-        from jaxsel.families.thresholds.threshold_selection import threshold_selection
+    threshold: Threshold = 1,
+    gamma: Annotated[float, number("stopping probability", at_least=1e-9, at_most=1.0)] = 0.1,
+    slack: Annotated[
+        float, number("epsilon_0; sets the last draw T", above=0.0, at_most=1.0)
+    ] = 0.1,
+    method: Method = "jump",
+    **settings,
+):
+    """Draw until a run reaches the threshold; after each failure stop with probability gamma (Liu
+    & Talwar 2019, Algorithm 1)."""
+    from jaxsel.families.thresholds.threshold_selection import threshold_selection
 
-        base, data, params = base_input(values)
-        mechanism = threshold_selection(base, method=values["method"])
-        return Built(mechanism, data, params | params_of(values))
-
-    def make_pairs(values: Values) -> tuple[Pair, ...]:
-        return base_pairs(values, base_params(values) | params_of(values))
-
-    def proven(values: Values, pair: Pair) -> Guarantee | None:
-        del pair
-        epsilon = base_epsilon(values)
-        return None if epsilon is None else proof(values, epsilon)
-
-    threshold = number("least acceptable score", default=1)
-    return MechanismEntry(
-        name,
-        ids,
-        summary,
-        False,
-        {"threshold": threshold, **settings, **BASE_SETTINGS, "method": _METHOD},
-        make,
-        make_pairs,
-        proven,
-        elsewhere,
-        base_utility,
-    )
+    return threshold_selection(BASES[settings["base"]].make(), method=method)
 
 
-def _threshold(values: Values) -> dict[str, Any]:
-    return {"threshold": values["threshold"]}
+@threshold_selection.input
+def _stopped(values, threshold, gamma, slack):
+    most = threshold_steps(gamma, slack)
+    return input_of_runs(values, threshold=threshold, stop_probability=gamma, max_draws=most)
 
 
-def _stopped_threshold(values: Values) -> dict[str, Any]:
-    return _threshold(values) | {
-        "stop_probability": values["gamma"],
-        "max_draws": threshold_steps(values["gamma"], values["slack"]),
-    }
+@threshold_selection.promises
+def _twice_with_slack(values, slack):
+    return guarantee_of_runs("LT-Thm3.1(b)", values, slack=slack)
+
+
+@mechanism(
+    "PS-AlgC",
+    "LT-Thm1.2",
+    also=BASE_SETTINGS,
+    generic={
+        "threshold": 0,
+        "epsilon": 0.6,
+        "probabilities": "0.3,0.3,0.4",
+        "scores": "0.9,0.8,0.5",
+    },
+    utility=base_utility,
+)
+def conditional_sampling(*, threshold: Threshold = 1, method: Method = "jump", **settings):
+    """Draw until a run reaches the threshold, however long it takes (Papernot & Steinke 2022,
+    Appendix C)."""
+    from jaxsel.families.thresholds.threshold_selection import threshold_selection
+
+    return threshold_selection(BASES[settings["base"]].make(), method=method)
+
+
+@conditional_sampling.input
+def _unstopped(values, threshold):
+    return input_of_runs(values, threshold=threshold)
+
+
+@conditional_sampling.promises
+def _twice(values):
+    return guarantee_of_runs("PS-Cor16(1)", values)
+
+
+@threshold_selection.neighbours
+@conditional_sampling.neighbours
+def _of_the_base(values):
+    return BASES[values["base"]].neighbours(values)
 
 
 # --- A falling threshold: Algorithm 6 -------------------------------------------------
 
 
-def _lowering_params(values: Values) -> dict[str, Any]:
-    return {"levels": values["levels"], "gamma": values["gamma"]}
-
-
-def _make_lowering(values: Values) -> Built:
+@mechanism(
+    "LT-Alg6",
+    "LT-B.2",
+    broken=True,
+    generic={
+        "probabilities": "0.3,0.1,0.6",
+        "scores": "3,2,0",
+        "levels": 4,
+        "gamma": 0.3,
+        "epsilon": 0.7,
+    },
+)
+def decreasing_thresholds(
+    *,
+    probabilities: Annotated[
+        Any, numbers("law of one run", at_least=0.0, at_most=1.0), DATA
+    ] = "0.2,0.3,0.5",
+    scores: Annotated[Any, numbers("scores of the outcomes"), DATA] = "1,0.5,0",
+    levels: Annotated[int, LEVELS] = 5,
+    gamma: Annotated[float, GAMMA] = 0.1,
+    epsilon: Annotated[
+        float, number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
+    ] = 1,
+    method: Method = "jump",
+):
+    """BROKEN: draw until a run reaches a threshold that is lowered after failures; the loss grows
+    with the number of thresholds."""
     from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
     from jaxsel.families.tuning.bases import finite
 
-    mechanism = decreasing_thresholds(finite(), method=values["method"])
-    data = {name: values[name] for name in ("probabilities", "scores")}
-    return Built(mechanism, data, _lowering_params(values))
+    return decreasing_thresholds(finite(), method=method)
 
 
-def _lowering_pairs(values: Values) -> tuple[Pair, ...]:
-    epsilon, params = values["epsilon"], _lowering_params(values)
+@decreasing_thresholds.input
+def _lowered(probabilities, scores, levels, gamma):
+    data = {"probabilities": probabilities, "scores": scores}
+    return data, {"levels": levels, "gamma": gamma}
 
-    def pair(name: str, laws: pairs.LawPair, scores: list[float], why: str) -> Pair:
-        data, neighbour = ({"probabilities": side, "scores": scores} for side in laws)
-        return Pair(name, data, neighbour, Relation.BASE, params, why)
 
+@decreasing_thresholds.neighbours
+def _one_run_moves(epsilon):
     most = 1.0 / (1.0 + math.exp(epsilon))
-    return (
-        pair(
+    for name, laws, scores, why in (
+        (
             "randomised-response",
             pairs.randomised_response(epsilon),
             [1.0, 0.0],
             "every level but the last fails before 0 is released: two losses a level",
         ),
-        pair(
+        (
             "bernoulli",
             pairs.bernoulli(0.3, pairs.extreme_neighbours(0.3, epsilon)[1]),
             [1.0, 0.0],
             "the example of Appendix B.2",
         ),
-        pair(
+        (
             "three-outcome",
             pairs.three_outcome(epsilon, min(0.1, most / 2.0), min(0.01, most / 2.0)),
             [1.0, 0.5, 0.0],
             "a score between the first and the last threshold",
         ),
-    )
+    ):
+        data, neighbour = ({"probabilities": side, "scores": scores} for side in laws)
+        yield name, data, neighbour, Relation.BASE, why
 
 
-ENTRIES = (
-    _threshold_entry(
-        "threshold_selection",
-        ("LT-Alg1",),
-        "Draw until a run reaches the threshold; after each failure stop with "
-        "probability gamma (Liu & Talwar 2019, Algorithm 1).",
-        {
-            "gamma": number("stopping probability", at_least=1e-9, at_most=1.0, default=0.1),
-            "slack": number("epsilon_0; sets the last draw T", above=0.0, at_most=1.0, default=0.1),
-        },
-        _stopped_threshold,
-        lambda values, epsilon: guarantee("LT-Thm3.1(b)", epsilon=epsilon, slack=values["slack"]),
-        elsewhere={
-            "threshold": 0.8,
-            "gamma": 0.25,
-            "slack": 1,  # three draws at most, which many trials make
-            "epsilon": 0.6,
-            "probabilities": "0.3,0.3,0.4",
-            "scores": "0.9,0.8,0.5",
-        },
-    ),
-    _threshold_entry(
-        "conditional_sampling",
-        ("PS-AlgC", "LT-Thm1.2"),
-        "Draw until a run reaches the threshold, however long it takes "
-        "(Papernot & Steinke 2022, Appendix C).",
-        {},
-        _threshold,
-        lambda values, epsilon: guarantee("PS-Cor16(1)", epsilon=epsilon),
-        elsewhere={
-            "threshold": 0,
-            "epsilon": 0.6,
-            "probabilities": "0.3,0.3,0.4",
-            "scores": "0.9,0.8,0.5",
-        },
-    ),
-    MechanismEntry(
-        "decreasing_thresholds",
-        ("LT-Alg6", "LT-B.2"),
-        "BROKEN: draw until a run reaches a threshold that is lowered after failures; "
-        "the loss grows with the number of thresholds.",
-        True,
-        {
-            "probabilities": numbers(
-                "law of one run", at_least=0.0, at_most=1.0, default="0.2,0.3,0.5"
-            ),
-            "scores": numbers("scores of the outcomes", default="1,0.5,0"),
-            "levels": LEVELS,
-            "gamma": GAMMA,
-            "epsilon": number(
-                "privacy of one run in the constructed pairs", above=0.0, at_most=100.0, default=1
-            ),
-            "method": _METHOD,
-        },
-        _make_lowering,
-        _lowering_pairs,
-        lambda values, pair: guarantee("LT-Alg6-hope", epsilon=values["epsilon"]),
-        elsewhere={
-            "probabilities": "0.3,0.1,0.6",
-            "scores": "3,2,0",
-            "levels": 4,
-            "gamma": 0.3,
-            "epsilon": 0.7,
-        },
-    ),
-)
+@decreasing_thresholds.promises
+def _hope(epsilon):
+    return guarantee("LT-Alg6-hope", epsilon=epsilon)

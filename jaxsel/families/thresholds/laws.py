@@ -25,7 +25,7 @@ def _slack(slack: float) -> float:
 
 
 def threshold_steps(gamma: float, slack: float) -> int:
-    """Draws after which Algorithm 1 may stop (Theorem 3.1).
+    """The number of draws after which Algorithm 1 may stop (Theorem 3.1).
 
     The least whole T >= max((1/gamma) log(2/epsilon_0), 1 + 1/(e gamma)), where slack
     is epsilon_0 in (0, 1].
@@ -36,7 +36,7 @@ def threshold_steps(gamma: float, slack: float) -> int:
 
 
 def threshold_pure(epsilon: float, slack: float = 0.0) -> float:
-    """2 epsilon + slack: Theorem 3.1 (b); slack 0 is a run without a last draw."""
+    """2 epsilon + slack: Theorem 3.1 (b); slack 0 if the number of draws is unlimited."""
     slack = check_interval("slack", slack, 0.0, 1.0, low_open=False, high_open=False)
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
     return 2.0 * epsilon + slack
@@ -53,7 +53,7 @@ def threshold_approximate(
 
 
 def threshold_approximate_sharp(epsilon: float, delta: float, gamma: float) -> ApproximateGuarantee:
-    """(2 epsilon, delta/(gamma + delta (1 - gamma))), without a last draw.
+    """(2 epsilon, delta/(gamma + delta (1 - gamma))), for an unlimited number of draws.
 
     Kairouz, Oh & Viswanath (2015) split the base into an epsilon-DP part and failures
     of probability delta. Take the stopping coins first: whether a draw before the
@@ -105,7 +105,7 @@ def threshold_law(
       q_best_first: base probabilities, best outcome first.
       accepted: how many of the best outcomes reach the threshold.
       gamma: stopping probability after a failure, in (0, 1].
-      steps: most draws; None for no limit.
+      steps: the largest number of draws; None for no limit.
 
     Returns:
       Float[np.ndarray, "accepted+1"]: the accepted outcomes, in proportion to the base

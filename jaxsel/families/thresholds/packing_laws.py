@@ -1,4 +1,4 @@
-"""Liu & Talwar (2019), Theorem D.2: selection has to lose a factor of two.
+"""Liu & Talwar (2019), Theorem D.2: selection must lose a factor of two in epsilon.
 
 K mechanisms answer 0 or 1. On D_0 all succeed with probability 1/(2 sqrt K); on D_j
 mechanism j succeeds with 1 - 1/(2 K^alpha) and the others with 1/(2 K^(1+alpha)). All D_j
@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxsel.host.errors import check_interval, check_positive
 
-_ROUNDING = 1e-12  # a distance that little beyond a whole number is that number
+_ROUNDING = 1e-12  # tolerance for rounding a distance up to a whole number
 
 
 class Successes(NamedTuple):
@@ -32,7 +32,7 @@ class Successes(NamedTuple):
 
 
 def _candidates(candidates: float) -> float:
-    """K, also beyond whole numbers: the bound is about large ones."""
+    """K as a float, since it may be very large."""
     return check_interval("candidates", candidates, 2.0, 1e150, low_open=False)
 
 

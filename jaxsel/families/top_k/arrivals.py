@@ -1,16 +1,17 @@
-"""One-shot Gumbel top-k at the cost of what it releases, however many candidates.
+"""One-shot Gumbel top-k, at a cost that depends on k and not on the number of candidates.
 
 Counts with Gumbel noise of scale b are a race in which candidate i arrives after an
 exponential time of rate exp(count_i/b); the first k to arrive are released. Up to a
 horizon each candidate arrives, or not, independently. Walking through the candidates in
 descending order of rates, those that arrive are found by skipping: with p the chance of
 the last one visited, the next visit is a geometric number of candidates further on, and
-is kept with the ratio of its own chance to p (Batagelj & Brandes 2005; Miller & Hagberg
-2011). The time of a kept visit follows from the number that kept it.
+is accepted with the ratio of its own probability to p (Batagelj & Brandes 2005; Miller &
+Hagberg 2011). The arrival time of an accepted visit is computed from the same random
+number.
 
 The host chooses the horizon late enough for k arrivals, and the number of visits large
-enough for all that happen before it: both fail with probability below 2**-65, which is
-what the draws themselves resolve.
+enough for all arrivals before it: both fail with probability below 2**-65, which is the
+resolution of the draws.
 """
 
 from typing import NamedTuple
@@ -27,22 +28,22 @@ from jaxsel.kernel import stream
 
 _LOG_FAILURE = 65.0 * np.log(2.0)
 _REACH = 700.0  # exp() beyond it overflows
-_STEPS = 70  # of bisection, from a range of thousands
+_STEPS = 70  # bisection steps, from a range of thousands
 _MAX_CELLS = 20_000_000
-_FEW, _STEP = 256, 32  # candidates that are all visited; else visits come in steps
+_FEW, _STEP = 256, 32  # candidates that are all visited; multiples of visits
 
 
 class Race(NamedTuple):
-    """A race among some of the candidates, as the host describes it.
+    """A race among some of the candidates, as described on the host.
 
     Attributes:
       first: rank visited first.
       direction: 1 if ranks are visited upwards, -1 if downwards.
-      size: how many candidates race, >= 1.
-      picks: how many arrivals are wanted, in [1, size].
+      size: number of candidates in the race, >= 1.
+      picks: number of arrivals wanted, in [1, size].
       slope: gain in log rate per vote: 1/b upwards, -1/b downwards.
-      widest: how many candidates race at most, >= size: the plan is good for every
-        number between the two (see ``wanted_among_first``).
+      widest: largest number of candidates, >= size: the plan is valid for every number
+        between the two (see ``wanted_among_first``).
     """
 
     first: int
@@ -54,13 +55,13 @@ class Race(NamedTuple):
 
 
 class Races(NamedTuple):
-    """Races ready for the device, one a row.
+    """Races prepared for the device, one per row.
 
     Attributes:
       first, direction, size, picks: Int32["rows"].
       reference, slope, log_horizon: Float["rows"]: a candidate's expected number of
         arrivals before the horizon is exp((count - reference) slope + log_horizon).
-      visits: UInt32["visits"], 0, 1, ...; its length is how many are made.
+      visits: UInt32["visits"], 0, 1, ...; its length is the number of visits.
     """
 
     first: np.ndarray
@@ -85,7 +86,7 @@ def _poisson_below(mean: np.ndarray, number: np.ndarray) -> np.ndarray:
 
 
 def _poisson_reach(mean: np.ndarray) -> np.ndarray:
-    """A number that is exceeded with probability below 2**-66, Chernoff."""
+    """A number that is exceeded with probability below 2**-66, by Chernoff's bound."""
     low, high = mean, mean + 40.0 * np.sqrt(mean) + 200.0
     for _ in range(60):
         middle = (low + high) / 2.0
@@ -104,8 +105,8 @@ def plan_races(counts: np.ndarray, races: list[Race], dtype, capacity: int | Non
       counts: Float["candidates"], descending.
       races: at least one.
       dtype: of the device's numbers.
-      capacity: number of visits, for cells of a grid that must have equal shapes; None
-        for as many as are needed, rounded up (one a candidate if there are at most 256).
+      capacity: number of visits, for cells of a grid that must have equal shapes; None for
+        the necessary number, rounded up (one per candidate if there are at most 256).
 
     Raises:
       InputError: if the capacity is too small, or there are too many different counts
@@ -155,11 +156,11 @@ def plan_races(counts: np.ndarray, races: list[Race], dtype, capacity: int | Non
         middle = (early + late) / 2.0
         good = enough(middle)
         early, late = np.where(good, early, middle), np.where(good, middle, late)
-    # More competitors only arrive sooner; visits must do for all of them.
+    # More competitors only arrive sooner; the visits must suffice for the largest number.
     needed = _visits(expected(late), members([race.widest for race in races]))
     visits = int(needed.max())
     if capacity is None:
-        # Histograms of one short length, neighbours say, come in equal shapes.
+        # Short histograms of equal length, such as neighbours, have equal shapes.
         visits = counts.size if counts.size <= _FEW else -(-visits // _STEP) * _STEP
         visits = min(visits, counts.size)
     elif capacity < visits:
@@ -180,14 +181,14 @@ def plan_races(counts: np.ndarray, races: list[Race], dtype, capacity: int | Non
 
 
 def _visits(each: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """How many visits find all arrivals: those kept and those not, at most everyone."""
+    """The number of visits that finds all arrivals, accepted or not; at most all candidates."""
     mean = sizes * -np.expm1(-each)
-    # Candidates at the far end that arrive with probability below 2**-66 in all may be
-    # missed: visits among them need not be made.
+    # Candidates at the far end whose total arrival probability is below 2**-66 need no
+    # visits.
     beyond = np.cumsum((sizes * each)[:, ::-1], axis=1)[:, ::-1]
     inside = (sizes > 0) & (beyond > np.exp(-_LOG_FAILURE - 1.0))
     kept = np.minimum(_poisson_reach(mean.sum(axis=1)), (sizes * inside).sum(axis=1))
-    # A visit is lost where the chance falls from the last one visited to this one:
+    # A visit is rejected if the probability falls from the last one visited to this one:
     # 1 - ratio is subadditive, hence at most its sum over all falls on the way.
     chance = np.where(inside, -np.expm1(-each), 0.0)
     before = np.concatenate([chance[:, :1], chance[:, :-1]], axis=1)
@@ -205,7 +206,7 @@ def _visits(each: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def wanted_among_first(
     key: stream.Key, counts, wanted, races: Races, row, precision: str, size=None
 ) -> Int[Array, ""]:
-    """How many wanted candidates are among the first arrivals of race ``row``.
+    """The number of wanted candidates among the first arrivals of race ``row``.
 
     Args:
       key: of the trial's race; visit v takes hashes 2 v and 2 v + 1.
@@ -214,8 +215,8 @@ def wanted_among_first(
       races: the plan.
       row: which race to run, Int[Array, ""].
       precision: "tail" or "float64".
-      size: how many candidates race, between the plan's size and its widest; None for
-        its size.
+      size: number of candidates in the race, between the plan's size and its widest; None
+        for its size.
     """
     plan = [jnp.asarray(field)[row] for field in races[:-1]]
     first, direction, planned, picks, reference, slope, log_horizon = plan
@@ -248,7 +249,7 @@ def wanted_among_first(
 
 
 def _truncated_exponential(number: noises.Ends, bound) -> Array:
-    """Standard exponential conditioned on being below ``bound``, right at both ends."""
+    """Standard exponential conditioned on being below ``bound``, accurate at both ends."""
     upper, t = number
     # The number is u = 1 - t or t; the value -log(1 - p u), p = 1 - exp(-bound).
     p, rest = -jnp.expm1(-bound), jnp.exp(-bound)

@@ -30,8 +30,8 @@ def limited_domain_law(
 
     Args:
       histogram: Float["candidates"], at most MAX_CANDIDATES.
-      k: most candidates released, in [1, domain].
-      epsilon: a pick; Gumbel noise has scale 1/epsilon.
+      k: largest number of candidates released, in [1, domain].
+      epsilon: per pick; Gumbel noise has scale 1/epsilon.
       delta: in (0, 1).
       domain: k-bar, in [k, candidates].
     """
@@ -49,7 +49,7 @@ def limited_domain_law(
         masks |= (small >> bit & 1) << int(candidate)
     full = sizes == k
     law[masks[full]] = race[:half][full]
-    # The race went on to "nothing more" as arrival number |S| + 1.
+    # "nothing more" is arrival number |S| + 1.
     fewer = sizes < k
     levels = counts[inside] * epsilon
     out = (small[:, None] >> np.arange(domain) & 1) == 0
@@ -63,7 +63,7 @@ def limited_domain_law(
 
 
 def check_domain(candidates: int, k: int, domain: int) -> tuple[int, int]:
-    """k and domain as ints with 1 <= k <= domain <= candidates."""
+    """Returns k and domain as ints; raises InputError unless 1 <= k <= domain <= candidates."""
     k, domain = check_integer("k", k, 1), check_integer("domain", domain, 1)
     if not k <= domain <= candidates:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Privacy of what private top-k sets are compared with.
+"""Privacy of the baselines for private top-k sets.
 
-Peeling by exponential mechanisms, the limited domain of Durfee & Rogers 2019, Top Stable
+These are peeling by exponential mechanisms, the limited domain of Durfee & Rogers 2019, Top Stable
 of Carvalho, Wang, Gondara & Miao 2020, and the Gaussian answers of PATE (Papernot et al.
 2018; Zhu & Wang 2022, Example 13).
 """
@@ -24,7 +24,7 @@ from jaxsel.host.errors import (
 )
 from jaxsel.language.base import Relation
 
-# Shares of epsilon in the authors' code: threshold noise, query noise.
+# Fractions of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)
 
 
@@ -75,14 +75,14 @@ def exponential_top_k_scale(rho: float, k: int, relation: Relation = Relation.MO
 
 
 def advanced_composition(epsilon: float, times: int, slack: float) -> float:
-    """epsilon of a composition of pure or approximate DP, for ``slack`` more delta.
+    """epsilon of a composition of pure or approximate DP, at an additional delta of ``slack``.
 
     The least of times * epsilon and times * epsilon tanh(epsilon/2) + epsilon
     sqrt(2 times log(1/slack)) (Kairouz, Oh & Viswanath 2015, Theorem 3.4); deltas add.
 
     Args:
-      epsilon: of each, >= 0.
-      times: how many, >= 1.
+      epsilon: of each release, >= 0.
+      times: number of releases, >= 1.
       slack: in (0, 1).
     """
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
@@ -101,7 +101,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 def _largest_share(cost: Callable[[float], float], target: float) -> float:
     """The largest x with cost(x) <= target, cost continuous and increasing."""
-    high = target  # no composition costs less than one release
+    high = target  # no composition has a smaller epsilon than one release
     if cost(high) <= target:
         return high
     root = _root(lambda x: cost(x) - target, 0.0, high)
@@ -111,7 +111,7 @@ def _largest_share(cost: Callable[[float], float], target: float) -> float:
 
 
 def advanced_composition_share(epsilon: float, times: int, slack: float) -> float:
-    """The largest epsilon each for which ``advanced_composition`` allows ``times``."""
+    """The largest epsilon of each of ``times`` releases that compose to ``epsilon``."""
     epsilon = check_positive("epsilon", epsilon)
     return _largest_share(lambda x: advanced_composition(x, times, slack), epsilon)
 
@@ -120,14 +120,14 @@ def advanced_composition_share(epsilon: float, times: int, slack: float) -> floa
 
 
 def limited_domain_epsilon(epsilon: float, picks: int, slack: float) -> float:
-    """epsilon of limited-domain top-k with ``epsilon`` a pick, at delta + slack.
+    """epsilon of limited-domain top-k with ``epsilon`` per pick, at delta + slack.
 
     With n picks: the least of n epsilon, n epsilon tanh(epsilon/2) + epsilon
     sqrt(2 n log(1/slack)), and n epsilon^2/2 + epsilon sqrt(n log(1/slack)/2), the last
     by bounded range (Durfee & Rogers 2019, Theorem 1).
 
     Args:
-      epsilon: a pick, > 0; counts get Gumbel noise of scale 1/epsilon.
+      epsilon: per pick, > 0; counts get Gumbel noise of scale 1/epsilon.
       picks: n, the k of the top-k set, or all picks of several releases, >= 1.
       slack: in (0, 1).
     """
@@ -138,20 +138,20 @@ def limited_domain_epsilon(epsilon: float, picks: int, slack: float) -> float:
 
 
 def limited_domain_share(epsilon: float, picks: int, slack: float) -> float:
-    """The largest epsilon a pick for which ``limited_domain_epsilon`` allows ``picks``."""
+    """The largest epsilon per pick for which ``picks`` picks have at most ``epsilon``."""
     epsilon = check_positive("epsilon", epsilon)
     return _largest_share(lambda x: limited_domain_epsilon(x, picks, slack), epsilon)
 
 
 def limited_domain_threshold(epsilon: float, delta: float, domain: int) -> float:
-    """How far above count number domain + 1 the element "nothing more" lies.
+    """By how much the element "nothing more" exceeds count number domain + 1.
 
     1 + log(domain/delta)/epsilon, before Gumbel noise of scale 1/epsilon.
 
     Args:
-      epsilon: a pick, > 0.
+      epsilon: per pick, > 0.
       delta: of the restriction to the largest counts, in (0, 1).
-      domain: k-bar, how many counts compete, >= 1.
+      domain: k-bar, number of counts that compete, >= 1.
     """
     epsilon = check_positive("epsilon", epsilon)
     delta = check_interval("delta", delta, 0.0, 1.0)
@@ -165,7 +165,7 @@ class TopStable(NamedTuple):
     """Settings of Top Stable.
 
     Attributes:
-      threshold: what the noisy distance to instability must exceed.
+      threshold: the threshold for the noisy distance to instability.
       threshold_scale: Laplace scale of the noise on the threshold, drawn once.
       query_scale: Laplace scale of the noise on each distance.
       delta_query: delta_q, failure probability that sets the threshold.
@@ -181,9 +181,9 @@ def top_stable(epsilon: float, delta: float, tests: int) -> TopStable:
     """Settings of Top Stable for (epsilon, delta)-DP (Carvalho et al. 2020).
 
     Args:
-      epsilon: > 0; 37 % pays for the threshold, 63 % for the tests.
+      epsilon: > 0; 37 % is for the threshold, 63 % for the tests.
       delta: in (1e-150, 1).
-      tests: how many gaps may be tested (k-bar), >= 1.
+      tests: largest number of gaps tested (k-bar), >= 1.
 
     Raises:
       InputError: for parameters out of range, or a delta so large that no failure

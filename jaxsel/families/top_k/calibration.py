@@ -1,7 +1,7 @@
 """Noise for a target (epsilon, delta) over several releases (Zhu & Wang 2022, Section 5).
 
-delta is split: a part is what the tests may fail with, over all releases together, the
-rest pays for the conversion from concentrated or Renyi differential privacy.
+delta is split: one part is the failure probability of the tests, over all releases
+together, the rest is for the conversion from concentrated or Renyi differential privacy.
 """
 
 import math
@@ -69,13 +69,13 @@ def largest_rho(epsilon: float, delta: float, *, conversion: str = "zcdp") -> fl
     def cost(rho: float) -> float:
         return renyi_to_epsilon(lambda order: rho * np.asarray(order), delta).epsilon
 
-    # No less than the simple conversion allows, no more than epsilon itself would cost.
+    # Bracketed by the simple conversion from below, and by epsilon from above.
     low = zcdp_rho(epsilon, delta)
     return _last_below(cost, epsilon, low, low)
 
 
 def _last_below(cost: Callable[[float], float], target: float, low: float, step: float):
-    """The largest x >= low with cost(x) <= target, to 1e-12 of itself; cost(low) is."""
+    """The largest x >= low with cost(x) <= target, to a relative 1e-12; cost(low) <= target."""
     high = low + step
     while cost(high) <= target:
         low, step = high, 2.0 * step
@@ -88,7 +88,7 @@ def _last_below(cost: Callable[[float], float], target: float, low: float, step:
 def _crossing(
     cost: Callable[[float], float], target: float, meets: float, exceeds: float, to: float
 ) -> float:
-    """Where a monotone cost crosses the target, to ``to`` of itself, where it is met."""
+    """The point, to a relative ``to``, at which a monotone cost meets the target."""
 
     def excess(x: float) -> float:
         return min(cost(x), 4.0 * target) - target  # an infinite cost has no secant
@@ -135,7 +135,7 @@ def stable_top_k_calibration(
 
         def cost(rho: float) -> float:
             one = stable_top_k_curve(rho, delta_t, as_zcdp=False)
-            # Failures are settled above; rounding must not eat into the rest.
+            # Failures are accounted for above; rounding must not reduce the rest of delta.
             total = compose_curves(one, times=releases)._replace(failure=0.0)
             return approximate_renyi_to_epsilon(total, left).epsilon
 
@@ -158,14 +158,14 @@ def calibrate(
     """The least noise scale for which all releases are (epsilon, delta)-DP.
 
     Args:
-      curve_of: noise scale -> curve of one release; more noise may not cost more.
+      curve_of: noise scale -> curve of one release, which must not increase with noise.
       epsilon: > 0, of all releases together.
       delta: in (0, 1), above the failure of all releases.
       releases: T >= 1.
       rule: conversion, see ``approximate_renyi_to_epsilon``.
 
     Returns:
-      The scale, to 1e-10 of itself, on the safe side.
+      The scale, to a relative 1e-10, rounded so that the guarantee holds.
 
     Raises:
       InputError: if no scale up to 1e12 suffices, or delta is not above the failure.

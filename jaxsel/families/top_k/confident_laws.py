@@ -25,7 +25,7 @@ from jaxsel.host.errors import (
 )
 from jaxsel.repetitions import beta_binomial
 
-_REACH = 42.0  # scales of Laplace noise beyond which it lies with chance below 1e-18
+_REACH = 42.0  # scales of Laplace noise, beyond which the tail is below 1e-18
 
 
 class ConfidentTopK(NamedTuple):
@@ -98,7 +98,7 @@ def peeling_gap_bound(candidates: float, k: int, round_epsilon: float, beta: flo
 
 
 def confident_gap_bound(candidates: float, settings: ConfidentTopK) -> float:
-    """What the released gap exceeds with probability at most beta, with "no set".
+    """A bound that the released gap exceeds, or no set is released, with probability at most beta.
 
     One run's noisy gap stays below it with probability 1/2: the gap fails a bound at
     1/4, the noise exceeds log 2 scales with probability 1/4.
@@ -144,7 +144,7 @@ def smallest_gap_law(
 
     Args:
       gaps: Float["outcomes"], the gap of each.
-      weights: Float["outcomes"], their chances in one run.
+      weights: Float["outcomes"], their probabilities in one run.
       settings: of the noise and of N; the offset plays no role.
 
     Returns:
@@ -185,14 +185,14 @@ def confident_top_k_law(scores: npt.ArrayLike, settings: ConfidentTopK) -> np.nd
 
 
 def _log_hit(lead: float, candidates: float, k: int, round_epsilon: float) -> float:
-    """log P[k rounds pick just the k candidates that lead m - k others by ``lead``]."""
+    """log P[k rounds pick exactly the k candidates that lead m - k others by ``lead``]."""
     left = np.arange(k, 0, -1, dtype=np.float64)
     others = (candidates - k) * math.exp(-round_epsilon * lead / 2.0)
     return -float(np.sum(np.log1p(others / left)))
 
 
 def _least_lead(failing, beta: float, high: float) -> float:
-    """The least lead at which ``failing``, which falls below beta, does so."""
+    """The least lead at which the decreasing function ``failing`` is below beta."""
     while failing(high) > beta:
         high *= 2.0
     if failing(0.0) <= beta:

@@ -30,14 +30,14 @@ _NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA
 
 
 class ConfidentSet(NamedTuple):
-    """What Theorem 6's algorithm releases, and how good it is.
+    """The release of Theorem 6's algorithm, and its quality.
 
     Attributes:
-      event: Int[Array, ""], the released set, by its place among the sets of size k or
-        by its number of hits (members of the true top k); "none" last.
+      event: Int[Array, ""], the released set, by its index among the sets of size k or by
+        its number of hits (members of the true top k); "none" last.
       gap: Float[Array, ""], max score outside minus min score inside; inf if nothing is
         released. Not released.
-      count: Int[Array, ""], how many sets were drawn. Not released.
+      count: Int[Array, ""], number of sets drawn. Not released.
     """
 
     event: Int[Array, ""]
@@ -56,14 +56,14 @@ def _gap(scores: Array, chosen: Bool[Array, " m"]) -> Array:
 
 @factory
 def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mechanism:
-    """Draw N sets, N uniform on 0..T; release the one with the smallest noisy gap.
+    """Draws N sets, N uniform on 0..T; releases the one with the smallest noisy gap.
 
     Args:
       events: "sets" (at most 12 candidates) or "hits" among the true top k.
       settings: "corrected", or "printed" for the constants of the paper's proof, whose
         gap noise is too small (CL-E10).
 
-    Data: scores, Float["m"], each of which moves by at most 1.
+    Data: scores, Float["m"], each of sensitivity 1.
     Params: "epsilon" and "delta", of the whole; "beta", the chance of failure; "k".
     Outcome: ConfidentSet.
 

@@ -5,8 +5,8 @@ neighbours differ in one user. The gap q_j is the j-th largest count minus the n
 user changes every gap by at most 1, gaps in different directions at once.
 
 Three steps are accounted for: selecting the size k of the set by noisy gaps, testing the
-gap at k before the set is released, and peeling by exponential mechanisms. A test may
-fail to protect with a small probability, hence delta-approximate Renyi DP (Definition 5):
+gap at k before the set is released, and peeling by exponential mechanisms. A test fails
+with a small probability, hence delta-approximate Renyi DP (Definition 5):
 conditional on events of probability at least 1 - failure the Renyi bound holds.
 """
 
@@ -47,7 +47,7 @@ class ApproximateRenyiCurve(NamedTuple):
 
     Attributes:
       renyi: order in (1, inf] -> bound on both Renyi divergences of the output laws
-        conditional on two events, one a side.
+        conditional on two events, one per input.
       failure: delta; each event has probability at least 1 - failure.
     """
 
@@ -92,7 +92,7 @@ def approximate_renyi_to_epsilon(
 ) -> Conversion:
     """Best epsilon at delta, over all orders.
 
-    Zhu & Wang 2022, Lemma 17: what delta exceeds the failure by pays for the conversion.
+    Zhu & Wang 2022, Lemma 17: delta minus the failure is the delta of the conversion.
 
     Args:
       curve: the guarantee.
@@ -144,13 +144,13 @@ def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: float) -> np.
     epsilon = check_positive("epsilon", epsilon)
     order = np.asarray(order, dtype=np.float64)
     bound = np.asarray(largest_gap_renyi(order, epsilon))
-    # Where the differences below would cancel, epsilon^2 a/8 is as good.
+    # Where the differences below would cancel, epsilon^2 a/8 is equally tight.
     plain = np.isinf(order) | (order * epsilon < 0.01) | (order <= 1.0)
     a = np.where(plain, 2.0, order)
     high, low = np.log(-np.expm1(-a * epsilon)), np.log(-np.expm1(-(a - 1.0) * epsilon))
     t = epsilon + np.log1p(-1.0 / a) + high - low
     value = t + (high - np.log(a) - math.log(-math.expm1(-epsilon))) / (a - 1.0)
-    # A bound is rounded up: the terms of order epsilon cancel.
+    # Rounded up, since the terms of order epsilon cancel.
     value = value + 1e-15 * (1.0 + np.abs(high) + np.log(a)) / (a - 1.0)
     return np.minimum(np.where(plain, bound, value), bound)[()]
 
@@ -274,7 +274,7 @@ def stable_top_k_variant_curve(
     def select(order: np.ndarray) -> np.ndarray:
         return noisy_gap_renyi(order, selection, selection_scale, candidates, sharp=sharp)
 
-    select(np.asarray(2.0))  # refuses bad settings at once
+    select(np.asarray(2.0))  # raises InputError for bad settings now, not when the curve is used
     return compose_curves(
         ApproximateRenyiCurve(select), gap_test_curve(test_scale, delta_t, noise=test)
     )

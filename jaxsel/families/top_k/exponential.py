@@ -81,8 +81,8 @@ def exponential_top_k(
     """EM-CDP: k picks by exponential mechanisms.
 
     Args:
-      method: "arrivals" costs about k draws whatever the number of candidates, and tells
-        the hits alone; "one_shot" draws once a candidate; "peeling" draws k times a
+      method: "arrivals" costs about k draws for any number of candidates, and gives only
+        the number of hits; "one_shot" makes one draw per candidate, "peeling" k draws per
         candidate. The law is the same. The latter two hold all candidates of a block of
         trials in memory: give them a small ``block_size``.
       relation: "monotone" or "general" changes of counts; sets the noise from rho.
@@ -115,7 +115,7 @@ def exponential_top_k(
 
     def prepare(settings: _Settings):
         ranking, scale, capacity = settings
-        # float32 resolves best where it matters: near count number k.
+        # Relative to count number k, near which float32 must be most accurate.
         counts = ranking.counts - ranking.counts[ranking.k - 1]
         if method == "arrivals":
             race = Race(0, 1, counts.size, ranking.k, 1.0 / scale, counts.size)

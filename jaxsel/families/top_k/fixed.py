@@ -1,7 +1,7 @@
-"""StableTopK where the size of the set is given (Zhu & Wang 2022, Algorithm 3).
+"""StableTopK with a given size of the set (Zhu & Wang 2022, Algorithm 3).
 
 A size near k with a large gap is selected and tested; if it passes, exponential mechanisms
-add what is missing to its set or choose within it, and if not they choose everything.
+add candidates to its set or choose within it, and if not they choose all candidates.
 """
 
 import math
@@ -43,7 +43,7 @@ _PEEL_TAG = 0xB4
 
 
 class FixedRelease(NamedTuple):
-    """What one trial released, and how.
+    """The release of one trial, and how it was made.
 
     Attributes:
       size: Int[Array, ""], k.
@@ -77,11 +77,11 @@ def fixed_top_k(
     they choose k of all.
 
     Args:
-      method: "arrivals" costs about k draws whatever the number of candidates, and tells
-        the hits alone; "literal" draws once a candidate and holds all candidates of a
-        block of trials in memory (give it a small ``block_size``). The law is the same.
-      beyond: where a larger set passes: "keep" peels k of it, "drop" peels those to be
-        dropped, "fewer" does what needs fewer picks. Only with "keep" is the outcome never
+      method: "arrivals" costs about k draws for any number of candidates, and gives only
+        the number of hits; "literal" makes one draw per candidate and holds all candidates
+        of a block of trials in memory (give it a small ``block_size``). The law is the same.
+      beyond: if a larger set passes: "keep" peels k of it, "drop" peels those to be
+        dropped, "fewer" the one with fewer picks. Only with "keep" is the outcome never
         worse than peeling with half the budget (claim ZW-Thm12-utility).
       events: "hits", or "sets" for audits of small histograms (not with "arrivals").
       precision: of the draws: "tail" or "float64".
@@ -125,7 +125,7 @@ def fixed_top_k(
                 settings.levels, scale, "gumbel", "grouped", dtype, settings.groups
             ),
             "needed": needed.astype(dtype),
-            # float32 resolves best where it matters: near count number k.
+            # Relative to count number k, near which float32 must be most accurate.
             "counts": (ranking.counts - ranking.counts[ranking.k - 1]).astype(dtype),
             "wanted": ranking.wanted,
             "hits": np.append(0, np.cumsum(ranking.wanted)).astype(np.int32),
@@ -156,12 +156,13 @@ def fixed_top_k(
         peel_key = stream.fold(key, _PEEL_TAG)
         picks = look_up.pick(data["picks"], case)
 
-        # A loop rather than a condition: a block in which no trial peels skips it.
+        # A loop instead of a condition, since it is skipped for a block in which no trial
+        # peels.
         def body(state):
             del state
             return (jnp.asarray(False), *pick(peel_key, data, case, precision))
 
-        at_hand = _at_hand(data, case, method)
+        at_hand = _without_picks(data, case, method)
         start = (picks > 0, *at_hand)
         _, hits, code = lax.while_loop(lambda state: state[0], body, start)
         event = code if events == "sets" else hits
@@ -176,8 +177,8 @@ def fixed_top_k(
 # --- Device ---------------------------------------------------------------------------
 
 
-def _at_hand(data, case, method: str) -> tuple[Array, Array]:
-    """Hits and mask of what is released without picking."""
+def _without_picks(data, case, method: str) -> tuple[Array, Array]:
+    """Hits and mask of the candidates that are released without a pick."""
     base = look_up.pick(data["base"], case)
     code = jnp.int32(0)
     if method == "literal":
@@ -214,7 +215,7 @@ def _picked_literally(key, data, case, precision: str) -> tuple[Array, Array]:
     slope = look_up.pick(data["slope"], case)
     ranks = jnp.arange(counts.shape[0], dtype=jnp.int32)
     inside = (ranks >= low) & (ranks < high)
-    # float32 resolves best where it matters: near the last of the picks.
+    # Relative to the last of the picks, near which float32 must be most accurate.
     middle = look_up.pick(counts, jnp.where(slope > 0, low + picks - 1, high - picks))
     chosen = noisy_top(key, (counts - middle) * slope, picks, inside, precision)
     released = (ranks < base) ^ chosen

@@ -1,4 +1,4 @@
-"""What StableTopK with given k does after its test: cases, their races, exact laws."""
+"""The cases after the test of StableTopK with given k: their races and exact laws."""
 
 from typing import NamedTuple
 
@@ -13,13 +13,13 @@ from jaxsel.families.top_k.release import Ranking
 from jaxsel.families.top_k.scales import fixed_peel_scale, fixed_top_k_scale
 from jaxsel.host.errors import InputError
 
-_GROWTH = 1.05  # of the sets beyond 2 k that share a plan
+_GROWTH = 1.05  # growth factor of the sizes beyond 2 k that share a plan
 _NEGLIGIBLE = 1e-17
 _MAX_CASES = 400
 
 
 class Settings(NamedTuple):
-    """What Algorithm 3 runs on.
+    """The settings of Algorithm 3.
 
     Attributes:
       ranking: the histogram, in order.
@@ -39,22 +39,23 @@ class Settings(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """Of the selecting and of the testing noise: each costs a quarter of rho."""
+        """Scale of the selection noise and of the test noise, each at a quarter of rho."""
         return fixed_top_k_scale(self.rho)
 
     def peel_scale(self, picks: int) -> float:
-        """Gumbel scale at which so many picks cost half of rho."""
+        """Gumbel scale at which ``picks`` picks cost half of rho."""
         return fixed_peel_scale(self.rho, picks)
 
 
 class Cases(NamedTuple):
-    """What exponential mechanisms do: case 0 if the test fails, else the passing size.
+    """The picks of exponential mechanisms in case 0, the test fails, and j, size j passes.
 
     Attributes:
-      base: Int32["m"], the set of the first ``base`` ranks is at hand.
+      base: Int32["m"], the first ``base`` ranks are released, or picked from.
       low, high: Int32["m"], ranks among which to pick.
-      picks: Int32["m"]; they are added to what is at hand, or, inside it, dropped.
-      slope: Float["m"], 1/scale, negative where lower counts are likelier.
+      picks: Int32["m"], number of picks, which are added to the base, or dropped if inside
+        it.
+      slope: Float["m"], 1/scale, negative if lower counts are preferred.
     """
 
     base: np.ndarray
@@ -65,7 +66,7 @@ class Cases(NamedTuple):
 
 
 def cases_of(settings: Settings) -> Cases:
-    """What is done in each case."""
+    """The picks in each case."""
     m, k = settings.ranking.counts.size, settings.ranking.k
     size = np.arange(m)
     fewer, more = (size > 0) & (size < k), size > k

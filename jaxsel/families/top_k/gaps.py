@@ -1,4 +1,4 @@
-"""The test that releases a top-k set: what it lets pass, and the gap that it needs.
+"""The test before the release of a top-k set: its power, and the gap that passes it.
 
 Zhu & Wang 2022, Algorithm 4: q-hat = max{1, q_k} + N(0, s^2) - s sqrt(2 log(1/delta_t)),
 Algorithm 5: q-hat = q_k + Lap(b) - b log(1/delta_t); the set is released if q-hat > 1.
@@ -53,7 +53,7 @@ def needed_noise(
     *,
     quantile: bool = False,
 ) -> np.ndarray:
-    """What a standard variate must exceed for the test to pass at this gap."""
+    """The value that a standard variate must exceed for the test to pass at this gap."""
     scale = check_positive("noise_scale", noise_scale)
     gap = np.asarray(gap, dtype=np.float64)
     if not np.all(gap >= 0.0):
@@ -94,7 +94,7 @@ def fail_probability(
     *,
     quantile: bool = False,
 ) -> np.ndarray:
-    """Probability that the set is kept back: 1 - ``pass_probability``, however small."""
+    """Probability that the set is not released: 1 - ``pass_probability``, without cancellation."""
     needed = needed_noise(gap, noise_scale, delta_t, noise, quantile=quantile)
     return _upper_tail(-np.asarray(needed), noise)[()]
 

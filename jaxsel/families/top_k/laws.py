@@ -19,7 +19,7 @@ from jaxsel.host.errors import InputError, check_choice, check_finite, check_int
 
 MAX_CANDIDATES = 12  # of enumerated histograms
 BEYOND = ("keep", "drop", "fewer")
-# "hits": how many wanted candidates were released; "sets": which candidates.
+# "hits": the number of wanted candidates released; "sets": the set of candidates.
 EVENTS = ("hits", "sets")
 
 
@@ -31,7 +31,7 @@ def check_histogram(histogram: npt.ArrayLike, limit: int | None = None) -> np.nd
 
     Args:
       histogram: Float["candidates"], counts >= 0 of at least two candidates.
-      limit: most candidates that are allowed; None for any number.
+      limit: largest number of candidates allowed; None for any number.
 
     Raises:
       InputError: for anything else.
@@ -121,7 +121,7 @@ def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
     m = levels.size
     masks = np.arange(2**m)
     inside = (masks[:, None] >> np.arange(m) & 1).astype(bool)
-    # Of the candidates left, the best level and the total weight relative to it.
+    # For the remaining candidates the best level, and the total weight relative to it.
     rest = np.where(inside, -np.inf, levels)
     best = np.append(rest[:-1].max(axis=1), 0.0)  # the last set leaves none
     total = np.exp(rest - best[:, None]).sum(axis=1)
@@ -144,8 +144,9 @@ def top_k_set_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
 
 
 def peeled_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
-    """Law of the k picks in order: Float["m!/(m-k)!"], as itertools.permutations lists
-    them. More is released here than the set."""
+    """Law of the ordered sequence of k picks: Float["m!/(m-k)!"].
+
+    In the order of itertools.permutations."""
     levels = check_finite("levels", levels)
     picks = np.array(list(itertools.permutations(range(levels.size), k)))
     log_law = np.zeros(len(picks))
@@ -238,8 +239,8 @@ def fixed_top_k_law(
     """Law of StableTopK with given k (Algorithm 3): Float["m-1 2 2^m"].
 
     Entry (j - 1, passed, S): size j was selected, the test of its gap passed (1) or not
-    (0), and the set S of k candidates came out. Summed over the first two axes it is the
-    law of what is released; the guarantee covers all three.
+    (0), and the set S of k candidates was chosen. Summed over the first two axes it is the
+    law of the release; the guarantee covers all three.
 
     Args:
       histogram: Float["m"], at most MAX_CANDIDATES.
@@ -247,8 +248,8 @@ def fixed_top_k_law(
       selection: Float["m-1"], law of the selected size.
       test_scale, delta_t, quantile: of the Gaussian test, see ``pass_probability``.
       peel_scale: number of picks -> Gumbel scale of peeling them.
-      beyond: where a larger set passes, "keep" peels k of it, "drop" peels those to be
-        dropped, lowest counts first, and "fewer" does what needs fewer picks.
+      beyond: if a larger set passes, "keep" peels k of it, "drop" peels those to be
+        dropped, preferring low counts, and "fewer" the one with fewer picks.
     """
     counts = check_histogram(histogram, MAX_CANDIDATES)
     m, k = counts.size, check_top_k(k, counts.size)
@@ -281,7 +282,7 @@ def fixed_top_k_law(
 
 
 def keeps(beyond: str, size: int, k: int) -> bool:
-    """Whether k of a larger set are peeled, rather than those to be dropped."""
+    """Whether k candidates of a larger set are peeled, instead of those to be dropped."""
     return beyond == "keep" or (beyond == "fewer" and k <= size - k)
 
 

@@ -44,7 +44,7 @@ class _Settings(NamedTuple):
 
 @factory
 def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanism:
-    """Release those of the k largest noisy counts that exceed a noisy threshold.
+    """Releases those of the k largest noisy counts that exceed a noisy threshold.
 
     The k-bar largest counts get Gumbel noise of scale 1/epsilon, and so does count number
     k-bar + 1 plus 1 + log(k-bar/delta)/epsilon; what is larger than the latter, at most
@@ -56,7 +56,7 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
 
     Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
       k, or among "wanted".
-    Params: "k"; "epsilon" (a pick); "delta"; optionally "domain" (k-bar, default k).
+    Params: "k"; "epsilon" (per pick); "delta"; optionally "domain" (k-bar, default k).
     Outcome: Release; the size may be below k, and is 0 if nothing exceeds.
 
     Formal guarantees (claims): BASE-LD.
@@ -79,7 +79,7 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
 
     def prepare(settings: _Settings):
         ranking, domain = settings.ranking, settings.domain
-        # float32 resolves best where it matters: near count number k.
+        # Relative to count number k, near which float32 must be most accurate.
         middle = ranking.counts[ranking.k - 1]
         levels = (ranking.counts[:domain] - middle) * settings.epsilon
         return {
@@ -110,7 +110,8 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
         ranking, domain = settings.ranking, settings.domain
         groups = group_counts(ranking.counts[:domain], ranking.wanted[:domain])
         if domain == ranking.k:
-            # All k may be released: one more that never arrives leaves the law as it is.
+            # If all candidates compete, one more that never arrives does not change the
+            # law.
             never = ranking.counts[0] - 600.0 / settings.epsilon
             groups = Groups(
                 np.append(groups.counts, never),

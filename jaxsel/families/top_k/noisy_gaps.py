@@ -2,8 +2,8 @@
 
 Report noisy max over the m - 1 gaps. Most gaps of a long histogram are equal (zero, in its
 tail), and the largest of n equal gaps with noise is that gap plus the largest of n draws,
-whose distribution function is F^n: one draw a group of equal gaps, and one more for the
-winner within its group, decide among a million sizes.
+whose distribution function is F^n: one draw per group of equal gaps, and one more for the
+winner within its group, are enough for a million sizes.
 """
 
 import math
@@ -24,10 +24,10 @@ from jaxsel.kernel import noise as noises
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
 METHODS = ("grouped", "literal")
-_SMALLEST = 2.0**-65  # the tail that the draws resolve
+_SMALLEST = 2.0**-65  # the least tail that the draws resolve
 _WINNER_TAG = 0xB0
 _MAX_LAW = 100_000  # sizes in an exact law by quadrature
-_FEW = 64  # groups that a contest has at least, if there are as many sizes
+_FEW = 64  # the least number of groups, if there are as many sizes
 
 
 class Contest(NamedTuple):
@@ -35,8 +35,8 @@ class Contest(NamedTuple):
 
     Attributes:
       levels: Float["groups"], in units of the noise.
-      sizes: Float["groups"], how many sizes share a level.
-      starts: Int32["groups"], where a group begins in ``members``.
+      sizes: Float["groups"], number of sizes with the level.
+      starts: Int32["groups"], index of each group's first entry in ``members``.
       members: Int32["sizes"], sizes minus 1, group by group.
     """
 
@@ -85,8 +85,8 @@ def gap_contest(
       scale: of the noise.
       noise, method: of the mechanism.
       dtype: of the device's numbers.
-      groups: how many groups to pad to, for cells of a grid that must have equal shapes;
-        None for one a size if there are at most 64, else a power of two.
+      groups: number of groups to pad to, for cells of a grid that must have equal shapes;
+        None for one per size if there are at most 64, else a power of two.
 
     Raises:
       InputError: for an unknown method, or if there are more groups than ``groups``.
@@ -102,12 +102,12 @@ def gap_contest(
         starts = np.flatnonzero(np.append(True, np.diff(ranked) != 0.0))
     sizes = np.diff(np.append(starts, ranked.size))
     if method == "grouped":
-        # Levels so low that none of them wins, but with probability 2**-66, need no draw.
+        # Levels so low that one of them wins with probability below 2**-66 need no draw.
         tails = np.cumsum((sizes * _overtakes(ranked[starts], noise))[::-1])[::-1]
         keep = int(np.sum(tails > _SMALLEST / 2.0))
         starts, sizes = starts[:keep], sizes[:keep]
     if groups is None:
-        # Histograms of one short length, neighbours say, come in equal shapes.
+        # Short histograms of equal length, such as neighbours, have equal shapes.
         slots = max(starts.size, min(levels.size, _FEW))
         groups = slots if slots == levels.size else 2 ** int(slots - 1).bit_length()
     count = check_integer("groups", groups, 1)
@@ -124,7 +124,7 @@ def gap_contest(
 
 
 def _overtakes(units: np.ndarray, noise: str) -> np.ndarray:
-    """P[a level this far (<= 0) below another overtakes it] by noise."""
+    """P[a level that is lower by ``units`` <= 0 is larger after noise]."""
     if noise == "gaussian":
         return special.ndtr(units / math.sqrt(2.0))
     if noise == "gumbel":
@@ -184,14 +184,15 @@ def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:
 def largest_gap(
     noise: str = "gumbel", *, method: str = "grouped", precision: str = "tail"
 ) -> Mechanism:
-    r"""Select the size of a top-k set where the noisy gap is largest (Algorithm 1).
+    r"""Selects the size of a top-k set with the largest noisy gap (Algorithm 1).
 
     Releases arg max_j q_j + r(j) + b Z_j over j = 1, ..., m - 1.
 
     Args:
       noise: law of Z: "gumbel" (Algorithm 1), "gaussian" (RNM-Gaussian, Corollary 9),
         "laplace" or "exponential".
-      method: "grouped" draws once a group of equal gaps; "literal" once a gap. Same law.
+      method: "grouped" makes one draw per group of equal gaps; "literal" one per gap. Same
+        law.
       precision: of the draws: "tail" or "float64".
 
     Data: a histogram, see ``release.rank_histogram``.
@@ -244,7 +245,7 @@ def largest_gap(
 
 
 def wide_dtype(precision: str):
-    """float32 or float64; InputError for "fast", whose tails are too coarse here."""
+    """float32 or float64; raises InputError for "fast", whose tails are too coarse."""
     if noises.draws_per_hash(precision) != 1:
         raise InputError('precision is \'fast\'; take "tail" or "float64" for top-k')
     return np.float64 if precision == "float64" else np.float32

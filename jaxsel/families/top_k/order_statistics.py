@@ -1,15 +1,15 @@
-"""The largest of some numbers, as many as are asked for when the program runs.
+"""Selects the largest of some numbers, where how many is known only at run time.
 
-XLA's top_k needs their number when the program is compiled, and its sort on CPU costs more
-than what is done here. Few numbers are compared with each other; of many, the last one
-taken is found by its bits, one comparison and one sum a bit.
+XLA's top_k needs a static number, and its sort on CPU costs more than these algorithms. Few
+numbers are compared pairwise; for many, the smallest one selected is found bit by bit, with
+one comparison and one sum per bit.
 """
 
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-# Up to FEW the comparisons are written out; up to SOME they are a loop.
+# Up to FEW numbers the comparisons are unrolled; up to SOME they are a loop.
 FEW, SOME = 12, 128
 
 
@@ -25,7 +25,7 @@ def _ascending_bits(values: Float[Array, " n"]) -> tuple[Array, int]:
 
 
 def _places(values: Float[Array, " n"], competing: Bool[Array, " n"]) -> Int[Array, " n"]:
-    """How many competing values come before each: larger ones, and equal ones earlier."""
+    """The number of competing values that precede each: larger ones, and earlier equal ones."""
     n = values.shape[0]
     if n > FEW:
         index = jnp.arange(n, dtype=jnp.int32)
@@ -35,7 +35,7 @@ def _places(values: Float[Array, " n"], competing: Bool[Array, " n"]) -> Int[Arr
             return place + (before & competing[other]).astype(jnp.int32)
 
         return lax.fori_loop(0, n, add, jnp.zeros(n, jnp.int32))
-    # Numbers by themselves: an array of a few would be what XLA works along.
+    # Separate scalars: XLA would vectorise along a short array instead of along trials.
     each = [(values[i], competing[i]) for i in range(n)]
     places = [jnp.int32(0)] * n
     for i in range(n):
@@ -54,7 +54,8 @@ def largest(
 
     Args:
       values: no NaN.
-      count: Int[Array, ""], how many; all of ``inside`` if there are fewer.
+      count: Int[Array, ""], number of values to select; all of ``inside`` if there are
+        fewer.
       inside: which values compete; None for all.
 
     Returns:
@@ -69,7 +70,7 @@ def largest(
     one = jnp.asarray(1, code.dtype)
 
     def next_bit(step, cut):
-        # The largest cut that at least ``count`` codes reach is the last code taken.
+        # The largest cut that at least ``count`` codes reach is the smallest code selected.
         trial = cut | (one << (width - 1 - step).astype(code.dtype))
         enough = jnp.sum(code >= trial, dtype=jnp.int32) >= count
         return jnp.where(enough, trial, cut)

@@ -21,15 +21,15 @@ from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
-_MAX_LABELS = 12  # of events that are sets
+_MAX_LABELS = 12  # labels for which events are sets
 
 
 class Labelled(NamedTuple):
-    """What one trial released.
+    """The release of one trial.
 
     Attributes:
-      size: Int[Array, ""], how many labels were released.
-      hits: Int[Array, ""], how many of them are true; not released.
+      size: Int[Array, ""], number of labels released.
+      hits: Int[Array, ""], number of them that are true; not released.
       correct: Int[Array, ""], labels rightly released or left out; not released.
       event: Int[Array, ""]: ``correct``, or the set as a bit mask.
     """
@@ -42,7 +42,7 @@ class Labelled(NamedTuple):
 
 @factory
 def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
-    """Release every label whose noisy votes exceed the threshold.
+    """Releases every label whose noisy votes exceed the threshold.
 
     Args:
       events: "hits" tallies the number of labels that are right, "sets" the released set
@@ -105,7 +105,7 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
         levels, truth = checked(data, params)
         above = special.ndtr(levels)
         names = labels(data, params)
-        # Labels are independent: one factor each.
+        # Labels are independent, so the law is a product.
         found = np.ones(1)
         if events == "sets":
             for chance, other in zip(above, special.ndtr(-levels), strict=True):

@@ -1,4 +1,4 @@
-"""Exact recall of one-shot Gumbel top-k: how many relevant candidates it releases.
+"""Exact recall of one-shot Gumbel top-k: the number of relevant candidates released.
 
 Adding Gumbel noise of scale b to counts and taking the k largest is a race: candidate i
 arrives after an exponential time of rate exp(count_i/b), and the first k to arrive are
@@ -21,11 +21,11 @@ _MAX_WORK = 4e9
 
 
 class Groups(NamedTuple):
-    """Candidates of equal count and relevance, any order.
+    """Groups of candidates with equal count and relevance, in any order.
 
     Attributes:
       counts: Float[np.ndarray, "groups"], the common count, in votes.
-      sizes: Int[np.ndarray, "groups"], how many candidates.
+      sizes: Int[np.ndarray, "groups"], number of candidates.
       relevant: Bool[np.ndarray, "groups"], whether they belong to the set wanted.
     """
 
@@ -67,7 +67,7 @@ def _checked(groups: Groups, k: int, noise_scale: float):
 
 
 def _arrived(u: np.ndarray, level: np.ndarray) -> np.ndarray:
-    """P[arrived by exp(u)] of a candidate, elementwise."""
+    """P[a candidate arrives by time exp(u)], elementwise."""
     return -np.expm1(-np.exp(np.minimum(u + level, 700.0)))
 
 
@@ -105,14 +105,14 @@ def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
 
 
 def _first_and_rest(u, levels, sizes, length: int) -> np.ndarray:
-    """As _sum_law, without convolution where a single group is all there is."""
+    """As _sum_law, without convolution for a single group."""
     if levels.size == 1:
         return _binomial(int(sizes[0]), _arrived(u, levels[0]), length)
     return _sum_law(u, levels, sizes, length)
 
 
 def _span(levels, sizes, k: int, stopped: bool) -> tuple[float, float]:
-    """Log-times between which the k-th arrival, or each of the first k, surely lies."""
+    """Log-times that almost surely bracket the k-th arrival, or each of the first k."""
 
     def mean(u: float) -> float:
         return float(np.sum(sizes * _arrived(np.array(u), levels)))
@@ -130,7 +130,7 @@ def _span(levels, sizes, k: int, stopped: bool) -> tuple[float, float]:
     total = float(sizes.sum())
     wanted = float(special.gammainccinv(float(k), _NEGLIGIBLE))
     top = np.sort(np.repeat(levels, np.minimum(sizes, k)))[-k]
-    # All of the top k have arrived by then.
+    # By this time all of the top k have arrived.
     latest = np.log(np.log(k / _NEGLIGIBLE)) - top
     if wanted < total:
         latest = min(latest, search(wanted) + 1e-9)
@@ -159,7 +159,7 @@ def hit_law(groups: Groups, k: int, noise_scale: float, *, stop: float | None = 
 
     Args:
       groups: the histogram.
-      k: how many are released, in [1, candidates).
+      k: number of candidates released, in [1, candidates).
       noise_scale: Gumbel scale, in votes, > 0.
       stop: noiseless count of one more element that ends the release when it arrives
         (the limited domain's); None for none.
@@ -203,7 +203,7 @@ def hit_law(groups: Groups, k: int, noise_scale: float, *, stop: float | None = 
         density = counts[g] * np.exp(_log_density(u, wanted[g]))
         at_least += (weight * density * alive) @ (before * room)
     if not stopped:
-        # Those arrived before the span began have room for certain.
+        # Arrivals before the span are among the first k with certainty.
         start = _first_and_rest(np.array([low]), wanted, counts, k + 1)[0]
         at_least += np.cumsum(start[::-1])[::-1][1:]
     law[1 : k + 1] = at_least

@@ -1,7 +1,7 @@
-"""What top-k mechanisms take and give: a ranked histogram, a released set.
+"""Input and output of top-k mechanisms: a ranked histogram, a released set.
 
-Only ranks matter on the device: candidates are sorted once, on the host, and a trial
-speaks of candidate number r in descending order of counts. Ties go to the lower index.
+Candidates are sorted once, on the host, and the device uses ranks in descending order of
+counts. Ties go to the lower index.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,10 +25,10 @@ from jaxsel.language.base import FiniteLaw, Mechanism
 
 
 class Release(NamedTuple):
-    """What one trial released.
+    """The release of one trial.
 
     Attributes:
-      size: Int[Array, ""], size of the set; of the set kept back if it was.
+      size: Int[Array, ""], size of the set, also if it was not released.
       passed: Bool[Array, ""], whether a set was released.
       hits: Int[Array, ""], wanted candidates in the released set; not released.
       event: Int[Array, ""], what is tallied by default, see ``laws.EVENTS``.
@@ -97,12 +97,12 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
 
 
 def rank_histogram(data: Any, k: object | None) -> Ranking:
-    """Checks and sorts a histogram.
+    """Validates and sorts a histogram.
 
     Args:
-      data: counts >= 0, one a candidate; or a dict with "histogram", or with "head"
-        (the largest counts in descending order) and "candidates" (how many there are in
-        all, the others having no votes); and "wanted", Bool["candidates"], if hits are
+      data: counts >= 0, one per candidate; or a dict with "histogram", or with "head" (the
+        largest counts in descending order) and "candidates" (their total number, the others
+        having no votes); and "wanted", Bool["candidates"], if hits are
         to be counted among others than the true top k.
       k: size of the set wanted, in [1, candidates); None: where the largest gap is.
 
@@ -147,13 +147,13 @@ def mask_codes(ranking: Ranking, events: str) -> np.ndarray:
 
 
 def hit_labels(ranking: Ranking, most: int) -> tuple[str, ...]:
-    """What the events mean where hits are tallied, 0 to ``most``."""
+    """Labels of the events if hits are tallied, 0 to ``most``."""
     wanted = int(ranking.wanted.sum())
     return tuple(f"{hits} of {wanted} found" for hits in range(most + 1))
 
 
 def release_labels(ranking: Ranking, events: str, most: int, *, kept_back: bool) -> tuple[str, ...]:
-    """The meaning of each event; ``kept_back`` adds "nothing, size k" to sets."""
+    """The label of each event; ``kept_back`` adds "nothing, size k" to sets."""
     check_choice("events", events, EVENTS)
     if events == "hits":
         return hit_labels(ranking, most)
@@ -177,7 +177,7 @@ def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
 
 @runtime_checkable
 class Checked(Protocol):
-    """What a mechanism reads from its input, the ranked histogram among it."""
+    """The parsed input of a mechanism, including the ranked histogram."""
 
     @property
     def ranking(self) -> Ranking:
@@ -196,17 +196,17 @@ def top_k_mechanism(
     precision: str,
     kept_back: bool = False,
 ) -> Mechanism:
-    """The record of a mechanism that releases top-k sets.
+    """Makes the record of a mechanism that releases top-k sets.
 
     Args:
       checked: (data, params) -> ``Checked``; raises InputError.
-      prepare: what is checked -> arrays and parameters for the device.
+      prepare: ``Checked`` -> arrays and parameters for the device.
       sample: as in ``Mechanism``; its outcome has an ``event``.
-      law_of_hits, law_of_sets: what is checked -> the exact law of the events.
+      law_of_hits, law_of_sets: ``Checked`` -> the exact law of the events.
       events: "hits" or "sets".
       precision: of the draws.
-      kept_back: whether a set may be kept back, its size alone being known, and all of
-        the wanted may be found, instead of k at most.
+      kept_back: whether only the size of a set may be released, and hits may number all
+        wanted candidates instead of at most k.
     """
 
     def labelled(found: Checked) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How much noise each step of a top-k mechanism draws.
+"""Noise scales of the steps of top-k mechanisms.
 
 Zhu & Wang 2022: Algorithm 1 adds Gumbel(2/epsilon) to the gaps; Algorithm 2 invokes it at
 epsilon = 2 sqrt(rho) and tests the gap with sigma = sqrt(1/rho), half of rho each;
@@ -16,7 +16,7 @@ from jaxsel.language.base import Relation
 
 
 def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:
-    """Of the noise on the gaps: ``noise_scale``, or 2/epsilon for noises of pure DP.
+    """Scale of the noise on the gaps: ``noise_scale``, or 2/epsilon for noises of pure DP.
 
     Raises:
       InputError: unless exactly one of the two is given and positive.
@@ -61,13 +61,13 @@ def stable_top_k_scales(
 
 
 def fixed_top_k_scale(rho: float) -> float:
-    """Of the selecting and of the testing noise of Algorithm 3: a quarter of rho each."""
+    """Scale of the selection noise and of the test noise of Algorithm 3: a quarter of rho each."""
     scale = math.sqrt(2.0 / check_positive("rho", rho))
     return check_scale("the noise scale", scale)
 
 
 def fixed_peel_scale(rho: float, picks: int) -> float:
-    """Gumbel scale at which so many picks of Algorithm 3 cost half of rho."""
+    """Gumbel scale at which ``picks`` picks of Algorithm 3 cost half of rho."""
     return exponential_top_k_scale(rho / 2.0, picks)
 
 

@@ -1,7 +1,7 @@
 """Releasing a top-k set if its gap is large enough (Zhu & Wang 2022, Algorithms 2, 4, 5).
 
-The set is released as it is if a noisy gap passes a test: one draw, whatever the number
-of candidates.
+The set is released exactly if a noisy gap passes a test, which takes one draw for any
+number of candidates.
 """
 
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ class _Test(NamedTuple):
 
 
 def released_parts(ranking: Ranking, events: str) -> dict[str, np.ndarray]:
-    """By size minus 1: hits in the top set, its mask, and the code of keeping it back."""
+    """By size minus 1: hits in the top set, its mask, and the code if it is not released."""
     m = ranking.counts.size
     codes = mask_codes(ranking, events)
     kept_back = (2**m + np.arange(m - 1)) if events == "sets" else np.zeros(m - 1)
@@ -80,7 +80,7 @@ def stable_top_k(
     events: str = "hits",
     precision: str = "tail",
 ) -> Mechanism:
-    """StableTopK: select the size by noisy gaps, release the set if its gap passes.
+    """StableTopK: selects the size by noisy gaps, releases the set if its gap passes.
 
     Args:
       selection: noise on the gaps, see ``largest_gap``; "gumbel" is Algorithm 2,
@@ -97,7 +97,7 @@ def stable_top_k(
     Params: "rho" (noise scales 1/sqrt(rho)), or "selection_scale" and "test_scale";
       "delta_t"; optionally "k" (for the hits alone; default: where the largest gap is),
       "regulariser", "max_size" and "groups" as in ``largest_gap``.
-    Outcome: Release; its size is also known where the set is kept back.
+    Outcome: Release; its size is also released if the set is not.
 
     Formal guarantees (claims): ZW-Thm11; ZW-EXP3 for the Gaussian variant.
 
@@ -168,7 +168,7 @@ def propose_test_release(
     events: str = "hits",
     precision: str = "tail",
 ) -> Mechanism:
-    """Release the top-k set of a given size if its gap passes a noisy test.
+    """Releases the top-k set of a given size if its gap passes a noisy test.
 
     Args:
       test: "gaussian" (Algorithm 4) or "laplace" (Algorithm 5).

@@ -1,4 +1,4 @@
-"""Several mechanisms in one trial, so that one compiled program compares them all."""
+"""Several mechanisms in one trial, to compare them in one compiled program."""
 
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import stream
@@ -9,13 +9,12 @@ from jaxsel.language.base import FiniteLaw, Mechanism, factory
 def together(mechanisms: tuple[Mechanism, ...]) -> Mechanism:
     """Runs every mechanism in every trial, each on a stream of its own.
 
-    What is tallied of a part has the law of that mechanism alone, and the parts of one
-    trial are independent. Their draws are not those of the mechanism simulated alone.
-    A block of trials takes the memory of all parts: what the largest needs decides its
-    size.
+    Each part has the law of its mechanism, and the parts of one trial are independent.
+    Their draws are not those of the mechanism simulated alone. A block of trials needs the
+    memory of all parts, so the largest one determines its size.
 
     Args:
-      mechanisms: at least one; the same one may come twice.
+      mechanisms: at least one; repetitions are allowed.
 
     Data, params: tuples, one entry a mechanism, each in that mechanism's form.
     Outcome: the tuple of outcomes. The event, labels and law are those of the first

@@ -36,7 +36,7 @@ class _Settings(NamedTuple):
 def top_stable_sets(
     *, reference_quirks: bool = False, events: str = "hits", precision: str = "tail"
 ) -> Mechanism:
-    """Test the gaps at k, k - 1, ..., 1 and release the first set whose gap is stable.
+    """Tests the gaps at k, k - 1, ..., 1 and releases the first set whose gap is stable.
 
     A gap q passes if max(q - 1, 0) + Laplace noise exceeds a noisy threshold, drawn once;
     see ``baselines.top_stable`` for the settings. Nothing is released if no gap
@@ -44,7 +44,7 @@ def top_stable_sets(
     chooses k out of a larger set.
 
     Args:
-      reference_quirks: as in the authors' code, the gap is read one place too low
+      reference_quirks: as in the authors' code, the gap is read at an index one too large
         (h_(i+1) - h_(i+2) for the top i), and a released candidate of rank up to k + 1
         is a hit. The first is a defect, and not private as claimed (BASE-TS-printed).
       events: "hits", or "sets" for audits of small histograms.
@@ -69,7 +69,7 @@ def top_stable_sets(
         noise = top_stable(params["epsilon"], params["delta"], ranking.k)
         gaps = ranking.gaps
         if reference_quirks:
-            # What lies below the last candidate counts as no votes.
+            # Counts beyond the last candidate are 0.
             gaps = np.append(gaps[1:], ranking.counts[-1])
             wanted = ranking.wanted.copy()
             if not isinstance(data, dict) or "wanted" not in data:

@@ -7,7 +7,7 @@ from jaxsel.host.errors import InputError, check_finite
 
 
 def scaled_votes(votes: npt.ArrayLike, most: float) -> np.ndarray:
-    """Total votes a label after each teacher's are scaled to at most ``most`` in all.
+    """Total votes per label after each teacher's are scaled to a sum of at most ``most``.
 
     Args:
       votes: Float["teachers labels"], 0 or 1 each.

@@ -1,4 +1,4 @@
-"""The best proven epsilon or delta of a tuned algorithm, over every bound there is."""
+"""The best proven epsilon or delta of a tuned algorithm, over all known bounds."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from jaxsel.families.tuning.proofs import proofs, statement
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 
-# Relative and absolute: what the sums behind an epsilon may be off by.
+# Relative and absolute errors of the sums behind an epsilon.
 ROUNDING = 1e-9
 
 
@@ -23,19 +23,19 @@ class ProvenEpsilon(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What tuning costs.
+    """The privacy cost of tuning.
 
     Attributes:
-      bounds: every bound that applies, best first; those that say nothing at this delta
-        have epsilon inf.
+      bounds: every bound that applies, best first; epsilon is inf if a bound gives nothing
+        at this delta.
       single: epsilon of one run at the same delta, released without tuning; inf if not
         known.
       attained: exact epsilon of one base with this guarantee, ranked adversarially: no
-        bound that covers every such base and every ranking is smaller. NaN at delta = 0,
-        if no such base is known, or if not asked for.
-      attained_from: what that base has: "guarantee"; or only its "privacy profile", where
-        the Renyi curve says more (of DP-SGD).
-      needed: what would make an epsilon provable, where none is; None elsewhere.
+        bound that covers every such base and every ranking is smaller. NaN at delta = 0, if
+        no such base is known, or if not requested.
+      attained_from: what that base satisfies: the "guarantee"; or only its "privacy
+        profile", if the Renyi curve is tighter (DP-SGD).
+      needed: conditions under which an epsilon is provable, if none is; else None.
     """
 
     bounds: tuple[ProvenEpsilon, ...]
@@ -60,11 +60,11 @@ def account(
       repetitions: law of K; the runs and the best of them are independent given K, and
         K itself is not released.
       delta: in [0, 1).
-      attain: search for a costly ranking, too; without, ``attained`` is NaN.
+      attain: whether to search for a worst-case ranking; otherwise ``attained`` is NaN.
 
     Returns:
-      All bounds, best first. Each is an upper bound on the same epsilon, so that the
-      least is proved too.
+      All bounds, best first. Each is an upper bound on the same epsilon, so the least one
+      is valid.
 
     Raises:
       InputError: if delta is out of range, or K is always 0.
@@ -76,7 +76,7 @@ def account(
         for name, proof in proofs(base, repetitions).items()
         if delta >= proof.least_delta
     ]
-    # Ties go to the theorem that is simpler to state, which comes first.
+    # The sort is stable: among equal bounds the theorem that is simplest to state is first.
     ranked = tuple(sorted(bounds, key=lambda bound: bound.epsilon))
     best = ranked[0].epsilon
     attained = math.nan
@@ -96,12 +96,12 @@ class ProvenDelta(NamedTuple):
 
 
 class AccountOfDelta(NamedTuple):
-    """What tuning costs at a given epsilon.
+    """The delta of tuning at a given epsilon.
 
     Attributes:
-      bounds: every bound that applies, best first; those that say nothing have delta 1.
+      bounds: every bound that applies, best first; delta is 1 if a bound gives nothing.
       single: delta of one run at the same epsilon, released without tuning.
-      attained, attained_from: as of Account, of delta.
+      attained, attained_from: as in Account, for delta.
     """
 
     bounds: tuple[ProvenDelta, ...]
@@ -121,12 +121,12 @@ def _check_law(repetitions: Repetitions) -> None:
 
 
 def _credible(attained: float, best: float, slack: float = 0.0) -> float:
-    """What is attained; NaN where the best bound knows more than what was ranked."""
+    """The attained value; NaN if the best bound is smaller, since it uses more of the guarantee."""
     return math.nan if attained > best * (1.0 + ROUNDING) + slack else attained
 
 
 def _known(base: BaseGuarantee) -> str:
-    """What the base has that attains: see Account."""
+    """The value of ``Account.attained_from``."""
     return "privacy profile" if base.more_than_pairs else "guarantee"
 
 

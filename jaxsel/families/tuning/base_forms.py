@@ -1,11 +1,9 @@
-"""The one door through which a base comes: whatever says what one run guarantees.
+"""Converts all forms in which a base can be given to a ``BaseGuarantee``.
 
-It is read once, into a ``BaseGuarantee``; nothing behind it asks again what was given.
-
-An event of dp-accounting may hold searches, as RepeatAndSelectDpEvent. dp-accounting has
-Renyi bounds for such an event, and no privacy loss distribution. Here the tree is taken
-apart: searches become releases with their tuned profiles, what is not a search is composed
-by dp-accounting itself, and a search inside a search is its base.
+An event of dp-accounting may contain searches, as RepeatAndSelectDpEvent. dp-accounting has
+Renyi bounds for such an event, but no privacy loss distribution. Here the tree is taken
+apart: searches become releases with their tuned profiles, everything else is composed by
+dp-accounting itself, and a search inside a search is its base.
 """
 
 import math
@@ -27,17 +25,17 @@ from jaxsel.repetitions import Repetitions, from_mean, point_mass
 
 
 def guarantee_of(base: object, relation: object = None) -> BaseGuarantee:
-    """The guarantee of one run, whatever it is given as.
+    """The guarantee of one run, from any of the accepted forms.
 
     Args:
       base: a BaseGuarantee; text as on the command line; a DpEvent or a
         PrivacyLossDistribution of dp-accounting; or an accountant of Opacus, its
         ``state_dict()`` or its history.
-      relation: which data sets are neighbours, one of ``RELATIONS``; must be that of the
-        guarantee, where it has one.
+      relation: the neighbouring relation, one of ``RELATIONS``; must be that of the
+        guarantee, if it has one.
 
-    Raises:
-      InputError: if it is none of these, or the relation is another.
+      Raises:
+        InputError: if the base has none of these forms, or another relation.
     """
     wanted = relation_name(relation)
     form = next((form for form in _FORMS if form.fits(base)), None)
@@ -57,7 +55,7 @@ def guarantee_of(base: object, relation: object = None) -> BaseGuarantee:
 
 
 def releases_of(given: object) -> list[Release]:
-    """One run of a base, as in ``guarantee_of``; of an event, each search by itself.
+    """The release of one run, as in ``guarantee_of``; for an event, one release per search.
 
     Raises:
       InputError: as guarantee_of, or if an event releases nothing.
@@ -77,7 +75,7 @@ def _is_event(given: object) -> bool:
 
 
 def _event_guarantee(event: Any, relation: str | None) -> BaseGuarantee:
-    """The guarantee of an event, searches inside it and all."""
+    """The guarantee of an event, including the searches inside it."""
     if not _has_search(event):
         return from_event(event, relation=relation)
     releases = _event_releases(event, relation)
@@ -94,11 +92,11 @@ def _event_guarantee(event: Any, relation: str | None) -> BaseGuarantee:
 
 
 def _event_releases(event: Any, relation: str | None) -> list[Release]:
-    """Each search of an event, and all that is not a search as one more release, last.
+    """The searches of an event, and everything else as one more release, last.
 
     Raises:
-      InputError: if dp-accounting does not know an event, it is not private, or nothing
-        is left.
+      InputError: if dp-accounting does not support an event, it is not private, or it is
+        empty.
     """
     from dp_accounting import dp_event
 
@@ -145,7 +143,7 @@ def _has_search(event: Any) -> bool:
 
 
 def _flatten(event: Any, times: int) -> list[tuple[Any, int]]:
-    """Searches and other events of a composition, and how often each is made."""
+    """Searches and other events of a composition, with their multiplicities."""
     from dp_accounting import dp_event
 
     match event:
@@ -169,19 +167,18 @@ def _flatten(event: Any, times: int) -> list[tuple[Any, int]]:
 
 
 class _Form(NamedTuple):
-    """What a base may be given as.
+    """A form in which a base can be given.
 
     Attributes:
-      fits: whether it is that.
-      read: itself and the relation that is asked for -> its guarantee.
+      fits: whether an object has this form.
+      read: (object, requested relation) -> its guarantee.
     """
 
     fits: Callable[[Any], bool]
     read: Callable[[Any, str | None], BaseGuarantee]
 
 
-# In this order: only what is nothing else is asked whether it is an event, since that
-# imports dp-accounting.
+# The test for an event comes last, since it imports dp-accounting.
 _FORMS = (
     _Form(lambda base: isinstance(base, BaseGuarantee), lambda base, _: base),
     _Form(lambda base: isinstance(base, str), lambda base, _: parse_base(base)),

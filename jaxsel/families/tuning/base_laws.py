@@ -68,7 +68,7 @@ class NamedPair(NamedTuple):
     Attributes:
       name: short name, used on the command line.
       laws: best outcome first.
-      why: one sentence: what this pair stresses.
+      why: one sentence: the property of bounds that this pair tests.
     """
 
     name: str
@@ -79,7 +79,7 @@ class NamedPair(NamedTuple):
 def finite_pairs(epsilon: float) -> Iterator[NamedPair]:
     """Finite laws that are epsilon-close."""
     ratio = np.exp(epsilon)
-    # The best block may not be likelier than 1/(1 + e^epsilon).
+    # The best block may not be more likely than 1/(1 + e^epsilon).
     top = min(0.2, 0.9 / (1.0 + ratio))
     yield NamedPair(
         "three-outcome",
@@ -87,7 +87,7 @@ def finite_pairs(epsilon: float) -> Iterator[NamedPair]:
         "best block likelier, rare middle block rarer: random stopping loses most",
     )
     likeliest = pairs.extreme_neighbours(0.3, epsilon)[1]
-    # 1 - likeliest has no digits left where it is below e^-36.
+    # 1 - likeliest is inaccurate below e^-36.
     failing = max(1.0 - likeliest, 0.7 * np.exp(-epsilon))
     yield NamedPair(
         "bernoulli",

@@ -1,223 +1,161 @@
 """The bases by name: how each is built from settings, its pairs, one run's guarantee."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxsel.families.tuning.base_laws import finite_pairs, randomised_response_law
 from jaxsel.families.tuning.claims import one_run
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Pair, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, whole
-from jaxsel.language.entry import Guarantee, Values, guarantee, no_utility
+from jaxsel.language.entry import Guarantee, Neighbours, Values, guarantee
 from jaxsel.language.utility import Utility, by_scores, of_candidates
 
 if TYPE_CHECKING:
     from jaxsel.families.tuning.bases import Base
 
-Params = dict[str, Any]
+Input = tuple[Any, dict[str, Any]]
 
 
-class BaseSetting(NamedTuple):
-    """A base of the command line.
+class BaseSetting:
+    """A base of the command line: by default scores, of which nothing is proven."""
 
-    Attributes:
-      name: its value of the setting "base".
-      make: () -> Base; imports JAX.
-      data: values -> the base's input.
-      params: values -> the base's parameters.
-      pairs: (values, params) -> neighbouring inputs, worst first.
-      guarantee: values -> the claim that gives one run's pure epsilon on such pairs, or
-        None.
-      utility: (values, labels) -> what a run, released, is worth; {} if runs are not
-        told apart.
-    """
+    def make(self) -> "Base":
+        """The base; imports JAX."""
+        raise NotImplementedError
 
-    name: str
-    make: Callable[[], "Base"]
-    data: Callable[[Values], Any]
-    params: Callable[[Values], Params]
-    pairs: Callable[[Values, Params], tuple[Pair, ...]]
-    guarantee: Callable[[Values], Guarantee | None]
-    utility: Callable[[Values, tuple[str, ...]], Utility] = by_scores
+    def input(self, values: Values) -> Input:
+        """Its data and its parameters."""
+        return values["scores"], {}
 
+    def neighbours(self, values: Values) -> Neighbours:
+        """Constructed neighbouring inputs, worst first.
 
-class BaseInput(NamedTuple):
-    """A base with one input."""
+        Raises:
+          InputError: if there are none.
+        """
+        raise InputError(f"{values['base']} has no constructed pair; choose another base")
 
-    base: "Base"
-    data: Any
-    params: Params
+    def guarantee(self, values: Values) -> Guarantee | None:
+        """The claim that gives one run's pure epsilon on such pairs, or None."""
+
+    def text(self, values: Values) -> str | None:
+        """What is known of one run beyond pure privacy, for the accountant, or None."""
+
+    def utility(self, values: Values, labels: tuple[str, ...]) -> Utility:
+        """What a run, released, is worth; {} if runs are not told apart."""
+        return by_scores(values, labels)
 
 
-def _no_guarantee(values: Values) -> None:
-    del values
+class _RandomisedResponse(BaseSetting):
+    def make(self):
+        from jaxsel.families.tuning.bases import randomised_response
+
+        return randomised_response()
+
+    def input(self, values):
+        return values["bit"], {"epsilon": values["epsilon"]}
+
+    def neighbours(self, values):
+        why = "complete for pure DP; the worst case of a fixed number of runs"
+        yield "randomised-response", 1, 0, Relation.BASE, why
+
+    def guarantee(self, values):
+        return guarantee("BASE-randomised-response", epsilon=values["epsilon"])
+
+    def text(self, values):
+        return f"randomised_response:epsilon={values['epsilon']!r}"
+
+    def utility(self, values, labels):
+        law = randomised_response_law(values["bit"], values["epsilon"])
+        return of_candidates(np.array([0.0, 1.0]), labels, law)
 
 
-# --- Finite bases ---------------------------------------------------------------------
+class _Finite(BaseSetting):
+    def make(self):
+        from jaxsel.families.tuning.bases import finite
+
+        return finite()
+
+    def input(self, values):
+        return values["probabilities"], {}
+
+    def neighbours(self, values):
+        for pair in finite_pairs(values["epsilon"]):
+            yield pair.name, pair.laws.first, pair.laws.second, Relation.BASE, pair.why
+
+    def guarantee(self, values):
+        return guarantee("BASE-finite", epsilon=values["epsilon"])
+
+    def text(self, values):
+        return f"pure:epsilon={values['epsilon']!r}"
+
+    def utility(self, values, labels):
+        law = values["probabilities"]
+        return of_candidates(-np.arange(law.size), labels, law)
 
 
-def _randomised_response() -> "Base":
-    from jaxsel.families.tuning.bases import randomised_response
+class _ScoreTable(BaseSetting):
+    def make(self):
+        from jaxsel.families.tuning.bases import score_table
 
-    return randomised_response()
-
-
-def _response_utility(values: Values, labels: tuple[str, ...]) -> Utility:
-    law = randomised_response_law(values["bit"], values["epsilon"])
-    return of_candidates(np.array([0.0, 1.0]), labels, law)
+        return score_table()
 
 
-def _response_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
-    del values
-    why = "complete for pure DP; the worst case of a fixed number of runs"
-    return (Pair("randomised-response", 1, 0, Relation.BASE, params, why),)
+class _RandomCandidate(BaseSetting):
+    def __init__(self, noise: str):
+        self.noise = noise
 
-
-def _finite() -> "Base":
-    from jaxsel.families.tuning.bases import finite
-
-    return finite()
-
-
-def _finite_utility(values: Values, labels: tuple[str, ...]) -> Utility:
-    law = values["probabilities"]
-    return of_candidates(-np.arange(law.size), labels, law)
-
-
-def _finite_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
-    return tuple(
-        Pair(pair.name, *pair.laws, Relation.BASE, params, pair.why)
-        for pair in finite_pairs(values["epsilon"])
-    )
-
-
-def _score_table() -> "Base":
-    from jaxsel.families.tuning.bases import score_table
-
-    return score_table()
-
-
-def _no_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
-    del params
-    raise InputError(f"{values['base']} has no constructed pair; choose another base")
-
-
-# --- Noisy scores ---------------------------------------------------------------------
-
-
-def _random_candidate(noise: str) -> Callable[[], "Base"]:
-    def make() -> "Base":
+    def make(self):
         from jaxsel.families.tuning.noised_bases import random_candidate
 
-        return random_candidate(noise)
+        return random_candidate(self.noise)
 
-    return make
+    def input(self, values):
+        return values["scores"], {"noise_scale": values["noise_scale"]}
+
+    def neighbours(self, values):
+        scores = values["scores"]
+        other = scores.copy()
+        other[0] += 1.0
+        yield "one-candidate", scores, other, Relation.BASE, "one candidate's score moved by 1"
+
+    def guarantee(self, values):
+        if self.noise == "laplace":
+            return guarantee("BASE-laplace", noise_scale=values["noise_scale"])
+
+    def text(self, values):
+        parameter = "noise_scale" if self.noise == "laplace" else "noise_multiplier"
+        return f"{self.noise}:{parameter}={values['noise_scale']!r}"
 
 
-def _candidate_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
-    scores = values["scores"]
-    other = scores.copy()
-    other[0] += 1.0
-    why = "one candidate's score moved by 1"
-    return (Pair("one-candidate", scores, other, Relation.BASE, params, why),)
-
-
-def _noised_score(noise: str) -> Callable[[], "Base"]:
-    def make() -> "Base":
+class _NoisedScore(_RandomCandidate):
+    def make(self):
         from jaxsel.families.tuning.noised_bases import noised_score
 
-        return noised_score(noise)
+        return noised_score(self.noise)
 
-    return make
+    def input(self, values):
+        params = {"noise_scale": values["noise_scale"], "edges": values["edges"]}
+        return float(values["scores"][0]), params
 
+    def neighbours(self, values):
+        score = float(values["scores"][0])
+        yield "shift", score, score + 1.0, Relation.BASE, "one score moved by 1"
 
-def _first_score(values: Values) -> float:
-    return float(values["scores"][0])
-
-
-def _score_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
-    score, why = _first_score(values), "one score moved by 1"
-    return (Pair("shift", score, score + 1.0, Relation.BASE, params, why),)
-
-
-def _noise_scale(values: Values) -> Params:
-    return {"noise_scale": values["noise_scale"]}
+    def utility(self, values, labels):
+        return {}
 
 
-def _bins(values: Values) -> Params:
-    return _noise_scale(values) | {"edges": values["edges"]}
-
-
-def _laplace(values: Values) -> Guarantee:
-    return guarantee("BASE-laplace", noise_scale=values["noise_scale"])
-
-
-BASES = {
-    base.name: base
-    for base in (
-        BaseSetting(
-            "randomised_response",
-            _randomised_response,
-            lambda values: values["bit"],
-            lambda values: {"epsilon": values["epsilon"]},
-            _response_pairs,
-            lambda values: guarantee("BASE-randomised-response", epsilon=values["epsilon"]),
-            _response_utility,
-        ),
-        BaseSetting(
-            "finite",
-            _finite,
-            lambda values: values["probabilities"],
-            lambda values: {},
-            _finite_pairs,
-            lambda values: guarantee("BASE-finite", epsilon=values["epsilon"]),
-            _finite_utility,
-        ),
-        BaseSetting(
-            "score_table",
-            _score_table,
-            lambda values: values["scores"],
-            lambda values: {},
-            _no_pairs,
-            _no_guarantee,
-        ),
-        BaseSetting(
-            "random_candidate_laplace",
-            _random_candidate("laplace"),
-            lambda values: values["scores"],
-            _noise_scale,
-            _candidate_pairs,
-            _laplace,
-        ),
-        BaseSetting(
-            "random_candidate_gaussian",
-            _random_candidate("gaussian"),
-            lambda values: values["scores"],
-            _noise_scale,
-            _candidate_pairs,
-            _no_guarantee,
-        ),
-        BaseSetting(
-            "noised_score_laplace",
-            _noised_score("laplace"),
-            _first_score,
-            _bins,
-            _score_pairs,
-            _laplace,
-            no_utility,
-        ),
-        BaseSetting(
-            "noised_score_gaussian",
-            _noised_score("gaussian"),
-            _first_score,
-            _bins,
-            _score_pairs,
-            _no_guarantee,
-            no_utility,
-        ),
-    )
+BASES: dict[str, BaseSetting] = {
+    "randomised_response": _RandomisedResponse(),
+    "finite": _Finite(),
+    "score_table": _ScoreTable(),
+    "random_candidate_laplace": _RandomCandidate("laplace"),
+    "random_candidate_gaussian": _RandomCandidate("gaussian"),
+    "noised_score_laplace": _NoisedScore("laplace"),
+    "noised_score_gaussian": _NoisedScore("gaussian"),
 }
 
 # Beyond these, float64 would not resolve differences of scores in units of the noise.
@@ -248,28 +186,16 @@ BASE_SETTINGS = {
 }
 
 
-def base_params(values: Values) -> Params:
-    """The parameters of the chosen base."""
-    return BASES[values["base"]].params(values)
-
-
-def base_input(values: Values) -> BaseInput:
+def base_input(values: Values) -> tuple["Base", Any, dict[str, Any]]:
     """The chosen base, its data and its parameters."""
     base = BASES[values["base"]]
-    return BaseInput(base.make(), base.data(values), base.params(values))
+    return base.make(), *base.input(values)
 
 
-def base_pairs(values: Values, params: Params) -> tuple[Pair, ...]:
-    """Neighbouring inputs of the chosen base, worst ones first.
-
-    Args:
-      values: typed settings.
-      params: of the mechanism that runs the base; each pair carries them.
-
-    Raises:
-      InputError: if the base has no constructed pair.
-    """
-    return BASES[values["base"]].pairs(values, params)
+def input_of_runs(values: Values, **params: Any) -> Input:
+    """The data of the chosen base, and its parameters beside those of what runs it."""
+    data, of_base = BASES[values["base"]].input(values)
+    return data, of_base | params
 
 
 def base_utility(values: Values, labels: tuple[str, ...]) -> Utility:
@@ -277,27 +203,13 @@ def base_utility(values: Values, labels: tuple[str, ...]) -> Utility:
     return BASES[values["base"]].utility(values, labels)
 
 
-# What is known of one run beyond pure privacy: the text of a base, for the accountant.
-_TEXTS: dict[str, Callable[[Values], str]] = {
-    "randomised_response": lambda v: f"randomised_response:epsilon={v['epsilon']!r}",
-    "finite": lambda v: f"pure:epsilon={v['epsilon']!r}",
-} | {
-    f"{kind}_{noise}": text
-    for kind in ("random_candidate", "noised_score")
-    for noise, text in {
-        "laplace": lambda v: f"laplace:noise_scale={v['noise_scale']!r}",
-        "gaussian": lambda v: f"gaussian:noise_multiplier={v['noise_scale']!r}",
-    }.items()
-}
-
-
 def base_text(values: Values) -> str | None:
     """One run of the chosen base, its scores moving by at most 1, for the accountant.
 
     None if there is no base, or nothing is known of it.
     """
-    text = _TEXTS.get(values.get("base", ""))
-    return None if text is None else text(values)
+    base = BASES.get(values.get("base", ""))
+    return None if base is None else base.text(values)
 
 
 def base_epsilon(values: Values) -> float | None:
@@ -308,3 +220,9 @@ def base_epsilon(values: Values) -> float | None:
     """
     found = BASES[values["base"]].guarantee(values)
     return None if found is None else one_run.evaluate(found)
+
+
+def guarantee_of_runs(claim: str, values: Values, **parameters: Any) -> Guarantee | None:
+    """The claim about all runs, at the pure epsilon of one; None if one has none."""
+    epsilon = base_epsilon(values)
+    return None if epsilon is None else guarantee(claim, epsilon=epsilon, **parameters)

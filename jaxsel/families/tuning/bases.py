@@ -1,9 +1,9 @@
-"""Base algorithms: what is run again and again, and whose best run is released.
+"""Base algorithms, which are run K times and whose best run is released.
 
-A base is a scored candidate: one run gives a score and a label, and runs are totally
-ordered by score (ties by an independent order that does not depend on the data). Each base
-knows how to make one run (``draw``), what its run of a given tail rank is (``at_rank``,
-the key to best-of-K without K runs), and the exact law of labels of the best of K.
+One run gives a score and a label, and runs are totally ordered by score (ties by an order
+that does not depend on the data). A base can make one run (``draw``) and a run of a given
+tail rank (``at_rank``, which gives the best of K without K runs), and has the exact law of
+labels of the best of K.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ class Draw(NamedTuple):
     """One run of a base.
 
     Attributes:
-      order: Float[Array, ""], larger is better; what runs are compared by.
+      order: Float[Array, ""], larger is better; the key by which runs are compared.
       score: Float[Array, ""], the score of the run; larger is better.
-      label: Int[Array, ""], what the run returned.
+      label: Int[Array, ""], the label of the run.
     """
 
     order: Float[Array, ""]
@@ -77,7 +77,7 @@ def _finite_base(
 
     def prepare(data, params):
         law = checked(data, params)
-        # Cumulative from the best: exact to the last place for the best outcomes.
+        # Cumulative from the best outcome, for full accuracy at the best outcomes.
         table = {"at_least": np.cumsum(law.probabilities), "score": law.scores, "label": law.labels}
         return table, ()
 

@@ -1,9 +1,9 @@
-"""What several searches on the same data cost together, and what stands beside them.
+"""Composition of several searches and other releases on the same data.
 
 Every release has dominating pairs, a search those of its tuned profile; pairs multiply
 under adaptive composition, and dp-accounting convolves their privacy losses. The Renyi
-curves add up, and so do epsilons and deltas. Each of the three is a bound, and the least of
-them is taken: docs/composition.md.
+curves add up, and so do epsilons and deltas. Each of the three gives a bound, and the least
+is taken: docs/composition.md.
 """
 
 import math
@@ -24,7 +24,7 @@ from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.accounting.single_run.relations import common_relation
 from jaxsel.families.tuning.accountant import ProvenDelta, ProvenEpsilon, account, account_delta
-from jaxsel.families.tuning.bounds.needed import Needed, least_delta, needed_together
+from jaxsel.families.tuning.bounds.needed import Needed, least_delta, needed_composed
 from jaxsel.families.tuning.proofs import SET_ASIDE, proofs
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.host.errors import InputError, check_integer, check_interval
@@ -38,24 +38,24 @@ STATEMENTS = {
     "composed-renyi": "Renyi bounds added up (Mironov 2017, Proposition 1)",
     "composed-sum": "epsilons and deltas added up (Dwork & Roth 2014, Theorem 3.16)",
 }
-"""Every bound on a composition by id."""
+"""Every bound on a composition: id -> statement."""
 
 MOST_TIMES = 100_000
 
-# How a stated epsilon is shared out: deltas that are tried, and how finely.
+# Settings for splitting an epsilon between releases: range of deltas, and resolution.
 _LOG_SHARES = (math.log(1e-16), math.log(0.5))
 _HALVINGS = 16
-_LEFT = 1.0 - 1e-9  # of what is left: its sums are rounded
+_LEFT = 1.0 - 1e-9  # fraction of the remainder that is used, since sums are rounded
 _ALL = 1.0 - 2.0**-53
 
 
 class Release(NamedTuple):
-    """Something that is computed from the data and published, so many times.
+    """A release from the data, possibly repeated.
 
     Attributes:
       base: guarantee of one run.
       repetitions: law of K, if the best of K runs is released; None if one run is.
-      times: how often, each time with new randomness.
+      times: the number of such releases, with independent randomness.
     """
 
     base: BaseGuarantee
@@ -63,7 +63,7 @@ class Release(NamedTuple):
     times: int = 1
 
     def describe(self) -> str:
-        """What is released, in words."""
+        """Describes the release."""
         if self.repetitions is None:
             found = f"one run of {self.base.name}"
         else:
@@ -72,12 +72,12 @@ class Release(NamedTuple):
 
 
 class Composition(NamedTuple):
-    """What several releases cost together.
+    """The epsilon of several releases together.
 
     Attributes:
-      bounds: every bound that applies, best first; inf where one says nothing.
-      relation: which data sets are neighbours, None if no release says.
-      needed: what would make an epsilon provable, where none is; None elsewhere.
+      bounds: every bound that applies, best first; epsilon is inf if a bound gives nothing.
+      relation: the neighbouring relation; None if no release has one.
+      needed: conditions under which an epsilon is provable, if none is; else None.
     """
 
     bounds: tuple[ProvenEpsilon, ...]
@@ -91,11 +91,11 @@ class Composition(NamedTuple):
 
 
 class CompositionOfDelta(NamedTuple):
-    """What several releases cost together at a given epsilon.
+    """The delta of several releases together at a given epsilon.
 
     Attributes:
-      bounds: every bound that applies, best first; those that say nothing have delta 1.
-      relation: as of Composition.
+      bounds: every bound that applies, best first; delta is 1 if a bound gives nothing.
+      relation: as in Composition.
     """
 
     bounds: tuple[ProvenDelta, ...]
@@ -108,11 +108,11 @@ class CompositionOfDelta(NamedTuple):
 
 
 def checked(releases: Sequence[Release]) -> str | None:
-    """The relation that all releases share.
+    """Checks releases, and returns the relation that they have in common.
 
     Raises:
-      InputError: if there is no release, one is made less than once or too often, or
-        their relations differ.
+      InputError: if there is no release, a number of releases is below 1 or too large, or
+        relations differ.
     """
     if not releases:
         raise InputError("nothing is released; give at least one search")
@@ -128,9 +128,10 @@ Part = tuple[tuple[DominatingPair, ...], int]
 
 
 def release_part(release: Release) -> Part | None:
-    """Dominating pairs of a release, and how often it is made; None if none are known.
+    """Dominating pairs of a release and their multiplicity; None if no pairs are known.
 
-    What has its own guarantee of so many runs, as Gaussian noise does, is made once.
+    If the base has a guarantee for several runs, as Gaussian noise has, the multiplicity is
+    1.
     """
     base, law, times = release
     if law is None and times > 1 and base.composed is not None:
@@ -166,7 +167,7 @@ def _composed(releases: Sequence[Release]) -> "PrivacyLossDistribution | None":
 def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
     """Epsilon at delta in (0, 1) of the composed privacy loss distributions.
 
-    inf where a release has no dominating pair, or its losses are too often infinite.
+    inf if a release has no dominating pair, or infinite losses are too likely.
 
     Raises:
       InputError: as ``checked``.
@@ -178,7 +179,7 @@ def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
 def composed_delta(releases: Sequence[Release], epsilon: float) -> float:
     """Delta at epsilon >= 0 of the composed privacy loss distributions.
 
-    1 where a release has no dominating pair.
+    1 if a release has no dominating pair.
 
     Raises:
       InputError: as ``checked``.
@@ -192,8 +193,8 @@ class ComposedRenyi(NamedTuple):
 
     Attributes:
       curve: order -> bound on both Renyi divergences of the good parts.
-      lost: probability that a part of which nothing is known is met.
-      theorems: order -> ids of the bounds on searches that are least there.
+      lost: probability of a part without any guarantee.
+      theorems: order -> ids of the least bounds on searches at that order.
     """
 
     curve: RenyiCurve
@@ -204,8 +205,8 @@ class ComposedRenyi(NamedTuple):
 def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
     """The sum of the Renyi bounds of releases.
 
-    Parts of which nothing is known (failures of a base, Lemma 20 of Papernot & Steinke
-    2022) are set aside first: with probability prod (1 - failure) there are none.
+    Failures of a base, for which there is no guarantee, are excluded first (Lemma 20 of
+    Papernot & Steinke 2022): with probability prod (1 - failure) there are none.
     """
     curves, kept, names = [], 0.0, []
     for release in releases:
@@ -217,11 +218,11 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
         else:
             curve, failure = base.good.renyi, base.failure
         curves.append((curve, release.times))
-        # A failure of 1, which float64 rounds large ones to, leaves nothing good.
+        # A failure probability that rounds to 1 leaves no good part.
         kept += release.times * (math.log1p(-failure) if failure < 1.0 else -math.inf)
 
     def total(order: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):  # what exceeds float64 is inf, a bound
+        with np.errstate(over="ignore"):  # overflow gives inf, which is a valid bound
             return np.sum([repeated(curve, times)(order) for curve, times in curves], axis=0)
 
     def theorems(order: float) -> list[str]:
@@ -232,7 +233,7 @@ def composed_renyi(releases: Sequence[Release]) -> ComposedRenyi:
 
 
 def composed_renyi_epsilon(releases: Sequence[Release], delta: float) -> tuple[float, list[str]]:
-    """Epsilon at delta of the sum of the Renyi bounds, and whose they are."""
+    """Epsilon at delta of the sum of the Renyi bounds, and the ids of these bounds."""
     total, lost, theorems = composed_renyi(releases)
     if delta < lost:
         return math.inf, []
@@ -242,7 +243,7 @@ def composed_renyi_epsilon(releases: Sequence[Release], delta: float) -> tuple[f
 
 
 def composed_renyi_delta(releases: Sequence[Release], epsilon: float) -> tuple[float, list[str]]:
-    """Delta at epsilon of the sum of the Renyi bounds, and whose they are."""
+    """Delta at epsilon of the sum of the Renyi bounds, and the ids of these bounds."""
     total, lost, theorems = composed_renyi(releases)
     good = float(renyi_to_delta(total, epsilon))
     if lost + (1.0 - lost) * good >= 1.0:
@@ -253,9 +254,9 @@ def composed_renyi_delta(releases: Sequence[Release], epsilon: float) -> tuple[f
 
 
 def summed_epsilon(releases: Sequence[Release], delta: float) -> tuple[float, list[str]]:
-    """Sum of the epsilons of all releases at equal shares of delta, and whose they are.
+    """Sum of the epsilons of all releases at equal shares of delta, and ids of their bounds.
 
-    Each is the best that is proved of that release alone.
+    Each is the best proven epsilon of that release alone.
     """
     share = delta / sum(release.times for release in releases)
     total, names = 0.0, []
@@ -270,7 +271,7 @@ def summed_epsilon(releases: Sequence[Release], delta: float) -> tuple[float, li
 
 
 def _quick_epsilon(release: Release) -> Callable[[float], float]:
-    """delta -> what is proved of a release alone, by what takes no programs."""
+    """delta -> epsilon of a release alone, by the bounds that solve no linear programs."""
     base, law, _ = release
     if law is None:
         return base.epsilon
@@ -287,7 +288,7 @@ def _quick_epsilon(release: Release) -> Callable[[float], float]:
 def _within(
     values: Sequence[float] | np.ndarray, releases: Sequence[Release], epsilon: float
 ) -> bool:
-    """Whether they sum over all releases to at most ``epsilon``, without rounding."""
+    """Whether exact sums over all releases are at most ``epsilon``."""
     if not np.all(np.isfinite(values)):
         return False
     spent = sum(
@@ -300,9 +301,9 @@ def _within(
 def _shares(releases: Sequence[Release], epsilon: float) -> list[float]:
     """An epsilon for each release, the sum over all times at most ``epsilon``.
 
-    Any split gives a bound. This one has nearly equal deltas, as ``summed_epsilon`` has
-    them, beside what each release fails with: equal epsilons would ask as much of a
-    statistic as of a large search.
+    Any split gives a bound. This one has nearly equal deltas, as in ``summed_epsilon``, in
+    addition to the failure of each release: with equal epsilons a simple statistic would
+    get as much as a large search.
     """
     count = sum(release.times for release in releases)
     share = epsilon / count
@@ -333,7 +334,7 @@ def _shares(releases: Sequence[Release], epsilon: float) -> list[float]:
         else:
             low = middle
     left = epsilon - sum(release.times * each for each, release in zip(kept, releases, strict=True))
-    # What is left goes to all alike.
+    # The remainder is split equally.
     more = [each + max(left, 0.0) * _LEFT / count for each in kept]
     return more if _within(more, releases, epsilon) else kept
 
@@ -341,7 +342,7 @@ def _shares(releases: Sequence[Release], epsilon: float) -> list[float]:
 def summed_delta(releases: Sequence[Release], epsilon: float) -> tuple[float, list[str]]:
     """Sum of the deltas of all releases, whose epsilons sum to ``epsilon``.
 
-    Each is the least that is proved of that release alone.
+    Each is the least proven delta of that release alone.
     """
     total, names = 0.0, []
     for (base, law, times), share in zip(releases, _shares(releases, epsilon), strict=True):
@@ -355,18 +356,18 @@ def summed_delta(releases: Sequence[Release], epsilon: float) -> tuple[float, li
 
 
 def _of(theorem: str, names: Sequence[str]) -> str:
-    """A statement with the theorems that it starts from."""
+    """A statement, with the theorems that it uses."""
     listed = ", ".join(dict.fromkeys(names))
     return STATEMENTS[theorem] + (f"; of {listed}" if listed else "")
 
 
 def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
-    """What is proved about several releases that use the same data.
+    """The proven epsilon of several releases from the same data.
 
     Args:
-      releases: searches, and whatever stands beside them; a later one may be chosen in
-        the light of what earlier ones released, if its guarantee stays as stated.
-      delta: of all together, in [0, 1).
+      releases: searches and other releases; a later one may be chosen adaptively after
+        earlier releases, if its guarantee stays as stated.
+      delta: of the composition, in [0, 1).
 
     Returns:
       Three bounds on the same epsilon, best first.
@@ -376,9 +377,9 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
     """
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     relation = checked(releases)
-    lacking = needed_together(releases, delta)
+    lacking = needed_composed(releases, delta)
     if lacking is not None and delta < lacking.possible:
-        # Nothing can be proved, so that nothing need be tried.
+        # No bound can be finite, so none is computed.
         nothing = (ProvenEpsilon(math.inf, name, STATEMENTS[name]) for name in STATEMENTS)
         return Composition(tuple(nothing), relation, lacking)
     found = []
@@ -388,7 +389,7 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
     ):
         epsilon, names = solve(releases, delta)
         found.append(ProvenEpsilon(epsilon, theorem, _of(theorem, names)))
-    if delta > 0.0:  # at 0 it is the sum of the largest losses, which stands above
+    if delta > 0.0:  # at delta = 0 it is the sum of the largest losses, which is included above
         epsilon = composed_epsilon(releases, delta)
         statement = STATEMENTS["JX-Composition"]
         found.insert(0, ProvenEpsilon(epsilon, "JX-Composition", statement))
@@ -399,13 +400,13 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
 
 
 def compose_searches_delta(releases: Sequence[Release], epsilon: float) -> CompositionOfDelta:
-    """What is proved about delta of several releases, at an epsilon of all together.
+    """The proven delta of several releases at an epsilon of the composition.
 
-    ``compose_searches`` the other way round.
+    The inverse of ``compose_searches``.
 
     Args:
-      releases: as of compose_searches.
-      epsilon: of all together, >= 0, finite.
+      releases: as for compose_searches.
+      epsilon: of the composition, >= 0, finite.
 
     Returns:
       Three bounds on the same delta, best first.

@@ -15,7 +15,7 @@ _PANEL, _REACH = 0.5, 50.0
 
 
 def rank_tables(scores: np.ndarray, scale: float) -> dict[str, np.ndarray]:
-    """What the run of a given tail rank is looked up in.
+    """Tables for looking up the run of a given tail rank.
 
     With d the scores in units of the noise, best first:
     upper[i] = log sum_{k<i} e^(-d_k), lower[i] = log sum_{k>=i} e^(d_k), and
@@ -41,7 +41,8 @@ def rank_tables(scores: np.ndarray, scale: float) -> dict[str, np.ndarray]:
 def _nodes(low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
     """Points and weights of the integral from one score up to the next.
 
-    In the middle of a wide gap the integrand is below e^-_REACH of its ends: left out.
+    The middle of a wide gap, where the integrand is below e^-_REACH of its ends, is
+    omitted.
     """
     wide = high - low > 2.0 * _REACH
     parts = [(low, low + _REACH), (high - _REACH, high)] if wide else [(low, high)]

@@ -42,7 +42,7 @@ def _first_variate(noise: str, key: stream.Key) -> Array:
 
 @factory
 def random_candidate(noise: str = "laplace") -> Base:
-    """A uniformly random candidate, then its score plus noise.
+    """A uniformly random candidate, and its score plus noise.
 
     The base of Liu & Talwar 2019, Section 5.1 and of Papernot & Steinke 2022,
     Appendix D.4: draw j uniformly, release (j, score_j + b Z).
@@ -67,7 +67,7 @@ def random_candidate(noise: str = "laplace") -> Base:
         del params
         count = data["scores"].shape[-1]
         word, _ = stream.words(key, 0)
-        # 32 bits choose the candidate: each probability is right to count * 2**-32.
+        # 32 bits choose the candidate: each probability is accurate to count * 2**-32.
         index = (word.astype(jnp.uint64) * jnp.uint64(count)) >> jnp.uint64(32)
         index = index.astype(jnp.int32)
         z = _first_variate(noise, key)
@@ -142,7 +142,7 @@ def _invert_gaussian_mixture(rank: Array, data) -> Array:
         above = special.logsumexp(logs) - log_count > log_rank
         return jnp.where(above, middle, low), jnp.where(above, high, middle)
 
-    # The answer lies between the same quantile of the worst and of the best candidate.
+    # The score lies between this quantile of the worst and of the best candidate.
     start = (scores.min() + quantile, scores.max() + quantile)
     low, high = lax.fori_loop(0, _BISECTIONS, halve, start)
     return 0.5 * (low + high)

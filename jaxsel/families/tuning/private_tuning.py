@@ -1,8 +1,8 @@
 """Private tuning: run a base algorithm K times, K random, and release the best run.
 
 Papernot & Steinke 2022 (the repeated algorithm); Liu & Talwar 2019, Algorithm 2 (K
-geometric), and its hard stops (K capped). With K fixed it is the strawman that does not
-keep privacy.
+geometric), and its hard stops (K capped). With K fixed it is the naive baseline, which is
+not private enough.
 """
 
 from typing import Any, NamedTuple
@@ -24,13 +24,13 @@ _COUNT_TAG, _RANK_TAG, _OUTPUT_TAG = 0xC0, 0xC1, 0xC2
 
 
 class Selection(NamedTuple):
-    """What a selection releases, and what it cost.
+    """The release of a selection, and its number of runs.
 
     Attributes:
       label: Int[Array, ""], the released label; the number of labels if nothing is.
       score: Float[Array, ""], the released score; NaN if nothing is.
-      count: Int[Array, ""], how many runs were made; -1 if the method does not know.
-        Not released: publishing it breaks the guarantee.
+      count: Int[Array, ""], number of runs; -1 if the method does not give it. Not
+        released: publishing it breaks the guarantee.
     """
 
     label: Int[Array, ""]
@@ -44,7 +44,7 @@ def selected(selection: Selection) -> Array:
 
 
 def release(found: Draw, none: Array, num_labels, count) -> Selection:
-    """The selection of a run, or of nothing where ``none``."""
+    """The Selection for a run, or for nothing if ``none``."""
     label = jnp.where(none, num_labels, found.label).astype(jnp.int32)
     return Selection(label, jnp.where(none, jnp.nan, found.score), count)
 
@@ -61,7 +61,7 @@ def split_params(params: Any) -> tuple[Repetitions, dict]:
 def private_tuning(
     base: Base, family: str = "truncated_negative_binomial", *, method: str = "rank"
 ) -> Mechanism:
-    """Draw K, run the base K times, release the best run; nothing if K = 0.
+    """Draws K, runs the base K times, releases the best run; nothing if K = 0.
 
     Args:
       base: the algorithm to repeat.

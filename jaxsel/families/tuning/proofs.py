@@ -1,7 +1,7 @@
 """Every bound on the best of K runs that applies to a base and a law of K.
 
-Each is an upper bound on the same profile, asked for either way round: epsilon at a delta,
-or delta at an epsilon.
+Each is an upper bound on the same profile, and gives epsilon at a delta as well as delta at
+an epsilon.
 """
 
 import functools
@@ -46,15 +46,17 @@ STATEMENTS: Mapping[str, str] = {
     "composition": "all runs released: as many as K can be, composed",
     "composition-renyi": "all runs released: K times the Renyi bound",
 }
-"""Every bound by id: whose it is and what it starts from. A prefix "PS-Lem20+" means
-that failures of the base are set aside first (Papernot & Steinke 2022, Lemma 20)."""
+"""Every bound by id: its source and what it uses.
+
+A prefix "PS-Lem20+" means that failures of the base are excluded first (Papernot & Steinke
+2022, Lemma 20)."""
 
 SET_ASIDE = "PS-Lem20+"
-"""Prefix of a bound that sets failures of the base aside first."""
+"""Prefix of a bound that excludes failures of the base first."""
 
 
 def statement(theorem: str) -> str:
-    """What is said of a bound by its id, prefix or not."""
+    """The statement of a bound, given its id with or without prefix."""
     return STATEMENTS[theorem.removeprefix(SET_ASIDE)]
 
 
@@ -64,25 +66,25 @@ def releases_all(theorem: str) -> bool:
 
 
 class Proof(NamedTuple):
-    """One bound, asked for either way round.
+    """One bound, as a function of delta and as a function of epsilon.
 
     Attributes:
       epsilon: delta -> smallest epsilon >= 0 that is proved; inf if none is.
       delta: epsilon >= 0 -> smallest delta that is proved.
-      least_delta: below it nothing is said, or nothing that others do not say.
-      never_below: epsilon >= 0 -> what delta cannot be below, where that is told sooner.
+      least_delta: below it the bound is trivial, or implied by other bounds.
+      lower_bound: epsilon >= 0 -> a lower bound on ``delta`` that is fast to compute.
     """
 
     epsilon: Callable[[float], float]
     delta: Callable[[float], float]
     least_delta: float = 0.0
-    never_below: Callable[[float], float] = lambda epsilon: 0.0
+    lower_bound: Callable[[float], float] = lambda epsilon: 0.0
 
 
 def composition(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
-    """Releasing as many runs as K can be; nothing if they are too many.
+    """Composition of the largest possible number of runs; None if there are too many.
 
-    K does not depend on the data, and the best of fewer runs is computed from all.
+    K does not depend on the data, and the best of K runs is a function of all of them.
     """
     count = law.maximum
     if count is None or count == 0:
@@ -129,7 +131,7 @@ def _envelopes(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
         "JX-Priced": Proof(
             lambda delta: priced_envelope.priced_epsilon(directions(), delta),
             lambda epsilon: priced_envelope.priced_delta(directions(), epsilon),
-            never_below=lambda epsilon: max(each.attacked(epsilon) for each in directions()),
+            lower_bound=lambda epsilon: max(each.attacked(epsilon) for each in directions()),
         ),
     }
 
@@ -146,7 +148,7 @@ def _pure(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
 
 
 def _from_profile(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
-    """Bounds that start from the profile of one run, where that is known."""
+    """Bounds from the profile of one run, if it is known."""
     if base.profile is None:
         return {}
     found = {
@@ -181,31 +183,31 @@ def _from_renyi(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
 
 
 _BOUNDS = (_pure, composition, _envelopes, _from_profile, _from_renyi)
-"""Each gives those of its bounds that apply, by id; the simplest to state come first."""
+"""Functions that return their applicable bounds by id; the simplest to state come first."""
 
 
 def _of_whole(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
-    """Every bound that does not set failures of the base aside."""
+    """Every bound that does not exclude failures of the base."""
     return dict(bound for bounds in _BOUNDS for bound in bounds(base, law).items())
 
 
 def _failing(good: Proof, failure: float) -> Proof:
-    """If runs may fail: delta = failure + (1 - failure) times the delta of the rest."""
+    """A bound with failures: delta = failure + (1 - failure) times delta given no failure."""
     kept = 1.0 - failure
     return Proof(
         lambda delta: good.epsilon((delta - failure) / kept),
         lambda epsilon: failure + kept * good.delta(epsilon),
         failure + kept * good.least_delta,
-        lambda epsilon: failure + kept * good.never_below(epsilon),
+        lambda epsilon: failure + kept * good.lower_bound(epsilon),
     )
 
 
 def proofs(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
-    """Every bound by its id; of those that tie, the simplest to state comes first.
+    """Every bound by its id; among equal bounds the simplest to state comes first.
 
     Args:
       base: guarantee of one run.
-      law: of K, which is not always 0.
+      law: the law of K, which is not always 0.
     """
     found = _of_whole(base, law)
     good = good_part(base, law)

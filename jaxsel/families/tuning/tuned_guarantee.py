@@ -1,9 +1,9 @@
-"""What a whole search guarantees, as the guarantee of one run of something larger.
+"""The guarantee of a whole search, in the form of a base guarantee.
 
 The best of K runs is a release like any other: it has a profile in each direction, hence
 dominating pairs, and a Renyi curve. So it can be composed with others, be the base of
-another search, or go to dp-accounting as a privacy loss distribution. Every number is an
-upper bound, of one direction each; docs/composition.md has the proof.
+another search, or be passed to dp-accounting as a privacy loss distribution. Every number
+is an upper bound, for one direction each; docs/composition.md has the proof.
 """
 
 import functools
@@ -32,16 +32,16 @@ from jaxsel.families.tuning.bounds.renyi import proven_curves
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, describe
 
-_KNOTS = 2048  # of a tuned profile, in each direction
+_KNOTS = 2048  # points of a tuned profile, in each direction
 
 
 class TunedRenyi(NamedTuple):
-    """A bound on the Renyi divergences of the good part of a search, and what is left.
+    """A bound on the Renyi divergences of the good part of a search, and its failure.
 
     Attributes:
       curve: order -> bound in both directions; inf where none is known.
-      failure: weight of the other part, of which nothing is known.
-      theorem: order -> id of the bound that is least there.
+      failure: weight of the other part, for which there is no bound.
+      theorem: order -> id of the least bound at that order.
     """
 
     curve: RenyiCurve
@@ -87,7 +87,7 @@ def tuned_renyi(base: BaseGuarantee, repetitions: Repetitions) -> TunedRenyi:
 def tuned_profiles(
     base: BaseGuarantee, repetitions: Repetitions, resolution: Resolution | None = None
 ) -> tuple[Profile, ...]:
-    """Bounds on delta(epsilon) of the best of K runs, one a direction.
+    """Bounds on delta(epsilon) of the best of K runs, one per direction.
 
     Args:
       base: guarantee of one run.
@@ -96,7 +96,7 @@ def tuned_profiles(
 
     Returns:
       epsilon >= 0 -> the least of the known bounds on the hockey-stick divergence, not
-      increasing: of removing a record, then of adding one; or one function for both.
+      increasing: for removing a record, then for adding one; or one function for both.
 
     Raises:
       InputError: if K is always 0, or its mean is infinite.
@@ -109,7 +109,7 @@ def tuned_profiles(
     released = () if count is None or count > MOST else base.released(count)
     if len(released) == len(pairs):
         each = tuple((pair,) for pair in released)
-    else:  # all of them cover a direction whichever it is
+    else:  # these bounds hold in both directions
         each = (released,) * len(pairs)
 
     def profile(one: Profile, all_runs: tuple[DominatingPair, ...]) -> Profile:
@@ -127,10 +127,10 @@ def tuned_profiles(
 
 
 def tuned_pairs(base: BaseGuarantee, repetitions: Repetitions) -> tuple[DominatingPair, ...]:
-    """Dominating pairs of the best of K runs, one a direction (one if symmetric).
+    """Dominating pairs of the best of K runs, one per direction (a single one if symmetric).
 
-    The dots of both directions are connected at once: H_r(A || A') at r >= 1 is bounded by
-    one profile, and at r < 1 by the other, since it is 1 - r + r H_(1/r)(A' || A).
+    The dots are connected for both directions together: H_r(A || A') at r >= 1 is bounded
+    by one profile, and at r < 1 by the other, since it is 1 - r + r H_(1/r)(A' || A).
 
     Raises:
       InputError: as tuned_profiles.
@@ -141,7 +141,7 @@ def tuned_pairs(base: BaseGuarantee, repetitions: Repetitions) -> tuple[Dominati
 
 
 def tuned_guarantee(base: BaseGuarantee, repetitions: Repetitions) -> BaseGuarantee:
-    """The guarantee of the best of K runs, as that of one run of something larger.
+    """The guarantee of the best of K runs, in the form of a base guarantee.
 
     Raises:
       InputError: as tuned_profiles, when its pairs are first built.
@@ -150,5 +150,5 @@ def tuned_guarantee(base: BaseGuarantee, repetitions: Repetitions) -> BaseGuaran
     build = functools.cache(lambda: tuned_pairs(base, repetitions))
     name = f"{describe(repetitions)} runs of {base.name}"
     known = from_pairs(name, build, renyi=renyi.curve if renyi.failure == 0.0 else None)
-    # These pairs dominate; that some search has this profile is not known.
+    # These pairs only dominate; no pair of laws is known to attain this profile.
     return known._replace(attaining=lambda: None, relation=base.relation)

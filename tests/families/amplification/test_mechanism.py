@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from jaxsel.families.amplification.amplification import private_amplification
-from jaxsel.families.amplification.entries import ENTRIES
 from jaxsel.families.amplification.laws import (
     amplified_law,
     amplified_law_of_different,
@@ -19,7 +18,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel.engine import simulate
 from tests.conftest import ALPHA
-from tests.families.entry_checks import check_methods_follow_law, check_promise
+from tests.families.entry_checks import check_methods_follow_law, check_promise, entries_of
 
 
 def test_amplified_law_by_enumeration():
@@ -95,13 +94,13 @@ def test_an_infinite_parameter_keeps_what_reaches_the_threshold():
 
 
 def test_every_method_samples_the_exact_law(seed):
-    (entry,) = ENTRIES
+    (entry,) = entries_of("amplification")
     settings = ({}, {"score_epsilon": "inf"}, {"candidates": "1"})
     check_methods_follow_law(entry, settings, seed)
 
 
 def test_the_promise_is_kept(seed):
-    (entry,) = ENTRIES
+    (entry,) = entries_of("amplification")
     check_promise(entry)
 
 

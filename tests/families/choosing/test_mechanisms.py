@@ -6,13 +6,13 @@ import pytest
 
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.choosing.choosing import choosing_mechanism
-from jaxsel.families.choosing.entries import ENTRIES
 from jaxsel.families.choosing.stable_selection import stable_selection
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel.engine import simulate_grid
 from jaxsel.kernel.statistics import counts
 from tests.conftest import ALPHA
+from tests.families.entry_checks import entries_of
 from tests.families.exact_fit import check_fit
 
 TRIALS = 100_000
@@ -20,7 +20,7 @@ CHOOSING = {"epsilon": 1.0, "delta": 0.1, "beta": 0.5, "bound": 2}
 STABLE = {"epsilon": 1.0, "delta": 0.1, "beta": 0.5, "rank": 2}
 TIES = [9.0, 4.0, 4.0, 0.0, 4.0]
 GROUPS = {"scores": [12.0, 9.0, 0.0], "counts": [2.0, 1.0, 1e12]}
-BY_NAME = {entry.name: entry for entry in ENTRIES}
+BY_NAME = {entry.name: entry for entry in entries_of("choosing")}
 
 
 @pytest.mark.parametrize("method", ["literal", "grouped"])
@@ -93,7 +93,7 @@ def test_loss_is_that_of_the_label(seed):
 # --- Catalogue ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", entries_of("choosing"), ids=lambda entry: entry.name)
 def test_entries_keep_their_promises(entry):
     mechanism = entry.build({}).mechanism
     for pair in entry.pairs({}):

@@ -2,7 +2,6 @@
 
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.claims import errors, updates
-from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import bound_verdict, cases_at
 
@@ -21,7 +20,7 @@ def test_half_the_bound_on_updates_is_refuted():
     def halved(**settings):
         return updates.most_sharp(**settings) / 8.0
 
-    found = updates._update_counts(sharp=True, grid=60)(BUDGET)
+    found = updates.update_counts(BUDGET, sharp=True, most=60)
     cases = cases_at(halved, updates.most_sharp.parameters, found)
     assert bound_verdict(cases).outcome == "refuted"
 
@@ -31,6 +30,6 @@ def test_a_smaller_error_is_refuted():
         found = weights.hardt_rothblum(*arguments, **settings)
         return found._replace(error=0.3 * found.error)
 
-    found = errors._errors(hardt_rothblum, optimistic)(BUDGET)
+    found = errors.errors(BUDGET, "hardt_rothblum", optimistic)
     cases = cases_at(errors.alpha, errors.alpha.parameters, found)
     assert bound_verdict(cases).outcome == "refuted"

@@ -167,8 +167,8 @@ def test_displays_by_hand():
     pure = sizes.theorem_12(100, 1000, 0.9, 1e-300)
     assert pure == pytest.approx(log_x * log_m / 0.9**4 + 300 * math.log(10.0) / 0.9**2)
     # The displays, as corrected, give the error that their n is for.
-    for solve in (displays._nine(False), displays._eleven(False)):
-        assert solve(100, 1000, 0.1, 0.02) == pytest.approx(0.1)
+    for solve in (displays.nine, displays.eleven):
+        assert solve(100, 1000, 0.1, 0.02, printed=False) == pytest.approx(0.1)
     alpha = displays._theorem_11(100, 1e5, 1000, 0.5, 1e-6, 0.02)
     first = math.sqrt(log_x * math.log(1e6)) * log_m / (5e4 * alpha)
     assert alpha == pytest.approx(first + log_b / 5e4)

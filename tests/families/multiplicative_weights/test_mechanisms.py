@@ -11,7 +11,10 @@ from scipy import stats
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.adaptive_analysis import PROTECTIONS, adaptive_analysis
-from jaxsel.families.multiplicative_weights.entries import ENTRIES
+from jaxsel.families.multiplicative_weights.entries import (
+    private_multiplicative_weights,
+    repetitive_multiplicative_weights,
+)
 from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 from jaxsel.families.multiplicative_weights.repetitive import repetitive
 from jaxsel.families.multiplicative_weights.universe import ANALYSTS
@@ -200,7 +203,7 @@ def test_rejections_happen_where_answers_are_noisy(seed):
 
 @pytest.mark.parametrize(
     "entry",
-    [entry for entry in ENTRIES if "analyst" in entry.settings],
+    [private_multiplicative_weights, repetitive_multiplicative_weights],
     ids=lambda entry: entry.name,
 )
 @pytest.mark.parametrize("analyst", ["pool", "worst"])
@@ -350,9 +353,9 @@ def test_stored_table_is_what_scikit_learn_gives():
             "noise_scale",
         ),
         (lambda: tabulate([[3]], (3,)), "between 0"),
-        (lambda: ENTRIES[0].build({"table": "3"}), "at least 2 whole numbers"),
-        (lambda: ENTRIES[0].build({"table": "1.5,2"}), "whole numbers"),
-        (lambda: ENTRIES[0].build({"table": "0,0"}), "no rows"),
+        (lambda: private_multiplicative_weights(table="3"), "at least 2 whole numbers"),
+        (lambda: private_multiplicative_weights(table="1.5,2"), "whole numbers"),
+        (lambda: private_multiplicative_weights(table="0,0"), "no rows"),
         (
             lambda: hardt_rothblum(3).prepare(TABLE, STANDARD | {"gamma": 1.0}),
             "gamma is no parameter",

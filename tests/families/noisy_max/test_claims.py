@@ -19,7 +19,7 @@ from jaxsel.families.noisy_max.claims import (
     renyi_conversion,
 )
 from jaxsel.families.noisy_max.claims.instances import instances
-from jaxsel.families.noisy_max.entries import ENTRIES
+from jaxsel.families.noisy_max.entries import noisy_max
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel.noise import LAWS, PRECISIONS
@@ -130,23 +130,21 @@ def test_a_factor_ten_percent_off_is_refuted(monkeypatch, claim):
 
 
 def test_the_entry_promises_what_its_setting_buys():
-    entry = next(entry for entry in ENTRIES if entry.name == "noisy_max")
     for given, expected in (
         ({"epsilon": 0.3}, {"general": 0.3, "monotone": 0.15}),
         ({"epsilon": 0.3, "relation": "monotone"}, {"monotone": 0.3}),
         ({"noise_scale": 4, "noise": "laplace"}, {"general": 0.5, "monotone": 0.25}),
     ):
-        for pair in entry.pairs(given):
-            found = entry.guarantee(entry.read(given), pair)
+        for pair in noisy_max.pairs(given):
+            found = noisy_max.guarantee(noisy_max.read(given), pair)
             number = find_claim(found.claim).evaluate(**found.parameters)
             assert number == pytest.approx(expected[pair.relation.value], rel=1e-12)
-    assert entry.guarantee(entry.read({"noise": "gaussian"}), pair) is None
+    assert noisy_max.guarantee(noisy_max.read({"noise": "gaussian"}), pair) is None
 
 
 def test_settings_are_those_of_the_sampler():
-    entry = next(entry for entry in ENTRIES if entry.name == "noisy_max")
-    assert entry.settings["noise"].options == tuple(LAWS)
-    assert entry.settings["precision"].options == PRECISIONS
+    assert noisy_max.settings["noise"].options == tuple(LAWS)
+    assert noisy_max.settings["precision"].options == PRECISIONS
 
 
 # --- Theorem 3.3 (E-KRW-3) ------------------------------------------------------------

@@ -8,7 +8,7 @@ from scipy import stats
 
 from jaxsel import catalogue
 from jaxsel.families.percentile.binomial_draw import binomial
-from jaxsel.families.percentile.entries import ENTRIES
+from jaxsel.families.percentile.entries import median_of_runs
 from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
 from jaxsel.families.percentile.find_threshold import find_percentile_threshold
 from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
@@ -27,6 +27,7 @@ from tests.families.entry_checks import (
     check_methods_follow_law,
     check_promise,
     check_samples_follow_law,
+    entries_of,
 )
 
 ORACLE = {"target": 0.5, "base_epsilon": 0.5, "final_epsilon": 1.0}
@@ -297,12 +298,12 @@ def test_calls_are_counted(seed):
     assert abs(int(found.values[0]) / 20_000 - mean) < 6.0 * deviation
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", entries_of("percentile"), ids=lambda entry: entry.name)
 def test_catalogue_entries_keep_their_promises(entry):
     check_promise(entry)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", entries_of("percentile"), ids=lambda entry: entry.name)
 def test_the_word_theorem_stands_for_the_theorems_numbers(entry):
     names = ("samples", "shift", "offset", "stop_probability")
     theorem = {name: "theorem" for name in names if name in entry.settings}
@@ -313,9 +314,8 @@ def test_the_word_theorem_stands_for_the_theorems_numbers(entry):
 
 
 def test_every_method_releases_the_same_percentile(seed):
-    entry = next(entry for entry in ENTRIES if entry.name == "median_of_runs")
     settings = ({}, {"rank": "random"}, {"count": "6", "rank": "6"})
-    check_methods_follow_law(entry, settings, seed)
+    check_methods_follow_law(median_of_runs, settings, seed)
 
 
 def test_grids_mix_counts_and_ranks(seed):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.repetitive_sparse_vector.entries import ENTRIES
+from jaxsel.families.repetitive_sparse_vector import entries
 from jaxsel.families.repetitive_sparse_vector.error_laws import failure_probability
 from jaxsel.families.repetitive_sparse_vector.laws import query_law
 from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
@@ -189,7 +189,7 @@ def test_jump_takes_few_steps_where_the_literal_makes_every_test(seed, monkeypat
 
 
 def test_entry_keeps_its_promise_by_exact_laws():
-    (entry,) = ENTRIES
+    entry = entries.repetitive_sparse_vector
     for given in (
         {},
         {"gamma": "0.3", "repetitions": "20", "failures": "3"},
@@ -207,7 +207,7 @@ def test_entry_keeps_its_promise_by_exact_laws():
 
 
 def test_no_pure_epsilon_is_promised_at_a_known_p():
-    (entry,) = ENTRIES
+    entry = entries.repetitive_sparse_vector
     given = {"gamma": "inf"}
     assert entry.promised(given, entry.pairs(given)[0]) is None
 

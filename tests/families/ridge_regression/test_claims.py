@@ -14,6 +14,7 @@ from jaxsel.families.ridge_regression.claims import (
     shipped_runs,
 )
 from jaxsel.families.ridge_regression.claims.ridge_cases import (
+    Line,
     ridge_pair,
     ridge_pairs,
     run_delta_exact,
@@ -104,14 +105,14 @@ def test_ridge_pair_by_hand():
 def test_run_delta_exact_is_a_divergence():
     """At very low epsilon it is 1 - e^epsilon, and it falls; the test leaks less alone."""
     run = ptr.calibrate_run(1.0, 1e-2)
-    line = (30.0, 10.0, 1.0, -1.0, 20.0)
-    low = run_delta_exact(run, *line, -8.0)
+    line = Line(30.0, 10.0, 1.0, -1.0, 20.0)
+    low = run_delta_exact(run, line, -8.0)
     assert low == pytest.approx(-math.expm1(-8.0), abs=1e-6)
-    values = [run_delta_exact(run, *line, e) for e in np.linspace(0.0, 1.0, 6)]
+    values = [run_delta_exact(run, line, e) for e in np.linspace(0.0, 1.0, 6)]
     assert np.all(np.diff(values) < 0.0)
     # Without a sample (tiny lambda) only the two bounds are told apart: at most
     # a Gaussian pair of noise multiplier s/sqrt(2).
-    bare = run_delta_exact(run, 0.0, 0.0, 1.0, 1.0, 1e-3, 0.2)
+    bare = run_delta_exact(run, Line(0.0, 0.0, 1.0, 1.0, 1e-3), 0.2)
     from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 
     assert bare <= gaussian_delta(0.2, run.noise_multiplier / math.sqrt(2.0)) + 1e-9

@@ -8,7 +8,7 @@ from scipy import integrate
 
 from jaxsel import repetitions as laws
 from jaxsel.families.ridge_regression import laws as exact
-from jaxsel.families.ridge_regression.entries import ENTRIES
+from jaxsel.families.ridge_regression.entries import posterior_sampling_ptr
 from jaxsel.families.ridge_regression.line import binned_coefficient
 from jaxsel.families.ridge_regression.settings import calibrate_run
 from jaxsel.host.errors import InputError
@@ -63,8 +63,7 @@ def test_scores_without_noise_choose_the_nearest():
     ("data", "edges", "message"), [(DATA, [0.0, 1.0], "columns"), (None, [1.0, 0.0], "increasing")]
 )
 def test_bad_input_is_refused(data, edges, message):
-    entry = next(entry for entry in ENTRIES if entry.name == "posterior_sampling_ptr")
-    built = entry.build({})
+    built = posterior_sampling_ptr()
     params = dict(built.params) | {"edges": np.array(edges)}
     if data is not None:
         params["records"] = 10_000

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.catalogue import find_mechanism
 from jaxsel.families.score_selection.candidate_laws import noisy_candidates
 from jaxsel.families.score_selection.candidates import noised_candidates
 from jaxsel.families.score_selection.classical import (
     generalised_exponential_mechanism,
     margin_mechanism,
 )
-from jaxsel.families.score_selection.entries import ENTRIES
 from jaxsel.families.score_selection.selections import (
     selection_exponential,
     selection_generalised_exponential,
@@ -31,6 +31,7 @@ from jaxsel.kernel.engine import simulate, simulate_grid
 from jaxsel.kernel.statistics import histogram
 from jaxsel.repetitions import beta_binomial, geometric
 from tests.conftest import ALPHA
+from tests.families.entry_checks import entries_of
 
 BOTH = {"epsilon": 1.5, "beta": 0.4}
 TABLE = [[0, 4, 5, 5, 6, 9, 9] * 9, [1, 2, 4, 4, 4, 6, 8] * 9]
@@ -156,7 +157,7 @@ def test_the_classical_margin_mechanism(seed):
 # --- catalogue ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", entries_of("score_selection"), ids=lambda entry: entry.name)
 def test_entries_keep_their_promises(entry):
     mechanism = entry.build({}).mechanism
     for pair in entry.pairs({}):
@@ -217,14 +218,14 @@ def test_bad_input(mechanism, data, params, message):
 def test_bad_method_and_ragged_lists():
     with pytest.raises(InputError, match="method is 'slow'"):
         selection_exponential(method="slow")
-    smooth = next(e for e in ENTRIES if e.name == "selection_smooth_sensitivity")
+    smooth = find_mechanism("selection_smooth_sensitivity")
     with pytest.raises(InputError, match="equally long"):
         smooth.build({"lists": "1,2/3"})
 
 
 def test_one_sensitivity_serves_all_and_others_must_be_as_many():
     for name in ("selection_generalised_exponential", "generalised_exponential_mechanism"):
-        entry = next(e for e in ENTRIES if e.name == name)
+        entry = find_mechanism(name)
         one, three = (entry.build({"sensitivities": text}) for text in ("2", "2,2,2"))
         laws = [
             built.mechanism.law(built.data, built.params).probabilities for built in (one, three)
@@ -237,11 +238,10 @@ def test_one_sensitivity_serves_all_and_others_must_be_as_many():
 
 def test_tiny_settings_do_not_underflow():
     tiny = {"beta": 1e-200, "delta": 1e-200}
-    for entry in ENTRIES:
-        if entry.name in ("selection_margin", "selection_smooth_sensitivity"):
-            built = entry.build(tiny)
-            law = built.mechanism.law(built.data, built.params).probabilities
-            assert law.sum() == pytest.approx(1.0, abs=1e-9)
+    for name in ("selection_margin", "selection_smooth_sensitivity"):
+        built = find_mechanism(name).build(tiny)
+        law = built.mechanism.law(built.data, built.params).probabilities
+        assert law.sum() == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("lead", [1.0, 4.0, 60.0, 200.0])

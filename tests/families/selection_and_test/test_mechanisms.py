@@ -9,7 +9,6 @@ from scipy import stats
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.selection_and_test import state as instance
 from jaxsel.families.selection_and_test.coin_game import coin_game
-from jaxsel.families.selection_and_test.entries import ENTRIES
 from jaxsel.families.selection_and_test.program import Select, Tests, program
 from jaxsel.families.tuning import bases
 from jaxsel.host.errors import InputError
@@ -18,8 +17,10 @@ from jaxsel.kernel import stream
 from jaxsel.kernel.engine import simulate
 from jaxsel.repetitions import beta_binomial
 from tests.conftest import ALPHA
+from tests.families.entry_checks import entries_of
 
-EVERY = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+ENTRIES = {entry.name: entry for entry in entries_of("selection_and_test")}
+EVERY = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 TRIALS = 100_000
 
 
@@ -242,7 +243,7 @@ def test_literal_entries_differ_in_the_method_alone(entry):
     ],
 )
 def test_default_pairs_nearly_attain_the_promise(name, given, least):
-    entry = next(entry for entry in ENTRIES if entry.name == name)
+    entry = ENTRIES[name]
     mechanism, pair = entry.build(given).mechanism, entry.pairs(given)[0]
     sides = [mechanism.law(d, pair.params) for d in (pair.data, pair.neighbour)]
     exact = exact_epsilon(*(law.probabilities for law in sides))
@@ -287,6 +288,5 @@ def test_bad_programs_are_refused():
         program((Tests(1),), limit=0)
     with pytest.raises(InputError, match="method"):
         program((Tests(1),), method="fast")
-    entry = next(entry for entry in ENTRIES if entry.name == "tests_until_top")
     with pytest.raises(InputError, match="quiet"):
-        entry.build({"quiet": "0.9"})
+        ENTRIES["tests_until_top"].build({"quiet": "0.9"})

@@ -15,9 +15,9 @@ from jaxsel.families.sparse_vector.claims import (
     variants,
 )
 from jaxsel.families.sparse_vector.claims.cases import drawn_on_monotone, pair_cases
-from jaxsel.families.sparse_vector.entries import ENTRIES
 from jaxsel.language.base import Budget, Claim, Relation
 from jaxsel.language.checking import bound_verdict, cases_at
+from tests.families.entry_checks import entries_of
 
 CLAIMS = [
     found
@@ -41,7 +41,7 @@ def test_record_is_complete(claim):
 
 def test_ids_are_unique_and_promised_by_the_catalogue():
     assert len(BY_ID) == len(CLAIMS)
-    for entry in ENTRIES:
+    for entry in entries_of("sparse_vector"):
         for pair in entry.pairs({}):
             name, epsilon = entry.promised({}, pair)
             claim = BY_ID[name]
@@ -79,18 +79,18 @@ def test_refutations_are_by_exact_numbers():
 
 
 def test_the_check_of_a_bound_sees_one_that_is_a_hundredth_too_small():
-    def too_small(generator):
-        point, noise, words = above_threshold._drawn(Relation.GENERAL)(generator)
+    def too_small(generator, relation):
+        point, noise, words = above_threshold.drawn(generator, relation)
         return {"epsilon": 0.99 * point["epsilon"]}, noise, words
 
     def outcome(claim, drawn, relation):
-        found = pair_cases(drawn, relation)(Budget())
+        found = pair_cases(Budget(), drawn, relation)
         return bound_verdict(cases_at(claim, claim.parameters, found)).outcome
 
     general, monotone = above_threshold.general, above_threshold.monotone
     assert outcome(general, too_small, Relation.GENERAL) == "refuted"
     # Monotone bounds do not hold for general neighbours.
-    drawn = drawn_on_monotone(above_threshold._drawn)
+    drawn = drawn_on_monotone(above_threshold.drawn)
     assert outcome(monotone, drawn, Relation.MONOTONE) == "holds"
     assert outcome(monotone, drawn, Relation.GENERAL) == "refuted"
 

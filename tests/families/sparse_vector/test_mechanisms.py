@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from jaxsel.catalogue.checks import audit_claims
+from jaxsel.families.sparse_vector import entries
 from jaxsel.families.sparse_vector.above_threshold import above_threshold
-from jaxsel.families.sparse_vector.entries import ENTRIES
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.runs import first_hit, hazards
 from jaxsel.families.sparse_vector.sparse import sparse, sparse_vector
@@ -30,6 +30,7 @@ from jaxsel.kernel.engine import simulate
 from jaxsel.kernel.statistics import combine, counts, histogram
 from tests import test_contract
 from tests.conftest import ALPHA
+from tests.families.entry_checks import entries_of
 
 TRIALS = 100_000
 LEVELS = [0.5, -1.0, 2.0, -0.5, 1.0]
@@ -199,7 +200,7 @@ def test_six_variants_are_settings_of_one_mechanism():
 
 # --- The catalogue --------------------------------------------------------------------
 
-EACH = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+EACH = pytest.mark.parametrize("entry", entries_of("sparse_vector"), ids=lambda entry: entry.name)
 
 
 @EACH
@@ -226,13 +227,12 @@ def test_entries_build_by_every_method_and_refuse_bad_settings(entry):
 
 def test_promises_at_other_settings_are_kept_and_nearly_attained():
     """By exact laws: advanced composition, other shares, noise for monotone neighbours."""
-    for name, given in (
-        ("sparse", {"delta": "1e-3", "cutoff": "3"}),
-        ("sparse", {"delta": "1e-3", "relation": "monotone"}),
-        ("sparse_vector", {"share": "0.2"}),
-        ("sparse_vector", {"share": "good", "relation": "monotone"}),
+    for entry, given in (
+        (entries.sparse, {"delta": "1e-3", "cutoff": "3"}),
+        (entries.sparse, {"delta": "1e-3", "relation": "monotone"}),
+        (entries.sparse_vector, {"share": "0.2"}),
+        (entries.sparse_vector, {"share": "good", "relation": "monotone"}),
     ):
-        entry = next(entry for entry in ENTRIES if entry.name == name)
         given = given | {"answers": "0,0,0,0,0,0,0,0,0,1"}
         mechanism = entry.build(given).mechanism
         for pair in entry.pairs(given):
@@ -240,11 +240,11 @@ def test_promises_at_other_settings_are_kept_and_nearly_attained():
             p, q = (law.probabilities for law in laws)
             loss = np.max(np.abs(np.log(p) - np.log(q)))
             promise = entry.promised(given, pair).epsilon
-            assert 0.5 * promise < loss <= promise * (1.0 + 1e-9), (name, pair.name)
+            assert 0.5 * promise < loss <= promise * (1.0 + 1e-9), (entry.name, pair.name)
 
 
 def test_broken_entries_exceed_what_they_were_published_with():
-    for entry in ENTRIES:
+    for entry in entries_of("sparse_vector"):
         mechanism = entry.build({}).mechanism
         for pair in entry.pairs({}):
             laws = [mechanism.law(x, pair.params) for x in (pair.data, pair.neighbour)]
@@ -256,7 +256,7 @@ def test_broken_entries_exceed_what_they_were_published_with():
 
 
 def test_the_right_ones_are_audited():
-    names = {claim.id for claim in audit_claims(ENTRIES)}
+    names = {claim.id for claim in audit_claims(entries_of("sparse_vector"))}
     right = {"above_threshold", "sparse", "sparse_vector", "sparse_vector_dwork_roth"}
     assert names == {f"AUDIT-{name}" for name in right}
 

@@ -3,7 +3,6 @@
 import pytest
 
 from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
-from jaxsel.families.thresholds.entries import ENTRIES
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.families.tuning import bases
 from jaxsel.families.tuning.noised_bases import noised_score, random_candidate
@@ -12,9 +11,10 @@ from tests.families.entry_checks import (
     check_methods_follow_law,
     check_promise,
     check_samples_follow_law,
+    entries_of,
 )
 
-EACH = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+EACH = pytest.mark.parametrize("entry", entries_of("thresholds"), ids=lambda entry: entry.name)
 # Other settings than the defaults, on which a sampler could be wrong.
 SETTINGS = {
     "threshold_selection": ({}, {"base": "finite", "gamma": "1"}),

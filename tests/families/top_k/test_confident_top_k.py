@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from jaxsel.families.top_k import entries
 from jaxsel.families.top_k.baselines import advanced_composition
 from jaxsel.families.top_k.confident_laws import (
     confident_gap_bound,
@@ -22,7 +23,6 @@ from jaxsel.families.top_k.confident_laws import (
     subsets,
 )
 from jaxsel.families.top_k.confident_top_k import confident_top_k
-from jaxsel.families.top_k.entries import ENTRIES
 from jaxsel.families.top_k.laws import top_k_set_law
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
@@ -174,7 +174,7 @@ def test_gap_is_that_of_the_set(seed):
 
 
 def test_pairs_and_promises():
-    entry = next(e for e in ENTRIES if e.name == "confident_top_k")
+    entry = entries.confident_top_k
     pair = entry.pairs({})[0]
     assert (list(pair.data), list(pair.neighbour)) == ([3, 2, 1, 0], [2, 1, 2, 1])
     promise = entry.promised({}, pair)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.families.top_k.entries import ENTRIES
+from jaxsel.families.top_k import entries
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.families.top_k.fixed import fixed_top_k
 from jaxsel.families.top_k.limited_domain import limited_domain
@@ -15,6 +15,7 @@ from jaxsel.families.top_k.top_stable import top_stable_sets
 from jaxsel.families.top_k.votes import scaled_votes
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
+from tests.families.entry_checks import entries_of
 
 COUNTS = [5.0, 3.0, 1.0]
 STABLE = {"rho": 0.5, "delta_t": 0.1}
@@ -113,7 +114,7 @@ def test_scaled_votes():
 # --- The catalogue --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", entries_of("top_k"), ids=lambda entry: entry.name)
 def test_entry_keeps_its_promise(entry):
     built = entry.build({})
     mechanism = built.mechanism
@@ -134,16 +135,14 @@ def test_entry_keeps_its_promise(entry):
 
 def test_one_setting_of_noise_takes_the_place_of_another():
     """A scale replaces the default epsilon or rho; both together are refused."""
-    named = {entry.name: entry for entry in ENTRIES}
-    for name, given in (
-        ("largest_gap", {"noise": "gaussian", "noise_scale": "2"}),
-        ("stable_top_k", {"selection_scale": "2", "test_scale": "3"}),
-        ("exponential_top_k", {"noise_scale": "2"}),
+    for entry, given in (
+        (entries.largest_gap, {"noise": "gaussian", "noise_scale": "2"}),
+        (entries.stable_top_k, {"selection_scale": "2", "test_scale": "3"}),
+        (entries.exponential_top_k, {"noise_scale": "2"}),
     ):
-        entry = named[name]
         built = entry.build(given)
         built.mechanism.prepare(built.data, built.params)
-        both = given | ({"epsilon": "1"} if name == "largest_gap" else {"rho": "1"})
+        both = given | ({"epsilon": "1"} if entry is entries.largest_gap else {"rho": "1"})
         built = entry.build(both)
         with pytest.raises(InputError, match="either"):
             built.mechanism.prepare(built.data, built.params)
@@ -151,7 +150,7 @@ def test_one_setting_of_noise_takes_the_place_of_another():
 
 @pytest.mark.parametrize("noise", ["gumbel", "laplace", "exponential"])
 def test_guarantees_of_the_size_are_those_of_noisy_max(noise):
-    entry = next(e for e in ENTRIES if e.name == "largest_gap")
+    entry = entries.largest_gap
     given = {"noise": noise, "noise_scale": "4"}
     promise = entry.promised(given, entry.pairs(given)[0])
     assert promise is not None
@@ -159,7 +158,7 @@ def test_guarantees_of_the_size_are_those_of_noisy_max(noise):
 
 
 def test_a_pair_tells_the_published_code_of_top_stable():
-    entry = next(e for e in ENTRIES if e.name == "top_stable_published_code")
+    entry = entries.top_stable_published_code
     given = {"histogram": "90,90,0", "k": "1"}
     mechanism = entry.build(given).mechanism
     deltas = [

@@ -247,7 +247,7 @@ def test_no_proof_is_below_what_it_is_said_never_to_be_below(base, law):
     told = 0.0
     for name, proof in proofs(parse_base(base), laws.parse(law)).items():
         for epsilon in (0.2, 1.0, 3.0):
-            least = proof.never_below(epsilon)
+            least = proof.lower_bound(epsilon)
             assert least <= proof.delta(epsilon) * (1.0 + 1e-9), name
             if name.endswith("JX-Priced"):
                 told = max(told, least)

@@ -151,7 +151,7 @@ def test_what_is_needed_is_said_where_nothing_is_proved(monkeypatch, proved):
     needed = Needed(failure=0.0, delta=0.0, run=0.0)
     total = 2.0 if proved else math.inf
     for name, found in (
-        ("needed_together", needed),
+        ("needed_composed", needed),
         ("summed_epsilon", (total, [])),
         ("composed_renyi_epsilon", (math.inf, [])),
         ("composed_epsilon", math.inf),

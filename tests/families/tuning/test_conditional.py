@@ -31,7 +31,7 @@ def conditional(pair, kept):
     return tuple(law[kept] / law[kept].sum() for law in pair)
 
 
-def random_cases(count, seed):
+def draws(count, seed):
     generator = np.random.default_rng(seed)
     for _ in range(count):
         size = int(generator.integers(2, 6))
@@ -81,7 +81,7 @@ def conditional_epsilon(order, forward, backward, probability):
 @pytest.mark.parametrize("order", [2.0, 2.5, 7.0, math.inf])
 def test_corollary_16(part, order):
     least = math.inf
-    for pair, kept in random_cases(120, 41):
+    for pair, kept in draws(120, 41):
         forward, backward = curves_of(pair)
         probability = float(pair.first[kept].sum())
         for exponent in (1.0, 2.5):
@@ -94,7 +94,7 @@ def test_corollary_16(part, order):
 
 @pytest.mark.parametrize("part", [1, 4])
 def test_parts_1_and_4_hold_below_order_2(part):
-    for pair, kept in random_cases(120, 42):
+    for pair, kept in draws(120, 42):
         forward, backward = curves_of(pair)
         probability = float(pair.first[kept].sum())
         for order in (1.05, 1.5, 1.9):
@@ -105,7 +105,7 @@ def test_parts_1_and_4_hold_below_order_2(part):
 @pytest.mark.parametrize("order", [1.2, 1.6, 2.0, 3.0, 10.0])
 def test_proposition_15_inside_its_domain(order):
     generator = np.random.default_rng(43)
-    for pair, kept in random_cases(100, 44):
+    for pair, kept in draws(100, 44):
         forward, backward = curves_of(pair)
         probability = float(pair.first[kept].sum())
         truth = exact(pair, kept, order)
@@ -118,7 +118,7 @@ def test_proposition_15_inside_its_domain(order):
 
 
 def test_best_exponents_are_at_least_as_good_as_the_corollary():
-    for pair, kept in random_cases(4, 45):
+    for pair, kept in draws(4, 45):
         forward, backward = curves_of(pair)
         probability = float(pair.first[kept].sum())
         for order in (1.5, 2.0, 5.0):
@@ -173,7 +173,7 @@ def test_erratum_2_counterexample(part):
 @pytest.mark.parametrize("part", [2, 3, 5])
 def test_erratum_2_random_failures(part):
     failures = 0
-    for pair, kept in random_cases(200, 46):
+    for pair, kept in draws(200, 46):
         forward, backward = curves_of(pair)
         probability = float(pair.first[kept].sum())
         for order in (1.02, 1.2, 1.5):

@@ -9,13 +9,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.amplification.laws import (
-    GAMMA,
-    amplified_law,
-    amplified_law_of_different,
-    capped_weights,
-    two_value_amplified_law,
-)
+from jaxsel.families.amplification import laws
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
 from jaxsel.families.tuning.bounds.random_stopping import percentile_failure_bound, stopping_law
 from jaxsel.language.base import Budget, Relation
@@ -24,7 +18,7 @@ from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import LT
 
 ScoreEpsilon = Annotated[float, positive("epsilon_1 of each score")]
-Gamma = Annotated[float, GAMMA]
+Gamma = Annotated[float, laws.GAMMA]
 Candidates = Annotated[int, whole("N", at_least=1)]
 MeanWeight = Annotated[
     float, number("p, the mean of exp(epsilon_2 (score - tau))", at_least=0.0, at_most=1.0)
@@ -43,25 +37,26 @@ class _Instance(NamedTuple):
     gamma: float
     where: str
 
+    @property
+    def weights(self) -> np.ndarray:
+        return laws.capped_weights(self.scores, 1.0, self.score_epsilon)
+
     def law(self, side: np.ndarray) -> np.ndarray:
-        weights = capped_weights(self.scores, 1.0, self.score_epsilon)
         if np.all(side == side[0]):
-            return amplified_law(side[0], weights, len(side), self.gamma)
-        return amplified_law_of_different(side, weights, self.gamma)
+            return laws.amplified_law(side[0], self.weights, len(side), self.gamma)
+        return laws.amplified_law_of_different(side, self.weights, self.gamma)
 
     @property
     def mean_weight(self) -> float:
-        weights = capped_weights(self.scores, 1.0, self.score_epsilon)
-        return float((self.first @ weights).mean())
+        return float((self.first @ self.weights).mean())
 
 
 def _instances(budget: Budget) -> Iterator[_Instance]:
     """Alike candidates, 30 at most, and up to 6 different ones."""
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 120)):
+    for case, generator in enumerate(budget.draws(120)):
         size, alike = int(generator.integers(2, 4)), case % 2 == 0
         count = int(generator.integers(1, 31 if alike else 7))
-        epsilon = float(generator.uniform(0.01, 2.0))
+        epsilon = generator.uniform(0.01, 2.0)
         drawn = [
             pairs.random_pure_pair(generator, size, epsilon) for _ in range(1 if alike else count)
         ]
@@ -71,14 +66,11 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
         ]
         # One score above the cap and the others anywhere.
         scores = np.append(1.5, generator.uniform(-3.0, 1.0, size - 1))
-        score_epsilon = float(10.0 ** generator.uniform(-1.0, 1.5))
+        score_epsilon = 10.0 ** generator.uniform(-1.0, 1.5)
         if case % 10 == 0:
             score_epsilon = math.inf
-        gamma = float(generator.uniform(0.001, 0.249))
-        where = (
-            f"N={count}, scores {scores.tolist()}, epsilon_2={score_epsilon!r}, "
-            f"{gamma=!r}, candidates {sides[0].tolist()} and {sides[1].tolist()}"
-        )
+        gamma = generator.uniform(0.001, 0.249)
+        where = f"N={count}, {score_epsilon=!r}, {gamma=!r}, instance {case}"
         yield _Instance(sides[0], sides[1], scores, epsilon, score_epsilon, gamma, where)
 
 
@@ -93,12 +85,6 @@ def privacy(*, epsilon: ScoreEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
     Pure epsilon 2 epsilon_1 + 8 gamma.
     """
     return 2.0 * epsilon + 8.0 * gamma
-
-
-@privacy.bounds()
-def losses(budget):
-    for epsilon, gamma, loss, where in _losses(budget):
-        yield {"epsilon": epsilon, "gamma": gamma}, loss, where
 
 
 @LT.privacy("LT-ThmC.1-privacy-sharp", "Theorem C.1, a bound of this project", Relation.BASE)
@@ -116,6 +102,12 @@ def sharp(*, base_epsilon: ScoreEpsilon = 0.5) -> float:
     return 2.0 * base_epsilon
 
 
+@privacy.bounds()
+def losses(budget):
+    for epsilon, gamma, loss, where in _losses(budget):
+        yield {"epsilon": epsilon, "gamma": gamma}, loss, where
+
+
 @sharp.bounds()
 def losses_whatever_gamma(budget):
     for epsilon, _, loss, where in _losses(budget):
@@ -127,24 +119,24 @@ def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
     # So many candidates that the dummies do not count: the rivals of a rare score
     # become fewer as it becomes likelier.
     for gamma, epsilon in ((0.2, 0.5), (1e-3, 1.0)):
-        laws = pairs.three_outcome(epsilon, 0.5 / (1.0 + math.exp(epsilon)), 1e-9)
+        pair = pairs.three_outcome(epsilon, 0.5 / (1.0 + math.exp(epsilon)), 1e-9)
         first, second = (
-            _rare_among_many(gamma, 10**6, float(law[0]), float(law[1])) for law in laws
+            _rare_among_many(gamma, 10**6, float(law[0]), float(law[1])) for law in pair
         )
         where = "N=10^6, a rare score at tau, others at tau or far below"
         yield epsilon, gamma, abs(math.log(first / second)), where
     for instance in _instances(budget):
-        laws = [instance.law(side) for side in (instance.first, instance.second)]
+        first, second = (instance.law(side) for side in (instance.first, instance.second))
         # Scores below the cap have weight 0 where epsilon_2 is infinite.
-        kept = (laws[0] > 0.0) | (laws[1] > 0.0)
-        loss = exact_epsilon(laws[0][kept], laws[1][kept])
+        kept = (first > 0.0) | (second > 0.0)
+        loss = exact_epsilon(first[kept], second[kept])
         yield instance.epsilon, instance.gamma, loss, instance.where
     generator = np.random.default_rng(budget.seed)
     for gamma, count, chance, weight in _two_values(budget):
-        epsilon = float(generator.uniform(0.01, 2.0))
-        first = two_value_amplified_law(gamma, count, chance, weight)
+        epsilon = generator.uniform(0.01, 2.0)
+        first = laws.two_value_amplified_law(gamma, count, chance, weight)
         for other in pairs.extreme_neighbours(chance, epsilon):
-            second = two_value_amplified_law(gamma, count, other, weight)
+            second = laws.two_value_amplified_law(gamma, count, other, weight)
             seen = (first > 0.0) | (second > 0.0)
             where = f"N={count}, P[score >= tau] {chance!r} and {other!r}"
             yield epsilon, gamma, exact_epsilon(first[seen], second[seen]), where
@@ -175,12 +167,11 @@ def low_scores(budget):
     for instance in _instances(budget):
         if math.isinf(instance.score_epsilon):
             continue
-        law = instance.law(instance.first)
+        law = instance.law(instance.first)[:-1]
         # Just above where a score drops out, and between.
         for delta in (0.001, 0.01, 0.1, 0.3, 1.0):
             lost = math.log(delta * instance.mean_weight) / instance.score_epsilon
-            seen = float(law[:-1][instance.scores < 1.0 + lost].sum())
-            yield {"delta": delta}, seen, instance.where
+            yield {"delta": delta}, float(law[instance.scores < 1.0 + lost].sum()), instance.where
 
 
 @LT.utility("LT-ThmC.1-dummy-least", "Theorem C.1, by Lemma C.2")
@@ -198,11 +189,8 @@ def dummy_least(
 @dummy_least.bounds_below()
 def dummies(budget):
     for instance in _instances(budget):
-        point = {
-            "gamma": instance.gamma,
-            "candidates": len(instance.first),
-            "mean_weight": min(instance.mean_weight, 1.0),
-        }
+        mean, count = min(instance.mean_weight, 1.0), len(instance.first)
+        point = {"gamma": instance.gamma, "candidates": count, "mean_weight": mean}
         yield point, float(instance.law(instance.first)[-1]), instance.where
 
 
@@ -223,31 +211,28 @@ def dummy_printed(
 dummy = LT.utility(
     "LT-ThmC.1-dummy",
     "Theorem C.1, corrected",
-    statement=(
-        "The mechanism outputs a dummy with probability at most (gamma + 1)/(N p gamma + 1)."
-    ),
+    statement="The mechanism outputs a dummy with probability at most (gamma + 1)/(N p gamma + 1).",
 )(dummy_printed.evaluate)
 
 
 def _two_values(budget: Budget) -> Iterator[tuple[float, int, float, float]]:
     """gamma, N, P[score >= tau], and the weight of the scores below."""
-    generator = np.random.default_rng(budget.seed)
     yield 0.1, 10, 0.3, 0.0
-    for _ in range(min(budget.cases, 200)):
+    for generator in budget.draws(200):
         gamma, chance, weight = generator.uniform(0.001, [0.249, 0.999, 0.999]).tolist()
         yield gamma, int(generator.integers(1, 200)), chance, weight
 
 
 @dummy_printed.equals(listed("gamma candidates mean_weight", (0.1, 10, 0.3)))
 def weight_or_none(gamma, candidates, mean_weight):
-    law = two_value_amplified_law(gamma, candidates, mean_weight, 0.0)
+    law = laws.two_value_amplified_law(gamma, candidates, mean_weight, 0.0)
     return float(law[0]), "every weight is 1 or 0"
 
 
 @dummy.bounds()
 def two_weights(budget):
     for gamma, count, chance, weight in _two_values(budget):
-        exact = float(two_value_amplified_law(gamma, count, chance, weight)[0])
+        exact = float(laws.two_value_amplified_law(gamma, count, chance, weight)[0])
         mean = chance + (1.0 - chance) * weight
         point = {"gamma": gamma, "candidates": count, "mean_weight": mean}
         yield point, exact, f"weight 1 with chance {chance!r}, else {weight!r}"
@@ -293,8 +278,7 @@ def _mean_inverse(values: np.ndarray, chances: np.ndarray) -> float:
 @inverse.bounds()
 def links(budget):
     """The links of 1/(1+s) <= E[1/(1 + sum X)] <= (1 - e^-s)/s <= 1/s, one by one."""
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.draws(100):
         size = int(generator.integers(1, 7))
         values = generator.uniform(size=(size, 3))  # of each X_i
         chances = generator.dirichlet(np.ones(3), size)
@@ -320,9 +304,8 @@ def four_coins(total):
 
 @step.bounds()
 def values_or_none(budget):
-    generator = np.random.default_rng(budget.seed)
     instances = [(np.full(4, 0.5), np.ones(4))]
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.draws(100):
         size = int(generator.integers(1, 9))
         instances.append((generator.uniform(size=size), generator.uniform(size=size)))
     for chances, values in instances:
@@ -355,10 +338,8 @@ def random_stopping(
 
 @random_stopping.bounds()
 def high_losses(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(budget.cases):
-        gamma = float(10.0 ** generator.uniform(-4.0, 0.0))
-        factor = float(generator.uniform(1.05, 20.0))
+    for case, generator in enumerate(budget.draws()):
+        gamma, factor = 10.0 ** generator.uniform(-4.0, 0.0), generator.uniform(1.05, 20.0)
         if case % 3 == 0:
             # Markov's inequality is attained: loss c with chance 1/c, else 0. Slightly
             # more than c counts as failure.

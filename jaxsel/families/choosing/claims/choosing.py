@@ -8,42 +8,31 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
-from jaxsel.families.choosing.laws import (
-    LEAST_EPSILON,
-    LEAST_PROBABILITY,
-    NoisySelection,
-    choosing_settings,
-    group_law,
-    spent_delta,
-)
+from jaxsel.families.choosing import laws
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged, listed
+from jaxsel.language.checking import Judged, drawn, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import CL
 
-Epsilon = Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)]
-Delta = Annotated[float, number("of the whole; sets the noise", above=LEAST_PROBABILITY, below=1.0)]
+Epsilon = Annotated[float, number("of the whole", at_least=laws.LEAST_EPSILON, at_most=1.0)]
+Delta = Annotated[
+    float, number("of the whole; sets the noise", above=laws.LEAST_PROBABILITY, below=1.0)
+]
 Beta = Annotated[
-    float, number("chance of failure; sets the noise and tau", above=LEAST_PROBABILITY, below=1.0)
+    float,
+    number("chance of failure; sets the noise and tau", above=laws.LEAST_PROBABILITY, below=1.0),
 ]
 Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
 
 
 class Instance(NamedTuple):
-    """Two neighbours, and what a theorem is asked for.
-
-    Attributes:
-      scores, moved: Float["groups"], on both sides.
-      counts: Float["groups"], candidates with each score.
-      number: k of the theorem.
-      epsilon, delta, beta: of the theorem.
-    """
+    """Two neighbours, and what a theorem is asked for."""
 
     scores: np.ndarray
     moved: np.ndarray
-    counts: np.ndarray
-    number: int
+    counts: np.ndarray  # candidates with each score
+    number: int  # k of the theorem
     epsilon: float
     delta: float
     beta: float
@@ -57,12 +46,11 @@ class Instance(NamedTuple):
 
 
 def instances(budget: Budget) -> Iterator[Instance]:
-    generator = np.random.default_rng(budget.seed)
     three, crowd = np.array([5.0, 3.0, 0.0]), np.array([1.0, 1e15])
     yield Instance(three, np.array([4.0, 4.0, 0.0]), np.ones(3), 2, 1.0, 0.1, 0.5)
     # The best has a lead only in the last unit of its noise; then none.
     yield Instance(np.array([1.0, 0.0]), np.zeros(2), crowd, 1, 1.0, 0.1, 0.5)
-    for case in range(min(budget.cases, 60)):
+    for case, generator in enumerate(budget.draws(60)):
         size = int(generator.integers(2, 6))
         scores = generator.integers(0, 9, size) * generator.choice([1.0, 4.0])
         steps = generator.uniform(-1.0, 1.0, size)
@@ -77,7 +65,7 @@ def instances(budget: Budget) -> Iterator[Instance]:
             scores + steps,
             counts,
             max(math.ceil(np.abs(steps).sum() - 1e-9), 1),
-            float(generator.uniform(0.1, 1.0)),
+            generator.uniform(0.1, 1.0),
             float(generator.choice([0.5, 0.1, 1e-3])),
             float(generator.choice([0.9, 0.5, 0.3])),
         )
@@ -103,12 +91,12 @@ def stated(*, delta: Delta = 0.1) -> float:
     return delta
 
 
-def losses(budget: Budget) -> Iterator[tuple[Instance, NoisySelection, float]]:
+def losses(budget: Budget) -> Iterator[tuple[Instance, laws.NoisySelection, float]]:
     """Instances, their settings, and the exact delta at epsilon."""
     for case in instances(budget):
-        made = choosing_settings(case.epsilon, case.delta, case.beta, case.number)
-        first = group_law(case.scores, case.counts, made)
-        second = group_law(case.moved, case.counts, made)
+        made = laws.choosing_settings(case.epsilon, case.delta, case.beta, case.number)
+        first = laws.group_law(case.scores, case.counts, made)
+        second = laws.group_law(case.moved, case.counts, made)
         yield case, made, float(profile_delta(first, second, case.epsilon))
 
 
@@ -129,14 +117,14 @@ def spent(
 
     delta_1 is the exact delta, at epsilon/3, of the noise moved by 1.
     """
-    settings = choosing_settings(epsilon, delta, beta, bound)
-    return spent_delta([1.0], epsilon, settings, counts=[bound])
+    settings = laws.choosing_settings(epsilon, delta, beta, bound)
+    return laws.spent_delta([1.0], epsilon, settings, counts=[bound])
 
 
 @spent.bounds()
 def spent_on_instances(budget):
     for case, made, exact in losses(budget):
-        claimed = spent_delta(case.moved - case.scores, case.epsilon, made)
+        claimed = laws.spent_delta(case.moved - case.scores, case.epsilon, made)
         yield Judged(claimed, exact, str(case))
 
 
@@ -149,15 +137,17 @@ def half(*, delta: Delta = 0.1) -> float:
     return delta / 2.0
 
 
-@half.bounds()
-def random_settings(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
-        bound = int(generator.integers(1, 200))
-        delta, beta = generator.uniform(1e-6, 0.999, 2).tolist()
-        epsilon = float(generator.uniform(0.01, 1.0))
-        seen = spent(epsilon=epsilon, delta=delta, beta=beta, bound=bound)
-        yield {"delta": delta}, seen, f"{epsilon=!r}, {beta=!r}, k={bound}"
+def _draw(generator: np.random.Generator) -> tuple[int, float, float, float]:
+    bound, (delta, beta) = (
+        int(generator.integers(1, 200)),
+        generator.uniform(1e-6, 0.999, 2).tolist(),
+    )
+    return bound, delta, beta, generator.uniform(0.01, 1.0)
+
+
+@half.bounds(drawn("bound delta beta epsilon", _draw, 100))
+def random_settings(epsilon, delta, beta, bound):
+    return spent(epsilon=epsilon, delta=delta, beta=beta, bound=bound)
 
 
 # --- Utility --------------------------------------------------------------------------
@@ -168,7 +158,7 @@ def certain_failure(runs: int) -> float:
     return (2.0 - 2.0**-runs) / (runs + 1.0)
 
 
-def crowds(settings: NoisySelection) -> Iterator[tuple[float, str]]:
+def crowds(settings: laws.NoisySelection) -> Iterator[tuple[float, str]]:
     """P[the loss exceeds the noise's support, or nothing is released], where one
     candidate leads many by a little more than the support."""
     lead = settings.support * (1.0 + 1e-9)
@@ -179,20 +169,17 @@ def crowds(settings: NoisySelection) -> Iterator[tuple[float, str]]:
             if middle:
                 levels.append(lead * middle[0])
                 counts.append(middle[1])
-            law = group_law(levels, counts, settings)
+            law = laws.group_law(levels, counts, settings)
             far = lead - np.array(levels) > settings.support
             yield float(law[-1] + law[:-1][far].sum()), f"{levels=}, {counts=}"
 
 
-def random_failures(budget: Budget) -> list[tuple[float, float, int]]:
-    """(beta, delta, k)."""
-    generator = np.random.default_rng(budget.seed)
-    found = [(0.1, 1e-6, 1)]
-    for _ in range(min(budget.cases, 3)):
-        beta = float(generator.uniform(0.02, 0.999))
-        delta = float(10.0 ** generator.uniform(-6.0, -0.1))
-        found.append((beta, delta, int(generator.integers(1, 50))))
-    return found
+def _draw_failure(generator: np.random.Generator) -> tuple[float, float, int]:
+    beta, delta = generator.uniform(0.02, 0.999), 10.0 ** generator.uniform(-6.0, -0.1)
+    return beta, delta, int(generator.integers(1, 50))
+
+
+FAILURES = drawn("beta delta k", _draw_failure, 3, (0.1, 1e-6, 1))
 
 
 @CL.utility("CL-Thm7-utility", "Theorem 7")
@@ -215,12 +202,10 @@ def failing_sharp(*, beta: Beta = 0.1) -> float:
     return certain_failure(math.ceil(4.0 / beta))
 
 
-@failing.bounds()
-@failing_sharp.bounds()
-def failures(budget):
-    for beta, delta, k in random_failures(budget):
-        for chance, where in crowds(choosing_settings(1.0, delta, beta, k)):
-            yield {"beta": beta}, chance, f"{delta=!r}, {k=}, {where}"
+@failing.bounds(FAILURES)
+@failing_sharp.bounds(FAILURES)
+def failures(beta, delta, k):
+    return crowds(laws.choosing_settings(1.0, delta, beta, k))
 
 
 # --- A step of the proof --------------------------------------------------------------
@@ -233,11 +218,6 @@ def support_printed(*, bound: Bound = 1, beta: Beta = 0.9, delta: Delta = 0.9) -
     Printed bound 5 log(k/(beta delta)) on the noise, times epsilon.
     """
     return 5.0 * math.log(bound / beta / delta)
-
-
-@support_printed.bounds(listed("bound beta delta", (1, 0.9, 0.9), (1, 0.85, 0.8)))
-def support(bound, beta, delta):
-    return truncated_laplace_support(1.0, delta * beta / (5.0 * bound))
 
 
 @CL.utility("CL-Thm7-step-support", "proof of Theorem 7, corrected")
@@ -253,15 +233,17 @@ def support_corrected(*, bound: Bound = 1, beta: Beta = 0.1, delta: Delta = 0.1)
     return 5.0 * math.log(ratio)
 
 
-@support_corrected.bounds()
-def supports(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(1, 1.0 / 5.0**0.125, 1.0 / 5.0**0.125 * (1.0 - 1e-12)), (2, 0.9, 0.9)]
-    for _ in range(min(budget.cases, 200)):
-        beta, delta = generator.uniform(0.001, 0.8, 2).tolist()
-        settings.append((int(generator.integers(1, 1000)), beta, delta))
-    for setting in settings:
-        yield dict(zip(("bound", "beta", "delta"), setting, strict=True)), support(*setting)
+def _draw_support(generator: np.random.Generator) -> tuple[float, float, int]:
+    return *generator.uniform(0.001, 0.8, 2).tolist(), int(generator.integers(1, 1000))
+
+
+_EDGE = 1.0 / 5.0**0.125, 1.0 / 5.0**0.125 * (1.0 - 1e-12), 1
+
+
+@support_printed.bounds(listed("beta delta bound", (0.9, 0.9, 1), (0.85, 0.8, 1)))
+@support_corrected.bounds(drawn("beta delta bound", _draw_support, 200, _EDGE, (0.9, 0.9, 2)))
+def support(beta, delta, bound):
+    return truncated_laplace_support(1.0, delta * beta / (5.0 * bound))
 
 
 CL_E12 = CL.misprint(

@@ -10,23 +10,16 @@ import numpy as np
 
 from jaxsel.families.choosing.claims.choosing import Beta, Bound, Delta, Epsilon
 from jaxsel.families.choosing.claims.stable_selection import Rank
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.papers import CL
 
-_POINTS = ((1.0, 0.1, 0.5, 1), (0.3, 1e-6, 0.07, 3), (0.9, 0.5, 0.9, 40))
-# Scores, k, and what is left above the (k+1)-th largest, ties and gaps included.
-_CLIPPED = (
-    ([5.0, 3.0, 0.0], 1, [2.0, 0.0, 0.0]),
-    ([1.0, 4.0, 4.0, -2.0, 2.5], 2, [0.0, 1.5, 1.5, 0.0, 0.0]),
-    ([4.0, 4.0, 4.0], 2, [0.0, 0.0, 0.0]),
-    ([7.0, -1.0, 0.5, 3.0], 3, [8.0, 0.0, 1.5, 4.0]),
-)
 
-
-def numbers(params) -> tuple[float, float, float]:
-    """Rate, largest size and number of runs that a sampler draws with."""
-    rate = float(params["rate"])
-    return rate, -math.log(float(params["truncation"])) / rate, float(params["runs"])
+def _numbers(params, rate: float, runs: float, where: str):
+    """Largest size, rate and number of runs that a sampler draws with."""
+    found = float(params["rate"])
+    yield -math.log(float(params["truncation"])) / found, f"largest size of the noise, {where}"
+    yield Judged(rate, found, f"rate of the noise, {where}")
+    yield Judged(math.ceil(runs), float(params["runs"]), f"tau, {where}")
 
 
 @CL.identity("CL-Thm7-settings", "Theorem 7")
@@ -41,18 +34,19 @@ def reach(
     return 3.0 / epsilon * math.log(5.0 * bound / (delta * beta))
 
 
-@reach.equals(tolerance=1e-12)
-def choosing_as_it_runs(budget):
+@reach.equals(
+    listed(
+        "epsilon delta beta bound", (1.0, 0.1, 0.5, 1), (0.3, 1e-6, 0.07, 3), (0.9, 0.5, 0.9, 40)
+    ),
+    tolerance=1e-12,
+)
+def choosing_as_it_runs(epsilon, delta, beta, bound):
     from jaxsel.families.choosing.choosing import choosing_mechanism
 
+    point = {"epsilon": epsilon, "delta": delta, "beta": beta, "bound": bound}
     for method in ("grouped", "literal"):
-        for epsilon, delta, beta, k in _POINTS:
-            point = {"epsilon": epsilon, "delta": delta, "beta": beta, "bound": k}
-            _, found = choosing_mechanism(method=method).prepare(np.zeros(3), point)
-            rate, most, runs = numbers(found)
-            yield point, most, f"largest size of the noise, {method}"
-            yield Judged(epsilon / 3.0, rate, f"rate of the noise, {method}, {point}")
-            yield Judged(math.ceil(4.0 / beta), runs, f"tau, {method}, {point}")
+        _, found = choosing_mechanism(method=method).prepare(np.zeros(3), point)
+        yield from _numbers(found, epsilon / 3.0, 4.0 / beta, f"{method}, {point}")
 
 
 @CL.identity("CL-Thm8-settings", "Theorem 8, corrected")
@@ -67,22 +61,26 @@ def stable_reach(
     return 6.0 / epsilon * math.log(10.0 * rank / (delta * beta))
 
 
-@stable_reach.equals(tolerance=1e-12)
-def stable_selection_as_it_runs(budget):
+@stable_reach.equals(
+    listed(
+        # What is clipped is left above the (k+1)-th largest, ties and gaps included.
+        "epsilon delta beta rank scores clipped",
+        (1.0, 0.1, 0.5, 1, [5.0, 3.0, 0.0], [2.0, 0.0, 0.0]),
+        (0.3, 1e-6, 0.07, 2, [1.0, 4.0, 4.0, -2.0, 2.5], [0.0, 1.5, 1.5, 0.0, 0.0]),
+        (0.9, 0.5, 0.9, 2, [4.0, 4.0, 4.0], [0.0, 0.0, 0.0]),
+        (0.3, 1e-6, 0.07, 3, [7.0, -1.0, 0.5, 3.0], [8.0, 0.0, 1.5, 4.0]),
+    ),
+    tolerance=1e-12,
+)
+def stable_selection_as_it_runs(epsilon, delta, beta, rank, scores, clipped):
     from jaxsel.families.choosing.stable_selection import stable_selection
 
+    point = {"epsilon": epsilon, "delta": delta, "beta": beta, "rank": rank}
     for method in ("grouped", "literal"):
-        for (epsilon, delta, beta, _), (scores, rank, clipped) in zip(
-            (*_POINTS, _POINTS[1]), _CLIPPED, strict=True
-        ):
-            point = {"epsilon": epsilon, "delta": delta, "beta": beta, "rank": rank}
-            data, found = stable_selection(method=method).prepare(np.array(scores), point)
-            rate, most, runs = numbers(found)
-            yield point, most, f"largest size of the noise, {method}"
-            yield Judged(epsilon / 6.0, rate, f"rate of the noise, {method}, {point}")
-            yield Judged(math.ceil(2.0 / beta), runs, f"tau, {method}, {point}")
-            for level, start, size in zip(data.levels, data.starts, data.choices, strict=True):
-                if level > -np.inf:
-                    for label in data.members[start : start + int(size)]:
-                        text = f"clipped score {label} of {scores}, {method}, {point}"
-                        yield Judged(clipped[label], float(level), text)
+        data, found = stable_selection(method=method).prepare(np.array(scores), point)
+        yield from _numbers(found, epsilon / 6.0, 2.0 / beta, f"{method}, {point}")
+        for level, start, size in zip(data.levels, data.starts, data.choices, strict=True):
+            if level > -np.inf:
+                for label in data.members[start : start + int(size)]:
+                    text = f"clipped score {label} of {scores}, {method}, {point}"
+                    yield Judged(clipped[label], float(level), text)

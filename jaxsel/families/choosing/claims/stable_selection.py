@@ -9,17 +9,17 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_delta
 from jaxsel.families.choosing.claims.choosing import (
+    FAILURES,
     Beta,
     Delta,
     Epsilon,
     Instance,
     certain_failure,
     crowds,
-    random_failures,
 )
 from jaxsel.families.choosing.laws import clipped_scores, group_law, spent_delta, stable_settings
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import CL
 
@@ -44,14 +44,13 @@ def crowd(lead: float, others: float, delta: float, beta: float) -> Instance:
 
 
 def instances(budget: Budget) -> Iterator[Instance]:
-    generator = np.random.default_rng(budget.seed)
     three, moved = np.array([5.0, 3.0, 0.0]), np.array([4.0, 4.0, 1.0])
     yield Instance(three, moved, np.ones(3), 1, 1.0, 0.1, 0.5)
     yield crowd(30.0, 6608.0, 1e-3, 1e-3)
     # The best has a lead only in the last 2 units of its noise; then none.
     ahead, counts = np.array([2.0, 0.0]), np.array([1.0, 1e15])
     yield Instance(ahead, np.ones(2), counts, 1, 1.0, 0.1, 0.5)
-    for case in range(min(budget.cases, 60)):
+    for case, generator in enumerate(budget.draws(60)):
         size = int(generator.integers(2, 6))
         scores = generator.integers(0, 8, size) * generator.choice([1.0, 5.0])
         counts = np.ones(size)
@@ -62,7 +61,7 @@ def instances(budget: Budget) -> Iterator[Instance]:
             scores + generator.integers(-1, 2, size),
             counts,
             int(generator.integers(1, size)),
-            float(generator.uniform(0.1, 1.0)),
+            generator.uniform(0.1, 1.0),
             float(generator.choice([0.5, 0.1, 1e-4])),
             float(generator.choice([0.9, 0.5, 0.2])),
         )
@@ -132,13 +131,8 @@ def spent(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, rank:
 @spent.bounds()
 def exact_deltas_of_all_parameters(budget):
     for case in instances(budget):
-        point = {
-            "epsilon": case.epsilon,
-            "delta": case.delta,
-            "beta": case.beta,
-            "rank": case.number,
-        }
-        yield point, exact_delta(case), str(case)
+        names = "rank", "epsilon", "delta", "beta"
+        yield dict(zip(names, case[3:], strict=True)), exact_delta(case), str(case)
 
 
 CL_E20 = CL.misprint(
@@ -170,11 +164,9 @@ def failing(*, beta: Beta = 0.1) -> float:
     return certain_failure(math.ceil(2.0 / beta))
 
 
-@failing.bounds()
-def failures(budget):
-    for beta, delta, rank in random_failures(budget):
-        for chance, where in crowds(stable_settings(1.0, delta, beta, rank)):
-            yield {"beta": beta}, chance, f"{delta=!r}, k={rank}, {where}"
+@failing.bounds(FAILURES)
+def failures(beta, delta, k):
+    return crowds(stable_settings(1.0, delta, beta, k))
 
 
 @CL.utility("CL-Thm8-gap", "Theorem 8")
@@ -186,17 +178,16 @@ def gap(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.1, rank: R
     return 10.0 / epsilon * math.log(rank / beta / delta)
 
 
-@gap.bounds()
-def supports(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
-        ratio = 10.0**1.5 * (1.0 + float(generator.choice([1e-9, 1.0, 1e3])))
-        rank = int(generator.integers(1, 20))
-        beta = float(generator.uniform(rank / ratio, 1.0)) if rank < ratio else 0.5
-        delta = rank / (ratio * beta)
-        epsilon = float(generator.uniform(0.01, 1.0))
-        point = {"epsilon": epsilon, "delta": delta, "beta": beta, "rank": rank}
-        yield point, stable_settings(**point).support
+def _draw(generator: np.random.Generator) -> tuple[float, float, float, int]:
+    ratio = 10.0**1.5 * (1.0 + float(generator.choice([1e-9, 1.0, 1e3])))
+    rank = int(generator.integers(1, 20))
+    beta = generator.uniform(rank / ratio, 1.0) if rank < ratio else 0.5
+    return generator.uniform(0.01, 1.0), rank / (ratio * beta), beta, rank
+
+
+@gap.bounds(drawn("epsilon delta beta rank", _draw, 200))
+def supports(epsilon, delta, beta, rank):
+    return stable_settings(epsilon, delta, beta, rank).support
 
 
 # --- A step of the proof --------------------------------------------------------------
@@ -221,38 +212,25 @@ close = CL.privacy(
 )(close_printed.evaluate)
 
 
-def clipped_pairs(budget: Budget, cases: int):
-    generator = np.random.default_rng(budget.seed)
-    yield (5.0, 3.0, 0.0), (4.0, 4.0, 1.0), 1, 0.1, 0.1
-    for _ in range(min(budget.cases, cases)):
-        size = int(generator.integers(2, 7))
-        scores = generator.integers(0, 8, size).astype(float)
-        moved = scores + generator.integers(-1, 2, size)
-        beta, delta = generator.uniform(0.01, 0.99, 2).tolist()
-        rank = int(generator.integers(1, size))
-        yield tuple(scores.tolist()), tuple(moved.tolist()), rank, beta, delta
+def _draw_clipped(generator: np.random.Generator):
+    size = int(generator.integers(2, 7))
+    scores = generator.integers(0, 8, size).astype(float)
+    moved = scores + generator.integers(-1, 2, size)
+    beta, delta = generator.uniform(0.01, 0.99, 2).tolist()
+    return scores.tolist(), moved.tolist(), beta, delta, int(generator.integers(1, size))
 
 
-def clipped_deltas(budget: Budget, noise: float, cases: int):
+_NAMES, _SWAP = "scores moved beta delta rank", ([5.0, 3.0, 0.0], [4.0, 4.0, 1.0], 0.1, 0.1, 1)
+
+
+@close_printed.bounds(listed(_NAMES, _SWAP), noise=1.0 / 3.0)
+@close.bounds(drawn(_NAMES, _draw_clipped, 200, _SWAP), noise=1.0 / 6.0, tolerance=1e-12)
+def clipped_deltas(scores, moved, beta, delta, rank, noise):
     """Exact deltas at epsilon/3, what Selection may spend thrice; epsilon = 1."""
-    for scores, moved, rank, beta, delta in clipped_pairs(budget, cases):
-        before, after = (clipped_scores(side, rank) for side in (scores, moved))
-        change = float(np.abs(before - after).max())
-        if change > 0.0:
-            truncation = beta * delta / (10.0 * rank)
-            exact = truncated_laplace_delta(noise, truncation, change, 1.0 / 3.0)
-            point = {"rank": rank, "beta": beta, "delta": delta}
-            yield point, exact, f"{scores} to {moved}, {noise=:.4g}"
-
-
-@close_printed.bounds()
-def rate_of_a_third(budget):
-    return clipped_deltas(budget, 1.0 / 3.0, 0)
-
-
-@close.bounds(tolerance=1e-12)
-def rate_of_a_sixth(budget):
-    return clipped_deltas(budget, 1.0 / 6.0, 200)
+    before, after = (clipped_scores(side, rank) for side in (scores, moved))
+    change = float(np.abs(before - after).max())
+    if change > 0.0:
+        yield truncated_laplace_delta(noise, beta * delta / (10.0 * rank), change, 1.0 / 3.0)
 
 
 CL_E13 = CL.misprint(

@@ -7,17 +7,17 @@ says; where Theorem 9's or Theorem 11's mechanism answers, with the settings for
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
 from scipy import stats
 
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.claims.errors import quantile_limit
+from jaxsel.families.multiplicative_weights.claims.errors import max_error, quantile_limit
 from jaxsel.families.multiplicative_weights.transfer import Accuracy, transferred
 from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.checking import CONFIDENCE, Judged
+from jaxsel.language.checking import CONFIDENCE, Judged, grid
 from jaxsel.language.domains import choice, number, positive, probability, whole
 from jaxsel.language.papers import CL, JX
 
@@ -26,7 +26,7 @@ Epsilon = Annotated[float, number("with respect to the rows", above=0.0, at_most
 Delta = Annotated[float, number("with respect to the rows", at_least=0.0, below=1.0)]
 Beta = Annotated[float, number("chance of failure for the rows", at_least=2.0**-12, below=1.0)]
 
-_CELLS, _QUERIES, _ROWS = 8, 11, 100_000  # and the query that the answers suggest
+_CELLS, _QUERIES = 8, 11  # and the query that the answers suggest
 
 
 # --- The attack -----------------------------------------------------------------------
@@ -59,32 +59,36 @@ def _attack_law() -> np.ndarray:
     return law
 
 
-@overfitted.bounds(tolerance=0.0)
-def attacks(budget):
+def _counts(trials: int, seed: int, rows: int, shares: np.ndarray, protection="none", **given):
+    """How often the last answer lies in each bin after one query."""
     from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
     from jaxsel.kernel.engine import simulate
 
+    mechanism, params = adaptive_analysis(rows, protection=protection), {"queries": 1, **given}
+    found = simulate(mechanism, shares, params, trials=trials, seed=seed, progress=False)
+    return found.values[0]
+
+
+def _compared(counts: np.ndarray, law: np.ndarray, trials: int, error: float, what: str = ""):
+    """Every exact chance lies between the limits of its frequency."""
+    low, high = clopper_pearson(counts, trials, 1.0 - error)
+    for place, exact in enumerate(law.tolist()):
+        if exact == 0.0 and counts[place] == 0:
+            continue
+        where = f"{what}gap from {place / 20.0 - 1.0:.2f} on, {counts[place]} of {trials}"
+        yield Judged(float(high[place]), exact, f"upper limit, {where}")
+        yield Judged(exact, float(low[place]), f"lower limit, {where}")
+
+
+@overfitted.bounds(tolerance=0.0)
+def attacks(budget):
     trials = max(min(budget.trials, 20_000), 1)
-    counts = simulate(
-        adaptive_analysis(_SAMPLE),
-        _POPULATION,
-        {"queries": 1},
-        trials=trials,
-        seed=budget.seed,
-        progress=False,
-    ).values[0]
-    law = _attack_law()
+    counts, law = _counts(trials, budget.seed, _SAMPLE, _POPULATION), _attack_law()
     # Subsets of no cell or of all have a gap of 0, up to rounding on either side.
     for counted in (counts, law):
         counted[_MIDDLE] += counted[_MIDDLE - 1]
         counted[_MIDDLE - 1] = 0
-    low, high = clopper_pearson(counts, trials, 1.0 - (1.0 - CONFIDENCE) / law.size)
-    for place, exact in enumerate(law.tolist()):
-        if exact == 0.0 and counts[place] == 0:
-            continue
-        where = f"gap from {place / 20.0 - 1.0:.2f} on, {counts[place]} of {trials}"
-        yield Judged(float(high[place]), exact, f"upper limit, {where}")
-        yield Judged(exact, float(low[place]), f"lower limit, {where}")
+    yield from _compared(counts, law, trials, (1.0 - CONFIDENCE) / law.size)
 
 
 # --- Protected answers: exact laws of one query and the one it suggests ---------------
@@ -111,9 +115,7 @@ def _tables() -> Iterator[tuple[float, np.ndarray]]:
             yield chance, np.array(counts) / _FEW
 
 
-def _subsets() -> Iterator[np.ndarray]:
-    for subset in itertools.product((0.0, 1.0), repeat=_SHARES.size):
-        yield np.array(subset)
+_SUBSETS = np.array(list(itertools.product((0.0, 1.0), repeat=_SHARES.size)))
 
 
 def _suggested(query: np.ndarray, over: bool) -> np.ndarray:
@@ -141,7 +143,7 @@ def _noised_law(protection: str) -> np.ndarray:
     noise, scale = _NOISES[protection]
     law = np.zeros(40)
     for chance, means in _tables():
-        for query in _subsets():
+        for query in _SUBSETS:
             off = float(query @ (_SHARES - means)) / scale
             for over, part in ((True, noise.sf(off)), (False, noise.cdf(off))):
                 last = _suggested(query, over)
@@ -173,7 +175,7 @@ def _weights_law(updates: int) -> np.ndarray:
         )
 
     for chance, means in _tables():
-        for query in _subsets():
+        for query in _SUBSETS:
             weight, first = chance / 8.0, fires(means, start, query)
             guess, share = float(query @ start), float(query @ _SHARES)
             # Answered by the hypothesis: the same threshold at the next query.
@@ -229,47 +231,26 @@ def protected(
 
 @protected.bounds(tolerance=1e-6)
 def protections(budget):
-    from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
-    from jaxsel.kernel.engine import simulate
-
     trials = max(min(budget.trials, 30_000), 1)
     for cell, protection in enumerate(_PROTECTED):
-        name, params = protection, {"queries": 1}
         if protection in _NOISES:
-            params["noise_scale"] = _NOISES[protection][1]
+            name, params = protection, {"noise_scale": _NOISES[protection][1]}
         else:
-            name = "weights"
-            params |= _RESTARTS | {"max_updates": cell - 1}
-        counts = simulate(
-            adaptive_analysis(_FEW, protection=name),
-            _SHARES,
-            params,
-            trials=trials,
-            seed=budget.seed + cell,
-            progress=False,
-        ).values[0]
+            name, params = "weights", _RESTARTS | {"max_updates": cell - 1}
+        counts = _counts(trials, budget.seed + cell, _FEW, _SHARES, name, **params)
         law = _protected_law(protection)
         error = (1.0 - CONFIDENCE) / (law.size * len(_PROTECTED))
-        low, high = clopper_pearson(counts, trials, 1.0 - error)
-        for place, exact in enumerate(law.tolist()):
-            if exact == 0.0 and counts[place] == 0:
-                continue
-            where = (
-                f"{protection}, gap from {place / 20.0 - 1.0:.2f} on, {counts[place]} of {trials}"
-            )
-            yield Judged(float(high[place]), exact, f"upper limit, {where}")
-            yield Judged(exact, float(low[place]), f"lower limit, {where}")
+        yield from _compared(counts, law, trials, error, f"{protection}, ")
 
 
 # --- Near the population's ------------------------------------------------------------
 
 
-def _settings_10(rows: float, epsilon: float, delta: float, beta: float):
-    return weights.hardt_rothblum(_CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True)
-
-
-def _settings_12(rows: float, epsilon: float, delta: float, beta: float):
-    return weights.repetitive(_CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True)
+def _made(settings, rows: float, epsilon: float, delta: float, beta: float):
+    """Settings that run, and what they promise of the rows and of the population."""
+    found = settings(_CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True)
+    known = Accuracy(found.error, beta)
+    return found, known, transferred(known, epsilon, delta)
 
 
 @CL.utility("CL-Thm10-accuracy", "Theorem 10 (Section 4.3.2), with constants")
@@ -282,8 +263,7 @@ def alpha_10(
 
     alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries.
     """
-    found = _settings_10(rows, epsilon, delta, beta)
-    return transferred(Accuracy(found.error, beta), epsilon, delta).error
+    return _made(weights.hardt_rothblum, rows, epsilon, delta, beta)[-1].error
 
 
 @CL.utility("CL-Thm12-accuracy", "Theorem 12 (Section 4.3.2), with constants")
@@ -294,54 +274,39 @@ def alpha_12(
 
     alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries.
     """
-    found = _settings_12(rows, epsilon, delta, beta)
-    return transferred(Accuracy(found.error, beta), epsilon, delta).error
-
-
-def _accuracies(protection: str, settings: Callable[..., weights.Settings]):
-    def cases(budget):
-        from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
-        from jaxsel.kernel.engine import Performance, simulate
-        from jaxsel.kernel.statistics import combine, histogram
-
-        epsilon, delta, beta = 0.3, 1e-8, 1e-3
-        found = settings(_ROWS, epsilon, delta, beta)
-        point = {"rows": _ROWS, "epsilon": epsilon, "delta": delta, "beta": beta}
-        known = Accuracy(found.error, beta)
-        for_all = transferred(known, epsilon, delta)
-        population = np.random.default_rng(budget.seed).dirichlet(np.ones(_CELLS))
-        trials = max(min(budget.trials, 64), 1)
-        edges = np.linspace(0.0, 2.0 * for_all.error, 801)[1:]
-        counts = simulate(
-            adaptive_analysis(_ROWS, protection=protection),
-            population,
-            weights.parameters(found) | {"queries": _QUERIES},
-            trials=trials,
-            seed=budget.seed,
-            statistic=combine(
-                {"rows": histogram(_sample_error, edges), "population": histogram(_error, edges)}
-            ),
-            progress=False,
-            performance=Performance(block_size=32),
-        ).values
-        for name, (error, failure) in (("rows", known), ("population", for_all)):
-            seen = quantile_limit(counts[name][0], edges, failure)
-            where = f"{1.0 - failure:g}-quantile of the {name}' error, {trials} analyses"
-            yield Judged(error, seen, where) if name == "rows" else (point, seen, where)
-
-    return cases
+    return _made(weights.repetitive, rows, epsilon, delta, beta)[-1].error
 
 
 def _sample_error(outcome):
     return outcome.max_sample_error
 
 
-def _error(outcome):
-    return outcome.max_error
+@alpha_10.bounds(protection="weights", settings=weights.hardt_rothblum)
+@alpha_12.bounds(protection="repetitive", settings=weights.repetitive)
+def accuracies(budget, protection, settings):
+    from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
+    from jaxsel.kernel.engine import Performance, simulate
+    from jaxsel.kernel.statistics import combine, histogram
 
-
-alpha_10.bounds()(_accuracies("weights", _settings_10))
-alpha_12.bounds()(_accuracies("repetitive", _settings_12))
+    point = {"rows": 100_000, "epsilon": 0.3, "delta": 1e-8, "beta": 1e-3}
+    found, known, for_all = _made(settings, **point)
+    edges = np.linspace(0.0, 2.0 * for_all.error, 801)[1:]
+    errors = {"rows": histogram(_sample_error, edges), "population": histogram(max_error, edges)}
+    trials = max(min(budget.trials, 64), 1)
+    counts = simulate(
+        adaptive_analysis(point["rows"], protection=protection),
+        np.random.default_rng(budget.seed).dirichlet(np.ones(_CELLS)),
+        weights.parameters(found) | {"queries": _QUERIES},
+        trials=trials,
+        seed=budget.seed,
+        statistic=combine(errors),
+        progress=False,
+        performance=Performance(block_size=32),
+    ).values
+    for name, (error, failure) in (("rows", known), ("population", for_all)):
+        seen = quantile_limit(counts[name][0], edges, failure)
+        where = f"{1.0 - failure:g}-quantile of the {name}' error, {trials} analyses"
+        yield Judged(error, seen, where) if name == "rows" else (point, seen, where)
 
 
 # --- A step: privacy generalises in expectation ---------------------------------------
@@ -361,12 +326,8 @@ def favoured(
     return math.expm1(epsilon) * population
 
 
-@favoured.bounds()
-def named(budget):
+@favoured.bounds(grid(epsilon=(0.1, 0.5, 2.0), population=(0.5, 0.1, 0.001)))
+def named(epsilon, population):
     """One row is all there is; randomised response names its cell, of equal cells."""
-    del budget
-    for epsilon in (0.1, 0.5, 2.0):
-        for cells in (2, 10, 1000):
-            right = math.exp(epsilon) / (math.exp(epsilon) + cells - 1.0)
-            point = {"epsilon": epsilon, "population": 1.0 / cells}
-            yield point, right - 1.0 / cells, f"one row in {cells} cells"
+    right = math.exp(epsilon) / (math.exp(epsilon) + 1.0 / population - 1.0)
+    return right - population, "one row"

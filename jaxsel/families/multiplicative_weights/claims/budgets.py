@@ -14,19 +14,14 @@ from scipy import special
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
+from jaxsel.families.multiplicative_weights import entries
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.entries import (
-    repetitive_params,
-    repetitive_shares,
-    weights_params,
-    weights_shares,
-)
 from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law, repetitive_law
 from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, in_units
+from jaxsel.language.checking import Judged, in_units, listed
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import CL
 
@@ -110,19 +105,17 @@ def _drawn(generator: np.random.Generator, rows: float) -> dict[str, Any]:
 
 @updated.bounds()
 def restart_updates(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 30)):
+    for generator in budget.draws(30):
         *tables, rows = _neighbours(generator)
         values = _drawn(generator, rows)
-        loss = _loss(hardt_rothblum_law, tables, weights_params(values), 3)
-        yield weights_shares(values), loss, f"three queries, {values}"
+        loss = _loss(hardt_rothblum_law, tables, entries.weights_params(values), 3)
+        yield entries.weights_shares(values), loss, f"three queries, {values}"
         yield Judged(values["epsilon"], loss, f"three queries, {values}, epsilon itself")
 
 
 @updated_repetitively.bounds()
 def repetitive_updates(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 4)):
+    for generator in budget.draws(4):
         *tables, rows = _neighbours(generator)
         values = _drawn(generator, rows) | {
             "updates": int(generator.integers(1, 3)),
@@ -131,10 +124,10 @@ def repetitive_updates(budget):
             "repetitions": int(generator.choice([1, 5, 50])),
         }
         values["distance"] = values["threshold"] / 2.0
-        params = repetitive_params(values)
+        params = entries.repetitive_params(values)
         params["check_threshold"] = values["threshold"] / 2.0
         loss = _loss(repetitive_law, tables, params, 2)
-        yield repetitive_shares(values), loss, f"two queries, {values}"
+        yield entries.repetitive_shares(values), loss, f"two queries, {values}"
         yield Judged(values["epsilon"], loss, f"two queries, {values}, epsilon itself")
 
 
@@ -161,28 +154,14 @@ tests = CL.privacy(
 )(restarts.evaluate)
 
 
-_POINTS = (
-    # cells, rows, queries, epsilon, delta, beta
+_NAMES = "cells rows queries epsilon delta beta"
+_SHIPPED = listed(
+    _NAMES,
     (16, 1e4, 60, 1.0, 0.0, 0.05),
     (16, 3e3, 200, 1.0, 1e-6, 0.05),
     (64, 1e3, 300, 0.3, 1e-9, 0.3),
     (4, 100.0, 12, 4.0, 1e-3, 0.01),
 )
-
-
-def _shipped(worst: Callable[..., float], settings: Callable[..., weights.Settings]):
-    def cases(budget):
-        del budget
-        for point in _POINTS:
-            for sharp in (False, True):
-                _, rows, _, epsilon, delta, _ = point
-                found = settings(*point, sharp=sharp)
-                exact = worst(found, rows, delta)
-                text = "cells, rows, queries, epsilon, delta, beta"
-                where = f"({text}) = {point}, {sharp=}, {found}"
-                yield {"epsilon": epsilon, "delta": delta}, exact, where
-
-    return cases
 
 
 def _composed_response(*parts: tuple[float, int]) -> pairs.LawPair:
@@ -235,8 +214,12 @@ def _worst_tests(found: weights.Repetitive, rows: float, delta: float) -> float:
     return epsilon_at_delta(laws[0], laws[1], delta)
 
 
-restarts.bounds()(_shipped(_worst_restarts, weights.hardt_rothblum))
-tests.bounds()(_shipped(_worst_tests, weights.repetitive))
+@restarts.bounds(_SHIPPED, worst=_worst_restarts, settings=weights.hardt_rothblum)
+@tests.bounds(_SHIPPED, worst=_worst_tests, settings=weights.repetitive)
+def shipped(cells, rows, queries, epsilon, delta, beta, worst, settings):
+    for sharp in (False, True):
+        found = settings(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
+        yield worst(found, rows, delta), f"{sharp=}, {found}"
 
 
 # --- What the parts of delta are spent on -----------------------------------------------
@@ -280,41 +263,31 @@ test_parts = CL.privacy(
 
 
 # So many updates that delta buys something.
-_SPLIT = (
+_SPLIT = listed(
+    _NAMES,
     (2**20, 1e6, 10_000, 0.5, 1e-6, 0.05),
     (1024, 3e5, 3_000, 1.0, 1e-3, 0.3),
     (64, 1e6, 50_000, 0.1, 1e-9, 1e-3),
 )
 
 
-@restart_parts.bounds(tolerance=1e-6)
-def weights_parts_cases(budget):
-    del budget
-    for cells, rows, queries, epsilon, delta, beta in _SPLIT:
-        for sharp in (False, True):
-            found = weights.hardt_rothblum(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
-            vector = 2.0 / (rows * found.threshold_scale)
-            parts = [
-                _spent(each, found.updates, epsilon / 2.0)
-                for each in (vector, 1.0 / (rows * found.answer_scale))
-            ]
-            where = f"{parts}, {sharp=}, {found}"
-            yield {"delta": delta}, in_units(math.fsum(parts)), where
+def _restart_shares(found: weights.HardtRothblum, rows: float, half: float) -> list[float]:
+    each = 2.0 / (rows * found.threshold_scale), 1.0 / (rows * found.answer_scale)
+    return [_spent(one, found.updates, half) for one in each]
 
 
-@test_parts.bounds(tolerance=1e-6)
-def repetitive_parts_cases(budget):
-    del budget
-    for cells, rows, queries, epsilon, delta, beta in _SPLIT:
-        for sharp in (False, True):
-            found = weights.repetitive(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
-            test, answer = (
-                1.0 / (rows * scale) for scale in (found.test_scale, found.answer_scale)
-            )
-            half = epsilon / 2.0
-            parts = [
-                _spent_on_tests(test, found.failures, found.gamma, half),
-                _spent(answer, found.answers, half),
-            ]
-            where = f"{parts}, {sharp=}, {found}"
-            yield {"delta": delta}, in_units(math.fsum(parts)), where
+def _test_shares(found: weights.Repetitive, rows: float, half: float) -> list[float]:
+    test, answer = 1.0 / (rows * found.test_scale), 1.0 / (rows * found.answer_scale)
+    tested = _spent_on_tests(test, found.failures, found.gamma, half)
+    return [tested, _spent(answer, found.answers, half)]
+
+
+@restart_parts.bounds(
+    _SPLIT, shares=_restart_shares, settings=weights.hardt_rothblum, tolerance=1e-6
+)
+@test_parts.bounds(_SPLIT, shares=_test_shares, settings=weights.repetitive, tolerance=1e-6)
+def parts_of_delta(cells, rows, queries, epsilon, delta, beta, shares, settings):
+    for sharp in (False, True):
+        found = settings(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
+        parts = shares(found, rows, epsilon / 2.0)
+        yield in_units(math.fsum(parts)), f"{parts}, {sharp=}, {found}"

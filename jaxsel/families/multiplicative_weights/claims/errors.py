@@ -5,7 +5,6 @@ that run are set against the text of Sections 4.2 and 4.3.1 in ``what_runs``.
 """
 
 import math
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy import stats
 
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.base import Mechanism
 from jaxsel.language.checking import CONFIDENCE, Judged, in_units
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import CL
@@ -51,18 +49,6 @@ def alpha_repetitive(
     return weights.repetitive(_CELLS, rows, _QUERIES, epsilon, delta, beta).error
 
 
-def _hardt_rothblum(queries: int, *, analyst: str) -> Mechanism:
-    from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
-
-    return hardt_rothblum(queries, analyst=analyst)
-
-
-def _repetitive(queries: int, *, analyst: str) -> Mechanism:
-    from jaxsel.families.multiplicative_weights.repetitive import repetitive
-
-    return repetitive(queries, analyst=analyst)
-
-
 def quantile_limit(counts: np.ndarray, edges: np.ndarray, beta: float) -> float:
     """A lower limit of the (1 - beta)-quantile, from a histogram; errs with 1e-6.
 
@@ -74,47 +60,41 @@ def quantile_limit(counts: np.ndarray, edges: np.ndarray, beta: float) -> float:
     return float(edges[exceeded][-1]) if exceeded.any() else 0.0
 
 
-def _errors(mechanism: Callable[..., Mechanism], settings: Callable[..., weights.Settings]):
-    def cases(budget):
-        from jaxsel.kernel.engine import Performance, simulate_grid
-        from jaxsel.kernel.statistics import histogram
-
-        generator = np.random.default_rng(budget.seed)
-        shares = generator.dirichlet(np.full(_CELLS, 0.1))
-        table = generator.multinomial(_ROWS, shares)
-        trials = max(min(budget.trials, 1000), 1)
-        found = [
-            settings(_CELLS, _ROWS, _QUERIES, 1.0, 1e-6, 0.05, sharp=sharp)
-            for sharp in (False, True)
-        ]
-        edges = np.linspace(0.0, 2.0 * max(one.error for one in found), 801)[1:]
-        counts = simulate_grid(
-            mechanism(_QUERIES, analyst="worst"),
-            [(table, weights.parameters(one)) for one in found],
-            trials=trials,
-            seed=budget.seed,
-            statistic=histogram(_max_error, edges),
-            progress=False,
-            performance=Performance(block_size=256),
-        ).values
-        point = {"rows": _ROWS, "epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
-        for sharp, one, row in zip((False, True), found, counts, strict=True):
-            where = (
-                f"0.95-quantile of {trials} interactions with the worst analyst, "
-                f"learning rate {one.rate:.3g}"
-            )
-            seen = quantile_limit(row, edges, 0.05)
-            yield Judged(one.error, seen, where) if sharp else (point, seen, where)
-
-    return cases
-
-
-def _max_error(outcome):
+def max_error(outcome):
     return outcome.max_error
 
 
-alpha.bounds()(_errors(_hardt_rothblum, weights.hardt_rothblum))
-alpha_repetitive.bounds()(_errors(_repetitive, weights.repetitive))
+@alpha.bounds(mechanism="hardt_rothblum", settings=weights.hardt_rothblum)
+@alpha_repetitive.bounds(mechanism="repetitive", settings=weights.repetitive)
+def errors(budget, mechanism, settings):
+    from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
+    from jaxsel.families.multiplicative_weights.repetitive import repetitive
+    from jaxsel.kernel.engine import Performance, simulate_grid
+    from jaxsel.kernel.statistics import histogram
+
+    factory = {"hardt_rothblum": hardt_rothblum, "repetitive": repetitive}[mechanism]
+    generator = np.random.default_rng(budget.seed)
+    shares = generator.dirichlet(np.full(_CELLS, 0.1))
+    table = generator.multinomial(_ROWS, shares)
+    trials = max(min(budget.trials, 1000), 1)
+    found = [
+        settings(_CELLS, _ROWS, _QUERIES, 1.0, 1e-6, 0.05, sharp=sharp) for sharp in (False, True)
+    ]
+    edges = np.linspace(0.0, 2.0 * max(one.error for one in found), 801)[1:]
+    counts = simulate_grid(
+        factory(_QUERIES, analyst="worst"),
+        [(table, weights.parameters(one)) for one in found],
+        trials=trials,
+        seed=budget.seed,
+        statistic=histogram(max_error, edges),
+        progress=False,
+        performance=Performance(block_size=256),
+    ).values
+    point = {"rows": _ROWS, "epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
+    for sharp, one, row in zip((False, True), found, counts, strict=True):
+        where = f"0.95-quantile of {trials} worst interactions, learning rate {one.rate:.3g}"
+        seen = quantile_limit(row, edges, 0.05)
+        yield Judged(one.error, seen, where) if sharp else (point, seen, where)
 
 
 @CL.utility(
@@ -134,10 +114,9 @@ def slips(*, beta: Beta = 0.01) -> float:
 
 @slips.bounds()
 def slip_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
+    for generator in budget.draws(200):
         queries = int(10 ** generator.uniform(1.0, 6.0))
-        low_beta = float(10 ** generator.uniform(-1.0, 2.0))
+        low_beta = 10 ** generator.uniform(-1.0, 2.0)
         beta = math.exp(-min(low_beta, queries * 0.693))
         plan = weights.repetitive_plan(queries, beta)
         size = plan.questions

@@ -6,18 +6,13 @@ other. With CL-E16 (misprinted displays) and CL-E21 (the delta of adaptive data 
 """
 
 import math
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
+from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
-from jaxsel.families.multiplicative_weights.sample_complexity import (
-    first_bound,
-    theorem_10,
-    theorem_12,
-)
-from jaxsel.language.checking import in_units
+from jaxsel.language.checking import drawn, in_units, listed
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import CL
 
@@ -27,23 +22,11 @@ Alpha = Annotated[float, number("error", at_least=1e-50, below=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
 Constant = Annotated[float, positive("C")]
 
-# (cells, queries, alpha, beta) -> error
-Solve = Callable[[int, float, float, float], float]
-
 
 # --- Displays (CL-E16) ----------------------------------------------------------------
 
 
-def _theorem_9(
-    cells: int,
-    rows: float,
-    queries: float,
-    epsilon: float,
-    delta: float,
-    beta: float,
-    *,
-    printed: bool = False,
-) -> float:
+def _theorem_9(cells, rows, queries, epsilon, delta, beta, *, printed: bool = False) -> float:
     """alpha of Theorem 9, all of O(.) with constant 1.
 
     alpha^2 = sqrt(log|X| log(1/delta)) log(m/beta)/(n epsilon); as printed in Section
@@ -54,16 +37,7 @@ def _theorem_9(
     return math.sqrt(root * (math.sqrt(outside) if printed else outside) / (rows * epsilon))
 
 
-def _theorem_11(
-    cells: int,
-    rows: float,
-    queries: float,
-    epsilon: float,
-    delta: float,
-    beta: float,
-    *,
-    printed: bool = False,
-) -> float:
+def _theorem_11(cells, rows, queries, epsilon, delta, beta, *, printed: bool = False) -> float:
     """alpha of Theorem 11, the solution of its equation with constant 1.
 
     alpha = sqrt(log|X| log(1/delta)) log(m)/(n epsilon alpha) + log(1/beta)/(n epsilon);
@@ -110,57 +84,37 @@ degraded = CL.utility(
 )(nine_printed.evaluate)
 
 
-def _displays(solve: Solve):
-    """Compares alpha with the error that one display gives at the n of another."""
-
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        for _ in range(min(budget.cases, 100)):
-            cells = int(10 ** generator.uniform(0.5, 6.0))
-            queries = float(10 ** generator.uniform(1.0, 9.0))
-            alpha, beta = (float(x) for x in 10 ** generator.uniform(-3.0, -0.1, 2))
-            where = f"{cells=}, {queries=!r}, {beta=!r}"
-            seen = solve(cells, queries, alpha, beta)
-            yield {"alpha": alpha}, seen, where
-
-    return cases
+def _draw(generator: np.random.Generator) -> tuple[float, ...]:
+    size = int(10 ** generator.uniform(0.5, 6.0)), 10 ** generator.uniform(1.0, 9.0)
+    return *size, *(10 ** generator.uniform(-3.0, -0.1, 2)).tolist()
 
 
-def _nine(printed: bool) -> Solve:
-    def solve(cells, queries, alpha, beta):
-        rows = theorem_10(cells, queries, alpha, beta)
-        delta = alpha * beta
-        return _theorem_9(cells, rows, queries, alpha, delta, beta, printed=printed)
-
-    return solve
+# Alpha is compared with the error that one display gives at the n of another.
+_DISPLAYS = drawn("cells queries alpha beta", _draw, 100)
 
 
-def _eleven(printed: bool) -> Solve:
-    def solve(cells, queries, alpha, beta):
-        rows, delta = first_bound(cells, queries, alpha, beta), alpha * beta
-        return _theorem_11(cells, rows, queries, alpha, delta, beta, printed=printed)
-
-    return solve
+@nine_printed.equals(_DISPLAYS, printed=True)
+def nine(cells, queries, alpha, beta, printed):
+    rows = sizes.theorem_10(cells, queries, alpha, beta)
+    return _theorem_9(cells, rows, queries, alpha, alpha * beta, beta, printed=printed)
 
 
-def _degraded(noiseless: bool) -> Solve:
+@eleven_printed.equals(_DISPLAYS, printed=True)
+def eleven(cells, queries, alpha, beta, printed):
+    rows = sizes.first_bound(cells, queries, alpha, beta)
+    return _theorem_11(cells, rows, queries, alpha, alpha * beta, beta, printed=printed)
+
+
+@degraded_printed.bounds(_DISPLAYS, noiseless=False)
+@degraded.bounds(_DISPLAYS, noiseless=True)
+def weaker(cells, queries, alpha, beta, noiseless):
     """Error of the weaker Theorem 11, at the n of the weaker Theorem 12."""
-
-    def solve(cells, queries, alpha, beta):
-        rows = theorem_12(cells, queries, alpha, beta, noiseless_threshold=noiseless)
-        # The pure bound of the minimum: k log(m)/(n epsilon), epsilon = alpha.
-        size, low_beta = math.log(queries), -math.log(beta)
-        low_delta = low_beta - math.log(alpha)
-        first = min(math.sqrt(math.log(cells) * low_delta) / alpha, math.log(cells) / alpha**2)
-        return (first + low_beta) * size / (rows * alpha)
-
-    return solve
-
-
-nine_printed.equals()(_displays(_nine(True)))
-eleven_printed.equals()(_displays(_eleven(True)))
-degraded_printed.bounds()(_displays(_degraded(False)))
-degraded.bounds()(_displays(_degraded(True)))
+    rows = sizes.theorem_12(cells, queries, alpha, beta, noiseless_threshold=noiseless)
+    # The pure bound of the minimum: k log(m)/(n epsilon), epsilon = alpha.
+    size, low_beta = math.log(queries), -math.log(beta)
+    low_delta = low_beta - math.log(alpha)
+    first = min(math.sqrt(math.log(cells) * low_delta) / alpha, math.log(cells) / alpha**2)
+    return (first + low_beta) * size / (rows * alpha)
 
 
 # --- From privacy to adaptive data analysis (CL-E21) ----------------------------------
@@ -184,22 +138,17 @@ transfer = CL.utility(
 )(transfer_printed.evaluate)
 
 
-def _transfers(corrected: bool):
-    def cases(budget):
-        for alpha, beta in ((1e-9, 0.5), (1e-6, 0.5), (0.1, 0.01)):
-            # beta' = O(beta + delta/epsilon) asks for delta = alpha beta.
-            delta = alpha * beta
-            rows = first_bound(512, 1e4, alpha, beta, printed=not corrected)
-            seen = _theorem_11(512, rows, 1e4, alpha, delta, beta)
-            where = f"|X|=512, m=1e4, {beta=}, epsilon=alpha, {delta=}"
-            # Errors of 1e-9 would vanish in a tolerance made for numbers near 1.
-            yield {"alpha": alpha, "constant": 2.0}, in_units(seen), where
-
-    return cases
+_TRANSFERS = listed("alpha beta constant", (1e-9, 0.5, 2.0), (1e-6, 0.5, 2.0), (0.1, 0.01, 2.0))
 
 
-transfer_printed.bounds()(_transfers(False))
-transfer.bounds()(_transfers(True))
+@transfer_printed.bounds(_TRANSFERS, printed=True)
+@transfer.bounds(_TRANSFERS, printed=False)
+def transfers(alpha, beta, printed):
+    rows = sizes.first_bound(512, 1e4, alpha, beta, printed=printed)
+    # beta' = O(beta + delta/epsilon) asks for delta = alpha beta.
+    seen = _theorem_11(512, rows, 1e4, alpha, alpha * beta, beta)
+    # Errors of 1e-9 would vanish in a tolerance made for numbers near 1.
+    return in_units(seen), "|X|=512, m=1e4, epsilon=alpha, delta=alpha beta"
 
 
 # --- Rows that the settings need ------------------------------------------------------
@@ -220,7 +169,7 @@ def enough_10(
 
     C sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows.
     """
-    return constant * theorem_10(cells, queries, alpha, beta)
+    return constant * sizes.theorem_10(cells, queries, alpha, beta)
 
 
 @CL.utility("CL-Thm12", "Theorem 12, with delta = alpha beta")
@@ -237,34 +186,28 @@ def enough_12(
 
     C times n of Theorem 12.
     """
-    return constant * theorem_12(cells, queries, alpha, beta)
+    return constant * sizes.theorem_12(cells, queries, alpha, beta)
 
 
-def _needed(rows: Callable[..., float], deltas: int, constant: float):
-    """Rows for error alpha at epsilon = alpha and delta = alpha beta (or 0, if less)."""
-
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        points = [(305, 7_032_871, 0.487, 1e-160), (427_705, 7082, 0.27, 0.146)]
-        for _ in range(min(budget.cases, 100)):
-            cells, queries = (10 ** generator.uniform([0.5, 1.0], [9.0, 12.0])).tolist()
-            alpha = float(10 ** generator.uniform(-3.0, -0.3))
-            beta = 10 ** -float(generator.uniform(0.5, min(200.0, 0.3 * queries)))
-            points.append((int(cells), int(queries), alpha, beta))
-        for cells, queries, alpha, beta in points:
-            point = {"cells": cells, "queries": queries, "alpha": alpha, "beta": beta}
-            seen = min(
-                rows(cells, queries, alpha, alpha, delta, beta, sharp=True)
-                for delta in (alpha * beta, 0.0)[:deltas]
-            )
-            # Numbers of rows are large: as a share, so that rounding is relative.
-            yield point | {"constant": constant}, in_units(seen)
-
-    return cases
+def _draw_size(generator: np.random.Generator) -> tuple[int, int, float, float]:
+    cells, queries = (10 ** generator.uniform([0.5, 1.0], [9.0, 12.0])).tolist()
+    alpha = 10 ** generator.uniform(-3.0, -0.3)
+    return int(cells), int(queries), alpha, 10 ** -generator.uniform(0.5, min(200, 0.3 * queries))
 
 
-enough_10.bounds()(_needed(weights.hardt_rothblum_rows, 1, 128.0))
-enough_12.bounds()(_needed(weights.repetitive_rows, 2, 512.0))
+_EDGES = (305, 7_032_871, 0.487, 1e-160), (427_705, 7082, 0.27, 0.146)
+_SIZES = drawn("cells queries alpha beta", _draw_size, 100, *_EDGES)
+
+
+@enough_10.bounds(_SIZES, rows=weights.hardt_rothblum_rows, pure=False)
+@enough_12.bounds(_SIZES, rows=weights.repetitive_rows, pure=True)
+def needed(cells, queries, alpha, beta, constant, rows, pure):
+    """Rows for error alpha at epsilon = alpha and delta = alpha beta, or 0 if that needs less."""
+    del constant
+    deltas = (alpha * beta, 0.0) if pure else (alpha * beta,)
+    found = (rows(cells, queries, alpha, alpha, delta, beta, sharp=True) for delta in deltas)
+    # Numbers of rows are large: as a share, so that rounding is relative.
+    return in_units(min(found))
 
 
 # --- Comparisons ----------------------------------------------------------------------
@@ -282,17 +225,15 @@ def twice(*, queries: Queries = 1e4, alpha: Alpha = 0.1, beta: Beta = 1e-300) ->
 
 @twice.bounds()
 def high_confidence(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
+    for generator in budget.draws(200):
         cells = int(10 ** generator.uniform(0.31, 3.0))
-        queries = float(10 ** generator.uniform(0.4, 3.0))
-        alpha = float(generator.uniform(0.45, 0.95))
+        queries = 10 ** generator.uniform(0.4, 3.0)
+        alpha = generator.uniform(0.45, 0.95)
         edge = math.log(cells) * math.log(queries) / alpha**2
         beta = math.exp(-min(edge * generator.uniform(1.0, 3.0), 700.0))
-        if -math.log(beta) < edge:
-            continue
-        seen = theorem_12(cells, queries, alpha, beta)
-        yield {"queries": queries, "alpha": alpha, "beta": beta}, seen, f"{cells=}"
+        if -math.log(beta) >= edge:
+            seen = sizes.theorem_12(cells, queries, alpha, beta)
+            yield {"queries": queries, "alpha": alpha, "beta": beta}, seen, f"{cells=}"
 
 
 @CL.utility("CL-Thm12-improves", "Theorems 10 and 12")
@@ -304,21 +245,19 @@ def ten(
 
     n of Theorem 10.
     """
-    return theorem_10(cells, queries, alpha, beta)
+    return sizes.theorem_10(cells, queries, alpha, beta)
 
 
-@ten.bounds()
-def improved(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
-        cells = int(10 ** generator.uniform(0.5, 6.0))
-        queries = float(10 ** generator.uniform(0.5, 9.0))
-        alpha = float(10 ** generator.uniform(-3.0, 0.0))
-        # sqrt(log|X| log(1/beta)) >= alpha is all that is needed.
-        beta = math.exp(-float(10 ** generator.uniform(0.0, 2.8)))
-        seen = theorem_12(cells, queries, alpha, beta)
-        point = {"cells": cells, "queries": queries, "alpha": alpha, "beta": beta}
-        yield point, in_units(seen)
+def _draw_small(generator: np.random.Generator) -> tuple[int, float, float, float]:
+    cells, queries = int(10 ** generator.uniform(0.5, 6.0)), 10 ** generator.uniform(0.5, 9.0)
+    # sqrt(log|X| log(1/beta)) >= alpha is all that is needed.
+    alpha, low_beta = 10 ** generator.uniform(-3.0, 0.0), 10 ** generator.uniform(0.0, 2.8)
+    return cells, queries, alpha, math.exp(-low_beta)
+
+
+@ten.bounds(drawn("cells queries alpha beta", _draw_small, 300))
+def improved(cells, queries, alpha, beta):
+    return in_units(sizes.theorem_12(cells, queries, alpha, beta))
 
 
 CL_E16 = CL.misprint(

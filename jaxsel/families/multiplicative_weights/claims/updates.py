@@ -43,21 +43,10 @@ def drop_sharp(*, rate: Rate = 0.8, gap: Error = 0.2) -> float:
     return updates.entropy_drop(rate, gap, sharp=True)
 
 
-def _error(shares: np.ndarray, h: np.ndarray, query: np.ndarray) -> float:
-    return float(query @ (h - shares))
-
-
-def _moved(shares: np.ndarray, h: np.ndarray, query: np.ndarray, rate: float) -> np.ndarray:
-    """The hypothesis updated in the right direction."""
-    above = _error(shares, h, query) > 0.0
-    return updates.updated(h, query if above else 1.0 - query, rate)
-
-
 @drop.bounds_below()
 @drop_sharp.bounds_below()
 def drops(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(budget.cases):
+    for case, generator in enumerate(budget.draws()):
         cells = int(generator.choice([2, 3, 20]))
         shares = generator.dirichlet(np.full(cells, 0.3))
         h = generator.dirichlet(np.ones(cells))
@@ -70,14 +59,13 @@ def drops(budget):
             shift = float(generator.uniform(1e-3, 0.1))
             h, shares = half, half + np.array([-shift, shift])
             query = np.array([1.0, 0.0])
-        gap = abs(_error(shares, h, query))
-        best = 4.0 * gap if case % 5 == 0 else float(generator.uniform(0.01, 3.0))
+        error = float(query @ (h - shares))
+        best = 4.0 * abs(error) if case % 5 == 0 else generator.uniform(0.01, 3.0)
         rate = max(best, 1e-3)
-        after = _moved(shares, h, query, rate)
-        fall = updates.relative_entropy(shares, h)
-        fall -= updates.relative_entropy(shares, after)
-        where = f"{cells} cells, case {case}"
-        yield {"rate": rate, "gap": gap}, fall, where
+        # Updated in the right direction.
+        after = updates.updated(h, query if error > 0.0 else 1.0 - query, rate)
+        fall = updates.relative_entropy(shares, h) - updates.relative_entropy(shares, after)
+        yield {"rate": rate, "gap": abs(error)}, fall, f"{cells} cells, case {case}"
 
 
 # --- The number of updates (R-CL-16) ---------------------------------------------------
@@ -131,31 +119,21 @@ def _count_updates(shares: np.ndarray, gap: float, rate: float) -> int:
     return count
 
 
-def _point(cells: int) -> np.ndarray:
-    return np.eye(1, cells)[0]
-
-
-def _update_counts(*, sharp: bool, grid: int):
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        settings = [(_point(1000), 0.9), (_point(1000), 0.5)]
-        for _ in range(min(budget.cases, grid)):
-            cells = int(10 ** generator.uniform(0.5, 2.5))
-            shares = generator.dirichlet(np.full(cells, 10 ** generator.uniform(-2, 0)))
-            settings.append((shares, float(generator.uniform(0.1, 0.9))))
-        for shares, gap in settings:
-            rate = updates.learning_rate(gap, sharp=sharp)
-            seen = _count_updates(shares, gap, rate)
-            where = f"largest share {shares.max():g}"
-            yield {"cells": shares.size, "gap": gap}, float(seen), where
-
-    return cases
-
-
-usual_rate.bounds()(_update_counts(sharp=False, grid=0))
-larger_rate.bounds()(_update_counts(sharp=True, grid=60))
-most.bounds()(_update_counts(sharp=False, grid=60))
-most_sharp.bounds()(_update_counts(sharp=True, grid=60))
+@usual_rate.bounds(sharp=False, most=0)
+@larger_rate.bounds(sharp=True, most=60)
+@most.bounds(sharp=False, most=60)
+@most_sharp.bounds(sharp=True, most=60)
+def update_counts(budget, sharp, most):
+    point = np.eye(1, 1000)[0]
+    settings = [(point, 0.9), (point, 0.5)]
+    for generator in budget.draws(most):
+        cells = int(10 ** generator.uniform(0.5, 2.5))
+        shares = generator.dirichlet(np.full(cells, 10 ** generator.uniform(-2, 0)))
+        settings.append((shares, generator.uniform(0.1, 0.9)))
+    for shares, gap in settings:
+        seen = _count_updates(shares, gap, updates.learning_rate(gap, sharp=sharp))
+        where = f"largest share {shares.max():g}"
+        yield {"cells": shares.size, "gap": gap}, float(seen), where
 
 
 R_CL_16 = CL.remark(

@@ -5,8 +5,9 @@ dominating pair; against exact laws of adaptive releases and of the worst known 
 released many times.
 """
 
+import functools
+import itertools
 import math
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -15,15 +16,8 @@ from scipy import special, stats
 from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
-from jaxsel.families.noisy_max.claims.instances import TOLERANCE, moves
-from jaxsel.families.noisy_max.claims.parameters import (
-    Candidates,
-    Level,
-    LevelFromZero,
-    Scale,
-    Several,
-    Winners,
-)
+from jaxsel.families.noisy_max.claims import parameters
+from jaxsel.families.noisy_max.claims.instances import TOLERANCE, moves, nearest
 from jaxsel.families.noisy_max.composition_bounds import (
     composed_pair_delta,
     dominated_composition_delta,
@@ -32,7 +26,6 @@ from jaxsel.families.noisy_max.composition_bounds import (
 from jaxsel.families.noisy_max.group_bounds import grouped_law, worst_composed_group_pair
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import JX, KRW
 
@@ -59,9 +52,9 @@ def _stated(compositions: str, sensitivity: int) -> str:
 def printed(
     *,
     epsilon: Epsilon = 100.0,
-    candidates: Candidates = 2,
-    compositions: Winners = 200,
-    noise_scale: Scale = 1.0,
+    candidates: parameters.Candidates = 2,
+    compositions: parameters.Winners = 200,
+    noise_scale: parameters.Scale = 1.0,
 ) -> float:
     """Printed delta(epsilon) of k winners with Gaussian noise: m^k times m noisy scores
     that move by 2, at most 1."""
@@ -79,9 +72,9 @@ def printed(
 def composed(
     *,
     epsilon: Epsilon = 100.0,
-    candidates: Candidates = 2,
-    compositions: Winners = 200,
-    noise_scale: Scale = 1.0,
+    candidates: parameters.Candidates = 2,
+    compositions: parameters.Winners = 200,
+    noise_scale: parameters.Scale = 1.0,
 ) -> float:
     """delta(epsilon) of k winners with Gaussian noise: m^k times k noisy scores that move
     by 2, at most 1."""
@@ -112,21 +105,14 @@ def _two_candidates_delta(epsilon: float, compositions: int, gap: float, scale: 
 def two_candidates(budget):
     point = {"epsilon": 100.0, "candidates": 2, "compositions": 200, "noise_scale": 1.0}
     yield point, _two_candidates_delta(100.0, 200, 0.0, 1.0), "the counterexample"
-    for compositions in (1, 2, 5, 20, 200):
-        for scale in (0.5, 1.0, 4.0):
-            for gap in (0.0, -1.0, -4.0):
-                first, second = _chances(gap, scale)
-                for share in (0.2, 0.5, 0.8):
-                    # a share of the largest privacy loss that there is
-                    epsilon = share * compositions * math.log(first / second)
-                    point = {
-                        "epsilon": epsilon,
-                        "candidates": 2,
-                        "compositions": compositions,
-                        "noise_scale": scale,
-                    }
-                    exact = _two_candidates_delta(epsilon, compositions, gap, scale)
-                    yield point, exact, f"gap {gap:g}"
+    for k, scale, gap, share in itertools.product(
+        (1, 2, 5, 20, 200), (0.5, 1.0, 4.0), (0.0, -1.0, -4.0), (0.2, 0.5, 0.8)
+    ):
+        first, second = _chances(gap, scale)
+        # a share of the largest privacy loss that there is
+        epsilon = share * k * math.log(first / second)
+        point = {"epsilon": epsilon, "candidates": 2, "compositions": k, "noise_scale": scale}
+        yield point, _two_candidates_delta(epsilon, k, gap, scale), f"gap {gap:g}"
 
 
 E_KRW_3 = KRW.misprint(
@@ -147,66 +133,20 @@ E_KRW_3 = KRW.misprint(
 
 
 def _adaptive_laws(
-    generator: np.random.Generator,
-    relation: Relation,
-    scale: float,
-    candidates: int,
-    compositions: int,
+    generator: np.random.Generator, relation: Relation, scale: float, m: int, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Laws of all k winners where new scores are chosen after every release."""
     laws = (np.ones(1), np.ones(1))
-    for _ in range(compositions):
+    for _ in range(k):
         grown: tuple[list, list] = ([], [])
         for history in range(laws[0].size):
-            scores = generator.normal(0.0, scale, candidates)
-            moved = scores + moves(generator, relation, candidates)
+            scores = generator.normal(0.0, scale, m)
+            moved = scores + moves(generator, relation, m)
             for side, levels in enumerate((scores, moved)):
                 winner = noisy_max_law(levels / scale, "gaussian")
                 grown[side].append(laws[side][history] * winner)
         laws = (np.concatenate(grown[0]), np.concatenate(grown[1]))
     return laws
-
-
-def _winners(relation: Relation, bound: Callable[..., float]):
-    """Where the bound on k winners is nearest, at several epsilons."""
-
-    def at(levels, scale, m, k):
-        return np.array(
-            [
-                bound(epsilon=level, noise_scale=scale, candidates=m, compositions=k)
-                for level in levels.tolist()
-            ]
-        )
-
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        levels = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
-        for scale, m, k in ((1.0, 2, 3), (4.0, 2, 3), (1.0, 3, 2), (2.0, 4, 2)):
-            claimed = at(levels, scale, m, k)
-            for case in range(max(budget.cases // 40, 1)):
-                laws = _adaptive_laws(generator, relation, scale, m, k)
-                exact = profile_delta(*laws, levels)
-                worst = int(np.argmin(claimed - exact))
-                where = (
-                    f"epsilon {levels[worst]:g}, {scale=:g}, {m} candidates, {k} winners, "
-                    f"adaptive scores number {case} of seed {budget.seed}"
-                )
-                yield Judged(float(claimed[worst]), float(exact[worst]), where)
-        for scale, m, k in ((4.0, 10, 20), (8.0, 100, 50)):
-            pair = worst_composed_group_pair(1e-3, m, scale, k, relation)
-            sides = [
-                grouped_law([pair.first, pair.second], [pair.lead + move, 0.0])
-                for move in (noisy_max_shift(relation) / scale, 0.0)
-            ]
-            first, second = (side / side.sum() for side in sides)
-            levels = pair.epsilon * np.array([0.5, 1.0, 1.5])
-            claimed = at(levels, scale, m, k)
-            exact = composed_pair_delta(levels, first, second, k)
-            worst = int(np.argmin(claimed - exact))
-            where = f"epsilon {levels[worst]:g}, {scale=:g}, {m=}, {k=}, two groups"
-            yield Judged(float(claimed[worst]), float(exact[worst]), where)
-
-    return cases
 
 
 @KRW.privacy(
@@ -217,10 +157,10 @@ def _winners(relation: Relation, bound: Callable[..., float]):
 )
 def composed_monotone(
     *,
-    epsilon: Level = 3.0,
-    noise_scale: Scale = 4.0,
-    candidates: Candidates = 10,
-    compositions: Winners = 5,
+    epsilon: parameters.Level = 3.0,
+    noise_scale: parameters.Scale = 4.0,
+    candidates: parameters.Candidates = 10,
+    compositions: parameters.Winners = 5,
 ) -> float:
     """delta(epsilon) of k winners with Gaussian noise, monotone: m^k times k noisy scores
     that move by 1."""
@@ -236,9 +176,9 @@ def composed_monotone(
 )
 def dominated(
     *,
-    epsilon: LevelFromZero = 6.0,
-    noise_scale: Scale = 4.0,
-    candidates: Several = 10,
+    epsilon: parameters.LevelFromZero = 6.0,
+    noise_scale: parameters.Scale = 4.0,
+    candidates: parameters.Several = 10,
     compositions: Annotated[
         int, whole("k, how many winners are released", at_least=1, at_most=100_000)
     ] = 5,
@@ -253,5 +193,27 @@ def dominated(
     return float(dominated_composition_delta(epsilon, one, compositions))
 
 
-composed_monotone.bounds(tolerance=TOLERANCE)(_winners(Relation.MONOTONE, composed_monotone))
-dominated.bounds(tolerance=TOLERANCE)(_winners(Relation.GENERAL, dominated))
+@composed_monotone.bounds(tolerance=TOLERANCE, claim=composed_monotone)
+@dominated.bounds(tolerance=TOLERANCE, claim=dominated)
+def winners(budget, claim):
+    """Where the bound on k winners is nearest, at several epsilons."""
+    generator, bound = np.random.default_rng(budget.seed), functools.cache(claim)
+    levels = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
+    for scale, m, k in ((1.0, 2, 3), (4.0, 2, 3), (1.0, 3, 2), (2.0, 4, 2)):
+        point = {"noise_scale": scale, "candidates": m, "compositions": k}
+        for case in range(max(budget.cases // 40, 1)):
+            laws = _adaptive_laws(generator, claim.relation, scale, m, k)
+            where = f"{scale=:g}, {m=}, {k=}, adaptive scores number {case}"
+            yield nearest(bound, "epsilon", levels, profile_delta(*laws, levels), where, **point)
+    for scale, m, k in ((4.0, 10, 20), (8.0, 100, 50)):
+        point = {"noise_scale": scale, "candidates": m, "compositions": k}
+        pair = worst_composed_group_pair(1e-3, m, scale, k, claim.relation)
+        sides = [
+            grouped_law([pair.first, pair.second], [pair.lead + move, 0.0])
+            for move in (noisy_max_shift(claim.relation) / scale, 0.0)
+        ]
+        first, second = (side / side.sum() for side in sides)
+        levels = pair.epsilon * np.array([0.5, 1.0, 1.5])
+        exact = composed_pair_delta(levels, first, second, k)
+        where = f"{scale=:g}, {m=}, {k=}, two groups"
+        yield nearest(bound, "epsilon", levels, exact, where, **point)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.families.noisy_max.bounds import (
     noisy_max_chernoff_epsilon,
     noisy_max_delta,
@@ -18,13 +18,7 @@ from jaxsel.families.noisy_max.bounds import (
     noisy_max_noise,
     noisy_max_renyi,
 )
-from jaxsel.families.noisy_max.claims.instances import (
-    ENDING,
-    MOVES,
-    TOLERANCE,
-    instances,
-    profile_points,
-)
+from jaxsel.families.noisy_max.claims import instances
 from jaxsel.families.noisy_max.claims.parameters import (
     Candidates,
     Delta,
@@ -51,13 +45,14 @@ _CHERNOFF = {
 
 
 def _theorems(relation: Relation) -> Iterator[Claim]:
-    shift, ending = noisy_max_shift(relation), ENDING[relation]
+    ending, moved = instances.ENDING[relation], instances.MOVES[relation]
+    shift = noisy_max_shift(relation)
 
     @KRW.privacy(
         f"KRW-Thm3.1{ending}",
         "Theorem 3.1 (Zhu & Wang 2022, Theorem 8)",
         relation,
-        statement=f"Noisy max over m {MOVES[relation]}, has Renyi divergence at most "
+        statement=f"Noisy max over m {moved}, has Renyi divergence at most "
         f"that of the additive noise at a shift of {shift:g} + log m/(order - 1).",
     )
     def renyi(
@@ -73,29 +68,15 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
 
     @renyi.bounds()
     def divergences(budget):
-        for each in instances(relation, budget.seed, budget.cases):
-            claimed = [
-                renyi(
-                    order=order,
-                    noise_scale=each.scale,
-                    candidates=each.candidates,
-                    noise=each.noise,
-                )
-                for order in _ORDERS.tolist()
-            ]
-            exact = np.maximum(
-                renyi_divergence(each.first, each.second, _ORDERS),
-                renyi_divergence(each.second, each.first, _ORDERS),
-            )
-            worst = int(np.argmin(claimed - exact))
-            where = f"order {_ORDERS[worst]:g}, {each.where}"
-            yield Judged(claimed[worst], float(exact[worst]), where)
+        for each in instances.instances(relation, budget.seed, budget.cases):
+            laws = each.first, each.second
+            yield instances.nearest_renyi(renyi, _ORDERS, laws, each.where, **each.point)
 
     @KRW.privacy(
         f"KRW-Thm3.2{ending}",
         "Theorem 3.2",
         relation,
-        statement=f"Noisy max over m {MOVES[relation]}, has at most m times the privacy "
+        statement=f"Noisy max over m {moved}, has at most m times the privacy "
         f"profile of the additive noise at a shift of {shift:g}.",
     )
     def profile(
@@ -110,15 +91,15 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
         base = noisy_max_noise(noise, noise_scale, relation)
         return float(noisy_max_delta(epsilon, base, candidates))
 
-    @profile.bounds(tolerance=TOLERANCE)
+    @profile.bounds(tolerance=instances.TOLERANCE)
     def profiles(budget):
-        return profile_points(budget, relation)
+        return instances.profile_points(budget, relation)
 
     @KRW.privacy(
         f"KRW-Cor3.4{ending}",
         "Corollary 3.4",
         relation,
-        statement=f"Noisy max over m {MOVES[relation]}, with noise N(0, s^2) is "
+        statement=f"Noisy max over m {moved}, with noise N(0, s^2) is "
         f"(epsilon, delta)-DP for epsilon = {_CHERNOFF[relation]}.",
     )
     def chernoff(
@@ -129,15 +110,12 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
 
     @chernoff.bounds()
     def epsilons(budget):
-        for each in instances(relation, budget.seed, budget.cases):
+        for each in instances.instances(relation, budget.seed, budget.cases):
             if each.noise == "gaussian":
+                point = {"noise_scale": each.scale, "candidates": each.candidates}
                 for delta in _DELTAS:
-                    point = {
-                        "delta": delta,
-                        "noise_scale": each.scale,
-                        "candidates": each.candidates,
-                    }
-                    yield point, epsilon_at_delta(each.first, each.second, delta), each.where
+                    seen = epsilon_at_delta(each.first, each.second, delta)
+                    yield {"delta": delta, **point}, seen, each.where
 
     yield from (renyi, profile, chernoff)
 

@@ -2,15 +2,16 @@
 
 import functools
 import itertools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.accounting.single_run.divergences import profile_delta, renyi_divergence
 from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
 from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import Judged
 
 # Deltas are compared, whose exact values are good to about 1e-13.
 TOLERANCE = 1e-11
@@ -32,11 +33,18 @@ class Instance(NamedTuple):
     second: np.ndarray
     where: str
 
+    @property
+    def point(self) -> dict[str, Any]:
+        """What claims about one noisy maximum are asked for."""
+        return {"noise_scale": self.scale, "candidates": self.candidates, "noise": self.noise}
 
-def moves(generator: np.random.Generator, relation: Relation, size: int) -> np.ndarray:
-    """Random moves of ``size`` scores, mostly as far as allowed."""
+
+def moves(
+    generator: np.random.Generator, relation: Relation, size: int, share: float = 0.6
+) -> np.ndarray:
+    """Random moves of ``size`` scores, with that chance as far as allowed."""
     low = -1.0 if relation is Relation.GENERAL else 0.0
-    if generator.uniform() < 0.6:
+    if generator.uniform() < share:
         return generator.choice([low, 1.0], size)
     return generator.uniform(low, 1.0, size)
 
@@ -84,10 +92,24 @@ def profile_points(budget: Budget, relation: Relation) -> Iterator[tuple[dict, f
     for each in instances(relation, budget.seed, budget.cases):
         exact = profile_delta(each.first, each.second, LEVELS)
         for epsilon, delta in zip(LEVELS.tolist(), exact.tolist(), strict=True):
-            point = {
-                "epsilon": epsilon,
-                "noise_scale": each.scale,
-                "candidates": each.candidates,
-                "noise": each.noise,
-            }
-            yield point, delta, each.where
+            yield {"epsilon": epsilon, **each.point}, delta, each.where
+
+
+def nearest(
+    claim: Callable[..., float], name: str, levels: np.ndarray, exact: Any, where: str, **point: Any
+) -> Judged:
+    """The case of least slack among values of one parameter of a claim."""
+    claimed = [claim(**{name: level}, **point) for level in levels.tolist()]
+    place = int(np.argmin(claimed - exact))
+    return Judged(claimed[place], float(exact[place]), f"{name} {levels[place]:g}, {where}")
+
+
+def nearest_renyi(
+    claim: Callable[..., float], orders: np.ndarray, laws: Any, where: str, **point: Any
+) -> Judged:
+    """That of the Renyi divergence of two laws, the larger of both directions."""
+    first, second = laws
+    exact = np.maximum(
+        renyi_divergence(first, second, orders), renyi_divergence(second, first, orders)
+    )
+    return nearest(claim, "order", orders, exact, where, **point)

@@ -10,10 +10,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.families.noisy_max.claims.instances import ENDING, moves, nearest_renyi
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale, noisy_max_shift
 from jaxsel.language.base import Budget, Claim, Relation
-from jaxsel.language.checking import Judged, grid, listed
+from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import choice, number, positive
 from jaxsel.language.papers import DR, MS, MT, ROGERS
 
@@ -49,18 +49,12 @@ def _neighbours(relation: Relation, budget: Budget) -> Iterator[_Neighbours]:
         for size in (2, 5):
             for distance in (0.0, 3.0, 30.0):
                 yield _one_behind(relation, size, distance, scale)
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.draws():
         size = int(generator.integers(2, 8))
-        scale = float(10.0 ** generator.uniform(-0.7, 0.7))
-        spread = scale * float(10.0 ** generator.uniform(-1.0, 1.0))
+        scale = 10.0 ** generator.uniform(-0.7, 0.7)
+        spread = scale * 10.0 ** generator.uniform(-1.0, 1.0)
         scores = generator.normal(0.0, spread, size)
-        low = -1.0 if relation is Relation.GENERAL else 0.0
-        if generator.uniform() < 0.5:
-            moves = generator.choice([low, 1.0], size)
-        else:
-            moves = generator.uniform(low, 1.0, size)
-        moved = scores + moves
+        moved = scores + moves(generator, relation, size, share=0.5)
         where = f"b={scale!r}, scores {scores.tolist()} and {moved.tolist()}"
         yield _Neighbours(scores, moved, scale, where)
 
@@ -69,10 +63,7 @@ def _one_behind(relation: Relation, size: int, distance: float, scale: float) ->
     """One candidate, ``distance`` noise scales behind, gains on all others."""
     first = np.arange(size) == 0
     scores = np.where(first, -distance * scale, 0.0)
-    if relation is Relation.GENERAL:
-        moved = scores + np.where(first, 1.0, -1.0)
-    else:
-        moved = scores + np.where(first, 1.0, 0.0)
+    moved = scores + np.where(first, 1.0, -1.0 if relation is Relation.GENERAL else 0.0)
     where = (
         f"b={scale:g}, {size} candidates, one {distance:g} b behind the others gains "
         f"{noisy_max_shift(relation):g}"
@@ -80,9 +71,13 @@ def _one_behind(relation: Relation, size: int, distance: float, scale: float) ->
     return _Neighbours(scores, moved, scale, where)
 
 
+def _laws(noise: str, case: _Neighbours) -> list[np.ndarray]:
+    return [noisy_max_law(s / case.scale, noise) for s in (case.scores, case.moved)]
+
+
 def _exact(noise: str, case: _Neighbours) -> float:
-    laws = [noisy_max_law(s / case.scale, noise) for s in (case.scores, case.moved)]
-    return float(np.max(np.abs(np.log(laws[0] / laws[1]))))
+    first, second = _laws(noise, case)
+    return float(np.max(np.abs(np.log(first / second))))
 
 
 # What epsilon buys: McSherry & Talwar's exp(epsilon q/2) for scores that may move in any
@@ -161,10 +156,8 @@ def _of_noise(noise: str, relation: Relation) -> Iterator[Claim]:
 
 
 def _bounded_range(relation: Relation) -> Claim:
-    middle = "" if relation is Relation.GENERAL else "-monotone"
-
     @ROGERS.privacy(
-        f"NM-gumbel{middle}-zCDP",
+        f"NM-gumbel{ENDING[relation]}-zCDP",
         "bounded range",
         relation,
         statement=f"With epsilon = {noisy_max_shift(relation):g}/b, noisy max with Gumbel "
@@ -179,26 +172,13 @@ def _bounded_range(relation: Relation) -> Claim:
     def divergences(budget):
         orders = np.array([1.01, 1.5, 2.0, 5.0, 30.0])
         for case in _neighbours(relation, budget):
-            laws = [noisy_max_law(s / case.scale, "gumbel") for s in (case.scores, case.moved)]
-            claimed = [concentrated(order=o, noise_scale=case.scale) for o in orders.tolist()]
-            seen = np.maximum(
-                renyi_divergence(laws[0], laws[1], orders),
-                renyi_divergence(laws[1], laws[0], orders),
-            )
-            worst = int(np.argmin(claimed - seen))
-            where = f"order {orders[worst]:g}, {case.where}"
-            yield Judged(claimed[worst], float(seen[worst]), where)
+            laws = _laws("gumbel", case)
+            yield nearest_renyi(concentrated, orders, laws, case.where, noise_scale=case.scale)
 
     return concentrated
 
 
-_RELATIONS = (Relation.GENERAL, Relation.MONOTONE)
 CLAIMS = (
-    *(
-        claim
-        for noise in _PLACES
-        for relation in _RELATIONS
-        for claim in _of_noise(noise, relation)
-    ),
-    *map(_bounded_range, _RELATIONS),
+    *(claim for noise in _PLACES for relation in ENDING for claim in _of_noise(noise, relation)),
+    *map(_bounded_range, ENDING),
 )

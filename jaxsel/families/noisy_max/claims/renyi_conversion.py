@@ -36,19 +36,16 @@ def printed(
 
 @printed.bounds()
 def random_pairs(budget):
-    generator = np.random.default_rng(budget.seed)
-    coin = pairs.randomised_response(1.0)
-    instances = [(coin, 2.0, 0.0)]
-    for _ in range(budget.cases):
+    instances = [(pairs.randomised_response(1.0), 2.0, 0.0)]
+    for generator in budget.draws():
         pair = pairs.random_pair(generator, int(generator.integers(2, 6)))
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 3.0)))
-        instances.append((pair, order, float(generator.exponential())))
+        instances.append((pair, order, generator.exponential()))
     for pair, order, epsilon in instances:
         renyi = float(renyi_divergence(*pair, order))
         exact = float(hockey_stick(*pair, epsilon))
         point = {"order": order, "renyi_epsilon": renyi, "epsilon": epsilon}
-        laws = f"{pair.first.tolist()} against {pair.second.tolist()}"
-        yield point, exact, laws
+        yield point, exact, f"{pair.first.tolist()} against {pair.second.tolist()}"
 
 
 E_KRW_4 = KRW.misprint(

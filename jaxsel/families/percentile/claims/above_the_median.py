@@ -1,13 +1,12 @@
 """Liu & Talwar 2019, Corollary 4.2: Algorithm 3 against the medians, p* = 1/2."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from jaxsel.families.percentile.claims.above_threshold import privacy_cases
 from jaxsel.families.percentile.claims.parameters import SmallBeta, beta_itself, final_itself
 from jaxsel.families.percentile.laws import oracle_law
-from jaxsel.language.base import Budget, Relation
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import LT
 
 
@@ -21,14 +20,10 @@ def early(*, beta: SmallBeta = 0.1) -> float:
     return beta
 
 
-late = LT.utility(
-    "LT-Cor4.2(c)",
-    "Corollary 4.2(c), corrected",
-    erratum="LT-E2",
-    statement="For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 halts at "
-    "some query R after an i < R with p_i >= (R+1)^a/(beta^a + (R+1)^a) with probability at most "
-    "beta.",
-)(early.evaluate)
+@LT.utility("LT-Cor4.2(c)", "Corollary 4.2(c), corrected", erratum="LT-E2", formula=early)
+def late():
+    """For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 halts at some
+    query R after an i < R with p_i >= (R+1)^a/(beta^a + (R+1)^a) with probability at most beta."""
 
 
 def _low_share(ratio: np.ndarray | float, power: float) -> np.ndarray:
@@ -37,71 +32,53 @@ def _low_share(ratio: np.ndarray | float, power: float) -> np.ndarray:
         return 1.0 / (1.0 + np.asarray(ratio) ** -power)
 
 
-def _median_streams(budget: Budget) -> Iterator[tuple[float, float, np.ndarray]]:
-    generator = np.random.default_rng(budget.seed)
-    for beta, power, size in ((0.1, 1.0, 1), (0.5, 2.0, 30), (0.9, 0.5, 10)):
-        yield beta, power, np.zeros(size)
-    for _ in range(min(budget.cases, 60)):
-        power = float(generator.uniform(0.1, 3.0))
-        spread = generator.uniform(0.0, 3.0, int(generator.integers(1, 9)))
-        yield float(generator.uniform(0.01, 0.9)), power, spread
+def _stream(generator):
+    power = float(generator.uniform(0.1, 3.0))
+    inside = generator.uniform(0.0, 3.0, int(generator.integers(1, 9)))
+    return float(generator.uniform(0.01, 0.9)), power, inside
 
 
-far = LT.utility(
-    "LT-Cor4.2(d)",
-    "Corollary 4.2(d), corrected",
-    erratum="LT-E1",
-    statement="For p* = 1/2, with a = 12 epsilon_1/epsilon_3, if p_i >= 1 - beta^a/(1 + beta^a), "
-    "Algorithm 3 answers queries 1 to i all with 'below' with probability at most beta.",
-)(beta_itself)
+# Streams at the bound of Corollary 4.2 or up to a few log-odds inside it.
+_KNOWN = ((0.1, 1.0, np.zeros(1)), (0.5, 2.0, np.zeros(30)), (0.9, 0.5, np.zeros(10)))
+_STREAMS = listed("beta power inside", *_KNOWN), drawn("beta power inside", _stream, 60)
+
+
+@LT.utility("LT-Cor4.2(d)", "Corollary 4.2(d), corrected", erratum="LT-E1", formula=beta_itself)
+def far():
+    """For p* = 1/2, with a = 12 epsilon_1/epsilon_3, if p_i >= 1 - beta^a/(1 + beta^a), Algorithm 3
+    answers queries 1 to i all with 'below' with probability at most beta."""
 
 
 def _law(shares: np.ndarray, power: float) -> np.ndarray:
     return oracle_law(shares, target=0.5, base_epsilon=power, final_epsilon=12.0)
 
 
-def _where(shares: np.ndarray, power: float) -> str:
-    return f"shares {np.round(shares[:8], 6).tolist()}, 12 epsilon_1/epsilon_3={power!r}"
+@early.bounds(*_STREAMS)
+def low_shares(beta, power, inside):
+    ratio = beta / (np.arange(1.0, inside.size + 1.0) + 1.0)
+    shares, bound = _low_share(ratio * np.exp(-inside), power), _low_share(ratio, power)
+    return float(np.sum(_law(shares, power)[:-1][shares <= bound * (1 + 1e-12)]))
 
 
-# Streams at the bound of Corollary 4.2 or up to a few log-odds inside it.
+@late.bounds(*_STREAMS)
+def high_shares(beta, power, inside):
+    halts = np.arange(1.0, inside.size + 1.0)
+    # A first query that is too high for every later halt R is "late".
+    shares = _low_share((halts + 2.0) / beta * np.exp(inside), power)
+    highest = np.maximum.accumulate(shares)[:-1]
+    bound = _low_share((halts[1:] + 1.0) / beta, power)
+    return float(np.sum(_law(shares, power)[1:-1][highest >= bound * (1 - 1e-12)]))
 
 
-@early.bounds()
-def low_shares(budget):
-    for beta, power, inside in _median_streams(budget):
-        ratio = beta / (np.arange(1.0, inside.size + 1.0) + 1.0)
-        shares, bound = _low_share(ratio * np.exp(-inside), power), _low_share(ratio, power)
-        seen = float(np.sum(_law(shares, power)[:-1][shares <= bound * (1 + 1e-12)]))
-        yield {"beta": beta}, seen, _where(shares, power)
+@far.bounds(*_STREAMS)
+def last_share(beta, power, inside):
+    last = float(_low_share(1.0 / beta, power))
+    return float(_law(np.append(_low_share(np.exp(-inside), power), last), power)[-1])
 
 
-@late.bounds()
-def high_shares(budget):
-    for beta, power, inside in _median_streams(budget):
-        halts = np.arange(1.0, inside.size + 1.0)
-        # A first query that is too high for every later halt R is "late".
-        shares = _low_share((halts + 2.0) / beta * np.exp(inside), power)
-        highest = np.maximum.accumulate(shares)[:-1]
-        bound = _low_share((halts[1:] + 1.0) / beta, power)
-        seen = float(np.sum(_law(shares, power)[1:-1][highest >= bound * (1 - 1e-12)]))
-        yield {"beta": beta}, seen, _where(shares, power)
+@LT.privacy("LT-Cor4.2(a)", "Corollary 4.2(a)", Relation.BASE, formula=final_itself)
+def private():
+    """Over epsilon_1-DP bases Algorithm 3 with p* = 1/2 is epsilon_3-DP."""
 
 
-@far.bounds()
-def last_share(budget):
-    for beta, power, inside in _median_streams(budget):
-        last = float(_low_share(1.0 / beta, power))
-        shares = np.append(_low_share(np.exp(-inside), power), last)
-        yield {"beta": beta}, float(_law(shares, power)[-1]), _where(shares, power)
-
-
-private = LT.privacy(
-    "LT-Cor4.2(a)",
-    "Corollary 4.2(a)",
-    Relation.BASE,
-    statement="Over epsilon_1-DP bases Algorithm 3 with p* = 1/2 is epsilon_3-DP.",
-)(final_itself)
-
-
-private.bounds()(privacy_cases(0.5))
+private.bounds(target=0.5)(privacy_cases)

@@ -15,7 +15,7 @@ from jaxsel.families.percentile.claims.parameters import (
 from jaxsel.families.percentile.claims.single_tests import SCALES, level
 from jaxsel.families.percentile.laws import oracle_law
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.language.base import Budget, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.checking import listed
 from jaxsel.language.papers import LT
 
@@ -59,24 +59,28 @@ def _oracle_epsilon(first, second, target, base, final) -> float:
     return exact_epsilon(oracle_law(first, **settings), oracle_law(second, **settings))
 
 
-def privacy_cases(target: float | None):
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        for low in (1, 10, 200):
-            for base, final in ((0.5, 1.0), (1.0, 0.3), (0.1, 0.4)):
-                seen = _oracle_epsilon(*low_then_high(base, low), 0.5, base, final)
-                where = f"{low} low shares, then a high one, epsilon_1={base}, p*=0.5"
-                yield {"final_epsilon": final}, seen, where
-        for _ in range(min(budget.cases, 150)):
-            base = float(generator.uniform(0.05, 1.5))
-            final = base * float(generator.uniform(0.1, 4.0))
-            aim = float(generator.uniform(0.05, 0.95)) if target is None else target
-            pair = random_shares(generator, base, int(generator.integers(1, 8)))
-            where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, p*={aim!r}"
-            seen = _oracle_epsilon(*pair, aim, base, final)
-            yield {"final_epsilon": final}, seen, f"{where}, epsilon_1={base!r}"
+def privacy_cases(budget, target: float | None):
+    for low in (1, 10, 200):
+        for base, final in ((0.5, 1.0), (1.0, 0.3), (0.1, 0.4)):
+            seen = _oracle_epsilon(*low_then_high(base, low), 0.5, base, final)
+            where = f"{low} low shares, then a high one, epsilon_1={base}, p*=0.5"
+            yield {"final_epsilon": final}, seen, where
+    for generator in budget.draws(150):
+        base = float(generator.uniform(0.05, 1.5))
+        final = base * float(generator.uniform(0.1, 4.0))
+        aim = float(generator.uniform(0.05, 0.95)) if target is None else target
+        pair = random_shares(generator, base, int(generator.integers(1, 8)))
+        where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, p*={aim!r}"
+        seen = _oracle_epsilon(*pair, aim, base, final)
+        yield {"final_epsilon": final}, seen, f"{where}, epsilon_1={base!r}"
 
-    return cases
+
+@LT.privacy("LT-Thm4.1(a)", "Theorem 4.1(a)", Relation.BASE, formula=final_itself)
+def private():
+    """Over epsilon_1-DP bases Algorithm 3 is epsilon_3-DP."""
+
+
+private.bounds(target=None)(privacy_cases)
 
 
 @nearly_final.bounds_below(
@@ -127,7 +131,26 @@ def _bad_late(levels: list[float], beta: float) -> np.ndarray:
     return highest >= 3.0 * np.log((halts + 1.0) / beta) - 1e-12
 
 
-def _conditional(bad, levels: list[float], beta: float):
+@LT.utility("LT-Thm4.1(b)-printed", "Theorem 4.1(b)", formula=beta_itself)
+def early_printed():
+    """Given that Algorithm 3 halts at query R, Phi(p_R) <= (beta/(R+1))^(12 epsilon_1/epsilon_3)
+    Phi(p*) with probability at most beta."""
+
+
+@LT.utility("LT-Thm4.1(c)-printed", "Theorem 4.1(c)", formula=beta_itself)
+def late_printed():
+    """Given that Algorithm 3 halts at query R, some i < R has Phi(p_i) >= ((R+1)/beta)^(12
+    epsilon_1/epsilon_3) Phi(p*) with probability at most beta."""
+
+
+@early_printed.bounds(
+    listed("beta", 0.1, 0.5), bad=_bad_early, stream=lambda beta: [level(beta / 2.0)]
+)
+@late_printed.bounds(
+    listed("beta", 0.1, 0.5), bad=_bad_late, stream=lambda beta: [level(3.0 / beta)] * 2
+)
+def given_halt(beta, bad, stream):
+    levels = stream(beta)
     law = halting_law(levels, *SCALES)[:-1]
     for halt in np.flatnonzero(law > 0.0):
         joint = float(law[halt]) if bad(levels, beta)[halt] else 0.0
@@ -138,64 +161,28 @@ def _conditional(bad, levels: list[float], beta: float):
         yield joint / float(law[halt]), where
 
 
-early_printed = LT.utility(
-    "LT-Thm4.1(b)-printed",
-    "Theorem 4.1(b)",
-    statement="Given that Algorithm 3 halts at query R, Phi(p_R) <= (beta/(R+1))^(12 "
-    "epsilon_1/epsilon_3) Phi(p*) with probability at most beta.",
-)(beta_itself)
+def _low(beta: float, size: int) -> list[float]:
+    return [level(beta / (i + 2.0)) for i in range(size)]
 
 
-@early_printed.bounds(listed("beta", 0.1, 0.5))
-def early_given_halt(beta):
-    yield from _conditional(_bad_early, [level(beta / 2.0)], beta)
+def _high(beta: float, size: int) -> list[float]:
+    return [level((i + 3.0) / beta) for i in range(size)]
 
 
-late_printed = LT.utility(
-    "LT-Thm4.1(c)-printed",
-    "Theorem 4.1(c)",
-    statement="Given that Algorithm 3 halts at query R, some i < R has Phi(p_i) >= "
-    "((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most beta.",
-)(beta_itself)
-
-
-@late_printed.bounds(listed("beta", 0.1, 0.5))
-def late_given_halt(beta):
-    yield from _conditional(_bad_late, [level(3.0 / beta)] * 2, beta)
-
-
-def _joint(bad, streams):
+@early.bounds(bad=_bad_early, first=[level(0.05)], stream=_low, sizes=(1, 10, 100))
+@late.bounds(bad=_bad_late, first=[level(30.0)] * 2, stream=_high, sizes=(2, 10, 100))
+def jointly(budget, bad, first, stream, sizes):
+    streams = [(0.1, first)]
+    for beta in (0.1, 0.5, 0.9):
+        streams += [(beta, stream(beta, size)) for size in sizes]
+    for generator in budget.draws(60):
+        beta, size = float(generator.uniform(0.01, 0.9)), int(generator.integers(2, 9))
+        spread = level(size / beta)
+        streams.append((beta, generator.uniform(-spread, spread, size).tolist()))
     for beta, levels in streams:
         law = halting_law(levels, *SCALES)[:-1]
         seen = float(np.sum(law[bad(levels, beta)]))
         yield {"beta": beta}, seen, f"{len(levels)} queries, levels {levels[:6]}..."
-
-
-def _random_streams(budget: Budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
-        beta = float(generator.uniform(0.01, 0.9))
-        size = int(generator.integers(2, 9))
-        spread = level(size / beta)
-        yield beta, generator.uniform(-spread, spread, size).tolist()
-
-
-@early.bounds()
-def early_jointly(budget):
-    streams = [(0.1, [level(0.05)])]
-    for beta in (0.1, 0.5, 0.9):
-        for size in (1, 10, 100):
-            streams.append((beta, [level(beta / (i + 2.0)) for i in range(size)]))
-    yield from _joint(_bad_early, [*streams, *_random_streams(budget)])
-
-
-@late.bounds()
-def late_jointly(budget):
-    streams = [(0.1, [level(30.0)] * 2)]
-    for beta in (0.1, 0.5, 0.9):
-        for size in (2, 10, 100):
-            streams.append((beta, [level((i + 3.0) / beta) for i in range(size)]))
-    yield from _joint(_bad_late, [*streams, *_random_streams(budget)])
 
 
 # --- (d): queries far above the threshold (LT-E1) -------------------------------------
@@ -211,12 +198,10 @@ def far_failure(*, beta: Beta = 0.1) -> float:
     return (4.0 * beta**1.5 - beta**3) / 6.0
 
 
-far_printed = LT.utility(
-    "LT-Thm4.1(d)-printed",
-    "Theorem 4.1(d)",
-    statement="If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers query "
-    "i with 'above', given 'below' before, with probability at most beta.",
-)(beta_itself)
+@LT.utility("LT-Thm4.1(d)-printed", "Theorem 4.1(d)", formula=beta_itself)
+def far_printed():
+    """If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers query i with
+    'above', given 'below' before, with probability at most beta."""
 
 
 @far_printed.bounds(listed("beta", 0.1, 0.01, 0.5))
@@ -224,13 +209,10 @@ def far_passing(beta):
     return float(halting_law([level(1.0 / beta)], *SCALES)[0]), "one query at the level"
 
 
-far_conditional = LT.utility(
-    "LT-Thm4.1(d)-conditional-printed",
-    "Theorem 4.1(d)",
-    statement="With 'above' read as 'below': given 'below' on all queries before, a query with "
-    "Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is answered 'below' with probability at "
-    "most beta.",
-)(beta_itself)
+@LT.utility("LT-Thm4.1(d)-conditional-printed", "Theorem 4.1(d)", formula=beta_itself)
+def far_conditional():
+    """With 'above' read as 'below': given 'below' on all queries before, a query with Phi(p_i) >=
+    (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*) is answered 'below' with probability at most beta."""
 
 
 @far_conditional.bounds(listed("beta earlier", (0.1, 5), (0.1, 20), (0.1, 200)))
@@ -241,9 +223,8 @@ def far_failing_late(beta, earlier):
 
 @far_failure.bounds()
 def far_failing_jointly(budget):
-    generator = np.random.default_rng(budget.seed)
     streams = [(0.1, [level(10.0)] * earlier) for earlier in (0, 5, 20, 200)]
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.draws(100):
         beta = float(generator.uniform(0.001, 0.999))
         earlier = generator.normal(-5.0, 10.0, generator.integers(0, 9)).tolist()
         streams.append((beta, earlier))
@@ -251,16 +232,6 @@ def far_failing_jointly(budget):
         law = halting_law([*earlier, level(1.0 / beta)], *SCALES)
         yield {"beta": beta}, float(law[-1]), f"{len(earlier)} earlier levels {earlier[:8]}"
 
-
-private = LT.privacy(
-    "LT-Thm4.1(a)",
-    "Theorem 4.1(a)",
-    Relation.BASE,
-    statement="Over epsilon_1-DP bases Algorithm 3 is epsilon_3-DP.",
-)(final_itself)
-
-
-private.bounds()(privacy_cases(None))
 
 LT_E22 = LT.misprint(
     "LT-E22",

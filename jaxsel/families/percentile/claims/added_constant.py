@@ -9,7 +9,7 @@ from scipy import stats
 from jaxsel.families.percentile.claims.concentration import needed_offset, worst_counts
 from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Delta, Slack
 from jaxsel.families.percentile.settings import added_shift
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import LT
 
@@ -34,125 +34,89 @@ def _shift(sides: int, corrected: bool):
     return evaluate
 
 
-# --- Concentration: the proofs of parts (b) to (d) ------------------------------------
+@LT.utility(
+    "LT-Thm4.4-step-F3-printed", "proof of Theorem 4.4(b)-(d)", formula=_shift(2, corrected=False)
+)
+def concentration_printed():
+    """With Delta as printed, N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) with
+    probability at most delta/(4 T): the least Delta for which it does is no larger."""
 
 
-def needed_for_concentration(slack: float, chance: float) -> float:
+@LT.utility(
+    "LT-Thm4.4-step-F3", "proof of Theorem 4.4(b)-(d), corrected", formula=_shift(2, corrected=True)
+)
+def concentration_4():
+    """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), N p~ + Delta
+    leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(4 T): the least
+    Delta for which it does is no larger."""
+
+
+@LT.utility(
+    "LT-Thm4.6-step-F3", "proof of Theorem 4.6(b)(c), corrected", formula=_shift(1, corrected=True)
+)
+def concentration_5():
+    """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), N p~ + Delta
+    leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(2 R): the least
+    Delta for which it does is no larger."""
+
+
+@LT.utility(
+    "LT-Thm4.4(a)-step-Delta", "proof of Theorem 4.4(a)", formula=_shift(2, corrected=False)
+)
+def closeness_4():
+    """With the Delta of Algorithm 4, independent counts X and Y with EX <= e^(epsilon_1) EY have X
+    + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(4 T): the least
+    Delta with which they have is no larger."""
+
+
+@LT.utility(
+    "LT-Thm4.6(a)-step-Delta", "proof of Theorem 4.6(a)", formula=_shift(1, corrected=False)
+)
+def closeness_5():
+    """With the Delta of Algorithm 5, independent counts X and Y with EX <= e^(epsilon_1) EY have X
+    + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(2 R): the least
+    Delta with which they have is no larger."""
+
+
+def _plan(generator):
+    slack, base = generator.uniform(0.01, 0.99, 2).tolist()
+    queries, delta = int(generator.integers(1, 50)), float(10.0 ** generator.uniform(-12.0, -0.1))
+    return slack, base, queries, delta
+
+
+_COLUMNS = "slack base_epsilon queries delta"
+_KNOWN = listed(_COLUMNS, (0.05, 1.0, 10, 1e-6), (0.02, 0.5, 2, 1e-4))
+_CLOSE = listed(_COLUMNS, (0.9, 0.9, 2, 1e-6), (0.1, 0.9, 21, 1e-6), (0.5, 0.1, 10, 1e-3))
+
+
+@concentration_printed.bounds(_KNOWN, sides=2)
+@concentration_4.bounds(_KNOWN, drawn("slack base_epsilon queries delta", _plan, 60), sides=2)
+@concentration_5.bounds(_KNOWN, drawn("slack base_epsilon queries delta", _plan, 60), sides=1)
+def needed_for_concentration(slack, queries, delta, sides):
     """Least Delta for which counts plus Delta stay within e^(slack/2) of their mean.
 
-    Each side may fail with ``chance``; Poisson counts, of any mean, are the worst.
+    Each side may fail with delta/(4 T) in Algorithm 4, with delta/(2 R) in Algorithm 5; Poisson
+    counts, of any mean, are the worst.
     """
-    growth = math.exp(slack / 2.0)
+    chance, growth = delta / (2.0 * sides * queries), math.exp(slack / 2.0)
     means = -math.log(chance) / math.expm1(slack / 2.0) ** 2 * np.geomspace(0.01, 10, 60)
     # The largest count, and the least, that are not too rare to be left out.
     most, least = stats.poisson.isf(chance, means), stats.poisson.ppf(chance, means)
     above = (most - growth * means) / (growth - 1.0)
     below = (means / growth - least) / (1.0 - 1.0 / growth)
-    return float(max(above.max(), below.max()))
+    return float(max(above.max(), below.max())), "least Delta for Poisson counts"
 
 
-def _plans(extra: int):
-    columns = "slack base_epsilon queries delta"
-    known = listed(columns, (0.05, 1.0, 10, 1e-6), (0.02, 0.5, 2, 1e-4))
+@closeness_4.bounds(_CLOSE, sides=2)
+@closeness_5.bounds(_CLOSE, sides=1)
+def needed_for_closeness(slack, base_epsilon, queries, delta, sides):
+    """Least Delta for Poisson counts of neighbours: the proof of part (a)."""
+    chance, growth = delta / (2.0 * sides * queries), math.exp(slack + base_epsilon)
+    return max(
+        needed_offset(first, second, growth, chance) / (growth - 1.0)
+        for first, second in worst_counts(base_epsilon, slack, chance)
+    )
 
-    def points(budget):
-        yield from known(budget)
-        generator = np.random.default_rng(budget.seed)
-        for _ in range(min(budget.cases, extra)):
-            slack, base = generator.uniform(0.01, 0.99, 2).tolist()
-            queries = int(generator.integers(1, 50))
-            delta = float(10.0 ** generator.uniform(-12.0, -0.1))
-            yield {"slack": slack, "base_epsilon": base, "queries": queries, "delta": delta}
-
-    return points
-
-
-def _concentration(sides: int):
-    def needed(slack, queries, delta):
-        # delta/(4 T) for Algorithm 4, delta/(2 R) for Algorithm 5
-        least = needed_for_concentration(slack, delta / (2.0 * sides * queries))
-        return least, "least Delta for Poisson counts"
-
-    return needed
-
-
-# --- Closeness on neighbours: the proof of part (a) -----------------------------------
-
-
-_CLOSE = listed(
-    "slack base_epsilon queries delta",
-    (0.9, 0.9, 2, 1e-6),
-    (0.1, 0.9, 21, 1e-6),
-    (0.5, 0.1, 10, 1e-3),
-)
-
-
-def _closeness(sides: int):
-    def needed(slack, base_epsilon, queries, delta):
-        chance = delta / (2.0 * sides * queries)
-        growth = math.exp(slack + base_epsilon)
-        least = max(
-            needed_offset(first, second, growth, chance) / (growth - 1.0)
-            for first, second in worst_counts(base_epsilon, slack, chance)
-        )
-        return least, "least Delta for Poisson counts"
-
-    return needed
-
-
-concentration_printed = LT.utility(
-    "LT-Thm4.4-step-F3-printed",
-    "proof of Theorem 4.4(b)-(d)",
-    statement="With Delta as printed, N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) "
-    "with probability at most delta/(4 T): the least Delta for which it does is no larger.",
-)(_shift(2, corrected=False))
-
-
-concentration_printed.bounds(_plans(0))(_concentration(2))
-
-concentration_4 = LT.utility(
-    "LT-Thm4.4-step-F3",
-    "proof of Theorem 4.4(b)-(d), corrected",
-    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), N p~ + "
-    "Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(4 T): the "
-    "least Delta for which it does is no larger.",
-)(_shift(2, corrected=True))
-
-
-concentration_4.bounds(_plans(60))(_concentration(2))
-
-concentration_5 = LT.utility(
-    "LT-Thm4.6-step-F3",
-    "proof of Theorem 4.6(b)(c), corrected",
-    statement="With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), N p~ + "
-    "Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(2 R): the "
-    "least Delta for which it does is no larger.",
-)(_shift(1, corrected=True))
-
-
-concentration_5.bounds(_plans(60))(_concentration(1))
-
-closeness_4 = LT.utility(
-    "LT-Thm4.4(a)-step-Delta",
-    "proof of Theorem 4.4(a)",
-    statement="With the Delta of Algorithm 4, independent counts X and Y with EX <= e^(epsilon_1) "
-    "EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(4 "
-    "T): the least Delta with which they have is no larger.",
-)(_shift(2, corrected=False))
-
-
-closeness_4.bounds(_CLOSE)(_closeness(2))
-
-closeness_5 = LT.utility(
-    "LT-Thm4.6(a)-step-Delta",
-    "proof of Theorem 4.6(a)",
-    statement="With the Delta of Algorithm 5, independent counts X and Y with EX <= e^(epsilon_1) "
-    "EY have X + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(2 "
-    "R): the least Delta with which they have is no larger.",
-)(_shift(1, corrected=False))
-
-
-closeness_5.bounds(_CLOSE)(_closeness(1))
 
 LT_E6 = LT.misprint(
     "LT-E6",

@@ -18,8 +18,8 @@ from jaxsel.families.percentile.median_laws import (
 from jaxsel.families.percentile.settings import BETA
 from jaxsel.families.selection_and_test.laws import prior
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import listed
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import drawn, listed, uniform
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import CL
 
@@ -29,13 +29,14 @@ Delta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
 Rounds = Annotated[int, whole("T, the most runs there may be", at_least=1)]
 
 
-def _betas(budget: Budget, cases: int = 100):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, cases)):
-        yield generator, float(10.0 ** generator.uniform(-4.0, -0.05))
+def _betas(**ends: tuple[float, float]):
+    """Random points: beta, and whatever else is uniform between its ends."""
 
+    def draw(generator):
+        beta = float(10.0 ** generator.uniform(-4.0, -0.05))
+        return beta, *(float(generator.uniform(*pair)) for pair in ends.values())
 
-# --- Theorem 3: Liu & Talwar ----------------------------------------------------------
+    return drawn(" ".join(("beta", *ends)), draw, 100)
 
 
 @CL.utility("CL-Thm3-failure", "Theorem 3 (of Liu & Talwar 2019)")
@@ -48,10 +49,9 @@ def stopping_failure(*, beta: Beta = 0.01) -> float:
     return beta / (2.0 + beta)
 
 
-@stopping_failure.equals()
-def half(budget):
-    for _, beta in _betas(budget):
-        yield {"beta": beta}, float(laws.geometric(beta / 2.0).pgf(0.5))
+@stopping_failure.equals(_betas())
+def half(beta):
+    return float(laws.geometric(beta / 2.0).pgf(0.5))
 
 
 @CL.utility("CL-Thm3-calls", "Theorem 3 (of Liu & Talwar 2019)")
@@ -63,18 +63,14 @@ def stopping_calls(*, beta: Beta = 0.01) -> float:
     return 2.0 / beta
 
 
-@stopping_calls.equals()
-def stopping_runs(budget):
-    for _, beta in _betas(budget):
-        law = laws.geometric(beta / 2.0)
-        steps = np.arange(0, math.ceil(60.0 / beta))
-        yield {"beta": beta}, float(law.mean), "mean of the law of K"
-        # E[K] = sum of P[K > k]
-        if steps.size < 200_000:
-            yield {"beta": beta}, float(np.sum(law.survival(steps))), "sum of its tails"
-
-
-# --- Theorem 4 ------------------------------------------------------------------------
+@stopping_calls.equals(_betas())
+def stopping_runs(beta):
+    law = laws.geometric(beta / 2.0)
+    steps = np.arange(0, math.ceil(60.0 / beta))
+    yield float(law.mean), "mean of the law of K"
+    # E[K] = sum of P[K > k]
+    if steps.size < 200_000:
+        yield float(np.sum(law.survival(steps))), "sum of its tails"
 
 
 @CL.utility("CL-Thm4-calls", "Theorem 4")
@@ -86,14 +82,10 @@ def mean_calls(*, beta: Beta = 0.01, alpha: Alpha = 1.0) -> float:
     return median_rounds(beta, alpha) * (alpha / (1.0 + alpha))
 
 
-@mean_calls.equals()
-def mean_runs(budget):
-    for generator, beta in _betas(budget):
-        alpha = float(generator.uniform(0.25, 5.0))
-        rounds = median_rounds(beta, alpha)
-        nodes = prior(alpha)
-        seen = rounds * float(nodes.weights @ nodes.p)
-        yield {"beta": beta, "alpha": alpha}, seen, f"T={rounds}"
+@mean_calls.equals(_betas(alpha=(0.25, 5.0)))
+def mean_runs(beta, alpha):
+    rounds, nodes = median_rounds(beta, alpha), prior(alpha)
+    return rounds * float(nodes.weights @ nodes.p), f"T={rounds}"
 
 
 @CL.identity("CL-Thm4-failure-exact", "Theorem 4, exact")
@@ -106,18 +98,17 @@ def exact_failure(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
     return median_failure(rounds, alpha)
 
 
-@exact_failure.equals()
-def summed(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
-        alpha = float(generator.choice([0.3, 0.5, 1.0, 2.0, 9.0]))
-        rounds = int(10.0 ** generator.uniform(0.0, 4.0))
-        point = {"rounds": rounds, "alpha": alpha}
-        counts = np.arange(rounds + 1)
-        law = laws.beta_binomial(rounds, alpha)
-        yield point, float(np.sum(law.pmf(counts) * 0.5**counts)), "sum of P[N = n] 2^-n"
-        if alpha == 1.0:
-            yield point, (2.0 - 0.5**rounds) / (rounds + 1.0), "N uniform"
+def _rounds(generator):
+    alpha = float(generator.choice([0.3, 0.5, 1.0, 2.0, 9.0]))
+    return alpha, int(10.0 ** generator.uniform(0.0, 4.0))
+
+
+@exact_failure.equals(drawn("alpha rounds", _rounds, 100))
+def summed(rounds, alpha):
+    counts, law = np.arange(rounds + 1), laws.beta_binomial(rounds, alpha)
+    yield float(np.sum(law.pmf(counts) * 0.5**counts)), "sum of P[N = n] 2^-n"
+    if alpha == 1.0:
+        yield (2.0 - 0.5**rounds) / (rounds + 1.0), "N uniform"
 
 
 @CL.privacy("CL-Thm4-delta", "Theorem 4", Relation.BASE)
@@ -132,7 +123,8 @@ def approximate(*, beta: Beta = 0.1, alpha: Alpha = 1.0, delta: Delta = 1e-4) ->
 
 @approximate.bounds(tolerance=1e-12)
 def failing_bases(budget):
-    for generator, beta in _betas(budget):
+    for generator in budget.draws(100):
+        beta = float(10.0 ** generator.uniform(-4.0, -0.05))
         alpha = float(generator.uniform(0.5, 5.0))
         epsilon = float(generator.uniform(0.05, 1.0))
         rounds = median_rounds(beta, alpha)
@@ -166,16 +158,9 @@ def searched_calls(
     return found.log_max_calls
 
 
-@searched_calls.bounds()
-def log_rounds(budget):
-    for generator, beta in _betas(budget):
-        alpha = float(generator.uniform(0.25, 1.0))
-        epsilon = float(generator.uniform(0.05, 1.0))
-        point = {"beta": beta, "alpha": alpha, "epsilon": epsilon}
-        yield point, math.log(median_rounds(beta, alpha)), "final delta 1/2"
-
-
-# --- Theorem 4 (CL-E1) ----------------------------------------------------------------
+@searched_calls.bounds(_betas(alpha=(0.25, 1.0), epsilon=(0.05, 1.0)))
+def log_rounds(beta, alpha, epsilon):
+    return math.log(median_rounds(beta, alpha)), "final delta 1/2"
 
 
 @CL.utility("CL-Thm4-step-prior-printed", "proof of Theorem 4")
@@ -187,34 +172,20 @@ def small_prior_printed(*, beta: Beta = 0.1) -> float:
     return beta / 2.0
 
 
-small_prior = CL.utility(
-    "CL-Thm4-step-prior",
-    "proof of Theorem 4, corrected",
-    statement="p < (beta/2)^(1/alpha) with probability at most beta/2.",
-)(small_prior_printed.evaluate)
+@CL.utility("CL-Thm4-step-prior", "proof of Theorem 4, corrected", formula=small_prior_printed)
+def small_prior():
+    """p < (beta/2)^(1/alpha) with probability at most beta/2."""
 
 
 _PRIORS = listed("beta alpha", (0.1, 0.5), (0.4, 2.0))
 
 
-def _prior_below(factor: float):
-    def below(beta, alpha):
-        level = (factor * beta) ** (1.0 / alpha)
-        # P[p <= x] = x^alpha
-        return level**alpha, f"level {level:.6g}"
-
-    return below
-
-
-def _random_priors(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
-        beta, alpha = generator.uniform(0.01, [0.49, 5.0]).tolist()
-        yield {"beta": beta, "alpha": alpha}
-
-
-small_prior_printed.bounds(_PRIORS)(_prior_below(2.0))
-small_prior.bounds(_PRIORS, _random_priors)(_prior_below(0.5))
+@small_prior_printed.bounds(_PRIORS, factor=2.0)
+@small_prior.bounds(_PRIORS, uniform(100, beta=(0.01, 0.49), alpha=(0.01, 5.0)), factor=0.5)
+def prior_below(beta, alpha, factor):
+    level = (factor * beta) ** (1.0 / alpha)
+    # P[p <= x] = x^alpha
+    return level**alpha, f"level {level:.6g}"
 
 
 @CL.utility("CL-Thm4-step-median-printed", "proof of Theorem 4")
@@ -227,30 +198,16 @@ def all_worse_printed(*, beta: Beta = 0.1) -> float:
     return beta / 4.0
 
 
-all_worse = CL.utility(
-    "CL-Thm4-step-median",
-    "proof of Theorem 4, corrected",
-    statement="All of t >= log_2(4/beta) runs are worse than the median with probability at most "
-    "beta/4.",
-)(all_worse_printed.evaluate)
+@CL.utility("CL-Thm4-step-median", "proof of Theorem 4, corrected", formula=all_worse_printed)
+def all_worse():
+    """All of t >= log_2(4/beta) runs are worse than the median with probability at most beta/4."""
 
 
-def _worse_runs(base: float):
-    def worse(beta):
-        runs = math.ceil(math.log(4.0 / beta) / math.log(base))
-        return 2.0**-runs, f"t={runs} runs"
-
-    return worse
-
-
-def _random_betas(budget):
-    generator = np.random.default_rng(budget.seed)
-    for beta in generator.uniform(0.001, 0.99, min(budget.cases, 100)).tolist():
-        yield {"beta": beta}
-
-
-all_worse_printed.bounds(listed("beta", 0.1, 0.01))(_worse_runs(math.e))
-all_worse.bounds(listed("beta", 0.1, 0.01), _random_betas)(_worse_runs(2.0))
+@all_worse_printed.bounds(listed("beta", 0.1, 0.01), base=math.e)
+@all_worse.bounds(listed("beta", 0.1, 0.01), uniform(100, beta=(0.001, 0.99)), base=2.0)
+def worse_runs(beta, base):
+    runs = math.ceil(math.log(4.0 / beta) / math.log(base))
+    return 2.0**-runs, f"t={runs} runs"
 
 
 @CL.privacy("CL-Thm4-furthermore-printed", "Theorem 4 as restated in Section 3.1", Relation.BASE)
@@ -265,7 +222,6 @@ def furthermore(*, runs: Rounds = 200, delta: Delta = 1e-6) -> float:
 
 @furthermore.bounds(listed("top middle", (0.05, 1e-3), (0.05, 0.01)))
 def three_outcomes(runs, delta, top, middle):
-    del delta  # The base has none.
     law = laws.beta_binomial(runs, 1.0)
     pair = pairs.three_outcome(0.5, top, middle)
     tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
@@ -284,9 +240,8 @@ def pure(*, epsilon: Annotated[float, positive("of the base")] = 0.5, alpha: Alp
 
 @pure.bounds()
 def losses(budget):
-    generator = np.random.default_rng(budget.seed)
     settings = [(0.5, 1.0, 200, pairs.three_outcome(0.5, 0.05, 1e-3))]
-    for _ in range(min(budget.cases, 100)):
+    for generator in budget.draws(100):
         epsilon, alpha = generator.uniform(0.05, [1.0, 4.0]).tolist()
         runs = int(10 ** generator.uniform(0.0, 4.0))
         pair = pairs.random_pure_pair(generator, int(generator.integers(2, 7)), epsilon)
@@ -299,26 +254,24 @@ def losses(budget):
         yield {"epsilon": epsilon, "alpha": alpha}, loss, where
 
 
-failure = CL.utility(
-    "CL-Thm4-failure",
-    "Theorem 4",
-    statement="With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), "
-    "no run is better than the median with probability at most beta.",
-)(beta_itself)
+@CL.utility("CL-Thm4-failure", "Theorem 4", formula=beta_itself)
+def failure():
+    """With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), no run is
+    better than the median with probability at most beta."""
 
 
-@failure.bounds()
-def failures(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(0.1, 1.0), (0.1, 0.5), (0.99, 500.0)]
-    for _ in range(min(budget.cases, 150)):
-        beta = float(10.0 ** generator.uniform(-4.0, -0.01))
-        settings.append((beta, float(np.exp(generator.uniform(-1.5, 6.0)))))
-    for beta, alpha in settings:
-        runs = median_rounds(beta, alpha)
-        # Each run is at least as good as the median with probability 1/2, at worst.
-        failing = float(laws.beta_binomial(runs, alpha).pgf_tail(0.5))
-        yield {"beta": beta}, failing, f"{alpha=!r}, T={runs}"
+def _failing(generator):
+    beta = float(10.0 ** generator.uniform(-4.0, -0.01))
+    return beta, float(np.exp(generator.uniform(-1.5, 6.0)))
+
+
+@failure.bounds(
+    listed("beta alpha", (0.1, 1.0), (0.1, 0.5), (0.99, 500.0)), drawn("beta alpha", _failing, 150)
+)
+def failures(beta, alpha):
+    runs = median_rounds(beta, alpha)
+    # Each run is at least as good as the median with probability 1/2, at worst.
+    return float(laws.beta_binomial(runs, alpha).pgf_tail(0.5)), f"T={runs}"
 
 
 CL_E1 = CL.misprint(

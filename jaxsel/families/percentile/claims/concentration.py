@@ -1,5 +1,6 @@
 """Liu & Talwar 2019, Lemmas 4.3, A.4 and A.5: counts concentrate; Lemma 4.5, coupling."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Annotated, NamedTuple
@@ -10,6 +11,7 @@ from scipy import optimize, stats
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.families.percentile.claims.parameters import Delta
 from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import listed, uniform
 from jaxsel.language.domains import number
 from jaxsel.language.papers import LT
 
@@ -17,19 +19,12 @@ Ratio = Annotated[float, number("allowed in the logarithm", above=0.0, below=1.0
 
 
 class CountLaw(NamedTuple):
-    """The law of a sum of independent coins, negligible values left out.
+    """The law of a sum of independent coins, negligible values left out."""
 
-    Attributes:
-      values: Float[np.ndarray, "values"], increasing.
-      weights: Float[np.ndarray, "values"].
-      mean: exact.
-      where: what it is, in words.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # increasing
     weights: np.ndarray
-    mean: float
-    where: str
+    mean: float  # exact
+    where: str  # what it is, in words
 
     def at_least(self, low: np.ndarray | float) -> np.ndarray:
         """P[count >= low]."""
@@ -88,8 +83,7 @@ def _scaled(law: str, generator: np.random.Generator, mean: float) -> CountLaw:
 
 
 def _laws(budget: Budget, cases: int) -> Iterator[tuple[CountLaw, np.random.Generator]]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, cases)):
+    for generator in budget.draws(cases):
         mean = float(10.0 ** generator.uniform(-3.0, 2.5))
         kind = generator.choice(["binomial", "poisson", "mixed"])
         if kind == "mixed":
@@ -105,6 +99,25 @@ def coupled(*, delta: Delta = 0.01) -> float:
     The failure probability delta itself.
     """
     return delta
+
+
+@coupled.bounds()
+def couplings(budget):
+    for generator in budget.draws(300):
+        size = int(generator.integers(2, 7))
+        # Likely values on the diagonal, and a good event that depends on both.
+        joint = generator.dirichlet(np.full(size * size, 0.3)).reshape(size, size)
+        joint = 0.5 * joint + 0.5 * np.diag(generator.dirichlet(np.ones(size)))
+        good = generator.uniform(0.0, 1.0, joint.shape) ** generator.uniform(0.01, 3.0)
+        good[generator.uniform(size=joint.shape) < 0.2] = 0.0
+        np.fill_diagonal(good, 1.0)
+        kept = joint * good
+        chance = float(kept.sum())
+        given = exact_epsilon(kept.sum(1) / chance, kept.sum(0) / chance)
+        first, second = joint.sum(1), joint.sum(0)
+        seen = profile_delta(first / first.sum(), second / second.sum(), given)
+        where = f"joint law {joint.tolist()}, P[G | x, y] {good.tolist()}"
+        yield {"delta": 1.0 - chance}, float(seen), where
 
 
 def _numbers(generator: np.random.Generator) -> tuple[float, float]:
@@ -137,28 +150,20 @@ def below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
     return -math.log(delta) / epsilon
 
 
-def _rare_counts(budget: Budget) -> Iterator[tuple[CountLaw, float, float]]:
-    """Poisson counts, the worst there are, of a mean that the allowed chance suits."""
-    for epsilon in (0.05, 0.3, 0.9):
-        for delta in (1e-2, 1e-6):
-            for factor in (0.3, 1.0, 3.0):
-                mean = -factor * math.log(delta) / epsilon**2 / 2.0
-                yield poisson_law(mean), epsilon, delta
-    for law, generator in _laws(budget, 200):
-        yield law, *_numbers(generator)
-
-
-@above.bounds()
-def upper(budget):
-    for law, epsilon, delta in _rare_counts(budget):
-        needed = law.largest(delta) - math.exp(epsilon) * law.mean
-        yield {"epsilon": epsilon, "delta": delta}, needed, law.where
-
-
-@below.bounds()
-def lower(budget):
-    for law, epsilon, delta in _rare_counts(budget):
-        needed = math.exp(-epsilon) * law.mean - law.least(delta)
+@above.bounds(upper=True)
+@below.bounds(upper=False)
+def rare_counts(budget, upper):
+    """Poisson counts, the worst there are, of a mean that the allowed chance suits; any counts."""
+    factors = itertools.product((0.05, 0.3, 0.9), (1e-2, 1e-6), (0.3, 1.0, 3.0))
+    tried = [
+        (poisson_law(-factor * math.log(delta) / epsilon**2 / 2.0), epsilon, delta)
+        for epsilon, delta, factor in factors
+    ]
+    tried += [(law, *_numbers(generator)) for law, generator in _laws(budget, 200)]
+    for law, epsilon, delta in tried:
+        above_mean = law.largest(delta) - math.exp(epsilon) * law.mean
+        below_mean = math.exp(-epsilon) * law.mean - law.least(delta)
+        needed = above_mean if upper else below_mean
         yield {"epsilon": epsilon, "delta": delta}, needed, law.where
 
 
@@ -177,11 +182,10 @@ def largest_constant() -> float:
     return _constant(1.0, 1.0)
 
 
-@largest_constant.bounds()
-def constants(budget):
-    generator = np.random.default_rng(budget.seed)
-    for slack, base in [(0.999, 0.999), *generator.uniform(0, 1, (100, 2)).tolist()]:
-        yield {}, _constant(slack, base), f"epsilon_0={slack!r}, epsilon_1={base!r}"
+largest_constant.bounds(
+    listed("slack base_epsilon", (0.999, 0.999)),
+    uniform(100, slack=(0.0, 1.0), base_epsilon=(0.0, 1.0)),
+)(_constant)
 
 
 @LT.utility("LT-Lem4.3", "Lemma 4.3 (Lemma A.3)")
@@ -243,26 +247,3 @@ def two_counts(budget):
         needed = needed_offset(first, second, math.exp(base + slack), delta)
         point = {"base_epsilon": base, "slack": slack, "delta": delta}
         yield point, needed, f"X: {first.where}, Y: {second.where}"
-
-
-# --- Lemma 4.5: a coupling gives privacy ----------------------------------------------
-
-
-@coupled.bounds()
-def couplings(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
-        size = int(generator.integers(2, 7))
-        # Likely values on the diagonal, and a good event that depends on both.
-        joint = generator.dirichlet(np.full(size * size, 0.3)).reshape(size, size)
-        joint = 0.5 * joint + 0.5 * np.diag(generator.dirichlet(np.ones(size)))
-        good = generator.uniform(0.0, 1.0, joint.shape) ** generator.uniform(0.01, 3.0)
-        good[generator.uniform(size=joint.shape) < 0.2] = 0.0
-        np.fill_diagonal(good, 1.0)
-        kept = joint * good
-        chance = float(kept.sum())
-        given = exact_epsilon(kept.sum(1) / chance, kept.sum(0) / chance)
-        first, second = joint.sum(1), joint.sum(0)
-        seen = profile_delta(first / first.sum(), second / second.sum(), given)
-        where = f"joint law {joint.tolist()}, P[G | x, y] {good.tolist()}"
-        yield {"delta": 1.0 - chance}, float(seen), where

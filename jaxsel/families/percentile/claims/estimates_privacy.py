@@ -37,39 +37,36 @@ def _falling_thresholds(
     return np.minimum(first, 1.0), np.minimum(second, 1.0)
 
 
-def _plan(generator: np.random.Generator) -> dict[str, Any]:
-    return {
-        "target": float(generator.uniform(0.1, 0.9)),
-        "beta": float(generator.uniform(0.05, 0.9)),
-        "slack": float(generator.uniform(0.1, 0.95)),
-        "base_epsilon": float(generator.uniform(0.1, 0.95)),
-        "final_epsilon": float(generator.uniform(0.3, 3.0)),
-        "delta": float(10.0 ** generator.uniform(-5.0, -1.0)),
-    }
-
-
-def _samples(generator: np.random.Generator, test: PercentileTest) -> PercentileTest:
-    """The theorem's N, or a small one: privacy holds for any."""
-    chosen = generator.choice([0, 3, 30, 150])
-    return test._replace(samples=int(chosen)) if chosen else test
-
-
-def _sides(algorithm: int, first, second, test) -> tuple[np.ndarray, np.ndarray]:
+def _sides(algorithm: int, pair, test: PercentileTest) -> tuple[np.ndarray, np.ndarray]:
     law = extended_law if algorithm == 4 else found_threshold_law
-    return law(first, test), law(second, test)
+    return law(pair[0], test), law(pair[1], test)
+
+
+def _shares(pair) -> str:
+    return f"shares {pair[0].tolist()} and {pair[1].tolist()}"
 
 
 def _instances(algorithm: int, budget: Budget, cases: int):
-    generator = np.random.default_rng(budget.seed + algorithm)
-    for _ in range(min(budget.cases, cases)):
-        plan, size = _plan(generator), int(generator.integers(2, 5))
+    for generator in budget.draws(cases, stream=algorithm):
+        plan: dict[str, Any] = {
+            "target": float(generator.uniform(0.1, 0.9)),
+            "beta": float(generator.uniform(0.05, 0.9)),
+            "slack": float(generator.uniform(0.1, 0.95)),
+            "base_epsilon": float(generator.uniform(0.1, 0.95)),
+            "final_epsilon": float(generator.uniform(0.3, 3.0)),
+            "delta": float(10.0 ** generator.uniform(-5.0, -1.0)),
+        }
+        size = int(generator.integers(2, 5))
         if algorithm == 4:
             test = algorithm_4(**plan, queries=size)
             pair = random_shares(generator, plan["base_epsilon"], size)
         else:
             test = algorithm_5(**plan, thresholds=size)
             pair = _falling_thresholds(generator, plan["base_epsilon"], size)
-        yield plan, pair, _samples(generator, test), generator
+        # The theorem's N, or a small one: privacy holds for any.
+        if chosen := int(generator.choice([0, 3, 30, 150])):
+            test = test._replace(samples=chosen)
+        yield plan, pair, test, generator
 
 
 def rising_then_high(epsilon: float, low: int) -> tuple[np.ndarray, np.ndarray]:
@@ -101,16 +98,26 @@ def _worst(algorithm: int) -> Iterator[tuple[dict[str, Any], Any, PercentileTest
             yield plan, rising_then_high(0.9, low), test._replace(offset=0.0)
 
 
-def _approximate(algorithm: int):
-    def cases(budget):
-        tried = [*_worst(algorithm), *(found[:3] for found in _instances(algorithm, budget, 16))]
-        for plan, pair, test in tried:
-            laws = _sides(algorithm, pair[0], pair[1], test)
-            seen = epsilon_at_delta(laws[0], laws[1], plan["delta"])
-            where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {plan}"
-            yield {"final_epsilon": plan["final_epsilon"]}, seen, f"{where}, N={test.samples}"
+@LT.privacy("LT-Thm4.4(a)", "Theorem 4.4(a)", Relation.BASE, formula=final_itself)
+def private_4():
+    """Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any number of samples
+    is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta)."""
 
-    return cases
+
+@LT.privacy("LT-Thm4.6(a)", "Theorem 4.6(a)", Relation.BASE, formula=final_itself)
+def private_5():
+    """Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any number of samples
+    is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta)."""
+
+
+@private_4.bounds(algorithm=4)
+@private_5.bounds(algorithm=5)
+def approximate(budget, algorithm):
+    tried = [*_worst(algorithm), *(found[:3] for found in _instances(algorithm, budget, 16))]
+    for plan, pair, test in tried:
+        seen = epsilon_at_delta(*_sides(algorithm, pair, test), plan["delta"])
+        where = f"{_shares(pair)}, {plan}, N={test.samples}"
+        yield {"final_epsilon": plan["final_epsilon"]}, seen, where
 
 
 @LT.privacy("LT-Thm4.4(a)-sharp", "Theorem 4.4(a), a bound of this project", Relation.BASE)
@@ -155,30 +162,22 @@ def _small(algorithm: int, budget: Budget):
     # As many queries as it takes to find the threshold's noise, none of which a run
     # reaches, or which all runs reach.
     plan: dict[str, Any] = {"base_epsilon": 0.1, "slack": 0.5, "final_epsilon": 1.0}
-    never, always = np.zeros(60), np.ones(60)
-    if algorithm == 4:
-        test = algorithm_4(queries=60, **plan)
-        pair = np.append(never, 1.0), np.append(always, 0.0)
-    else:
-        test = algorithm_5(thresholds=60, **plan)
-        pair = np.append(never, 1.0), np.append(always, 1.0)
+    four = algorithm == 4
+    test = algorithm_4(queries=60, **plan) if four else algorithm_5(thresholds=60, **plan)
+    pair = np.append(np.zeros(60), 1.0), np.append(np.ones(60), 0.0 if four else 1.0)
     yield plan, pair, test._replace(samples=4, shift=1.0, offset=0.0)
 
 
-def _any_counts(algorithm: int):
-    def cases(budget):
-        sides = 2.0 if algorithm == 4 else 1.0
-        for plan, pair, test in _small(algorithm, budget):
-            point = {
-                "samples": test.samples,
-                "shift": test.shift,
-                "sensitivity": sides * (plan["base_epsilon"] + plan["slack"]),
-                "final_epsilon": plan["final_epsilon"],
-            }
-            seen = exact_epsilon(*_sides(algorithm, *pair, test))
-            yield point, seen, f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
-
-    return cases
+@pure_4.bounds(algorithm=4)
+@pure_of_search.bounds(algorithm=5)
+def any_counts(budget, algorithm):
+    sides = 2.0 if algorithm == 4 else 1.0
+    for plan, pair, test in _small(algorithm, budget):
+        point = {"samples": test.samples, "shift": test.shift}
+        point["sensitivity"] = sides * (plan["base_epsilon"] + plan["slack"])
+        point["final_epsilon"] = plan["final_epsilon"]
+        seen = exact_epsilon(*_sides(algorithm, pair, test))
+        yield point, seen, f"{_shares(pair)}, {test}"
 
 
 def coupling_failure(
@@ -235,50 +234,15 @@ def coupled(
 def coupling_cases(budget):
     # One run and next to no Delta: its result is as good as released, and epsilon_1 is
     # far more than the answers may lose.
-    base, slack, final = 3.0, 0.05, 0.5
-    pair = np.array([0.5 * math.exp(-base)]), np.array([0.5])
-    test = algorithm_4(base_epsilon=base, slack=slack, final_epsilon=final)
-    test = test._replace(samples=1, shift=1e-60)
-    sensitivity = 2.0 * (base + slack)
-    failing = coupling_failure(float(pair[0][0]), 0.5, test, sensitivity)
-    seen = float(profile_delta(*_sides(4, *pair, test), final))
-    where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
-    yield Judged(failing, seen, where)
+    plan: dict[str, Any] = {"base_epsilon": 3.0, "slack": 0.05, "final_epsilon": 0.5}
+    pair = np.array([0.5 * math.exp(-3.0)]), np.array([0.5])
+    tried = [(plan, pair, algorithm_4(**plan)._replace(samples=1, shift=1e-60))]
     for plan, pair, test, generator in _instances(4, budget, 40):
-        test = test._replace(
-            samples=int(generator.integers(5, 100)),
-            shift=float(10.0 ** generator.uniform(-0.5, 1.5)),
-        )
+        samples = int(generator.integers(5, 100))
+        shift = float(10.0 ** generator.uniform(-0.5, 1.5))
+        tried.append((plan, pair, test._replace(samples=samples, shift=shift)))
+    for plan, pair, test in tried:
         sensitivity = 2.0 * (plan["base_epsilon"] + plan["slack"])
         failing = [coupling_failure(p, q, test, sensitivity) for p, q in zip(*pair, strict=True)]
-        laws = _sides(4, *pair, test)
-        seen = float(profile_delta(*laws, plan["final_epsilon"]))
-        where = f"shares {pair[0].tolist()} and {pair[1].tolist()}, {test}"
-        yield Judged(min(1.0, sum(failing)), seen, where)
-
-
-private_4 = LT.privacy(
-    "LT-Thm4.4(a)",
-    "Theorem 4.4(a)",
-    Relation.BASE,
-    statement="Over epsilon_1-DP bases Algorithm 4 with the Delta of the theorem and any number of "
-    "samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta).",
-)(final_itself)
-
-
-private_4.bounds()(_approximate(4))
-
-pure_4.bounds()(_any_counts(4))
-
-private_5 = LT.privacy(
-    "LT-Thm4.6(a)",
-    "Theorem 4.6(a)",
-    Relation.BASE,
-    statement="Over an epsilon_1-DP base Algorithm 5 with the Delta of the theorem and any number "
-    "of samples is (epsilon_3, delta)-DP (compared: epsilon_3, with the exact epsilon at delta).",
-)(final_itself)
-
-
-private_5.bounds()(_approximate(5))
-
-pure_of_search.bounds()(_any_counts(5))
+        seen = float(profile_delta(*_sides(4, pair, test), plan["final_epsilon"]))
+        yield Judged(min(1.0, sum(failing)), seen, f"{_shares(pair)}, {test}")

@@ -1,7 +1,6 @@
 """Liu & Talwar 2019, Theorem 4.4 (b) to (d): the shares around Algorithm 4's halt."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -22,13 +21,13 @@ from jaxsel.families.percentile.claims.single_tests import (
     always_level,
     demanding_plans,
     passing_chance,
+    plans,
     random_plans,
     share_at,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Judged, listed
+from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import LT
 
@@ -77,12 +76,14 @@ def least_share_printed(
     return _early_share(test, beta, slack, queries)
 
 
-least_share = LT.utility(
+@LT.utility(
     "LT-Thm4.4(b)-step-percentile",
     "proof of Theorem 4.4(b), corrected",
-    statement="With N doubled, Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) "
-    "implies p >= (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*.",
-)(least_share_printed.evaluate)
+    formula=least_share_printed,
+)
+def least_share():
+    """With N doubled, Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) implies p >=
+    (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*."""
 
 
 def _early_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
@@ -95,93 +96,41 @@ def _implied_share(test: PercentileTest, beta: float, slack: float, halt: int) -
     return share_at(level + log_potential(test.target, test), test)
 
 
-_PLAIN = {
-    "target": 0.05,
-    "beta": 0.1,
-    "slack": 0.5,
-    "base_epsilon": 0.1,
-    "final_epsilon": 24.0,
-    "queries": 10,
-}
+_PLAIN = grid(**{name: [each.default] for name, each in least_share_printed.parameters.items()})
 
 
-def _implied_shares(settings, corrected: bool):
-    for setting in settings:
-        test = algorithm_4(**setting, corrected=corrected)
-        beta, slack, last = (setting[k] for k in ("beta", "slack", "queries"))
-        first = _early_share(test, beta, slack, 1), _implied_share(test, beta, slack, 1)
-        yield Judged(*first, f"halting at R=1, {setting}")
-        point = {name: setting[name] for name in _PLAIN}
-        yield point, _implied_share(test, beta, slack, last), "halting at R=T"
+@least_share_printed.bounds_below(_PLAIN, corrected=False)
+@least_share.bounds_below(_PLAIN, random_plans(200, "queries", 20), tolerance=1e-12, corrected=True)
+def implied_shares(beta, slack, queries, corrected, **more):
+    test = algorithm_4(beta=beta, slack=slack, queries=queries, corrected=corrected, **more)
+    first = _early_share(test, beta, slack, 1), _implied_share(test, beta, slack, 1)
+    yield Judged(*first, f"halting at R=1, {beta=}, {slack=}, {queries=}, {more}")
+    yield _implied_share(test, beta, slack, queries), "halting at R=T"
 
 
-@least_share_printed.bounds_below()
-def implied_printed(budget):
-    del budget
-    return _implied_shares([_PLAIN], corrected=False)
+_NOISY = (
+    listed("target beta slack delta queries", (0.05, 0.1, 0.5, 1e-3, 10)),
+    plans("queries", (0.9, 0.1, 0.1, 0.01, 100.0, 1e-3, 5)),
+    demanding_plans("queries"),
+    random_plans(20, "queries", 4),
+)
 
 
-@least_share.bounds_below(tolerance=1e-12)
-def implied(budget):
-    settings = [_PLAIN, *random_plans(budget, 200, "queries", 20)]
-    return _implied_shares(settings, corrected=True)
-
-
-def _noisy_settings(budget: Budget) -> Iterator[dict]:
-    yield {"target": 0.05, "beta": 0.1, "slack": 0.5, "delta": 1e-3, "queries": 10}
-    yield {
-        "target": 0.9,
-        "beta": 0.1,
-        "slack": 0.1,
-        "base_epsilon": 0.01,
-        "final_epsilon": 100.0,
-        "delta": 1e-3,
-        "queries": 5,
-    }
-    yield from demanding_plans("queries")
-    yield from random_plans(budget, 20, "queries", 4)
-
-
-early = LT.utility(
-    "LT-Thm4.4(b)",
-    "Theorem 4.4(b), corrected",
-    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R with p_R <= "
-    "(1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2.",
-)(beta_and_half_delta)
-
-
-@early.bounds()
-def early_halts(budget):
-    for setting in _noisy_settings(budget):
-        test = algorithm_4(**setting, corrected=True)
-        beta, slack, delta = (setting[k] for k in ("beta", "slack", "delta"))
-        total = 0.0
-        for halt in range(1, setting["queries"] + 1):
-            share = _early_share(test, beta, slack, halt)
-            total += passing_chance(*algorithm_4_levels(share, test), test)
-        yield {"beta": beta, "delta": delta}, total, f"every query low, {setting}"
+@LT.utility("LT-Thm4.4(b)", "Theorem 4.4(b), corrected", formula=beta_and_half_delta)
+def early():
+    """With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R with p_R <= (1/2)
+    e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2."""
 
 
 # --- (c): halting too late (LT-E3, LT-E5) ---------------------------------------------
 
 
-def _late_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
-    """Share that no query before R should have, as corrected."""
-    shrunk = math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent
-    return 1.0 - shrunk * (1.0 - test.target) / 2.0
-
-
-def _late_share_printed(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
-    grown = math.exp(slack) * ((halt + 1.0) / beta) ** test.exponent
-    return 1.0 - 1.0 / (1.0 + grown / (2.0 * (1.0 - test.target)))
-
-
-late_printed = LT.utility(
-    "LT-Thm4.4(c)-constant-printed",
-    "Theorem 4.4(c), second bound",
-    statement="Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 "
-    "(1 - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2.",
-)(beta_and_half_delta)
+@LT.utility(
+    "LT-Thm4.4(c)-constant-printed", "Theorem 4.4(c), second bound", formula=beta_and_half_delta
+)
+def late_printed():
+    """Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 (1 - p*)))
+    ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2."""
 
 
 @late_printed.bounds(listed("target", 0.9, 0.95))
@@ -189,7 +138,8 @@ def late_halts_printed(beta, delta, target):
     test = algorithm_4(
         target=target, beta=beta, slack=0.1, base_epsilon=0.01, final_epsilon=100.0, delta=delta
     )
-    share = _late_share_printed(test, beta, 0.1, 2)
+    grown = math.exp(0.1) * ((2 + 1.0) / beta) ** test.exponent  # R = 2, epsilon_0 = 0.1
+    share = 1.0 - 1.0 / (1.0 + grown / (2.0 * (1.0 - test.target)))
     first, counts = algorithm_4_levels(share, test)
     second, _ = algorithm_4_levels(1.0, test)
     law = halting_law(
@@ -199,25 +149,30 @@ def late_halts_printed(beta, delta, target):
     return float(law[1]), where
 
 
-late = LT.utility(
-    "LT-Thm4.4(c)",
-    "Theorem 4.4(c), corrected",
-    statement="With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R after an i "
-    "< R with p_i >= 1 - (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*) with "
-    "probability at most beta + delta/2.",
-)(beta_and_half_delta)
+@LT.utility("LT-Thm4.4(c)", "Theorem 4.4(c), corrected", formula=beta_and_half_delta)
+def late():
+    """With N doubled and Delta as in LT-E6, Algorithm 4 halts at some query R after an i < R with
+    p_i >= 1 - (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*) with probability at most
+    beta + delta/2."""
 
 
-@late.bounds()
-def late_halts(budget):
-    for setting in _noisy_settings(budget):
-        test = algorithm_4(**setting, corrected=True)
-        beta, slack, delta = (setting[k] for k in ("beta", "slack", "delta"))
-        total = 0.0
-        for halt in range(2, setting["queries"] + 1):
-            share = _late_share(test, beta, slack, halt)
-            total += 1.0 - passing_chance(*algorithm_4_levels(share, test), test)
-        yield {"beta": beta, "delta": delta}, total, f"every query high, {setting}"
+def _late_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
+    """Share that no query before R should have, as corrected."""
+    shrunk = math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent
+    return 1.0 - shrunk * (1.0 - test.target) / 2.0
+
+
+@early.bounds(*_NOISY, share_of=_early_share, first=1)
+@late.bounds(*_NOISY, share_of=_late_share, first=2)
+def halts(beta, slack, queries, share_of, first, **more):
+    """Every query low, or high: chances to pass at once, or to fail before the halt, added up."""
+    test = algorithm_4(beta=beta, slack=slack, queries=queries, **more, corrected=True)
+    total = 0.0
+    for halt in range(first, queries + 1):
+        share = share_of(test, beta, slack, halt)
+        passing = passing_chance(*algorithm_4_levels(share, test), test)
+        total += passing if share_of is _early_share else 1.0 - passing
+    return total
 
 
 @LT.utility("LT-Thm4.4(c)-step-constant-printed", "proof of Theorem 4.4(c)")
@@ -241,12 +196,14 @@ def largest_shares(margin):
     return share_at(-math.log(2.0 * margin), test), "Delta/N = y"
 
 
-halting_query = LT.utility(
+@LT.utility(
     "LT-Thm4.4(c)-halting-query-printed",
     "Theorem 4.4(c), second bound",
-    statement="If Algorithm 4 halts at query R, p_R is near 1 (by the printed bound) with "
-    "probability at most beta + delta/2.",
-)(beta_and_half_delta)
+    formula=beta_and_half_delta,
+)
+def halting_query():
+    """If Algorithm 4 halts at query R, p_R is near 1 (by the printed bound) with probability at
+    most beta + delta/2."""
 
 
 @halting_query.bounds(listed("beta", 0.1, 0.01))
@@ -293,17 +250,17 @@ def far_passing(beta, delta, queries):
     return float(law[0]), "one query with p=1"
 
 
-@far.bounds()
-def far_failing(budget):
-    plain = {"target": 0.5, "beta": 0.1, "slack": 0.5, "delta": 1e-3, "queries": 10}
-    for setting in [plain, *random_plans(budget, 25, "queries", 20)]:
-        test = algorithm_4(**setting, corrected=True)
-        height = setting["slack"] - test.exponent * math.log(setting["beta"])
-        share = share_at(height + log_potential(test.target, test), test)
-        # No earlier query makes this test likelier to be reached and to fail.
-        failing = 1.0 - passing_chance(*algorithm_4_levels(share, test), test)
-        point = {name: setting[name] for name in ("beta", "delta", "queries")}
-        yield point, failing, f"one query at the level, {setting}"
+@far.bounds(
+    listed("target beta slack delta queries", (0.5, 0.1, 0.5, 1e-3, 10)),
+    random_plans(25, "queries", 20),
+)
+def far_failing(beta, slack, **more):
+    test = algorithm_4(beta=beta, slack=slack, **more, corrected=True)
+    height = slack - test.exponent * math.log(beta)
+    share = share_at(height + log_potential(test.target, test), test)
+    # No earlier query makes this test likelier to be reached and to fail.
+    failing = 1.0 - passing_chance(*algorithm_4_levels(share, test), test)
+    return failing, "one query at the level"
 
 
 LT_E7 = LT.misprint(

@@ -1,7 +1,6 @@
 """Liu & Talwar 2019, Theorem 4.6 (b) and (c): the threshold that Algorithm 5 finds."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -18,12 +17,12 @@ from jaxsel.families.percentile.claims.single_tests import (
     algorithm_5_levels,
     demanding_plans,
     passing_chance,
+    plans,
     random_plans,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
 from jaxsel.families.sparse_vector.halting_law import halting_law
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import LT
 
 # --- (c): not far below (LT-E8, LT-E6) ------------------------------------------------
@@ -38,26 +37,24 @@ def low_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, thresholds: Thresholds
     return 2.0 * beta + delta / (2.0 * thresholds)
 
 
-low = LT.utility(
-    "LT-Thm4.6(c)",
-    "Theorem 4.6(c), corrected",
-    statement="With Delta as in LT-E6, Algorithm 5 finds a threshold < tau* - 1/(R-1) with "
-    "probability at most 2 beta + delta/(2 R).",
-)(low_printed.evaluate)
-low_by_shift = LT.utility(
+@LT.utility("LT-Thm4.6(c)", "Theorem 4.6(c), corrected", formula=low_printed)
+def low():
+    """With Delta as in LT-E6, Algorithm 5 finds a threshold < tau* - 1/(R-1) with probability at
+    most 2 beta + delta/(2 R)."""
+
+
+@LT.utility(
     "LT-Thm4.6(c)-shift-printed",
     "Theorem 4.6(c)",
     holds=False,
     erratum="LT-E6",
     correction="For large epsilon_3 nothing but Delta keeps the sampling error small: "
     "LT-Thm4.6(c), with the Delta of LT-E6.",
-    statement="With Delta as printed, and 1/R read as 1/(R-1), the found threshold is below tau* - "
-    "1/(R-1) with probability at most 2 beta + delta/(2 R).",
-)(low_printed.evaluate)
-
-
-def _failing(setting: dict[str, Any]) -> dict[str, Any]:
-    return {name: setting[name] for name in ("beta", "delta", "thresholds")}
+    formula=low_printed,
+)
+def low_by_shift():
+    """With Delta as printed, and 1/R read as 1/(R-1), the found threshold is below tau* - 1/(R-1)
+    with probability at most 2 beta + delta/(2 R)."""
 
 
 def _grid(thresholds: int) -> np.ndarray:
@@ -71,8 +68,7 @@ def _point_law(score: float, test: PercentileTest, thresholds: int) -> np.ndarra
     return halting_law(levels, test.query_scale, test.threshold_scale)
 
 
-def _plans(budget: Budget) -> list[dict[str, Any]]:
-    return [*demanding_plans("thresholds"), *random_plans(budget, 20, "thresholds", 12)]
+_PLANS = demanding_plans("thresholds"), random_plans(20, "thresholds", 12)
 
 
 @low_printed.bounds(listed("score", 0.749))
@@ -82,37 +78,26 @@ def one_score(beta, delta, thresholds, score):
     return float(_point_law(score, test, thresholds)[:-1][missed].sum())
 
 
-@low.bounds(tolerance=1e-12)
-def any_score(budget):
+def _scored(budget):
     generator = np.random.default_rng(budget.seed)
-    instances = [(0.749, {"beta": 0.1, "delta": 1e-3, "thresholds": 5})]
-    for setting in random_plans(budget, 60, "thresholds", 12):
-        instances.append((float(generator.uniform(0.0, 1.0)), setting))
-    for score, setting in instances:
-        test, count = algorithm_5(**setting, corrected=True), setting["thresholds"]
-        missed = _grid(count) < score - 1.0 / (count - 1.0) - 1e-12
-        seen = float(_point_law(score, test, count)[:-1][missed].sum())
-        yield _failing(setting), seen, f"all scores {score!r}, {setting}"
-    for setting in _plans(budget):
+    yield {"beta": 0.1, "delta": 1e-3, "thresholds": 5, "score": 0.749}
+    for plan in random_plans(60, "thresholds", 12)(budget):
+        yield plan | {"score": float(generator.uniform(0.0, 1.0))}
+
+
+@low.bounds(_scored, *_PLANS, tolerance=1e-12)
+def any_score(thresholds, score=None, **more):
+    test = algorithm_5(thresholds=thresholds, **more, corrected=True)
+    if score is None:
         # The first threshold below tau* fails; no base law makes that likelier.
-        test = algorithm_5(**setting, corrected=True)
-        failing = 1.0 - passing_chance(*algorithm_5_levels(test.target, test), test)
-        yield _failing(setting), failing, f"p = p*, {setting}"
+        return 1.0 - passing_chance(*algorithm_5_levels(test.target, test), test), "p = p*"
+    missed = _grid(thresholds) < score - 1.0 / (thresholds - 1.0) - 1e-12
+    return float(_point_law(score, test, thresholds)[:-1][missed].sum()), "all scores equal"
 
 
-@low_by_shift.bounds()
-def small_shift(budget):
-    del budget
-    setting = {
-        "target": 0.01,
-        "beta": 1e-4,
-        "slack": 0.05,
-        "base_epsilon": 0.99,
-        "final_epsilon": 1e4,
-        "delta": 1e-6,
-        "thresholds": 3,
-    }
-    test = algorithm_5(**setting)
+@low_by_shift.bounds(plans("thresholds", (0.01, 1e-4, 0.05, 0.99, 1e4, 1e-6, 3)))
+def small_shift(**plan):
+    test = algorithm_5(**plan)
     # Scores 0.6 with probability p* and 0 else: tau* = 0.6, thresholds 1, 0.5, 0.
     rows = [algorithm_5_levels(share, test) for share in (0.0, test.target, 1.0)]
     law = halting_law(
@@ -121,8 +106,7 @@ def small_shift(budget):
         test.threshold_scale,
         [counts.weights for _, counts in rows],
     )
-    where = f"score 0.6 with probability p*, else 0; threshold 0 found, {setting}"
-    yield _failing(setting), float(law[2]), where
+    return float(law[2]), "score 0.6 with probability p*, else 0; threshold 0 found"
 
 
 # --- (b): not far above (LT-E9) -------------------------------------------------------
@@ -143,69 +127,56 @@ def _least_expected(corrected: bool):
     return least
 
 
+@LT.utility("LT-Thm4.6(b)", "Theorem 4.6(b), corrected", formula=beta_and_half_delta)
+def early():
+    """With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <=
+    (e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the threshold tau
+    of Algorithm 5."""
+
+
+@early.bounds(listed("beta delta slack thresholds", (0.1, 1e-3, 0.95, 5)), *_PLANS)
+def early_thresholds(thresholds, **more):
+    test = algorithm_5(thresholds=thresholds, **more, corrected=True)
+    # The bound on the share is the one at which Delta samples are expected.
+    passing = passing_chance(*algorithm_5_levels(test.shift / test.samples, test), test)
+    return thresholds * passing, "R tests at N p = Delta"
+
+
+@LT.utility("LT-Thm4.6(b)-step-printed", "proof of Theorem 4.6(b)", formula=_least_expected(False))
+def expected_printed():
+    """Outside the failure events, N p(tau) >= Delta at the found threshold."""
+
+
+@LT.utility(
+    "LT-Thm4.6(b)-step", "proof of Theorem 4.6(b), corrected", formula=_least_expected(True)
+)
+def expected():
+    """With the factor max(3, 2 e^(epsilon_0/2)) instead of 3 in N, outside the failure events N
+    p(tau) >= Delta at the found threshold."""
+
+
+def _slack(generator):
+    slack, base = generator.uniform(0.01, 0.99, 2).tolist()
+    final = float(generator.uniform(0.2, 50.0))
+    return slack, base, final
+
+
 _SLACKS = listed("slack base_epsilon final_epsilon", (0.95, 0.1, 1.0), (0.85, 0.5, 1.0))
 
 
-def _random_slacks(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
-        slack, base = generator.uniform(0.01, 0.99, 2).tolist()
-        final = float(generator.uniform(0.2, 50.0))
-        yield {"slack": slack, "base_epsilon": base, "final_epsilon": final}
+@expected_printed.bounds_below(_SLACKS, corrected=False)
+@expected.bounds_below(
+    _SLACKS, drawn("slack base_epsilon final_epsilon", _slack, 200), corrected=True
+)
+def expected_samples(slack, base_epsilon, final_epsilon, corrected):
+    test = algorithm_5(
+        slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected
+    )
+    # Outside the failure events of the proof, R = 5 and beta = 0.1:
+    log_shrunk = test.exponent * math.log(0.1**2 / 6.0) - slack / 2.0
+    counted = math.exp(log_shrunk) * (test.samples * test.target + test.shift)
+    return math.exp(-slack / 2.0) * counted - test.shift
 
-
-def _expected_samples(corrected: bool):
-    def expected(slack, base_epsilon, final_epsilon):
-        test = algorithm_5(
-            slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected
-        )
-        # Outside the failure events of the proof, R = 5 and beta = 0.1:
-        log_shrunk = test.exponent * math.log(0.1**2 / 6.0) - slack / 2.0
-        counted = math.exp(log_shrunk) * (test.samples * test.target + test.shift)
-        return math.exp(-slack / 2.0) * counted - test.shift
-
-    return expected
-
-
-early = LT.utility(
-    "LT-Thm4.6(b)",
-    "Theorem 4.6(b), corrected",
-    statement="With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <= "
-    "(e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the threshold "
-    "tau of Algorithm 5.",
-)(beta_and_half_delta)
-
-
-@early.bounds()
-def early_thresholds(budget):
-    plain = {"beta": 0.1, "delta": 1e-3, "slack": 0.95, "thresholds": 5}
-    for setting in [plain, *_plans(budget)]:
-        test = algorithm_5(**setting, corrected=True)
-        # The bound on the share is the one at which Delta samples are expected.
-        share = test.shift / test.samples
-        passing = passing_chance(*algorithm_5_levels(share, test), test)
-        point = {"beta": setting["beta"], "delta": setting["delta"]}
-        yield point, setting["thresholds"] * passing, f"R tests at N p = Delta, {setting}"
-
-
-expected_printed = LT.utility(
-    "LT-Thm4.6(b)-step-printed",
-    "proof of Theorem 4.6(b)",
-    statement="Outside the failure events, N p(tau) >= Delta at the found threshold.",
-)(_least_expected(False))
-
-
-expected_printed.bounds_below(_SLACKS)(_expected_samples(False))
-
-expected = LT.utility(
-    "LT-Thm4.6(b)-step",
-    "proof of Theorem 4.6(b), corrected",
-    statement="With the factor max(3, 2 e^(epsilon_0/2)) instead of 3 in N, outside the failure "
-    "events N p(tau) >= Delta at the found threshold.",
-)(_least_expected(True))
-
-
-expected.bounds_below(_SLACKS, _random_slacks)(_expected_samples(True))
 
 LT_E8 = LT.misprint(
     "LT-E8",

@@ -1,8 +1,6 @@
 """Liu & Talwar 2019, Theorem 1.5: the online algorithm."""
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -11,33 +9,16 @@ from jaxsel.families.percentile.claims.single_tests import always_level
 from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law, laplace_difference_tail
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import LT
 
 
-def rescaled(
-    *,
-    target: float = 0.5,
-    beta: float = 0.1,
-    slack: float = 0.1,
-    base_epsilon: float = 0.1,
-    final_epsilon: float = 1.0,
-    delta: float = 1e-3,
-    queries: int = 10,
-) -> PercentileTest:
+def rescaled(*, target=0.5, beta=0.1, slack=0.1, base_epsilon=0.1, final_epsilon=1.0, **more):
     """Algorithm 4, as corrected, at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*."""
     exponent = 12.0 * (base_epsilon + slack) / final_epsilon
-    return algorithm_4(
-        target=target * math.exp(-slack) * beta**exponent / 3.0,
-        beta=beta,
-        slack=slack,
-        base_epsilon=base_epsilon,
-        final_epsilon=final_epsilon,
-        delta=delta,
-        queries=queries,
-        corrected=True,
-    )
+    more |= {"base_epsilon": base_epsilon, "final_epsilon": final_epsilon, "corrected": True}
+    lower = target * math.exp(-slack) * beta**exponent / 3.0
+    return algorithm_4(target=lower, beta=beta, slack=slack, **more)
 
 
 def _passing(share: float, test: PercentileTest) -> float:
@@ -48,27 +29,23 @@ def _passing(share: float, test: PercentileTest) -> float:
     return float(counts.weights @ passes)
 
 
-def _online_plans(budget: Budget) -> Iterator[dict[str, Any]]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
-        base, slack = (float(x) for x in generator.uniform(0.05, 0.9, 2))
-        yield {
-            "target": float(generator.uniform(0.05, 0.95)),
-            "beta": float(generator.uniform(0.01, 0.9)),
-            "slack": slack,
-            "base_epsilon": base,
-            "final_epsilon": 12.0 * (base + slack) / float(generator.uniform(0.2, 3.0)),
-            "delta": float(10.0 ** generator.uniform(-6.0, -1.0)),
-            "queries": int(generator.integers(2, 12)),
-        }
+def _plan(generator):
+    base, slack = generator.uniform(0.05, 0.9, 2).tolist()
+    return (
+        float(generator.uniform(0.05, 0.95)),
+        float(generator.uniform(0.01, 0.9)),
+        slack,
+        base,
+        12.0 * (base + slack) / float(generator.uniform(0.2, 3.0)),
+        float(10.0 ** generator.uniform(-6.0, -1.0)),
+        int(generator.integers(2, 12)),
+    )
 
 
-first_printed = LT.utility(
-    "LT-Thm1.5(a)-printed",
-    "Theorem 1.5(a)",
-    statement="If query i has P[score >= tau_i] >= p*, the sparse vector outputs i with "
-    "probability at least 1 - beta (here: fails to with at most beta).",
-)(beta_itself)
+@LT.utility("LT-Thm1.5(a)-printed", "Theorem 1.5(a)", formula=beta_itself)
+def first_printed():
+    """If query i has P[score >= tau_i] >= p*, the sparse vector outputs i with probability at least
+    1 - beta (here: fails to with at most beta)."""
 
 
 @first_printed.bounds(listed("beta queries", (0.1, 2), (0.1, 5)))
@@ -80,40 +57,32 @@ def first_only(beta, queries):
         yield 1.0 - float(law[i]), f"query {i + 1} with p=1"
 
 
-first = LT.utility(
-    "LT-Thm1.5(a)",
-    "Theorem 1.5(a), corrected",
-    statement="Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N and Delta as "
-    "corrected: if p_i >= p*, it halts at some j <= i except with probability beta + delta/2.",
-)(beta_and_half_delta)
+@LT.utility("LT-Thm1.5(a)", "Theorem 1.5(a), corrected", formula=beta_and_half_delta)
+def first():
+    """Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N and Delta as corrected: if
+    p_i >= p*, it halts at some j <= i except with probability beta + delta/2."""
 
 
-@first.bounds()
-def far_query(budget):
-    for plan in _online_plans(budget):
-        # No earlier query makes it likelier to get this far and fail.
-        seen = 1.0 - _passing(plan["target"], rescaled(**plan))
-        yield {"beta": plan["beta"], "delta": plan["delta"]}, seen, f"{plan}"
+@first.bounds(drawn("target beta slack base_epsilon final_epsilon delta queries", _plan, 60))
+def far_query(target, **more):
+    # No earlier query makes it likelier to get this far and fail.
+    return 1.0 - _passing(target, rescaled(target=target, **more))
 
 
-low = LT.utility(
-    "LT-Thm1.5(b)",
-    "Theorem 1.5(b), corrected",
-    erratum="LT-E2",
-    statement="The same halts at some R with p_R below (e^(-2 epsilon_0)/6) (beta^2/(T+1))^(6 "
-    "S/epsilon_3) p* with probability at most beta + delta/2; the exponent is 12 (epsilon_1 + "
-    "epsilon_0)/epsilon_3.",
-)(beta_and_half_delta)
+@LT.utility(
+    "LT-Thm1.5(b)", "Theorem 1.5(b), corrected", erratum="LT-E2", formula=beta_and_half_delta
+)
+def low():
+    """The same halts at some R with p_R below (e^(-2 epsilon_0)/6) (beta^2/(T+1))^(6 S/epsilon_3)
+    p* with probability at most beta + delta/2; the exponent is 12 (epsilon_1 +
+    epsilon_0)/epsilon_3."""
 
 
-@low.bounds()
-def low_queries(budget):
-    for plan in _online_plans(budget):
-        test, beta = rescaled(**plan), plan["beta"]
-        power = (beta**2 / (plan["queries"] + 1.0)) ** test.exponent
-        share = math.exp(-2.0 * plan["slack"]) * power * plan["target"] / 6.0
-        seen = plan["queries"] * _passing(share, test)
-        yield {"beta": beta, "delta": plan["delta"]}, seen, f"{plan}"
+@low.bounds(drawn("target beta slack base_epsilon final_epsilon delta queries", _plan, 60))
+def low_queries(beta, queries, slack, target, **more):
+    test = rescaled(target=target, beta=beta, slack=slack, queries=queries, **more)
+    power = (beta**2 / (queries + 1.0)) ** test.exponent
+    return queries * _passing(math.exp(-2.0 * slack) * power * target / 6.0, test)
 
 
 LT_E21 = LT.misprint(

@@ -1,7 +1,6 @@
 """Liu & Talwar 2019, Theorem 4.7 (1.4), (b) and (c): quality and number of runs."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -61,12 +60,10 @@ def quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5
     return beta + delta / thresholds
 
 
-quality_sharp = LT.utility(
-    "LT-Thm4.7(b)-sharp",
-    "Theorem 4.7 (Theorem 1.4)(b)-sharp, corrected",
-    statement="So it is with Algorithm 5 at beta itself, whose exact failure is of order "
-    "beta^(3/2), and gamma = p_1 beta/4.",
-)(quality.evaluate)
+@LT.utility("LT-Thm4.7(b)-sharp", "Theorem 4.7 (Theorem 1.4)(b)-sharp, corrected", formula=quality)
+def quality_sharp():
+    """So it is with Algorithm 5 at beta itself, whose exact failure is of order beta^(3/2), and
+    gamma = p_1 beta/4."""
 
 
 @LT.utility("LT-Thm4.7-nothing", "Theorem 4.7 (Theorem 1.4), corrected", erratum="LT-E10")
@@ -79,14 +76,15 @@ def nothing(*, beta: HalfBeta = 0.1, delta: Delta = 1e-6) -> float:
     return beta + delta
 
 
-added_up = LT.utility(
+@LT.utility(
     "LT-Thm4.7-step-failure-sharp",
     "Theorem 4.7 (Theorem 1.4), corrected",
     erratum="LT-E10",
-    statement="With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found too "
-    "early, none found, and Algorithm 1 giving up have probabilities that add up to at most beta + "
-    "delta.",
-)(nothing.evaluate)
+    formula=nothing,
+)
+def added_up():
+    """With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, a threshold found too early, none
+    found, and Algorithm 1 giving up have probabilities that add up to at most beta + delta."""
 
 
 def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
@@ -105,8 +103,7 @@ def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
 
 
 def _releases(budget: Budget, reading: str):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 30)):
+    for generator in budget.draws(30):
         plan = random_plan(generator)
         plan["slack"] = float(generator.uniform(0.5, 1.0))
         settings = pipeline(**plan, reading=reading)
@@ -115,19 +112,14 @@ def _releases(budget: Budget, reading: str):
         yield plan, scores, best, pipeline_law(scores, law, settings), where
 
 
-def _low_scores(reading: str):
-    def cases(budget):
-        for plan, scores, best, out, where in _releases(budget, reading):
-            spacing = 1.0 / (plan["thresholds"] - 1.0)
-            low = float(out[:-1][scores < best - spacing - 1e-12].sum())
-            point = {name: plan[name] for name in ("beta", "delta", "thresholds")}
-            yield point, low, f"best median {best!r}, {where}"
-
-    return cases
-
-
-quality.bounds()(_low_scores("corrected"))
-quality_sharp.bounds()(_low_scores("sharp"))
+@quality.bounds(reading="corrected")
+@quality_sharp.bounds(reading="sharp")
+def low_scores(budget, reading):
+    for plan, scores, best, out, where in _releases(budget, reading):
+        spacing = 1.0 / (plan["thresholds"] - 1.0)
+        low = float(out[:-1][scores < best - spacing - 1e-12].sum())
+        point = {name: plan[name] for name in ("beta", "delta", "thresholds")}
+        yield point, low, f"best median {best!r}, {where}"
 
 
 @nothing.bounds()
@@ -195,10 +187,10 @@ def calls_printed(
     return math.log(constant * searching) + power
 
 
-def _call_plans(budget: Budget) -> Iterator[dict[str, Any]]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
-        yield {
+@calls.bounds()
+def most(budget):
+    for generator in budget.draws(300):
+        plan: dict[str, Any] = {
             "base_epsilon": float(generator.uniform(0.01, 1.0)),
             "slack": float(generator.uniform(0.3, 1.0)),
             "beta": float(10.0 ** generator.uniform(-3.0, -0.01)),
@@ -206,11 +198,6 @@ def _call_plans(budget: Budget) -> Iterator[dict[str, Any]]:
             "thresholds": int(generator.integers(2, 100)),
             "candidates": int(generator.integers(1, 1000)),
         }
-
-
-@calls.bounds()
-def most(budget):
-    for plan in _call_plans(budget):
         if calls(**plan) < 420.0:
             yield plan, math.log(most_calls(pipeline(**plan, reading="sharp")))
 

@@ -51,8 +51,7 @@ def _privacy_instances(budget: Budget):
         plan |= {"beta": 0.5, "delta": 1e-9}
         settings = pipeline(**plan, thresholds=3)
         yield plan, settings, _worst(base), np.random.default_rng(budget.seed)
-    generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 24)):
+    for number, generator in enumerate(budget.draws(24)):
         plan = random_plan(generator)
         settings = pipeline(**plan)
         if number % 3:
@@ -68,16 +67,6 @@ def _privacy_instances(budget: Budget):
                 max_draws=most,
             )
         yield plan, settings, _outcomes(generator, plan["base_epsilon"]), generator
-
-
-@approximate.bounds()
-def found_and_tuned(budget):
-    for plan, settings, (scores, first, second), _ in _privacy_instances(budget):
-        laws = [pipeline_law(scores, law, settings) for law in (first, second)]
-        point = {name: plan[name] for name in ("base_epsilon", "slack")}
-        seen = epsilon_at_delta(laws[0], laws[1], plan["delta"])
-        where = f"scores {scores.tolist()}, laws {first.tolist()}, {second.tolist()}"
-        yield point, seen, f"{where}, {settings}"
 
 
 @LT.privacy("LT-Thm4.7(a)-sharp", "Theorem 4.7 (Theorem 1.4)(a)-sharp, corrected", Relation.BASE)
@@ -100,15 +89,18 @@ def pure(
     return search + 2.0 * base_epsilon + half
 
 
-@pure.bounds()
-def any_counts(budget):
-    for plan, settings, outcomes, generator in _privacy_instances(budget):
-        scores, first, second = outcomes
-        shift = float(10.0 ** generator.uniform(-0.5, 2.0))
-        test = settings.test._replace(samples=int(generator.integers(1, 60)))
-        settings = settings._replace(test=test._replace(shift=shift))
-        laws = [pipeline_law(scores, law, settings) for law in (first, second)]
+@approximate.bounds(few=False)
+@pure.bounds(few=True)
+def in_a_row(budget, few):
+    """The two in a row, with the samples and Delta of the settings, or with few of both."""
+    for plan, settings, (scores, first, second), generator in _privacy_instances(budget):
         point = {name: plan[name] for name in ("base_epsilon", "slack")}
-        point |= {"samples": settings.test.samples, "shift": shift}
+        if few:
+            shift = float(10.0 ** generator.uniform(-0.5, 2.0))
+            few_samples = {"samples": int(generator.integers(1, 60)), "shift": shift}
+            settings = settings._replace(test=settings.test._replace(**few_samples))
+            point |= few_samples
+        laws = [pipeline_law(scores, law, settings) for law in (first, second)]
+        seen = exact_epsilon(*laws) if few else epsilon_at_delta(laws[0], laws[1], plan["delta"])
         where = f"scores {scores.tolist()}, laws {first.tolist()}, {second.tolist()}"
-        yield point, exact_epsilon(laws[0], laws[1]), f"{where}, {settings}"
+        yield point, seen, f"{where}, {settings}"

@@ -4,16 +4,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Beta, Delta, FullSlack
 from jaxsel.families.percentile.pipeline_laws import READINGS, Pipeline, pipeline
 from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import listed, uniform
 from jaxsel.language.papers import LT
-
-# --- Theorem 4.7 (LT-E10) -------------------------------------------------------------
 
 
 @LT.privacy("LT-Thm4.7-budget-printed", "Theorem 4.7", Relation.BASE)
@@ -26,13 +22,10 @@ def spent_printed(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) ->
     return 2.0 * base_epsilon + slack
 
 
-spent = LT.privacy(
-    "LT-Thm4.7-budget",
-    "Theorem 4.7, corrected",
-    Relation.BASE,
-    statement="With epsilon_3 = epsilon_0/2, Algorithms 5 and 1 (slack epsilon_0/2) together spend "
-    "2 epsilon_1 + epsilon_0.",
-)(spent_printed.evaluate)
+@LT.privacy("LT-Thm4.7-budget", "Theorem 4.7, corrected", Relation.BASE, formula=spent_printed)
+def spent():
+    """With epsilon_3 = epsilon_0/2, Algorithms 5 and 1 (slack epsilon_0/2) together spend 2
+    epsilon_1 + epsilon_0."""
 
 
 @LT.identity("LT-Thm4.7-exponent-printed", "Theorem 4.7")
@@ -45,20 +38,15 @@ def exponent_printed(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5)
     return 6.0 + 12.0 * base_epsilon / slack
 
 
-exponent = LT.identity(
-    "LT-Thm4.7-exponent",
-    "Theorem 4.7, corrected",
-    statement="With epsilon_3 = epsilon_0/2 and slack epsilon_0/2, Algorithm 5's exponent 6 "
-    "S/epsilon_3 is 6 + 12 epsilon_1/epsilon_0.",
-)(exponent_printed.evaluate)
+@LT.identity("LT-Thm4.7-exponent", "Theorem 4.7, corrected", formula=exponent_printed)
+def exponent():
+    """With epsilon_3 = epsilon_0/2 and slack epsilon_0/2, Algorithm 5's exponent 6 S/epsilon_3 is 6
+    + 12 epsilon_1/epsilon_0."""
 
 
 def _settings(budget):
-    yield {"base_epsilon": 0.5, "slack": 0.5}
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 50)):
-        base, slack = generator.uniform(0.01, 1.0, 2).tolist()
-        yield {"base_epsilon": base, "slack": slack}
+    random = uniform(50, base_epsilon=(0.01, 1.0), slack=(0.01, 1.0))
+    return [{"base_epsilon": 0.5, "slack": 0.5}, *random(budget)]
 
 
 @spent_printed.bounds(_settings)
@@ -111,41 +99,25 @@ def failure_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3) -> float:
     return beta + delta
 
 
-failure = LT.utility(
-    "LT-Thm4.7-step-failure",
-    "Theorem 4.7, corrected",
-    statement="The failures that Theorems 3.1(e) and 4.6(b) allow at beta/4 add up to at most beta "
-    "+ delta.",
-)(failure_printed.evaluate)
+@LT.utility("LT-Thm4.7-step-failure", "Theorem 4.7, corrected", formula=failure_printed)
+def failure():
+    """The failures that Theorems 3.1(e) and 4.6(b) allow at beta/4 add up to at most beta +
+    delta."""
 
 
-def _added_up(beta: float, delta: float, slack: float) -> float:
-    """The failures if beta is used."""
+_AT_TENTH = listed("beta delta slack", (0.1, 1e-3, 0.5))
+_CHANCES = uniform(200, beta=(1e-6, 0.999), delta=(1e-6, 0.999), slack=(1e-6, 0.999))
+
+
+@failure_printed.bounds(_AT_TENTH, share=1.0)
+@failure.bounds(_AT_TENTH, _CHANCES, share=0.25)
+def added_up(beta, delta, slack, share):
+    """The failures if that share of beta is used."""
+    beta = share * beta
     early = beta + delta / 2.0  # Theorem 4.6(b)
     gave_up = (1.0 + slack / 4.0) * beta  # Theorem 3.1(e), gamma = p_1 beta
     missed = 2.0 / 3.0 * beta**1.5  # no threshold passes, not even 0
     return early + gave_up + missed
-
-
-_AT_TENTH = listed("beta delta slack", (0.1, 1e-3, 0.5))
-
-
-@failure_printed.bounds(_AT_TENTH)
-def beta_used(beta, delta, slack):
-    return _added_up(beta, delta, slack)
-
-
-def _failing(budget):
-    yield from _AT_TENTH(budget)
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
-        beta, delta, slack = generator.uniform(1e-6, 0.999, 3).tolist()
-        yield {"beta": beta, "delta": delta, "slack": slack}
-
-
-@failure.bounds(_failing)
-def quarter_used(beta, delta, slack):
-    return _added_up(0.25 * beta, delta, slack)
 
 
 LT_E10 = LT.misprint(

@@ -1,9 +1,8 @@
 """Liu & Talwar 2019, Appendix B.3: releasing a percentile of the scores."""
 
+import itertools
 import math
 from typing import Annotated
-
-import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.percentile.score_percentile_laws import (
@@ -12,7 +11,7 @@ from jaxsel.families.percentile.score_percentile_laws import (
     random_rank_loss_lower,
 )
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import grid, listed
+from jaxsel.language.checking import drawn, grid, listed
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.papers import LT
 
@@ -20,13 +19,10 @@ Shift = Annotated[float, probability("e, the two models having probability (1 +-
 Count = Annotated[int, whole("N", at_least=1)]
 
 
-def _shifted(shift: float) -> pairs.LawPair:
-    return pairs.bernoulli((1.0 + shift) / 2.0, (1.0 - shift) / 2.0)
-
-
 def _percentile_loss(shift: float, count: int, rank) -> float:
     """log ratio of the chances to release the worse model."""
-    first, second = (percentile_law(side, count, rank)[1] for side in _shifted(shift))
+    sides = pairs.bernoulli((1.0 + shift) / 2.0, (1.0 - shift) / 2.0)
+    first, second = (percentile_law(side, count, rank)[1] for side in sides)
     return math.log(second / first)
 
 
@@ -73,26 +69,21 @@ def random_rank(*, shift: Shift = 0.1, count: Count = 101) -> float:
     return random_rank_loss_lower(count, shift)
 
 
-def _settings(budget):
-    yield from listed("shift count", (0.1, 101), (0.1, 1001), (0.01, 10_001), (0.5, 11), (0.5, 1))(
-        budget
-    )
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
-        shift = float(generator.uniform(0.01, 0.7))
-        yield {"shift": shift, "count": int(generator.integers(1, 400))}
+def _setting(generator):
+    shift = float(generator.uniform(0.01, 0.7))
+    return shift, int(generator.integers(1, 400))
+
+
+_SETTINGS = (
+    listed("shift count", (0.1, 101), (0.1, 1001), (0.01, 10_001), (0.5, 11), (0.5, 1)),
+    drawn("shift count", _setting, 100),
+)
 
 
 def _odd(budget):
-    for point in _settings(budget):
+    for point in itertools.chain.from_iterable(points(budget) for points in _SETTINGS):
         yield point | {"count": point["count"] + (point["count"] % 2 == 0)}
 
 
-@median.bounds_below(_odd)
-def median_loss(shift, count):
-    return _percentile_loss(shift, count, "median")
-
-
-@random_rank.bounds_below(_settings)
-def random_loss(shift, count):
-    return _percentile_loss(shift, count, "random")
+median.bounds_below(_odd, rank="median")(_percentile_loss)
+random_rank.bounds_below(*_SETTINGS, rank="random")(_percentile_loss)

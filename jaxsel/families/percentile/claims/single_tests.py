@@ -4,15 +4,13 @@ Sums over streams of queries are bounded by them, which covers every stream.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import PercentileTest, log_potential
 from jaxsel.families.sparse_vector.halting_law import Counts, laplace_difference_tail
-from jaxsel.language.base import Budget
+from jaxsel.language.checking import Points, drawn, listed
 
 # With threshold noise of scale 1 Algorithm 3 has query noise of scale 2, and a factor
 # x^(12 epsilon_1/epsilon_3) in Phi is 3 log x noise scales, whatever the epsilons are.
@@ -55,38 +53,37 @@ def passing_chance(levels: np.ndarray, counts: Counts, test: PercentileTest) -> 
     return float(np.sum(counts.weights * passes))
 
 
-def random_plans(budget: Budget, cases: int, name: str, highest: int) -> Iterator[dict[str, Any]]:
-    """Random settings of either algorithm.
+_PLAN = "target beta slack base_epsilon final_epsilon delta "
 
-    At most ``cases``; ``name`` ("queries" or "thresholds") is at most ``highest``.
-    """
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, cases)):
-        slack, base_epsilon = generator.uniform(0.02, 0.95, 2)
+
+def random_plans(cases: int, name: str, highest: int) -> Points:
+    """Random settings of either algorithm, with ``name`` ("queries" or "thresholds")."""
+
+    def draw(generator):
+        slack, base_epsilon = generator.uniform(0.02, 0.95, 2).tolist()
         exponent = float(generator.uniform(0.05, 1.5))
-        yield {
-            "target": float(generator.uniform(0.02, 0.98)),
-            "beta": float(10.0 ** generator.uniform(-3.0, -0.05)),
-            "slack": float(slack),
-            "base_epsilon": float(base_epsilon),
-            "final_epsilon": 12.0 * float(slack + base_epsilon) / exponent,
-            "delta": float(10.0 ** generator.uniform(-9.0, -2.0)),
-            name: int(generator.integers(2, highest + 1)),
-        }
+        return (
+            float(generator.uniform(0.02, 0.98)),
+            float(10.0 ** generator.uniform(-3.0, -0.05)),
+            slack,
+            base_epsilon,
+            12.0 * (slack + base_epsilon) / exponent,
+            float(10.0 ** generator.uniform(-9.0, -2.0)),
+            int(generator.integers(2, highest + 1)),
+        )
+
+    return drawn(_PLAN + name, draw, cases)
 
 
-def demanding_plans(name: str) -> Iterator[dict[str, Any]]:
-    """Settings of either algorithm at which the failures come close to what is allowed.
+def plans(name: str, *rows: tuple) -> Points:
+    """Settings of either algorithm: p*, beta, epsilon_0, epsilon_1, epsilon_3, delta, T or R."""
+    return listed(_PLAN + name, *rows)
 
-    A large beta, and so much noise that the constants beside it hardly count.
+
+def demanding_plans(name: str) -> Points:
+    """A large beta, and so much noise that the constants beside it hardly count.
+
+    The failures come close to what is allowed.
     """
-    for count in (2, 5, 20):
-        yield {
-            "target": 0.5,
-            "beta": 0.9,
-            "slack": 0.05,
-            "base_epsilon": 0.9,
-            "final_epsilon": 12.0 * 0.95 / 30.0,
-            "delta": 1e-6,
-            name: count,
-        }
+    final = 12.0 * 0.95 / 30.0
+    return plans(name, *((0.5, 0.9, 0.05, 0.9, final, 1e-6, count) for count in (2, 5, 20)))

@@ -13,8 +13,7 @@ _LEVELS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
 
 def _quantiles(cdf: Callable, low: float, high: float) -> np.ndarray:
     """By bisection; the law is continuous."""
-    ends = np.full(len(_LEVELS), low), np.full(len(_LEVELS), high)
-    lower, upper = ends
+    lower, upper = (np.full(len(_LEVELS), end) for end in (low, high))
     for _ in range(60):
         middle = (lower + upper) / 2.0
         below = cdf(middle) < np.array(_LEVELS)
@@ -25,17 +24,9 @@ def _quantiles(cdf: Callable, low: float, high: float) -> np.ndarray:
 def tally_cases(
     counts: np.ndarray, exact: np.ndarray, confidence: float, where: str
 ) -> Iterator[Judged]:
-    """Every exact probability lies between the limits of its tally.
-
-    Args:
-      counts: Int["cells"].
-      exact: Float64["cells"].
-      confidence: of all limits together.
-      where: what is tallied.
-    """
+    """Every exact probability lies between the limits of its tally, all with the confidence."""
     total = int(counts.sum())
-    share = 1.0 - (1.0 - confidence) / counts.size
-    low, high = clopper_pearson(counts, total, share)
+    low, high = clopper_pearson(counts, total, 1.0 - (1.0 - confidence) / counts.size)
     for cell, probability in enumerate(exact.tolist()):
         text = f"cell {cell}, {counts[cell]} of {total}, {where}"
         yield Judged(float(high[cell]), probability, f"upper limit, {text}")

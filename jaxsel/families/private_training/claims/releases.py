@@ -22,29 +22,26 @@ def small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
 
     Epsilon that the small search states at delta.
     """
-    from jaxsel.families.private_training.laboratory import plan
+    from jaxsel.families.private_training.small_search import plan
 
     return plan(delta=delta).guarantee.epsilon
 
 
 @small.bounds()
 def audit_cases(budget):
-    from jaxsel.families.private_training.laboratory import DELTA, sums
+    from jaxsel.families.private_training.small_search import DELTA, sums
     from jaxsel.training.audits import many_run_bound
 
     parts = {
         "training": ("canary", "nobody", sums),
         "validation": ("right", "wrong", lambda found: found.score),
     }
+    confidence = 1.0 - (1.0 - CONFIDENCE) / len(parts)
     for part, (present, absent, seen) in parts.items():
-        sides = []
-        for kind in (present, absent):
-            found = searched(kind, budget)
-            # K is at least 1 here: something is always released.
-            sides.append(seen(found)[found.winner])
-        bound = many_run_bound(
-            sides[0], sides[1], delta=DELTA, confidence=1.0 - (1.0 - CONFIDENCE) / len(parts)
-        )
+        both = (searched(kind, budget) for kind in (present, absent))
+        # K is at least 1 here: something is always released.
+        first, second = (seen(found)[found.winner] for found in both)
+        bound = many_run_bound(first, second, delta=DELTA, confidence=confidence)
         text = f"audited, a person of the {part} part, counts {bound.counts}"
         yield {"delta": DELTA}, bound.lower, text
 

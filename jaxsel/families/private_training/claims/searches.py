@@ -21,8 +21,8 @@ _MOST = 20_000  # searches of a kind
 
 
 def searched(kind: str, budget: Budget) -> Any:
-    """Searches of the laboratory: a hundredth of the trials, at most 20,000."""
-    from jaxsel.families.private_training.laboratory import searches
+    """Small searches: a hundredth of the trials, at most 20,000."""
+    from jaxsel.families.private_training.small_search import searches
 
     return searches(kind, int(min(max(budget.trials // 100, 20), _MOST)), budget.seed)
 
@@ -45,22 +45,19 @@ def count(
 
 @count.bounds(tolerance=0.0)
 def draw_cases(budget):
-    from jaxsel.families.private_training.laboratory import MEAN_RUNS, plan
+    from jaxsel.families.private_training.small_search import MEAN_RUNS, plan
 
     found = searched("nobody", budget)
-    confidence = 1.0 - (1.0 - CONFIDENCE) / 3.0
-    most = 9
+    confidence, most = 1.0 - (1.0 - CONFIDENCE) / 3.0, 9
     counts = np.bincount(np.minimum(found.counts, most), minlength=most + 1)[1:]
     exact = [count(k=k, mean=MEAN_RUNS) for k in range(1, most)]
     yield from tally_cases(counts, np.array([*exact, 1.0 - sum(exact)]), confidence, "K from 1")
     size = len(plan().candidates)
-    choices = np.bincount(found.candidate, minlength=size)
-    uniform = np.full(size, 1.0 / size)
+    choices, uniform = np.bincount(found.candidate, minlength=size), np.full(size, 1.0 / size)
     yield from tally_cases(choices, uniform, confidence, "candidates of all runs")
     second = np.flatnonzero(found.number == 1)
     same = found.candidate[second] == found.candidate[second - 1]
-    agree = np.bincount(same.astype(int), minlength=2)
-    chances = np.array([1.0 - 1.0 / size, 1.0 / size])
+    agree, chances = np.bincount(same, minlength=2), np.array([1.0 - 1.0 / size, 1.0 / size])
     yield from tally_cases(agree, chances, confidence, "runs 0 and 1 choose the same")
 
 
@@ -83,21 +80,19 @@ def below(
 
 @below.bounds(tolerance=0.0)
 def training_cases(budget):
-    from jaxsel.families.private_training.laboratory import plan, sums
+    from jaxsel.families.private_training.small_search import plan, sums
 
-    kinds = ("canary", "nobody")
-    settings = plan().candidates
+    kinds, settings = ("canary", "nobody"), plan().candidates
     confidence = 1.0 - (1.0 - CONFIDENCE) / (len(kinds) * len(settings))
     for kind in kinds:
         found = searched(kind, budget)
-        moved = sums(found)
         for place, setting in enumerate(settings):
 
             def cdf(x, setting=setting, present=kind == "canary"):
                 rate = setting.batch_size / plan().training_size
                 return sum_cdf(x, setting.noise_multiplier, rate, setting.steps, present)
 
-            own = moved[found.candidate == place]
+            own = sums(found)[found.candidate == place]
             yield from law_cases(own, cdf, confidence, f"{kind}, {setting}")
 
 
@@ -121,7 +116,7 @@ def score(
 
 @score.bounds(tolerance=0.0)
 def score_cases(budget):
-    from jaxsel.families.private_training.laboratory import RIGHT, plan
+    from jaxsel.families.private_training.small_search import RIGHT, plan
 
     for kind, correct in (("right", RIGHT), ("wrong", RIGHT - 1)):
         found = searched(kind, budget)
@@ -152,7 +147,7 @@ def released(
 
 @released.bounds(tolerance=0.0)
 def release_cases(budget):
-    from jaxsel.families.private_training.laboratory import MEAN_RUNS, RIGHT, plan
+    from jaxsel.families.private_training.small_search import MEAN_RUNS, RIGHT, plan
 
     law = geometric(1.0 / MEAN_RUNS)
     found = searched("right", budget)
@@ -183,13 +178,12 @@ def correlation(
 
 @correlation.bounds(tolerance=0.0)
 def independence_cases(budget):
-    from jaxsel.families.private_training.laboratory import sums
+    from jaxsel.families.private_training.small_search import sums
 
     found = searched("right", budget)
     # Without the person both are normal.
     moved, score = sums(found), found.score
-    first = np.flatnonzero(found.number == 0)
-    second = np.flatnonzero(found.number == 1)
+    first, second = (np.flatnonzero(found.number == run) for run in (0, 1))
     pairs = {
         "training noise of runs 0 and 1": (moved[second - 1], moved[second]),
         "score noise of runs 0 and 1": (score[second - 1], score[second]),
@@ -219,9 +213,9 @@ def nothing() -> float:
 
 @nothing.equals(tolerance=1e-5)
 def alone_cases(budget):
-    from jaxsel.families.private_training.glass import Glass
-    from jaxsel.families.private_training.laboratory import images, plan
     from jaxsel.families.private_training.many_searches import many_searches
+    from jaxsel.families.private_training.one_parameter_network import OneParameterNetwork
+    from jaxsel.families.private_training.small_search import images, plan
     from jaxsel.training.search import search
 
     # Each candidate has its own steps; what they cost does not matter here.
@@ -229,9 +223,9 @@ def alone_cases(budget):
     both = plan()._replace(candidates=(first, second._replace(steps=3)))
     people = images("canary")
     seeds = [(budget.seed + i) % 2**64 for i in range(4)]
-    together = many_searches(both, people, Glass(), seeds)
+    together = many_searches(both, people, OneParameterNetwork(), seeds)
     for place, seed in enumerate(seeds):
-        alone = search(both, people, Glass(), seed=seed)
+        alone = search(both, people, OneParameterNetwork(), seed=seed)
         rows = np.flatnonzero(together.search == place)
         where = f"seed {seed}"
         yield Judged(len(rows), len(alone.runs), f"K, {where}")
@@ -239,8 +233,8 @@ def alone_cases(budget):
             continue
         winner = together.winner[place]
         ours = [both.candidates[c] for c in together.candidate[rows]]
-        theirs = [run.candidate for run in alone.runs]
-        yield Judged(0.0, float(ours != theirs), f"candidates, {where}")
+        other = ours != [run.candidate for run in alone.runs]
+        yield Judged(0.0, float(other), f"candidates, {where}")
         for row, run in zip(rows, alone.runs, strict=True):
             yield Judged(float(together.score[row]), run.score, f"score of a run, {where}")
         chosen = both.candidates[together.candidate[winner]]

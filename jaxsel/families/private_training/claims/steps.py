@@ -102,7 +102,11 @@ def _sums(budget: Budget, present: bool) -> np.ndarray:
 def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
     import jax.numpy as jnp
 
-    from jaxsel.families.private_training.glass import CANARY, NOBODY, Glass
+    from jaxsel.families.private_training.one_parameter_network import (
+        CANARY,
+        NOBODY,
+        OneParameterNetwork,
+    )
     from jaxsel.training import dp_sgd, runs
 
     examples, batch, clip, noise, steps, learning = _TRAINED
@@ -116,21 +120,19 @@ def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
     labels[-1] = CANARY if present else 1
     data = jnp.asarray(pictures), jnp.asarray(labels)
     rates = jnp.full(trials, learning, jnp.float32)
-    state = runs.begin(Glass(), data[0][0], own)
-    state = runs.advance(Glass(), how, data, state, own, rates, jnp.int32(steps))
+    state = runs.begin(OneParameterNetwork(), data[0][0], own)
+    state = runs.advance(OneParameterNetwork(), how, data, state, own, rates, jnp.int32(steps))
     moved = np.asarray(state.params["trace"], dtype=np.float64)[:, 0]
     return moved * batch / (learning * clip)
 
 
 @below.bounds(tolerance=0.0)
 def sum_cases(budget):
-    _, _, _, noise, steps, _ = _TRAINED
-    rate = _TRAINED.batch / _TRAINED.examples
+    rate, confidence = _TRAINED.batch / _TRAINED.examples, 1.0 - (1.0 - CONFIDENCE) / 2.0
     for present in (True, False):
 
         def cdf(x, present=present):
-            return sum_cdf(x, noise, rate, steps, present)
+            return sum_cdf(x, _TRAINED.noise, rate, _TRAINED.steps, present)
 
-        confidence = 1.0 - (1.0 - CONFIDENCE) / 2.0
         where = f"{_TRAINED}, {present=}"
         yield from law_cases(_sums(budget, present), cdf, confidence, where)

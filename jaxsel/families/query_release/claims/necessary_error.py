@@ -7,8 +7,6 @@ TLap(epsilon, delta) is Laplace noise of scale 1/epsilon truncated to
 import math
 from typing import Annotated
 
-import numpy as np
-
 from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
@@ -57,9 +55,8 @@ def small_errors(delta):
 
 @least_error.bounds_below()
 def all_errors(budget):
-    generator = np.random.default_rng(budget.seed)
     settings = [(1e-4, 0.1), (1e-3, 0.01), (0.5, 1e-6)]
-    for _ in range(min(budget.cases, 200)):
+    for generator in budget.draws(200):
         logs = generator.uniform([-5.0, -8.0], [0.0, -0.31])
         settings.append(tuple((10.0**logs).tolist()))
     for epsilon, delta in settings:

@@ -5,24 +5,23 @@ TLap(epsilon, delta) is Laplace noise of scale 1/epsilon truncated to
 """
 
 import math
-from collections.abc import Iterator
-
-import numpy as np
 
 from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_cdf,
     truncated_laplace_support,
 )
 from jaxsel.families.query_release.claims.parameters import AnyEpsilon, Delta
-from jaxsel.language.base import Budget
+from jaxsel.language.checking import Points, drawn
 from jaxsel.language.papers import CL
 
 
-def deltas(budget: Budget, cases: int, first: float) -> Iterator[float]:
-    generator = np.random.default_rng(budget.seed)
-    yield first
-    for _ in range(min(budget.cases, cases)):
-        yield float(10.0 ** generator.uniform(-8.0, math.log10(0.5)))
+def deltas(most: int, epsilon: float = 1.0) -> Points:
+    """Delta 0.1 and so many random ones, at that epsilon."""
+
+    def draw(generator):
+        return 10.0 ** generator.uniform(-8.0, math.log10(0.5)), epsilon
+
+    return drawn("delta epsilon", draw, most, (0.1, epsilon))
 
 
 @CL.utility(
@@ -46,21 +45,13 @@ below = CL.utility(
 )(below_printed.evaluate)
 
 
-def _released_bounds(inside: float, cases: int):
-    def released(budget):
-        for delta in deltas(budget, cases, 0.1):
-            for epsilon in (1.0, 0.3):
-                offset = 2.0 * math.log(inside / delta) / epsilon
-                # s = g + offset + TLap(epsilon/2, delta/2)
-                low = float(truncated_laplace_cdf(-offset, epsilon / 2.0, delta / 2.0))
-                where = f"offset 2 log({inside:g}/delta)/epsilon"
-                yield {"epsilon": epsilon, "delta": delta}, low, where
-
-    return released
-
-
-below_printed.bounds()(_released_bounds(1.0, 0))
-below.bounds(tolerance=1e-14)(_released_bounds(2.0, 100))
+@below_printed.bounds(deltas(0), deltas(0, 0.3), inside=1.0)
+@below.bounds(deltas(100), deltas(100, 0.3), inside=2.0, tolerance=1e-14)
+def released_bounds(epsilon, delta, inside):
+    offset = 2.0 * math.log(inside / delta) / epsilon
+    # s = g + offset + TLap(epsilon/2, delta/2)
+    low = float(truncated_laplace_cdf(-offset, epsilon / 2.0, delta / 2.0))
+    return low, "offset 2 log(inside/delta)/epsilon"
 
 
 @CL.utility(
@@ -85,18 +76,10 @@ def added(*, epsilon: AnyEpsilon = 1.0, delta: Delta = 0.1) -> float:
     return -8.0 * math.log(delta) / epsilon
 
 
-def _additions(inside: float, cases: int):
-    def additions(budget):
-        for delta in deltas(budget, cases, 0.1):
-            offset = 2.0 * math.log(inside / delta)
-            most = offset + truncated_laplace_support(0.5, delta / 2.0)
-            yield {"epsilon": 1.0, "delta": delta}, most
-
-    return additions
-
-
-added_printed.bounds()(_additions(1.0, 0))
-added.bounds()(_additions(2.0, 100))
+@added_printed.bounds(deltas(0), inside=1.0)
+@added.bounds(deltas(100), inside=2.0)
+def additions(delta, inside):
+    return 2.0 * math.log(inside / delta) + truncated_laplace_support(0.5, delta / 2.0)
 
 
 CL_E8 = CL.misprint(

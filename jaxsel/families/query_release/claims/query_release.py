@@ -6,8 +6,6 @@ With the Gaussian mechanism in place of Ghazi, Kumar & Manurangsi 2021 (Theorem 
 """
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -26,24 +24,21 @@ from jaxsel.families.query_release.laws import (
     selection_factor,
     spent_delta,
 )
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, Points, drawn, listed
 from jaxsel.language.papers import CL, JX
 
 _CELLS = 1200  # of the grid in each direction, for the exact privacy of one query
 
 
-def _settings(budget: Budget, cases: int) -> Iterator[dict[str, Any]]:
-    generator = np.random.default_rng(budget.seed)
-    yield {"queries": 10, "epsilon": 1.0, "delta": 0.05}
-    yield {"queries": 1, "epsilon": 1.0, "delta": 0.5}
-    for _ in range(min(budget.cases, cases)):
-        queries, epsilon, delta = 10.0 ** generator.uniform([0.0, -2.0, -6.0], [4.0, 0.0, -0.31])
-        yield {"queries": int(queries), "epsilon": float(epsilon), "delta": float(delta)}
+def _draw(generator: np.random.Generator) -> tuple[int, float, float]:
+    logs = generator.uniform([0.0, -2.0, -6.0], [4.0, 0.0, -0.31])
+    queries, epsilon, delta = (10.0**logs).tolist()
+    return int(queries), epsilon, delta
 
 
-def _shown(point: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in point.items())
+def _points(most: int) -> Points:
+    return drawn("queries epsilon delta", _draw, most, (10, 1.0, 0.05), (1, 1.0, 0.5))
 
 
 # --- Theorem 13, for the Gaussian mechanism -------------------------------------------
@@ -60,16 +55,10 @@ def half_error(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 
     return 2.0 / epsilon * math.sqrt(square)
 
 
-@half_error.bounds()
-def half_errors(budget):
-    for point in _settings(budget, 100):
-        queries, epsilon, delta = point.values()
-        scale = math.sqrt(queries) * gaussian_noise_multiplier(epsilon, delta)
-
-        def exceeded(most, queries=queries, scale=scale):
-            return 0.5, float(gaussian_largest_error(most, queries, scale))
-
-        yield point, exceeded, "P[error > that]"
+@half_error.bounds(_points(100))
+def half_errors(queries, epsilon, delta):
+    scale = math.sqrt(queries) * gaussian_noise_multiplier(epsilon, delta)
+    return lambda most: (0.5, float(gaussian_largest_error(most, queries, scale)))
 
 
 # --- Theorem 5 ------------------------------------------------------------------------
@@ -89,12 +78,12 @@ def cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -
 
 @cap.bounds()
 def caps(budget):
-    for point in _settings(budget, 60):
+    for point in _points(60)(budget):
         yield point, query_release(**point).cap, "largest possible error"
-    for point in _settings(budget, 0):
+    for point in _points(0)(budget):
         settings = query_release(**point)
         above, _ = released_error(settings, [settings.cap])
-        yield Judged(0.0, float(above[0]), f"P[error > cap], {_shown(point)}")
+        yield Judged(0.0, float(above[0]), f"P[error > cap], {point}")
 
 
 @CL.privacy("CL-Thm5-correction", "proof of Theorem 5", Relation.GENERAL)
@@ -106,12 +95,10 @@ def corrected_answers(*, delta: Delta = 0.05) -> float:
     return delta / 10.0
 
 
-@corrected_answers.bounds()
-def correction_cases(budget):
+@corrected_answers.bounds(_points(4))
+def correction_cases(queries, epsilon, delta):
     for sharp in (False, True):
-        for point in _settings(budget, 4):
-            corrected = correction_chance(query_release(**point, sharp=sharp))
-            yield {"delta": point["delta"]}, corrected, f"{_shown(point)}, {sharp=}"
+        yield correction_chance(query_release(queries, epsilon, delta, sharp=sharp)), f"{sharp=}"
 
 
 @CL.privacy(
@@ -149,32 +136,39 @@ parts = CL.privacy(
 )(private.evaluate)
 
 
+def _selected(settings: QueryRelease) -> tuple[np.ndarray, np.ndarray, float]:
+    """Bounds s up to the cap, the factor of the selection, and the step."""
+    edges = np.linspace(0.0, settings.cap, _CELLS + 1)
+    s = (edges[1:] + edges[:-1]) / 2.0
+    return s, selection_factor(bound_below(settings, s), settings.runs), edges[1] - edges[0]
+
+
+def _noise_density(settings: QueryRelease, noise: np.ndarray) -> np.ndarray:
+    """Of the truncated Laplace noise on s."""
+    rate, offset = settings.inner_epsilon / 2.0, settings.offset
+    mass = rate / (2.0 * -math.expm1(-rate * offset))
+    return np.where(np.abs(noise) <= offset, mass * np.exp(-rate * np.abs(noise)), 0.0)
+
+
 def single_query_delta(settings: QueryRelease, epsilon: float) -> float:
     """Exact delta at ``epsilon`` of the algorithm for one query, answer and s released.
 
     The two sides have densities N(y) TLap(s - |y|) and N(y - 1) TLap(s - |y - 1|) times
     the factor of the selection, which is the same; a correction tells them apart.
     """
-    scale, offset = settings.noise_scale, settings.offset
-    rate, cap = settings.inner_epsilon / 2.0, settings.cap
+    scale = settings.noise_scale
     # The cells' edges include 0 and 1, where |y| has kinks; midpoint rule.
     width = 10.0 * scale / _CELLS
     y = (np.arange(-_CELLS, _CELLS) + 0.5) * max(width, 1.0 / max(1, int(1 / width)))
-    step = y[1] - y[0]
-    edges = np.linspace(0.0, cap, _CELLS + 1)
-    s = (edges[1:] + edges[:-1]) / 2.0
-    factor = selection_factor(bound_below(settings, s), settings.runs)
-    mass = rate / (2.0 * -math.expm1(-rate * offset))
+    s, factor, step = _selected(settings)
 
     def density(center: float) -> np.ndarray:
-        noise = s[None, :] - offset - np.abs(y - center)[:, None]
-        inside = np.abs(noise) <= offset
+        noise = s[None, :] - settings.offset - np.abs(y - center)[:, None]
         normal = np.exp(-0.5 * ((y - center) / scale) ** 2) / scale
-        given = np.where(inside, mass * np.exp(-rate * np.abs(noise)), 0.0)
-        return normal[:, None] / math.sqrt(2.0 * math.pi) * given
+        return normal[:, None] / math.sqrt(2.0 * math.pi) * _noise_density(settings, noise)
 
     excess = np.maximum(density(0.0) - math.exp(epsilon) * density(1.0), 0.0)
-    selected = float(excess.sum(axis=0) @ factor) * step * (edges[1] - edges[0])
+    selected = float(excess.sum(axis=0) @ factor) * (y[1] - y[0]) * step
     return selected + correction_chance(settings)
 
 
@@ -183,16 +177,9 @@ def _released_weight(settings: QueryRelease) -> tuple[np.ndarray, np.ndarray]:
 
     E over its bound s <= cap of the factor of the selection; errors, and weights.
     """
-    rate, offset, cap = settings.inner_epsilon / 2.0, settings.offset, settings.cap
-    edges = np.linspace(0.0, cap, _CELLS + 1)
-    s = (edges[1:] + edges[:-1]) / 2.0
-    factor = selection_factor(bound_below(settings, s), settings.runs)
-    error = np.linspace(0.0, cap, _CELLS // 2)
-    noise = s - offset - error[:, None]
-    mass = rate / (2.0 * -math.expm1(-rate * offset))
-    inside = np.abs(noise) <= offset
-    density = np.where(inside, mass * np.exp(-rate * np.abs(noise)), 0.0)
-    return error, density @ factor * (edges[1] - edges[0])
+    s, factor, step = _selected(settings)
+    error = np.linspace(0.0, settings.cap, _CELLS // 2)
+    return error, _noise_density(settings, s - settings.offset - error[:, None]) @ factor * step
 
 
 def two_query_delta(settings: QueryRelease, epsilon: float, moves: tuple[float, float]) -> float:
@@ -217,32 +204,25 @@ def two_query_delta(settings: QueryRelease, epsilon: float, moves: tuple[float, 
     return float(excess.sum()) * step + correction_chance(settings)
 
 
-def _single_queries(sharp: bool):
-    def exact_deltas(budget):
-        for epsilon, delta in ((1.0, 0.05), (1.0, 0.5), (0.3, 0.2)):
-            point = {"delta": delta}
-            settings = query_release(1, epsilon, delta, sharp=sharp)
-            yield point, single_query_delta(settings, epsilon), f"k=1, {epsilon=}, exact"
-            settings = query_release(2, epsilon, delta, sharp=sharp)
-            for moves in ((1.0, 1.0), (1.0, 0.0)):
-                exact = two_query_delta(settings, epsilon, moves)
-                yield point, exact, f"k=2, {epsilon=}, answers move by {moves}, exact"
-
-    return exact_deltas
+_FEW = listed("epsilon delta", (1.0, 0.05), (1.0, 0.5), (0.3, 0.2))
 
 
-private.bounds()(_single_queries(sharp=False))
-sharp.bounds()(_single_queries(sharp=True))
+@private.bounds(_FEW, sharp=False)
+@sharp.bounds(_FEW, sharp=True)
+def exact_deltas(epsilon, delta, sharp):
+    yield single_query_delta(query_release(1, epsilon, delta, sharp=sharp), epsilon), "k=1, exact"
+    settings = query_release(2, epsilon, delta, sharp=sharp)
+    for moves in ((1.0, 1.0), (1.0, 0.0)):
+        exact = two_query_delta(settings, epsilon, moves)
+        yield exact, f"k=2, answers move by {moves}, exact"
 
 
-@parts.bounds()
-def all_parts(budget):
+@parts.bounds(_points(4))
+def all_parts(queries, epsilon, delta):
     for sharp in (False, True):
-        for point in _settings(budget, 4):
-            settings = query_release(**point, sharp=sharp)
-            corrected = correction_chance(settings)
-            total = spent_delta(settings, point["epsilon"], corrected, sharp=sharp)
-            yield {"delta": point["delta"]}, total, f"{_shown(point)}, {sharp=}"
+        settings = query_release(queries, epsilon, delta, sharp=sharp)
+        corrected = correction_chance(settings)
+        yield spent_delta(settings, epsilon, corrected, sharp=sharp), f"{sharp=}"
 
 
 # --- The parts of delta (CL-E9) -------------------------------------------------------
@@ -267,22 +247,12 @@ fifth = CL.privacy(
 )(fifth_printed.evaluate)
 
 
-def _selected_delta(delta: float, divisor: float | None = None) -> float:
+@fifth_printed.bounds(deltas(0), divisor=10.0)
+@fifth.bounds(deltas(200), divisor=105.0, tolerance=1e-15)
+def selected_delta(delta, divisor):
     """T delta_in of the settings: what the selected vector may have by Theorem 4."""
     settings = query_release(3, 1.0, delta, divisor=divisor)
     return settings.runs * settings.inner_delta
-
-
-def _selected(divisor: float | None, cases: int):
-    def selected(budget):
-        for delta in deltas(budget, cases, 0.1):
-            yield {"delta": delta}, _selected_delta(delta, divisor), f"divisor {divisor or 105:g}"
-
-    return selected
-
-
-fifth_printed.bounds()(_selected(10.0, 0))
-fifth.bounds(tolerance=1e-15)(_selected(None, 200))
 
 
 @CL.privacy("CL-Thm5-delta", "Theorem 5, corrected", Relation.GENERAL)
@@ -295,18 +265,27 @@ def whole(*, delta: Delta = 0.1) -> float:
     return delta
 
 
-@whole.bounds(tolerance=1e-15)
-def whole_cases(budget):
-    for delta in deltas(budget, 200, 0.1):
-        # Correcting non-privately with chance delta/10 costs (1 + e^epsilon) delta/10.
-        total = _selected_delta(delta) + (1.0 + math.e) * delta / 10.0
-        yield {"delta": delta}, total, "epsilon=1"
+@whole.bounds(deltas(200), tolerance=1e-15)
+def whole_cases(delta):
+    # Correcting non-privately with chance delta/10 costs (1 + e^epsilon) delta/10.
+    return selected_delta(delta, 105.0) + (1.0 + math.e) * delta / 10.0
 
 
 # --- The plain Gaussian mechanism, corrected ------------------------------------------
 
 
-def corrected_gaussian_delta(epsilon: float, delta: float) -> float:
+plain = JX.privacy(
+    "CL-Thm5-corrected-gaussian",
+    "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
+    Relation.GENERAL,
+    statement="The Gaussian mechanism at (epsilon, delta/2), whose answers are replaced by the "
+    "true ones where one errs by more than its (delta/2)/(1 + e^epsilon) upper quantile, is "
+    "(epsilon, delta)-DP.",
+)(private.evaluate)
+
+
+@plain.bounds(_points(100))
+def corrected_gaussian_delta(epsilon, delta):
     """Exact delta at ``epsilon`` of the corrected Gaussian mechanism for one query.
 
     On 0 and on 1 the answers are normal around the truth, within the cap, and the truth
@@ -324,23 +303,6 @@ def corrected_gaussian_delta(epsilon: float, delta: float) -> float:
     return float(corrected + first - math.exp(epsilon) * second)
 
 
-plain = JX.privacy(
-    "CL-Thm5-corrected-gaussian",
-    "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
-    Relation.GENERAL,
-    statement="The Gaussian mechanism at (epsilon, delta/2), whose answers are replaced by the "
-    "true ones where one errs by more than its (delta/2)/(1 + e^epsilon) upper quantile, is "
-    "(epsilon, delta)-DP.",
-)(private.evaluate)
-
-
-@plain.bounds()
-def corrected_gaussians(budget):
-    for point in _settings(budget, 100):
-        _, epsilon, delta = point.values()
-        yield {"delta": delta}, corrected_gaussian_delta(epsilon, delta), f"k=1, {epsilon=!r}"
-
-
 @JX.utility(
     "CL-Thm5-corrected-gaussian-error",
     "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
@@ -354,10 +316,7 @@ def boosted_cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta =
     return query_release(queries, epsilon, delta, sharp=True).cap
 
 
-@boosted_cap.bounds()
-def smaller_caps(budget):
-    for point in _settings(budget, 100):
-        yield point, corrected_gaussian_cap(**point)
+boosted_cap.bounds(_points(100))(corrected_gaussian_cap)
 
 
 CL_E9 = CL.misprint(

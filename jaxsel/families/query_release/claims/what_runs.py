@@ -14,10 +14,10 @@ from jaxsel.families.query_release.claims.parameters import Delta
 from jaxsel.families.query_release.repaired_answers import repaired_answers
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import CONFIDENCE, Judged, in_units
+from jaxsel.language.checking import CONFIDENCE, Judged, in_units, listed
 from jaxsel.language.papers import CL, JX
 
-_POINTS = ((1, 1.0, 0.05), (7, 0.3, 0.4), (200, 0.8, 0.01))
+_NAMES, _POINTS = "k epsilon delta", ((1, 1.0, 0.05), (7, 0.3, 0.4), (200, 0.8, 0.01))
 
 
 @CL.identity("CL-Thm5-settings", "Theorem 5, corrected")
@@ -37,30 +37,27 @@ def _gaussian_delta(multiplier: float, epsilon: float) -> float:
     return special.ndtr(half - step) - math.exp(epsilon) * special.ndtr(-half - step)
 
 
-@runs.equals(tolerance=1e-7)
-def prepared(budget):
+@runs.equals(listed(_NAMES, *_POINTS), tolerance=1e-7)
+def prepared(k, epsilon, delta):
     from jaxsel.families.query_release.query_release import query_release_mechanism
 
-    del budget
     for method in ("largest", "literal"):
         mechanism = query_release_mechanism(method=method, event="correction")
-        for k, epsilon, delta in _POINTS:
-            given = {"epsilon": epsilon, "delta": delta}
-            _, found = mechanism.prepare(np.zeros(k), given)
-            where = f"{method}, {k=}, {epsilon=}, {delta=}"
-            yield {"delta": delta}, float(found["runs"]), f"T, {method}, {k=}, {epsilon=}"
-            # Inner privacy (epsilon/3, delta^2/105), half for the answers, half for s.
-            each, spent = epsilon / 6.0, delta**2 / 210.0
-            rate = float(found["inner_epsilon"]) / 2.0
-            yield Judged(each, rate, f"rate of the noise on the error, {where}")
-            offset = math.log(1.0 / spent) / each
-            yield Judged(offset, float(found["offset"]), f"A, {where}")
-            scale = float(found["noise_scale"])
-            exact = _gaussian_delta(scale / math.sqrt(k), each)
-            yield Judged(1.0, exact / spent, f"delta of the answers over delta^2/210, {where}")
-            half = float(found["cap"]) - 2.0 * offset
-            kept = (1.0 - 2.0 * special.ndtr(-half / scale)) ** k
-            yield Judged(0.5, kept, f"P[error <= cap - 2 A], {where}")
+        _, found = mechanism.prepare(np.zeros(k), {"epsilon": epsilon, "delta": delta})
+        where = f"{method}, {k=}, {epsilon=}, {delta=}"
+        yield float(found["runs"]), f"T, {method}"
+        # Inner privacy (epsilon/3, delta^2/105), half for the answers, half for s.
+        each, spent = epsilon / 6.0, delta**2 / 210.0
+        rate = float(found["inner_epsilon"]) / 2.0
+        yield Judged(each, rate, f"rate of the noise on the error, {where}")
+        offset = math.log(1.0 / spent) / each
+        yield Judged(offset, float(found["offset"]), f"A, {where}")
+        scale = float(found["noise_scale"])
+        exact = _gaussian_delta(scale / math.sqrt(k), each)
+        yield Judged(1.0, exact / spent, f"delta of the answers over delta^2/210, {where}")
+        half = float(found["cap"]) - 2.0 * offset
+        kept = (1.0 - 2.0 * special.ndtr(-half / scale)) ** k
+        yield Judged(0.5, kept, f"P[error <= cap - 2 A], {where}")
 
 
 @JX.privacy(
@@ -77,22 +74,18 @@ def share(*, delta: Delta = 0.05) -> float:
     return delta
 
 
-@share.bounds(tolerance=1e-6)
-def repaired_parts(budget):
+@share.bounds(listed(_NAMES, *_POINTS, (5000, 0.02, 1e-9), (40, 1.0, 1e-4)), tolerance=1e-6)
+def repaired_parts(k, epsilon, delta):
     """First answers, picks of what to repair, repairs: at 1/2, 1/4 and 1/4 of epsilon."""
-    del budget
-    for queries, epsilon, delta in (*_POINTS, (5000, 0.02, 1e-9), (40, 1.0, 1e-4)):
-        made = repaired_answers(queries, epsilon, delta)
-        k, r = made.queries, made.repairs
-        first = _gaussian_delta(made.noise_scale / math.sqrt(k), epsilon / 2.0)
-        again = _gaussian_delta(made.repair_scale / math.sqrt(r), epsilon / 4.0)
-        # Each pick has losses in a range of 2/b, hence is (2/b)^2/8-zCDP; and rho-zCDP is
-        # (rho + 2 sqrt(rho log(1/delta)), delta)-DP (Bun & Steinke 2016).
-        rho = r * (2.0 / made.pick_scale) ** 2 / 8.0
-        picks = math.exp(-((epsilon / 4.0 - rho) ** 2) / (4.0 * rho))
-        parts = [float(first), picks, float(again)]
-        where = f"{parts}, {queries=}, {epsilon=}"
-        yield {"delta": delta}, in_units(math.fsum(parts)), where
+    made = repaired_answers(k, epsilon, delta)
+    first = _gaussian_delta(made.noise_scale / math.sqrt(made.queries), epsilon / 2.0)
+    again = _gaussian_delta(made.repair_scale / math.sqrt(made.repairs), epsilon / 4.0)
+    # Each pick has losses in a range of 2/b, hence is (2/b)^2/8-zCDP; and rho-zCDP is
+    # (rho + 2 sqrt(rho log(1/delta)), delta)-DP (Bun & Steinke 2016).
+    rho = made.repairs * (2.0 / made.pick_scale) ** 2 / 8.0
+    picks = math.exp(-((epsilon / 4.0 - rho) ** 2) / (4.0 * rho))
+    parts = [float(first), picks, float(again)]
+    return in_units(math.fsum(parts)), f"{parts}"
 
 
 # --- The fall-back --------------------------------------------------------------------

@@ -24,16 +24,13 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     allowed_mistakes,
     repetitive_settings,
 )
-from jaxsel.language.checking import Judged, listed
+from jaxsel.language.checking import Judged, drawn, listed
 from jaxsel.language.domains import positive, whole
 from jaxsel.language.papers import CL
 
 AnyQueries = Annotated[int, whole("m, how many queries", at_least=1, at_most=1e15)]
 Repetitions = Annotated[int, whole("tau, Tests in a batch", at_least=1, at_most=1e18)]
 Margin = Annotated[float, positive("d: from t - d on top is right")]
-
-
-# --- The lemma ------------------------------------------------------------------------
 
 
 @CL.utility("CL-Lem4-rounded", "Lemma 4")
@@ -46,36 +43,29 @@ def rounded(*, beta: Beta = 0.1) -> float:
     return beta
 
 
-accurate = CL.utility(
-    "CL-Lem4",
-    "Lemma 4, with k' corrected",
-    statement="With the settings of Section 4.2 and k' = k + 2 R + 1, with probability 1 - beta "
-    "on any, even adaptive queries: bottom only if f <= t, top only if f >= t - d, and an early "
-    "halt only after k answers top.",
-)(rounded.evaluate)
+@CL.utility("CL-Lem4", "Lemma 4, with k' corrected", formula=rounded)
+def accurate():
+    """With the settings of Section 4.2 and k' = k + 2 R + 1, with probability 1 - beta on any, even
+    adaptive queries: bottom only if f <= t, top only if f >= t - d, and an early halt only after k
+    answers top."""
 
 
-def _any_queries(corrected: bool):
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        for case, (wanted, m, beta) in enumerate(problems(budget, 60)):
-            for delta in (0.0, 1e-6):
-                settings = repetitive_settings(wanted, m, beta, delta=delta, corrected=corrected)
-                where = f"k={wanted}, {m=}, {delta=}"
-                bound = failure_bound(settings, wanted, m)
-                yield {"beta": beta}, logs(bound), f"any queries, {where}"
-            if case < 3:
-                d = settings.margin
-                levels = generator.choice([1e-9, -d / 2.0, -d - 1e-9], m)
-                exact = failure_probability(levels, settings, wanted)
-                text = f"{where}, random levels 0+, -d/2 and -d-, seed {budget.seed}"
-                yield {"beta": beta}, logs(exact), text
-
-    return cases
-
-
-rounded.bounds()(_any_queries(False))
-accurate.bounds()(_any_queries(True))
+@rounded.bounds(corrected=False)
+@accurate.bounds(corrected=True)
+def any_queries(budget, corrected):
+    generator = np.random.default_rng(budget.seed)
+    for case, problem in enumerate(problems(60)(budget)):
+        beta, wanted, m = problem.pop("beta"), *problem.values()
+        for delta in (0.0, 1e-6):
+            settings = repetitive_settings(wanted, m, beta, delta=delta, corrected=corrected)
+            bound = failure_bound(settings, wanted, m)
+            yield {"beta": beta}, logs(bound), f"any queries, {problem}, {delta=}"
+        if case < 3:
+            d = settings.margin
+            levels = generator.choice([1e-9, -d / 2.0, -d - 1e-9], m)
+            exact = failure_probability(levels, settings, wanted)
+            text = f"{problem}, {delta=}, random levels 0+, -d/2 and -d-, seed {budget.seed}"
+            yield {"beta": beta}, logs(exact), text
 
 
 @CL.utility("CL-Lem4-sharp", "Lemma 4; the bound is found here")
@@ -101,8 +91,7 @@ def bound(
 
 @bound.bounds()
 def bound_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
+    for generator in budget.draws(60):
         wanted, m = int(generator.integers(1, 4)), int(generator.integers(2, 15))
         tau = int(10.0 ** generator.uniform(0.5, 3.0))
         settings = RepetitiveSettings(
@@ -130,16 +119,13 @@ def answers_printed(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 
 
     Answers "top", at least k, before an early halt.
     """
-    del queries, beta
     return float(wanted)
 
 
-answers = CL.utility(
-    "CL-Lem4-step-answers",
-    "proof of Lemma 4, corrected",
-    statement="With k' = k + 2 R + 1 and at most R = ceil(3 log(1/beta)/log m) mistakes, an early "
-    "halt follows at least k answers 'top'.",
-)(answers_printed.evaluate)
+@CL.utility("CL-Lem4-step-answers", "proof of Lemma 4, corrected", formula=answers_printed)
+def answers():
+    """With k' = k + 2 R + 1 and at most R = ceil(3 log(1/beta)/log m) mistakes, an early halt
+    follows at least k answers 'top'."""
 
 
 def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
@@ -167,29 +153,24 @@ def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
     return min(ends)
 
 
-@answers_printed.bounds_below(listed("wanted queries beta", (3, 100, 0.8), (20, 100, 0.95)))
-def early_halts_printed(wanted, queries, beta):
+def _wanted(generator):
+    beta = float(10.0 ** generator.uniform(-6.0, -0.01))
+    queries = int(10.0 ** generator.uniform(2.0, 5.0))  # k' stays below
+    return int(generator.integers(1, 15)), queries, beta
+
+
+_NAMES = "wanted queries beta"
+_KNOWN = listed(_NAMES, (3, 100, 0.8), (3, 100, 0.1), (20, 100, 0.01))
+
+
+@answers_printed.bounds_below(listed(_NAMES, (3, 100, 0.8), (20, 100, 0.95)), corrected=False)
+@answers.bounds_below(_KNOWN, drawn("wanted queries beta", _wanted, 20), corrected=True)
+def early_halts(wanted, queries, beta, corrected):
     mistakes = allowed_mistakes(queries, beta)
-    failures = repetitive_settings(wanted, queries, beta, corrected=False).failures
-    # As the paper counts: the last query is answered too.
-    seen = _fewest_answers(failures, mistakes, unanswered=0)
+    failures = repetitive_settings(wanted, queries, beta, corrected=corrected).failures
+    # As the paper counts, the last query is answered too.
+    seen = _fewest_answers(failures, mistakes, unanswered=int(corrected))
     return float(seen), f"k'={failures}, R={mistakes}"
-
-
-@answers.bounds_below()
-def early_halts(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(3, 100, 0.8), (3, 100, 0.1), (20, 100, 0.01)]
-    for _ in range(min(budget.cases, 20)):
-        beta = float(10.0 ** generator.uniform(-6.0, -0.01))
-        queries = int(10.0 ** generator.uniform(2.0, 5.0))  # k' stays below
-        settings.append((int(generator.integers(1, 15)), queries, beta))
-    for wanted, queries, beta in settings:
-        mistakes = allowed_mistakes(queries, beta)
-        failures = repetitive_settings(wanted, queries, beta).failures
-        seen = _fewest_answers(failures, mistakes, unanswered=1)
-        point = {"wanted": wanted, "queries": queries, "beta": beta}
-        yield point, float(seen), f"k'={failures}, R={mistakes}"
 
 
 @CL.utility("CL-Lem4-step-prior", "proof of Lemma 4")
@@ -201,11 +182,9 @@ def small_p(*, beta: Beta = 0.1) -> float:
     return beta / 20.0
 
 
-@small_p.equals()
-def small_p_cases(budget):
-    for wanted, m, beta in problems(budget, 50):
-        gamma = repetitive_settings(wanted, m, beta).gamma
-        yield {"beta": beta}, m**-gamma, f"k={wanted}, {m=}"
+@small_p.equals(problems(50))
+def small_p_chance(wanted, queries, beta):
+    return queries ** -repetitive_settings(wanted, queries, beta).gamma
 
 
 @CL.utility("CL-Lem4-step-fatal", "proof of Lemma 4")
@@ -236,13 +215,12 @@ def mistake(*, queries: Queries = 10) -> float:
     return 5.0 / float(queries) ** 3
 
 
-@mistake.bounds()
-def mistake_cases(budget):
-    for wanted, m, beta in problems(budget, 50):
-        settings = repetitive_settings(wanted, m, beta)
-        half = settings.query_epsilon * settings.margin / 2.0
-        chance = -math.expm1(settings.repetitions * math.log1p(-0.5 * math.exp(-half)))
-        yield {"queries": m}, logs(chance), "p=1, level -d/2"
+@mistake.bounds(problems(50))
+def failing_batch(wanted, queries, beta):
+    settings = repetitive_settings(wanted, queries, beta)
+    half = settings.query_epsilon * settings.margin / 2.0
+    chance = -math.expm1(settings.repetitions * math.log1p(-0.5 * math.exp(-half)))
+    return logs(chance), "p=1, level -d/2"
 
 
 CL_E14 = CL.misprint(

@@ -1,12 +1,10 @@
 """Settings on which the claims about the repetitive sparse vector are tried."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated
 
-import numpy as np
-
-from jaxsel.language.base import Budget
+from jaxsel.language.checking import Points, listed
 from jaxsel.language.domains import number, positive, probability, whole
 
 QueryEpsilon = Annotated[float, number("epsilon', of each Test", above=0.0, at_most=100.0)]
@@ -26,16 +24,17 @@ def logs(observed: float) -> Callable[[float], tuple[float, float]]:
     return lambda claimed: (math.log(claimed), low)
 
 
-def problems(budget: Budget, cases: int) -> Iterator[tuple[int, int, float]]:
-    """k, m and beta for which Section 4.2 has settings, either form of k'."""
-    yield 3, 100, 0.8
-    yield 3, 100, 0.1
-    yield 1, 10, 0.5
-    yield 20, 1000, 1e-9
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, cases)):
-        m = int(10.0 ** generator.uniform(1.5, 5.0))
-        wanted = int(m ** generator.uniform(0.0, 0.8) / 2.0) + 1
-        most = min(0.08 * m, 200.0)
-        beta = math.exp(-(most ** generator.uniform(-2.0, 1.0)))
-        yield wanted, m, beta
+def problems(cases: int, **more: float) -> Points:
+    """k, m and beta for which Section 4.2 has settings, either form of k'; and more names."""
+
+    def points(budget):
+        known = (3, 100, 0.8), (3, 100, 0.1), (1, 10, 0.5), (20, 1000, 1e-9)
+        yield from listed("wanted queries beta", *known)(budget)
+        for generator in budget.draws(cases):
+            m = int(10.0 ** generator.uniform(1.5, 5.0))
+            wanted = int(m ** generator.uniform(0.0, 0.8) / 2.0) + 1
+            most = min(0.08 * m, 200.0)
+            beta = math.exp(-(most ** generator.uniform(-2.0, 1.0)))
+            yield {"wanted": wanted, "queries": m, "beta": beta}
+
+    return lambda budget: [point | more for point in points(budget)]

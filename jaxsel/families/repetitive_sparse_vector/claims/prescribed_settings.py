@@ -16,6 +16,7 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     repetitive_settings,
 )
 from jaxsel.language.base import Relation
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import CL
 
@@ -40,15 +41,13 @@ def order_epsilon(*, epsilon: Epsilon = 1.0, constant: Constant = 100.0) -> floa
     return constant * epsilon
 
 
-@order_epsilon.bounds()
-def root_privacy(budget):
-    for constant, gamma, queries in ((100.0, 1e4, 1e6), (1000.0, 1e6, 1e8)):
-        low_delta = gamma**2
-        low_beta = gamma * math.log(queries) - math.log(20.0)
-        found = plan(1.0, queries, low_beta, low_delta)
-        spent = found.query_epsilon * math.sqrt(found.failures * low_delta)
-        where = f"k=1, m={queries:g}, gamma={gamma:g}, log(1/delta)={low_delta:g}"
-        yield {"epsilon": 1.0, "constant": constant}, spent, where
+@order_epsilon.bounds(
+    listed("epsilon constant gamma queries", (1.0, 100.0, 1e4, 1e6), (1.0, 1000.0, 1e6, 1e8))
+)
+def root_privacy(gamma, queries):
+    low_beta, low_delta = gamma * math.log(queries) - math.log(20.0), gamma**2
+    found = plan(1.0, queries, low_beta, low_delta)
+    return found.query_epsilon * math.sqrt(found.failures * low_delta), "k=1, log(1/delta)=gamma^2"
 
 
 @CL.privacy("CL-Sec4.2-step-epsilon", "Section 4.2, corrected", Relation.GENERAL)
@@ -60,20 +59,20 @@ def pure_bound(*, epsilon: Epsilon = 1.0) -> float:
     return 15.0 * epsilon
 
 
-@pure_bound.bounds()
-def pure_privacy(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(1.0, 1e6, 1e4 * math.log(1e6) - math.log(20.0), 1e8)]
-    for _ in range(min(budget.cases, 200)):
-        wanted, queries = (10.0 ** generator.uniform([0.0, 1.0], [4.0, 8.0])).tolist()
-        low_beta = float(generator.uniform(0.01, 1.0)) * queries * math.log(2.0)
-        low_delta = wanted * float(10.0 ** generator.uniform(0.0, 4.0))
-        settings.append((float(math.floor(wanted)), queries, low_beta, low_delta))
-    for wanted, queries, low_beta, low_delta in settings:
-        found = plan(wanted, queries, low_beta, low_delta)
-        spent = (2.0 * found.failures + found.gamma) * found.query_epsilon
-        where = f"k={wanted:g}, m={queries!r}, log(1/beta)={low_beta!r}, {low_delta=!r}"
-        yield {"epsilon": 1.0}, spent, where
+def _many(generator):
+    wanted, queries = (10.0 ** generator.uniform([0.0, 1.0], [4.0, 8.0])).tolist()
+    low_beta = float(generator.uniform(0.01, 1.0)) * queries * math.log(2.0)
+    low_delta = wanted * float(10.0 ** generator.uniform(0.0, 4.0))
+    return 1.0, math.floor(wanted), queries, low_beta, low_delta
+
+
+_ONE = 1.0, 1.0, 1e6, 1e4 * math.log(1e6) - math.log(20.0), 1e8
+
+
+@pure_bound.bounds(drawn("epsilon wanted queries low_beta low_delta", _many, 200, _ONE))
+def pure_privacy(wanted, queries, low_beta, low_delta):
+    found = plan(wanted, queries, low_beta, low_delta)
+    return (2.0 * found.failures + found.gamma) * found.query_epsilon, "logs of 1/beta, 1/delta"
 
 
 # --- What holds -----------------------------------------------------------------------
@@ -91,11 +90,10 @@ def multiple(*, epsilon: Epsilon = 1.0, multiple: Multiple = 13.0) -> float:
 @multiple.bounds()
 def remark_cases(budget):
     generator = np.random.default_rng(budget.seed)
-    for wanted, m, beta in problems(budget, 200):
+    for problem in problems(200)(budget):
         epsilon = float(10.0 ** generator.uniform(-2.0, 1.0))
-        settings = repetitive_settings(wanted, m, beta, epsilon)
-        where = f"k={wanted}, {m=}, {beta=!r}"
-        yield {"epsilon": epsilon, "multiple": 13.0}, pure_epsilon(settings), where
+        spent = pure_epsilon(repetitive_settings(**problem, epsilon=epsilon))
+        yield {"epsilon": epsilon, "multiple": 13.0}, spent, f"{problem}"
 
 
 @CL.privacy("CL-Sec4.2-settings", "Section 4.2, with k' corrected", Relation.GENERAL)
@@ -111,13 +109,12 @@ def budgeted(*, epsilon: SmallEpsilon = 1.0, multiple: Multiple = 15.0) -> float
 @budgeted.bounds()
 def budget_cases(budget):
     generator = np.random.default_rng(budget.seed)
-    for wanted, m, beta in problems(budget, 200):
+    for problem in problems(200)(budget):
         epsilon = float(10.0 ** generator.uniform(-2.0, 0.0))
         delta = float(10.0 ** -(10.0 ** generator.uniform(-0.5, 2.4)))
-        settings = repetitive_settings(wanted, m, beta, epsilon, delta)
+        settings = repetitive_settings(**problem, epsilon=epsilon, delta=delta)
         spent = privacy_epsilon(settings, delta)
-        where = f"k={wanted}, {m=}, {beta=!r}, {delta=!r}"
-        yield {"epsilon": epsilon, "multiple": 15.0}, spent, where
+        yield {"epsilon": epsilon, "multiple": 15.0}, spent, f"{problem}, {delta=!r}"
 
 
 @CL.utility("CL-Rem2-error", "Remark 2")
@@ -138,23 +135,16 @@ def margin(
     return 10.0 * size / epsilon
 
 
-approximate_margin = CL.utility(
-    "CL-Sec4.2-error",
-    "Section 4.2",
-    statement="The settings of Section 4.2 have d = (10/epsilon)(sqrt(k log(1/delta)) log m + "
-    "log(1/beta) + log 20).",
-)(margin.evaluate)
+@CL.utility("CL-Sec4.2-error", "Section 4.2", formula=margin)
+def approximate_margin():
+    """The settings of Section 4.2 have d = (10/epsilon)(sqrt(k log(1/delta)) log m + log(1/beta) +
+    log 20)."""
 
 
-def _margins(*deltas: float):
-    def cases(budget):
-        for wanted, m, beta in problems(budget, 60):
-            for delta in deltas:
-                found = repetitive_settings(wanted, m, beta, 0.5, delta).margin
-                point = {"wanted": wanted, "queries": m, "beta": beta, "epsilon": 0.5}
-                yield point | {"delta": delta}, found
-
-    return cases
+@margin.equals(problems(60, epsilon=0.5, delta=0.0))
+@approximate_margin.equals(*(problems(60, epsilon=0.5, delta=delta) for delta in (1e-9, 1e-3)))
+def prepared(**problem):
+    return repetitive_settings(**problem).margin
 
 
 CL_E15 = CL.misprint(
@@ -168,5 +158,3 @@ CL_E15 = CL.misprint(
     refuted=[order_epsilon],
     corrected=[pure_bound, budgeted],
 )
-margin.equals()(_margins(0.0))
-approximate_margin.equals()(_margins(1e-9, 1e-3))

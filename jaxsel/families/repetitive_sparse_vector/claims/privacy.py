@@ -103,8 +103,7 @@ def _random_settings(generator: np.random.Generator) -> RepetitiveSettings:
 
 @pure.bounds()
 def pure_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 60)):
+    for case, generator in enumerate(budget.draws(60)):
         settings = _random_settings(generator)
         size = int(generator.integers(1, 6))
         first = generator.uniform(-4.0, 1.5, size)
@@ -121,9 +120,8 @@ def pure_cases(budget):
 
 @attained.bounds_below()
 def sharp_cases(budget):
-    generator = np.random.default_rng(budget.seed)
     count = 10**8
-    for _ in range(min(budget.cases, 40)):
+    for generator in budget.draws(40):
         settings = _random_settings(generator)
         settings = settings._replace(margin=60.0 / settings.query_epsilon)
         sides = []
@@ -162,8 +160,7 @@ def approximate_cases(budget):
         (300, -20.0, 1e-2, RepetitiveSettings(math.inf, 1, 0.1, 20, math.inf)),
         (300, -3.0, 1e-6, RepetitiveSettings(math.inf, 3, 0.5, 8, math.inf)),
     ]
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 4)):
+    for generator in budget.draws(4):
         drawn = _random_settings(generator)._replace(gamma=math.inf, margin=math.inf)
         drawn = drawn._replace(failures=drawn.failures + 4, repetitions=1)
         delta = float(10.0 ** generator.uniform(-4.0, -1.0))

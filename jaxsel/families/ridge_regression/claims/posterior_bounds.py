@@ -13,10 +13,10 @@ from scipy import special
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta, gaussian_noise_multiplier
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
-from jaxsel.families.ridge_regression.claims.ridge_cases import RidgePair, ridge_pairs
+from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
 from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA, calibrate_run
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid, in_units, listed
+from jaxsel.language.checking import Judged, drawn, grid, in_units, listed
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.papers import BW, KRW, WANG
 
@@ -111,22 +111,22 @@ def noise(
     return gaussian_noise_multiplier(epsilon, delta)
 
 
-@noise.bounds()
-def noise_cases(budget):
+def _draw(generator: np.random.Generator) -> tuple[float, float]:
+    return 10.0 ** generator.uniform(-2.0, 1.0), 10.0 ** generator.uniform(-12.0, -1.0)
+
+
+@noise.bounds(drawn("epsilon delta", _draw, 20))
+def noise_cases(epsilon, delta):
     """delta by quadrature of the two densities beyond the point of loss epsilon."""
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(20):
-        epsilon = float(10.0 ** generator.uniform(-2.0, 1.0))
-        delta = float(10.0 ** generator.uniform(-12.0, -1.0))
 
-        def exact(multiplier, epsilon=epsilon, delta=delta):
-            shift = 1.0 / multiplier
-            point = epsilon / shift - 0.5 * shift
-            z, weights = panels([point, point + 30.0], 0.5)
-            excess = np.exp(-0.5 * z**2) - math.exp(epsilon) * np.exp(-0.5 * (z + shift) ** 2)
-            return 1.0, float(weights @ excess) / math.sqrt(2.0 * math.pi) / delta
+    def exact(multiplier):
+        shift = 1.0 / multiplier
+        point = epsilon / shift - 0.5 * shift
+        z, weights = panels([point, point + 30.0], 0.5)
+        excess = np.exp(-0.5 * z**2) - math.exp(epsilon) * np.exp(-0.5 * (z + shift) ** 2)
+        return 1.0, float(weights @ excess) / math.sqrt(2.0 * math.pi) / delta
 
-        yield {"epsilon": epsilon, "delta": delta}, exact
+    return exact
 
 
 @KRW.privacy("OPS-eigenvalue", "Section 6.1 (the test)", Relation.BASE)
@@ -182,24 +182,15 @@ def norm_printed(
     return math.log1p(1.0 / (regularisation + eigenvalue))
 
 
-def _norm_gap(pair: RidgePair) -> float:
-    return abs(math.log1p(pair.larger.norm) - math.log1p(pair.smaller.norm))
-
-
-@norm.bounds()
-def norm_cases(budget):
+@norm.bounds(sets=("smaller", "larger"), singular=True)
+@norm_printed.bounds(sets=("larger",), singular=False)
+def norm_cases(budget, sets, singular):
     for pair in ridge_pairs(budget):
-        for data in (pair.smaller, pair.larger):
-            point = {"regularisation": pair.regularisation, "eigenvalue": data.least}
-            yield point, _norm_gap(pair), pair.where
-
-
-@norm_printed.bounds()
-def norm_printed_cases(budget):
-    for pair in ridge_pairs(budget):
-        if pair.larger.least > 0.0:
-            point = {"regularisation": pair.regularisation, "eigenvalue": pair.larger.least}
-            yield point, _norm_gap(pair), f"from the larger set, {pair.where}"
+        gap = abs(math.log1p(pair.larger.norm) - math.log1p(pair.smaller.norm))
+        for data in (getattr(pair, name) for name in sets):
+            if singular or data.least > 0.0:
+                point = {"regularisation": pair.regularisation, "eigenvalue": data.least}
+                yield point, gap, f"from a set, {pair.where}"
 
 
 E_OPS_2 = WANG.misprint(

@@ -53,7 +53,7 @@ def sample_cases(budget):
     set's own bounds allow."""
     generator = np.random.default_rng(budget.seed)
     for _ in range(4 * budget.cases):
-        tail = float(generator.uniform(1.5, 5.5))
+        tail = generator.uniform(1.5, 5.5)
         leverage, shift = (float(10.0**e) for e in generator.uniform(-3.0, 1.0, 2))
 
         def exact(epsilon, tail=tail, leverage=leverage, shift=shift):
@@ -62,8 +62,7 @@ def sample_cases(budget):
 
         yield {"tail": tail, "leverage": leverage, "shift": shift}, exact, "at its epsilon"
     for pair in ridge_pairs(budget):
-        epsilon = float(10.0 ** generator.uniform(-1.5, 0.7))
-        tail = float(generator.uniform(1.5, 6.0))
+        epsilon, tail = 10.0 ** generator.uniform(-1.5, 0.7), generator.uniform(1.5, 6.0)
         for where, data in (("smaller", pair.smaller), ("larger", pair.larger)):
             leverage = ridge.leverage_bound(pair.regularisation, data.least)
             precision = float(ridge.posterior_precision(epsilon, tail, leverage, 1.0 + data.norm))
@@ -109,10 +108,7 @@ def sample_printed(
 )
 def sample_printed_cases(delta, leverage, shift):
     """One record x = y = 1 joins an empty data set: leverage 1/lambda, residual 1."""
-    return lambda epsilon: (
-        1.0,
-        float(ridge.posterior_delta(epsilon, leverage, shift).max()) / delta,
-    )
+    return lambda epsilon: (1.0, ridge.posterior_delta(epsilon, leverage, shift).max() / delta)
 
 
 @CMS.privacy("OUT-PERT", "for ridge regression", Relation.BASE)
@@ -163,8 +159,7 @@ def balanced_cases(budget):
         yield {"epsilon": epsilon, "delta": delta}, in_units(float(seen.max())), where
     generator = np.random.default_rng(budget.seed)
     for pair in ridge_pairs(budget):
-        epsilon = float(10.0 ** generator.uniform(-1.0, 0.7))
-        delta = float(10.0 ** generator.uniform(-8.0, -1.0))
+        epsilon, delta = 10.0 ** generator.uniform(-1.0, 0.7), 10.0 ** generator.uniform(-8.0, -1.0)
         least = 0.5 * ridge.tail_of(delta) ** 2 / epsilon
         if pair.regularisation > least:  # else no precision is private
             precision = balanced_precision(pair.regularisation, pair.records, epsilon, delta)

@@ -45,13 +45,10 @@ def general(
     return ptr.propose_test_release(release, test, failure).delta
 
 
-def _excess(first: np.ndarray, second: np.ndarray, epsilon: float) -> float:
-    return float(np.sum(np.maximum(first - math.exp(epsilon) * second, 0.0)))
-
-
-def _two_way(laws_: np.ndarray, epsilon: float) -> float:
+def _two_way(rows: np.ndarray, epsilon: float) -> float:
     """Larger hockey-stick divergence of the two rows."""
-    return max(_excess(laws_[0], laws_[1], epsilon), _excess(laws_[1], laws_[0], epsilon))
+    excess = rows - math.exp(epsilon) * rows[::-1]
+    return float(np.maximum(excess, 0.0).sum(axis=1).max())
 
 
 @general.bounds()

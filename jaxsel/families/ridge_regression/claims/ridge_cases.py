@@ -19,24 +19,15 @@ class RidgeSet(NamedTuple):
 
 
 class RidgePair(NamedTuple):
-    """A data set and the same with one more record.
-
-    Attributes:
-      smaller, larger: the two sets.
-      leverage, residual: of the record, on the smaller set.
-      distance: between the two solutions.
-      regularisation: lambda.
-      records: of the larger set.
-      where: how to make the pair again.
-    """
+    """A data set and the same with one more record."""
 
     smaller: RidgeSet
     larger: RidgeSet
-    leverage: float
-    residual: float
-    distance: float
-    regularisation: float
-    records: int
+    leverage: float  # of the record, on the smaller set
+    residual: float  # the same
+    distance: float  # between the two solutions
+    regularisation: float  # lambda
+    records: int  # of the larger set
     where: str
 
 
@@ -44,15 +35,12 @@ def ridge_pair(
     features: np.ndarray, targets: np.ndarray, regularisation: float, where: str
 ) -> RidgePair:
     """The pair that the last record makes with the others."""
-    gram, moment = features.T @ features, features.T @ targets
     x, y = features[-1], targets[-1]
     eye = np.eye(features.shape[1])
     sets, solutions = [], []
-    for square, cross in (
-        (features[:-1].T @ features[:-1], features[:-1].T @ targets[:-1]),
-        (gram, moment),
-    ):
-        solutions.append(np.linalg.solve(square + regularisation * eye, cross))
+    for rows, values in ((features[:-1], targets[:-1]), (features, targets)):
+        square = rows.T @ rows
+        solutions.append(np.linalg.solve(square + regularisation * eye, rows.T @ values))
         least = max(float(np.linalg.eigvalsh(square)[0]), 0.0)
         sets.append(RidgeSet(least, float(np.linalg.norm(solutions[-1]))))
     rest = features[:-1].T @ features[:-1] + regularisation * eye
@@ -84,8 +72,7 @@ def ridge_pairs(budget: Budget) -> Iterator[RidgePair]:
             # the height of largest |theta|: X'X = lambda
             height = min(1.0, math.sqrt(regularisation / count))
             yield _worst_line(count, height, regularisation)
-    generator = np.random.default_rng(budget.seed)
-    for number in range(budget.cases):
+    for number, generator in enumerate(budget.draws()):
         count, dimension = generator.integers(1, 12), int(generator.integers(1, 5))
         features = generator.standard_normal((count + 1, dimension))
         features /= np.linalg.norm(features, axis=1, keepdims=True)
@@ -93,14 +80,12 @@ def ridge_pairs(budget: Budget) -> Iterator[RidgePair]:
             features *= generator.uniform(0.0, 1.0, (count + 1, 1))
         signs = np.sign(features @ generator.standard_normal(dimension))
         targets = generator.uniform(-1.0, 1.0, count + 1) if number % 3 else signs
-        regularisation = float(10.0 ** generator.uniform(-1.5, 2.5))
+        regularisation = 10.0 ** generator.uniform(-1.5, 2.5)
         if number % 4 == 0:
             # The record that the others determine least, and contradict.
-            gram = features[:-1].T @ features[:-1]
+            gram, moment = features[:-1].T @ features[:-1], features[:-1].T @ targets[:-1]
             features[-1] = np.linalg.eigh(gram)[1][:, 0]
-            solution = np.linalg.solve(
-                gram + regularisation * np.eye(dimension), features[:-1].T @ targets[:-1]
-            )
+            solution = np.linalg.solve(gram + regularisation * np.eye(dimension), moment)
             targets[-1] = -1.0 if features[-1] @ solution > 0.0 else 1.0
         where = f"random pair {number} of seed {budget.seed}"
         yield ridge_pair(features, targets, regularisation, where)
@@ -109,27 +94,22 @@ def ridge_pairs(budget: Budget) -> Iterator[RidgePair]:
 _NODES, _STEP = np.linspace(-7.0, 7.0, 99, retstep=True)
 
 
-def run_delta_exact(
-    run: RunCalibration,
-    square: float,
-    cross: float,
-    x: float,
-    y: float,
-    regularisation: float,
-    epsilon: float,
-) -> float:
-    """delta of all that one run releases, on the line, by quadrature over its test.
+class Line(NamedTuple):
+    """A one-dimensional data set and the record that joins it."""
 
-    Args:
-      run: its calibration.
-      square, cross: sums of x^2 and of x y over the smaller data set.
-      x, y: the record that the larger one has besides.
-      regularisation: lambda.
-      epsilon: any real number.
+    square: float  # sum of x^2
+    cross: float  # sum of x y
+    x: float
+    y: float
+    regularisation: float
 
-    Returns:
-      The larger hockey-stick divergence of the two directions.
+
+def run_delta_exact(run: RunCalibration, line: Line, epsilon: float) -> float:
+    """delta of all that one run releases, by quadrature over its test.
+
+    The larger hockey-stick divergence of the two directions, at any real epsilon.
     """
+    square, cross, x, y, regularisation = line
     squares = np.array([square, square + x * x])
     norms = np.log1p(np.abs(np.array([cross, cross + x * y]) / (squares + regularisation)))
     leverage = x * x / (square + regularisation)

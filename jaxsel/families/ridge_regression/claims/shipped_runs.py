@@ -14,7 +14,7 @@ from scipy import special, stats
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
-from jaxsel.families.ridge_regression.claims.ridge_cases import run_delta_exact
+from jaxsel.families.ridge_regression.claims.ridge_cases import Line, run_delta_exact
 from jaxsel.families.ridge_regression.settings import calibrate_run, run_epsilon, run_profile
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned, tuned_guarantee
 from jaxsel.language.base import Budget, Relation
@@ -75,10 +75,9 @@ def _line_records(budget: Budget) -> Iterator[_Records]:
     yield _Records(1, 0.0, 0.0, (1.0, 1.0), 50.0)
     for count in (10, 1000):
         yield _Records(count, math.sqrt(50.0 / max(50.0, count)), 1.0, (1.0, -1.0), 50.0)
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 30)):
-        x, y = (float(each) for each in generator.uniform(-1.0, 1.0, 2))
-        lam = float(10.0 ** generator.uniform(1.5, 3.5))
+    for generator in budget.draws(30):
+        x, y = generator.uniform(-1.0, 1.0, 2).tolist()
+        lam = 10.0 ** generator.uniform(1.5, 3.5)
         yield _Records(int(generator.integers(1, 200)), x, y, (1.0, -1.0), lam)
 
 
@@ -98,31 +97,23 @@ def _release(mechanism, data: Mapping[str, Any], params: Mapping[str, Any]):
     return float(mean), float(prepared["deviation"][0])
 
 
-def _untested_cases(name: str):
-    def cases(budget):
-        from jaxsel.families.ridge_regression import baselines
+@perturbed.bounds(tolerance=1e-6, name="output_perturbation")
+@balanced.bounds(tolerance=1e-6, name="balanced_posterior_sampling")
+def untested_cases(budget, name):
+    from jaxsel.families.ridge_regression import baselines
 
-        mechanism = getattr(baselines, name)()
-        for records in _line_records(budget):
-            for epsilon, delta in ((0.5, 1e-2), (4.0, 0.05), (8.0, 1e-6)):
-                if records.regularisation < 20.0 / epsilon:
-                    continue
-                point = {"epsilon": epsilon, "delta": delta}
-                params = point | {
-                    "regularisation": records.regularisation,
-                    "records": records.count + 1,
-                }
-                sides = [_release(mechanism, records.data(more), params) for more in (False, True)]
-                seen = max(
-                    _excess(sides[0], sides[1], epsilon), _excess(sides[1], sides[0], epsilon)
-                )
-                yield point, in_units(seen), str(records)
-
-    return cases
-
-
-perturbed.bounds(tolerance=1e-6)(_untested_cases("output_perturbation"))
-balanced.bounds(tolerance=1e-6)(_untested_cases("balanced_posterior_sampling"))
+    mechanism = getattr(baselines, name)()
+    for records in _line_records(budget):
+        for epsilon, delta in ((0.5, 1e-2), (4.0, 0.05), (8.0, 1e-6)):
+            if records.regularisation < 20.0 / epsilon:
+                continue
+            point = {"epsilon": epsilon, "delta": delta}
+            public = {"regularisation": records.regularisation, "records": records.count + 1}
+            first, second = (
+                _release(mechanism, records.data(more), point | public) for more in (False, True)
+            )
+            seen = max(_excess(first, second, epsilon), _excess(second, first, epsilon))
+            yield point, in_units(seen), str(records)
 
 
 # --- What is drawn --------------------------------------------------------------------
@@ -133,27 +124,20 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Judged]:
 
     An outcome outside its exact binomial limits is a case of observed above claimed.
     """
-    from jaxsel.families.ridge_regression.entries import ENTRIES
+    from jaxsel.families.ridge_regression import entries
     from jaxsel.host.intervals import clopper_pearson
     from jaxsel.kernel.engine import simulate_grid
 
-    entry = next(entry for entry in ENTRIES if entry.name == name)
-    built = entry.build(entry.elsewhere)
+    entry = getattr(entries, name)
+    built = entry.build(entry.generic)
     pair, trials = built.pair(), max(1, min(budget.trials, _SIMULATED))
-    sides = (pair.data, pair.neighbour)
-    counts = np.asarray(
-        simulate_grid(
-            built.mechanism,
-            [(side, pair.params) for side in sides],
-            trials=trials,
-            seed=budget.seed,
-            progress=False,
-        ).values
-    )
+    cells = [(data, pair.params) for data in (pair.data, pair.neighbour)]
+    found = simulate_grid(built.mechanism, cells, trials=trials, seed=budget.seed, progress=False)
+    counts = np.asarray(found.values)
     limits = clopper_pearson(counts, trials, 1.0 - (1.0 - CONFIDENCE) / counts.size)
     assert built.mechanism.law is not None
-    for side, data in enumerate(sides):
-        law = built.mechanism.law(data, pair.params)
+    for side, cell in enumerate(cells):
+        law = built.mechanism.law(*cell)
         for place, exact in enumerate(law.probabilities):
             low, high = (float(limit[side, place]) for limit in limits)
             where = f"{law.labels[place]}, side {side}, {trials} trials of {name}"
@@ -176,25 +160,14 @@ one_run = KRW.privacy(
 )(perturbed.evaluate)
 
 
-class _Line(NamedTuple):
-    """A one-dimensional data set and the record that joins it."""
-
-    square: float  # sum of x^2
-    cross: float  # sum of x y
-    x: float
-    y: float
-    regularisation: float
-
-
-def _lines(budget: Budget) -> Iterator[_Line]:
-    yield _Line(0.0, 0.0, 1.0, 1.0, 20.0)
-    yield _Line(50.0, 50.0, 1.0, -1.0, 20.0)
-    yield _Line(50.0, 5.0, 1.0, -1.0, 100.0)
+def _lines(budget: Budget) -> Iterator[Line]:
+    yield Line(0.0, 0.0, 1.0, 1.0, 20.0)
+    yield Line(50.0, 50.0, 1.0, -1.0, 20.0)
+    yield Line(50.0, 5.0, 1.0, -1.0, 100.0)
     generator = np.random.default_rng(budget.seed)
-    square = float(10.0 ** generator.uniform(0.0, 3.0))
-    cross = float(square * generator.uniform(-1.0, 1.0))
-    regularisation = float(10.0 ** generator.uniform(0.0, 2.5))
-    yield _Line(square, cross, 1.0, -1.0, regularisation)
+    square = 10.0 ** generator.uniform(0.0, 3.0)
+    cross = square * generator.uniform(-1.0, 1.0)
+    yield Line(square, cross, 1.0, -1.0, 10.0 ** generator.uniform(0.0, 2.5))
 
 
 def _share_cases(epsilon: float, delta: float) -> Iterator[Judged]:
@@ -246,7 +219,7 @@ def run_cases(budget):
         for line in _lines(budget):
             where = f"calibrated to ({epsilon:g}, {delta:g}), {line}"
             for level in (epsilon, 0.4 * epsilon):
-                seen = run_delta_exact(run, *line, level)
+                seen = run_delta_exact(run, line, level)
                 bound = float(profile(np.asarray(level)))
                 yield Judged(1.0, seen / bound, f"profile at {level:g}, {where}")
                 if level == epsilon:

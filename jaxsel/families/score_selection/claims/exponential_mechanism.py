@@ -4,23 +4,14 @@ Recovered by random stopping over noisy scores; with the constants of the proof 
 and as corrected (LT-E18), which the other parts share.
 """
 
+import functools
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.score_selection.candidate_laws import largest_loss
-from jaxsel.families.score_selection.claims.instances import (
-    chance_of_loss,
-    neighbours,
-    selection_law,
-)
-from jaxsel.families.score_selection.claims.parameters import (
-    failure,
-    failure_given_candidates,
-    pure,
-)
+from jaxsel.families.score_selection.claims import instances, parameters
 from jaxsel.families.score_selection.classical_laws import exponential_law, exponential_loss
 from jaxsel.families.score_selection.settings import (
     exponential_selection,
@@ -30,6 +21,7 @@ from jaxsel.families.score_selection.settings import (
 from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.families.tuning.bounds.random_stopping import percentile_failure
 from jaxsel.language.base import Budget, Relation
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import JX, LT, MT
 from jaxsel.repetitions import geometric
 
@@ -42,7 +34,7 @@ missing_printed = LT.utility(
     statement="With gamma = beta/K the noisy score released is at least the best score except "
     "with probability beta.",
     correction="With gamma = beta/(2 K): LT-Thm5.2-gamma.",
-)(failure)
+)(parameters.failure)
 
 
 missing = LT.utility(
@@ -50,28 +42,18 @@ missing = LT.utility(
     "proof of Theorem 5.2, corrected",
     statement="With gamma = beta/(2 K) the noisy score released is at least the best score except "
     "with probability beta.",
-)(failure)
+)(parameters.failure)
 
 
-def _misses(factor: float, cases: int):
-    def draws(budget):
-        generator = np.random.default_rng(budget.seed)
-        settings = [(100, 0.1)]
-        for _ in range(min(budget.cases, cases)):
-            beta = float(generator.uniform(1e-3, 0.99))
-            settings.append((int(10 ** generator.uniform(0.0, 6.0)), beta))
-        for candidates, beta in settings:
-            gamma = factor * beta / candidates
-            # Best candidate drawn with noise >= 0; all others are far below.
-            missed = percentile_failure(0.5 / candidates, gamma)
-            where = f"K={candidates}, gamma={factor} beta/K"
-            yield {"beta": beta}, missed, where
-
-    return draws
+def _draw(generator: np.random.Generator) -> tuple[float, int]:
+    return generator.uniform(1e-3, 0.99), int(10 ** generator.uniform(0.0, 6.0))
 
 
-missing_printed.bounds()(_misses(1.0, 0))
-missing.bounds()(_misses(0.5, 200))
+@missing_printed.bounds(listed("beta candidates", (0.1, 100)), share=1.0)
+@missing.bounds(drawn("beta candidates", _draw, 200, (0.1, 100)), share=0.5)
+def misses(beta, candidates, share):
+    # Best candidate drawn with noise >= 0; all others are far below.
+    return percentile_failure(0.5 / candidates, share * beta / candidates), "gamma: share beta/K"
 
 
 noise_printed = LT.privacy(
@@ -80,7 +62,7 @@ noise_printed = LT.privacy(
     Relation.GENERAL,
     statement="Random stopping over scores plus Lap(s/epsilon) is epsilon-DP.",
     correction="It is 3 epsilon-DP; add noise Lap(3 s/epsilon): LT-Thm5.2-epsilon.",
-)(pure)
+)(parameters.pure)
 
 
 noise = LT.privacy(
@@ -88,30 +70,31 @@ noise = LT.privacy(
     "proof of Theorem 5.2, corrected",
     Relation.GENERAL,
     statement="Random stopping over scores with noise Lap(3 s/epsilon) is epsilon-DP.",
-)(pure)
+)(parameters.pure)
 
 
-def _index_losses(base_share: float):
-    def cases(budget):
-        for candidates, beta, epsilon in ((50, 0.01, 1.0), (20, 0.1, 0.5)):
-            stopping = geometric(beta / (2.0 * candidates))
-            first = np.arange(candidates) == 0
-            # One candidate falls by 1 while all others rise by 1, shifted by 1.
-            scale = 1.0 / (base_share * epsilon)
-            up = tuned_index_law(np.where(first, 1.0, 0.0), scale, stopping)
-            down = tuned_index_law(np.where(first, 0.0, 1.0), scale, stopping)
-            loss = exact_epsilon(up[:-1] / up[:-1].sum(), down[:-1] / down[:-1].sum())
-            where = f"K={candidates}, gamma=beta/(2 K), beta={beta}, noise {scale:g}"
-            yield {"epsilon": epsilon}, loss, where
-
-    return cases
+_SETTINGS = listed("epsilon candidates beta", (1.0, 50, 0.01), (0.5, 20, 0.1))
 
 
-noise_printed.bounds()(_index_losses(1.0))
-noise.bounds()(_index_losses(1.0 / 3.0))
+@noise_printed.bounds(_SETTINGS, share=1.0)
+@noise.bounds(_SETTINGS, share=1.0 / 3.0)
+def index_losses(epsilon, candidates, beta, share):
+    stopping = geometric(beta / (2.0 * candidates))
+    first = np.arange(candidates) == 0
+    # One candidate falls by 1 while all others rise by 1, shifted by 1.
+    scale = 1.0 / (share * epsilon)
+    up = tuned_index_law(np.where(first, 1.0, 0.0), scale, stopping)
+    down = tuned_index_law(np.where(first, 0.0, 1.0), scale, stopping)
+    loss = exact_epsilon(up[:-1] / up[:-1].sum(), down[:-1] / down[:-1].sum())
+    return loss, "gamma=beta/(2 K), noise of scale 1/(share epsilon)"
 
 
 # --- The mechanism --------------------------------------------------------------------
+
+
+def _exponential(scores, sensitivities, epsilon, beta):
+    """At the sensitivity that all candidates have."""
+    return exponential_selection(scores, float(np.max(sensitivities)), epsilon, beta)
 
 
 private = LT.privacy(
@@ -120,60 +103,28 @@ private = LT.privacy(
     Relation.GENERAL,
     statement="Random stopping over scores of sensitivity s with noise Lap(3 s/epsilon) is "
     "epsilon-DP, the noisy score of the chosen candidate released as well.",
-)(pure)
+)(parameters.pure)
 
 
-@private.bounds()
-def privacy_cases(budget):
-    for case in neighbours(budget, equal=True, limit=100):
-        first, second = (
-            exponential_selection(scores, 1.0, case.epsilon, case.beta)
-            for scores in (case.first, case.second)
-        )
-        law = geometric(first.gamma)
-        seen = largest_loss(first.candidates, second.candidates, law)
-        yield {"epsilon": case.epsilon}, seen, case.where
+private.bounds(select=_exponential, equal=True, limit=100)(instances.losses)
 
 
-def landscapes(
-    budget: Budget, loss, limit: int = 100
-) -> Iterator[tuple[np.ndarray, float, float, str]]:
-    """Scores with all but one candidate just beyond the claimed loss, or at random.
-
-    Args:
-      budget: its seed and number of cases.
-      loss: (K, epsilon, beta) -> claimed loss for sensitivity 1.
-      limit: most random instances.
-
-    Yields:
-      (scores, epsilon, beta, where).
-    """
-    generator = np.random.default_rng(budget.seed)
+def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
+    """Scores with all but one candidate just beyond the claimed loss, or at random."""
     for count in (2, 10, 1000, 10**5):
         for epsilon, beta in ((1.0, 0.1), (0.2, 0.01)):
-            scores = np.full(count, -1.0001 * loss(count, epsilon, beta))
+            scores = np.full(count, -1.0001 * loss(np.zeros(count), 1.0, epsilon, beta))
             scores[0] = 0.0
-            yield scores, epsilon, beta, f"one good of K={count}, {epsilon=}, {beta=}"
-    for number in range(min(budget.cases, limit)):
+            where = f"one good of K={count}, {epsilon=}, {beta=}"
+            yield instances.Landscape(scores, 1.0, epsilon, beta, where)
+    for number, generator in enumerate(budget.draws(limit)):
         count = int(generator.integers(2, 40))
-        epsilon = float(generator.uniform(0.1, 3.0))
-        beta = float(10.0 ** generator.uniform(-3.0, -0.05))
-        spread = loss(count, epsilon, beta) * generator.uniform(1.0, 3.0)
+        epsilon = generator.uniform(0.1, 3.0)
+        beta = 10.0 ** generator.uniform(-3.0, -0.05)
+        spread = loss(np.zeros(count), 1.0, epsilon, beta) * generator.uniform(1.0, 3.0)
         scores = spread * generator.uniform(-1.0, 0.0, count)
         where = f"random landscape {number}: K={count}, {epsilon=!r}, {beta=!r}"
-        yield scores, epsilon, beta, where
-
-
-def _paper_loss(count: int, epsilon: float, beta: float) -> float:
-    return 6.0 / epsilon * math.log(count / beta)
-
-
-def _sharp_loss(count: int, epsilon: float, beta: float) -> float:
-    return generalised_selection_loss(np.zeros(count), 1.0, epsilon, beta, sharp=True)
-
-
-def _classical_loss(count: int, epsilon: float, beta: float) -> float:
-    return exponential_loss(count, 1.0, epsilon, beta)
+        yield instances.Landscape(scores, 1.0, epsilon, beta, where)
 
 
 accurate = LT.utility(
@@ -181,15 +132,15 @@ accurate = LT.utility(
     "Theorem 5.2, exponential mechanism, corrected",
     statement="With gamma = beta/(2 K) and noise Lap(3 s/epsilon) the chosen candidate's score is "
     "at least q* - (6 s/epsilon) log(K/beta), except with probability beta (1 + 1/K).",
-)(failure_given_candidates)
+)(parameters.failure_given_candidates)
 
 
-@accurate.bounds()
-def utility_cases(budget):
-    for scores, epsilon, beta, where in landscapes(budget, _paper_loss):
-        law = selection_law(exponential_selection(scores, 1.0, epsilon, beta))
-        seen = chance_of_loss(scores, law, _paper_loss(scores.size, epsilon, beta))
-        yield {"beta": beta, "candidates": scores.size}, seen, where
+accurate.bounds(
+    landscapes=_landscapes,
+    select=exponential_selection,
+    loss=lambda scores, _, epsilon, beta: 6.0 / epsilon * math.log(scores.size / beta),
+    names=("beta", "candidates"),
+)(instances.failures)
 
 
 sharper = JX.utility(
@@ -197,16 +148,14 @@ sharper = JX.utility(
     "from the proof of Theorem 5.2",
     statement="With gamma = beta/(4 K) the chosen candidate's score is at least q* - (3 "
     "s/epsilon) log(4 K/beta^2), except with probability beta.",
-)(failure)
+)(parameters.failure)
 
 
-@sharper.bounds()
-def sharp_cases(budget):
-    for scores, epsilon, beta, where in landscapes(budget, _sharp_loss):
-        chosen = generalised_selection(scores, 1.0, epsilon, beta, sharp=True)
-        law = selection_law(chosen)
-        seen = chance_of_loss(scores, law, _sharp_loss(scores.size, epsilon, beta))
-        yield {"beta": beta}, seen, where
+sharper.bounds(
+    landscapes=_landscapes,
+    select=functools.partial(generalised_selection, sharp=True),
+    loss=lambda scores, *settings: generalised_selection_loss(0.0 * scores, *settings, sharp=True),
+)(instances.failures)
 
 
 classical = MT.utility(
@@ -214,15 +163,14 @@ classical = MT.utility(
     "the exponential mechanism",
     statement="The exponential mechanism chooses a score of at least q* - (2 s/epsilon) "
     "log(K/beta), except with probability beta.",
-)(failure)
+)(parameters.failure)
 
 
-@classical.bounds()
-def classical_cases(budget):
-    for scores, epsilon, beta, where in landscapes(budget, _classical_loss):
-        law = exponential_law(scores, 1.0, epsilon)
-        seen = chance_of_loss(scores, law, _classical_loss(scores.size, epsilon, beta))
-        yield {"beta": beta}, seen, where
+classical.bounds(
+    landscapes=_landscapes,
+    select=lambda scores, sensitivity, epsilon, _: exponential_law(scores, sensitivity, epsilon),
+    loss=lambda scores, *settings: exponential_loss(scores.size, *settings),
+)(instances.failures)
 
 
 LT_E18 = LT.misprint(

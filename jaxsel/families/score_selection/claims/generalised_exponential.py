@@ -3,38 +3,21 @@
 Beside the generalised exponential mechanism of Raskhodnikova & Smith (2016).
 """
 
+import functools
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.score_selection.candidate_laws import largest_loss
-from jaxsel.families.score_selection.claims.instances import (
-    chance_of_loss,
-    neighbours,
-    selection_law,
-)
-from jaxsel.families.score_selection.claims.parameters import (
-    Beta,
-    Candidates,
-    failure,
-    failure_given_candidates,
-    pure,
-)
+from jaxsel.families.score_selection import settings
+from jaxsel.families.score_selection.claims import instances, parameters
 from jaxsel.families.score_selection.classical_laws import (
     generalised_exponential_law,
     generalised_exponential_loss,
 )
-from jaxsel.families.score_selection.settings import (
-    generalised_selection,
-    generalised_selection_loss,
-    stopping_for,
-)
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import in_units
+from jaxsel.language.checking import drawn, in_units
 from jaxsel.language.papers import JX, LT, RS
-from jaxsel.repetitions import geometric
 
 private = LT.privacy(
     "LT-Thm5.2-generalised-privacy",
@@ -44,19 +27,10 @@ private = LT.privacy(
     "s_i/epsilon, is epsilon-DP, with no delta, the noisy score of the chosen candidate released "
     "as well.",
     erratum="LT-E18",
-)(pure)
+)(parameters.pure)
 
 
-@private.bounds()
-def privacy_cases(budget):
-    for case in neighbours(budget, equal=False, limit=80):
-        first, second = (
-            generalised_selection(scores, case.sensitivities, case.epsilon, case.beta)
-            for scores in (case.first, case.second)
-        )
-        law = geometric(first.gamma)
-        seen = largest_loss(first.candidates, second.candidates, law)
-        yield {"epsilon": case.epsilon}, seen, case.where
+private.bounds(select=settings.generalised_selection, equal=False, limit=80)(instances.losses)
 
 
 classical_private = RS.privacy(
@@ -65,12 +39,12 @@ classical_private = RS.privacy(
     Relation.GENERAL,
     statement="The exponential mechanism on the least (v_i - v_j)/(s_i + s_j) over j, v_i = q_i - "
     "(2 s_i/epsilon) log(K/beta), is epsilon-DP.",
-)(pure)
+)(parameters.pure)
 
 
 @classical_private.bounds()
 def classical_privacy_cases(budget):
-    for case in neighbours(budget, equal=False, limit=300):
+    for case in instances.neighbours(budget, equal=False, limit=300):
         laws = (
             generalised_exponential_law(scores, case.sensitivities, case.epsilon, case.beta)
             for scores in (case.first, case.second)
@@ -78,17 +52,8 @@ def classical_privacy_cases(budget):
         yield {"epsilon": case.epsilon}, exact_epsilon(*laws), case.where
 
 
-class _Landscape(NamedTuple):
-    scores: np.ndarray
-    sensitivities: np.ndarray
-    epsilon: float
-    beta: float
-    where: str
-
-
-def _landscapes(budget: Budget, limit: int) -> Iterator[_Landscape]:
+def _landscapes(budget: Budget, _, limit: int) -> Iterator[instances.Landscape]:
     """A decoy of large sensitivity, all others just beyond the loss; random ones."""
-    generator = np.random.default_rng(budget.seed)
     for count in (3, 30, 1000):
         for decoy in (1.0, 100.0):
             epsilon, beta = 1.0, 0.1
@@ -97,8 +62,8 @@ def _landscapes(budget: Budget, limit: int) -> Iterator[_Landscape]:
             scores = np.full(count, -40.0)
             scores[:2] = 0.0, -90.0
             where = f"decoy of sensitivity {decoy:g}, K={count}, {epsilon=}, {beta=}"
-            yield _Landscape(scores, sensitivities, epsilon, beta, where)
-    for number in range(min(budget.cases, limit)):
+            yield instances.Landscape(scores, sensitivities, epsilon, beta, where)
+    for number, generator in enumerate(budget.draws(limit)):
         count = int(generator.integers(2, 20))
         sensitivities = 10.0 ** generator.uniform(-1.5, 1.5, count)
         epsilon = float(generator.uniform(0.1, 3.0))
@@ -106,7 +71,7 @@ def _landscapes(budget: Budget, limit: int) -> Iterator[_Landscape]:
         spread = float(10.0 ** generator.uniform(0.0, 3.0))
         scores = spread * generator.uniform(-1.0, 0.0, count)
         where = f"random landscape {number}: K={count}, {epsilon=!r}, {beta=!r}"
-        yield _Landscape(scores, sensitivities, epsilon, beta, where)
+        yield instances.Landscape(scores, sensitivities, epsilon, beta, where)
 
 
 accurate = LT.utility(
@@ -115,7 +80,7 @@ accurate = LT.utility(
     statement="With gamma = beta/(2 K) the chosen candidate's score is at least q_j - (6 "
     "s_j/epsilon) log(K/beta) for every j, except with probability beta (1 + 1/K).",
     erratum="LT-E18",
-)(failure_given_candidates)
+)(parameters.failure_given_candidates)
 
 
 sharper = JX.utility(
@@ -124,26 +89,20 @@ sharper = JX.utility(
     statement="With shifts b_i log(4 K/beta^2) and gamma = beta/(4 K) the chosen candidate's "
     "score is at least q_j - (3 s_j/epsilon) log(4 K/beta^2) for every j, except with probability "
     "beta.",
-)(failure)
+)(parameters.failure)
 
 
-def _utility_cases(sharp: bool):
-    def cases(budget):
-        for case in _landscapes(budget, 100):
-            settings = case[:4]
-            law = selection_law(generalised_selection(*settings, sharp=sharp))
-            loss = generalised_selection_loss(*settings, sharp=sharp)
-            seen = chance_of_loss(case.scores, law, loss)
-            point = {"beta": case.beta}
-            if not sharp:
-                point |= {"candidates": case.scores.size}
-            yield point, seen, case.where
-
-    return cases
-
-
-accurate.bounds()(_utility_cases(sharp=False))
-sharper.bounds()(_utility_cases(sharp=True))
+accurate.bounds(
+    landscapes=_landscapes,
+    select=settings.generalised_selection,
+    loss=settings.generalised_selection_loss,
+    names=("beta", "candidates"),
+)(instances.failures)
+sharper.bounds(
+    landscapes=_landscapes,
+    select=functools.partial(settings.generalised_selection, sharp=True),
+    loss=functools.partial(settings.generalised_selection_loss, sharp=True),
+)(instances.failures)
 
 
 classical_accurate = RS.utility(
@@ -151,23 +110,21 @@ classical_accurate = RS.utility(
     "the generalised exponential mechanism",
     statement="It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) for every j, "
     "except with probability beta.",
-)(failure)
+)(parameters.failure)
 
 
-@classical_accurate.bounds()
-def classical_utility_cases(budget):
-    for case in _landscapes(budget, 300):
-        settings = case[:4]
-        law = generalised_exponential_law(*settings)
-        loss = generalised_exponential_loss(*settings)
-        seen = chance_of_loss(case.scores, law, loss)
-        yield {"beta": case.beta}, seen, case.where
+classical_accurate.bounds(
+    landscapes=_landscapes,
+    select=generalised_exponential_law,
+    loss=generalised_exponential_loss,
+    limit=300,
+)(instances.failures)
 
 
 @LT.utility(
     "LT-Thm5.2-generalised-shift", "proof of Theorem 5.2, second part, corrected", erratum="LT-E18"
 )
-def exceeding(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
+def exceeding(*, beta: parameters.Beta = 0.1, candidates: parameters.Candidates = 10) -> float:
     """With gamma = beta/(2 K), no run scores above its candidate, except with probability beta/K.
 
     Allowed chance beta/K that some run scores above its candidate.
@@ -175,14 +132,13 @@ def exceeding(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
     return beta / candidates
 
 
-@exceeding.bounds()
-def exceeding_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
-        count = int(10 ** generator.uniform(0.0, 6.0))
-        beta = float(10.0 ** generator.uniform(-4.0, -0.001))
-        # A run exceeds with this chance; the number of runs is geometric.
-        above = 0.5 * (beta / count) ** 2
-        seen = above / (above + stopping_for(count, beta) * (1.0 - above))
-        # Relative: both are small.
-        yield {"beta": beta, "candidates": count}, in_units(seen)
+def _draw(generator: np.random.Generator) -> tuple[int, float]:
+    return int(10 ** generator.uniform(0.0, 6.0)), 10.0 ** generator.uniform(-4.0, -0.001)
+
+
+@exceeding.bounds(drawn("candidates beta", _draw))
+def exceeding_cases(candidates, beta):
+    # A run exceeds with this chance; the number of runs is geometric.
+    above = 0.5 * (beta / candidates) ** 2
+    # Relative: both are small.
+    return in_units(above / (above + settings.stopping_for(candidates, beta) * (1.0 - above)))

@@ -1,31 +1,34 @@
 """Random score lists and neighbours on which Section 5 is put to the test."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.families.score_selection.candidate_laws import index_law
+from jaxsel.families.score_selection.candidate_laws import index_law, largest_loss
 from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.language.base import Budget
 from jaxsel.repetitions import geometric
 
 
 class Instance(NamedTuple):
-    """Scores on neighbouring data, and settings.
-
-    Attributes:
-      first, second: Float[np.ndarray, "candidates"].
-      sensitivities: Float[np.ndarray, "candidates"].
-      epsilon, beta: of the selection.
-      where: how to make it again.
-    """
+    """Scores on neighbouring data, and settings."""
 
     first: np.ndarray
     second: np.ndarray
     sensitivities: np.ndarray
+    epsilon: float
+    beta: float
+    where: str
+
+
+class Landscape(NamedTuple):
+    """Scores to choose from, and settings."""
+
+    scores: np.ndarray
+    sensitivities: np.ndarray | float
     epsilon: float
     beta: float
     where: str
@@ -39,17 +42,8 @@ def neighbours_of(
     return scores + moves * np.asarray(reach, dtype=np.float64)
 
 
-def neighbours(
-    budget: Budget, *, equal: bool, limit: int, largest_epsilon: float = 3.0
-) -> Iterator[Instance]:
-    """A constructed instance, then random ones.
-
-    Args:
-      budget: its seed and number of cases.
-      equal: one sensitivity for all candidates.
-      limit: most random instances.
-      largest_epsilon: of the selection.
-    """
+def neighbours(budget: Budget, *, equal: bool, limit: int) -> Iterator[Instance]:
+    """A constructed instance, then at most ``limit`` random ones; ``equal``: of one sensitivity."""
     # One candidate falls while all others rise: three times the loss of one run.
     count, beta = 50, 0.01
     first = np.arange(count) == 0
@@ -61,19 +55,29 @@ def neighbours(
         beta,
         f"K={count}, beta={beta}: one candidate falls, all others rise",
     )
-    generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, limit)):
+    for number, generator in enumerate(budget.draws(limit)):
         count = int(generator.integers(2, 16))
         sensitivities = np.ones(count)
         if not equal:
             sensitivities = 10.0 ** generator.uniform(-1.0, 1.0, count)
         spread = float(10.0 ** generator.uniform(-1.0, 2.0))
         scores = spread * generator.uniform(-1.0, 1.0, count)
-        epsilon = float(generator.uniform(0.1, largest_epsilon))
+        epsilon = float(generator.uniform(0.1, 3.0))
         beta = float(10.0 ** generator.uniform(-3.0, -0.3))
         moved = neighbours_of(generator, scores, sensitivities)
         where = f"random instance {number}: K={count}, {epsilon=!r}, {beta=!r}"
         yield Instance(scores, moved, sensitivities, epsilon, beta, where)
+
+
+def losses(budget: Budget, select: Callable[..., ScoreSelection], *, equal: bool, limit: int):
+    """Exact losses of what a selection releases on neighbours, as cases of a claimed epsilon."""
+    for case in neighbours(budget, equal=equal, limit=limit):
+        first, second = (
+            select(scores, case.sensitivities, case.epsilon, case.beta)
+            for scores in (case.first, case.second)
+        )
+        seen = largest_loss(first.candidates, second.candidates, geometric(first.gamma))
+        yield {"epsilon": case.epsilon}, seen, case.where
 
 
 def selection_law(selection: ScoreSelection) -> np.ndarray:
@@ -84,3 +88,26 @@ def selection_law(selection: ScoreSelection) -> np.ndarray:
 def chance_of_loss(scores: np.ndarray, law: np.ndarray, loss: float) -> float:
     """Chance that the released candidate loses more than ``loss``."""
     return math.fsum(law[scores.max() - scores > loss * (1.0 + 1e-12)])
+
+
+def failures(
+    budget: Budget,
+    landscapes: Callable[..., Iterator[Landscape]],
+    select: Callable[..., ScoreSelection | np.ndarray],
+    loss: Callable[..., float],
+    names: tuple[str, ...] = ("beta",),
+    limit: int = 100,
+):
+    """How often a release loses more than claimed, as cases of a claim with these parameters.
+
+    ``landscapes`` are those of (budget, loss, limit), at most ``limit`` random ones; of
+    what each of them is, ``select`` makes the selection, or the law of what it releases,
+    and ``loss`` what is claimed.
+    """
+    for landscape in landscapes(budget, loss, limit):
+        settings = landscape[:4]
+        made = select(*settings)
+        law = selection_law(made) if isinstance(made, ScoreSelection) else made
+        seen = chance_of_loss(landscape.scores, law, loss(*settings))
+        known = {"beta": landscape.beta, "candidates": landscape.scores.size}
+        yield {name: known[name] for name in names}, seen, landscape.where

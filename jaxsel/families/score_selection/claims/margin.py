@@ -6,7 +6,6 @@ Beside A_dist (Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013).
 """
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -19,21 +18,12 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_support,
 )
 from jaxsel.families.score_selection.candidate_laws import released_delta
-from jaxsel.families.score_selection.claims.instances import (
-    neighbours,
-    neighbours_of,
-    selection_law,
-)
-from jaxsel.families.score_selection.claims.parameters import (
-    approximate,
-    approximate_small,
-    failure,
-)
+from jaxsel.families.score_selection.claims import instances, parameters
 from jaxsel.families.score_selection.classical_laws import margin_law, margin_needed
 from jaxsel.families.score_selection.settings import margin_selection, margin_selection_needed
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import in_units, listed
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import drawn, in_units, listed
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import LT, ST
 from jaxsel.repetitions import geometric
@@ -76,7 +66,13 @@ def exact_delta(
     return delta * math.expm1(epsilon) / (2.0 * (1.0 - delta))
 
 
-def _quadrature_delta(epsilon: float, delta: float) -> float:
+def _draw(generator: np.random.Generator) -> tuple[float, float]:
+    epsilon = generator.uniform(0.05, 3.0)
+    return epsilon, math.exp(-epsilon) * 10.0 ** generator.uniform(-3.0, 0.0)
+
+
+@exact_delta.equals(drawn("epsilon delta", _draw, 100, (0.99, 0.24)))
+def quadrature_delta(epsilon, delta):
     """The same by integrating the density, for a shift of 1."""
     end = truncated_laplace_support(epsilon, delta)
     nodes, step = panels([-end, 0.0, 1.0 - end, 1.0, end], 0.5 / epsilon)
@@ -91,19 +87,6 @@ def _quadrature_delta(epsilon: float, delta: float) -> float:
 @stated_delta.bounds(listed("epsilon delta", (0.99, 0.24), (0.95, 0.23)))
 def stated_deltas(epsilon, delta):
     return truncated_laplace_delta(epsilon, delta), "shift 1"
-
-
-@exact_delta.equals()
-def exact_deltas(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(0.99, 0.24)]
-    for _ in range(min(budget.cases, 100)):
-        epsilon = float(generator.uniform(0.05, 3.0))
-        delta = math.exp(-epsilon) * float(10.0 ** generator.uniform(-3.0, 0.0))
-        settings.append((epsilon, delta))
-    for epsilon, delta in settings:
-        exact = _quadrature_delta(epsilon, delta)
-        yield {"epsilon": epsilon, "delta": delta}, exact
 
 
 # --- What it adds up to over many draws -----------------------------------------------
@@ -139,7 +122,7 @@ margin_printed = LT.privacy(
     "log(1/delta)/epsilon_1, hence a margin without K, is (3 epsilon_1, delta)-DP.",
     correction="Delta adds up over K/beta draws, so the support must grow with "
     "log K: LT-Thm5.2-margin.",
-)(approximate)
+)(parameters.approximate)
 
 
 margin = LT.privacy(
@@ -149,41 +132,29 @@ margin = LT.privacy(
     statement="Random stopping at gamma = beta/K over truncated Laplace scores of support "
     "log(1/(gamma delta))/epsilon_1 is (3 epsilon_1, delta)-DP, for e^(epsilon_1) - 1 <= 2 (1 - "
     "gamma delta).",
-)(approximate)
+)(parameters.approximate)
 
 
-def _margins(sparse: bool):
-    def cases(budget):
-        settings = [(10**3, 0.1, 1.0 / 3.0, 1e-3), (10**5, 0.1, 1.0 / 3.0, 1e-3)]
-        if sparse:
-            generator = np.random.default_rng(budget.seed)
-            for _ in range(min(budget.cases, 20)):
-                settings.append(
-                    (
-                        int(10 ** generator.uniform(1.0, 6.0)),
-                        float(generator.uniform(0.01, 0.5)),
-                        float(generator.uniform(0.05, 0.9)),
-                        float(10.0 ** generator.uniform(-6.0, -1.0)),
-                    )
-                )
-        for candidates, beta, base, delta in settings:
-            gamma = beta / candidates
-            truncation = gamma * delta if sparse else delta
-            down, up = _down_half(gamma, base, truncation)
-            growth = math.exp(3.0 * base)
-            exact = max(0.5 - growth * down, up - growth * 0.5)
-            where = f"K={candidates}, {beta=}, epsilon_1={base!r}, {truncation=:.3g}"
-            yield {"delta": delta}, exact, f"{where}: all equal, then half +1 and half -1"
-            # The best score is above what equal candidates can reach.
-            above = truncated_laplace_delta(base, truncation)
-            seen = above / (above + gamma * (1.0 - above))
-            yield {"delta": delta}, seen, f"{where}: all move by 1, the best score is released"
-
-    return cases
+def _draw_margin(generator: np.random.Generator) -> tuple[int, float, float, float]:
+    crowd = int(10 ** generator.uniform(1.0, 6.0)), generator.uniform(0.01, 0.5)
+    return *crowd, generator.uniform(0.05, 0.9), 10.0 ** generator.uniform(-6.0, -1.0)
 
 
-margin_printed.bounds()(_margins(sparse=False))
-margin.bounds(tolerance=1e-12)(_margins(sparse=True))
+_NAMES = "candidates beta epsilon_1 delta"
+_CROWDS = ((10**3, 0.1, 1.0 / 3.0, 1e-3), (10**5, 0.1, 1.0 / 3.0, 1e-3))
+
+
+@margin_printed.bounds(listed(_NAMES, *_CROWDS), sparse=False)
+@margin.bounds(drawn(_NAMES, _draw_margin, 20, *_CROWDS), sparse=True, tolerance=1e-12)
+def margins(candidates, beta, epsilon_1, delta, sparse):
+    gamma = beta / candidates
+    truncation = gamma * delta if sparse else delta
+    down, up = _down_half(gamma, epsilon_1, truncation)
+    growth = math.exp(3.0 * epsilon_1)
+    yield max(0.5 - growth * down, up - growth * 0.5), "all equal, then half +1 and half -1"
+    # The best score is above what equal candidates can reach.
+    above = truncated_laplace_delta(epsilon_1, truncation)
+    yield above / (above + gamma * (1.0 - above)), "all move by 1, the best score is released"
 
 
 # --- The mechanisms -------------------------------------------------------------------
@@ -196,36 +167,39 @@ private = LT.privacy(
     statement="Random stopping with gamma = beta/(2 K) over scores with Laplace noise of scale 3 "
     "s/epsilon, truncated to log(1/(gamma delta)) scales, is (epsilon, delta)-DP, the noisy score "
     "of the chosen candidate released as well, for e^(epsilon/3) - 1 <= 2 (1 - gamma delta).",
-)(approximate_small)
+)(parameters.approximate_small)
 
 
 @private.bounds()
 def privacy_cases(budget):
     generator = np.random.default_rng(budget.seed + 1)
-    for case in neighbours(budget, equal=True, limit=12):
-        delta = float(10.0 ** generator.uniform(-6.0, -1.0))
+    for case in instances.neighbours(budget, equal=True, limit=12):
+        delta = 10.0 ** generator.uniform(-6.0, -1.0)
         first, second = (
             margin_selection(scores, 1.0, case.epsilon, delta, case.beta)
             for scores in (case.first, case.second)
         )
-        seen = released_delta(
-            first.candidates, second.candidates, geometric(first.gamma), case.epsilon
-        )
+        law = geometric(first.gamma)
+        seen = released_delta(first.candidates, second.candidates, law, case.epsilon)
         # Relative: delta may be small.
         yield {"delta": delta}, in_units(seen), case.where
 
 
-def _settings(budget: Budget) -> Iterator[tuple[int, float, float, float, str]]:
-    for count in (2, 100, 10**5):
-        yield count, 1.0, 1e-6, 0.1, f"K={count}, epsilon=1, delta=1e-6, beta=0.1"
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
-        count = int(10 ** generator.uniform(0.5, 5.0))
-        epsilon = float(generator.uniform(0.1, 3.0))
-        delta = float(10.0 ** generator.uniform(-9.0, -1.0))
-        beta = float(10.0 ** generator.uniform(-3.0, -0.31))
-        where = f"K={count}, {epsilon=!r}, {delta=!r}, {beta=!r}"
-        yield count, epsilon, delta, beta, where
+def _draw_lead(generator: np.random.Generator) -> tuple[int, float, float, float]:
+    count, epsilon = int(10 ** generator.uniform(0.5, 5.0)), generator.uniform(0.1, 3.0)
+    return count, epsilon, 10.0 ** generator.uniform(-9, -1), 10.0 ** generator.uniform(-3, -0.31)
+
+
+_LEADS = drawn(
+    "candidates epsilon delta beta",
+    _draw_lead,
+    100,
+    *((count, 1.0, 1e-6, 0.1) for count in (2, 100, 10**5)),
+)
+
+
+def _leading(candidates: int, lead: float) -> np.ndarray:
+    return np.where(np.arange(candidates) == 0, lead, 0.0)
 
 
 accurate = LT.utility(
@@ -233,16 +207,14 @@ accurate = LT.utility(
     "Theorem 5.2, margin-based mechanism, corrected",
     statement="It chooses the best candidate except with probability beta, if that leads by (3 "
     "s/epsilon) log(2 K/(beta delta)).",
-)(failure)
+)(parameters.failure)
 
 
-@accurate.bounds()
-def utility_cases(budget):
-    for count, epsilon, delta, beta, where in _settings(budget):
-        scores = np.zeros(count)
-        scores[0] = margin_selection_needed(count, 1.0, epsilon, delta, beta)
-        law = selection_law(margin_selection(scores, 1.0, epsilon, delta, beta))
-        yield {"beta": beta}, math.fsum(law[1:]), f"{where}, at the margin"
+@accurate.bounds(_LEADS)
+def utility_cases(candidates, epsilon, delta, beta):
+    lead = margin_selection_needed(candidates, 1.0, epsilon, delta, beta)
+    made = margin_selection(_leading(candidates, lead), 1.0, epsilon, delta, beta)
+    return math.fsum(instances.selection_law(made)[1:]), "at the margin"
 
 
 classical_accurate = ST.utility(
@@ -250,16 +222,13 @@ classical_accurate = ST.utility(
     "A_dist; Beimel, Nissim & Stemmer 2013",
     statement="It releases the best candidate except with probability beta <= 1/2, if that leads "
     "by 2 s (1 + log(1/(4 beta delta))/epsilon), for any number of candidates.",
-)(failure)
+)(parameters.failure)
 
 
-@classical_accurate.bounds()
-def classical_utility_cases(budget):
-    for count, epsilon, delta, beta, where in _settings(budget):
-        scores = np.zeros(count)
-        scores[0] = margin_needed(1.0, epsilon, delta, beta)
-        law = margin_law(scores, 1.0, epsilon, delta)
-        yield {"beta": beta}, math.fsum(law[1:]), f"{where}, at the margin"
+@classical_accurate.bounds(_LEADS)
+def classical_utility_cases(candidates, epsilon, delta, beta):
+    scores = _leading(candidates, margin_needed(1.0, epsilon, delta, beta))
+    return math.fsum(margin_law(scores, 1.0, epsilon, delta)[1:]), "at the margin"
 
 
 classical_private = ST.privacy(
@@ -268,19 +237,17 @@ classical_private = ST.privacy(
     Relation.GENERAL,
     statement="Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 "
     "delta))/epsilon, else nothing, is (epsilon, delta)-DP.",
-)(approximate_small)
+)(parameters.approximate_small)
 
 
 @classical_private.bounds()
 def classical_privacy_cases(budget):
-    generator = np.random.default_rng(budget.seed)
     cases = [(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1.0, 1e-3, "a lead of 1 lost")]
-    for case in range(budget.cases):
+    for case, generator in enumerate(budget.draws()):
         count = int(generator.integers(2, 8))
-        epsilon = float(generator.uniform(0.05, 3.0))
-        delta = float(10.0 ** generator.uniform(-4.0, -0.31))
+        epsilon, delta = generator.uniform(0.05, 3.0), 10.0 ** generator.uniform(-4.0, -0.31)
         scores = generator.uniform(0.0, 10.0 ** generator.uniform(0.0, 1.5), count)
-        moved = neighbours_of(generator, scores, 1.0)
+        moved = instances.neighbours_of(generator, scores, 1.0)
         where = f"random pair {case}: K={count}, {epsilon=!r}, {delta=!r}"
         cases.append((scores, moved, epsilon, delta, where))
     for scores, moved, epsilon, delta, where in cases:

@@ -1,25 +1,20 @@
 """Liu & Talwar 2019, Section 5.2: how many clusters, which rank, chosen privately."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.score_selection.analysis_settings import (
-    RUN_EPSILON,
-    clustering_noise,
-    component_noise,
-    runs_for,
-    selected_epsilon,
-)
+from jaxsel.families.score_selection import analysis_settings
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import LT
 
-RunEpsilon = Annotated[float, RUN_EPSILON]
+RunEpsilon = Annotated[float, analysis_settings.RUN_EPSILON]
 _ITERATIONS = 3
 
 
@@ -44,47 +39,42 @@ components = LT.privacy(
 )(clusters.evaluate)
 
 
-def _clouds(generator: np.random.Generator, count: int, dimension: int) -> np.ndarray:
-    return generator.uniform(-1.0, 1.0, (count, dimension))
-
-
 def _moved(first, second) -> float:
     """L1 distance of two released statistics."""
     return float(np.abs(np.asarray(first) - np.asarray(second)).sum())
+
+
+def _cluster_loss(sides: Sequence[np.ndarray], centres: np.ndarray, scored: np.ndarray) -> float:
+    """What the statistics of so many iterations, and the score, cost at epsilon_1 = 1."""
+    from jaxsel.families.score_selection import private_analyses as analyses
+
+    count, dimension = sides[0].shape
+    noise = analysis_settings.clustering_noise(count, dimension, 1.0, iterations=_ITERATIONS)
+    statistics = [analyses.cluster_statistics(points, centres) for points in sides]
+    losses = [analyses.clustering_loss(points, scored) for points in sides]
+    return _ITERATIONS * _moved(*statistics) / noise.analysis + _moved(*losses) / noise.score
 
 
 @clusters.bounds()
 def cluster_cases(budget):
     import jax
 
-    from jaxsel.families.score_selection import private_analyses as analyses
-
-    generator = np.random.default_rng(budget.seed)
     with jax.enable_x64(True):
-        for number in range(min(budget.cases, 30)):
+        for number, generator in enumerate(budget.draws(30)):
             count, dimension = (1, 2) if number < 2 else (8, 1 + number % 3)
-            points = _clouds(generator, count, dimension)
-            centres = _clouds(generator, 3, dimension)
+            points = generator.uniform(-1.0, 1.0, (count, dimension))
+            centres = generator.uniform(-1.0, 1.0, (3, dimension))
             other = points.copy()
             # A corner moves to the opposite one, and to another centre.
             other[0] = -np.ones(dimension)
             points[0] = np.ones(dimension)
             if number == 0:
                 centres[:2] = points[0], other[0]
-            noise = clustering_noise(count, dimension, 1.0, iterations=_ITERATIONS)
-            statistics = [analyses.cluster_statistics(x, centres) for x in (points, other)]
-            losses = [analyses.clustering_loss(x, centres) for x in (points, other)]
-            spent = _ITERATIONS * _moved(*statistics) / noise.analysis
-            spent += _moved(*losses) / noise.score
+            spent = _cluster_loss((points, other), centres, centres)
             yield {"run_epsilon": 1.0}, spent, f"case {number}: n={count}, d={dimension}"
         # A centre of the old point alone: each part of the budget at its worst.
-        noise = clustering_noise(1, 2, 1.0, iterations=_ITERATIONS)
-        corner, opposite = np.ones((1, 2)), -np.ones((1, 2))
-        far = np.concatenate([corner, opposite])
-        first, second = (analyses.cluster_statistics(x, far) for x in (corner, opposite))
-        near = [float(analyses.clustering_loss(x, corner)) for x in (corner, opposite)]
-        spent = _ITERATIONS * _moved(first, second) / noise.analysis
-        spent += _moved(*near) / noise.score
+        corners = np.ones((1, 2)), -np.ones((1, 2))
+        spent = _cluster_loss(corners, np.concatenate(corners), corners[0])
         yield {"run_epsilon": 1.0}, spent, "one point in two opposite corners"
 
 
@@ -94,9 +84,8 @@ def component_cases(budget):
 
     from jaxsel.families.score_selection import private_analyses as analyses
 
-    generator = np.random.default_rng(budget.seed)
     with jax.enable_x64(True):
-        for number in range(min(budget.cases, 40)):
+        for number, generator in enumerate(budget.draws(40)):
             count, dimension = int(generator.integers(1, 6)), 2 + number % 4
             points = generator.normal(size=(count, dimension))
             points /= np.linalg.norm(points, axis=1, keepdims=True)
@@ -108,7 +97,7 @@ def component_cases(budget):
             directions = axes[:, : 1 + number % dimension]
             if number % 5 == 0:
                 other[0], directions = 0.0, np.zeros((dimension, 1))
-            noise = component_noise(count, dimension, 1.0)
+            noise = analysis_settings.component_noise(count, dimension, 1.0)
             statistics = [analyses.component_statistics(x) for x in (points, other)]
             losses = [analyses.component_loss(x, directions) for x in (points, other)]
             spent = _moved(*statistics) / noise.analysis + _moved(*losses) / noise.score
@@ -122,16 +111,15 @@ def choice(*, run_epsilon: RunEpsilon = 1.0) -> float:
 
     Pure epsilon 3 epsilon_1 of the best of a geometric number of runs.
     """
-    return selected_epsilon(run_epsilon)
+    return analysis_settings.selected_epsilon(run_epsilon)
 
 
 @choice.bounds()
 def choice_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 60)):
+    for number, generator in enumerate(budget.draws(60)):
         sizes = int(generator.integers(2, 60))
-        epsilon = float(generator.uniform(0.1, 2.0))
-        runs = runs_for(sizes, float(generator.uniform(0.01, 0.5)))
+        epsilon = generator.uniform(0.1, 2.0)
+        runs = analysis_settings.runs_for(sizes, float(generator.uniform(0.01, 0.5)))
         if number % 2:
             laws = [pairs.random_pure_pair(generator, 4, epsilon) for _ in range(sizes)]
         else:
@@ -163,10 +151,9 @@ def failure(
 
 @failure.bounds()
 def failure_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
-        sizes, beta = (int(generator.integers(1, 60)), float(generator.uniform(0.01, 0.9)))
-        runs = runs_for(sizes, beta)
+    for generator in budget.draws(60):
+        sizes, beta = int(generator.integers(1, 60)), generator.uniform(0.01, 0.9)
+        runs = analysis_settings.runs_for(sizes, beta)
         # The best size alone is above its median, half of the time.
         law = np.array([0.5 / sizes, 1.0 - 0.5 / sizes])
         seen = float(stopping_law(law, 1.0 / runs)[1])

@@ -7,35 +7,19 @@ Smith 2007).
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.score_selection import settings, smooth_sensitivity
 from jaxsel.families.score_selection.candidate_laws import (
     noisy_candidates,
     released_delta,
     released_epsilon,
 )
-from jaxsel.families.score_selection.claims.instances import chance_of_loss, selection_law
-from jaxsel.families.score_selection.claims.parameters import (
-    approximate,
-    failure_given_candidates,
-    pure,
-)
-from jaxsel.families.score_selection.settings import (
-    ScoreSelection,
-    smooth_selection,
-    smooth_selection_loss,
-    smooth_selection_smoothness,
-)
-from jaxsel.families.score_selection.smooth_sensitivity import (
-    median,
-    median_smooth_sensitivity,
-    smooth_laplace_scale,
-    smooth_laplace_smoothness,
-)
+from jaxsel.families.score_selection.claims import instances, parameters
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged, in_units
+from jaxsel.language.checking import Judged, drawn, in_units, listed
 from jaxsel.language.domains import positive, whole
 from jaxsel.language.papers import LT, NRS
 from jaxsel.repetitions import geometric, point_mass
@@ -59,13 +43,13 @@ def smooth(
 
     Smooth sensitivity of the median of three whole numbers in [0, 4].
     """
-    return median_smooth_sensitivity([low, middle, high], 4, smoothness)
+    return smooth_sensitivity.median_smooth_sensitivity([low, middle, high], 4, smoothness)
 
 
 def _by_definition(high: int, size: int, eta: float) -> dict[tuple[int, ...], float]:
     """max over all lists y of e^(-eta distance) times the local sensitivity at y."""
     lists = np.array(list(itertools.product(range(high + 1), repeat=size)))
-    medians = np.array([median(row) for row in lists])
+    medians = np.array([smooth_sensitivity.median(row) for row in lists])
     # values replaced between each two lists
     distance = (lists[:, None, :] != lists).sum(axis=2)
     moved = np.abs(medians[:, None] - medians)
@@ -83,7 +67,7 @@ def smooth_cases(budget):
                     named = dict(zip(("low", "middle", "high"), values, strict=True))
                     yield named | {"smoothness": eta}, exact
                 else:
-                    found = median_smooth_sensitivity(values, high, eta)
+                    found = smooth_sensitivity.median_smooth_sensitivity(values, high, eta)
                     yield Judged(found, exact, f"median of {values} in [0, {high}], {eta=}")
 
 
@@ -96,28 +80,26 @@ noise = NRS.privacy(
     Relation.GENERAL,
     statement="With S an eta-smooth bound, eta <= epsilon/(2 log(2/delta)), a value with Laplace "
     "noise of scale 2 S/epsilon is (epsilon, delta)-DP (checked for epsilon <= 3).",
-)(approximate)
+)(parameters.approximate)
 
 
-@noise.bounds()
-def noise_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 3.0) for d in (1e-6, 1e-2, 0.5)]
-    for _ in range(min(budget.cases, 20)):
-        epsilon = float(generator.uniform(0.05, 3.0))
-        delta = float(10.0 ** generator.uniform(-9.0, -0.1))
-        settings.append((epsilon, delta, *generator.uniform(-1.0, 1.0, 2)))
-    for epsilon, delta, grown, moved in settings:
-        # Smooth sensitivities 1 and e^(grown eta); the value moves by the smaller.
-        other = math.exp(grown * smooth_laplace_smoothness(epsilon, delta))
-        shift = moved * min(1.0, other)
-        first, second = (
-            noisy_candidates([score], smooth_laplace_scale(bound, epsilon))
-            for score, bound in ((0.0, 1.0), (shift, other))
-        )
-        seen = released_delta(first, second, point_mass(1), epsilon)
-        where = f"{epsilon=!r}, bounds 1 and {other!r}, {shift=!r}"
-        yield {"delta": delta}, in_units(seen), where
+def _draw(generator: np.random.Generator) -> tuple[float, ...]:
+    privacy = generator.uniform(0.05, 3.0), 10.0 ** generator.uniform(-9.0, -0.1)
+    return *privacy, *generator.uniform(-1.0, 1.0, 2).tolist()
+
+
+_FARTHEST = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 3.0) for d in (1e-6, 1e-2, 0.5)]
+
+
+@noise.bounds(drawn("epsilon delta grown moved", _draw, 20, *_FARTHEST))
+def noise_cases(epsilon, delta, grown, moved):
+    # Smooth sensitivities 1 and e^(grown eta); the value moves by the smaller.
+    other = math.exp(grown * smooth_sensitivity.smooth_laplace_smoothness(epsilon, delta))
+    first, second = (
+        noisy_candidates([score], smooth_sensitivity.smooth_laplace_scale(bound, epsilon))
+        for score, bound in ((0.0, 1.0), (moved * min(1.0, other), other))
+    )
+    return in_units(released_delta(first, second, point_mass(1), epsilon))
 
 
 # --- The shifted score (LT-E18) -------------------------------------------------------
@@ -152,42 +134,29 @@ twice = LT.privacy(
 )(twice_printed.evaluate)
 
 
-def _spread(epsilon: float, candidates: int, beta: float) -> float:
-    return 2.0 * math.log(candidates / beta) / epsilon
+def _draw_shift(generator: np.random.Generator) -> tuple[float, int, float]:
+    epsilon, candidates = generator.uniform(0.01, 1.0), int(generator.integers(1, 10**6))
+    return epsilon, candidates, generator.uniform(0.001, 0.999)
 
 
-def _shifted_sensitivities(printed: bool):
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        settings = [(1.0, 100, 0.1)]
-        for _ in range(0 if printed else min(budget.cases, 100)):
-            settings.append(
-                (
-                    float(generator.uniform(0.01, 1.0)),
-                    int(generator.integers(1, 10**6)),
-                    float(generator.uniform(0.001, 0.999)),
-                )
-            )
-        for epsilon, candidates, beta in settings:
-            spread = _spread(epsilon, candidates, beta)
-            # eta at the edge of what is allowed, from above as printed.
-            eta = 2.0 / spread * 1.001 if printed else math.log1p(1.0 / spread)
-            # q_i falls by s_i while s_i grows by e^eta.
-            moved = 1.0 + math.expm1(eta) * spread
-            where = f"{epsilon=}, K={candidates}, {beta=}, eta={eta!r}"
-            yield {"smooth_bound": 1.0}, moved, where
-
-    return cases
+_NAMES = "epsilon candidates beta"
 
 
-twice_printed.bounds()(_shifted_sensitivities(printed=True))
-twice.bounds()(_shifted_sensitivities(printed=False))
+@twice_printed.bounds(listed(_NAMES, (1.0, 100, 0.1)), printed=True)
+@twice.bounds(drawn(_NAMES, _draw_shift, 100, (1.0, 100, 0.1)), printed=False)
+def shifted_sensitivities(smooth_bound, epsilon, candidates, beta, printed):
+    spread = 2.0 * math.log(candidates / beta) / epsilon
+    # eta at the edge of what is allowed, from above as printed.
+    eta = 2.0 / spread * 1.001 if printed else math.log1p(1.0 / spread)
+    # q_i falls by s_i while s_i grows by e^eta.
+    return smooth_bound * (1.0 + math.expm1(eta) * spread), f"eta={eta!r}"
 
 
 # --- Selection ------------------------------------------------------------------------
 
 
-Selections = tuple[float, float, ScoreSelection, ScoreSelection, str]
+# epsilon, delta, beta, scores and bounds on either side, where
+Selections = tuple[float, float, float, Any, Any, str]
 
 
 def _opposed() -> Iterator[Selections]:
@@ -196,25 +165,21 @@ def _opposed() -> Iterator[Selections]:
     With so many candidates it is the shift that limits eta, and it moves as well.
     """
     for count, epsilon, delta, beta in ((30, 1.0, 1e-6, 0.1), (100, 0.3, 1e-6, 0.01)):
-        eta = smooth_selection_smoothness(count, epsilon, delta, beta)
+        eta = settings.smooth_selection_smoothness(count, epsilon, delta, beta)
         sign = np.where(np.arange(count) == 0, 1.0, -1.0)
         bounds, others = np.ones(count), np.exp(-eta * sign)
-        scores = np.zeros(count)
-        moved = scores + sign * np.minimum(bounds, others)
-        first = smooth_selection(scores, bounds, epsilon, beta)
-        second = smooth_selection(moved, others, epsilon, beta)
-        yield epsilon, delta, first, second, f"one of K={count} rises, {beta=!r}"
+        sides = (np.zeros(count), bounds), (sign * np.minimum(bounds, others), others)
+        yield epsilon, delta, beta, *sides, f"one of K={count} rises"
 
 
 def _extremes(budget: Budget) -> Iterator[Selections]:
     """Scores and bounds that move as far as smoothness lets them."""
-    generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 8)):
+    for number, generator in enumerate(budget.draws(8)):
         count = int(generator.integers(2, 8))
-        epsilon = float(generator.uniform(0.2, 3.0))
-        delta = float(10.0 ** generator.uniform(-6.0, -0.5))
-        beta = float(10.0 ** generator.uniform(-2.0, -0.1))
-        eta = smooth_selection_smoothness(count, epsilon, delta, beta)
+        epsilon = generator.uniform(0.2, 3.0)
+        delta = 10.0 ** generator.uniform(-6.0, -0.5)
+        beta = 10.0 ** generator.uniform(-2.0, -0.1)
+        eta = settings.smooth_selection_smoothness(count, epsilon, delta, beta)
         bounds = 10.0 ** generator.uniform(-0.7, 0.7, count)
         signs = generator.choice([-1.0, 1.0], (2, count))
         if number % 3 == 0:
@@ -222,9 +187,8 @@ def _extremes(budget: Budget) -> Iterator[Selections]:
         others = bounds * np.exp(eta * signs[0])
         scores = 3.0 * generator.uniform(-1.0, 1.0, count)
         moved = scores + signs[1] * np.minimum(bounds, others)
-        first = smooth_selection(scores, bounds, epsilon, beta)
-        second = smooth_selection(moved, others, epsilon, beta)
-        yield epsilon, delta, first, second, f"instance {number}: K={count}, {beta=!r}"
+        sides = (scores, bounds), (moved, others)
+        yield epsilon, delta, beta, *sides, f"instance {number}: K={count}"
 
 
 def _tables(budget: Budget) -> Iterator[Selections]:
@@ -236,18 +200,16 @@ def _tables(budget: Budget) -> Iterator[Selections]:
         table = generator.binomial(high, generator.uniform(0.2, 0.8, (count, 1)), (count, size))
         other = table.copy()
         other[:, 0] = generator.choice([0, high], count)
-        eta = smooth_selection_smoothness(count, epsilon, delta, beta)
+        eta = settings.smooth_selection_smoothness(count, epsilon, delta, beta)
         first, second = (
-            smooth_selection(
-                [median(row) for row in side],
-                [median_smooth_sensitivity(row, high, eta) for row in side],
-                epsilon,
-                beta,
+            (
+                [smooth_sensitivity.median(row) for row in side],
+                [smooth_sensitivity.median_smooth_sensitivity(row, high, eta) for row in side],
             )
             for side in (table, other)
         )
-        where = f"table {number}: {count} lists of {size} in [0, {high}], {beta=}"
-        yield epsilon, delta, first, second, where
+        where = f"table {number}: {count} lists of {size} in [0, {high}]"
+        yield epsilon, delta, beta, first, second, where
 
 
 private = LT.privacy(
@@ -260,15 +222,16 @@ private = LT.privacy(
     "delta))) and eta <= log(1 + e/(8 log(K/beta))) (compared: epsilon, with the exact one at "
     "delta).",
     erratum="LT-E18",
-)(pure)
+)(parameters.pure)
 
 
 @private.bounds()
 def privacy_cases(budget):
     found = itertools.chain(_opposed(), _extremes(budget), _tables(budget))
-    for epsilon, delta, first, second, where in found:
+    for epsilon, delta, beta, here, there, where in found:
+        first, second = (settings.smooth_selection(q, s, epsilon, beta) for q, s in (here, there))
         seen = released_epsilon(first.candidates, second.candidates, geometric(first.gamma), delta)
-        yield {"epsilon": epsilon}, seen, f"{where}, {delta=!r}"
+        yield {"epsilon": epsilon}, seen, f"{where}, {delta=!r}, {beta=!r}"
 
 
 accurate = LT.utility(
@@ -277,20 +240,24 @@ accurate = LT.utility(
     statement="The chosen candidate's score is at least q_j - (24 S_j/epsilon) log(K/beta) for "
     "every j, except with probability beta (1 + 1/K).",
     erratum="LT-E18",
-)(failure_given_candidates)
+)(parameters.failure_given_candidates)
 
 
-@accurate.bounds()
-def utility_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for number in range(min(budget.cases, 100)):
+def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
+    for number, generator in enumerate(budget.draws(limit)):
         count = int(generator.integers(2, 20))
-        epsilon = float(generator.uniform(0.2, 3.0))
-        beta = float(10.0 ** generator.uniform(-3.0, -0.05))
+        epsilon = generator.uniform(0.2, 3.0)
+        beta = 10.0 ** generator.uniform(-3.0, -0.05)
         bounds = 10.0 ** generator.uniform(-2.0, 1.0, count)
-        loss = smooth_selection_loss(np.zeros(count), bounds, epsilon, beta)
-        scores = -1.2 * loss * generator.choice([0.0, 1.0, 2.0], count)
-        law = selection_law(smooth_selection(scores, bounds, epsilon, beta))
-        seen = chance_of_loss(scores, law, smooth_selection_loss(scores, bounds, epsilon, beta))
+        claimed = loss(np.zeros(count), bounds, epsilon, beta)
+        scores = -1.2 * claimed * generator.choice([0.0, 1.0, 2.0], count)
         where = f"instance {number}, {epsilon=!r}"
-        yield {"beta": beta, "candidates": count}, seen, where
+        yield instances.Landscape(scores, bounds, epsilon, beta, where)
+
+
+accurate.bounds(
+    landscapes=_landscapes,
+    select=settings.smooth_selection,
+    loss=settings.smooth_selection_loss,
+    names=("beta", "candidates"),
+)(instances.failures)

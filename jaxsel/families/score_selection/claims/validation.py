@@ -5,23 +5,15 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.accounting.single_run.pairs import (
-    random_pair,
-    random_pure_pair,
-    randomised_response,
-    three_outcome,
-)
 from jaxsel.families.score_selection.candidate_laws import largest_loss, released_delta
 from jaxsel.families.score_selection.claims.instances import neighbours_of
 from jaxsel.families.score_selection.settings import validation_runs
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import LT
-from jaxsel.repetitions import Repetitions, geometric, point_mass
-
-_LIMIT = 80
-
+from jaxsel.repetitions import geometric, point_mass
 
 RunEpsilon = Annotated[
     float, positive("of one run: epsilon_2 (validation set) or epsilon_1 (training set)")
@@ -77,68 +69,56 @@ class _Learners(NamedTuple):
 
 
 def _pure_learners(budget: Budget) -> Iterator[_Learners]:
-    generator = np.random.default_rng(budget.seed)
     for epsilon in (0.3, 1.0):
-        for pair in (randomised_response(epsilon), three_outcome(epsilon, 0.2, 1e-4)):
+        for pair in (pairs.randomised_response(epsilon), pairs.three_outcome(epsilon, 0.2, 1e-4)):
             # The best model scores highest by far.
             scores = 20.0 / epsilon * np.arange(pair.first.size)[::-1]
             where = f"one learner {pair.first.tolist()}, {epsilon=}"
             yield _Learners(pair.first[None], pair.second[None], scores, epsilon, where)
-    for case in range(min(budget.cases, _LIMIT)):
+    for case, generator in enumerate(budget.draws(80)):
         learners, models = generator.integers(1, 5), int(generator.integers(2, 5))
-        epsilon = float(generator.uniform(0.05, 2.0))
-        pairs = [random_pure_pair(generator, models, epsilon) for _ in range(learners)]
-        first, second = (np.array(side) for side in zip(*pairs, strict=True))
-        exact = max(exact_epsilon(a, b) for a, b in pairs)
+        epsilon = generator.uniform(0.05, 2.0)
+        drawn = [pairs.random_pure_pair(generator, models, epsilon) for _ in range(learners)]
+        first, second = (np.array(side) for side in zip(*drawn, strict=True))
+        exact = max(exact_epsilon(a, b) for a, b in drawn)
         scores = generator.uniform(0.0, 20.0, (int(learners), models))
         where = f"instance {case}: {learners} learners of {models} models"
         yield _Learners(first, second, scores, exact, where)
 
 
-def _validation_cases(law: Repetitions):
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed + 1)
-        for case in _pure_learners(budget):
-            epsilon = float(generator.uniform(0.05, 2.0))
-            moved = neighbours_of(generator, case.scores.ravel(), 1.0)
-            moved = moved.reshape(case.scores.shape)
-            first, second = (
-                validation_runs(case.first, scores, 1.0 / epsilon)
-                for scores in (case.scores, moved)
-            )
-            seen = largest_loss(first, second, law)
-            yield {"epsilon": epsilon}, seen, f"validation set, {case.where}"
-
-    return cases
+@validated.bounds(law=point_mass(1))
+def validation_cases(budget, law):
+    generator = np.random.default_rng(budget.seed + 1)
+    for case in _pure_learners(budget):
+        epsilon = generator.uniform(0.05, 2.0)
+        moved = neighbours_of(generator, case.scores.ravel(), 1.0).reshape(case.scores.shape)
+        first, second = (
+            validation_runs(case.first, scores, 1.0 / epsilon) for scores in (case.scores, moved)
+        )
+        seen = largest_loss(first, second, law)
+        yield {"epsilon": epsilon}, seen, f"validation set, {case.where}"
 
 
-def _training_cases(law: Repetitions):
-    def cases(budget):
-        for case in _pure_learners(budget):
-            first, second = (
-                validation_runs(models, case.scores, 1.0) for models in (case.first, case.second)
-            )
-            seen = largest_loss(first, second, law)
-            yield {"epsilon": case.epsilon}, seen, f"training set, {case.where}"
-
-    return cases
-
-
-validated.bounds()(_validation_cases(point_mass(1)))
-trained.bounds()(_training_cases(point_mass(1)))
+@trained.bounds(law=point_mass(1))
+def training_cases(budget, law):
+    for case in _pure_learners(budget):
+        first, second = (
+            validation_runs(models, case.scores, 1.0) for models in (case.first, case.second)
+        )
+        seen = largest_loss(first, second, law)
+        yield {"epsilon": case.epsilon}, seen, f"training set, {case.where}"
 
 
 @trained_approximately.bounds(tolerance=1e-8)
 def approximate_cases(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 25)):
+    for case, generator in enumerate(budget.draws(25)):
         learners, models = int(generator.integers(1, 4)), int(generator.integers(2, 5))
-        pairs = [random_pair(generator, models) for _ in range(learners)]
-        epsilon = float(generator.uniform(0.0, 1.0))
-        delta = max(float(profile_delta(a, b, epsilon)) for a, b in pairs)
+        drawn = [pairs.random_pair(generator, models) for _ in range(learners)]
+        epsilon = generator.uniform(0.0, 1.0)
+        delta = max(float(profile_delta(a, b, epsilon)) for a, b in drawn)
         scores = generator.uniform(0.0, 5.0, (learners, models))
         first, second = (
-            validation_runs(np.array(side), scores, 1.0) for side in zip(*pairs, strict=True)
+            validation_runs(np.array(side), scores, 1.0) for side in zip(*drawn, strict=True)
         )
         seen = released_delta(first, second, point_mass(1), epsilon)
         where = f"instance {case}: {learners} learners of {models} models"
@@ -148,7 +128,6 @@ def approximate_cases(budget):
 @tuned.bounds()
 def tuned_cases(budget):
     few = budget._replace(cases=min(budget.cases, 30))
-    for gamma in (0.3, 1e-3):
-        law = geometric(gamma)
-        yield from _validation_cases(law)(few)
-        yield from _training_cases(law)(few)
+    for law in map(geometric, (0.3, 1e-3)):
+        yield from validation_cases(few, law)
+        yield from training_cases(few, law)

@@ -36,10 +36,8 @@ one_coin = CL.privacy(
     "CL-Fact1",
     "Fact 1, corrected",
     Relation.BASE,
-    statement=(
-        "Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) epsilon^2 at orders a "
-        "<= 1/(3 epsilon)."
-    ),
+    statement="Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) epsilon^2 at "
+    "orders a <= 1/(3 epsilon).",
 )(printed.evaluate)
 
 
@@ -80,19 +78,16 @@ def until_first_one(*, order: Order = 2.0, epsilon: Closeness = 0.1) -> float:
 
 @until_first_one.bounds(tolerance=1e-12)
 def sequences(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
-        epsilon = float(10.0 ** generator.uniform(-3.0, math.log10(0.3)))
-        order = 1.0 + (1.0 / (3.0 * epsilon) - 1.0) * float(generator.uniform(0.01, 1.0))
+    for generator in budget.draws(300):
+        epsilon = 10.0 ** generator.uniform(-3.0, math.log10(0.3))
+        order = 1.0 + (1.0 / (3.0 * epsilon) - 1.0) * generator.uniform(0.01, 1.0)
         p, q = random_sequence(generator, epsilon, one_sided=True)
         # By its definition: the place of the first 1, or that there was none.
         first = np.append(np.append(1.0, np.cumprod(1.0 - p))[:-1] * p, np.prod(1.0 - p))
         other = np.append(np.append(1.0, np.cumprod(1.0 - q))[:-1] * q, np.prod(1.0 - q))
         with np.errstate(divide="ignore"):
             moment = order * np.log(first) + (1.0 - order) * np.log(other)
-        exact = float(np.sum(np.exp(moment)))
-        point = {"order": order, "epsilon": epsilon}
-        yield point, exact, shown(p, q)
+        yield {"order": order, "epsilon": epsilon}, float(np.sum(np.exp(moment))), shown(p, q)
 
 
 CL_E6 = CL.misprint(

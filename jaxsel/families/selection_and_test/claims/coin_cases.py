@@ -1,6 +1,7 @@
 """Random instances of the coin game, for the claims about it."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -45,6 +46,11 @@ def random_game(
     return tuple(  # type: ignore[return-value]
         np.stack([np.resize(row[side], size) for row in rows]) for side in (0, 1)
     )
+
+
+def attained(seen: float) -> Callable[[float], tuple[float, float]]:
+    """What was observed, to judge that the claimed rate is at most that."""
+    return lambda rate: (seen, rate)
 
 
 def shown(p: np.ndarray, q: np.ndarray) -> str:

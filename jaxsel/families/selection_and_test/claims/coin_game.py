@@ -4,7 +4,6 @@ It shows coins of bias p on one side and q on the other until k of them came up 
 CL-E5 (the promise of Algorithm 4) and CL-E7 (a step of Lemma 1).
 """
 
-import functools
 import itertools
 import math
 from typing import Annotated
@@ -13,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.families.selection_and_test.claims.coin_cases import random_game, random_sequence, shown
+from jaxsel.families.selection_and_test.claims import coin_cases
 from jaxsel.families.selection_and_test.claims.parameters import Closeness, Ones, Order
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
@@ -24,7 +23,7 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
 )
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import grid, listed
+from jaxsel.language.checking import drawn, grid, listed
 from jaxsel.language.domains import probability, whole
 from jaxsel.language.papers import CL
 
@@ -63,12 +62,10 @@ def pure(*, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
 
 @pure.bounds()
 def random_games(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
-        epsilon = float(generator.uniform(0.01, 1.0))
-        p, q = random_game(generator, epsilon)
-        point = {"epsilon": epsilon, "calls": p.shape[0]}
-        yield point, largest_loss(p, q), shown(p, q)
+    for generator in budget.draws(300):
+        epsilon = generator.uniform(0.01, 1.0)
+        p, q = coin_cases.random_game(generator, epsilon)
+        yield {"epsilon": epsilon, "calls": p.shape[0]}, largest_loss(p, q), coin_cases.shown(p, q)
 
 
 @CL.privacy("CL-Lem1-reverse", "Appendix A.1, the direction that Lemma 1 leaves out", Relation.BASE)
@@ -83,17 +80,15 @@ def reverse(*, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000)
     return coins * (math.log1p(-bias * math.exp(-epsilon)) - math.log1p(-bias))
 
 
-@reverse.bounds_below()
-def many_coins(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
-        epsilon = float(generator.uniform(0.01, 1.0))
-        coins = int(10.0 ** generator.uniform(0.0, 4.0))
-        bias = float(10.0 ** generator.uniform(-4.0, -0.31))  # at most 1/2
-        p = np.full((1, coins), bias)
-        q = p * math.exp(-epsilon)
-        point = {"bias": bias, "epsilon": epsilon, "coins": coins}
-        yield point, largest_loss(q, p), "coins of p and p e^-epsilon, k=1"
+def _draw(generator: np.random.Generator) -> tuple[float, int, float]:
+    epsilon, coins = generator.uniform(0.01, 1.0), int(10.0 ** generator.uniform(0.0, 4.0))
+    return epsilon, coins, 10.0 ** generator.uniform(-4.0, -0.31)  # at most 1/2
+
+
+@reverse.bounds_below(drawn("epsilon coins bias", _draw, 60))
+def many_coins(epsilon, coins, bias):
+    p = np.full((1, coins), bias)
+    return largest_loss(p * math.exp(-epsilon), p), "coins of p and p e^-epsilon, k=1"
 
 
 @CL.identity("CL-Lem1-step-printed", "proof of Lemma 1")
@@ -141,10 +136,8 @@ promised = CL.privacy(
     "CL-Lem2",
     "Lemma 2",
     Relation.BASE,
-    statement=(
-        "Under q <= p <= e^epsilon q and 1 - q <= e^epsilon (1 - p), the coin game has D_a(P || "
-        "Q) <= 3 k a epsilon^2."
-    ),
+    statement="Under q <= p <= e^epsilon q and 1 - q <= e^epsilon (1 - p), the coin game has "
+    "D_a(P || Q) <= 3 k a epsilon^2.",
 )(printed.evaluate)
 
 
@@ -155,24 +148,22 @@ def vacuous_promise(order, epsilon):
 
 @promised.bounds(tolerance=1e-12)
 def kept_promise(budget):
-    generator = np.random.default_rng(budget.seed)
     for epsilon in (0.001, 0.01, 0.1, 0.5, 1.0):
         bias, low, _ = close_coins(epsilon)
         for order in (1.01, 2.0, 1.0 / (3.0 * epsilon), 10.0, 100.0):
-            if order <= 1.0:
-                continue
-            exact = coin_renyi(bias, low, order)
-            worst = int(np.argmax(exact))
-            coins = float(bias[worst]), float(low[worst])
-            point = {"order": order, "epsilon": epsilon, "calls": 1}
-            yield point, float(exact[worst]), f"one repeated pair, {coins=}"
-    for _ in range(min(budget.cases, 150)):
-        epsilon = float(generator.uniform(0.001, 1.0))
-        p, q = random_sequence(generator, epsilon, one_sided=True)
+            if order > 1.0:
+                exact = coin_renyi(bias, low, order)
+                worst = int(np.argmax(exact))
+                coins = float(bias[worst]), float(low[worst])
+                point = {"order": order, "epsilon": epsilon, "calls": 1}
+                yield point, float(exact[worst]), f"one repeated pair, {coins=}"
+    for generator in budget.draws(150):
+        epsilon = generator.uniform(0.001, 1.0)
+        p, q = coin_cases.random_sequence(generator, epsilon, one_sided=True)
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 4.0)))
         point = {"order": order, "epsilon": epsilon, "calls": 1}
         exact = game_renyi(p[None], q[None], order)
-        yield point, exact, f"a sequence of pairs, {shown(p, q)}"
+        yield point, exact, f"a sequence of pairs, {coin_cases.shown(p, q)}"
 
 
 @CL.privacy("CL-Lem2-sharp", "Appendix A.1, Lemma 2, exact", Relation.BASE)
@@ -185,11 +176,6 @@ def exact_rate(*, order: Order = 2.0, epsilon: Closeness = 0.5, calls: Ones = 1)
     return calls * float(favoured_rate(order, epsilon))
 
 
-def _attained(attained: float, rate: float) -> tuple[float, float]:
-    """To judge that the rate is at most what is attained."""
-    return attained, rate
-
-
 @exact_rate.bounds()
 def games(budget):
     generator = np.random.default_rng(budget.seed)
@@ -199,24 +185,23 @@ def games(budget):
         for order in (1.001, 2.0, 10.0, 100.0):
             point = {"order": order, "epsilon": epsilon, "calls": 1}
             yield point, float(np.max(coin_renyi(bias, low, order))), "one repeated pair"
-            attained = float(coin_renyi(share, 1.0 - share, order))
-            swapped = functools.partial(_attained, attained)
-            yield point, swapped, "randomised response attains it"
+            seen = coin_cases.attained(float(coin_renyi(share, 1.0 - share, order)))
+            yield point, seen, "randomised response attains it"
     for _ in range(min(budget.cases, 10)):
         # All that is shown, by its definition: the law of every sequence of coins.
-        epsilon = float(generator.uniform(0.1, 2.0))
-        p, q = (side[:, :9] for side in random_game(generator, epsilon))
+        epsilon = generator.uniform(0.1, 2.0)
+        p, q = (side[:, :9] for side in coin_cases.random_game(generator, epsilon))
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 3.0)))
         point = {"order": order, "epsilon": epsilon, "calls": len(p)}
-        laws = [game_bits_law(side, len(p)) for side in (p, q)]
-        exact = float(renyi_divergence(laws[0], laws[1], order))
-        yield point, exact, f"every bit, {shown(p, q)}"
+        first, second = (game_bits_law(side, len(p)) for side in (p, q))
+        exact = float(renyi_divergence(first, second, order))
+        yield point, exact, f"every bit, {coin_cases.shown(p, q)}"
     for _ in range(min(budget.cases, 200)):
-        epsilon = float(generator.uniform(0.001, 2.0))
-        p, q = random_game(generator, epsilon)
+        epsilon = generator.uniform(0.001, 2.0)
+        p, q = coin_cases.random_game(generator, epsilon)
         order = 1.0 + float(np.exp(generator.uniform(-3.0, 5.0)))
         point = {"order": order, "epsilon": epsilon, "calls": p.shape[0]}
-        yield point, game_renyi(p, q, order), shown(p, q)
+        yield point, game_renyi(p, q, order), coin_cases.shown(p, q)
 
 
 @CL.privacy("CL-Lem2-constant", "Appendix A.1, Lemma 2", Relation.BASE)
@@ -228,14 +213,13 @@ def constant(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Ones = 1) -
     return printed(order=order, epsilon=epsilon, calls=calls)
 
 
-@constant.bounds(tolerance=1e-14)
-def exact_rates(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 300)):
-        epsilon = float(10.0 ** generator.uniform(-4.0, 0.0))
-        order = 1.0 + float(np.exp(generator.uniform(-5.0, 8.0)))
-        point = {"order": order, "epsilon": epsilon, "calls": 1}
-        yield point, exact_rate(**point)
+def _draw_order(generator: np.random.Generator) -> tuple[float, float]:
+    return 10.0 ** generator.uniform(-4.0, 0.0), 1.0 + float(np.exp(generator.uniform(-5.0, 8.0)))
+
+
+@constant.bounds(drawn("epsilon order", _draw_order, 300), tolerance=1e-14)
+def exact_rates(epsilon, order, calls):
+    return exact_rate(epsilon=epsilon, order=order, calls=calls)
 
 
 CL_E7 = CL.misprint(

@@ -7,6 +7,7 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Epsilon, Gamma
+from jaxsel.families.selection_and_test.claims.selections import by_parity
 from jaxsel.families.selection_and_test.laws import (
     RowOfTests,
     SelectionCall,
@@ -42,16 +43,10 @@ charged = CL.privacy(
     "CL-interleaved-sharp",
     f"{_PLACE}, transcript by transcript",
     Relation.BASE,
-    statement=(
-        "A transcript in which s Selections released a run and t Tests answered top has privacy "
-        "loss at most (2 s + 2 t + gamma) epsilon: Selections without a run are as free as "
-        "bottoms."
-    ),
+    statement="A transcript in which s Selections released a run and t Tests answered top has "
+    "privacy loss at most (2 s + 2 t + gamma) epsilon: Selections without a run are as free as "
+    "bottoms.",
 )(interleaved.evaluate)
-
-
-def _by_parity(outcomes: tuple):
-    return sum(outcomes) % 2
 
 
 def _close_chances(generator: np.random.Generator, epsilon: float) -> np.ndarray:
@@ -65,22 +60,20 @@ def _program(
     generator: np.random.Generator, epsilon: float
 ) -> tuple[list[Step], list[Step], tuple[bool, ...]]:
     """A random program on both sides, and which of its calls are Selections."""
-    first: list[Step] = []
-    second: list[Step] = []
+    sides: tuple[list[Step], list[Step]] = ([], [])
     kinds = tuple(bool(kind) for kind in generator.integers(0, 2, 4))
     for kind in kinds:
         if kind:
             found = [pairs.random_pure_pair(generator, 2, epsilon) for _ in range(2)]
             rounds = generator.choice([1, 5, 100], 1)
-            first.append(SelectionCall(np.stack([[p.first] for p in found]), rounds))
-            second.append(SelectionCall(np.stack([[p.second] for p in found]), rounds))
+            for place, side in enumerate(sides):
+                side.append(SelectionCall(np.stack([[pair[place]] for pair in found]), rounds))
         else:
             chances = _close_chances(generator, epsilon)
-            count = int(generator.choice([1, 4, 100]))
-            stop = int(generator.integers(1, 3))
-            first.append(RowOfTests(chances[0], count, stop))
-            second.append(RowOfTests(chances[1], count, stop))
-    return first, second, kinds
+            count, stop = int(generator.choice([1, 4, 100])), int(generator.integers(1, 3))
+            for place, side in enumerate(sides):
+                side.append(RowOfTests(chances[place], count, stop))
+    return *sides, kinds
 
 
 def _losses(first: Transcripts, second: Transcripts) -> np.ndarray:
@@ -92,17 +85,15 @@ def _losses(first: Transcripts, second: Transcripts) -> np.ndarray:
 
 def _runs(budget: Budget):
     """Exact laws of random programs: epsilon, gamma, loss, calls charged, detail."""
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 90)):
-        epsilon = float(generator.uniform(0.05, 1.5))
+    for case, generator in enumerate(budget.draws(90)):
+        epsilon = generator.uniform(0.05, 1.5)
         gamma = float(generator.choice([0.5, 1.0, 3.0]))
         limit = None if case % 2 else int(generator.integers(1, 4))
         first, second, kinds = _program(generator, epsilon)
         laws = [
-            transcript_law(side, gamma, limit=limit, choose=_by_parity) for side in (first, second)
+            transcript_law(side, gamma, limit=limit, choose=by_parity) for side in (first, second)
         ]
-        outcomes = laws[0].outcomes
-        is_selection = np.array(kinds)
+        outcomes, is_selection = laws[0].outcomes, np.array(kinds)
         tops = np.where(is_selection, 0, outcomes).sum(axis=1)
         # The last outcome of a Selection here, 2, is that no run happened.
         released = (is_selection & (outcomes < 2)).sum(axis=1)
@@ -115,13 +106,8 @@ def _runs(budget: Budget):
 @interleaved.bounds()
 def whole_programs(budget):
     for epsilon, gamma, loss, _, tops, selections, where in _runs(budget):
-        point = {
-            "epsilon": epsilon,
-            "gamma": gamma,
-            "selections": selections,
-            "tops": int(tops.max()),
-        }
-        yield point, float(loss.max()), where
+        most = {"selections": selections, "tops": int(tops.max())}
+        yield {"epsilon": epsilon, "gamma": gamma, **most}, float(loss.max()), where
 
 
 @charged.bounds()

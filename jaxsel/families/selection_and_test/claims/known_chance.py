@@ -3,7 +3,6 @@
 With CL-E4: the reduction fails for p near 1, and is not needed.
 """
 
-import functools
 import math
 from typing import Annotated
 
@@ -11,13 +10,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.families.selection_and_test.claims.coin_cases import (
-    check_small_order,
-    random_game,
-    random_sequence,
-    shown,
-    small_orders,
-)
+from jaxsel.families.selection_and_test.claims import coin_cases
 from jaxsel.families.selection_and_test.claims.parameters import Closeness, Order, Tops
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
@@ -52,10 +45,8 @@ promise = CL.privacy(
     "CL-Sec2.2.2-step-promise",
     "Section 2.2.2, corrected",
     Relation.BASE,
-    statement=(
-        "For p <= 1/2, 1 - p_0 >= e^(-2 epsilon) (1 - p_1), p_0 and p_1 being the chances of "
-        "'top' at p and at p e^-epsilon."
-    ),
+    statement="For p <= 1/2, 1 - p_0 >= e^(-2 epsilon) (1 - p_1), p_0 and p_1 being the chances "
+    "of 'top' at p and at p e^-epsilon.",
 )(promise_printed.evaluate)
 
 
@@ -68,9 +59,8 @@ def likely_passed(passing):
 def seldom_passed(budget):
     for passing in (0.5, 0.1):
         yield {"epsilon": 0.01, "passing": passing}, 1.0 - passing, "H always top"
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
-        epsilon = float(generator.uniform(0.001, 2.0))
+    for generator in budget.draws(200):
+        epsilon = generator.uniform(0.001, 2.0)
         passing, chance = generator.uniform(0.0, [0.5, 1.0]).tolist()
         # H says top with chance on the one side, with an epsilon-close one on the
         # other; the other side's p is e^-epsilon smaller.
@@ -103,7 +93,7 @@ def renyi(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1) -> 
 
     Bound 2 c a epsilon^2, a <= 1/(3 epsilon), on the divergence at one known p.
     """
-    check_small_order(order, epsilon)
+    coin_cases.check_small_order(order, epsilon)
     return 2.0 * calls * order * epsilon**2
 
 
@@ -112,7 +102,7 @@ def repeated_tests(budget):
     generator = np.random.default_rng(budget.seed)
     for epsilon in (0.001, 0.01, 0.1, 0.3):
         bias, low, high = close_coins(epsilon)
-        for order in small_orders(epsilon, generator):
+        for order in coin_cases.small_orders(epsilon, generator):
             point = {"order": order, "epsilon": epsilon, "calls": 1}
             for other in (low, high):
                 # A test that answers top with probability bias on the second side; the
@@ -123,11 +113,11 @@ def repeated_tests(budget):
                 yield point, float(exact[worst]), f"one repeated test, {coins=}"
     for _ in range(min(budget.cases, 100)):
         epsilon = float(generator.uniform(0.001, 0.3))
-        p, q = random_sequence(generator, epsilon, one_sided=False)
-        order = small_orders(epsilon, generator)[-1]
+        p, q = coin_cases.random_sequence(generator, epsilon, one_sided=False)
+        order = coin_cases.small_orders(epsilon, generator)[-1]
         point = {"order": order, "epsilon": epsilon, "calls": 1}
         exact = game_renyi(p[None], q[None], order)
-        yield point, exact, f"a sequence of tests, {shown(p, q)}"
+        yield point, exact, f"a sequence of tests, {coin_cases.shown(p, q)}"
 
 
 # --- The exact rate -------------------------------------------------------------------
@@ -144,14 +134,8 @@ def exact_rate(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Tops = 1)
     return calls * float(known_chance_rate(order, epsilon))
 
 
-def _attained(attained: float, rate: float) -> tuple[float, float]:
-    """To judge that the rate is at most what is attained."""
-    return attained, rate
-
-
 @exact_rate.bounds()
 def games(budget):
-    generator = np.random.default_rng(budget.seed)
     for epsilon in (0.001, 0.01, 0.1, 0.5, 1.0):
         bias, low, high = close_coins(epsilon)
         share = special.expit(epsilon)
@@ -162,16 +146,15 @@ def games(budget):
             for other in (low, high):
                 exact = float(np.max(coin_renyi(other, bias, order)))
                 yield point, exact, "one repeated test"
-            attained = float(coin_renyi(1.0 - share, share, order))
-            swapped = functools.partial(_attained, attained)
-            yield point, swapped, "randomised response attains it"
-    for _ in range(min(budget.cases, 150)):
-        epsilon = float(generator.uniform(0.001, 1.0))
-        p, q = random_game(generator, epsilon, one_sided=False)
+            seen = coin_cases.attained(float(coin_renyi(1.0 - share, share, order)))
+            yield point, seen, "randomised response attains it"
+    for generator in budget.draws(150):
+        epsilon = generator.uniform(0.001, 1.0)
+        p, q = coin_cases.random_game(generator, epsilon, one_sided=False)
         highest = math.log1p(math.exp(epsilon)) / epsilon
-        order = 1.0 + (highest - 1.0) * float(generator.uniform(0.01, 0.99))
+        order = 1.0 + (highest - 1.0) * generator.uniform(0.01, 0.99)
         point = {"order": order, "epsilon": epsilon, "calls": p.shape[0]}
-        yield point, game_renyi(p, q, order), shown(p, q)
+        yield point, game_renyi(p, q, order), coin_cases.shown(p, q)
 
 
 CL_E4 = CL.misprint(

@@ -10,32 +10,15 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
-from jaxsel.accounting.single_run import pairs
-from jaxsel.accounting.single_run.divergences import (
-    epsilon_at_delta,
-    exact_epsilon,
-    profile_delta_of_logs,
-)
-from jaxsel.families.selection_and_test.bounds import (
-    interaction_epsilon,
-    known_chance_epsilon,
-    tests_epsilon,
-    tests_epsilon_simple,
-)
+from jaxsel.accounting.single_run import divergences, pairs
+from jaxsel.families.selection_and_test import bounds, laws
 from jaxsel.families.selection_and_test.claims.parameters import Delta, Epsilon, Gamma, Tops
-from jaxsel.families.selection_and_test.laws import (
-    Prior,
-    RowOfTests,
-    prior,
-    top_after_bottoms,
-    transcript_law,
-)
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged, listed
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import Judged, drawn, listed
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import CL
 
-_CERTAIN = Prior(np.ones(1), np.zeros(1), np.ones(1))  # p = 1, known
+_CERTAIN = laws.Prior(np.ones(1), np.zeros(1), np.ones(1))  # p = 1, known
 
 Constant = Annotated[float, positive("C")]
 
@@ -50,51 +33,42 @@ def pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, tops: Tops = 2) -> float
 
     (2 c + gamma) epsilon of Tests until c tops.
     """
-    return interaction_epsilon(epsilon, gamma, 0, tops)
+    return bounds.interaction_epsilon(epsilon, gamma, 0, tops)
 
 
 def _tight(epsilon: float, gamma: float, bottoms: int, tops: int) -> float:
     """Exact loss of n bottoms and then c tops, each as far apart as it may be."""
     rare = 1.0 / (1.0 + math.exp(epsilon))
     ratio = math.exp(epsilon)
-    first = top_after_bottoms(gamma, bottoms, rare, tops, rare * ratio)
-    return first - top_after_bottoms(gamma, bottoms, rare * ratio, tops, rare)
+    first = laws.top_after_bottoms(gamma, bottoms, rare, tops, rare * ratio)
+    return first - laws.top_after_bottoms(gamma, bottoms, rare * ratio, tops, rare)
 
 
-def _settings(budget: Budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 150)):
-        epsilon = float(generator.uniform(0.02, 2.0))
-        gamma = float(np.exp(generator.uniform(-2.0, 3.0)))
-        yield generator, epsilon, gamma, int(generator.integers(1, 7))
+def _draw(generator: np.random.Generator) -> tuple[float, float, int]:
+    epsilon, gamma = generator.uniform(0.02, 2.0), float(np.exp(generator.uniform(-2.0, 3.0)))
+    return epsilon, gamma, int(generator.integers(1, 7))
 
 
 @pure.bounds()
 def rows(budget):
-    for generator, epsilon, gamma, tops in _settings(budget):
+    for generator in budget.draws(150):
+        epsilon, gamma, tops = _draw(generator)
         bottoms = int(10.0 ** generator.uniform(0.0, 7.0))
         point = {"epsilon": epsilon, "gamma": gamma, "tops": tops}
-        exact = _tight(epsilon, gamma, bottoms, tops)
-        yield point, exact, f"{bottoms} bottoms and then {tops} tops"
+        yield point, _tight(epsilon, gamma, bottoms, tops), f"{bottoms} bottoms and then the tops"
         if gamma < 0.3:
             continue
         chances = generator.uniform(0.0, 1.0, 3) ** 2
         sides = np.array([pairs.extreme_neighbours(float(h), epsilon) for h in chances])
         other = sides[[0, 1, 2], generator.integers(0, 2, 3)]
         counts = generator.choice([1, 3, 30, 1000], 3)
-        found = [
-            transcript_law(
-                [
-                    RowOfTests(np.array([h]), int(count), tops)
-                    for h, count in zip(side, counts, strict=True)
-                ],
-                gamma,
-                limit=tops,
-            ).probabilities
-            for side in (chances, other)
-        ]
+        found = []
+        for side in (chances, other):
+            calls = zip(side[:, None], counts.tolist(), strict=True)
+            program = [laws.RowOfTests(chance, count, tops) for chance, count in calls]
+            found.append(laws.transcript_law(program, gamma, limit=tops).probabilities)
         where = f"rows of {counts.tolist()} tests with {chances.tolist()}"
-        yield point, exact_epsilon(*found), where
+        yield point, divergences.exact_epsilon(*found), where
 
 
 @CL.privacy("CL-Thm2-attained", "Theorem 2, its constants", Relation.BASE)
@@ -107,12 +81,9 @@ def attained(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, tops: Tops = 2) -> f
     return 0.999 * pure(epsilon=epsilon, gamma=gamma, tops=tops)
 
 
-@attained.bounds_below()
-def many_bottoms(budget):
-    for _, epsilon, gamma, tops in _settings(budget):
-        point = {"epsilon": epsilon, "gamma": gamma, "tops": tops}
-        exact = _tight(epsilon, gamma, 10_000_000, tops)
-        yield point, exact, f"10^7 bottoms and then {tops} tops"
+@attained.bounds_below(drawn("epsilon gamma tops", _draw, 150))
+def many_bottoms(epsilon, gamma, tops):
+    return _tight(epsilon, gamma, 10_000_000, tops), "10^7 bottoms and then the tops"
 
 
 # --- Approximate (CL-E3) --------------------------------------------------------------
@@ -150,7 +121,7 @@ def approximate(
     log(1/delta))/(order - 1), which is of order epsilon sqrt(c log(1/delta)) +
     c epsilon^2.
     """
-    return tests_epsilon_simple(epsilon, gamma, calls, delta)
+    return bounds.tests_epsilon_simple(epsilon, gamma, calls, delta)
 
 
 def _ratio_delta(epsilon: float, half: int, level: float) -> float:
@@ -198,22 +169,20 @@ def learning_the_chance(epsilon, calls, delta):
 
 @approximate.bounds()
 def adversaries(budget):
-    generator = np.random.default_rng(budget.seed)
     settings = [(0.5, 20000, 0.01), (0.05, 20000, 0.01), (0.01, 2000, 1e-3)]
-    for _ in range(min(budget.cases, 60)):
-        epsilon = float(10.0 ** generator.uniform(-3.0, 0.0))
+    for generator in budget.draws(60):
+        epsilon = 10.0 ** generator.uniform(-3.0, 0.0)
         calls = 2 * int(10.0 ** generator.uniform(0.5, 5.5))
-        settings.append((epsilon, calls, float(10.0 ** generator.uniform(-6.0, -0.3))))
+        settings.append((epsilon, calls, 10.0 ** generator.uniform(-6.0, -0.3)))
     for epsilon, calls, delta in settings:
         point = {"epsilon": epsilon, "gamma": 1.0, "calls": calls, "delta": delta}
         yield point, _by_ratio(epsilon, calls // 2, delta), "learning p, then using it"
     # An almost certain p, where the bound by Renyi divergences is the smaller one.
     for epsilon, tops, delta in ((0.05, 30, 1e-3), (0.1, 10, 1e-4), (0.01, 30, 1e-5)):
-        nodes = prior(100.0, 4.0 * tops + 40.0, tops)
+        nodes = laws.prior(100.0, 4.0 * tops + 40.0, tops)
         found = randomised_tests(epsilon, tops, 4 * tops + 40, nodes)
         point = {"epsilon": epsilon, "gamma": 100.0, "calls": tops, "delta": delta}
-        laws = np.exp(found)
-        seen = epsilon_at_delta(laws[0], laws[1], delta)
+        seen = divergences.epsilon_at_delta(np.exp(found[0]), np.exp(found[1]), delta)
         yield point, seen, "epsilon of randomised response"
 
 
@@ -230,10 +199,10 @@ def sharp(
 
     Epsilon at delta of Tests until c tops, from the exact Renyi rate.
     """
-    return tests_epsilon(epsilon, gamma, tops, delta)
+    return bounds.tests_epsilon(epsilon, gamma, tops, delta)
 
 
-def randomised_tests(epsilon: float, tops: int, count: int, nodes: Prior) -> list[np.ndarray]:
+def randomised_tests(epsilon: float, tops: int, count: int, nodes: laws.Prior) -> list[np.ndarray]:
     """Logarithms of the exact laws, both sides, of randomised response until c tops."""
     low = special.expit(-epsilon)
     ends = np.arange(tops, count + 1.0)[:, None]
@@ -256,24 +225,23 @@ def _log_choose(n, k):
 
 @sharp.bounds(tolerance=1e-12)
 def exact_deltas(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 40)):
-        epsilon = float(10.0 ** generator.uniform(-2.0, 0.0))
-        delta = float(10.0 ** generator.uniform(-6.0, -0.3))
+    for generator in budget.draws(40):
+        epsilon = 10.0 ** generator.uniform(-2.0, 0.0)
+        delta = 10.0 ** generator.uniform(-6.0, -0.3)
         tops = int(10.0 ** generator.uniform(0.0, 3.0))
-        level = known_chance_epsilon(epsilon, tops, delta)
+        level = bounds.known_chance_epsilon(epsilon, tops, delta)
         found = randomised_tests(epsilon, tops, 4 * tops + 40, _CERTAIN)
-        seen = profile_delta_of_logs(found[0], found[1], level)
+        seen = divergences.profile_delta_of_logs(found[0], found[1], level)
         where = f"randomised response at p=1, {epsilon=!r}, c={tops}, {level=!r}"
         yield Judged(delta, seen, where)
         point = {"epsilon": epsilon, "gamma": 1.0, "tops": tops, "delta": delta}
         twice = point | {"tops": 2 * tops}
         yield twice, _by_ratio(epsilon, tops, delta), "learning p, then using it"
         if tops <= 20:
-            found = randomised_tests(epsilon, tops, 200, prior(1.0, 200, tops))
+            found = randomised_tests(epsilon, tops, 200, laws.prior(1.0, 200, tops))
 
             def exact(level, found=found, delta=delta):
-                return delta, profile_delta_of_logs(found[0], found[1], level)
+                return delta, divergences.profile_delta_of_logs(found[0], found[1], level)
 
             yield point, exact, "randomised response"
 
@@ -287,14 +255,14 @@ def order(
 
     Epsilon at delta of Tests until c tops, as in CL-Thm2-approximate.
     """
-    return tests_epsilon_simple(epsilon, gamma, tops, delta)
+    return bounds.tests_epsilon_simple(epsilon, gamma, tops, delta)
 
 
 @order.bounds()
 def sharper_epsilons(budget):
-    for generator, epsilon, gamma, _ in _settings(budget._replace(cases=60)):
-        tops = int(10.0 ** generator.uniform(0.0, 5.0))
-        delta = float(10.0 ** generator.uniform(-9.0, -0.3))
+    for generator in budget._replace(cases=60).draws():
+        epsilon, gamma, _ = _draw(generator)
+        tops, delta = int(10.0 ** generator.uniform(0.0, 5.0)), 10.0 ** generator.uniform(-9, -0.3)
         point = {"epsilon": epsilon, "gamma": gamma, "tops": tops, "delta": delta}
         yield point, sharp(**point)
 

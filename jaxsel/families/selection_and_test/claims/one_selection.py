@@ -54,38 +54,31 @@ def _three_blocks(epsilon: float) -> LawPair:
 def _tuned(pair: LawPair, count: int, gamma: float) -> tuple[np.ndarray, np.ndarray, str]:
     """Laws of the selection on both sides, and where."""
     law = laws.beta_binomial(count, gamma)
-    where = (
-        f"gamma={gamma:g}, {count} runs at most, laws {pair.first.tolist()} and "
-        f"{pair.second.tolist()}"
-    )
+    where = f"gamma={gamma:g}, {count} runs, laws {pair.first.tolist()}, {pair.second.tolist()}"
     return tuned_law(pair.first, law), tuned_law(pair.second, law), where
 
 
 @pure.bounds()
 def pure_pairs(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(budget.cases):
-        epsilon = float(generator.uniform(0.05, 2.0))
+    for case, generator in enumerate(budget.draws()):
+        epsilon = generator.uniform(0.05, 2.0)
         gamma = float(generator.choice([0.5, 1.0, 2.0]))
         count = int(generator.choice([1, 3, 30, 1000]))
         if case % 4 == 0:
             pair = _three_blocks(epsilon)
         else:
-            size = int(generator.integers(2, 6))
-            pair = random_pure_pair(generator, size, epsilon)
+            pair = random_pure_pair(generator, int(generator.integers(2, 6)), epsilon)
         first, second, where = _tuned(pair, count, gamma)
-        point = {"epsilon": epsilon, "gamma": gamma}
-        yield point, exact_epsilon(first, second), where
+        yield {"epsilon": epsilon, "gamma": gamma}, exact_epsilon(first, second), where
 
 
 @approximate.bounds()
 def random_pairs(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.draws():
         pair = random_pair(generator, int(generator.integers(2, 6)))
         gamma = float(generator.choice([0.5, 1.0, 2.0]))
         count = int(generator.choice([1, 2, 4]))
-        level = float(generator.uniform(0.0, 1.0))
+        level = generator.uniform(0.0, 1.0)
         first, second, where = _tuned(pair, count, gamma)
         base = float(profile_delta(pair.first, pair.second, level))
         exact = float(profile_delta(first, second, (2.0 + gamma) * level))

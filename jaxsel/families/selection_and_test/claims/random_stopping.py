@@ -8,7 +8,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.tuning.bounds.random_stopping import hard_stop_approximate, stopping_law
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import positive, probability
 from jaxsel.language.papers import CL
 
@@ -46,20 +46,17 @@ def stopping(*, beta: Beta = 0.01, delta: Delta = 1e-3) -> float:
     return attribution(beta=beta, delta=delta, constant=2.0)
 
 
-@stopping.bounds(tolerance=1e-12)
-def exact_deltas(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(0.01, 1e-3, 0.5)]
-    for _ in range(min(budget.cases, 200)):
-        epsilon = float(generator.uniform(0.05, 1.0))
-        logs = generator.uniform([-3.0, -6.0], [-0.05, -1.0])
-        settings.append((*(10.0**logs).tolist(), epsilon))
-    for beta, delta, epsilon in settings:
-        pair = pairs.approximate_three_outcome(epsilon, 0.1, 1e-3, delta)
-        tuned = [stopping_law(side, beta / 2.0) for side in pair]
-        exact = float(profile_delta(tuned[0], tuned[1], 3.0 * epsilon))
-        where = f"{epsilon=!r}, three blocks and a private outcome"
-        yield {"beta": beta, "delta": delta}, exact, where
+def _draw(generator: np.random.Generator) -> tuple[float, ...]:
+    epsilon, logs = generator.uniform(0.05, 1), generator.uniform([-3.0, -6.0], [-0.05, -1.0])
+    return epsilon, *(10.0**logs).tolist()
+
+
+@stopping.bounds(drawn("epsilon beta delta", _draw, 200, (0.5, 0.01, 1e-3)), tolerance=1e-12)
+def exact_deltas(epsilon, beta, delta):
+    pair = pairs.approximate_three_outcome(epsilon, 0.1, 1e-3, delta)
+    first, second = (stopping_law(side, beta / 2.0) for side in pair)
+    exact = float(profile_delta(first, second, 3.0 * epsilon))
+    return exact, "three blocks and a private outcome"
 
 
 CL_E19 = CL.misprint(

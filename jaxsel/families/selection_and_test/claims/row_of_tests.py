@@ -1,7 +1,6 @@
 """Cohen et al. 2022, Section 1.1: what a row of Tests of one query says."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import special
 from jaxsel import repetitions as laws
 from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Gamma
 from jaxsel.families.selection_and_test.laws import prior
-from jaxsel.language.base import Budget
+from jaxsel.language.checking import drawn
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import CL
 
@@ -29,20 +28,19 @@ def no_top(*, gamma: Gamma = 1.0, count: Count = 100, top: Top = 0.5) -> float:
     return float(laws.beta_binomial(count, gamma).pgf_tail(top))
 
 
-@no_top.equals()
-def quadrature(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
-        gamma = float(generator.choice([0.3, 0.5, 1.0, 2.0, 7.0]))
-        count = int(10.0 ** generator.uniform(0.0, 5.0))
-        top = float(generator.uniform(0.01, 1.0))
-        nodes = prior(gamma, count)
-        chance = np.exp(count * np.log(nodes.rest + nodes.p * (1.0 - top)))
-        point = {"gamma": gamma, "count": count, "top": top}
-        yield point, float(nodes.weights @ chance), "quadrature"
-        if gamma == 1.0:
-            direct = -math.expm1((count + 1) * math.log1p(-top)) / ((count + 1) * top)
-            yield point, direct, "closed form for gamma = 1"
+def _draw(generator: np.random.Generator) -> tuple[float, int, float]:
+    gamma = float(generator.choice([0.3, 0.5, 1.0, 2.0, 7.0]))
+    return gamma, int(10.0 ** generator.uniform(0.0, 5.0)), generator.uniform(0.01, 1.0)
+
+
+@no_top.equals(drawn("gamma count top", _draw, 100))
+def quadrature(gamma, count, top):
+    nodes = prior(gamma, count)
+    chance = np.exp(count * np.log(nodes.rest + nodes.p * (1.0 - top)))
+    yield float(nodes.weights @ chance), "quadrature"
+    if gamma == 1.0:
+        direct = -math.expm1((count + 1) * math.log1p(-top)) / ((count + 1) * top)
+        yield direct, "closed form for gamma = 1"
 
 
 @CL.utility("CL-Sec1.1-above", "Section 1.1")
@@ -58,35 +56,24 @@ def above(*, beta: Beta = 0.1) -> float:
 below = CL.utility(
     "CL-Sec1.1-below",
     "Section 1.1",
-    statement=(
-        "For gamma = 1, a query (10/epsilon) log(1/beta) below its threshold gets a top in "
-        "1/beta^2 Tests with probability at most beta."
-    ),
+    statement="For gamma = 1, a query (10/epsilon) log(1/beta) below its threshold gets a top in "
+    "1/beta^2 Tests with probability at most beta.",
 )(above.evaluate)
 
 
-def _betas(budget: Budget) -> Iterator[float]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 100)):
-        yield float(10.0 ** generator.uniform(-3.0, -0.001))
+_BETAS = drawn("beta", lambda generator: 10.0 ** generator.uniform(-3.0, -0.001), 100)
 
 
-@above.bounds()
-def at_the_threshold(budget):
-    for beta in _betas(budget):
-        count = math.ceil(beta**-2)
-        missed = no_top(count=count, top=0.5)
-        yield {"beta": beta}, missed, "f = t, so that h = 1/2"
+@above.bounds(_BETAS)
+def at_the_threshold(beta):
+    return no_top(count=math.ceil(beta**-2), top=0.5), "f = t, so that h = 1/2"
 
 
-@below.bounds()
-def far_below(budget):
-    for beta in _betas(budget):
-        count = math.ceil(beta**-2)
-        # f <= t - (10/epsilon) log(1/beta), noise Lap(1/epsilon)
-        rare = 0.5 * beta**10
-        seen = float(laws.beta_binomial(count, 1.0).pgf_gap(rare))
-        yield {"beta": beta}, seen, "f = t - (10/epsilon) log(1/beta)"
+@below.bounds(_BETAS)
+def far_below(beta):
+    # f <= t - (10/epsilon) log(1/beta), noise Lap(1/epsilon)
+    seen = float(laws.beta_binomial(math.ceil(beta**-2), 1.0).pgf_gap(0.5 * beta**10))
+    return seen, "f = t - (10/epsilon) log(1/beta)"
 
 
 @CL.utility("CL-Sec1.1-count", "Section 1.1, sharpened")
@@ -103,9 +90,8 @@ def needed(*, beta: Beta = 0.1, gamma: Gamma = 1.0) -> float:
 
 @needed.bounds()
 def enough_tests(budget):
-    generator = np.random.default_rng(budget.seed)
-    for beta in _betas(budget):
-        gamma = float(generator.uniform(0.5, 4.0))
+    for generator, point in zip(budget.draws(100), _BETAS(budget), strict=True):
+        beta, gamma = point["beta"], generator.uniform(0.5, 4.0)
 
         def missed(tests, beta=beta, gamma=gamma):
             return beta, no_top(gamma=gamma, count=math.ceil(tests), top=0.5)

@@ -24,8 +24,8 @@ from jaxsel.families.selection_and_test.laws import (
     transcript_law,
 )
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import grid, listed
+from jaxsel.language.base import Relation
+from jaxsel.language.checking import drawn, grid, listed
 from jaxsel.language.papers import CL
 
 _GAMMAS = (0.5, 1.0, 2.0)
@@ -44,7 +44,7 @@ def pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> flo
     return interaction_epsilon(epsilon, gamma, calls)
 
 
-def _by_parity(outcomes: tuple):
+def by_parity(outcomes: tuple):
     """An adaptive caller: what is called next depends on all that was seen."""
     return sum(outcomes) % 2
 
@@ -53,20 +53,18 @@ def _random_calls(
     generator: np.random.Generator, epsilon: float, calls: int
 ) -> tuple[list[SelectionCall], list[SelectionCall]]:
     """Selections of up to 3 candidates, two branches each, on both sides."""
-    first, second = [], []
+    sides = [], []
     for _ in range(calls):
         candidates, size = generator.integers([1, 2], [4, 5]).tolist()
         found = [pairs.random_pure_pair(generator, size, epsilon) for _ in range(2 * candidates)]
         rounds = generator.choice([1, 2, 7, 50, 1000], candidates)
-        shape = (2, candidates, size)
-        first.append(SelectionCall(np.stack([p.first for p in found]).reshape(shape), rounds))
-        second.append(SelectionCall(np.stack([p.second for p in found]).reshape(shape), rounds))
-    return first, second
+        for side, rows in zip(sides, zip(*found, strict=True), strict=True):
+            side.append(SelectionCall(np.stack(rows).reshape(2, candidates, size), rounds))
+    return sides
 
 
 @pure.bounds()
 def random_selections(budget):
-    generator = np.random.default_rng(budget.seed)
     for calls in (1, 2, 4):
         for rounds in (3, 100, 10_000):
             pair = pairs.three_outcome(1.0, 0.2, 1e-6)
@@ -74,19 +72,15 @@ def random_selections(budget):
             where = f"pairs.three_outcome(1, 0.2, 1e-6), {rounds=}"
             point = {"epsilon": 1.0, "gamma": 0.5, "calls": calls}
             yield point, exact_epsilon(*found), where
-    for case in range(min(budget.cases, 90)):
-        epsilon, calls = float(generator.uniform(0.05, 2.0)), 1 + case % 3
+    for case, generator in enumerate(budget.draws(90)):
+        epsilon, calls = generator.uniform(0.05, 2.0), 1 + case % 3
         gamma = float(generator.choice(_GAMMAS))
         sides = _random_calls(generator, epsilon, calls)
-        found = [transcript_law(side, gamma, choose=_by_parity).probabilities for side in sides]
+        found = [transcript_law(side, gamma, choose=by_parity).probabilities for side in sides]
         shapes = [call.laws.shape[1:] for call in sides[0]]
-        where = (
-            f"random adaptive calls of (candidates, outcomes) {shapes}, rounds "
-            f"{[call.rounds.tolist() for call in sides[0]]}, "
-            f"case {case} of seed {budget.seed}"
-        )
-        exact = exact_epsilon(*found)
-        yield {"epsilon": epsilon, "gamma": gamma, "calls": calls}, exact, where
+        where = f"random adaptive calls of (candidates, outcomes) {shapes}, case {case}"
+        point = {"epsilon": epsilon, "gamma": gamma, "calls": calls}
+        yield point, exact_epsilon(*found), where
 
 
 @CL.privacy("CL-Thm1-calls-attained", "Theorem 1, its constants", Relation.BASE)
@@ -142,22 +136,20 @@ def private_outcomes(calls, rounds, delta):
 
 @all_calls.bounds(tolerance=1e-12)
 def best_of_private(budget):
-    generator = np.random.default_rng(budget.seed)
     settings = [(10, 5, 0.01, 1.0)]
-    for _ in range(min(budget.cases, 200)):
+    for generator in budget.draws(200):
         calls, rounds = generator.integers(1, 50, 2).tolist()
-        delta = float(10.0 ** generator.uniform(-6.0, -1.0))
-        settings.append((calls, rounds, delta, float(generator.uniform(0.1, 20.0))))
+        delta = 10.0 ** generator.uniform(-6.0, -1.0)
+        settings.append((calls, rounds, delta, generator.uniform(0.1, 20.0)))
     for calls, rounds, delta, gamma in settings:
         point = {"calls": calls, "rounds": rounds, "delta": delta}
         yield point, _ever_private(calls, rounds, delta, gamma), f"epsilon=0, {gamma=!r}"
-        if calls == 1:
-            continue
-        pair = pairs.approximate_three_outcome(0.5, 0.1, 1e-3, delta)
-        law = laws.beta_binomial(rounds, gamma)
-        tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
-        exact = float(profile_delta(*tuned, (2.0 + gamma) * 0.5))
-        yield point | {"calls": 1}, exact, f"epsilon=0.5, {gamma=!r}"
+        if calls > 1:
+            pair = pairs.approximate_three_outcome(0.5, 0.1, 1e-3, delta)
+            law = laws.beta_binomial(rounds, gamma)
+            tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
+            exact = float(profile_delta(*tuned, (2.0 + gamma) * 0.5))
+            yield point | {"calls": 1}, exact, f"epsilon=0.5, {gamma=!r}"
 
 
 def some_run_private(rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float) -> float:
@@ -189,26 +181,22 @@ def sharp(
     return some_run_private(calls * rounds, delta, gamma)
 
 
-def _approximate_settings(budget: Budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 150)):
-        gamma = float(generator.choice([0.2, *_GAMMAS, 10.0]))
-        calls = int(generator.integers(1, 4))
-        rounds = int(generator.choice([1, 3, 20, 300]))
-        delta = float(10.0 ** generator.uniform(-6.0, -1.0))
-        epsilon = float(generator.uniform(0.1, 1.0))
-        yield gamma, calls, rounds, delta, epsilon
+def _draw(generator: np.random.Generator) -> tuple[float, int, int, float, float]:
+    gamma, calls = float(generator.choice([0.2, *_GAMMAS, 10.0])), int(generator.integers(1, 4))
+    rounds, delta = int(generator.choice([1, 3, 20, 300])), 10.0 ** generator.uniform(-6.0, -1.0)
+    return gamma, calls, rounds, delta, generator.uniform(0.1, 1.0)
 
 
-@sharp.bounds(tolerance=1e-12)
-def approximate_blocks(budget):
-    for gamma, calls, rounds, delta, epsilon in _approximate_settings(budget):
-        pair = pairs.approximate_three_outcome(epsilon, 0.1, 1e-3, delta)
-        found = [repeated_selection_law(side, rounds, gamma, calls) for side in pair]
-        level = interaction_epsilon(epsilon, gamma, calls)
-        point = {"gamma": gamma, "calls": calls, "rounds": rounds, "delta": delta}
-        where = f"pairs.approximate_three_outcome({epsilon!r}, 0.1, 1e-3, {delta!r})"
-        yield point, float(profile_delta(found[0], found[1], level)), where
+_BLOCKS = drawn("gamma calls rounds delta epsilon", _draw, 150)
+
+
+@sharp.bounds(_BLOCKS, tolerance=1e-12)
+def approximate_blocks(gamma, calls, rounds, delta, epsilon):
+    pair = pairs.approximate_three_outcome(epsilon, 0.1, 1e-3, delta)
+    first, second = (repeated_selection_law(side, rounds, gamma, calls) for side in pair)
+    level = interaction_epsilon(epsilon, gamma, calls)
+    where = "pairs.approximate_three_outcome(epsilon, 0.1, 1e-3, delta)"
+    return float(profile_delta(first, second, level)), where
 
 
 @CL.privacy("CL-Thm1-delta-share", "Theorem 1, sharpened", Relation.BASE)
@@ -224,12 +212,10 @@ def share(
     return gamma / (1.0 + gamma) * min(1.0, total)
 
 
-@share.bounds(tolerance=1e-12)
-def sharp_deltas(budget):
-    for gamma, calls, rounds, delta, _ in _approximate_settings(budget):
-        point = {"gamma": gamma, "calls": calls, "rounds": rounds, "delta": delta}
-        if calls * rounds * delta < 1.0:
-            yield point, sharp(**point)
+@share.bounds(_BLOCKS, tolerance=1e-12)
+def sharp_deltas(gamma, calls, rounds, delta):
+    if calls * rounds * delta < 1.0:
+        yield sharp(gamma=gamma, calls=calls, rounds=rounds, delta=delta)
 
 
 R_CL_2 = CL.remark(

@@ -4,19 +4,15 @@ And, from Lyu, Su & Li 2017, Section 5, the exponential mechanism, to which all 
 known at once.
 """
 
-import functools
 import math
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.claims.cases import Cutoff, some_epsilon
-from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.stopping_laws import right_probability, stopping_law
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Point
+from jaxsel.language.checking import drawn, in_units
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.papers import DR, JX, LSL
 
@@ -53,20 +49,18 @@ def above_threshold(*, epsilon: Epsilon = 1.0, queries: Queries = 1000, beta: Be
     return sparse(epsilon=epsilon, cutoff=1, queries=queries, beta=beta)
 
 
-def _wrong(
-    shape: np.ndarray, noise: SparseNoise, beta: float
-) -> Callable[[float], tuple[float, float]]:
+def _wrong(shape: np.ndarray, noise, beta: float):
     """beta, and the chance of an error above alpha, of queries that are alpha times a shape."""
     return lambda alpha: (beta, 1.0 - right_probability(alpha * shape, noise, alpha))
 
 
-def _shapes(budget: Budget, largest: int) -> Iterator[tuple[Point, Any, str]]:
-    generator = np.random.default_rng(budget.seed)
+@sparse.bounds(tolerance=1e-12, largest=4)
+def some_near(budget, largest):
     # One query as near as it may be, and beta near 1: most of the bound is seen.
     low = -(1.0 + 1e-12)
     point = {"epsilon": 1.0, "cutoff": 1, "queries": 1, "beta": 0.999}
     yield point, _wrong(np.array([low]), sparse_noise(1.0, 1), 0.999), "the query at -alpha"
-    for _ in range(min(budget.cases, 40)):
+    for generator in budget.draws(40):
         epsilon = some_epsilon(generator)
         queries = int(10.0 ** generator.uniform(0.0, 2.7))
         cutoff = int(generator.integers(1, largest + 1))
@@ -85,13 +79,8 @@ def _shapes(budget: Budget, largest: int) -> Iterator[tuple[Point, Any, str]]:
 
 @above_threshold.bounds(tolerance=1e-12)
 def last_near(budget):
-    for point, wrong, where in _shapes(budget, 1):
+    for point, wrong, where in some_near(budget, 1):
         yield {name: point[name] for name in ("epsilon", "queries", "beta")}, wrong, where
-
-
-@sparse.bounds(tolerance=1e-12)
-def some_near(budget):
-    return _shapes(budget, 4)
 
 
 @JX.utility("SVT-Sparse-accuracy-sharp", "for Dwork & Roth 2014, Theorem 3.26")
@@ -107,15 +96,9 @@ def one_above(*, cutoff: Cutoff = 3, queries: Queries = 1000, beta: Beta = 0.05)
     return beta**2 / (6.0 * queries * cutoff**2)
 
 
-def _over(seen: float, claimed: float) -> tuple[float, float]:
-    """Relative: the chances are small."""
-    return 1.0, seen / claimed
-
-
 @one_above.bounds()
 def far_below(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 20)):
+    for generator in budget.draws(20):
         epsilon = some_epsilon(generator)
         queries = int(10.0 ** generator.uniform(0.0, 2.7))
         cutoff = int(generator.integers(1, 5))
@@ -124,8 +107,7 @@ def far_below(budget):
         levels = np.full(queries, -alpha)
         law = stopping_law(levels, sparse_noise(epsilon, cutoff)._replace(cutoff=1))
         point = {"cutoff": cutoff, "queries": queries, "beta": beta}
-        over = functools.partial(_over, float(law[:-1].sum()))
-        yield point, over, f"{epsilon=}, over the bound"
+        yield point, in_units(float(law[:-1].sum())), f"{epsilon=}, over the bound"
 
 
 # --- The exponential mechanism --------------------------------------------------------
@@ -147,20 +129,16 @@ def exponential(*, beta: Beta = 0.05) -> float:
     return beta
 
 
-def _settings(budget: Budget) -> Iterator[tuple[float, int, float]]:
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
-        queries = int(10.0 ** generator.uniform(0.5, 6.0))
-        yield (some_epsilon(generator), queries, float(10.0 ** generator.uniform(-6, -0.4)))
+def _setting(generator):
+    queries = int(10.0 ** generator.uniform(0.5, 6.0))
+    epsilon, beta = some_epsilon(generator), float(10.0 ** generator.uniform(-6, -0.4))
+    return epsilon, queries, beta
 
 
-@exponential.equals()
-def one_good_query(budget):
-    for epsilon, queries, beta in _settings(budget):
-        alpha = _alpha(epsilon, queries, beta)
-        # weights e^(epsilon f/2): the good query is 2 alpha above the others
-        missed = (queries - 1) / (math.exp(epsilon * alpha) + queries - 1)
-        yield {"beta": beta}, missed, f"{epsilon=}, k={queries}"
+@exponential.equals(drawn("epsilon queries beta", _setting, 200))
+def one_good_query(epsilon, queries, beta):
+    # weights e^(epsilon f/2): the good query is 2 alpha above the others
+    return (queries - 1) / (math.exp(epsilon * _alpha(epsilon, queries, beta)) + queries - 1)
 
 
 @LSL.utility("SVT-LSL-Sec5-eighth", "Section 5")
@@ -172,8 +150,4 @@ def eighth(*, epsilon: Epsilon = 1.0, queries: TwoQueries = 1000, beta: Beta = 0
     return above_threshold(epsilon=epsilon, queries=queries, beta=beta) / 8.0
 
 
-@eighth.bounds()
-def exact_alphas(budget):
-    for epsilon, queries, beta in _settings(budget):
-        point = {"epsilon": epsilon, "queries": queries, "beta": beta}
-        yield point, _alpha(**point)
+eighth.bounds(drawn("epsilon queries beta", _setting, 200))(_alpha)

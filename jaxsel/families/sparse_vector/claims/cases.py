@@ -1,13 +1,13 @@
 """Pairs of inputs on which the claims about sparse vectors are tried."""
 
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.families.sparse_vector import patterns, profiles
 from jaxsel.families.sparse_vector.patterns import SparseNoise
-from jaxsel.language.base import Budget, Relation
+from jaxsel.language.base import Claim, Relation
 from jaxsel.language.checking import Point
 from jaxsel.language.domains import positive, whole
 
@@ -17,37 +17,38 @@ _ATTAINED = 0.999
 Epsilon = Annotated[float, positive("that the noise scales are set by")]
 Cutoff = Annotated[int, whole('c, how many "above" are answered', at_least=1)]
 
-# (generator) -> (point of the claim, noise, what the point does not say)
-Drawn = Callable[[np.random.Generator], tuple[Point, SparseNoise, str]]
-Cases = Callable[[Budget], Iterator[tuple[Point, Any, str, str]]]
+# (generator, relation of the neighbours) -> (point of the claim, noise, what no point says)
+Draw = Callable[[np.random.Generator, Relation], tuple[Point, SparseNoise, str]]
 
 
-def pair_cases(draw: Drawn, relation: Relation, most: int = 60) -> Cases:
-    """Exact epsilons of the worst pairs and of random ones.
+def on_pairs(draw: Draw, most: int = 60) -> Callable[[Claim], Claim]:
+    """Decorates a claim that bounds the exact epsilons of the worst pairs and of random ones.
 
     Args:
       draw: settings of one case.
-      relation: of the neighbours.
       most: how many random cases at most.
     """
 
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        for case in range(min(budget.cases, most) + 6):
-            point, noise, words = draw(generator)
-            if case < 6:
-                below = (1, 3, 10, 30, 10, 3)[case]
-                first, second = profiles.worst_pair(
-                    below, noise.cutoff, relation, redrawn=noise.redrawn
-                )
-                where = f"worst pair of {below} rising queries an answer"
-            else:
-                first, second = _random_pair(generator, relation)
-                where = f"levels {first.tolist()} and {second.tolist()}"
-            noise = noise._replace(cutoff=min(noise.cutoff, first.size))
-            yield point, profiles.pair_epsilon(first, second, noise), words, where
+    def judged(claim: Claim) -> Claim:
+        claim.bounds(draw=draw, relation=claim.relation, most=most)(pair_cases)
+        return claim
 
-    return cases
+    return judged
+
+
+def pair_cases(budget, draw: Draw, relation: Relation, most: int = 60):
+    generator = np.random.default_rng(budget.seed)
+    for case in range(min(budget.cases, most) + 6):
+        point, noise, words = draw(generator, relation)
+        if case < 6:
+            below = (1, 3, 10, 30, 10, 3)[case]
+            pair = profiles.worst_pair(below, noise.cutoff, relation, redrawn=noise.redrawn)
+            where = f"worst pair of {below} rising queries an answer"
+        else:
+            pair = _random_pair(generator, relation)
+            where = f"levels {pair[0].tolist()} and {pair[1].tolist()}"
+        noise = noise._replace(cutoff=min(noise.cutoff, pair[0].size))
+        yield point, profiles.pair_epsilon(*pair, noise), words, where
 
 
 def _random_pair(generator: np.random.Generator, relation: Relation):
@@ -61,26 +62,26 @@ def _random_pair(generator: np.random.Generator, relation: Relation):
     return first, first + moves
 
 
-def _almost(lost: float) -> Callable[[float], tuple[float, float]]:
-    """Almost the proven epsilon, to set against what is lost."""
-    return lambda proven: (_ATTAINED * proven, lost)
+def on_long_pairs(draw: Draw) -> Callable[[Claim], Claim]:
+    """Decorates a claim that is attained: its pattern on a long worst pair loses nearly as much."""
+
+    def judged(claim: Claim) -> Claim:
+        claim.bounds_below(draw=draw, relation=claim.relation)(_long_pairs)
+        return claim
+
+    return judged
 
 
-def tight_cases(draw: Drawn, relation: Relation) -> Cases:
-    """Losses of the worst pattern of a long worst pair, against almost the proven epsilon."""
-
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed)
-        for _ in range(min(budget.cases, 20)):
-            point, noise, words = draw(generator)
-            pair = profiles.worst_pair(_LONG, noise.cutoff, relation, redrawn=noise.redrawn)
-            ends, blocks = (1, noise.cutoff) if noise.redrawn else (noise.cutoff, 1)
-            above = np.tile(np.repeat([False, True], [_LONG, ends]), blocks)
-            logs = [patterns.pattern_log_probability(row, above, noise) for row in pair]
-            where = f"{_LONG} rising queries an answer"
-            yield point, _almost(abs(logs[0] - logs[1])), words, where
-
-    return cases
+def _long_pairs(budget, draw: Draw, relation: Relation):
+    for generator in budget.draws(20):
+        point, noise, words = draw(generator, relation)
+        pair = profiles.worst_pair(_LONG, noise.cutoff, relation, redrawn=noise.redrawn)
+        ends, blocks = (1, noise.cutoff) if noise.redrawn else (noise.cutoff, 1)
+        above = np.tile(np.repeat([False, True], [_LONG, ends]), blocks)
+        logs = [patterns.pattern_log_probability(row, above, noise) for row in pair]
+        lost = abs(logs[0] - logs[1])
+        where = f"{_LONG} rising queries an answer"
+        yield point, lambda proven, lost=lost: (_ATTAINED * proven, lost), words, where
 
 
 def some_epsilon(generator: np.random.Generator) -> float:
@@ -100,13 +101,12 @@ def on_monotone(*, epsilon: Epsilon = 1.0, scale: Scale = 4.0) -> float:
     return epsilon * (0.5 + 1.0 / scale)
 
 
-def drawn_on_monotone(draw: Callable[[Relation], Drawn]) -> Drawn:
+def drawn_on_monotone(draw: Draw) -> Draw:
     """On monotone pairs: the noise meant for general neighbours, s = 4, or for them, 2."""
 
-    def drawn(generator: np.random.Generator) -> tuple[Point, SparseNoise, str]:
+    def drawn(generator: np.random.Generator, _: Relation) -> tuple[Point, SparseNoise, str]:
         meant = int(generator.integers(2))
-        relation, scale = ((Relation.GENERAL, Relation.MONOTONE)[meant], (4.0, 2.0)[meant])
-        point, noise, words = draw(relation)(generator)
-        return point | {"scale": scale}, noise, words
+        point, noise, words = draw(generator, (Relation.GENERAL, Relation.MONOTONE)[meant])
+        return point | {"scale": (4.0, 2.0)[meant]}, noise, words
 
     return drawn

@@ -8,20 +8,17 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.families.sparse_vector.claims.cases import pair_cases, tight_cases
+from jaxsel.families.sparse_vector.claims.cases import on_long_pairs, on_pairs
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Point, listed
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import positive, probability
 from jaxsel.language.papers import CL, JX
 
 Beta = Annotated[float, probability("chance of a larger gap")]
 Epsilon = Annotated[float, positive("1/epsilon is the scale of both noises")]
 Scale = Annotated[float, positive("b of both Laplace noises")]
-
-
-# --- One round of the exponential mechanism -------------------------------------------
 
 
 @CL.utility("CL-Sec1.4.2-gap-printed", "Section 1.4.2")
@@ -34,42 +31,27 @@ def gap_printed(*, beta: Beta = 0.01) -> float:
     return beta
 
 
-gap = CL.utility(
-    "CL-Sec1.4.2-gap",
-    "Section 1.4.2, corrected",
-    statement=(
-        "One round of the epsilon-DP exponential mechanism over m candidates has a gap of 2 "
-        "log(m/beta)/epsilon or more with probability at most beta."
-    ),
-)(gap_printed.evaluate)
+@CL.utility("CL-Sec1.4.2-gap", "Section 1.4.2, corrected", formula=gap_printed)
+def gap():
+    """One round of the epsilon-DP exponential mechanism over m candidates has a gap of 2
+    log(m/beta)/epsilon or more with probability at most beta."""
 
 
-def _missed(count: int, beta: float, factor: float) -> float:
-    """Chance of others where one of m leads them by factor log(m/beta)/epsilon.
-
-    Weights are exp(epsilon score/2).
-    """
-    weight = (count - 1) * (beta / count) ** (factor / 2.0)
-    return weight / (1.0 + weight)
+def _lead(generator):
+    beta = float(generator.uniform(1e-4, 0.99))
+    return beta, int(10 ** generator.uniform(0.31, 6.0))
 
 
-@gap_printed.bounds(listed("m beta", (100, 0.01)))
-def printed_lead(m, beta):
-    return _missed(m, beta, 1.0), "a lead of log(m/beta)/epsilon"
+_HUNDRED = listed("m beta", (100, 0.01))
 
 
-@gap.bounds()
-def double_leads(budget):
-    generator = np.random.default_rng(budget.seed)
-    settings = [(100, 0.01)]
-    for _ in range(min(budget.cases, 200)):
-        beta = float(generator.uniform(1e-4, 0.99))
-        settings.append((int(10 ** generator.uniform(0.31, 6.0)), beta))
-    for count, beta in settings:
-        yield {"beta": beta}, _missed(count, beta, 2.0), f"m={count}, that lead"
-
-
-# --- Equal noises ---------------------------------------------------------------------
+@gap_printed.bounds(_HUNDRED, factor=1.0)
+@gap.bounds(_HUNDRED, drawn("beta m", _lead, 200), factor=2.0)
+def missed(m, beta, factor):
+    """Chance of others where one of m leads them by factor log(m/beta)/epsilon."""
+    # Weights are exp(epsilon score/2).
+    weight = (m - 1) * (beta / m) ** (factor / 2.0)
+    return weight / (1.0 + weight), f"a lead of {factor:g} log(m/beta)/epsilon"
 
 
 @CL.privacy("CL-Sec1.5.2-svt-printed", "Section 1.5.2", Relation.GENERAL)
@@ -91,34 +73,30 @@ def tripled(*, epsilon: Epsilon = 1.0) -> float:
     return 3.0 * epsilon
 
 
-# Queries minus the threshold.
-_LAST_HIGH = np.array([0.0] * 60 + [1.0])
+def _queries(generator):
+    first = generator.uniform(-3.0, 3.0, int(generator.integers(1, 9)))
+    other = first + generator.uniform(-1.0, 1.0, first.size)
+    return float(generator.uniform(0.1, 2.0)), first, other
 
 
-def _loss(epsilon: float, first: np.ndarray, other: np.ndarray) -> float:
+_HIGH = np.array([0.0] * 60 + [1.0])  # of queries minus the threshold, the last
+_LAST_HIGH = listed("epsilon first other", (1.0, _HIGH, 1.0 - _HIGH))
+
+
+@sketched.bounds(_LAST_HIGH)
+@tripled.bounds(_LAST_HIGH, drawn("epsilon first other", _queries, 100))
+def loss(epsilon, first, other):
     scale = 1.0 / epsilon
     laws = [halting_law(row.tolist(), scale, scale) for row in (first, other)]
     return float(np.max(np.abs(np.log(laws[0]) - np.log(laws[1]))))
 
 
-@sketched.bounds(listed("epsilon", 1.0))
-def last_high(epsilon):
-    return _loss(epsilon, _LAST_HIGH, 1.0 - _LAST_HIGH), "60 zeros, 1 against 60 ones, 0"
+def _drawn(generator, _):
+    scale = float(generator.choice([0.3, 1.0, 3.0, 10.0]))
+    return {"scale": scale}, SparseNoise(scale, scale), ""
 
 
-@tripled.bounds()
-def random_queries(budget):
-    generator = np.random.default_rng(budget.seed)
-    rows = [(1.0, _LAST_HIGH, 1.0 - _LAST_HIGH)]
-    for _ in range(min(budget.cases, 100)):
-        first = generator.uniform(-3.0, 3.0, int(generator.integers(1, 9)))
-        other = first + generator.uniform(-1.0, 1.0, first.size)
-        rows.append((float(generator.uniform(0.1, 2.0)), first, other))
-    for epsilon, first, other in rows:
-        where = f"{first.size} queries {first[:3]}... {other[:3]}..."
-        yield {"epsilon": epsilon}, _loss(epsilon, first, other), where
-
-
+@on_pairs(_drawn)
 @JX.privacy(
     "SVT-equal-noise-monotone",
     "for the sketch in Cohen et al. 2022, Section 1.5.2",
@@ -133,24 +111,17 @@ def monotone(*, scale: Scale = 1.0) -> float:
     return 2.0 / scale
 
 
-monotone_tight = JX.privacy(
+@on_long_pairs(_drawn)
+@JX.privacy(
     "SVT-equal-noise-monotone-tight",
     "for the sketch in Cohen et al. 2022, Section 1.5.2",
     Relation.MONOTONE,
-    statement=(
-        "With Lap(b) twice, AboveThreshold loses 2/b, to within 1/1000, on 1001 zeros against "
-        "(1^1000, 0)."
-    ),
-)(monotone.evaluate)
+    formula=monotone,
+)
+def monotone_tight():
+    """With Lap(b) twice, AboveThreshold loses 2/b, to within 1/1000, on 1001 zeros against (1^1000,
+    0)."""
 
-
-def _drawn(generator: np.random.Generator) -> tuple[Point, SparseNoise, str]:
-    scale = float(generator.choice([0.3, 1.0, 3.0, 10.0]))
-    return {"scale": scale}, SparseNoise(scale, scale), ""
-
-
-monotone.bounds()(pair_cases(_drawn, Relation.MONOTONE))
-monotone_tight.bounds_below()(tight_cases(_drawn, Relation.MONOTONE))
 
 CL_E18 = CL.misprint(
     "CL-E18",

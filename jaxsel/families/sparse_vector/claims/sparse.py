@@ -14,35 +14,21 @@ from scipy import stats
 from jaxsel.families.sparse_vector.bounds import sparse_noise, sparse_vector_epsilon
 from jaxsel.families.sparse_vector.claims.cases import (
     Cutoff,
-    Drawn,
     Epsilon,
     Scale,
     drawn_on_monotone,
+    on_long_pairs,
     on_monotone,
-    pair_cases,
+    on_pairs,
     some_epsilon,
     stated,
-    tight_cases,
 )
-from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Point
+from jaxsel.language.checking import in_units
 from jaxsel.language.domains import probability
 from jaxsel.language.papers import DR, JX
 
 Delta = Annotated[float, probability("that the noise scales are set by")]
-
-
-def _drawn(cutoffs: int, relation: Relation = Relation.GENERAL) -> Drawn:
-    """Sparse with delta = 0, and with at most so many answers."""
-
-    def draw(generator: np.random.Generator) -> tuple[Point, SparseNoise, str]:
-        epsilon = some_epsilon(generator)
-        cutoff = int(generator.integers(1, cutoffs + 1))
-        noise = sparse_noise(epsilon, cutoff, relation)
-        return {"epsilon": epsilon}, noise, f"c={cutoff}"
-
-    return draw
 
 
 # --- Advanced composition -------------------------------------------------------------
@@ -66,14 +52,9 @@ def advanced(*, delta: Delta = 1e-6) -> float:
     return delta
 
 
-def _relative(spent: float, allowed: float) -> tuple[float, float]:
-    return 1.0, spent / allowed
-
-
 @advanced.bounds()
 def worst_compositions(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 200)):
+    for generator in budget.draws(200):
         epsilon = float(generator.uniform(0.01, 1.0))
         delta = float(10.0 ** generator.uniform(-12.0, -0.01))
         cutoff = int(10.0 ** generator.uniform(0.0, 4.0))
@@ -85,9 +66,17 @@ def worst_compositions(budget):
         mass = stats.binom.pmf(truths, cutoff, 1.0 / (1.0 + math.exp(-run)))
         spent = -np.sum(mass * np.expm1(np.minimum(0.0, epsilon - loss)))
         where = f"{epsilon=!r}, c={cutoff}, worst composition, relative to delta"
-        yield {"delta": delta}, functools.partial(_relative, float(spent)), where
+        yield {"delta": delta}, in_units(float(spent)), where
 
 
+def _drawn_advanced(generator, relation):
+    epsilon, cutoff = some_epsilon(generator), int(generator.integers(1, 4))
+    delta = float(10.0 ** generator.uniform(-9.0, -0.1))
+    noise = sparse_noise(epsilon, cutoff, relation, delta)
+    return {"epsilon": epsilon, "cutoff": cutoff, "delta": delta}, noise, ""
+
+
+@on_pairs(_drawn_advanced, 20)
 @JX.privacy("SVT-Sparse-advanced-pure", "for Dwork & Roth 2014, Theorem 3.25", Relation.GENERAL)
 def pure(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6) -> float:
     """With that noise Sparse is epsilon sqrt(c/(8 log(1/delta)))-DP.
@@ -97,6 +86,7 @@ def pure(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6) -> 
     return epsilon * math.sqrt(-cutoff / (8.0 * math.log(delta)))
 
 
+@on_pairs(drawn_on_monotone(_drawn_advanced), 20)
 @JX.privacy(
     "SVT-Sparse-advanced-pure-monotone", "for Dwork & Roth 2014, Theorem 3.25", Relation.MONOTONE
 )
@@ -112,44 +102,38 @@ def pure_monotone(
     return on_monotone(epsilon=general, scale=scale)
 
 
-def _drawn_advanced(relation: Relation) -> Drawn:
-    def draw(generator: np.random.Generator) -> tuple[Point, SparseNoise, str]:
-        epsilon, cutoff = some_epsilon(generator), int(generator.integers(1, 4))
-        delta = float(10.0 ** generator.uniform(-9.0, -0.1))
-        noise = sparse_noise(epsilon, cutoff, relation, delta)
-        return {"epsilon": epsilon, "cutoff": cutoff, "delta": delta}, noise, ""
-
-    return draw
+# --- Basic composition ----------------------------------------------------------------
 
 
-basic = DR.privacy(
-    "SVT-Sparse",
-    "Theorem 3.25, with delta = 0",
-    Relation.GENERAL,
-    statement=(
-        "Sparse, AboveThreshold restarted c times with Lap(2c/epsilon) on the threshold and "
-        "Lap(4c/epsilon) on queries, is epsilon-DP."
-    ),
-)(stated)
-basic.bounds()(pair_cases(_drawn(3), Relation.GENERAL, 40))
-monotone = JX.privacy(
+def _drawn(generator, relation, cutoffs: int = 3):
+    """Sparse with delta = 0, and with at most so many answers."""
+    epsilon = some_epsilon(generator)
+    cutoff = int(generator.integers(1, cutoffs + 1))
+    return {"epsilon": epsilon}, sparse_noise(epsilon, cutoff, relation), f"c={cutoff}"
+
+
+@on_pairs(_drawn, 40)
+@DR.privacy("SVT-Sparse", "Theorem 3.25, with delta = 0", Relation.GENERAL, formula=stated)
+def basic():
+    """Sparse, AboveThreshold restarted c times with Lap(2c/epsilon) on the threshold and
+    Lap(4c/epsilon) on queries, is epsilon-DP."""
+
+
+@on_pairs(drawn_on_monotone(_drawn), 40)
+@JX.privacy(
     "SVT-Sparse-monotone",
     "as Lyu, Su & Li 2017, Section 4.3",
     Relation.MONOTONE,
-    statement=(
-        "For monotone neighbours, Sparse with Lap(2c/epsilon) on the threshold and Lap(s "
-        "c/epsilon) on queries is (1/2 + 1/s) epsilon-DP."
-    ),
-)(on_monotone)
-monotone.bounds()(
-    pair_cases(drawn_on_monotone(functools.partial(_drawn, 3)), Relation.MONOTONE, 40)
+    formula=on_monotone,
 )
-tight = JX.privacy(
-    "SVT-Sparse-tight",
-    "for Dwork & Roth 2014, Theorem 3.25",
-    Relation.GENERAL,
-    statement="Sparse loses its epsilon, to within 1/1000, on (0^1000, 1)^c against (1^1000, 0)^c.",
-)(stated)
-tight.bounds_below()(tight_cases(_drawn(2), Relation.GENERAL))
-pure.bounds()(pair_cases(_drawn_advanced(Relation.GENERAL), Relation.GENERAL, 20))
-pure_monotone.bounds()(pair_cases(drawn_on_monotone(_drawn_advanced), Relation.MONOTONE, 20))
+def monotone():
+    """For monotone neighbours, Sparse with Lap(2c/epsilon) on the threshold and Lap(s c/epsilon) on
+    queries is (1/2 + 1/s) epsilon-DP."""
+
+
+@on_long_pairs(functools.partial(_drawn, cutoffs=2))
+@JX.privacy(
+    "SVT-Sparse-tight", "for Dwork & Roth 2014, Theorem 3.25", Relation.GENERAL, formula=stated
+)
+def tight():
+    """Sparse loses its epsilon, to within 1/1000, on (0^1000, 1)^c against (1^1000, 0)^c."""

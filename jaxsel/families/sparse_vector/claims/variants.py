@@ -5,6 +5,7 @@ claimed for it, refuted on an explicit pair of inputs where it is wrong, and wit
 true instead.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Annotated
@@ -15,16 +16,15 @@ from jaxsel.families.sparse_vector import patterns, profiles
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.claims.cases import (
     Cutoff,
-    Drawn,
     Epsilon,
-    pair_cases,
+    on_long_pairs,
+    on_pairs,
+    some_epsilon,
     stated,
-    tight_cases,
 )
-from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.variant_settings import Variant
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, Point, grid, listed
+from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import CHEN, JX, LEE, LSL, ROTH, STODDARD
 
@@ -35,17 +35,17 @@ _EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)
 Queries = Annotated[int, whole("m", at_least=1)]
 
 
-def _drawn(variant: Variant, *, names_cutoff: bool = True) -> Drawn:
-    def draw(generator: np.random.Generator) -> tuple[Point, SparseNoise, str]:
-        epsilon = float(generator.choice(_EPSILONS))
-        cutoff = int(generator.integers(1, 4))
-        noise = variant.design(epsilon, cutoff, cutoff)
-        noise = noise._replace(redrawn=variant is variants.DWORK_ROTH)
-        if not names_cutoff:
-            return {"epsilon": epsilon}, noise, f"c={cutoff}"
-        return {"epsilon": epsilon, "cutoff": cutoff}, noise, ""
+def _drawn(variant: Variant, generator, _, names_cutoff: bool = True):
+    epsilon, cutoff = some_epsilon(generator), int(generator.integers(1, 4))
+    noise = variant.design(epsilon, cutoff, cutoff)
+    noise = noise._replace(redrawn=variant is variants.DWORK_ROTH)
+    if not names_cutoff:
+        return {"epsilon": epsilon}, noise, f"c={cutoff}"
+    return {"epsilon": epsilon, "cutoff": cutoff}, noise, ""
 
-    return draw
+
+_dwork_roth = functools.partial(_drawn, variants.DWORK_ROTH)
+_lee_clifton = functools.partial(_drawn, variants.LEE_CLIFTON)
 
 
 def _proven(variant: Variant, relation: Relation) -> Callable[..., float]:
@@ -59,23 +59,22 @@ def _proven(variant: Variant, relation: Relation) -> Callable[..., float]:
 # --- Algorithm 2 ----------------------------------------------------------------------
 
 
-two = LSL.privacy(
-    "SVT-LSL-Alg2",
-    "Figure 1, Algorithm 2 (Dwork & Roth 2014)",
-    _GENERAL,
-    statement=(
-        "Algorithm 2, Lap(2c/epsilon) on the threshold, drawn anew after each answer above, and "
-        "Lap(4c/epsilon) on queries, is epsilon-DP."
-    ),
-)(stated)
-two.bounds()(pair_cases(_drawn(variants.DWORK_ROTH, names_cutoff=False), _GENERAL, 40))
-two_monotone = JX.privacy(
+@on_pairs(functools.partial(_dwork_roth, names_cutoff=False), 40)
+@LSL.privacy("SVT-LSL-Alg2", "Figure 1, Algorithm 2 (Dwork & Roth 2014)", _GENERAL, formula=stated)
+def two():
+    """Algorithm 2, Lap(2c/epsilon) on the threshold, drawn anew after each answer above, and
+    Lap(4c/epsilon) on queries, is epsilon-DP."""
+
+
+@on_pairs(_dwork_roth, 40)
+@JX.privacy(
     "SVT-LSL-Alg2-monotone",
     f"for {_FIGURE}, Algorithm 2",
     _MONOTONE,
-    statement="Algorithm 2 is 3/4 epsilon-DP for monotone neighbours.",
-)(_proven(variants.DWORK_ROTH, _MONOTONE))
-two_monotone.bounds()(pair_cases(_drawn(variants.DWORK_ROTH), _MONOTONE, 40))
+    formula=_proven(variants.DWORK_ROTH, _MONOTONE),
+)
+def two_monotone():
+    """Algorithm 2 is 3/4 epsilon-DP for monotone neighbours."""
 
 
 # --- Algorithm 3: released values -----------------------------------------------------
@@ -91,104 +90,92 @@ def three_growth(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 1, queries: Queries
     return epsilon * (queries / (2.0 * cutoff))
 
 
-def _exact_released(epsilon: float, cutoff: int, queries: int) -> float:
+@ROTH.privacy(
+    "SVT-LSL-Alg3-printed",
+    f"as {_FIGURE}, Algorithm 3",
+    _GENERAL,
+    holds=False,
+    correction="It has no finite epsilon for all numbers of queries, not even for "
+    "monotone neighbours: SVT-LSL-Alg3-growth.",
+    formula=stated,
+)
+def three_printed():
+    """Algorithm 3, which releases the noisy answers that were above, is epsilon-DP."""
+
+
+_RUNS = ((1.0, 1, 30), (1.0, 2, 30), (0.1, 1, 200), (2.0, 3, 50), (1.0, 1, 1))
+
+
+@three_growth.equals(listed("epsilon cutoff queries", *_RUNS))
+@three_printed.bounds(listed("epsilon queries", (1.0, 3), (1.0, 30), (0.1, 200)), cutoff=1)
+def released(epsilon, cutoff, queries):
     """Exact log ratio of that event on m + 1 zeros against (1^m, 0)."""
     noise = variants.ROTH.design(epsilon, cutoff, queries + 1)
     # All below comes first; with one answer left, then a low value at the end.
     single = noise._replace(cutoff=1)
-    first, second = profiles.worst_pair(queries, 1, _MONOTONE)
-    logs = [patterns.pattern_law(row, single, [0.0])[1] for row in (first, second)]
+    pair = profiles.worst_pair(queries, 1, _MONOTONE)
+    logs = [patterns.pattern_law(row, single, [0.0])[1] for row in pair]
     return float(logs[0] - logs[1])
-
-
-three_growth.equals(
-    listed(
-        "epsilon cutoff queries",
-        (1.0, 1, 30),
-        (1.0, 2, 30),
-        (0.1, 1, 200),
-        (2.0, 3, 50),
-        (1.0, 1, 1),
-    )
-)(_exact_released)
-three_printed = ROTH.privacy(
-    "SVT-LSL-Alg3-printed",
-    f"as {_FIGURE}, Algorithm 3",
-    _GENERAL,
-    statement="Algorithm 3, which releases the noisy answers that were above, is epsilon-DP.",
-    holds=False,
-    correction="It has no finite epsilon for all numbers of queries, not even for "
-    "monotone neighbours: SVT-LSL-Alg3-growth.",
-)(stated)
-
-
-@three_printed.bounds(listed("epsilon queries", (1.0, 3), (1.0, 30), (0.1, 200)))
-def released(epsilon, queries):
-    words = f"c=1, {queries + 1} zeros against {queries} ones and a zero (monotone)"
-    return _exact_released(epsilon, 1, queries), words
 
 
 # --- Algorithm 4 ----------------------------------------------------------------------
 
 
-four_printed = LEE.privacy(
+@LEE.privacy(
     "SVT-LSL-Alg4-printed",
     f"as {_FIGURE}, Algorithm 4",
     _GENERAL,
-    statement=(
-        "Algorithm 4, Lap(4/epsilon) on the threshold and Lap(4/(3 epsilon)) on queries whatever "
-        "c is, is epsilon-DP."
-    ),
     holds=False,
     correction="It is (1 + 6c)/4 epsilon-DP: SVT-LSL-Alg4; (1 + 3c)/4 epsilon-DP for "
     "monotone neighbours, hence epsilon-DP for them if c = 1: SVT-LSL-Alg4-monotone.",
-)(stated)
+    formula=stated,
+)
+def four_printed():
+    """Algorithm 4, Lap(4/epsilon) on the threshold and Lap(4/(3 epsilon)) on queries whatever c is,
+    is epsilon-DP."""
 
 
-@four_printed.bounds()
-def worst_pairs(budget):
-    for cutoff, relation in ((1, _GENERAL), (3, _GENERAL), (2, _MONOTONE)):
-        noise = variants.LEE_CLIFTON.design(1.0, cutoff, 0)
-        pair = profiles.worst_pair(30, cutoff, relation)
-        exact = profiles.pair_epsilon(*pair, noise)
-        where = f"c={cutoff}, {relation.value} worst pair of 30 rising queries"
-        yield {"epsilon": 1.0}, exact, where
+@four_printed.bounds(listed("cutoff relation", (1, _GENERAL), (3, _GENERAL), (2, _MONOTONE)))
+def worst_pairs(epsilon, cutoff, relation):
+    noise = variants.LEE_CLIFTON.design(epsilon, cutoff, 0)
+    pair = profiles.worst_pair(30, cutoff, relation)
+    return profiles.pair_epsilon(*pair, noise), "worst pair of 30 rising queries"
 
 
-four = LSL.privacy(
+@on_pairs(_lee_clifton)
+@LSL.privacy(
     "SVT-LSL-Alg4",
     "Figure 1, Algorithm 4",
     _GENERAL,
-    statement="Algorithm 4 is (1 + 6c)/4 epsilon-DP.",
-)(_proven(variants.LEE_CLIFTON, _GENERAL))
-four.bounds()(pair_cases(_drawn(variants.LEE_CLIFTON), _GENERAL))
-four_monotone = LSL.privacy(
+    formula=_proven(variants.LEE_CLIFTON, _GENERAL),
+)
+def four():
+    """Algorithm 4 is (1 + 6c)/4 epsilon-DP."""
+
+
+@on_pairs(_lee_clifton)
+@LSL.privacy(
     "SVT-LSL-Alg4-monotone",
     "Figure 1, Algorithm 4",
     _MONOTONE,
-    statement="Algorithm 4 is (1 + 3c)/4 epsilon-DP for monotone neighbours.",
-)(_proven(variants.LEE_CLIFTON, _MONOTONE))
-four_monotone.bounds()(pair_cases(_drawn(variants.LEE_CLIFTON), _MONOTONE))
-four_tight = JX.privacy(
-    "SVT-LSL-Alg4-tight",
-    "",
-    _GENERAL,
-    statement=(
-        "Algorithm 4 loses (1 + 6c)/4 epsilon, to within 1/1000, on (0^1000, 1^c) against "
-        "(1^1000, 0^c)."
-    ),
-)(four.evaluate)
-four_tight.bounds_below()(tight_cases(_drawn(variants.LEE_CLIFTON), _GENERAL))
-four_monotone_tight = JX.privacy(
-    "SVT-LSL-Alg4-monotone-tight",
-    "",
-    _MONOTONE,
-    statement=(
-        "Algorithm 4 loses (1 + 3c)/4 epsilon, to within 1/1000, on 1000 + c zeros against "
-        "(1^1000, 0^c)."
-    ),
-)(four_monotone.evaluate)
-four_monotone_tight.bounds_below()(tight_cases(_drawn(variants.LEE_CLIFTON), _MONOTONE))
+    formula=_proven(variants.LEE_CLIFTON, _MONOTONE),
+)
+def four_monotone():
+    """Algorithm 4 is (1 + 3c)/4 epsilon-DP for monotone neighbours."""
+
+
+@on_long_pairs(_lee_clifton)
+@JX.privacy("SVT-LSL-Alg4-tight", "", _GENERAL, formula=four)
+def four_tight():
+    """Algorithm 4 loses (1 + 6c)/4 epsilon, to within 1/1000, on (0^1000, 1^c) against (1^1000,
+    0^c)."""
+
+
+@on_long_pairs(_lee_clifton)
+@JX.privacy("SVT-LSL-Alg4-monotone-tight", "", _MONOTONE, formula=four_monotone)
+def four_monotone_tight():
+    """Algorithm 4 loses (1 + 3c)/4 epsilon, to within 1/1000, on 1000 + c zeros against (1^1000,
+    0^c)."""
 
 
 # --- Algorithm 5: no query noise ------------------------------------------------------
@@ -204,42 +191,38 @@ def five_infinite(*, epsilon: Epsilon = 1.0) -> float:
     return -math.expm1(-epsilon / 2.0) / 2.0
 
 
-def _stoddard_pairs():
-    yield [0.0, 1.0], [1.0, 0.0], _GENERAL
-    yield [0.0, 1.0], [1.0, 1.0], _MONOTONE
+# A general and a monotone neighbour of (0, 1).
+_NEIGHBOURS = ([1.0, 0.0], [1.0, 1.0])
 
 
-five_printed = STODDARD.privacy(
+@STODDARD.privacy(
     "SVT-LSL-Alg5-printed",
     f"as {_FIGURE}, Algorithm 5",
     _GENERAL,
-    statement="Algorithm 5, which noises the threshold only, is epsilon-DP.",
     holds=False,
     correction="Two queries are enough for answers that one of two neighbours never "
     "gives: SVT-LSL-Alg5-infinite.",
-)(stated)
+    formula=stated,
+)
+def five_printed():
+    """Algorithm 5, which noises the threshold only, is epsilon-DP."""
 
 
-@five_printed.bounds()
-def two_queries(budget):
-    noise = variants.STODDARD.design(1.0, 1, 2)
-    for first, second, relation in _stoddard_pairs():
-        exact = profiles.pair_epsilon(first, second, noise)
-        yield {"epsilon": 1.0}, exact, f"{first} against {second} ({relation.value})"
+@five_printed.bounds(grid(second=_NEIGHBOURS))
+def two_queries(epsilon, second):
+    noise = variants.STODDARD.design(epsilon, 1, 2)
+    return profiles.pair_epsilon([0.0, 1.0], second, noise), "against (0, 1)"
 
 
-@five_infinite.equals()
-def one_sided(budget):
-    for epsilon in _EPSILONS:
-        noise = variants.STODDARD.design(epsilon, 1, 2)
-        for first, second, relation in _stoddard_pairs():
-            seen, other = (
-                math.exp(patterns.pattern_log_probability(row, [False, True], noise))
-                for row in (first, second)
-            )
-            where = f"below then above, {relation.value}"
-            yield {"epsilon": epsilon}, seen, f"{where}, answers {first}"
-            yield Judged(0.0, other, f"{epsilon=}, {where}, answers {second}")
+@five_infinite.equals(grid(epsilon=_EPSILONS, second=_NEIGHBOURS))
+def one_sided(epsilon, second):
+    noise = variants.STODDARD.design(epsilon, 1, 2)
+    seen, other = (
+        math.exp(patterns.pattern_log_probability(row, [False, True], noise))
+        for row in ([0.0, 1.0], second)
+    )
+    yield seen, "below then above, on (0, 1)"
+    yield Judged(0.0, other, f"{epsilon=}, below then above, on {second}")
 
 
 # --- Algorithm 6: no limit ------------------------------------------------------------
@@ -253,7 +236,44 @@ def _growth(share: float) -> Callable[..., float]:
     return evaluate
 
 
-def _exact_unlimited(epsilon: float, queries: int, relation: Relation) -> float:
+@LSL.privacy("SVT-LSL-Alg6-growth", "on Algorithm 6", _GENERAL, formula=_growth(0.5))
+def six_growth():
+    """Algorithm 6 loses at least m epsilon/2 when it answers m times "below" and m times "above",
+    on 2m zeros against (1^m, (-1)^m)."""
+
+
+@JX.privacy("SVT-LSL-Alg6-growth-sharp", "", _GENERAL, formula=_growth(0.75))
+def six_growth_sharp():
+    """In that event it loses at least 3 m epsilon/4."""
+
+
+@JX.privacy("SVT-LSL-Alg6-growth-monotone", "", _MONOTONE, formula=_growth(0.375))
+def six_growth_monotone():
+    """In the same event, on 2m zeros against (1^m, 0^m), a monotone neighbour, it loses at least 3
+    m epsilon/8."""
+
+
+@CHEN.privacy(
+    "SVT-LSL-Alg6-printed",
+    f"as {_FIGURE}, Algorithm 6",
+    _GENERAL,
+    holds=False,
+    correction="Its loss grows with the number of queries without limit: "
+    "SVT-LSL-Alg6-growth, SVT-LSL-Alg6-growth-monotone.",
+    formula=stated,
+)
+def six_printed():
+    """Algorithm 6, which never stops, is epsilon-DP."""
+
+
+_GROWING = grid(epsilon=[0.01, *_EPSILONS], queries=[1, 2, 5, 20, 60])
+
+
+@six_growth.bounds_below(_GROWING, relation=_GENERAL)
+@six_growth_sharp.bounds_below(_GROWING, relation=_GENERAL)
+@six_growth_monotone.bounds_below(_GROWING, relation=_MONOTONE)
+@six_printed.bounds(grid(relation=(_GENERAL, _MONOTONE)), queries=30)
+def unlimited(epsilon, queries, relation):
     """Exact loss of that pattern on 2m zeros against m ones and m minus ones (zeros)."""
     noise = variants.CHEN.design(epsilon, 1, 2 * queries)
     last = -1.0 if relation is _GENERAL else 0.0
@@ -263,59 +283,3 @@ def _exact_unlimited(epsilon: float, queries: int, relation: Relation) -> float:
         for levels in (np.zeros(2 * queries), np.repeat([1.0, last], queries))
     ]
     return logs[0] - logs[1]
-
-
-six_growth = LSL.privacy(
-    "SVT-LSL-Alg6-growth",
-    "on Algorithm 6",
-    _GENERAL,
-    statement=(
-        'Algorithm 6 loses at least m epsilon/2 when it answers m times "below" and m times '
-        '"above", on 2m zeros against (1^m, (-1)^m).'
-    ),
-)(_growth(0.5))
-six_growth_sharp = JX.privacy(
-    "SVT-LSL-Alg6-growth-sharp",
-    "",
-    _GENERAL,
-    statement="In that event it loses at least 3 m epsilon/4.",
-)(_growth(0.75))
-six_growth_monotone = JX.privacy(
-    "SVT-LSL-Alg6-growth-monotone",
-    "",
-    _MONOTONE,
-    statement=(
-        "In the same event, on 2m zeros against (1^m, 0^m), a monotone neighbour, it loses at "
-        "least 3 m epsilon/8."
-    ),
-)(_growth(0.375))
-_GROWING = grid(epsilon=[0.01, *_EPSILONS], queries=[1, 2, 5, 20, 60])
-
-
-@six_growth.bounds_below(_GROWING)
-@six_growth_sharp.bounds_below(_GROWING)
-def growing(epsilon, queries):
-    return _exact_unlimited(epsilon, queries, _GENERAL)
-
-
-@six_growth_monotone.bounds_below(_GROWING)
-def growing_monotone(epsilon, queries):
-    return _exact_unlimited(epsilon, queries, _MONOTONE)
-
-
-six_printed = CHEN.privacy(
-    "SVT-LSL-Alg6-printed",
-    f"as {_FIGURE}, Algorithm 6",
-    _GENERAL,
-    statement="Algorithm 6, which never stops, is epsilon-DP.",
-    holds=False,
-    correction="Its loss grows with the number of queries without limit: "
-    "SVT-LSL-Alg6-growth, SVT-LSL-Alg6-growth-monotone.",
-)(stated)
-
-
-@six_printed.bounds()
-def many_answers(budget):
-    for relation in (_GENERAL, _MONOTONE):
-        exact = _exact_unlimited(1.0, 30, relation)
-        yield {"epsilon": 1.0}, exact, f"30 below and 30 above, {relation.value}"

@@ -72,8 +72,7 @@ def step_by_step(q, scores, levels: int, gamma: float) -> np.ndarray:
 
 @released.equals(tolerance=1e-11)
 def random_laws(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 40)):
+    for case, generator in enumerate(budget.draws(40)):
         size, levels = int(generator.integers(2, 6)), int(generator.integers(0, 12))
         gamma = 1.0 if case == 0 else float(generator.uniform(0.1, 1.0))
         q = generator.dirichlet(np.ones(size))
@@ -107,10 +106,10 @@ def hope(*, epsilon: Epsilon = 1.0) -> float:
     return 2.0 * epsilon
 
 
-@hope.bounds(grid(epsilon=(0.1, 1.0), levels=(1, 2, 5, 20)))
-def falling_thresholds(epsilon, levels):
-    pair = pairs.randomised_response(epsilon)
-    return loss(pair, [1.0, 0.0], levels, 0.1), "randomised response, gamma=0.1"
+@hope.bounds(grid(epsilon=(0.1, 1.0), levels=(1, 2, 5, 20), gamma=(0.1,)))
+def responses(epsilon, levels, gamma):
+    """The loss on randomised response."""
+    return loss(pairs.randomised_response(epsilon), [1.0, 0.0], levels, gamma)
 
 
 @LT.identity("LT-B.2", "Appendix B.2, display")
@@ -126,8 +125,7 @@ def display(*, success: Success = 0.3, levels: Levels = 5, gamma: Gamma = 0.1) -
 
 def lowerings(budget):
     yield {"success": 0.3, "levels": 5, "gamma": 0.1}
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.draws():
         gamma = float(10.0 ** generator.uniform(-3.0, 0.0))
         success = float(generator.uniform(0.0, 1.0))
         yield {"success": success, "levels": int(generator.integers(0, 30)), "gamma": gamma}
@@ -174,8 +172,7 @@ def pure(*, epsilon: Epsilon = 1.0, levels: Levels = 5) -> float:
 
 @pure.bounds()
 def random_pairs(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.draws():
         epsilon = float(generator.uniform(0.05, 2.0))
         size = int(generator.integers(2, 6))
         pair = pairs.random_pure_pair(generator, size, epsilon)
@@ -186,9 +183,8 @@ def random_pairs(budget):
         seen = loss(pair, scores, levels, gamma)
         yield {"epsilon": epsilon, "levels": levels}, seen, where
     for epsilon, levels, gamma in ((1.0, 5, 1e-9), (0.1, 50, 1e-9), (2.0, 0, 0.5)):
-        seen = loss(pairs.randomised_response(epsilon), [1.0, 0.0], levels, gamma)
-        where = f"randomised response, {gamma=}"
-        yield {"epsilon": epsilon, "levels": levels}, seen, where
+        seen = responses(epsilon, levels, gamma)
+        yield {"epsilon": epsilon, "levels": levels}, seen, f"randomised response, {gamma=}"
 
 
 @LT.privacy("LT-Alg6-attained", "Algorithm 6 on randomised response", Relation.BASE)
@@ -212,10 +208,6 @@ def attained(
 def randomised_responses(budget):
     generator = np.random.default_rng(budget.seed)
     for point in lowerings(budget):
-        epsilon, levels, gamma = (
-            float(generator.uniform(0.01, 3.0)),
-            point["levels"],
-            point["gamma"],
-        )
-        seen = loss(pairs.randomised_response(epsilon), [1.0, 0.0], levels, gamma)
-        yield {"epsilon": epsilon, "levels": levels, "gamma": gamma}, seen
+        del point["success"]
+        point["epsilon"] = float(generator.uniform(0.01, 3.0))
+        yield point, responses(**point)

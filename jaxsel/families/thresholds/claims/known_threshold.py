@@ -19,7 +19,7 @@ from jaxsel.families.thresholds.laws import (
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, grid, in_units
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import LT
 
@@ -43,11 +43,7 @@ def random_accepted(generator: np.random.Generator, size: int) -> int:
 
 
 def enumerated(q: np.ndarray, accepted: int, gamma: float, steps: int):
-    """Law of Algorithm 1 and its expected number of draws, summed draw by draw.
-
-    Returns:
-      Float[np.ndarray, "accepted+1"], "nothing" last, and E[number of draws].
-    """
+    """Law of Algorithm 1, "nothing" last, and its expected number of draws, draw by draw."""
     success = min(float(q[:accepted].sum()), 1.0)
     # alive before draw j: all earlier draws failed, and no coin said stop
     draw = np.arange(steps)
@@ -58,14 +54,9 @@ def enumerated(q: np.ndarray, accepted: int, gamma: float, steps: int):
     return np.append(released, stopped + exhausted), float(np.sum(alive))
 
 
-def both_laws(
-    pair, accepted: int, gamma: float, steps: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def both_laws(pair, *settings):
     """Exact laws of Algorithm 1 on both sides."""
-    return (
-        threshold_law(pair.first, accepted, gamma, steps),
-        threshold_law(pair.second, accepted, gamma, steps),
-    )
+    return threshold_law(pair.first, *settings), threshold_law(pair.second, *settings)
 
 
 def shown(q: np.ndarray) -> str:
@@ -147,34 +138,23 @@ def approximate_sharp(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Gam
     return threshold_approximate_sharp(epsilon, delta, gamma).delta
 
 
-def approximate_bases(budget):
-    """Pairs, what a theorem is asked for, T, and where the threshold is."""
+@approximate.bounds(limited=True)
+@approximate_sharp.bounds(limited=False)
+def approximate_bases(budget, limited):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         accepted = random_accepted(generator, pair.first.size)
         gamma, slack, steps = random_parameters(generator)
-        point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma, "slack": slack}
-        yield pair, point, steps, accepted
-
-
-@approximate.bounds()
-def limited(budget):
-    for pair, point, steps, accepted in approximate_bases(budget):
-        level = threshold_pure(point["epsilon"], point["slack"])
-        seen = profile_delta(*both_laws(pair, accepted, point["gamma"], steps), level)
-        where = f"T={steps}, threshold at outcome {accepted - 1}, {pair.where}"
-        yield point, float(seen), where
-
-
-@approximate_sharp.bounds()
-def without_a_last_draw(budget):
-    for pair, point, _, accepted in approximate_bases(budget):
-        del point["slack"]
-        level = threshold_pure(point["epsilon"])
-        seen = profile_delta(*both_laws(pair, accepted, point["gamma"], None), level)
-        where = f"relative, threshold at outcome {accepted - 1}, {pair.where}"
-        # delta may be tiny
-        yield point, lambda claimed, seen=float(seen): (1.0, seen / claimed), where
+        point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma}
+        where = f"threshold at outcome {accepted - 1}, {pair.where}"
+        if limited:
+            level = threshold_pure(pair.epsilon, slack)
+            seen = float(profile_delta(*both_laws(pair, accepted, gamma, steps), level))
+            yield point | {"slack": slack}, seen, f"T={steps}, {where}"
+        else:
+            level = threshold_pure(pair.epsilon)
+            seen = float(profile_delta(*both_laws(pair, accepted, gamma), level))
+            yield point, in_units(seen), f"relative, {where}"  # delta may be tiny
 
 
 # --- Utility --------------------------------------------------------------------------
@@ -200,8 +180,7 @@ def release(
 
 @release.equals()
 def random_laws(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.draws():
         size = int(generator.integers(2, 7))
         q = generator.dirichlet(np.full(size, 0.7)) + 1e-9
         q = q / q.sum()
@@ -253,13 +232,10 @@ def failure(
 
 
 def settings(budget):
-    for success in (1e-4, 0.01, 0.5, 1.0):
-        for gamma in (1e-4, 0.1, 1.0):
-            for slack in (0.01, 1.0):
-                steps = threshold_steps(gamma, slack)
-                yield {"success": success, "gamma": gamma, "slack": slack, "steps": steps}
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    known = grid(success=(1e-4, 0.01, 0.5, 1.0), gamma=(1e-4, 0.1, 1.0), slack=(0.01, 1.0))
+    for point in known(budget):
+        yield point | {"steps": threshold_steps(point["gamma"], point["slack"])}
+    for generator in budget.draws():
         gamma, slack, steps = random_parameters(generator)
         success = float(10.0 ** generator.uniform(-4.0, 0.0))
         yield {"success": success, "gamma": gamma, "slack": slack, "steps": steps}
@@ -269,7 +245,7 @@ def settings(budget):
 def summed_draws(success, gamma, steps):
     _, seen = enumerated(np.array([success, 1.0 - success]), 1, gamma, steps)
     # in relative terms: thousands of draws are summed
-    yield lambda claimed: (1.0, seen / claimed), "relative"
+    yield in_units(seen), "relative"
     least = min(1.0 / success, 1.0 / gamma)
     yield lambda claimed: (least / claimed, 1.0), "second bound, relative"
 
@@ -292,8 +268,7 @@ def calls(*, candidates: Annotated[int, whole("K", at_least=1)] = 10) -> float:
 
 @calls.bounds()
 def uniform_candidates(budget):
-    generator = np.random.default_rng(budget.seed)
-    for case in range(min(budget.cases, 200)):
+    for case, generator in enumerate(budget.draws(200)):
         candidates = int(generator.integers(1, 40))
         success = generator.uniform(size=candidates) * (case % 3)
         success = np.minimum(success, 1.0)

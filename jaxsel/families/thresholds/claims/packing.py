@@ -16,6 +16,7 @@ from jaxsel.families.thresholds.packing_laws import (
 )
 from jaxsel.families.tuning.bounds.random_stopping import stopping_law
 from jaxsel.language.base import Relation
+from jaxsel.language.checking import grid
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import LT
 
@@ -30,31 +31,22 @@ _COUNTS = (10.0, 100.0, 1e3, 1e6, 1e12, 1e50)
 
 def settings(budget):
     """The parameters of the theorem."""
-    for count in _COUNTS:
-        for alpha in (0.05, 0.1, 0.3):
-            yield {"epsilon": 0.1, "candidates": count, "alpha": alpha}
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
-        epsilon = float(10.0 ** generator.uniform(-2.0, 0.5))
-        count = float(round(10.0 ** generator.uniform(0.5, 12.0)))
-        alpha = float(generator.uniform(0.02, 0.5))
-        yield {"epsilon": epsilon, "candidates": count, "alpha": alpha}
+    yield from grid(epsilon=(0.1,), candidates=_COUNTS, alpha=(0.05, 0.1, 0.3))(budget)
+    for generator in budget.draws(60):
+        yield {
+            "epsilon": float(10.0 ** generator.uniform(-2.0, 0.5)),
+            "candidates": float(round(10.0 ** generator.uniform(0.5, 12.0))),
+            "alpha": float(generator.uniform(0.02, 0.5)),
+        }
 
 
 # --- The proof's data sets ------------------------------------------------------------
 
 
 def packing_path(start: float, end: float, epsilon: float, miss: float | None = None) -> np.ndarray:
-    """Success probabilities from start to end in the largest epsilon-DP steps.
+    """Chances of success and of failure from start to end in the largest epsilon-DP steps.
 
-    Args:
-      start, end: in (0, 1), start at most 1/2.
-      epsilon: > 0.
-      miss: 1 - end, where end is too near 1 to give it; default 1 - end.
-
-    Returns:
-      Float[np.ndarray, "steps+1 2"]: success and failure; each row is epsilon-close to
-      the next.
+    Float[np.ndarray, "steps+1 2"]. ``miss`` is 1 - end, where end is too near 1 to give it.
     """
     miss = 1.0 - end if miss is None else miss
     grow = math.exp(epsilon)
@@ -119,20 +111,13 @@ def dominance(candidates: float, alpha: float) -> float:
 
 
 class Selection(NamedTuple):
-    """A selection on these data sets.
-
-    Attributes:
-      name: for people.
-      epsilon, factor: whose product is its proven epsilon.
-      loss: per neighbour, on the way from D_0 to D_j, of the chance to choose j.
-      at_end: chance to choose j on D_j.
-    """
+    """A selection on these data sets, whose proven epsilon is factor epsilon."""
 
     name: str
     epsilon: float
     factor: float
-    loss: float
-    at_end: float
+    loss: float  # per neighbour, on the way from D_0 to D_j, of the chance to choose j
+    at_end: float  # the chance to choose j on D_j
 
 
 def selections(epsilon: float, candidates: float, alpha: float) -> Iterator[Selection]:
@@ -218,8 +203,7 @@ def limit(
 
 @limit.bounds_below()
 def many_mechanisms(budget):
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(budget.cases):
+    for generator in budget.draws():
         alpha = float(generator.uniform(0.02, 0.33))
         epsilon = float(10.0 ** generator.uniform(-3.0, 0.0))
         least = large_candidates(epsilon, alpha)

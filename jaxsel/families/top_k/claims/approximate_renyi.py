@@ -1,7 +1,6 @@
 """Zhu & Wang 2022, Definition 5, Lemmas 3, 4, 16 and 17: approximate Renyi DP."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -17,12 +16,14 @@ from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.families.top_k.claims.neighbours import delta_at_claim
 from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import ApproximateRenyiCurve, approximate_renyi_to_epsilon
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Point
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, probability
 from jaxsel.language.papers import ZW
 
 _ORDERS = (1.2, 2.0, 8.0)
+
+Bound = Annotated[float, number("bound at that order", at_least=0.0)]
+Delta = Annotated[float, probability("apart from the failure")]
 
 
 def random_laws(generator: np.random.Generator, outcomes: int) -> LawPair:
@@ -39,9 +40,6 @@ def two_sided(pair: LawPair, order: float) -> float:
     return max(float(forward), float(renyi_divergence(second, first, order)))
 
 
-# --- Definition 5 ---------------------------------------------------------------------
-
-
 @ZW.privacy("ZW-Def5", "Definition 5", Relation.BASE)
 def given_events(
     *,
@@ -55,7 +53,6 @@ def given_events(
     Renyi bound at ``order`` that holds delta-approximately under (epsilon, delta)-DP: that
     of randomised response, log(cosh((order - 1/2) epsilon)/cosh(epsilon/2))/(order - 1).
     """
-    del delta
     return float(randomised_response_renyi(order, epsilon))
 
 
@@ -84,8 +81,7 @@ def events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
 
 @given_events.bounds(tolerance=1e-6)
 def random_pairs(budget):
-    generator = np.random.default_rng(budget.seed + 5)
-    for _ in range(max(1, min(budget.cases, 100))):
+    for generator in budget.draws(100, stream=5):
         first, second = random_laws(generator, 4)
         delta = float(generator.uniform(0.0, 0.5) * 0.5 * np.abs(first - second).sum())
         epsilon = max(epsilon_at_delta(first, second, delta), 1e-3)
@@ -94,9 +90,6 @@ def random_pairs(budget):
             seen = math.inf if parts is None else two_sided(parts, order)
             point = {"order": order, "epsilon": epsilon, "delta": delta}
             yield point, seen, f"laws {first.tolist()}, {second.tolist()}"
-
-
-# --- Lemmas 3 and 16 ------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Lem3", "Lemma 3", Relation.BASE)
@@ -112,23 +105,21 @@ def composed(
     return first + second
 
 
-composed_approximately = ZW.privacy(
-    "ZW-Lem16",
-    "Lemma 16",
-    Relation.BASE,
-    statement="Under adaptive composition the bounds and the failure probabilities of "
-    "approximate Renyi DP add.",
-)(composed.evaluate)
+@ZW.privacy("ZW-Lem16", "Lemma 16", Relation.BASE, formula=composed)
+def composed_approximately():
+    """Under adaptive composition the bounds and the failure probabilities of approximate Renyi DP
+    add."""
 
 
-def compositions(budget: Budget, approximate: bool) -> Iterator[tuple[Point, float, str]]:
+@composed.bounds(approximate=False)
+@composed_approximately.bounds(approximate=True)
+def compositions(budget, approximate):
     """Adaptive: the second mechanism depends on what the first released.
 
     Approximately, each law is a mixture of a good one, of weight 1 - failure, and of
     another, and the events are that both draws are good.
     """
-    generator = np.random.default_rng(budget.seed + 3)
-    for _ in range(budget.cases):
+    for generator in budget.draws(stream=3):
         one = random_laws(generator, 3)
         then = [random_laws(generator, 3) for _ in range(3)]
         failures = (generator.uniform(0.0, 0.3, size=2) * approximate).tolist()
@@ -146,26 +137,8 @@ def compositions(budget: Budget, approximate: bool) -> Iterator[tuple[Point, flo
         yield point, 1.0 - good, f"probability left out, {where}"
 
 
-@composed.bounds()
-def exact_compositions(budget):
-    return compositions(budget, approximate=False)
-
-
-@composed_approximately.bounds()
-def approximate_compositions(budget):
-    return compositions(budget, approximate=True)
-
-
-# --- Lemmas 4 and 17 ------------------------------------------------------------------
-
-
 @ZW.privacy("ZW-Lem4", "Lemma 4", Relation.BASE)
-def converted(
-    *,
-    order: Order = 10.0,
-    renyi_epsilon: Annotated[float, number("bound at that order", at_least=0.0)] = 0.5,
-    delta: Annotated[float, probability("apart from the failure")] = 1e-6,
-) -> float:
+def converted(*, order: Order = 10.0, renyi_epsilon: Bound = 0.5, delta: Delta = 1e-6) -> float:
     """(a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta)-DP.
 
     Epsilon at ``delta`` (plus the failure, in Lemma 17) of one Renyi bound.
@@ -173,13 +146,10 @@ def converted(
     return float(mironov_epsilon_at_order(order, renyi_epsilon, delta))
 
 
-converted_approximately = ZW.privacy(
-    "ZW-Lem17",
-    "Lemma 17",
-    Relation.BASE,
-    statement="delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta "
-    "+ delta_1)-DP.",
-)(converted.evaluate)
+@ZW.privacy("ZW-Lem17", "Lemma 17", Relation.BASE, formula=converted)
+def converted_approximately():
+    """delta_1-approximate (a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta +
+    delta_1)-DP."""
 
 
 @ZW.privacy(
@@ -188,10 +158,7 @@ converted_approximately = ZW.privacy(
     Relation.BASE,
 )
 def converted_tightly(
-    *,
-    order: Order = 10.0,
-    renyi_epsilon: Annotated[float, number("bound at that order", at_least=0.0)] = 0.5,
-    delta: Annotated[float, probability("apart from the failure")] = 1e-6,
+    *, order: Order = 10.0, renyi_epsilon: Bound = 0.5, delta: Delta = 1e-6
 ) -> float:
     """delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a delta)/(a - 1), delta +
     delta_1)-DP.
@@ -201,10 +168,12 @@ def converted_tightly(
     return float(optimal_epsilon_at_order(order, renyi_epsilon, delta))
 
 
-def conversions(budget: Budget, approximate: bool):
+@converted.bounds(approximate=False)
+@converted_approximately.bounds(approximate=True)
+@converted_tightly.bounds(approximate=True)
+def conversions(budget, approximate):
     """Exact delta of random laws at the converted epsilon, any order at a time."""
-    generator = np.random.default_rng(budget.seed + 4)
-    for case in range(budget.cases):
+    for case, generator in enumerate(budget.draws(stream=4)):
         good = random_laws(generator, 4)
         junk = random_laws(generator, 4)
         failure = float(generator.uniform(0.0, 0.2)) if approximate else 0.0
@@ -219,17 +188,6 @@ def conversions(budget: Budget, approximate: bool):
         point = {"order": order, "renyi_epsilon": two_sided(good, order), "delta": delta}
         where = f"{failure=!r}, laws {good}, {junk}"
         yield point, delta_at_claim(delta + failure, first, second), where
-
-
-@converted.bounds()
-def exact_conversions(budget):
-    return conversions(budget, approximate=False)
-
-
-@converted_approximately.bounds()
-@converted_tightly.bounds()
-def approximate_conversions(budget):
-    return conversions(budget, approximate=True)
 
 
 @ZW.privacy("ZW-Lem17-best-order", "Lemma 17 at its best order", Relation.BASE)

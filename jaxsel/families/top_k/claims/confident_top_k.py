@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -10,7 +9,6 @@ from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.families.top_k.confident_laws import (
-    ConfidentTopK,
     confident_gap_bound,
     confident_settings,
     confident_settings_printed,
@@ -22,7 +20,7 @@ from jaxsel.families.top_k.confident_laws import (
 )
 from jaxsel.families.top_k.laws import top_k_set_law
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged, Point, Points, grid, listed
+from jaxsel.language.checking import Judged, grid, listed, uniform
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import CL
 from jaxsel.repetitions import beta_binomial
@@ -31,15 +29,16 @@ Epsilon = Annotated[float, positive("of the whole")]
 Delta = Annotated[float, probability("of the whole")]
 Beta = Annotated[float, probability("chance of failure; T = ceil(4/beta)")]
 
+_BETAS = (0.5, 0.1, 1e-3, 1e-9)
+
 
 # --- Privacy --------------------------------------------------------------------------
 
 
 def random_pairs(budget: Budget, cases: int):
     """(scores, moved, k)."""
-    generator = np.random.default_rng(budget.seed)
     yield np.array([3.0, 2.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 1.0]), 2
-    for case in range(min(budget.cases, cases)):
+    for case, generator in enumerate(budget.draws(cases)):
         size = int(generator.integers(2, 7)) if case % 4 else 8
         k = int(generator.integers(1, size)) if case % 4 else 6
         scores = generator.integers(0, 9, size) * generator.choice([1.0, 10.0])
@@ -82,9 +81,8 @@ def pure_rounds(budget):
     # epsilon, the rest being what the worst candidate of Theorem 4 would lose.
     for epsilon, beta in ((0.2, 0.1), (1.0, 1e-4)):
         settings = confident_settings(epsilon, 1e-6, beta, 1)
-        laws = [
-            one_leader(scores, 1e8, settings) for scores in ([0.0, 0.0, 0.0], [-1.0, 1.0, -1.0])
-        ]
+        sides = [0.0, 0.0, 0.0], [-1.0, 1.0, -1.0]
+        laws = [one_leader(scores, 1e8, settings) for scores in sides]
         where = f"two of 1e8 candidates move apart, {beta=!r}"
         yield {"epsilon": epsilon}, exact_epsilon(*laws), where
     for first, second, settings, epsilon, _, where in random_laws(budget, 150):
@@ -178,12 +176,10 @@ def failing(*, beta: Beta = 0.1) -> float:
     return beta
 
 
-failing_peeled = CL.utility(
-    "CL-Sec1.4.2-peeling",
-    "Section 1.4.2, with the factor 2",
-    statement="k rounds of epsilon_r-DP exponential mechanisms have a gap above "
-    "(2/epsilon_r) log(m k/beta) with probability at most beta.",
-)(failing.evaluate)
+@CL.utility("CL-Sec1.4.2-peeling", "Section 1.4.2, with the factor 2", formula=failing)
+def failing_peeled():
+    """k rounds of epsilon_r-DP exponential mechanisms have a gap above (2/epsilon_r) log(m k/beta)
+    with probability at most beta."""
 
 
 def two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
@@ -196,8 +192,7 @@ def two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
 
 def ladders(budget: Budget):
     """(scores in units of the bound, k): gaps on both sides of the bound."""
-    generator = np.random.default_rng(budget.seed)
-    for _ in range(min(budget.cases, 60)):
+    for generator in budget.draws(60):
         size = int(generator.integers(2, 8))
         yield generator.uniform(0.0, 1.5, size), int(generator.integers(1, size))
 
@@ -214,13 +209,12 @@ def boosted_gaps(budget):
         bad = set_gaps(units * limit, k) > limit
         where = f"scores {units.tolist()} times the bound, {k=}, {epsilon=!r}"
         yield {"beta": beta}, float(law[-1] + law[:-1][bad].sum()), where
-    for m, k in ((2, 1), (100, 10), (10**6, 1000)):
-        for beta in (0.5, 0.1, 1e-3, 1e-9):
-            settings = confident_settings(1.0, 1e-6, beta, k)
-            lead = confident_gap_bound(m, settings) * (1.0 + 1e-9)
-            chances = two_levels(lead, m, k, settings.round_epsilon)
-            law = smallest_gap_law([-lead, lead], chances, settings)
-            yield {"beta": beta}, float(law[1:].sum()), f"{k=} of {m=} lead by the bound"
+    for (m, k), beta in itertools.product(((2, 1), (100, 10), (10**6, 1000)), _BETAS):
+        settings = confident_settings(1.0, 1e-6, beta, k)
+        lead = confident_gap_bound(m, settings) * (1.0 + 1e-9)
+        chances = two_levels(lead, m, k, settings.round_epsilon)
+        law = smallest_gap_law([-lead, lead], chances, settings)
+        yield {"beta": beta}, float(law[1:].sum()), f"{k=} of {m=} lead by the bound"
 
 
 @failing_peeled.bounds()
@@ -233,11 +227,10 @@ def peeled_gaps(budget):
         bad = set_gaps(units * limit, k) > limit
         where = f"scores {units.tolist()} times the bound, {k=}, {each=!r}"
         yield {"beta": beta}, float(law[bad].sum()), where
-    for m, k in ((2, 1), (100, 1), (100, 10), (10**6, 1000)):
-        for beta in (0.5, 0.1, 1e-3, 1e-9):
-            lead = peeling_gap_bound(m, k, 0.1, beta) * (1.0 + 1e-9)
-            missed = float(two_levels(lead, m, k, 0.1)[1])
-            yield {"beta": beta}, missed, f"{k=} of {m=} lead by the bound, each=0.1"
+    for (m, k), beta in itertools.product(((2, 1), (100, 1), (100, 10), (10**6, 1000)), _BETAS):
+        lead = peeling_gap_bound(m, k, 0.1, beta) * (1.0 + 1e-9)
+        missed = float(two_levels(lead, m, k, 0.1)[1])
+        yield {"beta": beta}, missed, f"{k=} of {m=} lead by the bound, each=0.1"
 
 
 # --- Steps of the proof ---------------------------------------------------------------
@@ -252,35 +245,25 @@ def noise_printed(*, epsilon: Epsilon = 1.0) -> float:
     return epsilon / 6.0
 
 
-noise = CL.privacy(
-    "CL-Thm6-step-noise",
-    "proof of Theorem 6, corrected",
-    Relation.GENERAL,
-    statement="Releasing Gap(S) with Laplace noise of scale 12/epsilon costs epsilon/6.",
-)(noise_printed.evaluate)
+@CL.privacy(
+    "CL-Thm6-step-noise", "proof of Theorem 6, corrected", Relation.GENERAL, formula=noise_printed
+)
+def noise():
+    """Releasing Gap(S) with Laplace noise of scale 12/epsilon costs epsilon/6."""
 
 
-def gap_losses(made: Callable[..., ConfidentTopK]) -> Iterator[tuple[Point, float, str]]:
+_MOVES = grid(k=(1, 2, 3), epsilon=(1.0, 0.3), steps=list(itertools.product((-1, 0, 1), repeat=4)))
+
+
+@noise_printed.bounds(_MOVES, made=confident_settings_printed)
+@noise.bounds(_MOVES, made=confident_settings)
+def gap_losses(k, epsilon, steps, made):
     scores = np.array([3, 2, 1, 0])
-    for k, epsilon, steps in itertools.product(
-        (1, 2, 3), (1.0, 0.3), itertools.product((-1, 0, 1), repeat=4)
-    ):
-        moved, scale = scores + steps, made(epsilon, 1e-6, 0.5, k).gap_scale
-        # Laplace noise of scale s: exact privacy parameter change/s.
-        losses = np.abs(set_gaps(scores, k) - set_gaps(moved, k)) / scale
-        for chosen, loss in zip(subsets(4, k), losses.tolist(), strict=True):
-            where = f"{scores.tolist()} to {moved.tolist()}, S={chosen:04b}, noise Lap({scale:g})"
-            yield {"epsilon": epsilon}, loss, where
-
-
-@noise_printed.bounds()
-def losses_printed(budget):
-    return gap_losses(confident_settings_printed)
-
-
-@noise.bounds()
-def losses(budget):
-    return gap_losses(confident_settings)
+    moved, scale = scores + steps, made(epsilon, 1e-6, 0.5, k).gap_scale
+    # Laplace noise of scale s: exact privacy parameter change/s.
+    losses = np.abs(set_gaps(scores, k) - set_gaps(moved, k)) / scale
+    for chosen, loss in zip(subsets(4, k), losses.tolist(), strict=True):
+        yield loss, f"from {scores.tolist()}, S={chosen:04b}, noise Lap({scale:g})"
 
 
 @CL.utility("CL-Thm6-step-tails-printed", "proof of Theorem 6")
@@ -311,18 +294,7 @@ def low_noise(*, beta: Beta = 0.1) -> float:
     return beta / 4.0
 
 
-def random_betas(first: float, count: int) -> Points:
-    """Values of beta: one, then random ones."""
-
-    def points(budget: Budget) -> Iterator[Point]:
-        generator = np.random.default_rng(budget.seed)
-        for beta in [first, *generator.uniform(1e-4, 0.999, min(budget.cases, count)).tolist()]:
-            yield {"beta": beta}
-
-    return points
-
-
-@low_noise.bounds(random_betas(0.1, 100))
+@low_noise.bounds(listed("beta", 0.1), uniform(100, beta=(1e-4, 0.999)))
 def some_low_noise(beta):
     settings = confident_settings(0.7, 1e-6, beta, 3)
     one = 0.5 * math.exp(-settings.offset / settings.gap_scale)
@@ -338,7 +310,7 @@ def nothing(*, beta: Beta = 0.1) -> float:
     return beta / 4.0
 
 
-@nothing.bounds(random_betas(1e-3, 20))
+@nothing.bounds(listed("beta", 1e-3), uniform(20, beta=(1e-4, 0.999)))
 def no_set(beta):
     settings = confident_settings(1.0, 1e-6, beta, 2)
     law = confident_top_k_law(np.array([1.0, 0.0, 0.0]), settings)

@@ -29,7 +29,7 @@ from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.families.top_k.scales import fixed_top_k_scale, peel_scale, stable_top_k_scales
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid, listed
+from jaxsel.language.checking import Judged, grid, in_units, listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import JX, ZW
 
@@ -80,12 +80,14 @@ def calibrated(users, epsilon):
     yield Judged(0.5 / users, found.delta_t, f"failure of the test, {epsilon=:g}, {users=}")
 
 
-rho_of_users_tight = JX.privacy(
+@JX.privacy(
     "ZW-EXP1-calibration-tight",
     "for Zhu & Wang 2022, Section 5 (EXP1)",
     Relation.MONOTONE,
-    statement="At that rho the tight conversion gives no larger epsilon.",
-)(rho_of_users.evaluate)
+    formula=rho_of_users,
+)
+def rho_of_users_tight():
+    """At that rho the tight conversion gives no larger epsilon."""
 
 
 @rho_of_users_tight.bounds(grid(users=(2293, 107_092), epsilon=(0.4, 0.8, 1.0)))
@@ -210,22 +212,18 @@ def parts(budget):
                 left = least_over_orders(rho, epsilon)
             spent = releases * found.delta_t + left
             where = f"{conversion}, {releases} releases at {epsilon:g}, {share=:.3f}"
-            yield {"delta": delta}, lambda claimed, spent=spent: (1.0, spent / claimed), where
+            yield {"delta": delta}, in_units(spent), where
 
 
 # --- EXP2, the synthetic histogram ----------------------------------------------------
 
 
 @functools.cache
-def peeled(k: int, relation: Relation) -> float:
+def peeled_recall(k: int, relation: Relation = Relation.MONOTONE) -> float:
+    """Recall of peeling on the synthetic histogram at (0.15, 1e-6)."""
     scale = exponential_top_k_scale(largest_rho(_EPSILON, _DELTA), k, relation)
     groups = Groups(np.array([_COUNT, 0.0]), np.array([k, _BINS - k]), np.array([True, False]))
     return float(hit_law(groups, k, scale) @ np.arange(k + 1)) / k
-
-
-def peeled_recall(k: int) -> float:
-    """Recall of peeling on the synthetic histogram at (0.15, 1e-6)."""
-    return peeled(k, Relation.MONOTONE)
 
 
 def top_stable_recall(k: int) -> float:
@@ -252,30 +250,24 @@ def recall(*, k: Full = 10) -> float:
     return float(passed) / (1.0 + others)
 
 
-@recall.bounds(grid(k=_SIZES))
-def other_recalls(k):
-    yield peeled_recall(k), "peeling"
-    yield top_stable_recall(k), "Top Stable"
+@ZW.utility("ZW-EXP2b", "Section 5 (EXP2, synthetic histogram)", formula=recall)
+def recall_from_20():
+    """From k = 20 to 1500 StableTopK has a larger recall than peeling."""
 
 
-recall_from_20 = ZW.utility(
-    "ZW-EXP2b",
-    "Section 5 (EXP2, synthetic histogram)",
-    statement="From k = 20 to 1500 StableTopK has a larger recall than peeling.",
-)(recall.evaluate)
 recall_from_20.bounds(grid(k=_SIZES[1:]))(peeled_recall)
 
-smaller_recall = ZW.utility(
-    "ZW-EXP2b-others",
-    "Section 5 (EXP2, synthetic histogram)",
-    statement="Peeling at k = 10, and Top Stable at every k from 10 to 1500, have a "
-    "larger recall than StableTopK.",
-)(recall.evaluate)
+
+@ZW.utility("ZW-EXP2b-others", "Section 5 (EXP2, synthetic histogram)", formula=recall)
+def smaller_recall():
+    """Peeling at k = 10, and Top Stable at every k from 10 to 1500, have a larger recall than
+    StableTopK."""
 
 
-@smaller_recall.bounds_below(grid(k=_SIZES))
-def larger_recalls(k):
-    if k == 10:
+@recall.bounds(grid(k=_SIZES), peeling=_SIZES)
+@smaller_recall.bounds_below(grid(k=_SIZES), peeling=(10,))
+def other_recalls(k, peeling):
+    if k in peeling:
         yield peeled_recall(k), "peeling"
     yield top_stable_recall(k), "Top Stable"
 
@@ -304,7 +296,7 @@ def general_recall(*, k: Full = 10) -> float:
 
     Recall of peeling on the synthetic histogram with noise for any changes.
     """
-    return peeled(k, Relation.GENERAL)
+    return peeled_recall(k, Relation.GENERAL)
 
 
 @general_recall.bounds(grid(k=_SIZES))

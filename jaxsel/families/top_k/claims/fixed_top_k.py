@@ -27,9 +27,8 @@ from jaxsel.language.checking import Judged
 from jaxsel.language.domains import choice, whole
 from jaxsel.language.papers import ZW
 
-_BUDGETS = ((0.5, 0.1), (4.0, 0.01))  # rho, delta_t
-_DELTAS = (0.05, 1e-6)
 _STEPS = ("selecting", "testing", "peeling")
+_BUDGETS = ((0.5, 0.1), (4.0, 0.01))  # rho, delta_t
 _HISTOGRAMS = ((5, 5, 0), (3, 3, 2, 0), (4, 3, 2, 1), (2, 2, 2, 2), (7, 6, 1, 1))
 
 
@@ -45,14 +44,10 @@ def fixed_law(counts, k: int, rho: float, delta_t: float, weight: float, beyond:
 # --- Privacy --------------------------------------------------------------------------
 
 
-converted_fixed = ZW.privacy(
-    "ZW-Thm12",
-    "Theorem 12",
-    Relation.MONOTONE,
-    statement="StableTopK with given k, its size, test and set released, is (rho + 2 "
-    "sqrt(rho log(1/delta)), delta + delta_t)-DP, as delta_t-approximate rho-zCDP "
-    "implies.",
-)(converted.evaluate)
+@ZW.privacy("ZW-Thm12", "Theorem 12", Relation.MONOTONE, formula=converted)
+def converted_fixed():
+    """StableTopK with given k, its size, test and set released, is (rho + 2 sqrt(rho log(1/delta)),
+    delta + delta_t)-DP, as delta_t-approximate rho-zCDP implies."""
 
 
 def neighbours():
@@ -74,7 +69,7 @@ def neighbours():
 def exact_deltas(budget):
     for rho, delta_t, (_, law), (_, found), where in neighbours():
         laws = (law.ravel() / law.sum(), found.ravel() / found.sum())
-        for delta in _DELTAS:
+        for delta in (0.05, 1e-6):
             point = {"rho": rho, "delta": delta, "delta_t": delta_t}
             yield point, delta_at_claim(delta + delta_t, *laws), where
 
@@ -85,7 +80,6 @@ def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest =
 
     Renyi bound rho * order of Algorithm 3 given events of probability 1 - delta_t.
     """
-    del delta_t
     return rho * order
 
 
@@ -136,11 +130,8 @@ def steps(budget):
         for seen, where in step_cases(budget, order, scale, scale):
             yield {"rho": rho, "order": order, "step": "selecting"}, seen, where
         for picks in (1, 2, 3):
-            levels = np.array([2.0, 2.0, 2.0, 2.0])
-            sides = [
-                peeled_law(side / fixed_peel_scale(rho, picks), picks)
-                for side in (levels, levels + np.array([1.0, 1.0, 0.0, 0.0]))
-            ]
+            levels = np.array([[2.0, 2.0, 2.0, 2.0], [3.0, 3.0, 2.0, 2.0]])
+            sides = [peeled_law(side, picks) for side in levels / fixed_peel_scale(rho, picks)]
             for one, two in (sides, sides[::-1]):
                 seen = float(renyi_divergence(one, two, order))
                 point = {"rho": rho, "order": order, "step": "peeling"}

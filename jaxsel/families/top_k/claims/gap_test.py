@@ -39,9 +39,6 @@ _TOLERANCE = 1e-12
 _LEVELS = (1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9)
 
 
-# --- Corollary 19 ---------------------------------------------------------------------
-
-
 def one_size(gaps: np.ndarray, size: int) -> np.ndarray:
     chosen = np.zeros(gaps.shape)
     chosen[:, size] = 1.0
@@ -56,7 +53,6 @@ def gaussian(
 
     Renyi bound of Algorithm 4 given events of probability 1 - delta_t.
     """
-    del delta_t
     return order / (2.0 * noise_scale**2)
 
 
@@ -80,7 +76,6 @@ def laplace(*, epsilon: Epsilon = 1.0, delta_t: FailureOfTest = 0.1) -> float:
 
     Delta of Algorithm 5, with noise of scale 1/epsilon, at epsilon: delta_t.
     """
-    del epsilon
     return delta_t
 
 
@@ -103,7 +98,6 @@ def laplace_half(*, epsilon: Epsilon = 1.0, delta_t: FailureOfTest = 0.1) -> flo
 
     Delta of Algorithm 5, with noise of scale 1/epsilon, at epsilon: delta_t / 2.
     """
-    del epsilon
     return delta_t / 2.0
 
 
@@ -114,9 +108,6 @@ def pairs_of_gaps(epsilon, delta_t):
         passed, passed_there = chances.tolist()
         exact = release_delta(epsilon, passed, passed_there, same_set)
         yield exact, f"gaps {gap} -> {other}, same set: {same_set}"
-
-
-# --- Theorem 20 -----------------------------------------------------------------------
 
 
 @ZW.utility("ZW-Thm20", "Theorem 20 for PTR with Gaussian noise")
@@ -167,23 +158,15 @@ def enough_aligned(
 _SETTINGS = grid(epsilon=(0.1, 1.0), delta=_LEVELS, beta=_LEVELS)
 
 
-def sufficient(noise: str, epsilon: float, delta: float, beta: float):
+@enough_laplace.bounds(_SETTINGS, tolerance=_TOLERANCE, noise="laplace")
+@enough_aligned.bounds(_SETTINGS, tolerance=_TOLERANCE, noise="gaussian")
+def sufficient(epsilon, delta, beta, noise):
     """The stated gap suffices: its failure probability is at most beta, and it is no
     less than the exact requirement."""
     scale = 1.0 / epsilon
     passed = functools.partial(pass_probability, noise_scale=scale, delta_t=delta, noise=noise)
     yield lambda gap: (beta, 1.0 - float(passed(gap))), "failure probability"
     yield gap_for_success(scale, delta, beta, noise), "exact requirement"
-
-
-@enough_laplace.bounds(_SETTINGS, tolerance=_TOLERANCE)
-def laplace_noise(epsilon, delta, beta):
-    return sufficient("laplace", epsilon, delta, beta)
-
-
-@enough_aligned.bounds(_SETTINGS, tolerance=_TOLERANCE)
-def gaussian_noise(epsilon, delta, beta):
-    return sufficient("gaussian", epsilon, delta, beta)
 
 
 R_ZW_3 = ZW.remark(

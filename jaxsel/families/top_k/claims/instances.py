@@ -76,14 +76,10 @@ def size_sides(
 ) -> Sides:
     """Laws of (size, released set or nothing) on both sides.
 
-    Args:
-      pairs: Int["pairs m"] each.
-      selected: gaps -> law of the size, row by row.
-      tested: gaps -> probabilities that the set is released and that it is kept back,
-        element by element.
-      failure: None for the laws themselves; delta_t for the laws conditional on events of
-        probability 1 - delta_t: an independent coin where the sets agree, and a part of
-        "nothing" where they differ.
+    ``selected`` gives the law of the size, row by row; ``tested`` the chances that the set is
+    released and kept back. With a ``failure`` delta_t the laws are those given events of
+    probability 1 - delta_t: an independent coin where the sets agree, and a part of "nothing"
+    where they differ.
     """
     same = same_sets(pairs)
     laws = []

@@ -1,7 +1,6 @@
 """Papernot et al. 2018 and Zhu & Wang 2022, Example 13: labels by votes of teachers."""
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -11,15 +10,11 @@ from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.baselines import labels_renyi
 from jaxsel.families.top_k.claims.parameters import Deviation, Order, size
 from jaxsel.families.top_k.votes import scaled_votes
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Point
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import PATE, ZW
 
 _ORDERS = (1.2, 2.0, 10.0)
-
-
-# --- Example 13 -----------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Ex13", "Example 13", Relation.GENERAL)
@@ -35,8 +30,7 @@ def one_class(*, order: Order = 2.0, noise_scale: Deviation = 4.0) -> float:
 @one_class.bounds()
 def changed_votes(budget):
     """One teacher votes for another class; exact laws by quadrature."""
-    generator = np.random.default_rng(budget.seed + 13)
-    for _ in range(max(1, min(budget.cases, 60))):
+    for generator in budget.draws(60, stream=13):
         classes = int(generator.integers(2, 5))
         votes = generator.integers(0, 5, size=classes).astype(float)
         votes[0] += 1.0
@@ -50,9 +44,6 @@ def changed_votes(budget):
                 seen = float(renyi_divergence(first, second, order))
                 where = f"votes {votes.tolist()} -> {other.tolist()}"
                 yield {"order": order, "noise_scale": scale}, seen, where
-
-
-# --- PATE -----------------------------------------------------------------------------
 
 
 @PATE.privacy("BASE-PATE", "on many labels", Relation.MONOTONE)
@@ -85,14 +76,15 @@ def scaled_labels(
     return float(labels_renyi(order, noise_scale, most))
 
 
-def one_teacher_less(budget: Budget, scaled: bool) -> Iterator[tuple[Point, float, str]]:
+@all_labels.bounds(scaled=False)
+@scaled_labels.bounds(scaled=True)
+def one_teacher_less(budget, scaled):
     """The released labels, as they run, and the noisy votes behind them."""
     from jaxsel.families.top_k.pate import noisy_labels
 
     law = noisy_labels(events="sets").law
     assert law is not None
-    generator = np.random.default_rng(budget.seed + 15)
-    for _ in range(max(1, min(budget.cases, 100))):
+    for generator in budget.draws(100, stream=15):
         labels = int(generator.integers(1, 6))
         votes = generator.integers(0, 2, size=(6, labels)).astype(float)
         most = float(generator.integers(1, 4)) if scaled else math.inf
@@ -111,13 +103,3 @@ def one_teacher_less(budget: Budget, scaled: bool) -> Iterator[tuple[Point, floa
             yield point, seen, f"released labels, {where}"
             moved = float(np.sum((total - fewer) ** 2))
             yield point, order * moved / (2.0 * scale**2), f"noisy votes, {where}"
-
-
-@all_labels.bounds()
-def votes_as_they_are(budget):
-    return one_teacher_less(budget, scaled=False)
-
-
-@scaled_labels.bounds()
-def votes_scaled(budget):
-    return one_teacher_less(budget, scaled=True)

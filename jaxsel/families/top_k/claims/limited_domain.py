@@ -27,7 +27,6 @@ def limited_domain(
 
     Epsilon of limited-domain top-k at delta + slack.
     """
-    del delta
     return limited_domain_epsilon(epsilon, k, slack)
 
 

@@ -18,11 +18,7 @@ from jaxsel.language.base import Budget
 
 @functools.cache
 def neighbours(candidates: int, largest: int) -> tuple[np.ndarray, np.ndarray]:
-    """All histograms with counts up to ``largest``, each with each vote added.
-
-    Returns:
-      Two Int[np.ndarray, "pairs candidates"]: without and with the user.
-    """
+    """All histograms with counts up to ``largest``; and each with each vote added, row by row."""
     counts = list(itertools.product(range(largest + 1), repeat=candidates))
     votes = list(itertools.product((0, 1), repeat=candidates))[1:]
     pairs = np.array([(h, np.add(h, v)) for h in counts for v in votes])

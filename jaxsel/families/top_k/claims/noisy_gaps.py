@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -15,32 +14,14 @@ from jaxsel.families.top_k.claims.neighbours import gaps_of, neighbours
 from jaxsel.families.top_k.claims.parameters import Candidates, Deviation, Order, size
 from jaxsel.families.top_k.curves import noisy_gap_renyi
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Point, grid
+from jaxsel.language.checking import grid
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import ZW
-
-_ORDERS = (1.1, 2.0, 5.0, 30.0)
 
 
 @functools.cache
 def gap_law(gaps: tuple[float, ...], noise: str, scale: float) -> np.ndarray:
     return noisy_max_law(np.array(gaps) / scale, noise)
-
-
-def selections(noise: str, **size: int) -> Iterator[tuple[Point, float, str]]:
-    """All pairs of four candidates with counts up to 3, exact laws by quadrature."""
-    first, second = neighbours(4, 3)
-    for scale in (0.7, 3.0):
-        laws = []
-        for side in (first, second):
-            gaps = gaps_of(side)[:, : size.get("max_size")]
-            rows, index = np.unique(gaps, axis=0, return_inverse=True)
-            table = [gap_law(tuple(row.tolist()), noise, scale) for row in rows]
-            laws.append(np.array(table)[index.ravel()])
-        for data, other, pairs in ((*laws, (first, second)), (*laws[::-1], (second, first))):
-            for order in _ORDERS:
-                seen, where = worst_row(renyi_rows(Sides(data, other), order), pairs)
-                yield {"order": order, "noise_scale": scale, **size}, seen, where
 
 
 @ZW.privacy("ZW-Thm8", "Theorem 8 for Laplace noise", Relation.MONOTONE)
@@ -58,11 +39,6 @@ def laplace(
     return float(noisy_gap_renyi(order, "laplace", noise_scale, candidates))
 
 
-@laplace.bounds()
-def laplace_selections(budget):
-    return selections("laplace", candidates=4)
-
-
 @ZW.privacy("ZW-Cor9", "Corollary 9", Relation.MONOTONE)
 def gaussian(
     *, order: Order = 2.0, noise_scale: Deviation = 4.0, candidates: Candidates = 4
@@ -73,11 +49,6 @@ def gaussian(
     Renyi bound of the size selected with Gaussian noise.
     """
     return float(noisy_gap_renyi(order, "gaussian", noise_scale, candidates))
-
-
-@gaussian.bounds()
-def gaussian_selections(budget):
-    return selections("gaussian", candidates=4)
 
 
 @ZW.privacy("ZW-Cor9-unknown-domain", "Section 3.1, on an unknown domain", Relation.MONOTONE)
@@ -95,9 +66,23 @@ def unknown_domain(
     return gaussian(order=order, noise_scale=noise_scale, candidates=max_size)
 
 
-@unknown_domain.bounds()
-def restricted_selections(budget):
-    return selections("gaussian", max_size=2)
+@laplace.bounds(noise="laplace", candidates=4)
+@gaussian.bounds(noise="gaussian", candidates=4)
+@unknown_domain.bounds(noise="gaussian", max_size=2)
+def selections(budget, noise, **size):
+    """All pairs of four candidates with counts up to 3, exact laws by quadrature."""
+    first, second = neighbours(4, 3)
+    for scale in (0.7, 3.0):
+        laws = []
+        for side in (first, second):
+            gaps = gaps_of(side)[:, : size.get("max_size")]
+            rows, index = np.unique(gaps, axis=0, return_inverse=True)
+            table = [gap_law(tuple(row.tolist()), noise, scale) for row in rows]
+            laws.append(np.array(table)[index.ravel()])
+        for data, other, pairs in ((*laws, (first, second)), (*laws[::-1], (second, first))):
+            for order in (1.1, 2.0, 5.0, 30.0):
+                seen, where = worst_row(renyi_rows(Sides(data, other), order), pairs)
+                yield {"order": order, "noise_scale": scale, **size}, seen, where
 
 
 @ZW.privacy(

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +13,7 @@ from jaxsel.families.top_k.claims.parameters import Order, Picks, Rho
 from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.families.top_k.laws import peeled_law, set_size, top_k_set_law, vote_neighbours
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, Point, grid
+from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import choice, number, positive
 from jaxsel.language.papers import DURFEE, JX, MT
 
@@ -42,40 +42,54 @@ def sharp_renyi(relation: Relation) -> Callable[..., float]:
     return evaluate
 
 
-concentrated = DURFEE.privacy(
+@DURFEE.privacy(
     "BASE-EM-CDP",
     "and Cesar & Rogers 2021, on counts",
     Relation.MONOTONE,
-    statement="k picks with weights exp(count/b), in order, are k/(8 b^2)-zCDP if counts "
-    "move in one direction by at most 1.",
-)(zcdp(Relation.MONOTONE))
+    formula=zcdp(Relation.MONOTONE),
+)
+def concentrated():
+    """k picks with weights exp(count/b), in order, are k/(8 b^2)-zCDP if counts move in one
+    direction by at most 1."""
 
-concentrated_general = DURFEE.privacy(
+
+@DURFEE.privacy(
     "BASE-EM-CDP-general",
     "and Cesar & Rogers 2021",
     Relation.GENERAL,
-    statement="k picks with weights exp(count/b), in order, are k/(2 b^2)-zCDP if counts "
-    "move in any direction by at most 1.",
-)(zcdp(Relation.GENERAL))
+    formula=zcdp(Relation.GENERAL),
+)
+def concentrated_general():
+    """k picks with weights exp(count/b), in order, are k/(2 b^2)-zCDP if counts move in any
+    direction by at most 1."""
 
-sharp = JX.privacy(
+
+@JX.privacy(
     "BASE-EM-sharp",
     "for Dong, Durfee & Rogers 2020, on counts",
     Relation.MONOTONE,
-    statement="k picks with weights exp(count/b), in order, have at every order at most k times "
-    "the sharp Renyi bound of losses in a range of length 1/b if counts move in one "
-    "direction by at most 1.",
-)(sharp_renyi(Relation.MONOTONE))
+    formula=sharp_renyi(Relation.MONOTONE),
+)
+def sharp():
+    """k picks with weights exp(count/b), in order, have at every order at most k times the sharp
+    Renyi bound of losses in a range of length 1/b if counts move in one direction by at most 1."""
 
-sharp_general = JX.privacy(
+
+@JX.privacy(
     "BASE-EM-sharp-general",
     "for Dong, Durfee & Rogers 2020",
     Relation.GENERAL,
-    statement="The same with a range of length 2/b if counts move in any direction by at most 1.",
-)(sharp_renyi(Relation.GENERAL))
+    formula=sharp_renyi(Relation.GENERAL),
+)
+def sharp_general():
+    """The same with a range of length 2/b if counts move in any direction by at most 1."""
 
 
-def picks_in_order(moves: tuple[float, ...]) -> Iterator[tuple[Point, float, str]]:
+@concentrated.bounds(moves=(0.0, 1.0))
+@sharp.bounds(moves=(0.0, 1.0))
+@concentrated_general.bounds(moves=(-1.0, 0.0, 1.0))
+@sharp_general.bounds(moves=(-1.0, 0.0, 1.0))
+def picks_in_order(budget, moves):
     """Neighbours of four candidates."""
     for counts, scale, k in itertools.product(
         ((2, 2, 2, 2), (4, 3, 1, 0), (9, 1, 1, 0)), (0.6, 3.0), (1, 2, 4)
@@ -89,18 +103,6 @@ def picks_in_order(moves: tuple[float, ...]) -> Iterator[tuple[Point, float, str
                 for order, divergence in zip(_ORDERS, seen.tolist(), strict=True):
                     point = {"order": order, "noise_scale": scale, "k": k}
                     yield point, divergence, f"{counts} + {move}"
-
-
-@concentrated.bounds()
-@sharp.bounds()
-def one_direction(budget):
-    return picks_in_order((0.0, 1.0))
-
-
-@concentrated_general.bounds()
-@sharp_general.bounds()
-def any_direction(budget):
-    return picks_in_order((-1.0, 0.0, 1.0))
 
 
 # --- Pure -----------------------------------------------------------------------------
@@ -145,11 +147,8 @@ def calibrated(
 
 @calibrated.bounds(grid(rho=(0.05, 0.5), k=(1, 2, 3), changes=_RELATIONS))
 def one_leader(rho, k, changes):
-    data = np.array([0.0, 0.0, 0.0, 200.0])
     scale = exponential_top_k_scale(rho, k, Relation(changes))
-    for other in vote_neighbours(data):
-        laws = [peeled_law(side / scale, k) for side in (data, other)]
-        yield exact_epsilon(*laws), f"{data.tolist()} -> {other.tolist()}"
+    return more_votes((0.0, 0.0, 0.0, 200.0), scale, k)
 
 
 # --- One shot -------------------------------------------------------------------------
@@ -172,13 +171,12 @@ def one_shot(
 def random_levels(budget):
     """Sets by enumerating orders of picks, against the integral over the time at which
     the last candidate of the set arrives."""
-    generator = np.random.default_rng(budget.seed + 21)
     edges = np.linspace(-45.0, 12.0, 571)
     nodes, weights = np.polynomial.legendre.leggauss(8)
     half = (edges[1] - edges[0]) / 2.0
     u = (((edges[1:] + edges[:-1]) / 2.0)[:, None] + half * nodes).ravel()
     weight = np.tile(half * weights, edges.size - 1)
-    for _ in range(max(1, min(budget.cases, 30))):
+    for generator in budget.draws(30, stream=21):
         m = int(generator.integers(2, 6))
         k = int(generator.integers(1, m + 1))
         levels = generator.normal(scale=1.5, size=m)

@@ -5,7 +5,6 @@ Every claim is judged over all pairs of neighbours with few small counts.
 
 import functools
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -22,14 +21,11 @@ from jaxsel.families.top_k.claims.neighbours import (
 from jaxsel.families.top_k.claims.parameters import Delta, Deviation, FailureOfTest
 from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, Point, grid, listed
+from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import ZW
 
 Gap = Annotated[int, whole("q_k of the data", at_least=0)]
-
-
-# --- Lemma 10 -------------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Lem10-printed", "Lemma 10", Relation.MONOTONE)
@@ -53,9 +49,17 @@ def set_sensitivity(
     return 0.0 if gap > 1 else math.sqrt(2.0 * k)
 
 
-def sensitivities(
-    distance: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
-) -> Iterator[tuple[Point, float, str]]:
+def _gaps_apart(data, other, k):
+    return np.abs(gaps_of(data) - gaps_of(other))[:, k - 1]
+
+
+def _sets_apart(data, other, k):
+    return np.linalg.norm(indicator(data, k) - indicator(other, k), axis=1)
+
+
+@gap_sensitivity.bounds(names=("gap",), distance=_gaps_apart)
+@set_sensitivity.bounds(names=("gap", "k"), distance=_sets_apart)
+def sensitivities(budget, names, distance):
     """The largest distance of neighbours for each gap.
 
     The counterexample, one user less for the first of (9, 4); then all small pairs, each
@@ -67,26 +71,9 @@ def sensitivities(
                 gaps, far = gaps_of(data)[:, k - 1], distance(data, other, k)
                 for gap in np.unique(gaps).tolist():
                     worst = int(np.argmax(np.where(gaps == gap, far, -1.0)))
-                    where = f"{data[worst].tolist()} -> {other[worst].tolist()}"
-                    yield {"gap": gap, "k": k}, float(far[worst]), where
-
-
-@gap_sensitivity.bounds()
-def moved_gaps(budget):
-    def distance(data, other, k):
-        return np.abs(gaps_of(data) - gaps_of(other))[:, k - 1]
-
-    for point, seen, where in sensitivities(distance):
-        k = point.pop("k")
-        yield point, seen, f"{k=}, {where}"
-
-
-@set_sensitivity.bounds()
-def moved_sets(budget):
-    def distance(data, other, k):
-        return np.linalg.norm(indicator(data, k) - indicator(other, k), axis=1)
-
-    return sensitivities(distance)
+                    where = f"{k=}, {data[worst].tolist()} -> {other[worst].tolist()}"
+                    point = {"gap": gap, "k": k}
+                    yield {name: point[name] for name in names}, float(far[worst]), where
 
 
 E_ZW_1 = ZW.misprint(
@@ -100,9 +87,6 @@ E_ZW_1 = ZW.misprint(
     refuted=[gap_sensitivity],
     corrected=[set_sensitivity],
 )
-
-
-# --- Lemma 18 -------------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Lem18-hypothesis-printed", "Lemma 18 for Algorithm 4", Relation.MONOTONE)
@@ -150,7 +134,6 @@ def epsilon_of_test(
     Epsilon of Algorithm 4 at delta + delta_t: rho + 2 sqrt(rho log(1/delta)), with rho =
     1/(2 noise_scale^2).
     """
-    del delta_t
     return zcdp_to_epsilon(0.5 / noise_scale**2, delta)
 
 

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -35,9 +35,6 @@ _TOLERANCE = 1e-12
 _BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t
 
 
-# --- Theorem 11 -----------------------------------------------------------------------
-
-
 def stable(rho: float, delta_t: float):
     """Law of the size, and chances to pass and to fail, of StableTopK as it runs."""
     select, test = stable_top_k_scales({"rho": rho})
@@ -51,13 +48,7 @@ def converted(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0
 
     Epsilon at delta + delta_t.
     """
-    del delta_t
     return zcdp_to_epsilon(rho, delta)
-
-
-def largest_delta(allowed: float, sides: Sides) -> Callable[[float], tuple[float, float]]:
-    """Sets the largest delta of the pairs at the claimed epsilon against what is allowed."""
-    return lambda epsilon: (allowed, float(np.max(hockey_sticks(sides, epsilon))))
 
 
 @converted.bounds(tolerance=_TOLERANCE)
@@ -65,9 +56,9 @@ def exact_deltas(budget):
     for (rho, delta_t), pairs in itertools.product(_BUDGETS, pools(budget)):
         sides = size_sides(pairs, *stable(rho, delta_t))
         for delta in (0.05, 1e-6):
-            _, where = worst_row(hockey_sticks(sides, zcdp_to_epsilon(rho, delta)), pairs)
             point = {"rho": rho, "delta": delta, "delta_t": delta_t}
-            yield point, largest_delta(delta + delta_t, sides), where
+            seen, where = worst_row(hockey_sticks(sides, converted(**point)), pairs)
+            yield Judged(delta + delta_t, seen, f"{where}, {point}")
 
 
 @ZW.privacy("ZW-Thm11-zCDP", "Theorem 11", Relation.MONOTONE)
@@ -76,7 +67,6 @@ def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest =
 
     Renyi bound rho * order of StableTopK given events of probability 1 - delta_t.
     """
-    del delta_t
     return rho * order
 
 
@@ -138,9 +128,6 @@ def enough_gap(*, rho: Rho = 0.5, delta_t: FailureOfTest = 0.1) -> float:
 def larger_gaps(rho, delta_t, more):
     _, test = stable_top_k_scales({"rho": rho})
     return lambda gap: (delta_t, float(fail_probability(gap + more, test, delta_t)))
-
-
-# --- Example 14 -----------------------------------------------------------------------
 
 
 @ZW.privacy("ZW-Ex14", "Example 14", Relation.MONOTONE)

@@ -1,6 +1,5 @@
 """Carvalho, Wang, Gondara & Miao 2020: Top Stable, as in the paper and in its code."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -11,12 +10,9 @@ from jaxsel.families.top_k.baselines import top_stable
 from jaxsel.families.top_k.claims.neighbours import crossable
 from jaxsel.families.top_k.claims.parameters import Epsilon
 from jaxsel.families.top_k.laws import descending, vote_neighbours
-from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Point
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import probability
 from jaxsel.language.papers import CARVALHO
-
-_HISTOGRAMS = ((1, 1, 1, 1), (3, 3, 1, 1), (90, 90, 0))
 
 
 @CARVALHO.privacy("BASE-TS-printed", "published code", Relation.MONOTONE)
@@ -28,16 +24,12 @@ def printed(
 
     Delta of Top Stable at its epsilon: the delta that set its threshold.
     """
-    del epsilon
     return delta
 
 
-corrected = CARVALHO.privacy(
-    "BASE-TS",
-    "",
-    Relation.MONOTONE,
-    statement="Top Stable is (epsilon, delta)-DP with the authors' settings.",
-)(printed.evaluate)
+@CARVALHO.privacy("BASE-TS", "", Relation.MONOTONE, formula=printed)
+def corrected():
+    """Top Stable is (epsilon, delta)-DP with the authors' settings."""
 
 
 def stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
@@ -52,9 +44,11 @@ def stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
     return law
 
 
-def exact_deltas(budget: Budget, quirks: bool) -> Iterator[tuple[Point, float, str]]:
+@printed.bounds(tolerance=1e-10, quirks=True)
+@corrected.bounds(tolerance=1e-10, quirks=False)
+def exact_deltas(budget, quirks):
     for epsilon, delta in ((1.0, 0.1), (3.0, 0.01)):
-        for counts in (*_HISTOGRAMS, *crossable(budget, 2)):
+        for counts in ((1, 1, 1, 1), (3, 3, 1, 1), (90, 90, 0), *crossable(budget, 2)):
             for k in (1, 2):
                 law = stable_law(counts, k, epsilon, delta, quirks)
                 for other in vote_neighbours(counts):
@@ -62,16 +56,6 @@ def exact_deltas(budget: Budget, quirks: bool) -> Iterator[tuple[Point, float, s
                     seen = float(profile_delta(law, found, epsilon))
                     where = f"{k=}, {counts} -> {other.astype(int).tolist()}"
                     yield {"epsilon": epsilon, "delta": delta}, seen, where
-
-
-@printed.bounds(tolerance=1e-10)
-def gaps_of_the_code(budget):
-    return exact_deltas(budget, quirks=True)
-
-
-@corrected.bounds(tolerance=1e-10)
-def gaps_of_the_paper(budget):
-    return exact_deltas(budget, quirks=False)
 
 
 BASE_TS_1 = CARVALHO.misprint(

@@ -1,9 +1,9 @@
-"""The worst ranking of a pair's outputs: exact lower bounds on what tuning costs.
+"""The worst ranking of a pair's outputs: exact lower bounds on the cost of tuning.
 
-A bound that does not mention the score holds for every ranking of the outputs, so that
-the exact epsilon under any one ranking is a lower bound on it. The rankings searched
-are mergers of the line from above with the line from below, which put outputs that the
-second side likes before those that the first side likes.
+A bound that does not mention the score holds for every ranking of the outputs, so the exact
+epsilon under any one ranking is a lower bound on it. The rankings searched are mergers of
+the line from above with the line from below, which rank outputs that the second law favours
+before those that the first law favours.
 """
 
 import math
@@ -27,14 +27,14 @@ from jaxsel.repetitions import Repetitions
 _CELLS = 300
 _STAGES = 3
 _ROUNDS = 8
-_GAIN = 1e-7  # relative gain below which a further round is not worth it
+_GAIN = 1e-7  # relative gain below which the search stops
 
 
 class Adversary(NamedTuple):
-    """A ranking and what it costs.
+    """A ranking and its exact privacy loss.
 
     Attributes:
-      epsilon, delta: the pair of them that was asked for: exact under the ranking.
+      epsilon, delta: one was given, the other is exact under the ranking.
       order: the ranking.
       direction: "forward" for H(A || A'), "reverse" for H(A' || A).
     """
@@ -46,12 +46,12 @@ class Adversary(NamedTuple):
 
 
 class _Goal(NamedTuple):
-    """What is made large: the exact value of a profile, epsilon or delta.
+    """The objective of a search: the exact epsilon or delta of a profile.
 
     Attributes:
       value: (pair, order) -> the exact value.
-      level: value -> the epsilon at which better rankings are sought.
-      stake: (stage, value) -> the delta that is then at stake.
+      level: value -> the epsilon at which better rankings are searched.
+      stake: (stage, value) -> the order of magnitude of delta there.
     """
 
     value: Callable[[ScorePair, BlockOrder | MergedOrder], float]
@@ -73,7 +73,7 @@ def _quantile(law: LineLaw, mass: float, reach: tuple[float, float], upper: bool
 
 
 def _range(pair: ScorePair, mass: float) -> tuple[float, float]:
-    """Interval outside of which neither law has more than this mass on either end."""
+    """Interval outside of which both laws have at most this mass at either end."""
     laws = (pair.first, pair.second)
     return (
         min(_quantile(law, mass, pair.reach, upper=False) for law in laws),
@@ -82,7 +82,7 @@ def _range(pair: ScorePair, mass: float) -> tuple[float, float]:
 
 
 def _masses(law: LineLaw, edges: np.ndarray) -> np.ndarray:
-    """Masses of cells between falling edges; each from the tail that is small."""
+    """Masses of cells between falling edges, each computed from the smaller tail."""
     above, below = np.exp(law.log_upper(edges)), np.exp(law.log_lower(edges))
     return np.where(above[1:] < 0.5, np.diff(above), -np.diff(below))
 
@@ -97,8 +97,8 @@ def _first_edges(
 ) -> np.ndarray:
     """Falling edges: two thirds evenly over the span, the others by the slope of f.
 
-    Where all that lies above (or below) is better, the slope falls over the line by
-    many factors of e; a sixth of the edges each divides that fall evenly.
+    If all outputs above (or below) are better, the slope decreases along the line by many
+    factors of e; a sixth of the edges each divides that decrease of its logarithm evenly.
     """
     z = np.linspace(*span, 32 * _CELLS)
     sixth = _CELLS // 6
@@ -141,13 +141,13 @@ def _climb(
 ) -> tuple[float, BlockOrder | MergedOrder | None]:
     """Improves a ranking in one direction of a pair, from a start.
 
-    At the epsilon reached so far, the best path over cells is a ranking that does at
-    least as well, but for the cells' width; the exact value it reaches gives the next
-    epsilon. Then the cells are made finer where the path turns.
+    At the current epsilon, the best path over cells is a ranking that is at least as good,
+    up to the width of cells; its exact value gives the next epsilon. Then the cells are
+    refined where the path turns.
     """
     value, best = start
     ends = pair.loss(np.array(pair.reach))
-    mirrored = bool(ends[0] < ends[1])  # else it is large z that the second side likes
+    mirrored = bool(ends[0] < ends[1])  # otherwise the second law favours large z
     laid = mirrored_pair(pair) if mirrored else pair
     finders = (best_block,) if blocks else (best_block, best_merger)
     for finder in finders:
@@ -189,7 +189,7 @@ def _worst(
         key=lambda found: found[0],
     )
     for name, side in sides.items():
-        # the other direction's value is what this one must beat
+        # starts from the value of the other direction, which this one must exceed
         reached, better = _climb(side, repetitions, goal, blocks, (value, None))
         if better is not None:
             value, order, direction = reached, better, name
@@ -199,9 +199,9 @@ def _worst(
 def adversarial_epsilon(
     pair: ScorePair, repetitions: Repetitions, delta: float, *, blocks: bool = False
 ) -> Adversary:
-    """A ranking of the outputs whose exact epsilon at delta is as large as found.
+    """Searches for the ranking of the outputs with the largest exact epsilon at delta.
 
-    An exact lower bound on what any valid bound may claim for every ranking of these
+    Its epsilon is an exact lower bound on every bound that holds for all rankings of these
     outputs. The search comes within about 1e-4 of the best merger's epsilon.
 
     Args:
@@ -227,7 +227,7 @@ def adversarial_epsilon(
 def adversarial_delta(
     pair: ScorePair, repetitions: Repetitions, epsilon: float, *, blocks: bool = False
 ) -> Adversary:
-    """A ranking of the outputs whose exact delta at epsilon is as large as found.
+    """Searches for the ranking of the outputs with the largest exact delta at epsilon.
 
     Args:
       pair: the laws of one run's output.
@@ -242,7 +242,7 @@ def adversarial_delta(
     goal = _Goal(
         value=lambda side, order: float(tuned_profile(side, repetitions, order).delta(epsilon)),
         level=lambda value: epsilon,
-        # what is sought may be far above what the first rankings have
+        # the largest delta may be far above that of the first rankings
         stake=lambda stage, value: value if stage else max(value, 1e-9),
     )
     delta, order, direction = _worst(pair, repetitions, goal, blocks)

@@ -1,7 +1,7 @@
 """The worst ranking of few outcomes, among all rankings with and without ties.
 
-What a group of tied outcomes adds to the hockey-stick divergence depends on the ranking
-only through the set of better outcomes. So the ranking with the largest divergence at one
+The contribution of a group of tied outcomes to the hockey-stick divergence depends on the
+ranking only through the set of better outcomes. So the ranking with the largest divergence at one
 epsilon is a longest path through the subsets, and the epsilon at delta follows: where the
 worst ranking at an epsilon has no more than delta, no ranking has more.
 """
@@ -24,7 +24,7 @@ FEW = 8  # outcomes: 3^8 pairs of a set and a group after it
 
 @functools.cache
 def _steps(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sets of better outcomes, groups after them, and where each set begins."""
+    """Sets of better outcomes, groups ranked next, and the first index of each set."""
     sets, groups, starts = [], [], []
     for held in range(2**size):
         left = (2**size - 1) & ~held
@@ -81,7 +81,7 @@ def _longest(first: np.ndarray, second: np.ndarray, level: float) -> Ranking:
 def worst_of_all(
     first: np.ndarray, second: np.ndarray, repetitions: Repetitions, delta: float
 ) -> tuple[float, Ranking]:
-    """The largest epsilon at delta over all rankings, and a ranking that has it.
+    """The largest epsilon at delta over all rankings, and a ranking that attains it.
 
     Args:
       first, second: the two laws, of at most FEW outcomes.

@@ -1,4 +1,4 @@
-"""How far any bound for every ranking could still be improved."""
+"""Lower bounds on every bound that holds for all rankings."""
 
 import math
 
@@ -13,12 +13,12 @@ from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
 
 _LARGE = 2e-3  # atoms above this mass are split
-# Shares of a split atom: fine at the start, where a ranking may need a small piece.
+# Fractions of a split atom: small ones first, since a ranking may use a small piece.
 _SHARES = np.diff(np.concatenate([[0.0], np.geomspace(1e-13, 1.0, 400)]))
 
 
 def _split(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray]:
-    """Large atoms in pieces of equal loss: a base may add noise that a ranking uses."""
+    """Splits large atoms into pieces of equal loss: a ranking may use independent noise."""
     large = np.maximum(pair.first, pair.second) > _LARGE
     return tuple(
         np.concatenate([masses[~large], np.outer(masses[large], _SHARES).ravel()])
@@ -35,12 +35,12 @@ def _symmetric(pair: DominatingPair) -> bool:
 def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> float:
     """Exact epsilon of one base with this guarantee, under a ranking found by a search.
 
-    A bound that is proved from the guarantee and holds for every ranking cannot be
-    smaller. (Of DP-SGD, what is ranked has its privacy profile; a bound that knows the
-    Renyi curve as well may be smaller.)
+    A bound that is proved from the guarantee and holds for every ranking cannot be smaller.
+    (For DP-SGD the base has its privacy profile only; a bound that also uses the Renyi
+    curve may be smaller.)
 
     Args:
-      base: what is known of one run.
+      base: the guarantee of one run.
       repetitions: law of K.
       delta: in (0, 1).
 
@@ -53,7 +53,7 @@ def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float
     pairs = base.attaining()
     if pairs is None:
         return math.nan
-    # At a mass of just delta, rounding must not decide for what exceeds it.
+    # If a mass equals delta, rounding must not count it as exceeding delta.
     above = min(delta * (1.0 + 1e-10), 1.0 - 2.0**-53)
     return max(finite_adversarial(*_split(pair), repetitions, above).epsilon for pair in pairs)
 
@@ -62,11 +62,11 @@ def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float
 def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: float) -> float:
     """Exact delta at epsilon of one base with this guarantee, under a ranking found.
 
-    Of a family of two-ended rankings that is the same for every epsilon, so that it does
-    not increase in epsilon.
+    The maximum over a family of two-ended rankings that does not depend on epsilon, so that
+    it does not increase in epsilon.
 
     Args:
-      base, repetitions: as of attained_epsilon.
+      base, repetitions: as for attained_epsilon.
       epsilon: >= 0.
 
     Returns:

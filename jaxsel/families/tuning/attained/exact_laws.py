@@ -38,15 +38,15 @@ def tuned_law(q_best_first: npt.ArrayLike, repetitions: Repetitions) -> np.ndarr
     """
     q = check_probability_vector("q_best_first", q_best_first)
     q = q / q.sum()
-    # Masses from the best down and from the worst up: each exact where it is small.
+    # Masses from the best down and from the worst up, each accurate where it is small.
     edges = np.minimum(np.concatenate([[0.0], np.cumsum(q)]), 1.0)
     worse = np.minimum(np.concatenate([[0.0], np.cumsum(q[::-1])]), 1.0)[::-1]
     gap = repetitions.pgf_gap(edges)
     near, far = repetitions.pgf_tail(edges), repetitions.pgf(worse)
     rest = np.where(edges < 0.5, near, far)
     law = np.where(gap[1:] < rest[:-1], np.diff(gap), -np.diff(rest))
-    # What the difference has kept of its larger term; the integrand is smooth where
-    # that is little, and 24 nodes are then exact to rounding.
+    # The difference relative to its larger term; where it is small the integrand is smooth,
+    # and 24 nodes are exact up to rounding.
     kept = law / np.maximum(np.minimum(gap[1:], rest[:-1]), 5e-324)
     for i in np.flatnonzero((kept < 0.01) & (q > 0)):
         u = np.minimum(edges[i] + q[i] * (1.0 + _NODES) / 2.0, 1.0)
@@ -122,7 +122,7 @@ def tuned_index_law(
         slope = float(repetitions.log_pgf_derivative_tail(better(y)))
         return np.exp(densities + log_share + slope)
 
-    # Beyond the ends the best score lies with probability below tolerance / 100.
+    # The best score is outside of these ends with probability below tolerance / 100.
     low, high, step = float(levels[0]) - 1.0, float(levels[-1]) + 1.0, 1.0
     while float(repetitions.pgf_gap(better(high))) > tolerance / 100.0:
         high, step = high + step, step * 1.5
@@ -133,7 +133,7 @@ def tuned_index_law(
     # The mass sits where 1 - f(1 - u) falls from 1 to 0: split at its quantiles as
     # well.
     points = sorted({*levels.tolist(), *_quantiles(better, repetitions, low, high)})
-    from scipy import integrate  # late: a fifth of a second that few need
+    from scipy import integrate  # imported late: it takes a fifth of a second
 
     law, _ = integrate.quad_vec(
         density,

@@ -30,7 +30,7 @@ from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions, point_mass
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_AT_ONCE = 4_000_000  # numbers held at a time
+_AT_ONCE = 4_000_000  # numbers in memory at a time
 _LEAST_DELTA = 1e-280
 
 
@@ -47,20 +47,20 @@ class TunedProfile(NamedTuple):
 
 
 class _Panels(NamedTuple):
-    """Intervals on which the tuned densities are smooth, one a row."""
+    """Intervals on which the tuned densities are smooth, one per row."""
 
     left: np.ndarray
     right: np.ndarray
     upward: np.ndarray
     taken: np.ndarray
-    piece: np.ndarray  # which piece of the ranking
+    piece: np.ndarray  # index of the piece of the ranking
 
     def rows(self, chosen: np.ndarray) -> "_Panels":
         return _Panels(*(field[chosen] for field in self))
 
 
 def _panels(pieces: list[Piece], pair: ScorePair) -> _Panels:
-    """The pieces, cut off where neither side has mass worth counting, in panels."""
+    """The pieces in panels, truncated where the mass of both laws is negligible."""
     low, high = pair.reach
     count = math.ceil((high - low) / pair.width)
     knots = np.unique([*np.linspace(low, high, count + 1), *pair.kinks])
@@ -83,7 +83,7 @@ def _panels(pieces: list[Piece], pair: ScorePair) -> _Panels:
 def _log_slopes(
     z: np.ndarray, panels: _Panels, pair: ScorePair, repetitions: Repetitions
 ) -> tuple[np.ndarray, np.ndarray]:
-    """log f'(1 - u) on both sides at points z, one row a panel."""
+    """log f'(1 - u) on both sides at points z, one row per panel."""
     upward, taken = panels.upward[:, None], panels.taken[:, None]
     found = []
     for law in (pair.first, pair.second):
@@ -94,7 +94,8 @@ def _log_slopes(
             u = np.exp(near) + np.exp(edge)
             found.append(repetitions.log_pgf_derivative_tail(np.minimum(u, 1.0)))
         else:
-            # K is constant (no other law starts above 1); 1 - u is what matters.
+            # K is constant (no other law has a minimum above 1), and 1 - u must be
+            # accurate.
             count = repetitions.minimum
             with np.errstate(divide="ignore"):
                 rest = np.log(-np.expm1(np.minimum(edge - far, 0.0))) + far
@@ -110,7 +111,7 @@ def _tuned_loss(
 
 
 def _nodes(panels: _Panels) -> tuple[np.ndarray, np.ndarray]:
-    """Points and weights of the quadrature, one row a panel."""
+    """Points and weights of the quadrature, one row per panel."""
     half = (panels.right - panels.left)[:, None] / 2.0
     return panels.left[:, None] + half * (1.0 + _NODES), half * _WEIGHTS
 
@@ -129,7 +130,7 @@ def _split_at_extrema(
     for sign in (1.0, -1.0):
         h = sign * heights
         peak = (h[1:-1] >= h[:-2]) & (h[1:-1] > h[2:]) & (piece[:-2] == piece[2:])
-        # a plateau's rounding errors are no extrema
+        # rounding errors on a plateau are not extrema
         rise = h[1:-1] - np.minimum(h[:-2], h[2:])
         at = np.flatnonzero(peak & (rise > 1e-12 * (1.0 + np.abs(h[1:-1])))) + 1
         left, right, inside = z[at - 1], z[at + 1], panels.rows(row[at])
@@ -163,8 +164,8 @@ def _roots(
 ) -> np.ndarray:
     """One root of a curve in each bracket, by the Illinois form of false position.
 
-    A root misplaced by dz changes the integral by its square only, so that 1e-8 of the
-    bracket is plenty.
+    An error dz of a root changes the integral by O(dz^2) only, so a tolerance of 1e-8 of
+    the bracket is sufficient.
     """
     (left, right), (low, high) = ends, heights
     width = np.abs(right - left)
@@ -174,7 +175,7 @@ def _roots(
         middle = np.where(np.isfinite(middle), middle, (left + right) / 2.0)
         value = curve(middle)
         crossed = np.sign(value) != np.sign(high)
-        # keep the bracket; halve the height of an end that stays
+        # keep the bracket; halve the height of an end that is retained
         left, low = np.where(crossed, right, left), np.where(crossed, high, low / 2.0)
         moved = np.abs(middle - right)
         right, high = middle, value
@@ -192,12 +193,12 @@ def tuned_profile(
       pair: the laws of one run's output.
       repetitions: law of K. The outcome "no run" has the same probability on both sides
         and adds nothing at epsilon >= 0.
-      order: which outputs are better; INDEPENDENT for a score that is pure noise, for
-        which the winner is released with the base's own law, if there is a winner.
+      order: which outputs are better; INDEPENDENT for a score that is pure noise, with
+        which the winner, if there is one, has the base's own law.
 
-    Returns:
-      The profile, accurate to 1e-10 of itself where it exceeds 1e-280 and E[K] is at
-      most 1e12.
+      Returns:
+        The profile, with a relative error of 1e-10 where it exceeds 1e-280 and E[K] is at
+        most 1e12.
 
     Raises:
       InputError: if the cuts of the order overlap or K is always 0.
@@ -290,8 +291,8 @@ def tuned_delta(
 ) -> np.ndarray:
     """Exact delta(epsilon) = H_{e^epsilon}(A || A') of the best of K runs.
 
-    One direction; ``reversed_pair`` gives the other. See :func:`tuned_profile`, which
-    keeps the preparations for further calls.
+    In one direction; ``reversed_pair`` gives the other. For many calls use
+    :func:`tuned_profile`.
 
     Args:
       pair: the laws of one run's output.

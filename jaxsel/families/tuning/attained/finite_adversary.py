@@ -2,9 +2,9 @@
 
 Few outcomes are ranked in every way, with ties. Many are searched as
 ``adversarial_orders`` does on the line: sorted by privacy loss and merged from both ends;
-up to 64 of them are then moved one by one. The answer is the exact epsilon of one tuned
-pair, and with that a lower bound on every bound that knows no more than the pair and
-covers every ranking.
+up to 64 of them are then moved one by one. The result is the exact epsilon of one tuned
+pair, hence a lower bound on every bound that uses only the pair and holds for every
+ranking.
 """
 
 import math
@@ -32,16 +32,16 @@ _ROUNDS = 8
 
 
 class FiniteAdversary(NamedTuple):
-    """A ranking of finitely many outcomes and what it costs.
+    """A ranking of finitely many outcomes and its exact privacy loss.
 
     Attributes:
       epsilon: exact epsilon at ``delta`` of the tuned pair, in both directions.
-      delta: what was asked for.
+      delta: the delta that was given.
       ranking: Int[np.ndarray, "outcomes"], indices of the outcomes, best first.
       tied: Bool[np.ndarray, "outcomes"], whether an entry of ``ranking`` ties with the
         one before it; ties are broken at random.
-      maximum: True if every ranking was tried and none costs more, as for at most 8
-        outcomes; False if ``epsilon`` is the largest that a search has found.
+      maximum: True if ``epsilon`` is the maximum over all rankings, as for at most 8
+        outcomes; False if it is the largest that a search has found.
     """
 
     epsilon: float
@@ -52,7 +52,7 @@ class FiniteAdversary(NamedTuple):
 
 
 def cell_boundaries(first: np.ndarray, second: np.ndarray, least: float) -> np.ndarray:
-    """Boundaries of cells of consecutive outcomes: single ones if they are few."""
+    """Boundaries of cells of consecutive outcomes; single outcomes if there are few."""
     size = len(first)
     if size <= _CELLS:
         return np.arange(size + 1)
@@ -98,13 +98,13 @@ def order_along(cells: np.ndarray, path: Merger) -> np.ndarray:
 def finite_adversarial(
     first: npt.ArrayLike, second: npt.ArrayLike, repetitions: Repetitions, delta: float
 ) -> FiniteAdversary:
-    """The worst ranking of a finite pair's outcomes; the worst found, if there are many.
+    """The worst ranking of a finite pair's outcomes, by a search if there are many.
 
-    Up to 8 outcomes: the maximum over all rankings, ties included. More: outcomes that
-    the second law likes best are merged with those that the first law likes best, and
-    the other way round, where the best merger over cells of outcomes is computed exactly;
-    up to 64 outcomes are then moved to better places, one at a time, from this and from
-    other starts.
+    Up to 8 outcomes: the maximum over all rankings, including ties. More: outcomes that the
+    second law favours most are merged with those that the first law favours most, and vice
+    versa, where the best merger over cells of outcomes is computed exactly; up to 64
+    outcomes are then moved to better positions, one at a time, from this and from other
+    starts.
 
     Args:
       first, second: the two laws, probabilities of the same outcomes in any order; for

@@ -1,10 +1,10 @@
-"""The ranking of a finite pair that a tuned algorithm is worst at, among mergers.
+"""The ranking of a finite pair with the largest privacy loss after tuning, among mergers.
 
-Let outcomes be sorted so that those the second side likes best come first. A merger
-ranks them by taking, again and again, either the first or the last of those left. The
-tuned law of an outcome depends on what was taken before it only through how many were
-taken from either end, so that the merger with the largest hockey-stick divergence at
-one epsilon is the longest path through a grid of such states.
+Let outcomes be sorted so that those the second law favours most come first. A merger ranks
+them by repeatedly taking either the first or the last of the remaining ones. The tuned law
+of an outcome depends on the previous ones only through the numbers taken from either end,
+so the merger with the largest hockey-stick divergence at one epsilon is the longest path
+through a grid of such states.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ class Merger(NamedTuple):
         front to back and, for the second of each pair, from back to front: at corner i
         front[i] outcomes were taken from the front and then back[i] from the back, in
         total.
-      gains: Float[np.ndarray, "corners"], what the outcomes taken from the back before
-        the corner add to the divergence.
+      gains: Float[np.ndarray, "corners"], contribution to the divergence of the outcomes
+        taken from the back before the corner.
       delta: the divergence of the path.
     """
 
@@ -51,7 +51,7 @@ class Merger(NamedTuple):
 def interpolated(
     repetitions: Repetitions,
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """Tuned masses by interpolation: a search needs a million, to four digits."""
+    """Tuned masses by interpolation: a search needs a million of them, to four digits."""
     small = np.concatenate([[0.0], np.geomspace(1e-290, 1e-22, 400)])
     near = np.geomspace(1e-22, 0.5, 6000)
     u = np.unique(np.concatenate([small, near, 1.0 - np.geomspace(1e-16, 0.5, 4000)]))
@@ -81,8 +81,8 @@ def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions
     """Prepares the search over mergers.
 
     Args:
-      first, second: the two laws, Float[np.ndarray, "n"] each, those outcomes first
-        that the second law likes best.
+      first, second: the two laws, Float[np.ndarray, "n"] each, with the outcomes first that
+        the second law favours most.
       repetitions: law of K.
     """
     law = interpolated(repetitions)
@@ -121,7 +121,7 @@ def best_block(grid: MergingGrid, epsilon: float) -> Merger:
     front = np.concatenate([zeros, np.cumsum(above, axis=0)])  # [a, b]
     back = np.concatenate([zeros, np.cumsum(below, axis=0)])  # [b, a]
     states = np.arange(size + 1)
-    last = front[size - states, states]  # everything left is taken from the front
+    last = front[size - states, states]  # the rest is taken from the front
     total = front[:, :1] + back.T + last - front
     total = np.where(states[:, None] + states <= size, total, -1.0)
     a, b = np.unravel_index(np.argmax(total), total.shape)
@@ -140,13 +140,14 @@ def best_merger(grid: MergingGrid, epsilon: float) -> Merger:
     size = above.shape[0]
     value = np.empty((size + 1, size + 1))
     from_back = np.zeros((size + 1, size + 1), dtype=bool)
-    arrive = np.full(size + 1, -1.0)  # of states that are not reached yet
+    arrive = np.full(size + 1, -1.0)  # value of states that are not reached yet
     arrive[0] = 0.0
     for a in range(size + 1):
-        # value[a, b] = max over b' <= b of arrive[b'] + what b' to b add from the back
+        # value[a, b] = max over b' <= b of arrive[b'] + contributions of b' to b from the
+        # back
         added = np.concatenate([[0.0], np.cumsum(below[:, a])])
         best = np.maximum.accumulate(arrive - added) + added
-        # equal but for rounding: from the front
+        # equal up to rounding: take from the front
         from_back[a] = best > arrive + 1e-12 * np.abs(arrive) + 1e-300
         value[a] = np.where(from_back[a], best, arrive)
         if a < size:

@@ -1,4 +1,4 @@
-"""Improving a ranking of some outcomes by moving them to other places, one at a time."""
+"""Local search that improves a ranking by moving single outcomes to other positions."""
 
 import math
 from collections.abc import Callable
@@ -8,22 +8,22 @@ import numpy as np
 from jaxsel.families.tuning.attained.merging import interpolated
 from jaxsel.repetitions import Repetitions
 
-MOVED = 64  # outcomes; more are as good as a line, whose best merger is found
-_MOVES = 60  # from each start, at each epsilon
+MOVED = 64  # the largest number of outcomes; for more the best merger is close to optimal
+_MOVES = 60  # moves from each start, at each epsilon
 _ROUNDS = 6
 _RANDOM = 2  # starts besides the given ones
-_GAIN = 1e-12  # in delta: less than that is rounding
+_GAIN = 1e-12  # tolerance of delta for rounding
 
 
 class _Search:
-    """Divergences at one epsilon of rankings and of all that are one move away."""
+    """Divergences at one epsilon of a ranking and of all rankings one move away."""
 
     def __init__(self, first: np.ndarray, second: np.ndarray, repetitions: Repetitions):
         self.sides = (first, second)
         self.law = interpolated(repetitions)
 
     def _gain(self, start: list[np.ndarray], order: np.ndarray, factor: float) -> np.ndarray:
-        """What outcomes add when outcomes of mass ``start`` are better."""
+        """Contributions of outcomes to the divergence, given the mass ``start`` of better ones."""
         tuned = [
             self.law(at, np.minimum(at + side[order], 1.0), side[order])
             for at, side in zip(start, self.sides, strict=True)
@@ -31,22 +31,22 @@ class _Search:
         return np.maximum(tuned[0] - factor * tuned[1], 0.0)
 
     def changes(self, order: np.ndarray, factor: float) -> np.ndarray:
-        """Entry [i, j]: what is gained if the outcome of place i moves to place j."""
+        """Entry [i, j]: the gain if the outcome at position i moves to position j."""
         held = [side[order] for side in self.sides]
         start = [np.minimum(np.cumsum(mass) - mass, 1.0) for mass in held]
         sides = list(zip(start, held, strict=True))
         here = self._gain(start, order, factor)
-        # Entry [i, m]: what place m gains when the outcome of place i passes it by.
+        # Entry [i, m]: the gain of position m when the outcome of position i moves past it.
         sunk = [np.minimum(at + mass[:, None], 1.0) for at, mass in sides]
         risen = [np.clip(at - mass[:, None], 0.0, 1.0) for at, mass in sides]
         sunk, risen = (self._gain(at, order, factor) - here for at in (sunk, risen))
         place = np.arange(len(order))
-        forward = place > place[:, None]  # to a worse place, j > i
-        # j > i: places i + 1 to j rise; j < i: places j to i - 1 sink.
+        forward = place > place[:, None]  # to a worse position, j > i
+        # j > i: positions i + 1 to j improve; j < i: positions j to i - 1 worsen.
         up = np.cumsum(np.where(forward, risen, 0.0), axis=1)
         down = np.where(forward.T, sunk, 0.0)
         down = np.cumsum(down[:, ::-1], axis=1)[:, ::-1]
-        # Where it lands: what stands before place j, without itself.
+        # The better mass at its new position j, without the outcome itself.
         lands = [
             np.clip(np.where(forward, at + mass - mass[:, None], at), 0.0, 1.0).T
             for at, mass in sides
@@ -57,7 +57,7 @@ class _Search:
         return total
 
     def climb(self, order: np.ndarray, level: float) -> np.ndarray:
-        """Moves one outcome after another to the place that gains most."""
+        """Repeatedly moves the outcome and to the position with the largest gain."""
         factor = math.exp(min(level, 690.0))
         for _ in range(_MOVES):
             change = self.changes(order, factor)
@@ -77,14 +77,14 @@ def moved(
     rising: np.ndarray,
     exact: Callable[[np.ndarray], float],
 ) -> tuple[float, np.ndarray]:
-    """The largest epsilon that moves from several starts lead to, and its ranking.
+    """The largest epsilon that local search from several starts finds, and its ranking.
 
     Args:
       first, second: the two laws.
       repetitions: law of K.
       delta: in (0, 1).
       best: the ranking that is best so far.
-      rising: outcomes by privacy loss.
+      rising: outcomes in order of privacy loss.
       exact: ranking -> its epsilon at delta.
     """
     epsilon, generator = exact(best), np.random.default_rng(0)

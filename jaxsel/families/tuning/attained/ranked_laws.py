@@ -7,8 +7,8 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.repetitions import Repetitions
 
-# What a tuned mass that underflows is taken for, where the outcome is possible: more
-# than it is, so that no loss of digits makes a privacy loss infinite.
+# Replaces a tuned mass that underflows although the outcome is possible: larger than the
+# true mass, so that underflow does not make a privacy loss infinite.
 _LEAST = 2.3e-308
 
 
@@ -38,9 +38,9 @@ def _differences(
 ) -> np.ndarray:
     """f(1 - start) - f(1 - start - mass) from 1 - f and f at both ends.
 
-    From whichever of f and 1 - f is the smaller. Where that difference cancels it is the
-    integral of f'; an outcome that holds less than a thousandth of what is on either
-    side of it needs only three nodes.
+    Computed from the smaller of f and 1 - f. Where that difference cancels it is the
+    integral of f'; an outcome with less than a thousandth of the mass on either side of it
+    needs only three nodes.
     """
     law = np.where(gaps[1] < tails[0], gaps[1] - gaps[0], tails[0] - tails[1])
     kept = law / np.maximum(np.minimum(gaps[1], tails[0]), 5e-324)
@@ -54,7 +54,7 @@ def _differences(
 
 
 def _tail(better: np.ndarray, worse: np.ndarray, repetitions: Repetitions):
-    """f(worse), worse = 1 - better, from whichever is the smaller."""
+    """f(worse), worse = 1 - better, computed from the smaller of the two."""
     near, far = repetitions.pgf_tail(better), repetitions.pgf(worse)
     return np.where(better < 0.5, near, far)
 
@@ -77,9 +77,9 @@ def masses_between(
 
 
 def tuned_masses(q_best_first: np.ndarray, repetitions: Repetitions) -> np.ndarray:
-    """What ``tuned_law`` returns, for many small outcomes at once."""
+    """As ``tuned_law``, but faster for many small outcomes."""
     q = q_best_first
-    # Masses from the best down and from the worst up: each exact where it is small.
+    # Masses from the best down and from the worst up, each accurate where it is small.
     edges = np.minimum(np.concatenate([[0.0], np.cumsum(q)]), 1.0)
     worse = np.minimum(np.concatenate([[0.0], np.cumsum(q[::-1])]), 1.0)[::-1]
     gap, tail = repetitions.pgf_gap(edges), _tail(edges, worse, repetitions)
@@ -91,7 +91,7 @@ def tuned_masses(q_best_first: np.ndarray, repetitions: Repetitions) -> np.ndarr
 def ranked_law(q: np.ndarray, ranking: Ranking, repetitions: Repetitions) -> np.ndarray:
     """Law of the released outcome, in the order of the ranking; no run last.
 
-    Tied outcomes share what their group has in proportion to their own masses.
+    Tied outcomes share the mass of their group in proportion to their own masses.
     """
     masses = q[ranking.order]
     if not np.any(ranking.tied):
@@ -116,8 +116,7 @@ def ranked_epsilon(
 ) -> float:
     """Epsilon at delta, in both directions, of the tuned laws under a ranking.
 
-    Exact; where the smaller of two tuned masses is below the least float64, a little
-    less than exact.
+    Exact, or slightly too small if one of two tuned masses underflows.
     """
     one, two = (_tuned(side, ranking, repetitions) for side in (first, second))
     return epsilon_at_delta(one, two, delta)

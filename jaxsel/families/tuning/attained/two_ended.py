@@ -1,10 +1,10 @@
-"""Two-ended rankings of a finite pair: the best of them at any epsilon.
+"""Two-ended rankings of a finite pair, with the largest delta at any epsilon.
 
-Outcomes are sorted by privacy loss, and a ranking takes the next best of those left from
-either end: both tails of the loss are good, and the middle is worst. Over cells of
-consecutive outcomes the ranking of largest delta at an epsilon is a longest path, found
-exactly; what it costs outcome by outcome is then computed exactly, too, so that every
-number here is a lower bound on the delta of the worst ranking.
+Outcomes are sorted by privacy loss, and a ranking takes the next best outcome from either
+end: both tails of the loss are good, and the middle is worst. Over cells of consecutive
+outcomes the ranking of largest delta at an epsilon is a longest path, found exactly; its
+delta over single outcomes is then computed exactly, too, so every number here is a lower
+bound on the delta of the worst ranking.
 """
 
 import functools
@@ -17,8 +17,8 @@ from jaxsel.families.tuning.attained.merging import Merger, MergingGrid, best_me
 from jaxsel.families.tuning.attained.ranked_laws import Ranking, ranked_law
 from jaxsel.repetitions import Repetitions
 
-_IGNORED = 1e-14  # mass at either end that no cell is spent on
-_LEVELS, _LAST_DELTA = 48, 1e-10  # epsilons, evenly from 0 to where delta is that
+_IGNORED = 1e-14  # mass at either end that gets no cells of its own
+_LEVELS, _LAST_DELTA = 48, 1e-10  # number of epsilons, evenly from 0 to the one with this delta
 _BEYOND = np.geomspace(1.0, 3.0, 13)[1:]  # and further ones, as multiples of the last
 _LARGEST = 690.0  # exp of it is a float64
 
@@ -53,7 +53,7 @@ class TwoEnded:
         return best_merger(self._grid, epsilon)
 
     def tuned(self, path: Merger) -> tuple[np.ndarray, np.ndarray]:
-        """What is released under the ranking of a path, exactly, on either side."""
+        """The exact tuned laws under the ranking of a path, on both sides."""
         ranking = Ranking.strict(order_along(self._cells, path))
         return (
             ranked_law(self._first, ranking, self._law),
@@ -65,7 +65,7 @@ class TwoEnded:
         return _delta(self.tuned(self.best(epsilon)), epsilon)
 
     def levels(self) -> np.ndarray:
-        """Epsilons of which the worst rankings are worth having, whatever is asked."""
+        """The fixed epsilons whose worst rankings form the family."""
         floor = max(_LAST_DELTA, self.best(_LARGEST).delta * (1.0 + 1e-3))
         low, high = 0.0, 1.0
         while self.best(high).delta > floor and high < _LARGEST:
@@ -95,14 +95,14 @@ def family_delta(
 ) -> float:
     """The largest exact delta at epsilon over some two-ended rankings, both directions.
 
-    Which rankings these are does not depend on epsilon: those that are worst at fixed
-    levels. The delta of each does not increase in epsilon, hence neither does this.
+    The rankings do not depend on epsilon: they are the worst at fixed levels. The delta of
+    each does not increase in epsilon, hence neither does the maximum.
 
     Args:
       first, second: the two laws, probabilities of the same outcomes.
       repetitions: law of K, not always 0.
       epsilon: >= 0.
-      symmetric: whether the second from the first is the same again.
+      symmetric: whether both directions are the same.
     """
     found = 0.0
     directions = ((first, second), (second, first))

@@ -1,8 +1,8 @@
 """Tuning base algorithms that are private only up to a failure probability.
 
-Papernot & Steinke 2022, Appendix E: if Q is a mixture of a good part, with weight
-1 - failure, and of anything, then the tuned algorithm is one too, and its good part is
-the tuned good part with a smaller number of runs.
+Papernot & Steinke 2022, Appendix E: if Q is a mixture of a good part, with weight 1 -
+failure, and an arbitrary law, then so is the tuned algorithm, and its good part is the good
+part tuned with a smaller number of runs.
 """
 
 from typing import NamedTuple
@@ -14,19 +14,19 @@ from jaxsel.repetitions import Repetitions
 
 
 class Thinned(NamedTuple):
-    """The number of runs given that all are good, and the chance that one is not."""
+    """The law of the number of runs given that none fails, and the probability of a failure."""
 
     repetitions: Repetitions
     delta: float
 
 
 class GoodPart(NamedTuple):
-    """What is known of a search whose runs may fail, given that none does.
+    """A search whose runs may fail, conditioned on no failure.
 
     Attributes:
       base: guarantee of one run that does not fail.
-      repetitions: number of runs, all of them good.
-      failure: chance that some run fails.
+      repetitions: law of the number of runs, given that none fails.
+      failure: probability that some run fails.
     """
 
     base: BaseGuarantee
@@ -35,7 +35,7 @@ class GoodPart(NamedTuple):
 
 
 def good_part(base: BaseGuarantee, repetitions: Repetitions) -> GoodPart | None:
-    """Failures of the base set aside; None if it has none, or Lemma 20 does not apply.
+    """Conditions a search on no failure; None without failures, or if Lemma 20 does not apply.
 
     Args:
       base: guarantee of one run.

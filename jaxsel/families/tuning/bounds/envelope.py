@@ -28,7 +28,7 @@ from jaxsel.repetitions import Repetitions
 
 
 class Envelope(NamedTuple):
-    """The envelope of one dominating pair and one law of K, ready for any epsilon.
+    """The envelope of one dominating pair and one law of K, prepared for any epsilon.
 
     Attributes:
       loss, mass: Float[np.ndarray, "atoms"], finite losses of P and their masses.
@@ -50,7 +50,7 @@ class Envelope(NamedTuple):
     largest: float
 
 
-_LINEAR = -690.0  # logarithms of what is a normal float64
+_LINEAR = -690.0  # logarithms of normal float64 numbers
 
 
 def _hull(cover: SlopeCover) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -58,7 +58,7 @@ def _hull(cover: SlopeCover) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     near = cover.log_second > _LINEAR
     b, a = np.exp(cover.log_second[near]), np.exp(cover.log_first[near])
     hull = upper_hull(b, a)
-    # Where a = 0 nothing is gained, and a vertex (0, 0) has no logarithms.
+    # Vertices with a = 0 do not contribute, and (0, 0) has no logarithms.
     hull = hull[a[hull] > 0.0]
     if np.all(near):
         with np.errstate(divide="ignore", over="ignore"):
@@ -77,7 +77,7 @@ def pair_envelope(
     """Prepares the envelope of one direction.
 
     Args:
-      pair: dominates the base's laws in that direction.
+      pair: a pair that dominates the base's laws in that direction.
       repetitions: law of K.
       count: grid points for x; the relative error of delta falls like count^-2.
 
@@ -172,9 +172,9 @@ def envelope_epsilon(bounds: tuple[Envelope, ...], delta: float) -> float:
       delta: in [0, 1).
 
     Returns:
-      That epsilon; inf if the bound stays above delta, as when E[K] times the base's
-      mass at infinite loss does. A sum within 1e-12 of delta, relatively, counts as
-      delta: that is its rounding.
+      That epsilon; inf if the bound always exceeds delta, for example if E[K] times the
+      base's mass at infinite loss does. A sum within a relative 1e-12 of delta, which is
+      its rounding error, counts as delta.
 
     Raises:
       InputError: if delta is out of range.

@@ -22,7 +22,7 @@ _LOGITS = (-40.0, 36.0)
 
 
 class _Outcomes(NamedTuple):
-    """Masses of the outcomes and of all better ones, a column each side."""
+    """Masses of the outcomes and of all better ones, on both sides."""
 
     first: np.ndarray
     second: np.ndarray
@@ -51,7 +51,7 @@ def _along(outcomes: _Outcomes, part: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _no_run(epsilon: float, repetitions: Repetitions) -> float:
-    """What the outcome "no run" adds: (1 - e^epsilon)_+ P[K = 0]."""
+    """The contribution of the outcome "no run": (1 - e^epsilon)_+ P[K = 0]."""
     return -repetitions.probability_zero * float(np.expm1(min(epsilon, 0.0)))
 
 
@@ -63,7 +63,7 @@ def general_hockey_stick(
     *,
     steps: int = 44,
 ) -> np.ndarray:
-    """Right-hand side of Theorem 4.1 for the hockey stick, at its worst.
+    """Right-hand side of Theorem 4.1 for the hockey stick, with the supremum.
 
     The sum over outcomes y of sup (Q(y) f'(q) - e^epsilon Q'(y) f'(q'))_+, the supremum
     being over the pairs (q, q') of masses of the worse outcomes, ties broken anyhow, as
@@ -91,7 +91,7 @@ def general_hockey_stick(
         weight = np.exp(level)
 
         def objective(part: np.ndarray) -> np.ndarray:
-            # Rows: the outcome y of the sum; columns: where the order is cut.
+            # Rows: the outcome y of the sum; columns: the position of (q, q').
             a, b = (repetitions.pgf_derivative_tail(u) for u in _along(outcomes, part))
             return weight * outcomes.second[:, None] * b - outcomes.first[:, None] * a
 
@@ -126,7 +126,7 @@ def general_renyi(
 def _pieces(
     outcomes: _Outcomes, epsilon: float, repetitions: Repetitions, count: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Parts of the outcomes between which the loss of the tuned laws stays on one side.
+    """Intervals of parts of outcomes in which the tuned loss does not cross epsilon.
 
     Yields (start, end), Float[np.ndarray, "cells outcomes"].
     """
@@ -173,7 +173,7 @@ def refined_hockey_stick(
       first, second: the two base laws, best outcome first.
       epsilon: any real numbers, any shape.
       repetitions: law of K.
-      count: points inside each outcome between which one root is looked for.
+      count: points inside each outcome, between which at most one root is searched.
 
     Returns:
       The divergence, to about 1e-12, in the shape of epsilon; "no run" included.

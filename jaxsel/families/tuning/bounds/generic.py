@@ -22,7 +22,7 @@ from jaxsel.families.tuning.bounds.slope_cover import log_ratio_supremum, slope_
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.repetitions import Repetitions
 
-_LOGIT_RANGE = (-80.0, 25.0)  # of the event's mass in the search for the supremum
+_LOGIT_RANGE = (-80.0, 25.0)  # logits of the event's mass in the search for the supremum
 
 
 def _share(order: np.ndarray) -> np.ndarray:
@@ -68,9 +68,9 @@ def ratio_supremum(
 def correct_for_no_runs(
     order: npt.ArrayLike, bound: npt.ArrayLike, probability_zero: float
 ) -> np.ndarray:
-    """Adds the outcome "no run" to a bound whose proof leaves it out (E-PS-1).
+    """Adds the outcome "no run" to a bound whose proof omits it (E-PS-1).
 
-    That outcome has probability P[K = 0] on both sides, hence contributes just that to
+    That outcome has probability P[K = 0] on both sides, which is its contribution to
     exp((order - 1) D).
     """
     order, bound = np.broadcast_arrays(np.asarray(order, float), bound)
@@ -94,7 +94,7 @@ def generic_renyi(
     Args:
       base: guarantee of the base algorithm.
       repetitions: law of the number of runs.
-      corrected: False leaves out what K = 0 adds (E-PS-1), as printed.
+      corrected: False omits the contribution of K = 0 (E-PS-1), as printed.
 
     Returns:
       A Renyi curve, not monotonised; inf at order 1. It may also be inf if f'(0) = 0

@@ -1,6 +1,6 @@
-"""Tuning a parameter that itself changes the privacy of a run.
+"""Tuning of parameters that change the privacy of a run.
 
-Candidates that differ in noise and length can be tuned together if each meets the same
+Candidates that differ in noise and length can be tuned together if each satisfies the same
 two points of a privacy profile (Koskela, Redberg & Wang 2024, Section 6.2 and Corollary
 6.2): the thresholds come from a Gaussian mechanism, and each DP-SGD candidate then runs
 for as many steps as they allow.
@@ -33,7 +33,7 @@ _MOST_STEPS = 2**20  # more take minutes, and a finer interval
 
 
 class CandidateThresholds(NamedTuple):
-    """What every candidate must meet, and what the tuning then guarantees.
+    """The thresholds for every candidate, and the guarantee of the tuned algorithm.
 
     Attributes:
       noise_multiplier: of the Gaussian mechanism that the thresholds are taken from.
@@ -53,9 +53,9 @@ def candidate_thresholds(
 ) -> CandidateThresholds:
     """The thresholds of Section 6.2, from a Gaussian mechanism.
 
-    The Gaussian is made just (epsilon, delta)-DP. Its profile then gives the epsilon_1
-    that minimises log(e^epsilon_1 + ((1 - gamma)/gamma) delta(epsilon_1)), and the
-    epsilon at which it has delta/E[K].
+    The Gaussian mechanism is calibrated to (epsilon, delta)-DP. Its profile then gives the
+    epsilon_1 that minimises log(e^epsilon_1 + ((1 - gamma)/gamma) delta(epsilon_1)), and
+    the epsilon at which it has delta/E[K].
 
     Args:
       epsilon, delta: of one run, epsilon > 0, delta in (0, 1).
@@ -88,7 +88,7 @@ def _one_step(
     rate = check_interval("sampling_probability", sampling_probability, 0.0, 1.0, high_open=False)
     scale = check_positive("noise_multiplier", noise_multiplier)
     interval = check_interval("interval", interval, 0.0, 0.1)
-    # Here and not above: it takes a second, which most users of this package save.
+    # Imported late: it takes a second, and is rarely used.
     from dp_accounting.pld import privacy_loss_distribution
 
     return privacy_loss_distribution.from_gaussian_mechanism(
@@ -113,7 +113,7 @@ def _direction(distribution: "PLDPmf") -> Profile:
         epsilon = np.asarray(epsilon, dtype=np.float64)
         inside = np.clip(epsilon, losses[0], losses[-1])
         cell = np.clip(np.searchsorted(losses, inside, "right") - 1, 0, mass.size - 1)
-        # Between grid losses, delta is linear in e^epsilon.
+        # Between losses of the grid, delta is linear in e^epsilon.
         part = np.expm1(inside - losses[cell]) / math.expm1(step)
         value = delta[cell] + (delta[cell + 1] - delta[cell]) * part
         below = -np.expm1(np.minimum(epsilon - losses[0], 0.0))
@@ -164,7 +164,7 @@ def largest_steps(
     """Most steps of DP-SGD whose profile is below both thresholds.
 
     Poisson subsampling, neighbours that add or remove one record, both directions; by
-    dp-accounting's pessimistic privacy loss distribution, so that the answer is safe.
+    dp-accounting's pessimistic privacy loss distribution, so that the guarantee holds.
 
     Args:
       thresholds: from candidate_thresholds.
@@ -189,7 +189,7 @@ def largest_steps(
             for epsilon, delta in (thresholds.second, thresholds.first)
         )
 
-    # Many steps are near a Gaussian of noise multiplier 1/(q sqrt(T (e^(1/s^2) - 1))).
+    # T steps are close to a Gaussian of noise multiplier 1/(q sqrt(T (e^(1/s^2) - 1))).
     excess = math.expm1(min(noise_multiplier**-2.0, 700.0))
     spread = sampling_probability * math.sqrt(excess)
     guess = (thresholds.noise_multiplier * spread) ** -2.0

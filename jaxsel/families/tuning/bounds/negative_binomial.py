@@ -29,7 +29,7 @@ def _middle(
     log_inverse: float,
     tight: bool,
 ) -> np.ndarray:
-    """The terms of the bound that hold the second order."""
+    """The terms of the bound that contain the second order."""
     # L = log(1/gamma), b and e: the second order and its Renyi bound
     b = np.asarray(second_order, dtype=np.float64)
     e = np.where(b == 1.0, 0.0, np.asarray(second_epsilon, dtype=np.float64))

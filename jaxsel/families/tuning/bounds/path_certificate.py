@@ -1,10 +1,10 @@
-"""What a proposed price and W prove: docs/priced.md, section 4.
+"""Certifies the bound of a proposed price and W: docs/priced.md, section 4.
 
 Each triangle is cut into smaller ones. There the gradient of W is linear, a(u) lies below
 its chord and a(u') above a supporting line, so that the left side of the inequality is at
 most a convex function, largest at a corner; in s it is convex between the knots of the
-price. So finitely many numbers bound by how much the inequality fails anywhere, and what
-fails in a column adds at most its largest value times the width of the column.
+price. So finitely many numbers bound the violation of the inequality everywhere, and the
+violations in a column add at most their largest value times the width of the column.
 """
 
 import math
@@ -17,7 +17,7 @@ from jaxsel.families.tuning.bounds.path_program import Price, proposed_delta, sl
 from jaxsel.repetitions import Repetitions
 
 PARTS = 16  # of each edge of a triangle
-# Rounding of the sums, relative to E[K]: far above what float64 loses in them.
+# Allowance for rounding of the sums, relative to E[K]: far above the actual errors.
 ROUNDING = 1e-11
 
 
@@ -72,14 +72,14 @@ def _supporting(law: Repetitions, low: np.ndarray, high: np.ndarray):
     before, at, after = (slope_at(law, x) for x in (left, middle, right))
     slope = np.minimum((after - before) / (right - left), 0.0)
     chord = before + slope * (middle - left)
-    # Inside, a chord exceeds a convex function by at most twice what it does half-way.
+    # A chord exceeds a convex function by at most twice the excess at the midpoint.
     return np.minimum(at, chord) - 2.0 * np.maximum(chord - at, 0.0), slope, middle
 
 
 def _failure(
     mesh: PathMesh, values: np.ndarray, law: Repetitions, epsilon: float, price: Price, parts: int
 ) -> float:
-    """A bound on the integral over u of the most by which the inequality fails."""
+    """A bound on the integral over u of the largest violation of the inequality."""
     pieces = _small_triangles(parts)  # Float["pieces corners 3"], barycentric
     points = _at_corners(pieces, mesh.corners)
     first, second, third = np.moveaxis(points, 3, 0)
@@ -91,11 +91,12 @@ def _failure(
     rise = (points[0] - low[0][..., None]) / span[..., None]
     ours = ends[0][..., None] + (ends[1] - ends[0])[..., None] * rise
     theirs = value[..., None] + slope[..., None] * (points[1] - middle[..., None])
-    # W is quadratic on a triangle, its gradient linear: what it is at the corners decides.
+    # W is quadratic on a triangle, so its gradient is linear and given by its corner
+    # values.
     corners = [np.array(gradients(mesh, tuple(place))) for place in np.eye(3)]
     steep = np.einsum("tq,vqtx->tvx", values[mesh.nodes], np.array(corners))
     along, across = _at_corners(pieces, steep)
-    # The gain is 0 or what it is without its bracket, whichever is larger.
+    # The gain is the larger of 0 and its value without the bracket.
     failing = along + np.maximum(
         _conjugate(price, across), ours + _conjugate(price, across - math.exp(epsilon) * theirs)
     )
@@ -125,7 +126,7 @@ def certified(
       law: of K.
       mesh: covers the paths of all rankings.
       epsilon: >= 0.
-      price: any; made convex first.
+      price: any price; it is made convex first.
       values: Float["nodes"], of any W.
       parts: of each edge of a triangle, for the check.
 

@@ -1,7 +1,7 @@
 """Triangles that cover the paths of all rankings, for docs/priced.md.
 
-A ranking is a path u -> u' from (0, 0) to (1, 1): the chances of a better run on either
-side. All paths stay between two trade-off curves, 1 - T(1 - u) <= u' <= T(u). A mesh is a
+A ranking is a path u -> u' from (0, 0) to (1, 1): the probabilities of a better run on
+either side. All paths stay between two trade-off curves, 1 - T(1 - u) <= u' <= T(u). A mesh is a
 polygon around that region, cut into columns of u and each column into triangles; a
 function on it is quadratic on every triangle and continuous, hence given by its values at
 the corners and at the middles of the edges.
@@ -15,9 +15,9 @@ import numpy as np
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
 from jaxsel.repetitions import Repetitions
 
-_THICKNESS = 1e-5  # of the polygon at least, on either side of u' = u
-_CROWDED = 1.4  # rows near the upper edge, where the worst paths run: a power
-_WEIGHT = 0.5  # of the law of K in the spacing of the columns; the rest to sqrt(u)
+_THICKNESS = 1e-5  # least height of the polygon, on either side of u' = u
+_CROWDED = 1.4  # exponent that concentrates rows near the upper edge, where the worst paths are
+_WEIGHT = 0.5  # weight of the law of K in the spacing of columns; the rest is sqrt(u)
 
 
 class PathMesh(NamedTuple):
@@ -27,9 +27,9 @@ class PathMesh(NamedTuple):
       edges: Float["columns + 1"], ends of the columns, from 0 to 1.
       corners: Float["triangles 3 2"], (u, u') of each corner.
       column: Int["triangles"].
-      nodes: Int["triangles 6"], numbers of the values at the corners 0, 1, 2 and at the
+      nodes: Int["triangles 6"], indices of the nodes at the corners 0, 1, 2 and at the
         middles of the edges 01, 12, 20.
-      count: of nodes.
+      count: the number of nodes.
       slopes: Float["triangles 3 2"], gradients of the barycentric coordinates.
       start, end: (nodes, weights) that give the value at (0, 0) and at (1, 1).
     """
@@ -45,7 +45,7 @@ class PathMesh(NamedTuple):
 
 
 def gradients(mesh: PathMesh, place: tuple[float, float, float]) -> list[np.ndarray]:
-    """Gradients of the six basis functions of every triangle, at a barycentric place.
+    """Gradients of the six basis functions of every triangle, at a barycentric point.
 
     Returns:
       Six Float["triangles 2"].
@@ -57,7 +57,7 @@ def gradients(mesh: PathMesh, place: tuple[float, float, float]) -> list[np.ndar
 
 
 def _columns(law: Repetitions, count: int) -> np.ndarray:
-    """Ends of the columns, dense where the best of K is likely to be met."""
+    """Ends of the columns, dense where the best of K is likely to be."""
     u = np.append(0.0, np.geomspace(1e-9, 1.0, 20_001))
     reached = np.asarray(law.pgf_gap(u))
     travelled = _WEIGHT * reached / reached[-1] + (1.0 - _WEIGHT) * np.sqrt(u)
@@ -69,12 +69,12 @@ def _columns(law: Repetitions, count: int) -> np.ndarray:
 def _above(
     curve: Callable[[np.ndarray], np.ndarray], kinks: np.ndarray, ends: np.ndarray
 ) -> np.ndarray:
-    """Heights at the ends whose chords lie above a concave curve with these kinks."""
+    """Heights at the ends such that chords are above a concave curve with these kinks."""
     heights = np.asarray(curve(ends), dtype=np.float64)
     inside = kinks[(kinks > 0.0) & (kinks < 1.0)]
     chord = np.interp(inside, ends, heights)
     over = np.maximum(np.asarray(curve(inside)) - chord, 0.0)
-    # Piecewise linear, so that between kinks nothing is higher.
+    # The curve is piecewise linear, so checking its kinks is sufficient.
     place = np.clip(np.searchsorted(ends, inside, side="right") - 1, 0, ends.size - 2)
     gap = np.zeros(ends.size - 1)
     np.maximum.at(gap, place, over)
@@ -119,7 +119,7 @@ def path_mesh(pair: DominatingPair, law: Repetitions, *, columns: int, rows: int
     lower = np.minimum(1.0 - below, ends) - margin
     share = 1.0 - np.linspace(1.0, 0.0, rows + 1) ** _CROWDED
     heights = lower[:, None] + (upper - lower)[:, None] * share
-    # Every second line of this grid holds corners, the others middles of edges.
+    # Every second line of this grid has corners, the others have middles of edges.
     grid_v = _with_middles(_with_middles(heights).T).T
     grid_u = np.repeat(_with_middles(ends)[:, None], 2 * rows + 1, axis=1)
     number = np.arange(grid_u.size).reshape(grid_u.shape)

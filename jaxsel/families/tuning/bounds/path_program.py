@@ -1,13 +1,13 @@
-"""A price of likelihood ratios, and what paths can still gain, by a linear program.
+"""A linear program for a price of likelihood ratios and for the potential W of paths.
 
 For docs/priced.md: a convex price lambda(s) >= 0 of the ratio s = q'/q, and a function
 W(u, u') with
 
     W_u + s W_u' + [a(u) - e^eps s a(u')]_+ <= lambda(s)    for all s and (u, u'),
 
-give the bound E_P[lambda(p'/p)] + W(0, 0) - W(1, 1). The program minimises it, asking for
-the inequality at six points of each triangle only; what it finds is a proposal, which
-path_certificate puts right.
+give the bound E_P[lambda(p'/p)] + W(0, 0) - W(1, 1). The program minimises it under the
+inequality at six points of each triangle only; its solution is a proposal, which
+path_certificate turns into a proven bound.
 """
 
 import math
@@ -21,9 +21,9 @@ from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.families.tuning.bounds.path_mesh import PathMesh, gradients
 from jaxsel.repetitions import Repetitions
 
-_MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense and beyond all knots
-_GAP = 3e-3  # relative, of the program and its dual
-_DENSE = 0.75  # share of the knots between
+_MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense knots and beyond all knots
+_GAP = 3e-3  # relative gap between the program and its dual
+_DENSE = 0.75  # fraction of the knots in between
 _PLACES = (
     (1.0, 0.0, 0.0),
     (0.0, 1.0, 0.0),
@@ -40,7 +40,7 @@ class Price(NamedTuple):
     Attributes:
       knots: Float["knots"], from 0, increasing.
       values: Float["knots"], at the knots.
-      last_slope: beyond the last knot; the price of mass that has q = 0.
+      last_slope: slope beyond the last knot; the price of mass with q = 0.
     """
 
     knots: np.ndarray
@@ -49,14 +49,14 @@ class Price(NamedTuple):
 
 
 def slope_at(law: Repetitions, u: np.ndarray) -> np.ndarray:
-    """a(u) = f'(1 - u); beyond 0 and 1 its value there."""
+    """a(u) = f'(1 - u), with u clipped to [0, 1]."""
     return np.asarray(law.pgf_derivative_tail(np.clip(u, 0.0, 1.0)))
 
 
 def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
     """About ``count`` ratios p'/p, from 0, dense where P has its mass."""
     finite = np.isfinite(pair.loss) & (pair.first > 0.0)
-    if not np.any(finite):  # every output tells the sides apart
+    if not np.any(finite):  # every output distinguishes the sides
         return np.array([0.0, 1.0])
     loss = pair.loss[finite]
     reached = np.cumsum(pair.first[finite])
@@ -76,7 +76,8 @@ def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
 def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, float]:
     """E_P[lambda(p'/p)] as weights of a price's values, and of its last slope.
 
-    P' mass where P has none, or that a pair leaves out, counts beyond the last knot.
+    Mass of P' where P has none, or that is missing from a pair, counts beyond the last
+    knot.
     """
     seen = pair.first > 0.0
     mass, loss = pair.first[seen], pair.loss[seen]
@@ -106,16 +107,17 @@ class _PathConstraints:
 
     Unknowns are W at the nodes, the price at the knots, and its last slope. Constraints
     come in three groups: Float["triangles places knots"], the inequality; then
-    Float["triangles corners"], W_u' at most the last slope; then Float["knots - 1"], slopes
-    of the price that do not fall. All is summed by triangle, never as one large matrix.
+    Float["triangles corners"], W_u' at most the last slope; then Float["knots - 1"],
+    non-decreasing slopes of the price. All products are summed by triangle, without one
+    large matrix.
     """
 
     def __init__(self, mesh: PathMesh, law: Repetitions, epsilon: float, knots: np.ndarray) -> None:
         triangles, places = mesh.nodes.shape[0], len(_PLACES)
-        # Float["triangles places nodes"]: what a node adds to W_u and to W_u'.
+        # Float["triangles places nodes"]: contributions of a node to W_u and to W_u'.
         steep = np.array([gradients(mesh, place) for place in _PLACES])
         steep = steep.transpose(2, 0, 1, 3)
-        # W is known but for a constant: one node is held at 0.
+        # W is determined up to a constant, so one node is fixed at 0.
         self._pinned = int(mesh.end[0][0])
         steep = np.where((mesh.nodes == self._pinned)[:, None, :, None], 0.0, steep)
         self._count = mesh.count
@@ -148,10 +150,10 @@ class _PathConstraints:
         return sparse.csr_array(entries, shape=(rows.max() + 1, self._count))
 
     def _band_of_squares(self, nodes: np.ndarray, steep: np.ndarray) -> sparse.csr_array:
-        """What weights of the places, times 1, s and s^2, add to the normal matrix.
+        """Contributions of weights of the places, times 1, s and s^2, to the normal matrix.
 
-        Nodes that share a triangle have numbers near each other, so that the matrix of
-        nodes is a band: its entries, as in Bordered, are linear in the weights.
+        Nodes of a triangle have close indices, so the matrix of nodes is banded: its
+        entries, as in Bordered, are linear in the weights.
         """
         along, across = steep[..., 0], steep[..., 1]
         mixed = along[..., :, None] * across[..., None, :]
@@ -176,7 +178,7 @@ class _PathConstraints:
 
     @staticmethod
     def _second_differences(knots: np.ndarray) -> np.ndarray:
-        """Float["knots - 1, knots + 1"]: by how much slopes fall; the last one given."""
+        """Float["knots - 1, knots + 1"]: the decrease of slopes; the last slope is an unknown."""
         steps = np.append(np.diff(knots), 1.0)
         slopes = np.zeros((knots.size, knots.size + 1))
         inner = np.arange(knots.size - 1)

@@ -23,8 +23,8 @@ def poisson_epsilon(
     epsilon + mean delta + log(mean)/(order - 1), for a base whose profile at
     log(1 + 1/(order - 1)) is at most delta.
 
-    The theorem's proof sets P[K = 0] aside, but with K = 0 both sides give the same
-    output, which costs something when mean < 1 (E-PS-1). The corrected bound then is
+    The theorem's proof ignores P[K = 0], but with K = 0 both sides give the same output,
+    which increases the bound when mean < 1 (E-PS-1). The corrected bound then is
     log(e^-mean + e^((order - 1) bound))/(order - 1); for mean >= 1 the printed one
     holds.
 

@@ -1,12 +1,12 @@
-"""The priced envelope: what tuning costs at large delta, for every ranking and every K.
+"""The priced envelope: a bound on tuning at large delta, for every ranking and every K.
 
 A result of this project, novelty against later literature not established; the proof is
 in docs/priced.md. The envelope allows a different worst ranking for each output; this bound
-fixes one. A convex price lambda of the likelihood ratio s = q'/q is paid for what a ranking
-uses of it, and W(u, u') bounds what one path of ranks can still gain:
+fixes one. A convex price lambda is charged for the likelihood ratio s = q'/q that a ranking
+uses, and the potential W(u, u') bounds the remaining gain of a path of ranks:
 
   delta(epsilon) <= E_P[lambda(p'/p)] + W(0, 0) - W(1, 1) + what the inequality
-  W_u + s W_u' + [a(u) - e^epsilon s a(u')]_+ <= lambda(s) lacks, added up over u,
+  W_u + s W_u' + [a(u) - e^epsilon s a(u')]_+ <= lambda(s) is violated by, integrated over u,
 
 with a(u) = f'(1 - u) and f the generating function of K. The least of this and of the
 envelope is taken, so that it is never above the envelope.
@@ -39,22 +39,22 @@ from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import check_interval
 from jaxsel.repetitions import Repetitions
 
-_WORKERS = 2  # programs solved at a time; more do not help, since they share the memory
-_TRIES, _FINER_TRIES = 8, 6  # of epsilon, for one delta
-_CHORDS = 2  # tried at the end
-_PROBE = 2.0  # times delta: the envelope's where a second proof is tried
-_NEAR = 5e-4  # relative, of delta, at which an epsilon is near enough
-_CLOSE = 1e-4  # relative, of epsilons between which none is looked for
-_HALVINGS = 40  # of what is left of epsilon, where the next price is asked for
-# A proof that is larger than what the program says by this factor asks for a finer mesh.
+_WORKERS = 2  # programs solved at a time; more would be limited by memory bandwidth
+_TRIES, _FINER_TRIES = 8, 6  # epsilons tried for one delta
+_CHORDS = 2  # epsilons tried at the end
+_PROBE = 2.0  # times delta: the largest envelope for which a second proof is tried
+_NEAR = 5e-4  # relative tolerance of delta at which an epsilon is accepted
+_CLOSE = 1e-4  # relative distance of epsilons at which the search stops
+_HALVINGS = 40  # fraction of the remaining interval at which the next price is computed
+# A finer mesh is used if the proven bound exceeds the program's value by this factor.
 _EXCESS = 1.1
-# No price was seen below (1 + _PRICED log10(1 / delta)^2) times the delta of a ranking.
+# Empirically no price is below (1 + _PRICED log10(1 / delta)^2) times a ranking's delta.
 _PRICED = 0.01
-_KEPT = 4  # searches whose prices are kept, with their pairs and envelopes
+_KEPT = 4  # searches whose prices are cached, with their pairs and envelopes
 
 
 class Resolution(NamedTuple):
-    """How fine the program is; any gives a bound.
+    """The resolution of the program; the bound is valid for any.
 
     Attributes:
       columns, rows: of the mesh.
@@ -73,27 +73,27 @@ FINE = Resolution(columns=24, rows=6, knots=30, parts=16)
 
 
 def _finer(size: Resolution) -> Resolution:
-    """Where a proof is far above what the program says: two seconds, of FINE.
+    """A finer resolution, for proofs far above the program's value: two seconds, from FINE.
 
-    Rows are not what is lacking: half as many again change little and cost the double.
+    It has the same rows: half as many again change little and take twice as long.
     """
     return Resolution(3 * size.columns // 2, size.rows, 3 * size.knots // 2, 2 * size.parts)
 
 
 class _Solved(NamedTuple):
-    """What a program says at the points it knows, and what is proved of it."""
+    """The value of a program at its own points, and the bound that is proved from it."""
 
     proposed: float
     certified: float
 
 
 class PricedDirection:
-    """The bound in one direction; what was computed is kept.
+    """The bound in one direction, with a cache of computed values.
 
     Args:
-      pair: dominates the base's laws in that direction.
+      pair: a pair that dominates the base's laws in that direction.
       repetitions: law of K, with a finite mean.
-      envelope: of the same two.
+      envelope: the envelope of these two.
       resolution: of the program.
     """
 
@@ -125,13 +125,13 @@ class PricedDirection:
         return self._attacked[epsilon]
 
     def can_help(self, epsilon: float) -> bool:
-        """Whether the price may be below the envelope: no ranking comes near that.
+        """Whether a price may be below the envelope, since no ranking comes close to that.
 
         The exact delta of any ranking of the pair's outcomes is below every price.
         """
         enveloped = self.enveloped(epsilon)
         if not enveloped > ROUNDING * self._law.mean:
-            return False  # what rounding costs is as much
+            return False  # rounding errors have this size
         least = 1.0 + _PRICED * math.log10(enveloped) ** 2
         return self.attacked(epsilon) * least < enveloped
 
@@ -152,7 +152,7 @@ class PricedDirection:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             price, values = proposal(self._pair, self._law, mesh, knots, epsilon)
             if not (np.all(np.isfinite(price.values)) and np.all(np.isfinite(values))):
-                return _Solved(math.inf, math.inf)  # not solved; the envelope stands
+                return _Solved(math.inf, math.inf)  # # not solved: the envelope remains
             proposed = proposed_delta(self._pair, mesh, price, values)
             found = certified(self._pair, self._law, mesh, epsilon, price, values, parts=size.parts)
         return _Solved(proposed, found if math.isfinite(found) else math.inf)
@@ -165,14 +165,14 @@ class PricedDirection:
         return max(0.0, least)
 
     def wants_finer(self, epsilon: float) -> bool:
-        """Whether the proof loses much of what the program says, and that is worth it."""
+        """Whether the proof loses much of the program's value, so that a finer mesh may help."""
         if not self.can_help(epsilon):
             return False
         found, known = self._solved(epsilon, self._resolution), self.delta(epsilon)
         return found.certified > _EXCESS * found.proposed and found.proposed < known
 
     def finer(self, epsilon: float) -> float:
-        """As delta, on the finer mesh alone."""
+        """As ``delta``, on the finer mesh only."""
         least = min(1.0, self.enveloped(epsilon))
         if self.can_help(epsilon):
             found = self._solved(epsilon, _finer(self._resolution))
@@ -180,7 +180,7 @@ class PricedDirection:
         return max(0.0, least)
 
     def refined(self, epsilon: float) -> float:
-        """delta, on a finer mesh as well where that may help."""
+        """``delta``, also on a finer mesh where that may help."""
         found = self.delta(epsilon)
         if self.wants_finer(epsilon):
             found = min(found, self.finer(epsilon))
@@ -188,9 +188,9 @@ class PricedDirection:
 
 
 class _Search:
-    """A base and a law of K, the same as another if both are the same objects.
+    """A cache key: a base and a law of K, compared by identity.
 
-    Their functions say nothing of whether they are equal, and a law has no hash.
+    They contain functions, which cannot be compared, and a law has no hash.
     """
 
     def __init__(self, base: BaseGuarantee, law: Repetitions) -> None:
@@ -208,8 +208,8 @@ def priced_directions(
 ) -> tuple[PricedDirection, ...]:
     """The priced envelopes of both directions (one, if the base's pair is symmetric).
 
-    What was priced for the last few searches is kept, since an account and the report on
-    it ask for the same, which takes ten seconds.
+    The results for the last few searches are cached, since an account and its report need
+    the same ones, which take ten seconds.
 
     Args:
       base: guarantee of one run.
@@ -244,8 +244,8 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> flo
       InputError: if epsilon is negative or infinite.
     """
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    # A price only lowers the envelope, and a finer mesh the price: either is asked for
-    # only of the direction whose bound is the largest so far.
+    # A price only lowers the envelope, and a finer mesh the price, so they are computed
+    # only for the direction whose bound is the largest so far.
     found = [each.enveloped(epsilon) for each in directions]
     steps = [iter((each.delta, each.refined)) for each in directions]
     while True:
@@ -257,7 +257,7 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> flo
 
 
 def _coarse_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> float:
-    """priced_delta on the first mesh alone."""
+    """priced_delta on the first mesh only."""
     return max(each.delta(epsilon) for each in directions)
 
 
@@ -272,13 +272,13 @@ class _Point(NamedTuple):
 
 
 def _crossing(left: _Point, right: _Point, delta: float) -> float:
-    """Where the chord is at delta: delta(epsilon) is convex in e^epsilon."""
+    """The point at which the chord equals delta: delta(epsilon) is convex in e^epsilon."""
     part = (left.delta - delta) / (left.delta - right.delta)
     return left.epsilon + math.log1p(part * math.expm1(right.epsilon - left.epsilon))
 
 
 def _guess(bounds: tuple[Envelope, ...], near: list[_Point], delta: float) -> float:
-    """Where delta may be reached: the envelope's curve, less what prices save near it."""
+    """A guess of the epsilon at delta: the envelope's curve, scaled as at nearby prices."""
     near = sorted(near)  # by epsilon
     saved = [log_envelope(bounds, e) - math.log(found) for e, found in near]
     slope = 0.0
@@ -302,20 +302,21 @@ def _bracket(
     delta: float,
     tries: int,
 ) -> tuple[_Point, _Point]:
-    """Neighbouring points above and below delta, the one below near it if reached."""
+    """Narrows a bracket of delta, until the point below is close to delta."""
     known = [point for point in known if point.delta > 0.0]
     aim = delta * (1.0 - 0.5 * _NEAR)
     for _ in range(tries):
         width = right.epsilon - left.epsilon
         if right.delta >= delta * (1.0 - _NEAR) or width <= _CLOSE * right.epsilon:
             break
-        # The two of nearest delta; where they lead out of the bracket, its ends.
+        # Uses the two points nearest to delta, or the ends if these lead out of the
+        # bracket.
         nearest = sorted(known, key=lambda point: abs(math.log(point.delta / aim)))[:2]
         guesses = [_guess(bounds, nearest, aim)] if known else []
         if left in known and right in known:
             guesses.append(_guess(bounds, [left, right], aim))
         guesses.append(0.5 * (left.epsilon + right.epsilon))
-        edge = _CLOSE * width  # neither end may come so near that nothing is learned
+        edge = _CLOSE * width  # the next point stays away from both ends
         low, high = left.epsilon + edge, right.epsilon - edge
         middle = at(next(guess for guess in guesses if low < guess < high))
         if middle.delta > 0.0:
@@ -325,14 +326,14 @@ def _bracket(
 
 
 def _settled(at: Callable[[float], _Point], left: _Point, right: _Point, delta: float) -> float:
-    """An epsilon at which delta is proved when asked for, not by a chord alone."""
+    """An epsilon at which delta is proved by a price there, not only by a chord."""
     for _ in range(_CHORDS):
         if right.delta >= delta * (1.0 - _NEAR):
             break
         crossing = at(min(_crossing(left, right, delta), right.epsilon))
         if crossing.delta <= delta:
             return crossing.epsilon
-        left = crossing  # the solver's rounding: convex but for that
+        left = crossing  # rounding of the solver may violate convexity
     return right.epsilon
 
 
@@ -348,8 +349,8 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
       delta: in [0, 1).
 
     Returns:
-      That epsilon, at most the envelope's; priced_delta there is at most delta. Where some
-      ranking is near the envelope, it is the envelope's, and nothing is solved.
+      That epsilon, at most the envelope's; priced_delta there is at most delta. If some
+      ranking is close to the envelope, it is the envelope's, and no program is solved.
 
     Raises:
       InputError: if delta is out of range.
@@ -374,29 +375,30 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
     def fine(epsilon: float) -> _Point:
         return _Point(epsilon, priced_delta(directions, epsilon))
 
-    # Where some ranking costs more than delta at 0, nothing has to be priced there.
+    # If some ranking has more than delta at epsilon 0, no price is needed there.
     costly = any(each.attacked(0.0) > delta for each in directions)
     start = _Point(0.0, 1.0)
     left, right, at = start if costly else coarse(0.0), coarse(enveloped), coarse
     if left.delta <= delta:
         return 0.0
-    # What is proved at the envelope's epsilon says how far below it one can get.
+    # The bound at the envelope's epsilon shows how far below it one can get.
     lost = right.delta > delta * (1.0 - _NEAR)
     if not lost:
         known = [right] if costly else [left, right]
         left, right = _bracket(coarse, bounds, left, right, known, delta, _TRIES)
-    # Asked where the first mesh has led: far from there its proofs may lose much more.
+    # Used only near the result of the first mesh: far from there its proofs may lose much
+    # more.
     wants = [each.wants_finer(right.epsilon) for each in directions]
     if lost or any(wants):
         at, left, right = fine, start if costly else fine(0.0), fine(right.epsilon)
         if left.delta <= delta:
             return 0.0
         if right.delta > delta * (1.0 - _NEAR):
-            # A proof may fail here and not at a smaller epsilon, where delta is larger.
+            # A proof may fail here although it succeeds at a smaller epsilon.
             probe = fine(envelope_epsilon(bounds, min(_PROBE * delta, 0.99)))
             right = probe if probe.delta <= delta else right
         if right.delta <= delta * (1.0 - _NEAR):
-            # The first mesh need not be asked again, but for what is returned.
+            # The first mesh is not used again, except for the result.
             def finer(epsilon: float) -> _Point:
                 found = [
                     each.finer(epsilon) if wish else each.delta(epsilon)
@@ -413,24 +415,24 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
     return _settled(at, left, right, delta)
 
 
-_POINTS = 12  # of a curve, beside epsilon = 0
-_LAST_DELTA = 1e-3  # of the envelope, at the last of them
+_POINTS = 12  # points of a curve, besides epsilon = 0
+_LAST_DELTA = 1e-3  # the envelope's delta at the last of them
 
 
 @one_blas_thread()
 def priced_profiles(
     directions: tuple[PricedDirection, ...], count: int = _POINTS
 ) -> tuple[Profile, ...]:
-    """Bounds on delta(epsilon), one a direction, from prices at ``count`` epsilons.
+    """Bounds on delta(epsilon), one per direction, from prices at ``count`` epsilons.
 
     Args:
       directions: from priced_directions.
-      count: epsilons at which prices are found, evenly from 0 to where the envelope is
-        at 1e-3.
+      count: number of epsilons at which prices are computed, evenly from 0 to where the
+        envelope is 1e-3.
 
     Returns:
-      epsilon >= 0 -> the least of the envelope and of the chords, in e^epsilon, between
-      what is proved at those epsilons; not increasing.
+      epsilon >= 0 -> the least of the envelope and of the chords, in e^epsilon, between the
+      bounds at those epsilons; not increasing.
     """
     tasks = []
     for each in directions:
@@ -448,7 +450,7 @@ def priced_profiles(
 def _profile(direction: PricedDirection, epsilons: np.ndarray) -> Profile:
     """The chords between the bounds at some epsilons, and the envelope."""
     deltas = np.array([direction.delta(epsilon) for epsilon in epsilons.tolist()])
-    # What is proved at an epsilon is proved at every larger one.
+    # A bound at an epsilon holds at every larger one.
     deltas = np.minimum.accumulate(deltas)
 
     def profile(epsilon: npt.ArrayLike) -> np.ndarray:

@@ -7,9 +7,9 @@ delta(epsilon) <= E[K] base(epsilon - shift) (Theorem 4.1 and f' <= E[K]). Here 
 comes from the base's profile at one level epsilon_1, q <= e^epsilon_1 q' +
 delta(epsilon_1), at its best level; in tradeoff_ratio from the whole trade-off curve.
 
-Any decreasing profile will do, also one with steps or kinks: the objective is a sum of
-e^epsilon_1, which rises, and of a multiple of delta(epsilon_1), which falls, so that
-their values at the left and at the right end bound it from below on an interval.
+Any decreasing profile is allowed, also one with steps or kinks: the objective is a sum of
+e^epsilon_1, which increases, and a multiple of delta(epsilon_1), which decreases, so their
+values at the left and at the right end bound it from below on an interval.
 """
 
 import math
@@ -21,7 +21,7 @@ from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.accounting.single_run.conversions import Profile
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 
-_TOLERANCE = 1e-6  # within which the search is sure; the polish goes further
+_TOLERANCE = 1e-6  # tolerance of the branch and bound; the local search refines it
 _KNOTS = 129
 _MOST = 2**15  # intervals kept in the search
 
@@ -41,9 +41,8 @@ class SlopeRatio(NamedTuple):
 def _least(profile: Profile, weight: float, low: float, high: float) -> tuple[float, float]:
     """Minimises log(e^level + weight delta(level)) over levels in [low, high].
 
-    Branch and bound to _TOLERANCE, for any decreasing profile, then golden-section
-    search about the best point. Whatever it finds is valid: the theorems hold at each
-    level.
+    Branch and bound to _TOLERANCE, for any decreasing profile, then golden-section search
+    around the best point. Any result is valid, since the theorems hold at every level.
 
     Returns:
       The best level and the value there.
@@ -63,7 +62,7 @@ def _least(profile: Profile, weight: float, low: float, high: float) -> tuple[fl
     left, right, falling = knots[:-1], knots[1:], falling[1:]
     width = float(knots[1] - knots[0])
     while True:
-        # At its left end the level, at its right end delta is the least.
+        # The level is least at the left end of an interval, delta at the right end.
         keep = np.logaddexp(left, falling) < value - _TOLERANCE
         middle = 0.5 * (left + right)
         keep &= (middle > left) & (middle < right)

@@ -30,9 +30,9 @@ class ProfileBound(NamedTuple):
 
     Attributes:
       theorem: id of the claim that states it.
-      shift: what the tuning adds to epsilon; inf if the bound says nothing.
-      level: the epsilon_1 that gives the shift; NaN where there is none.
-      mean: E[K], what the tuning multiplies delta by.
+      shift: the increase of epsilon by tuning; inf if the bound is trivial.
+      level: the epsilon_1 that gives the shift; NaN if there is none.
+      mean: E[K], the factor of delta.
       delta: real epsilon -> delta in both directions, element by element.
     """
 

@@ -28,7 +28,7 @@ def _gamma(gamma: float) -> float:
 
 
 def stopping_failure(delta: float, gamma: float) -> float:
-    """delta/(gamma + delta (1 - gamma)): chance that one of the draws fails.
+    """delta/(gamma + delta (1 - gamma)): probability that one of the draws fails.
 
     Each draw fails with probability delta, in [0, 1), independently. Given that none
     does, the number of draws is geometric again.
@@ -50,7 +50,7 @@ def stopping_law(q_best_first: npt.ArrayLike, gamma: float) -> np.ndarray:
 
 
 def percentile_failure(reaching: float, gamma: float) -> float:
-    """Exact chance that the output of Algorithm 2 misses a level.
+    """Exact probability that the output of Algorithm 2 misses a level.
 
     gamma (1 - h)/(h + gamma (1 - h)), where h = P[score >= level] is ``reaching``.
     """
@@ -116,7 +116,7 @@ def hard_stop_worst(epsilon: float, gamma: float, steps: int) -> float:
     Args:
       epsilon: of the base, > 0.
       gamma: stopping probability, in (0, 1).
-      steps: T >= 1, the most draws.
+      steps: T >= 1, the largest number of draws.
     """
     epsilon = check_positive("epsilon", epsilon)
     gamma = check_interval("gamma", gamma, 0.0, 1.0)
@@ -131,7 +131,7 @@ def hard_stop_worst(epsilon: float, gamma: float, steps: int) -> float:
 
 
 def hard_stop_excess(gamma: float, steps: int) -> float:
-    """How far pure epsilon may exceed 3 epsilon because of at most T draws.
+    """A bound on the excess of pure epsilon over 3 epsilon due to the cap of T draws.
 
     log(1 + T gamma (1 - gamma)^(T - 1)) - log(1 - (1 - gamma)^T), for (T + 1) gamma >= 2.
     With r = (1 - gamma)(1 - g), the cap multiplies f'(1 - g) by 1 plus

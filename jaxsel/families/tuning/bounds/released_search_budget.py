@@ -1,9 +1,9 @@
-"""The privacy axis of Figure 7 of Papernot & Steinke 2022, as its released code has it.
+"""The privacy axis of Figure 7 of Papernot & Steinke 2022, as computed by its released code.
 
 The code (tensorflow/privacy, research/hyperparameters_2022, at commit 03035d5d4a27) takes
 the least of the tuned Renyi bounds over a list of orders and calls that the privacy
 budget. It is no epsilon of (epsilon, delta)-DP at a small delta (R-PS-4); the functions
-here give both, the plotted number and what is proved.
+here give both the plotted number and a proven epsilon.
 
 Its bounds are Theorem 2 for the geometric law, Theorem 6 as printed for Poisson (also for
 means below 1, where that is false: E-PS-1), and for the other two laws Theorem 2 with
@@ -46,9 +46,9 @@ class ReleasedBudget(NamedTuple):
 
     Attributes:
       budget: least of the tuned Renyi bounds over RELEASED_ORDERS.
-      order: which it is.
-      delta: what a Renyi bound of ``budget`` at that order a makes of it by Lemma 14:
-        (budget, delta)-DP with delta = (1/a)(1 - 1/a)^(a - 1).
+      order: the order a of that bound.
+      delta: by Lemma 14 the bound implies (budget, delta)-DP with delta = (1/a)(1 - 1/a)^(a
+        - 1).
     """
 
     budget: float
@@ -79,7 +79,7 @@ def subsampled_gaussian_renyi(
     s = check_positive("noise_multiplier", noise_multiplier)
 
     def largest(a: float) -> float:
-        # The moment of order a has its mass between 0 and a.
+        # The integrand of the moment of order a is concentrated between 0 and a.
         step = 0.02 * min(s, s * s)
         x = np.arange(-25.0 * s, a + 25.0 * s + step, step)
         base = -0.5 * (x / s) ** 2 + math.log(step / s / math.sqrt(2.0 * math.pi))
@@ -93,14 +93,13 @@ def subsampled_gaussian_renyi(
 
 @functools.lru_cache(maxsize=16)
 def training_renyi(sampling_probability: float, noise_multiplier: float, steps: int) -> RenyiCurve:
-    """Renyi curve of DP-SGD: exact at RELEASED_ORDERS and at some between them.
+    """Renyi curve of DP-SGD: exact at RELEASED_ORDERS and at some orders in between.
 
-    From one of those orders to the next it is bounded by chords; beyond 512 it is
-    infinite.
+    Between these orders it is bounded by chords; beyond 512 it is infinite.
 
     Args:
       sampling_probability, noise_multiplier: of each step.
-      steps: how many.
+      steps: number of steps.
 
     Raises:
       InputError: if a number is out of range.
@@ -168,7 +167,7 @@ def _deltas(divergences: np.ndarray) -> np.ndarray:
     """delta of the base at log(1 + 1/(order - 1)) from its own list of orders."""
     level = np.log1p(1.0 / (RELEASED_ORDERS - 1.0))
     one = log_delta_at_order(RELEASED_ORDERS, divergences, level[:, None])
-    # Bretagnolle-Huber, as the Kullback-Leibler divergence is below all others
+    # Bretagnolle-Huber: the least Renyi bound is at least the Kullback-Leibler divergence
     least = 0.5 * np.log(-np.expm1(-np.maximum(divergences, 0.0)))
     return np.exp(np.minimum(np.minimum(one, least).min(axis=1), 0.0))
 
@@ -211,11 +210,11 @@ def released_renyi(
     least = released_negative_binomial(*pairs, eta, gamma, corrected=corrected)
     least = least.min(axis=1)
     if eta == 1.0:
-        # The geometric law has Theorem 2 itself.
+        # For the geometric law the code uses Theorem 2 itself.
         middle = (1.0 - 1.0 / orders) * found - math.log(gamma) / orders
         least = found + 2.0 * middle.min() - math.log(gamma) / (orders - 1.0)
     elif eta > 0.0:
-        # E[K] is taken for E[K]/(1 - gamma) there.
+        # The code uses E[K] in place of E[K]/(1 - gamma).
         least = least - math.log1p(-gamma) / (orders - 1.0)
     return least
 
@@ -223,10 +222,10 @@ def released_renyi(
 def released_budget(
     renyi: RenyiCurve, repetitions: Repetitions, *, corrected: bool = False
 ) -> ReleasedBudget:
-    """What the released code plots for a search.
+    """The number that the released code plots for a search.
 
     Args:
-      renyi: of one training run, such as ``training_renyi``.
+      renyi: the curve of one training run, such as ``training_renyi``.
       repetitions, corrected: as for ``released_renyi``.
     """
     found = released_renyi(renyi(RELEASED_ORDERS), repetitions, corrected=corrected)
@@ -243,7 +242,7 @@ def _theorem(repetitions: Repetitions) -> str:
 def least_renyi(base: BaseGuarantee, repetitions: Repetitions) -> float:
     """Least tuned Renyi bound over all orders, by Theorem 2 or the corrected Theorem 6.
 
-    The number that the released code is after, from the theorems as they are proved.
+    The number that the released code means to compute, from the theorems as proved.
     """
     curve = tuned_curves(base, repetitions)[_theorem(repetitions)]()
     return float(minimise_over_orders(curve)[1])

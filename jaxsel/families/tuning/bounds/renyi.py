@@ -16,7 +16,7 @@ from jaxsel.repetitions import Repetitions
 
 
 class TunedEpsilon(NamedTuple):
-    """An epsilon of the tuned algorithm, the theorem and the order that give it."""
+    """An epsilon of the tuned algorithm, with the theorem and the Renyi order that give it."""
 
     epsilon: float
     theorem: str
@@ -26,7 +26,7 @@ class TunedEpsilon(NamedTuple):
 def tuned_curves(
     base: BaseGuarantee, repetitions: Repetitions
 ) -> dict[str, Callable[[], RenyiCurve]]:
-    """Every Renyi bound that applies, by theorem; each entry builds its curve.
+    """Every Renyi bound that applies: theorem -> function that builds its curve.
 
     Ids: "PS-Thm2" as printed and "PS-Thm2-tight", the line of its proof before the last
     inequality (truncated negative binomial); "PS-Thm6" with delta from the Renyi curve
@@ -62,7 +62,7 @@ def tuned_curves(
 def proven_curves(
     base: BaseGuarantee, repetitions: Repetitions
 ) -> dict[str, Callable[[], RenyiCurve]]:
-    """Those of tuned_curves that are computed as bounds, without a search."""
+    """The tuned_curves whose computation is rigorous, without a numerical search."""
     found = tuned_curves(base, repetitions)
     if base.tradeoff is None:
         del found["PS-Lem7"]

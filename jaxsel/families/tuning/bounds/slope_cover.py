@@ -1,11 +1,11 @@
-"""The slopes of the generating function of K along a trade-off, bounded everywhere.
+"""Rigorous bounds on slopes of the generating function of K along a trade-off curve.
 
 An event of mass x under Q has mass at most T(x) under Q'. Every bound here on the best of
 K runs is a supremum over x that grows with a(x) = f'(1 - x) and falls with
 b(x) = f'(1 - T(x)), f being the generating function of K. Both are convex and do not
 increase: f' is a power series with coefficients >= 0, and T is concave. So between grid
-points a is at most its chord, and b at least the chords of the neighbouring cells
-prolonged; the two lines meet in one vertex a cell. The points of a cover, joined by
+points a is at most its chord, and b at least the extended chords of the neighbouring cells;
+the bounds give one vertex per cell. The points of a cover, joined by
 straight lines, thus lie to the upper left of the curve (b, a): a supremum over the cover
 bounds the one over all x, and exceeds it by O(1/count^2).
 """
@@ -22,14 +22,14 @@ from jaxsel.host.errors import InputError, check_integer
 from jaxsel.repetitions import Repetitions
 
 COUNT = 32768  # grid points for the mass x of an event
-_LOGIT_END = 40.0  # of the largest x; the least is e^-40 / E[K]
+_LOGIT_END = 40.0  # logit of the largest x; the least is e^-40 / E[K]
 _SPREAD = 0.3  # weight of the logit of x itself in the spacing of the grid
-# Log slopes over E[K] down to these count that much in the spacing; what is far down
-# matters for delta = 0 and for Renyi bounds only.
+# Ranges of log slopes relative to E[K], with their weights in the spacing; very small
+# slopes matter only for delta = 0 and for Renyi bounds.
 _DEPTHS = ((-70.0, 0.7), (-250.0, 0.3), (-700.0, 0.05))
-_FAR = 60.0  # what lies deeper counts that much in all
-_LINEAR = -600.0  # log slopes over E[K] above this are computed with as slopes
-_FEW = 2000  # trade-offs with fewer kinks get them as grid points
+_FAR = 60.0  # total weight of still smaller slopes
+_LINEAR = -600.0  # slopes above this are handled without logarithms
+_FEW = 2000  # up to so many kinks of a trade-off become grid points
 
 
 class SlopeCover(NamedTuple):
@@ -50,7 +50,7 @@ class SlopeCover(NamedTuple):
 def _logits(
     slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], mean: float, count: int
 ) -> np.ndarray:
-    """Logits of x, dense where the slopes bend on a logarithmic scale."""
+    """Logits of x, dense where the log slopes change."""
     trial = np.linspace(-_LOGIT_END - math.log(max(mean, 1.0)), _LOGIT_END, 2048)
     steps = _SPREAD * np.diff(trial)
     for log_slope in slopes(special.expit(trial)):
@@ -68,7 +68,7 @@ def _grid(logits: np.ndarray, kinks: np.ndarray) -> np.ndarray:
     kinks = kinks[(kinks > 0.0) & (kinks < 1.0)]
     if 0 < kinks.size < _FEW:
         step = np.diff(logits).min()
-        # Two kinks nearer than this are one: their chord is what the code sees anyway.
+        # Kinks closer than this are merged; the code uses their chord anyway.
         kinks = np.unique(np.round(special.logit(kinks) / step, 6)) * step
         kinks = kinks[(kinks > logits[0]) & (kinks < logits[-1])]
         if kinks.size:
@@ -82,11 +82,12 @@ def _grid(logits: np.ndarray, kinks: np.ndarray) -> np.ndarray:
 def _vertices(
     x: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One point a cell, to the upper left of the curve (second, first) inside it."""
+    """One point per cell, to the upper left of the curve (second, first) inside it."""
     width = np.diff(x)
     slope = np.diff(second) / width
     left, right = np.append(np.inf, slope[:-1]), np.append(slope[1:], np.inf)
-    # Where the neighbours' chords of b meet; at an end only one neighbour is there.
+    # The intersection of the neighbours' chords of b; at an end there is only one
+    # neighbour.
     with np.errstate(invalid="ignore", divide="ignore"):
         along = (second[1:] - second[:-1] - right * width) / (left - right)
     along = np.where(np.isfinite(along), np.clip(along, 0.0, width), 0.5 * width)
@@ -98,7 +99,7 @@ def _vertices(
     # b does not increase, so that its value at the right end bounds it too.
     low = np.maximum(np.maximum(from_left, from_right), second[1:])
     chord = first[:-1] + (first[1:] - first[:-1]) * (along / width)
-    # In the last cell only monotony is left; it is one unit in the last place wide.
+    # The last cell, one unit in the last place wide, uses monotonicity only.
     low[-1], chord[-1] = second[-1], first[-2]
     return np.minimum(low, second[:-1]), chord
 
@@ -138,16 +139,16 @@ def slope_cover(
     logits = _logits(slopes, mean, count)
     x = np.unique(_grid(logits, np.zeros(0) if kinks is None else kinks))
     log_first, log_second = slopes(x)
-    # Rounding must not make a monotone curve turn.
+    # Rounding must not break monotonicity.
     log_first = np.maximum.accumulate(log_first[::-1])[::-1]
     log_second = np.minimum.accumulate(log_second)
     low, chord = _vertices(x, np.exp(log_first), np.exp(log_second))
-    # Far down, where slopes underflow, monotony is what is used of a cell.
+    # Where slopes underflow, a cell uses monotonicity only.
     far = log_second[1:] < _LINEAR
     with np.errstate(divide="ignore"):
         low = np.where(far, log_second[1:], np.log(low))
         chord = np.where(far, log_first[:-1], np.log(chord))
-    # Each vertex stands between the ends of its cell.
+    # Each vertex is inserted between the ends of its cell.
     points = np.empty((2, 2 * x.size - 1))
     points[:, 0::2] = log_first, log_second
     points[:, 1::2] = chord, low
@@ -157,9 +158,9 @@ def slope_cover(
 def log_ratio_supremum(cover: SlopeCover) -> Callable[[np.ndarray], np.ndarray]:
     """share -> a bound on sup_x (share log a(x) - log b(x)), a and b scaled by 1/E[K].
 
-    Along a straight line log a exceeds its chord by log((r - 1)/log r) - 1 + log(r)/(r -
-    1) at most, r being the ratio of the ends, and -log b lies below its chord; so the
-    ends decide, raised by that.
+    Along a straight line log a exceeds its chord by at most log((r - 1)/log r) - 1 +
+    log(r)/(r - 1), r being the ratio of the ends, and -log b is below its chord; so the
+    values at the ends, increased by this, are a bound.
 
     Args:
       cover: from slope_cover.
@@ -176,7 +177,7 @@ def log_ratio_supremum(cover: SlopeCover) -> Callable[[np.ndarray], np.ndarray]:
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         ratio = np.expm1(fall)
         exact = np.log(ratio / fall) - 1.0 + fall / ratio
-    # The series fall^2/8 is an upper bound, and the exact form cancels where it is small.
+    # fall^2/8 is an upper bound, used where the exact form would cancel.
     rise = np.where(fall < 1e-3, np.minimum(fall, 1.0) ** 2 / 8.0, exact)
     seconds = np.concatenate([log_b[:-1], log_b[1:]])
     firsts = np.concatenate([log_a[:-1] + rise, log_a[1:] + rise])

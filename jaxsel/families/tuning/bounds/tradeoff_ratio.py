@@ -5,10 +5,9 @@ the other, and f' increases, so that the bound is the supremum over x of log a(x
 a = f'(1 - x), b = f'(1 - T(x)). T is concave, hence a and b are convex and decrease: on a
 cell a is at most its chord, and b at least the chords of the neighbouring cells
 prolonged. The ratio of two lines is monotone, so that the largest ratio of these bounds
-is at an end of the cell or where the prolonged chords meet; cells that might hold more
-than the best value seen are cut in four. Where the chords are not those of a convex b,
-as at the crossing of two trade-off curves of which the larger counts, only the decrease
-of a and b is used.
+is at an end of the cell or where the extended chords meet; cells whose bound exceeds the
+best value so far are cut in four. Where b is not convex, as at the crossing of two
+trade-off curves of which the larger one counts, only the monotonicity of a and b is used.
 """
 
 import math
@@ -22,10 +21,10 @@ from jaxsel.repetitions import Repetitions
 
 _TOLERANCE = 1e-8
 _KNOTS = 1025
-_PARTS = np.array([0.25, 0.5, 0.75])  # where a cell is cut
+_PARTS = np.array([0.25, 0.5, 0.75])  # relative positions at which a cell is cut
 _KINK = 1e-6  # a relative change of slope too small to matter
 _MOST = 2**18  # knots
-# Logits of x between 0 and 1: at both ends x and T(x) are as good as 0 and 1.
+# Range of logits of x; at its ends x and T(x) are numerically 0 and 1.
 _LOGITS = (-300.0, 36.0)
 
 
@@ -39,11 +38,11 @@ def _cell_bounds(step: np.ndarray, log_a: np.ndarray, log_b: np.ndarray) -> np.n
     """Upper bounds on log a/b in each cell between the knots."""
     scale = float(np.max(log_a))
     a, b = np.exp(log_a - scale), np.exp(log_b - scale)
-    # Between knots that float64 cannot tell apart there is no chord: NaN, never convex.
+    # Equal knots in float64 have no chord: NaN, which does not count as convex.
     length = np.where(step > 0.0, step, math.nan)
     slope = np.diff(b) / length
     bound = log_a[:-1] - log_b[1:]  # a and b decrease
-    # Neighbouring chords prolonged into the inner cells, and where they meet.
+    # Neighbouring chords extended into the inner cells, and their intersections.
     left, right, width = slope[:-2], slope[2:], length[1:-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         meet = (b[2:-1] - b[1:-2] - right * width) / (left - right)
@@ -51,7 +50,7 @@ def _cell_bounds(step: np.ndarray, log_a: np.ndarray, log_b: np.ndarray) -> np.n
     least = np.maximum(b[1:-2] + left * meet, b[2:-1] - right * (width - meet))
     least = np.maximum(least, b[2:-1])
     chord = a[1:-2] + np.diff(a)[1:-1] * (meet / width)
-    # Far down both may have underflowed: the first-order bound is left there.
+    # Where both underflow, only the first-order bound is used.
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.log(chord) - np.log(least)
     ends = log_a - log_b

@@ -16,7 +16,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, written
 from jaxsel.repetitions import Repetitions
 
 
@@ -130,7 +130,7 @@ def approximate_pairs(budget: Budget) -> Iterator[ApproximatePair]:
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         pure = _random_pure(generator)
-        delta = float(10.0 ** generator.uniform(-8.0, -0.5))
+        delta = 10.0 ** generator.uniform(-8.0, -0.5)
         failing = generator.dirichlet(np.full(pure.first.size + 2, 0.2), 2)
         # the first and the last outcome come from failures only
         core = BasePair(np.pad(pure.first, 1), np.pad(pure.second, 1), "core")
@@ -142,14 +142,35 @@ def approximate_pairs(budget: Budget) -> Iterator[ApproximatePair]:
             "outcome at each end"
         )
         epsilon = exact_epsilon(pure.first, pure.second)
-        yield ApproximatePair(
-            first / first.sum(), second / second.sum(), core, epsilon, delta, where
-        )
+        sides = first / first.sum(), second / second.sum()
+        yield ApproximatePair(*sides, core, epsilon, delta, where)
 
 
 def tuned_pair(pair, repetitions: Repetitions) -> tuple[np.ndarray, np.ndarray]:
     """Exact laws of the best of K draws on both sides, "no run" last."""
     return tuned_law(pair.first, repetitions), tuned_law(pair.second, repetitions)
+
+
+def random_law_text(
+    generator: np.random.Generator,
+    family: int,
+    means: tuple[float, float],
+    eta: float,
+    gammas: tuple[float, float],
+) -> str:
+    """A random law of K: Poisson, binomial, fixed, or (any other number) negative binomial.
+
+    ``means`` and ``gammas`` are ranges of powers of ten; ``eta`` is the largest.
+    """
+    if family == 0:
+        return f"poisson:mean={10.0 ** generator.uniform(*means)!r}"
+    if family > 2:
+        shape, gamma = generator.uniform(-0.9, eta), 10.0 ** generator.uniform(*gammas)
+        return f"tnb:eta={shape!r},gamma={gamma!r}"
+    count = int(generator.integers(1, 9))
+    if family == 2:
+        return f"point_mass:count={count}"
+    return f"binomial:count={count},probability={generator.uniform(0.02, 1.0)!r}"
 
 
 def two_sided_renyi(first: np.ndarray, second: np.ndarray, order: npt.ArrayLike) -> np.ndarray:
@@ -164,25 +185,18 @@ def at_worst(
 ) -> Judged:
     """A bound at the order, or other place, of least slack, where it would break."""
     worst = int(np.argmin(claimed - seen))
-    where = f"{named} {places[worst]:g}, {where}"
-    return Judged(float(claimed[worst]), float(seen[worst]), where)
+    return Judged(claimed[worst], seen[worst], f"{named} {written(float(places[worst]))}, {where}")
 
 
 def gaussian_tuned_renyi(
     order: float, noise_multiplier: float, repetitions: Repetitions, sign: int = 1
 ) -> float:
-    """Renyi divergence of the best of K draws from N(0, s^2) and from N(1, s^2).
+    """Renyi divergence of the best of K draws from N(0, s^2) and from N(1, s^2), order > 1.
 
     The density of the best is q(y) f'(1 - u(y)), with u(y) the mass of better outcomes
     and f the generating function of K; integrated by the trapezoidal rule, which
-    converges exponentially here.
-
-    Args:
-      order: > 1, finite.
-      noise_multiplier: s > 0.
-      repetitions: law of K.
-      sign: 1 if the larger value is better, -1 if the smaller one is (which is also the
-        divergence from the second to the first tuned law at sign 1).
+    converges exponentially here. The larger value is better at sign 1, the smaller one at
+    -1 (which is also the divergence from the second to the first tuned law at sign 1).
     """
     shift = 1.0 / noise_multiplier
     # q^order q'^(1 - order) is a Gaussian around this point

@@ -87,9 +87,6 @@ def _searches(
     return both[0] / both[0].sum(), both[1] / both[1].sum()
 
 
-# --- Loss distributions ---------------------------------------------------------------
-
-
 @JX.privacy(
     "JX-Compose-profiles", f"{_UNKNOWN}; docs/composition.md, Sections 2 to 4", Relation.BASE
 )
@@ -99,7 +96,7 @@ def composed_delta(
     mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
     noise_scale: Annotated[float, number("of a run", above=0.1, below=1e3)] = 8.0,
     times: Times = 4,
-) -> float:
+):
     """Searches on the same data, a later one chosen by what earlier ones released, have at most the
     delta of their composed privacy loss distributions, in each direction.
 
@@ -107,7 +104,7 @@ def composed_delta(
     """
     pairs = _pairs(curves.gaussian(noise_scale), laws.geometric(1.0 / mean))
     found = composed_distribution([(pairs, times)])
-    return float(found.get_delta_for_epsilon(epsilon))
+    return found.get_delta_for_epsilon(epsilon)
 
 
 @composed_delta.bounds(tolerance=1e-12)
@@ -134,9 +131,6 @@ def two_searches(budget):
             yield at_worst(claimed, _exact(*exact), _LEVELS, where, "epsilon")
 
 
-# --- Renyi curves ---------------------------------------------------------------------
-
-
 @JX.privacy("JX-Compose-renyi", f"{_UNKNOWN}; docs/composition.md, Section 6", Relation.BASE)
 def composed_epsilon(
     *,
@@ -145,7 +139,7 @@ def composed_epsilon(
     failure: Annotated[float, number("of a run", at_least=0.0, below=1.0)] = 1e-9,
     mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
     times: Times = 4,
-) -> float:
+):
     """Where runs may fail, the chance that one of any search does is set aside first, and what is
     left has the sum of the searches' Renyi bounds.
 
@@ -180,9 +174,6 @@ def failing_searches(budget):
             yield Judged(claimed, observed, f"{delta=}, {law.family}, {pair.where}")
 
 
-# --- All runs released ----------------------------------------------------------------
-
-
 def _response(epsilon: float):
     (pair,) = curves.pure(epsilon).pairs()  # type: ignore[misc]
     return pair
@@ -194,10 +185,10 @@ def released_delta(
     epsilon: Annotated[float, number("of the search", at_least=0.0)] = 1.0,
     most: Annotated[int, whole("runs, K at most", at_least=1, at_most=64)] = 8,
     pure: Annotated[float, positive("epsilon of a run")] = 0.3,
-) -> float:
+):
     """If K is at most n, the best of K runs has at most the delta of n composed runs."""
     pair = composed_pair(_response(pure), most)
-    return float(pair_delta(pair, epsilon))
+    return pair_delta(pair, epsilon)
 
 
 @released_delta.bounds(tolerance=1e-12)

@@ -19,11 +19,11 @@ def epsilons(budget):
     yield from ({"epsilon": epsilon} for epsilon in (1e-6, 0.1, 1.0, 3.0, 100.0))
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 50)):
-        yield {"epsilon": float(10.0 ** generator.uniform(-3.0, 1.5))}
+        yield {"epsilon": 10.0 ** generator.uniform(-3.0, 1.5)}
 
 
 @DR.privacy("BASE-randomised-response", "Section 3.2", Relation.BASE)
-def response(*, epsilon: Epsilon = 1.0) -> float:
+def response(*, epsilon: Epsilon = 1.0):
     """Randomised response that answers truly with probability e^epsilon/(1 + e^epsilon) is
     epsilon-DP, and no better."""
     return epsilon
@@ -35,7 +35,7 @@ def both_bits(epsilon):
 
 
 @JX.privacy("BASE-finite", "the constructed pairs of finite laws", Relation.BASE)
-def finite(*, epsilon: Epsilon = 1.0) -> float:
+def finite(*, epsilon: Epsilon = 1.0):
     """The pairs three-outcome and bernoulli, made for epsilon, are epsilon-close."""
     return epsilon
 
@@ -47,9 +47,7 @@ def both_pairs(epsilon):
 
 
 @DR.privacy("BASE-laplace", "Theorem 3.6", Relation.BASE)
-def laplace(
-    *, noise_scale: Annotated[float, positive("of the noise, scores moving by 1")] = 1.0
-) -> float:
+def laplace(*, noise_scale: Annotated[float, positive("of the noise, scores moving by 1")] = 1.0):
     """A score, or a uniformly random one of several scores and its index, released with Laplace
     noise of scale b is (1/b)-DP where one score moves by at most 1."""
     return 1.0 / noise_scale
@@ -65,7 +63,7 @@ def _bins(edges: np.ndarray) -> np.ndarray:
 def moved_scores(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 100)):
-        scale = float(10.0 ** generator.uniform(-1.0, 1.0))
+        scale = 10.0 ** generator.uniform(-1.0, 1.0)
         scores = generator.uniform(-2.0, 2.0, int(generator.integers(1, 5)))
         moved = scores.copy()
         moved[0] += 1.0 if case % 2 else generator.uniform(-1.0, 1.0)

@@ -1,4 +1,4 @@
-"""What else the budget of a plan could have bought, each with its price."""
+"""Alternatives to a plan with the same budget."""
 
 import math
 
@@ -59,7 +59,7 @@ def _released(budget: Budget, count: int, name: str) -> Choice | None:
     try:
         run = budget.least_run(lambda base: budget.proved(released(base)))
     except InputError:
-        return None  # nothing is known of so many of these runs
+        return None  # no guarantee is known for so many runs
     theorem = "one run" if count == 1 else "composition"
     found, limit = released(run.base), budget.attack
     return Choice(

@@ -1,4 +1,4 @@
-"""A base whose noise is left open: one run for every amount of noise."""
+"""A base whose noise is open: the guarantee of one run as a function of the noise."""
 
 import math
 from collections.abc import Callable
@@ -12,21 +12,21 @@ from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.planning.attack_limit import AttackLimit
 from jaxsel.host.errors import InputError
 
-# What may be left open, and whether more of it is more private.
+# Settings that may be open, and whether larger values are more private.
 OPEN = {"noise_multiplier": True, "noise_scale": True, "mu": False, "rho": False, "epsilon": False}
-_DIGITS = 4  # of the noise that is returned
-_CLOSE = 1e-3  # of its logarithm: the noise exceeds the least by no more
-_MOST = 1e6  # noise, and one over the least
+_DIGITS = 4  # significant digits of the noise that is returned
+_CLOSE = 1e-3  # tolerance of the logarithm of the noise
+_MOST = 1e6  # the largest noise, and the inverse of the least
 
 
 class BaseFamily(NamedTuple):
-    """One run for every amount of noise.
+    """The guarantee of one run as a function of an open setting.
 
     Attributes:
-      text: of the base, without the setting that is open.
-      name: of that setting.
+      text: of the base, without the open setting.
+      name: of the open setting.
       more_is_more_private: False for mu, rho and epsilon.
-      known: value -> the guarantee of one run, of those that were asked for.
+      known: cache: value -> the guarantee of one run.
     """
 
     text: str
@@ -35,7 +35,7 @@ class BaseFamily(NamedTuple):
     known: dict[float, BaseGuarantee]
 
     def at(self, value: float) -> BaseGuarantee:
-        """The guarantee of one run; that of DP-SGD takes a second, and is kept."""
+        """The guarantee of one run, cached, since that of DP-SGD takes a second."""
         if value not in self.known:
             self.known[value] = guarantee_of(self._text(repr(value)))
         return self.known[value]
@@ -53,7 +53,7 @@ class BaseFamily(NamedTuple):
 
 
 def open_base(text: str) -> BaseFamily | BaseGuarantee:
-    """Reads a base with or without its noise.
+    """Parses a base with or without its noise.
 
     Args:
       text: as for ``guarantee_of``; one of noise_multiplier, noise_scale, mu, rho and
@@ -76,7 +76,7 @@ def open_base(text: str) -> BaseFamily | BaseGuarantee:
             complaints.append(str(error))
             continue
         return family
-    # What is said of a number is more to the point than what is said of the form.
+    # An error about a number is more helpful than one about the form.
     raise InputError(min(complaints, key=lambda said: said.startswith("base is")))
 
 
@@ -99,7 +99,7 @@ def least_noise(
       The value of the open setting. ``cost`` was evaluated there, and is at most ``most``.
 
     Raises:
-      InputError: if even the most noise that is tried costs more.
+      InputError: if the cost exceeds epsilon even at the largest noise.
     """
     sign = 1.0 if family.more_is_more_private else -1.0
     found: dict[float, float] = {}
@@ -112,7 +112,7 @@ def least_noise(
         return found[value]
 
     def ends() -> tuple[float, float]:
-        """log noise of the most that is too little, and of the least that is enough."""
+        """log of the largest insufficient noise, and of the least sufficient noise."""
         places = {sign * math.log(value): value for value in found}
         low = max((x for x, v in places.items() if found[v] > 0.0), default=-math.inf)
         high = min((x for x, v in places.items() if found[v] <= 0.0), default=math.inf)
@@ -135,7 +135,7 @@ def least_noise(
         value = family.rounded(math.exp(sign * guess))
         if value in found:  # rounding leaves nothing between
             break
-        # Short of the target by less than it is worth to look for.
+        # Close enough to the target.
         if -_CLOSE < excess(value) <= 0.0:
             return value
     value = family.rounded(math.exp(sign * ends()[1]))
@@ -146,7 +146,7 @@ def least_noise(
 
 
 def _try_known(family: BaseFamily, sign: float, excess: Callable[[float], float]) -> None:
-    """Evaluates known bases, by bisection, or the first one."""
+    """Evaluates cached bases by bisection, or a first base."""
     values = sorted(family.known, key=lambda value: sign * value) or [1.0]
     low, high = 0, len(values) - 1
     while low < high:
@@ -158,13 +158,13 @@ def _try_known(family: BaseFamily, sign: float, excess: Callable[[float], float]
 
 
 def _guess(sign: float, found: dict[float, float], low: float, high: float) -> float:
-    """log noise where the cost should be epsilon, and a little more."""
+    """An estimate of the log noise at which the cost is epsilon, slightly increased."""
     points = sorted((sign * math.log(value), over) for value, over in found.items())
     if not math.isfinite(low):
         return high + points[0][1] - 0.1
     if not math.isfinite(high):
         return low + points[-1][1] + 0.1
-    # The inverse, through the nearest points, as a polynomial in the excess.
+    # Inverse interpolation: a polynomial in the excess through the nearest points.
     near = sorted(points, key=lambda point: abs(point[1]))[:4]
     overs = [over for _, over in near]
     if len(set(overs)) == len(near) and 5.0 not in overs:

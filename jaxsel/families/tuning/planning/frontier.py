@@ -1,4 +1,4 @@
-"""What quality costs, family by family, at the noise of a plan; and what nothing can do."""
+"""Quality against epsilon for each family at a plan's noise, and a limit for all laws."""
 
 from typing import NamedTuple
 
@@ -16,14 +16,14 @@ _POINTS = 13
 
 
 class Frontier(NamedTuple):
-    """One family of laws of K, with more and more runs.
+    """The laws of one family, in order of increasing mean.
 
     Attributes:
       family: its name.
-      epsilon: Float[np.ndarray, "points"], proved of the search.
-      quantile: Float[np.ndarray, "points"], of the winner, expected.
-      miss: Float[np.ndarray, "points"], chance that no good candidate wins; NaN unless the
-        plan says which are good.
+      epsilon: Float[np.ndarray, "points"], proven epsilon of the search.
+      quantile: Float[np.ndarray, "points"], expected quantile of the winner.
+      miss: Float[np.ndarray, "points"], probability that no good candidate wins; NaN unless
+        the plan specifies the fraction of good candidates.
     """
 
     family: str
@@ -33,14 +33,14 @@ class Frontier(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """What no law of K with so few runs can do better; see ``limit``.
+    """A lower bound for all laws of K with so few runs; see ``limit``.
 
     Attributes:
-      runs: E[K] at most.
+      runs: the largest E[K].
       epsilon: Float[np.ndarray, "points"], of a search.
-      rank: Float[np.ndarray, "points"], of its winner from the top, at least.
-      miss: Float[np.ndarray, "points"], chance that no good candidate wins, at least; NaN
-        unless the plan says which are good.
+      rank: Float[np.ndarray, "points"], least expected rank of its winner from the top.
+      miss: Float[np.ndarray, "points"], least probability that no good candidate wins; NaN
+        unless the plan specifies the fraction of good candidates.
     """
 
     runs: float
@@ -75,7 +75,7 @@ def frontiers(found: Plan) -> tuple[Frontier, ...]:
 
 
 def limit(found: Plan, highest: float) -> Limit | None:
-    """The limit of privacy, from a tenth of the plan's epsilon to the highest drawn.
+    """The limit for all laws of K, from a tenth of the plan's epsilon to the highest drawn.
 
     Returns:
       None if the base has no trade-off curve.

@@ -1,7 +1,7 @@
-"""Of some laws of K that meet the same wishes, the one of least proven epsilon.
+"""Chooses among laws of K that meet the same wishes the one with the least proven epsilon.
 
-The law of least envelope is not always the one of which least is proved: at a large delta
-the priced envelope proves less for laws whose envelope is larger.
+The law with the least envelope does not always have the least proven epsilon: at a large
+delta the priced envelope may be smaller for a law whose envelope is larger.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ NAME = "optimal"
 
 
 class Proven(NamedTuple):
-    """A law of K and the least epsilon that is proved with it.
+    """A law of K and its least proven epsilon.
 
     Attributes:
       name: "optimal" for the law of least envelope, else its family.
-      law: of K.
-      epsilon: proved, at the delta asked for.
-      theorem: that proves it.
+      law: the law of K.
+      epsilon: the least proven epsilon at the given delta.
+      theorem: the theorem that proves it.
     """
 
     name: str
@@ -40,9 +40,9 @@ def _accounted(base: BaseGuarantee, name: str, law: Repetitions, delta: float) -
 
 
 def _improves(base: BaseGuarantee, law: Repetitions, delta: float, epsilon: float):
-    """Whether some bound is at delta below epsilon: one price, not a search for one."""
+    """Whether some bound proves less than epsilon at delta; needs a single price."""
     return any(
-        proof.never_below(epsilon) < delta and proof.delta(epsilon) < delta
+        proof.lower_bound(epsilon) < delta and proof.delta(epsilon) < delta
         for proof in proofs(base, law).values()
         if delta >= proof.least_delta
     )
@@ -51,14 +51,14 @@ def _improves(base: BaseGuarantee, law: Repetitions, delta: float, epsilon: floa
 def _others(
     found: Found, rank_of: str | Repetitions | None
 ) -> Iterator[tuple[str, Repetitions | None]]:
-    """The laws with a name that meet the wishes, and the one that was named in them."""
+    """The laws of named families that meet the wishes, and the law given as ``rank_of``."""
     law = None if rank_of is None else as_law(rank_of)
     meets = law is not None and found.wishes.afforded(law) and found.wishes.good_enough(law)
     yield ("", None) if law is None or not meets else (law.family, law)
     for family in FAMILIES:
         try:
             named = fitted(family, found.wishes)
-        except InputError:  # nothing in the wishes limits a family
+        except InputError:  # the wishes do not limit the family
             named = None
         yield family, None if named is None else named.law
 
@@ -69,12 +69,12 @@ def least_proven(
     rank_of: str | Repetitions | None = None,
     advance: Callable[[int], None] = lambda steps: None,
 ) -> Proven:
-    """The least epsilon that is proved of the law found, or of a named one.
+    """The least proven epsilon over the law found and the named ones.
 
     Args:
-      base: one run.
-      found: the law of least envelope; its wishes are what all have to meet.
-      rank_of: a law that is tried as well.
+      base: guarantee of one run.
+      found: the law of least envelope; all laws must meet its wishes.
+      rank_of: a further law to try.
       advance: called after each law with 1: the named families and two more.
     """
     best = _accounted(base, NAME, found.law, found.delta)

@@ -1,9 +1,9 @@
-"""What no law of K can do: privacy alone bounds the chance of a good winner.
+"""A limit for all laws of K: privacy bounds the probability of a good winner.
 
 After Talwar, "Privacy-Computation Trade-offs in Private Repetition and Metaselection"
 (FORC 2025, arXiv 2410.19012): at a privacy cost that exceeds one run's by a constant
-factor, the chance of failure falls only polynomially in the number of runs. The bound
-here is our own count of that argument, for any trade-off curve and at (epsilon, delta).
+factor, the failure probability decreases only polynomially in the number of runs. The bound
+here is our version of that argument, for any trade-off curve and at (epsilon, delta).
 
 Take a run whose output is bad, not among the best share q, with probability b_0 = 1 - q.
 Its guarantee, Q'(S) <= B(Q(S)) for every event S, allows a chain of data sets D = D_0,
@@ -15,7 +15,7 @@ D_t with delta_t = delta (e^(t epsilon) - 1)/(e^epsilon - 1) (group privacy), he
 
     P[fail on D] >= e^(-t epsilon) (b_t^m - delta_t)  for every t = 0, 1, 2, ...
 
-A search of such runs may do better if more is known of them than this guarantee.
+The limit does not hold for runs that are known to satisfy more than this guarantee.
 """
 
 import math
@@ -27,23 +27,23 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError, check_interval, check_positive
 
 _MOST_STEPS = 400  # neighbours in a chain; each costs a factor e^-epsilon
-_NEVER = 1e-30  # a bound below this shows nothing
+_NEVER = 1e-30  # smaller bounds are negligible
 
 
 def least_miss(
     base: BaseGuarantee, epsilon: npt.ArrayLike, delta: float, mean: float, good: npt.ArrayLike
 ) -> np.ndarray:
-    """A lower bound on the chance that no search with these numbers does without.
+    """A lower bound on the probability that a search with these numbers fails.
 
     Args:
       base: guarantee of one run, with a trade-off curve.
-      epsilon: of the search, whatever runs have this guarantee; > 0, any shape.
+      epsilon: of the search, for all runs with this guarantee; > 0, any shape.
       delta: of the search, in [0, 1).
       mean: E[K] is at most this; > 0.
-      good: share of the candidates that counts as good, in (0, 1); any shape.
+      good: fraction of the candidates that counts as good, in (0, 1); any shape.
 
-    Returns:
-      Float[np.ndarray, "epsilon good"]: of releasing no good candidate, at least.
+      Returns:
+        Float[np.ndarray, "epsilon good"]: lower bound on P[no good candidate is released].
 
     Raises:
       InputError: if the base has no trade-off curve, or a number is out of range.
@@ -76,12 +76,12 @@ def least_rank(
 ) -> np.ndarray:
     """A lower bound on the winner's expected rank from the top, 1 if nothing is run.
 
-    The rank R has E[R] = integral over q of P[R > q], the chance to miss the best share q,
-    which falls in q: sums of it at right ends are less.
+    The rank R has E[R] = integral over q of P[R > q], the probability to miss the best
+    fraction q, which decreases in q: Riemann sums at right ends are lower bounds.
 
     Args:
       base, epsilon, delta, mean: as in ``least_miss``.
-      count: ends of the sums.
+      count: number of terms of the sums.
 
     Returns:
       Float[np.ndarray, "epsilon"].

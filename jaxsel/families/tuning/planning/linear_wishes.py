@@ -12,19 +12,19 @@ from jaxsel.families.tuning.planning.wishes import Wishes
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions.table import MOST_COUNT
 
-_DENSE = 4096  # every count up to it is looked at where wishes alone decide
+_DENSE = 4096  # every count up to it is considered when only wishes matter
 _ROUNDING = 1e-9
-_SPARE = 1e-10  # of its bound, by which every wish is met
+_SPARE = 1e-10  # relative margin by which every wish is met
 
 
 class Row(NamedTuple):
     """One wish: sum_k P[K = k] price(k) <= most.
 
     Attributes:
-      name: what is bounded, in words.
+      name: description of the bounded quantity.
       price: counts -> their prices, all >= 0.
       most: the bound.
-      falls: the price never increases with k; else it never decreases.
+      falls: whether the price does not increase with k; otherwise it does not decrease.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Row(NamedTuple):
 
 
 class Price(NamedTuple):
-    """Any other price of k runs, whose expectation is bounded.
+    """A further price of k runs, whose expectation is bounded.
 
     Attributes:
       price: counts -> their prices, all >= 0, not decreasing.
-      most: of its expectation.
-      name: in words.
+      most: the bound on its expectation.
+      name: description.
     """
 
     price: Callable[[np.ndarray], np.ndarray]
@@ -48,7 +48,7 @@ class Price(NamedTuple):
 
 
 def rows(wishes: Wishes, prices: Sequence[Price] = ()) -> tuple[Row, ...]:
-    """The inequalities of wishes; a largest K is none of them, but a set of counts.
+    """The inequalities of wishes, except for a largest K, which restricts the counts.
 
     Raises:
       InputError: for a price that is negative or falls.
@@ -80,7 +80,7 @@ def rows(wishes: Wishes, prices: Sequence[Price] = ()) -> tuple[Row, ...]:
 
 
 def _check_price(each: Price, counts: np.ndarray) -> None:
-    """Refuses a price that is negative or falls: the certificate could not bound it."""
+    """Refuses a price that is negative or decreases, which the certificate cannot bound."""
     found = np.asarray(each.price(counts), dtype=np.float64)
     if found.shape != counts.shape or not np.all(np.isfinite(found)):
         raise InputError(f"{each.name} must have a finite value for each count")
@@ -89,7 +89,7 @@ def _check_price(each: Price, counts: np.ndarray) -> None:
 
 
 def feasible_counts(wishes: Wishes) -> np.ndarray:
-    """Counts among which wishes alone are decided: dense, then sparse, up to the cap."""
+    """Counts for deciding feasibility of wishes: dense, then sparse, up to the cap."""
     largest = MOST_COUNT if wishes.most is None else wishes.most
     counts = np.append(np.arange(_DENSE), np.geomspace(_DENSE, MOST_COUNT, 400).round())
     if wishes.runs_95 is not None:
@@ -119,11 +119,12 @@ def refuse_infeasible(wishes: Wishes, found: Sequence[Row]) -> None:
     """Refuses wishes that no law of K meets together.
 
     Raises:
-      InputError: naming the first wish that the ones after it leave no room for, and the
-        least bound that they do.
+      InputError: naming the first wish that is incompatible with the ones after it, and its
+        least feasible bound.
     """
     counts = feasible_counts(wishes)
-    # From the back: what is cheap to run can always be had, quality cannot.
+    # From the last to the first: bounds on the number of runs are always feasible, quality
+    # is not.
     for place in range(len(found) - 1, -1, -1):
         row, rest = found[place], found[place + 1 :]
         least = _least(row, rest, counts)
@@ -142,10 +143,10 @@ def refuse_infeasible(wishes: Wishes, found: Sequence[Row]) -> None:
 def meeting(
     counts: np.ndarray, weights: np.ndarray, asked: Sequence[Row], others: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A law that meets its wishes, with a little to spare, if it fell a little short.
+    """Corrects a law that nearly meets its wishes, to one that meets them with a margin.
 
-    A solver meets them to its tolerance only. What is missing is made up by mixing in a
-    little of the law that has most to spare.
+    A solver meets them to its tolerance only. The law is mixed with a little of the law
+    that has the largest margin.
 
     Args:
       counts, weights: of the law, to be scaled to sum to one.
@@ -155,17 +156,17 @@ def meeting(
     Returns:
       Counts, increasing, and their probabilities.
     """
-    # Where a bound is 0, whatever has a price is left out.
+    # If a bound is 0, counts with a positive price are excluded.
     none = [row for row in asked if row.most <= 0.0]
     some = [row for row in asked if row.most > 0.0]
     weights = np.where(_free(none, counts), weights, 0.0)
     weights = weights / math.fsum(weights)
-    over = [_over(row, counts, weights) for row in some]
+    over = [_violation(row, counts, weights) for row in some]
     if max(over, default=0.0) <= 0.0:
         return counts, weights
     others = others[_free(none, others)]
-    better = _roomiest(some, others)
-    room = [_over(row, others, better) for row in some]
+    better = _with_largest_margin(some, others)
+    room = [_violation(row, others, better) for row in some]
     share = max(
         lack / (lack - spare) for lack, spare in zip(over, room, strict=True) if lack > 0.0 > spare
     )
@@ -177,17 +178,17 @@ def meeting(
 
 
 def _free(asked: Sequence[Row], counts: np.ndarray) -> np.ndarray:
-    """Which counts have no price at all."""
+    """The counts whose prices are all 0."""
     return np.all([np.ones(counts.size), *(row.price(counts) <= 0 for row in asked)], 0)
 
 
-def _over(row: Row, counts: np.ndarray, weights: np.ndarray) -> float:
-    """How much more than is allowed, as a share of it; with a little to spare."""
+def _violation(row: Row, counts: np.ndarray, weights: np.ndarray) -> float:
+    """The relative violation of a wish, including the margin."""
     return math.fsum(weights * row.price(counts)) / row.most - 1.0 + _SPARE
 
 
-def _roomiest(asked: Sequence[Row], counts: np.ndarray) -> np.ndarray:
-    """Probabilities of the law whose scarcest wish is met with most to spare."""
+def _with_largest_margin(asked: Sequence[Row], counts: np.ndarray) -> np.ndarray:
+    """Probabilities of the law that maximises the least margin of any wish."""
     table = np.array([row.price(counts) / row.most for row in asked])
     found = optimize.linprog(
         np.append(np.zeros(counts.size), -1.0),

@@ -1,4 +1,4 @@
-"""The families of laws of K with a name, each with the mean that meets a wish."""
+"""The named families of laws of K, and their laws that meet given wishes."""
 
 import functools
 import math
@@ -25,7 +25,7 @@ _NAMES = {0.0: "logarithmic", 1.0: "geometric"}
 FAMILIES: Mapping[str, Callable[[float], Repetitions]] = {
     _NAMES.get(eta, f"tnb:eta={eta:g}"): _negative_binomial(eta) for eta in _SHAPES
 } | {"poisson": lambda mean: from_mean("poisson", mean)}
-"""Name -> E[K] -> the law; what a plan chooses from, besides the best law of all."""
+"""Name -> E[K] -> the law; a plan chooses from these, besides the optimal law."""
 
 
 class Fitted(NamedTuple):
@@ -48,19 +48,19 @@ def _least(condition: Callable[[float], bool], low: float, high: float) -> float
 
 
 def fitted(family: str, wishes: Wishes) -> Fitted | None:
-    """The cheapest law of a family that is good enough; the best one afforded if all are.
+    """The cheapest law of a family that is good enough; without such a wish the best affordable.
 
-    Cost and quality both increase with E[K] in every family, so that the least mean that
-    is good enough costs least in privacy, too.
+    Cost and quality both increase with E[K] in every family, so the least mean that is good
+    enough also has the least privacy cost.
 
     Returns:
-      None if no law of the family is both good enough and afforded.
+      None if no law of the family is both good enough and affordable.
     """
     return _fitted(family, FAMILIES[family], wishes)
 
 
 def fitted_negative_binomial(eta: float, wishes: Wishes) -> Fitted | None:
-    """The same for truncated negative binomial laws of any shape eta."""
+    """``fitted`` for truncated negative binomial laws of any shape eta."""
     return _fitted(f"tnb:eta={eta:g}", _negative_binomial(eta), wishes)
 
 
@@ -69,7 +69,7 @@ def _fitted(family: str, make: Callable[[float], Repetitions], wishes: Wishes) -
         try:
             return make(mean)
         except InputError:
-            return None  # the family does not reach so far
+            return None  # the family has no law with this mean
 
     def too_dear(mean: float) -> bool:
         found = law(mean)
@@ -95,11 +95,11 @@ def _fitted(family: str, make: Callable[[float], Repetitions], wishes: Wishes) -
         mean = _least(good_enough, low, high)
         if np.isinf(mean):
             return None
-        # Without a wish for quality more runs are better, as long as they are afforded.
+        # Without a wish for quality more runs are better, as long as they are affordable.
         high = mean if wishes.asks_for_quality else high
-    # Few digits where they do; the end that bisection found may lie on its other side.
-    # The least that is good enough is rounded up; the most that is afforded is a number
-    # of the person, kept to nine digits.
+    # Few digits if they suffice; the end that bisection found may be on the other side. The
+    # least mean that is good enough is rounded up; the largest affordable one comes from a
+    # number of the user, and is kept to nine digits.
     if wishes.asks_for_quality or wishes.none is not None:
         short = [to_digits(high, digits, up=True, slack=1e-6) for digits in (4, 6, 9)]
     else:
@@ -115,12 +115,12 @@ def _fitted(family: str, make: Callable[[float], Repetitions], wishes: Wishes) -
 def most_runs(
     family: str, wishes: Wishes, affordable: Callable[[Repetitions], bool]
 ) -> Fitted | None:
-    """The law of a family with the largest E[K], to a thousandth, that can be paid.
+    """The affordable law of a family with the largest E[K], to a relative 1e-3.
 
     Args:
       family: one of FAMILIES.
-      wishes: for the law, beside its price.
-      affordable: law -> whether it can be paid; what is dearer has more runs.
+      wishes: for the law, besides its cost.
+      affordable: law -> whether it is within the budget; cost increases with runs.
     """
     make = FAMILIES[family]
 

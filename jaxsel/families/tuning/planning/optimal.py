@@ -1,4 +1,4 @@
-"""``jaxsel.optimal``: the law of K that costs least for what is asked of a search."""
+"""``jaxsel.optimal``: the law of K with the least privacy cost that meets given wishes."""
 
 import math
 from typing import NamedTuple
@@ -21,24 +21,25 @@ from jaxsel.repetitions import Repetitions, describe
 
 @printed
 class Optimal(NamedTuple):
-    """The law of K of least proven epsilon, of those tried, and a bound on all envelopes.
+    """The law of K with the least proven epsilon of those tried, and a bound on all envelopes.
 
-    Tried are the law of least envelope and the named laws: other bounds than the envelope,
-    as the priced one at large delta, may prove less for a law whose envelope is larger.
+    The law of least envelope and the named laws are tried: other bounds than the envelope,
+    such as the priced one at large delta, may be smaller for a law whose envelope is
+    larger.
 
     Attributes:
       base: one run, by name.
-      law: of K.
+      law: the law of K.
       epsilon: of the search with it, proved by ``theorem``.
-      lower: no law of K that meets the wishes has an envelope with a smaller epsilon; it
-        says nothing of other bounds, so that ``epsilon`` may be less.
-      delta: at which.
-      wishes: that the law meets.
-      utility: what to expect.
+      lower: no law of K that meets the wishes has an envelope with a smaller epsilon; this
+        does not apply to other bounds, so ``epsilon`` may be less.
+      delta: of the search.
+      wishes: the wishes that the law meets.
+      utility: the expected utility of the search.
       name: "optimal" for the law of least envelope, else the family of the law.
-      theorem: that proves ``epsilon``.
+      theorem: the theorem that proves ``epsilon``.
       envelope: epsilon of the least envelope found, at least ``lower``.
-      envelope_law: the law that has it.
+      envelope_law: the law with that envelope.
     """
 
     base: str
@@ -54,7 +55,7 @@ class Optimal(NamedTuple):
     envelope_law: Repetitions
 
     def sentences(self) -> list[str]:
-        """The law and its certificate, in words; epsilon is rounded up, lower down."""
+        """Describes the law and its certificate; epsilon is rounded up, lower down."""
         found, good = self.utility, self.wishes.good
         hit = "" if good is None else f", among the best {good:g} with {found.hit:.4g}"
         law = "this law" if self.name == NAME else describe(self.law)
@@ -72,17 +73,17 @@ class Optimal(NamedTuple):
         ]
 
     def summary(self) -> Summary:
-        """In words, and the law."""
+        """The description, and the law as a table."""
         return Summary("\n".join(self.sentences()), ("runs", "probability"), self.table())
 
     def table(self) -> list[list]:
-        """Counts and probabilities of the law; none if it has a name."""
+        """Counts and probabilities of the law; empty for a named law."""
         if self.name != NAME:
             return []
         return [[int(k), p] for k, p in self.law.parameters.items()]
 
     def as_record(self) -> dict:
-        """Names and numbers, ready for JSON."""
+        """Names and numbers, JSON-serialisable."""
         return {
             "base": self.base,
             "epsilon": self.epsilon,
@@ -114,31 +115,30 @@ def optimal(
     none: float | None = None,
     progress: bool | None = None,
 ) -> Optimal:
-    """The law of K that costs least in privacy, for what is asked of the search.
+    """The law of K with the least privacy cost among those that meet given wishes.
 
-    Found is the law whose envelope (docs/envelope.md) has the least epsilon at delta;
+    It finds the law whose envelope (docs/envelope.md) has the least epsilon at delta;
     ``lower`` is a certificate that no other law of K has a smaller envelope
-    (docs/optimal-law.md). It and the named laws are then accounted with every bound there
-    is, and the least that is proved is the answer. Where nothing is
-    said of the winner, it has to be as good, in expected rank, as that of a geometric K
-    with the runs that are allowed. Takes some ten seconds.
+    (docs/optimal-law.md). That law and the named laws are then accounted with all known
+    bounds, and the one with the least proven epsilon is returned. By default the expected
+    rank of the winner must be at least as good as with a geometric K with the allowed runs.
+    Takes about ten seconds.
 
     Args:
       base: one run, as for ``account``.
       delta: of the search, in (0, 1).
-      runs: E[K] at most.
+      runs: largest E[K].
       runs_95: number of runs that 95 searches of 100 do not exceed.
-      most: number of runs that no search exceeds; 10,000 if neither this nor runs is
-        given.
-      rank: expected rank of the winner, from the top, at most: 1 less its quantile.
+      most: largest number of runs of any search; 10,000 if neither this nor runs is given.
+      rank: largest expected rank of the winner, from the top: 1 minus its quantile.
       rank_of: in place of rank: a law of K whose winner is good enough.
-      good: share of the candidates that counts as good.
-      chance: that the winner is among these, at least.
-      none: chance that nothing is released, at most.
+      good: fraction of the candidates that counts as good.
+      chance: least probability that the winner is among these.
+      none: largest probability that nothing is released.
       progress: whether to show a bar after two seconds; None: on a terminal.
 
     Raises:
-      InputError: for wishes that no law of K meets, with the nearest that one does, for a
+      InputError: for wishes that no law of K meets, with the nearest feasible ones, for a
         base without a privacy profile, or numbers out of range.
 
     Example:

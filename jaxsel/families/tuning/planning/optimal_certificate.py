@@ -11,8 +11,9 @@ the wishes sum_k w_k g_i(k) <= m_i, and multipliers lambda_i >= 0, that is at le
 
   min over k >= 0 of [c_k(epsilon) + sum_i lambda_i g_i(k)] - sum_i lambda_i m_i.
 
-It falls as epsilon grows; where it exceeds delta, no such law has a smaller epsilon. The
-minimum is over all whole numbers: one by one at first, then by blocks, then by a tail.
+It decreases in epsilon; where it exceeds delta, no such law has a smaller epsilon. The
+minimum over all whole numbers is bounded for single numbers at first, then for blocks, then
+for the tail.
 """
 
 import math
@@ -25,20 +26,20 @@ from scipy import optimize
 from jaxsel.families.tuning.planning.linear_wishes import Row
 from jaxsel.families.tuning.planning.optimal_sides import powers
 
-_DENSE = 4000  # counts up to it one by one
-_RATIO = 1.001  # of the ends of a block
-_SPLITS, _PIECES, _MANY = 8, 8, 200_000  # of blocks whose bound is too low
-_FALLING = 40.0  # over T: a count from which k (1 - T)^(k-1) has long been falling
-_LARGEST = 1e16  # beyond it a count is not told from the next
+_DENSE = 4000  # counts up to it are evaluated one by one
+_RATIO = 1.001  # ratio of the ends of a block
+_SPLITS, _PIECES, _MANY = 8, 8, 200_000  # rounds of splitting blocks whose bound is too low
+_FALLING = 40.0  # divided by T: a count beyond which k (1 - T)^(k-1) decreases
+_LARGEST = 1e16  # beyond it float64 does not distinguish counts
 _ENOUGH = 700.0  # an epsilon at which only infinite losses are left
-_ROUNDING = 1e-10  # of the sums, relatively: they have some thousand terms
+_ROUNDING = 1e-10  # relative rounding error of sums of some thousand terms
 
 
 class Functional(NamedTuple):
-    """sum_k w_k c_k and the wishes' multipliers.
+    """The functional sum_k w_k c_k, and the multipliers of the wishes.
 
     Attributes:
-      epsilon: at which they were found; they serve at any.
+      epsilon: at which they were computed; they are valid at any epsilon.
       x, other: Float[np.ndarray, "points"], x and T(x).
       first, second: Float[np.ndarray, "points"], A and B, >= 0.
       wishes: the inequalities.
@@ -77,7 +78,7 @@ class Functional(NamedTuple):
         return _crossing(excess, high)
 
     def _sums(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What A and what B contribute, a few counts at a time."""
+        """The contributions of A and of B, computed for a few counts at a time."""
         step = max(1, 2**21 // max(self.x.size, 1))
         parts = [
             (self.first @ powers(self.x, part), self.second @ powers(self.other, part))
@@ -96,16 +97,16 @@ class Functional(NamedTuple):
 
 
 def _crossing(excess: Callable[[float], float], high: float) -> float:
-    """Where a function that falls from 0 to ``high`` vanishes."""
+    """The root of a function that decreases from 0 to ``high``."""
     found = optimize.root_scalar(excess, bracket=(0.0, high), method="brentq", xtol=1e-11)
     return float(found.root)
 
 
 class Terms(NamedTuple):
-    """For every whole number k, lower bounds first - e^epsilon second + rest.
+    """Lower bounds first - e^epsilon second + rest that cover every whole number k.
 
     Attributes:
-      first, second, rest: Float[np.ndarray, "terms"], a term for a count or a block.
+      first, second, rest: Float[np.ndarray, "terms"], one term per count or block.
     """
 
     first: np.ndarray
@@ -119,8 +120,8 @@ class Terms(NamedTuple):
         return float(np.min(self.first - second + self.rest - _ROUNDING * size))
 
 
-def looked_at(most: int | None) -> np.ndarray:
-    """Counts at which a missing column is looked for; the certificate looks at all."""
+def searched_counts(most: int | None) -> np.ndarray:
+    """Counts among which missing columns are searched; the certificate covers all counts."""
     end = 1e7 if most is None else float(most)
     counts = np.append(np.arange(300.0), np.geomspace(300.0, 1e7, 2600).round())
     return np.unique(np.append(counts[counts < end], end))
@@ -128,9 +129,9 @@ def looked_at(most: int | None) -> np.ndarray:
 
 def terms(found: Functional, most: int | None) -> Terms:
     """Bounds for every k in {0, 1, ...}, or up to ``most``."""
-    # Where T is so small that its slope peaks beyond every count that is told from the
-    # next, points are left out, as each share may be made smaller; at x = 0 T itself is
-    # made smaller, and the bound with it. Then the tail knows where all else falls.
+    # If T is so small that k (1 - T)^(k-1) peaks beyond all counts that float64
+    # distinguishes, points are omitted, since each share may be decreased; at x = 0 T
+    # itself is decreased, and the bound with it. All other terms then decrease in the tail.
     tiny = found.other < _FALLING / _LARGEST
     kept = ~tiny | (found.x == 0.0)
     found = found._replace(
@@ -139,7 +140,7 @@ def terms(found: Functional, most: int | None) -> Terms:
         first=found.first[kept],
         second=found.second[kept],
     )
-    # A point at x = 0 that loses is left out: each share may be made smaller.
+    # A point at x = 0 with a negative value is omitted, since each share may be decreased.
     ahead = (found.x == 0.0) & (found.other == 0.0)
     if found.first[ahead].sum() < math.exp(found.epsilon) * found.second[ahead].sum():
         found = found._replace(
@@ -161,7 +162,7 @@ def terms(found: Functional, most: int | None) -> Terms:
 
 
 def _tail_start(found: Functional) -> float:
-    """A count beyond which every k (1 - T)^(k-1) with T > 0 falls, and far beyond."""
+    """A count far beyond the one from which every k (1 - T)^(k-1) with T > 0 decreases."""
     low = found.other[found.other > 0.0]
     least = float(low.min()) if low.size else 1.0
     return min(max(1e7, _FALLING / least), _LARGEST)
@@ -170,7 +171,7 @@ def _tail_start(found: Functional) -> float:
 def _split_blocks(
     found: Functional, left: np.ndarray, right: np.ndarray
 ) -> list[tuple[np.ndarray, ...]]:
-    """Bounds for the counts of blocks, which are split where that makes them better."""
+    """Bounds for the counts of blocks, which are split where that improves them."""
     parts, aim = [], _aim(found, right)
     for _ in range(_SPLITS):
         block = _blocks(found, left, right)
@@ -191,14 +192,14 @@ def _split_blocks(
 
 
 def _aim(found: Functional, counts: np.ndarray) -> float:
-    """The least of some exact values: blocks need not be better than that."""
+    """The least of some exact values; better bounds for blocks are not needed."""
     counts = np.append(np.arange(float(_DENSE)), counts[counts < 1e7])
     least = float(np.min(found.value(counts)))
     return least - 1e-7 * abs(least)
 
 
 def _pieces(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every block in pieces, with whole ends."""
+    """Splits every block into pieces with whole ends."""
     share = np.arange(_PIECES + 1) / _PIECES
     edges = np.floor(left[:, None] + (right - left)[:, None] * share)
     edges[:, -1] = right
@@ -207,7 +208,7 @@ def _pieces(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _blocks(found: Functional, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, ...]:
-    """For the counts from left to right: k (1 - x)^(k-1) has a single peak."""
+    """Bounds for the counts from left to right, where k (1 - x)^(k-1) has a single peak."""
     step = max(1, 2**20 // max(found.x.size, 1))
     first, second = [], []
     peak, height = _peaks(found.other)
@@ -222,7 +223,7 @@ def _blocks(found: Functional, left: np.ndarray, right: np.ndarray) -> tuple[np.
 
 
 def _peaks(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where k (1 - x)^(k - 1) is largest, over real k > 0, and how large."""
+    """The maximiser over real k > 0 of k (1 - x)^(k - 1), and the maximum."""
     inner = (x > 0.0) & (x < 1.0)
     rate = -np.log1p(-np.where(inner, x, 0.5))
     peak = np.where(inner, 1.0 / rate, np.where(x > 0.0, 0.0, np.inf))
@@ -232,8 +233,8 @@ def _peaks(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _tail(found: Functional, last: float) -> tuple[np.ndarray, ...]:
     """One bound for all k >= last.
 
-    Terms with T > 0 fall from there on; those at x = 0 are proportional to k, and not
-    negative in sum; prices do not fall, or are at least 0.
+    Terms with T > 0 decrease from there on; those at x = 0 are proportional to k, and have
+    a non-negative sum; prices do not decrease, or are at least 0.
     """
     at = np.array([last])
     ahead = (found.x == 0.0) & (found.other == 0.0)
@@ -248,7 +249,7 @@ def _tail(found: Functional, last: float) -> tuple[np.ndarray, ...]:
 
 
 def lower_epsilon(found: Functional, delta: float, most: int | None) -> float:
-    """An epsilon below which no law that meets the wishes has its envelope at delta.
+    """An epsilon below which the envelope of every law that meets the wishes exceeds delta.
 
     Args:
       found: the functional.
@@ -260,7 +261,7 @@ def lower_epsilon(found: Functional, delta: float, most: int | None) -> float:
       if there is none.
     """
     each = terms(found, most)
-    # Beyond found.epsilon the point at x = 0 may lose; the bound is not used there.
+    # Beyond found.epsilon the point at x = 0 may be negative; the bound is not used there.
     high = found.epsilon
     if each.least(high) > delta:
         return high

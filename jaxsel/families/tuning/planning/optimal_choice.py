@@ -1,4 +1,4 @@
-"""The law of K that costs least, as a choice of a plan beside the named families."""
+"""The law of K with the least privacy cost, as a choice of a plan besides named families."""
 
 import math
 from typing import NamedTuple
@@ -14,15 +14,15 @@ from jaxsel.repetitions import Repetitions
 
 _EFFORT = Effort(coarse=60, fine=150, points=1500)
 _STEPS = 5
-_CLOSE = 2e-4  # of epsilon, relatively
+_CLOSE = 2e-4  # relative tolerance of epsilon
 
 
 def with_optimal(budget: Budget, named: list[Choice]) -> list[Choice]:
-    """The choices of a plan and, beside them, the law of K that costs least.
+    """Adds the law of K with the least privacy cost to the choices of a plan.
 
     Args:
-      budget: of the plan; its base must have a dominating pair, and delta be positive, or
-        nothing is added.
+      budget: of the plan; nothing is added unless its base has a dominating pair, and delta
+        is positive.
       named: the choices of the named families, the best first.
 
     Returns:
@@ -39,7 +39,7 @@ def with_optimal(budget: Budget, named: list[Choice]) -> list[Choice]:
 
 def _optimal(budget: Budget, best: Choice) -> Choice | None:
     choice, is_open = best, not math.isnan(best.noise)
-    # The best law hardly depends on open noise: twice is enough, and any is proved.
+    # The best law hardly depends on the open noise: two rounds suffice, and any is proved.
     for _ in range(2 if is_open else 1):
         base = budget.run(choice.noise).base
         if is_open or budget.epsilon is None:
@@ -53,11 +53,11 @@ def _optimal(budget: Budget, best: Choice) -> Choice | None:
 
 
 class _Aim(NamedTuple):
-    """A winner that is asked for, as one number to make small.
+    """The quality of a winner as one number to minimise.
 
     Attributes:
-      log_value: log of the expected rank, or of the chance to miss.
-      by_rank: which of them.
+      log_value: log of the expected rank, or of the probability to miss.
+      by_rank: whether it is the expected rank.
     """
 
     log_value: float
@@ -71,10 +71,10 @@ class _Aim(NamedTuple):
 
 
 def _best_winner(base: BaseGuarantee, budget: Budget, best: Choice) -> Repetitions | None:
-    """The law with the best winner that epsilon affords, within a few ten-thousandths.
+    """The law with the best winner within epsilon, to a relative error of a few 1e-4.
 
-    Epsilon is nearly linear in the logarithm of the rank, and in that of the chance to
-    miss; from the best named law on, by secants.
+    Epsilon is nearly linear in the logarithm of the rank, and in that of the probability to
+    miss; found by the secant method from the best named law.
     """
     wishes, epsilon = budget.wishes, budget.epsilon
     if epsilon is None:
@@ -91,7 +91,7 @@ def _best_winner(base: BaseGuarantee, budget: Budget, best: Choice) -> Repetitio
             reached = optimal_law(
                 base, budget.delta, _Aim(aim, by_rank).wishes(wishes), effort=_EFFORT
             )
-        except InputError:  # no such winner with so few runs
+        except InputError:  # no law with so few runs has such a winner
             aim = 0.5 * (aim + (points[-1][0] if points else math.log(value)))
             continue
         points.append((aim, reached.epsilon))
@@ -105,9 +105,9 @@ def _best_winner(base: BaseGuarantee, budget: Budget, best: Choice) -> Repetitio
 
 
 def _next(points: list[tuple[float, float]], epsilon: float) -> float:
-    """Where epsilon is met by the line through the last two points."""
+    """The value at which the line through the last two points equals epsilon."""
     (x, y) = points[-1]
-    slope = -0.3 * y  # to begin with: of the order seen everywhere
+    slope = -0.3 * y  # initial slope, of the typical order
     if len(points) > 1 and points[-2][0] != x:
         slope = (points[-2][1] - y) / (points[-2][0] - x)
     return x + (epsilon - y) / min(slope, -1e-6)

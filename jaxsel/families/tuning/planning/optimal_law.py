@@ -1,7 +1,8 @@
-"""The law of K that costs least for what is asked of a search, with a certificate.
+"""The law of K with the least privacy cost that meets given wishes, with a certificate.
 
-Derived in docs/optimal-law.md. The law is found on few cells of loss; its epsilon is that
-of the certified envelope, and ``lower`` is what no law of K with these wishes falls below.
+Derived in docs/optimal-law.md. The law is computed on few cells of loss; its epsilon is
+that of the certified envelope, and ``lower`` is a lower bound for every law of K that meets
+the wishes.
 """
 
 import math
@@ -23,7 +24,11 @@ from jaxsel.families.tuning.planning.linear_wishes import (
     refuse_infeasible,
     rows,
 )
-from jaxsel.families.tuning.planning.optimal_certificate import Functional, looked_at, lower_epsilon
+from jaxsel.families.tuning.planning.optimal_certificate import (
+    Functional,
+    lower_epsilon,
+    searched_counts,
+)
 from jaxsel.families.tuning.planning.optimal_program import Program, Solved
 from jaxsel.families.tuning.planning.optimal_sides import Side, powers, side
 from jaxsel.families.tuning.planning.wishes import Wishes
@@ -32,29 +37,29 @@ from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, table_law
 
 _DELTA = number("of the search", above=0.0, below=1.0)
-MOST = 10_000  # largest K where nothing limits the runs
-_DENSE, _SPARSE, _FARTHEST = 13, 28, 1500  # counts to start with
-FINDING_STEPS = 3  # coarse cells, fine ones, the certificate
+MOST = 10_000  # largest K if nothing limits the runs
+_DENSE, _SPARSE, _FARTHEST = 13, 28, 1500  # initial counts
+FINDING_STEPS = 3  # coarse cells, fine cells, the certificate
 _STEPS = 40
 _SHORT = (3e-6, 3e-5, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.6)  # of epsilon
-_NEAR, _SOME = 0.9, 0.1  # share of epsilon, weight of what is added there
-_LOOSE = 0.3  # accuracy of delta while epsilon is far
-_CLOSE = 1e-8  # of epsilon, relatively, before it is rounded
+_NEAR, _SOME = 0.9, 0.1  # fraction of epsilon, and the weight of contributions there
+_LOOSE = 0.3  # accuracy of delta while epsilon is far from the solution
+_CLOSE = 1e-8  # relative tolerance of epsilon before rounding
 _POLISHES = 3
 _EXACT = 1e-9  # accuracy of delta for the law that is printed
-_GIVEN = 1e-5  # of epsilon, relatively, at most, for a law that is the same everywhere
-_TIE = 1e-6  # of delta, what E[log(1 + K)^2] costs where laws tie
-_SEEN = 1e-6  # probabilities below it do not say where cells must be narrow
-_FAINT = 1e-12  # what the solver leaves of zero; K = 1 may matter at 1e-8
+_GIVEN = 1e-5  # largest relative increase of epsilon for a law that is the same on every machine
+_TIE = 1e-6  # weight of E[log(1 + K)^2] relative to delta, to break ties between laws
+_SEEN = 1e-6  # smaller probabilities are ignored when cells are refined
+_FAINT = 1e-12  # the solver's tolerance for zero; P[K = 1] may matter at 1e-8
 _ENOUGH = 700.0  # an epsilon at which only infinite losses are left
 
 
 class Effort(NamedTuple):
-    """How finely the program looks; the answer is certified for any.
+    """The resolution of the program; the result is certified for any.
 
     Attributes:
-      coarse, fine: cells of loss while searching, and at the end.
-      points: for x.
+      coarse, fine: number of cells of loss during the search, and at the end.
+      points: number of points x.
     """
 
     coarse: int = 80
@@ -63,15 +68,15 @@ class Effort(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The law of K of least envelope, and a bound on every other.
+    """The law of K with the least envelope, and a lower bound for every other law.
 
     Attributes:
-      law: of K.
+      law: the law of K.
       epsilon: of the search with it, proved by the envelope.
       lower: no law of K that meets the wishes has an envelope with a smaller epsilon.
-      delta: at which.
-      wishes: that were met; with a largest K where nothing limited the runs.
-      functional: proves ``lower``: by optimal_certificate.lower_epsilon.
+      delta: of the search.
+      wishes: the wishes that are met; with a largest K if nothing limited the runs.
+      functional: proves ``lower`` by optimal_certificate.lower_epsilon.
     """
 
     law: Repetitions
@@ -83,7 +88,7 @@ class Found(NamedTuple):
 
 
 def _counts(most: int | None, wishes: Wishes) -> np.ndarray:
-    """Counts to start with: every small one, then near-geometric."""
+    """Initial counts: all small ones, then nearly geometric."""
     far = max(_FARTHEST, 20.0 * (wishes.runs or 0.0))
     found = np.append(np.arange(_DENSE), np.geomspace(_DENSE, far, _SPARSE).round())
     found = np.append(found, [1e4, 1e5, 1e6, 1e7])
@@ -115,15 +120,15 @@ def _root(program: Program, counts: np.ndarray, weights: np.ndarray, near: float
 
 
 def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, float]:
-    """The law of least epsilon over the program's cells, searched from an epsilon on.
+    """The law of least epsilon over the program's cells, searched from a given epsilon.
 
-    From the law that is best at one epsilon to the epsilon at which that law has delta:
-    Newton's method, as the law is best to first order. Where least delta jumps, as for
-    bases with few outcomes, between what the multipliers exclude and what was reached.
+    Each step goes from the best law at one epsilon to the epsilon at which that law has
+    delta, which is Newton's method, since the law is optimal to first order. Where the
+    least delta jumps, as for bases with few outcomes, the search is between the epsilon
+    that the multipliers exclude and the one that was reached.
 
     Returns:
-      The solution found at the last epsilon, whose law is the best; and that law's
-      epsilon.
+      The solution at the last epsilon, with the best law; and that law's epsilon.
     """
     low, high, best = 0.0, math.inf, None
     aim, share = epsilon, 1.0
@@ -132,11 +137,11 @@ def _least(program: Program, epsilon: float, accuracy: float) -> tuple[Solved, f
         reached = _root(program, solved.counts, solved.weights, aim)
         if reached < high or best is None:
             high, best = reached, solved
-        if math.isinf(high):  # with this law outcomes of infinite loss cost too much
+        if math.isinf(high):  # with this law the mass at infinite loss exceeds delta
             aim, share = 1.5 * aim, 1.0
             continue
         if solved.value > program.delta:
-            excluded = solved.functional.root(program.delta, looked_at(program.most))
+            excluded = solved.functional.root(program.delta, searched_counts(program.most))
             low = min(max(low, aim, excluded), high)
         share = abs(reached - aim) / max(reached, 1e-9)
         telling = abs(solved.value / program.delta - 1.0) < 0.5
@@ -157,19 +162,19 @@ def _chosen(
 ) -> Solved:
     """The law that is printed, the same on every machine.
 
-    The one that is best at a rounded epsilon, ties decided, so that it depends neither
-    on the way that led there nor on the last digits of what was computed on it.
+    It is the best law at a rounded epsilon, with ties broken, so that it depends neither on
+    the path of the search nor on rounding errors.
 
     Args:
       program, best, reached: after ``_least``.
       digits: of the epsilon.
-      tie: as of Program.solve.
-      given: of epsilon, relatively: how much more the law may cost.
+      tie: as for Program.solve.
+      given: largest relative increase of epsilon.
     """
     if reached <= 0.0:
         return best
     try:
-        for _ in range(_POLISHES):  # Newton's method, from near
+        for _ in range(_POLISHES):  # Newton's method, from a nearby start
             found = program.solve(reached, _EXACT)
             again = _root(program, found.counts, found.weights, reached)
             near = abs(again - reached) <= _CLOSE * reached
@@ -186,10 +191,10 @@ def _chosen(
 
 
 def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray):
-    """losses -> what they add to delta by unit of mass, under a law.
+    """losses -> their contribution to delta per unit of mass, under a law.
 
-    With a little of what they add at a smaller epsilon: the best law over coarse cells
-    gains between them, and its successor adds where it adds nothing.
+    It includes a small part of the contribution at a smaller epsilon: the best law over
+    coarse cells exploits the gaps between them, and the next law contributes elsewhere.
     """
     first = powers(found.x, counts) @ weights
     second = powers(found.other, counts) @ weights
@@ -209,8 +214,8 @@ def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.nda
 def _sides(
     pairs: Sequence[DominatingPair], effort: Effort, start: tuple[Side, ...], solved
 ) -> tuple[Side, ...]:
-    """Finer cells, narrow where the law found adds to delta."""
-    # In few digits, which are the same on every machine; and so are the cells.
+    """Finer cells, narrow where the law found contributes to delta."""
+    # Rounded to few digits, so that the cells are the same on every machine.
     weights = np.array([float(f"{weight:.1e}") for weight in solved.weights])
     law = solved.epsilon, solved.counts, np.where(weights >= _SEEN, weights, 0.0)
     return tuple(
@@ -231,17 +236,17 @@ def optimal_law(
     """The law of K whose envelope has the least epsilon at delta.
 
     Args:
-      base: one run.
+      base: guarantee of one run.
       delta: of the search, in (0, 1).
-      wishes: what is asked of the search; some law must meet them. Where neither runs
-        nor most is given, K is at most ``MOST``.
+      wishes: requirements on the search, which some law must meet. If neither runs nor most
+        is given, K is at most ``MOST``.
       prices: further expectations that are bounded.
-      effort: how finely to look.
+      effort: the resolution.
       advance: called with 1 after each of ``FINDING_STEPS`` steps.
 
     Raises:
-      InputError: if delta is out of range, nothing is asked of the
-        winner, or no law meets the wishes; then with the nearest that one meets.
+      InputError: if delta is out of range, there is no wish about the winner, or no law
+        meets the wishes; then with the nearest feasible ones.
     """
     effort = effort or Effort()
     delta = _DELTA.read("delta", delta)
@@ -286,9 +291,9 @@ def optimal_law(
 
 
 def _refuse_infinite(pairs: Sequence[DominatingPair], delta: float, runs: float) -> None:
-    """Refuses a delta that outcomes of infinite loss exceed with the fewest runs.
+    """Refuses a delta that the mass at infinite loss exceeds even with the fewest runs.
 
-    Their share of the envelope's delta is E[K] times their mass, at every epsilon.
+    Its contribution to the envelope's delta is E[K] times the mass, at every epsilon.
     """
     mass = max(float(np.sum(pair.first[pair.loss == np.inf])) for pair in pairs)
     if mass * runs >= delta:
@@ -300,9 +305,9 @@ def _refuse_infinite(pairs: Sequence[DominatingPair], delta: float, runs: float)
 
 
 def _certified(program: Program, solved: Solved, reached: float) -> tuple[Functional, float]:
-    """The best bound for every law, from multipliers a little below the epsilon reached.
+    """The best bound for every law, from multipliers slightly below the epsilon reached.
 
-    There least delta exceeds delta a little: by more than the bound falls short of it.
+    There the least delta exceeds delta slightly, by more than the gap of the bound.
     """
     best = solved.functional, 0.0
     for short in _SHORT:
@@ -320,7 +325,7 @@ def _cleaned(program: Program, solved: Solved, wishes: Wishes) -> Repetitions:
     kept = solved.counts[solved.weights > _FAINT]
     try:
         again = program.restricted(kept).solve(solved.epsilon, _EXACT, columns=False, tie=_TIE)
-    except InputError:  # what was left out was needed to meet a wish
+    except InputError:  # the omitted probabilities were needed to meet a wish
         again = solved
     seen = again.weights > 0.0
     return table_law(

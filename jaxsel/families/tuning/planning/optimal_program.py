@@ -2,7 +2,7 @@
 
 Unknown are the probabilities w_k of some counts and, for each cell of loss, its part tau of
 the envelope's delta. A cut (cell, x) says tau >= p a(x) - e^epsilon p' b(x), linear in w.
-Cuts and counts are added until none is missing; the multipliers of the cuts are a lower
+Cuts and counts are added until none is missing; the multipliers of the cuts give a lower
 bound on delta for every law of K (optimal_certificate).
 """
 
@@ -13,23 +13,23 @@ import numpy as np
 from scipy import optimize, sparse
 
 from jaxsel.families.tuning.planning.linear_wishes import Row
-from jaxsel.families.tuning.planning.optimal_certificate import Functional, looked_at
+from jaxsel.families.tuning.planning.optimal_certificate import Functional, searched_counts
 from jaxsel.families.tuning.planning.optimal_sides import Side, powers
 from jaxsel.host.errors import InputError
 
-_TIGHT = 1e-9  # wishes are met with this to spare, so that rounding breaks none
+_TIGHT = 1e-9  # margin by which wishes are met, so that rounding violates none
 _TOLERANCE = 1e-9
-_UNSEEN = 1e-9  # of delta: a cell's part may be too small by it
+_UNSEEN = 1e-9  # of delta: tolerance for the part of a cell
 _ROUNDS = 60
-_LARGE = 1e4  # of the entries of a row
+_LARGE = 1e4  # largest entry of a row
 _INFEASIBLE = 2  # a status of linprog
 
 
 class Cuts(NamedTuple):
-    """Cells and points that stand in the program, of one direction.
+    """The cuts of one direction that are in the program.
 
     Attributes:
-      cell, point: Int[np.ndarray, "cuts"], places in the side.
+      cell, point: Int[np.ndarray, "cuts"], indices in the side.
     """
 
     cell: np.ndarray
@@ -44,7 +44,7 @@ class Solved(NamedTuple):
       counts, weights: the law found.
       value: least delta over the cells and cuts; at most the least over all.
       functional: the lower bound on delta for every law, from the multipliers.
-      objective: what was made least: ``value``, and what decides between ties.
+      objective: the minimum of the program: ``value`` plus the tie-breaking term.
     """
 
     epsilon: float
@@ -56,7 +56,7 @@ class Solved(NamedTuple):
 
 
 class Program:
-    """The program of one base and one set of wishes; remembers cuts and counts."""
+    """The program of one base and one set of wishes, which keeps its cuts and counts."""
 
     def __init__(
         self,
@@ -78,14 +78,14 @@ class Program:
         self.sides, self.wishes = tuple(sides), tuple(wishes)
         self.delta, self.most = delta, most
         self.counts = np.unique(np.asarray(counts, dtype=np.float64))
-        # The same counts are looked at whichever were left out on the way.
-        self._looked = np.union1d(looked_at(most), self.counts)
+        # The same counts are searched, regardless of those removed in between.
+        self._searched = np.union1d(searched_counts(most), self.counts)
         self._cuts: list[Cuts] = []
         self._start = law
         self._kept: dict[int, tuple[tuple[bytes, bytes], tuple]] = {}  # by side
 
     def value(self, epsilon: float, counts: np.ndarray, weights: np.ndarray) -> float:
-        """D of a law over the cells: the larger direction."""
+        """D of a law over the cells, in the larger direction."""
         found = [
             float(np.sum(part)) + each.singular * float(counts @ weights)
             for each in self.sides
@@ -96,7 +96,7 @@ class Program:
     def _best(
         self, each: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """For each cell the x that adds most, and what it adds."""
+        """For each cell the x with the largest contribution, and that contribution."""
         first, second = self._slopes(each, counts, weights)
         gain = first[None, :] - np.exp(epsilon - each.loss)[:, None] * second[None, :]
         point = np.argmax(gain, axis=1)
@@ -106,7 +106,7 @@ class Program:
     def _slopes(
         self, each: Side, counts: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """f'(1 - x) and f'(1 - T(x)) of a law; of the last one they are kept."""
+        """f'(1 - x) and f'(1 - T(x)) of a law, cached for the last law."""
         key = counts.tobytes(), weights.tobytes()
         kept = self._kept.get(id(each))
         if kept is None or kept[0] != key:
@@ -125,14 +125,14 @@ class Program:
     def solve(
         self, epsilon: float, accuracy: float, *, columns: bool = True, tie: float = 0.0
     ) -> Solved:
-        """Least delta at an epsilon, cuts and counts added until ``accuracy`` (relative).
+        """Least delta at an epsilon; adds cuts and counts until ``accuracy`` is reached.
 
         Args:
           epsilon: >= 0.
-          accuracy: how much cuts that are missing may add to delta, relatively.
+          accuracy: largest relative contribution of missing cuts to delta.
           columns: whether counts are added.
-          tie: what E[log(1 + K)^2] costs, in units of delta: of laws that cost the same
-            the least spread out is taken.
+          tie: weight of E[log(1 + K)^2] in units of delta: among laws of equal delta the
+            least spread one is chosen.
 
         Raises:
           InputError: if the wishes leave no law.
@@ -156,7 +156,7 @@ class Program:
         return solved
 
     def _forget(self, solved: Solved) -> None:
-        """Leaves out cuts and counts that are far from use, to keep the program small."""
+        """Removes cuts and counts that are far from active, to keep the program small."""
         dear = solved.functional.value(self.counts) > 0.2 * max(solved.value, self.delta)
         used = np.isin(self.counts, solved.counts[solved.weights > 0.0])
         self.counts = self.counts[used | ~dear]
@@ -169,13 +169,13 @@ class Program:
             self._cuts[place] = Cuts(cuts.cell[near], cuts.point[near])
 
     def _gain(self, each: Side, cuts: Cuts, solved: Solved) -> np.ndarray:
-        """What each cut says of its cell's part, for the law found."""
+        """The lower bound of each cut on its cell's part, for the law found."""
         first, second = self._slopes(each, solved.counts, solved.weights)
         ratio = np.exp(solved.epsilon - each.loss[cuts.cell])
         return each.mass[cuts.cell] * (first[cuts.point] - ratio * second[cuts.point])
 
     def _cut(self, solved: Solved) -> float:
-        """Adds the most violated cut of every cell; how much they were in all."""
+        """Adds the most violated cut of every cell; returns the sum of the violations."""
         over = 0.0
         for place, each in enumerate(self.sides):
             point, part = self._best(each, solved.epsilon, solved.counts, solved.weights)
@@ -190,9 +190,9 @@ class Program:
         return over
 
     def _price(self, solved: Solved, least: float, tie: float) -> bool:
-        """Adds the counts at which the bound for every law is broken; whether any is."""
+        """Adds the counts that violate the bound for every law; returns whether there are any."""
         found = solved.functional
-        counts = self._looked
+        counts = self._searched
         below = found.value(counts) + tie * _spread(counts) - solved.objective
         dips = np.flatnonzero(
             (below < -least)
@@ -207,7 +207,7 @@ class Program:
         counts, sides = self.counts, self.sides
         size, cells = counts.size, [each.loss.size for each in sides]
         runs = np.maximum(counts, 1.0)
-        # Unknown: k w_k, the parts of all cells, and delta; in units of delta.
+        # Unknowns: k w_k, the parts of all cells, and delta; in units of delta.
         starts = size + np.cumsum([0, *cells])
         total = int(starts[-1]) + 1
         tables, bounds, blocks = [], [], []
@@ -218,7 +218,7 @@ class Program:
                 powers(each.x[cuts.point], counts)
                 - ratio[:, None] * powers(each.other[cuts.point], counts)
             )
-            # A row of large numbers is made smaller: the solver's tolerance is absolute.
+            # Rows of large numbers are scaled, since the solver's tolerance is absolute.
             small = _LARGE / np.maximum(np.max(np.abs(table), axis=1), _LARGE)
             row = np.arange(cuts.cell.size)
             part = sparse.coo_matrix(
@@ -264,7 +264,7 @@ class Program:
     def _functional(
         self, epsilon: float, multipliers: np.ndarray, scales: list[np.ndarray]
     ) -> Functional:
-        """The multipliers as a bound for every law, made exactly valid where rounded."""
+        """The multipliers as a bound for every law, adjusted so that rounding keeps them valid."""
         multipliers = np.maximum(multipliers, 0.0)
         sizes = [cuts.cell.size for cuts in self._cuts]
         ends = np.cumsum(sizes)
@@ -273,7 +273,7 @@ class Program:
         points = []
         for place, (each, cuts) in enumerate(zip(self.sides, self._cuts, strict=True)):
             part = multipliers[ends[place] - sizes[place] : ends[place]] * scales[place]
-            # Of one cell the multipliers sum to at most that of its direction.
+            # The multipliers of a cell sum to at most that of its direction.
             held = np.bincount(cuts.cell, part, minlength=each.loss.size)
             fit = np.minimum(1.0, shares[place] / np.maximum(held, 1e-300))
             part = part * fit[cuts.cell]
@@ -298,14 +298,14 @@ class Program:
 
 
 def _spread(counts: np.ndarray) -> np.ndarray:
-    """log(1 + k)^2: what decides between laws that cost the same."""
+    """log(1 + k)^2, which breaks ties between laws."""
     return np.log1p(counts) ** 2
 
 
 def _highs(
     cost: np.ndarray, table: sparse.csr_matrix, bounds: np.ndarray, equal: sparse.csr_matrix
 ) -> optimize.OptimizeResult:
-    """A solution of the linear program, more tolerant if it must be.
+    """A solution of the linear program, with larger tolerances if necessary.
 
     Raises:
       InputError: if there is none.
@@ -327,7 +327,7 @@ def _highs(
             )
             if found.status == 0:
                 return found
-            infeasible = found.status == _INFEASIBLE  # of a feasible one, too, if tight
+            infeasible = found.status == _INFEASIBLE  # # or tolerances are too tight
     if infeasible:
         raise InputError(
             "no law of K was found that meets the wishes with a little to spare; relax one of them"

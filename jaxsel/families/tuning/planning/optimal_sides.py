@@ -1,13 +1,13 @@
-"""A base as the linear program for the law of K sees it: cells of loss, points of x.
+"""The discretisation of a base for the linear program of the law of K.
 
 For a law w of K and a dominating pair the envelope's delta is
 
   D(epsilon; w) = sum over outcomes of sup_x [p a(x) - e^epsilon p' b(x)]_+,
 
 a(x) = sum_k w_k k (1 - x)^(k-1), b(x) the same at T(x). The summand is convex and
-homogeneous in (p, p'), so that merging outcomes makes the sum smaller; and so does looking
-at some x only. What is computed here from few cells and few x is therefore a lower bound
-on D, for every law at once.
+homogeneous in (p, p'), so merging outcomes decreases the sum, and so does using some x
+only. The value computed from few cells and few x is therefore a lower bound on D, for every
+law.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from scipy import special
 
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
 
-# Below it x = 0 stands for all: where the mean does not bind, the certificate needs it.
+# Smaller x are replaced by 0, which the certificate needs if the mean is not bounded.
 _LEAST_LOGIT = -15.0
 
 
@@ -54,14 +54,14 @@ def side(
     points: int,
     importance: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Side:
-    """A direction with few cells.
+    """Discretises one direction to few cells.
 
     Args:
-      pair: dominates the base's laws in that direction.
-      cells: about so many.
-      points: for x, besides the kinks of T if these are fewer.
-      importance: losses -> what an outcome of that loss adds to delta, by unit of mass;
-        the cells are narrow where much is added. None: of equal width.
+      pair: a pair that dominates the base's laws in that direction.
+      cells: approximate number of cells.
+      points: number of points x, besides the kinks of T if these are fewer.
+      importance: losses -> contribution to delta of an outcome per unit of mass; cells are
+        narrow where it is large. None: equal width.
     """
     finite = np.isfinite(pair.loss) & (pair.first > 0.0)
     loss, p, second = pair.loss[finite], pair.first[finite], pair.second[finite]
@@ -85,9 +85,9 @@ def _groups(
     cells: int,
     importance: Callable[[np.ndarray], np.ndarray] | None,
 ) -> np.ndarray:
-    """The cell of each atom: neighbours, none empty."""
+    """The cell of each atom; cells are contiguous and none is empty."""
     width = np.gradient(loss)
-    # Merging costs by width^2 and importance: least in all at the cube root of its density.
+    # The error of merging is importance * width^2, minimised by a density of its cube root.
     share = 1e-9 * width
     if importance is not None:
         density = mass * importance(loss) / width

@@ -1,6 +1,6 @@
-"""A search for a budget: the noise of one run, the law of K, and what else could be had.
+"""Plans a search within a budget: the noise of one run and the law of K.
 
-Two of three are given, the third is found: epsilon, the noise of one run, how many runs.
+Two of epsilon, the noise of one run and the number of runs are given, the third is found.
 """
 
 import functools
@@ -26,7 +26,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, from_mean
 
-_QUICK = 2048  # points of the envelope while searching: an upper bound, too
+_QUICK = 2048  # points of the envelope during the search; it is still an upper bound
 _EPSILON = number("of the search", above=0.0)
 _DELTA = number("of the search", at_least=0.0, below=1.0)
 
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
     """One way to spend the budget.
 
     Attributes:
-      name: the family of its law of K, or what it is.
+      name: the family of its law of K, or a description.
       base: one run, as text.
       noise: value of the base's setting that was open; NaN where it was given.
       law: of K.
@@ -56,7 +56,7 @@ class Choice(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run: its guarantee, its text, and its noise where that was open; else NaN."""
+    """One run: its guarantee, its text, and its noise if that was open, else NaN."""
 
     base: BaseGuarantee
     text: str
@@ -64,10 +64,10 @@ class Run(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """What a plan starts from.
+    """The input of a plan.
 
     Attributes:
-      base: one run for every noise, or the run itself.
+      base: one run as a function of the open noise, or the run itself.
       text: of the base, as it was given.
       delta: of the search.
       epsilon: of the search; None to find the least, or where attacks are limited.
@@ -100,7 +100,7 @@ class Budget(NamedTuple):
         return accountant.account_delta(base, law, self.attack.epsilon, attain=False).best.delta
 
     def run(self, noise: float) -> Run:
-        """One run with this noise, if that is open; else the run that was given."""
+        """One run with this noise if the noise is open, else the given run."""
         if isinstance(self.base, BaseFamily):
             return Run(self.base.at(noise), self.base.written(noise), noise)
         return Run(self.base, self.text, math.nan)
@@ -109,7 +109,7 @@ class Budget(NamedTuple):
         """That with the least noise whose cost is at most ``most``, if noise is open.
 
         Raises:
-          InputError: if even the most noise that is tried costs more.
+          InputError: if the cost exceeds epsilon even at the largest noise.
         """
         if not isinstance(self.base, BaseFamily):
             return self.run(math.nan)
@@ -118,7 +118,7 @@ class Budget(NamedTuple):
 
 
 def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
-    """An upper bound on epsilon that is near the best one, in hundredths of a second."""
+    """An upper bound on epsilon close to the best one, computed in hundredths of a second."""
     if base.core is not None or delta == 0.0:
         return accountant.account(base, law, delta, attain=False).best.epsilon
     return envelope_epsilon(base_envelopes(base, law, count=_QUICK), delta)
@@ -170,7 +170,7 @@ def _bounded(wishes: Wishes) -> bool:
 
 
 def rank_of_geometric(wishes: Wishes) -> float:
-    """What a plan asks for if nothing else is: the rank of geometric K as afforded."""
+    """The default wish for quality: the rank of the affordable geometric K."""
     found = fitted("geometric", wishes)
     if found is None:
         raise InputError("no geometric law of K runs so little; take more runs or a larger runs_95")
@@ -208,7 +208,7 @@ def _affordable(base: BaseGuarantee, delta: float, epsilon: float, law: Repetiti
 
 
 def badness(budget: Budget, choice: Choice) -> float:
-    """What a plan makes least: the noise, epsilon, or the chance of a bad winner."""
+    """The quantity that a plan minimises: noise, epsilon, or the probability of a bad winner."""
     if isinstance(budget.base, BaseFamily):
         return choice.noise if budget.base.more_is_more_private else -choice.noise
     if budget.most is None:
@@ -218,7 +218,7 @@ def badness(budget: Budget, choice: Choice) -> float:
 
 
 def _nothing(budget: Budget) -> str:
-    """Why no choice is left, and what would do."""
+    """An error that explains why no choice is left, and what would be possible."""
     wishes, base = budget.wishes, budget.base
     if budget.attack is not None and not isinstance(base, BaseFamily):
         one = budget.proved(base)
@@ -236,7 +236,7 @@ def _nothing(budget: Budget) -> str:
                 f"delta = {budget.delta:g}; take epsilon above that, or more noise"
             )
     if wishes.asks_for_quality:
-        # K that varies least gets furthest with few runs.
+        # With few runs the K of least variance reaches the best quality.
         law = fitted("poisson", wishes._replace(runs=None, runs_95=None))
         if law is not None:
             needed = utility(law.law, wishes.good)
@@ -254,7 +254,7 @@ def with_least_noise(law: Fitted, budget: Budget) -> Choice:
 
 
 def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
-    """A choice with the least epsilon that is proved of it."""
+    """A choice with its least proven epsilon."""
     found = accountant.account(run.base, law.law, budget.delta, attain=False).best
     limit = budget.attack
     reached = math.nan if limit is None else limit.reached(budget.cost(run.base, law.law))

@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def short(law: Repetitions) -> str:
-    """A law in a table's cell: its family and its mean, or the number of runs."""
+    """Short text of a law for a table: its family and mean, or the number of runs."""
     if law.family == "point_mass":
         return f"point_mass:count={law.mean:g}"
     if law.family == "truncated_negative_binomial":
@@ -45,7 +45,7 @@ class Compute(NamedTuple):
 
 @printed
 class Plan(NamedTuple):
-    """What to run for a budget.
+    """A plan of a search within a budget.
 
     Attributes:
       budget: what was asked.
@@ -73,7 +73,7 @@ class Plan(NamedTuple):
         return math.nan if self.compute is None else self.compute.price * self.chosen.law.mean
 
     def sentences(self) -> list[str]:
-        """What to run, and what it gives, in words; epsilon is rounded up."""
+        """Describes the plan and its utility; epsilon is rounded up."""
         chosen, found = self.chosen, self.chosen.utility
         delta, good, attack = self.budget.delta, self.budget.wishes.good, self.budget.attack
         proved = f"no epsilon is proved at delta = {delta:g}"
@@ -135,7 +135,7 @@ class Plan(NamedTuple):
         }
 
     def as_record(self) -> dict:
-        """Names and numbers, ready for JSON."""
+        """Names and numbers, JSON-serialisable."""
         wishes = self.budget.wishes
         return {
             "base": self.chosen.base,

@@ -1,4 +1,4 @@
-"""What a person asks of a search: how many runs, and how good the best of them."""
+"""Wishes for a search: the number of runs, and the quality of the best one."""
 
 import math
 from typing import NamedTuple
@@ -19,14 +19,15 @@ _NONE = number("chance that nothing is released, at most", at_least=0.0, below=1
 
 
 class Utility(NamedTuple):
-    """What a law of K is worth, before anything is trained.
+    """The utility of a law of K, before anything is trained.
 
     Attributes:
       mean_runs: E[K].
       runs_95: least N with P[K > N] <= 0.05.
       expected_quantile: of the winner among all candidates, E[1 - 1/(K + 1)].
-      hit: chance that the winner is among the best share ``good``; NaN without a share.
-      none: chance that nothing is run and released.
+      hit: probability that the winner is among the best fraction ``good``; NaN if not
+        given.
+      none: probability that nothing is run and released.
     """
 
     mean_runs: float
@@ -40,8 +41,8 @@ def utility(law: Repetitions, good: float | None = None) -> Utility:
     """The numbers of a law of K (Papernot & Steinke 2022, Section 3.3).
 
     Args:
-      law: of K.
-      good: share of the candidates, drawn at random, that counts as good.
+      law: the law of K.
+      good: fraction of the candidates, drawn at random, that counts as good.
     """
     return Utility(
         law.mean,
@@ -53,15 +54,15 @@ def utility(law: Repetitions, good: float | None = None) -> Utility:
 
 
 class Wishes(NamedTuple):
-    """Bounds on a law of K; None asks for nothing.
+    """Bounds on a law of K; None for no bound.
 
     Attributes:
-      runs: E[K] at most.
+      runs: largest E[K].
       runs_95: N such that P[K > N] <= 0.05.
-      rank: E[1/(K + 1)] at most: one minus the expected quantile of the winner.
-      good: share of the candidates that counts as good.
-      chance: to hit a good one, at least.
-      none: chance that nothing is released, at most.
+      rank: largest E[1/(K + 1)]: one minus the expected quantile of the winner.
+      good: fraction of the candidates that counts as good.
+      chance: least probability to select a good one.
+      none: largest probability that nothing is released.
       most: N such that K <= N always.
     """
 
@@ -75,11 +76,11 @@ class Wishes(NamedTuple):
 
     @property
     def asks_for_quality(self) -> bool:
-        """Whether a law may be too bad, not only too dear."""
+        """Whether there is a wish for quality, not only for the number of runs."""
         return self.rank is not None or self.chance is not None
 
     def afforded(self, law: Repetitions) -> bool:
-        """Whether the law runs no more than is wished."""
+        """Whether the law meets the wishes for the number of runs."""
         return (
             (self.runs is None or law.mean <= self.runs * (1.0 + _ROUNDING))
             and (self.runs_95 is None or float(law.survival(self.runs_95)) <= 0.05)
@@ -87,7 +88,7 @@ class Wishes(NamedTuple):
         )
 
     def good_enough(self, law: Repetitions) -> bool:
-        """Whether its winner is as good as is wished."""
+        """Whether the law meets the wishes for quality."""
         return (
             (self.rank is None or 1.0 - expected_quantile(law) <= self.rank + _ROUNDING)
             and (
@@ -100,7 +101,7 @@ class Wishes(NamedTuple):
 
 
 def rank_reached(law: Repetitions) -> float:
-    """The expected rank of its winner, and a little more: rounding must not refuse it."""
+    """The expected rank of its winner, slightly increased so that rounding does not refuse it."""
     return (1.0 - expected_quantile(law)) * (1.0 + 1e-9)
 
 
@@ -115,16 +116,15 @@ def read_wishes(
     none: float | None = None,
     most: int | None = None,
 ) -> Wishes:
-    """Wishes that can be met, by some law of K if not by one with a name.
+    """Parses wishes, and checks that some law of K meets them.
 
     Args:
-      runs, runs_95, rank, good, chance, none, most: as of Wishes.
-      rank_of: a law of K, or its text, whose winner's rank is wished, or ``rank`` if that
-        is less.
+      runs, runs_95, rank, good, chance, none, most: as in Wishes.
+      rank_of: a law of K, or its text; ``rank`` is at most the rank of its winner.
 
     Raises:
-      InputError: for a number out of range, a chance without a share of good candidates,
-        or wishes that no law of K meets; then with the nearest that one meets.
+      InputError: for a number out of range, ``chance`` without ``good``, or wishes that no
+        law of K meets; then with the nearest feasible ones.
     """
     if rank_of is not None:
         reached = rank_reached(as_law(rank_of))
@@ -148,7 +148,7 @@ def read_wishes(
 
 
 def least_mean(wishes: Wishes) -> float:
-    """E[K] that every law with this quality exceeds or equals.
+    """A lower bound on E[K] for every law with this quality.
 
     k -> 1/(k + 1) and k -> (1 - q)^k are convex, so that by Jensen's inequality no law
     of mean m ranks below 1/(m + 1), nor misses the best share q less than (1 - q)^m.

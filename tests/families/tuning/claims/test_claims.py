@@ -12,7 +12,7 @@ from jaxsel.families.tuning.claims.renyi import (
     divergences,
     fixed_runs,
     generic,
-    negative_binomial,
+    random_runs,
 )
 from jaxsel.families.tuning.claims.stopping import hard_stop, random_stopping
 from jaxsel.host.errors import InputError
@@ -102,7 +102,7 @@ def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
 @pytest.mark.parametrize(
     ("claim_id", "module", "name"),
     [
-        ("PS-Cor3", negative_binomial, "pure_negative_binomial_epsilon"),
+        ("PS-Cor3", random_runs, "pure_negative_binomial_epsilon"),
         ("PS-Lem7", generic, "generic_pair_epsilon"),
         ("PS-D1", fixed_runs, "fixed_runs_epsilon"),
         ("PS-Lem13", divergences, "zcdp_from_pure"),

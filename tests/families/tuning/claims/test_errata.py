@@ -17,9 +17,9 @@ from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.families.tuning.claims.profile import general as profile_general
-from jaxsel.families.tuning.claims.profile.cases import coin_laws
-from jaxsel.families.tuning.claims.profile.gaussian_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
     block_order_delta,
+    coin_laws,
     stopping_ratio,
     tuned_gaussian_epsilon,
     worst_block_order,

@@ -20,7 +20,6 @@ from jaxsel.families.tuning.claims.profile import (
     poisson,
     preliminaries,
 )
-from jaxsel.families.tuning.claims.profile import negative_binomial_corollaries as corollaries
 from jaxsel.families.tuning.claims.profile.cases import (
     law_profile,
     law_tradeoff,
@@ -175,7 +174,7 @@ def test_less_is_refuted(family, bound_of, weaken, share):
         (preliminaries.mean_of_two_points, 0.999),
         (general.sum_of_suprema, 0.9999),
         (general.product, 0.9999),
-        (corollaries.without_delta, 0.999),
+        (negative_binomial.without_delta, 0.999),
         (poisson.renyi, 0.99),
         (heterogeneous.procedure, 0.97),
         (heterogeneous.gain, 0.8),

@@ -49,7 +49,7 @@ def _best(runs: float, noise_scale: float, delta: float) -> Found:
 
 
 @JX.privacy("JX-OptimalK", _PLACE, Relation.BASE)
-def best_of_laws(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6) -> float:
+def best_of_laws(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6):
     """The law of K of least envelope among those with E[K] at most m whose winner has the expected
     rank that geometric K of mean m gives has that epsilon, for every ranking of a Gaussian base's
     outputs.
@@ -59,7 +59,7 @@ def best_of_laws(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Del
 
 
 @JX.privacy("JX-OptimalK-lower", _PLACE, Relation.BASE)
-def certificate(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6) -> float:
+def certificate(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = 1e-6):
     """No law of K with E[K] at most m whose winner has the expected rank that geometric K of mean m
     gives has an envelope below the certificate.
 
@@ -74,7 +74,7 @@ def attained(
     noise_scale: NoiseScale = 4.0,
     delta: Delta = 1e-6,
     share: Annotated[float, number("that is attained", above=0.0, at_most=1.0)] = 0.995,
-) -> float:
+):
     """For a Gaussian base with noise scale 4, m = 30 and delta = 1e-6, some ranking of the outputs
     has an exact epsilon with the best law within 0.5 % of the certificate.
 
@@ -147,9 +147,7 @@ _LARGE_DELTA = 0.05  # at which the priced envelope proves less than the envelop
 
 
 @JX.privacy("JX-OptimalK-proven", _PLACE, Relation.BASE)
-def geometric(
-    *, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = _LARGE_DELTA
-) -> float:
+def geometric(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta = _LARGE_DELTA):
     """Of a law of K with E[K] at most m whose winner has the expected rank that geometric K of mean
     m gives, no larger epsilon is proved than of geometric K, whichever bound proves it.
 

@@ -5,17 +5,13 @@ concentrated K for free (Figure 4), against the Renyi bound for Poisson K as plo
 fed with the base's exact profile.
 """
 
-import functools
 import math
 from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profiles import ProfileBound, binomial_profile
 from jaxsel.families.tuning.claims.base_pairs import BasePair
 from jaxsel.families.tuning.claims.profile.cases import (
@@ -25,6 +21,7 @@ from jaxsel.families.tuning.claims.profile.cases import (
     Epsilon,
     NoiseScale,
     coin_profile,
+    gaussian_poisson_epsilon,
     law_profile,
     profile_case,
     profile_cases,
@@ -39,8 +36,6 @@ from jaxsel.repetitions import Repetitions
 Count = Annotated[int, whole("n, the largest K", at_least=1)]
 Probability = Annotated[float, probability("p of K ~ Bin(n, p)")]
 
-# --- Theorem 5.7 ----------------------------------------------------------------------
-
 
 @KRW.privacy("KRW-Thm5.7", "Theorem 5.7", Relation.BASE)
 def conditional(
@@ -49,7 +44,7 @@ def conditional(
     base_epsilon: BaseEpsilon = 1.0,
     count: Count = 20,
     probability: Probability = 0.1,
-) -> float:
+):
     """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
     (e^epsilon_1 - 1) + p base(epsilon_1))) for every epsilon_1 >= log(1 + (p/(1 - p))
     base(epsilon_1)); below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon)(1 - p)^n.
@@ -57,7 +52,7 @@ def conditional(
     Delta(epsilon) for randomised response, at the least epsilon_1 that meets the side condition,
     which is the best."""
     bound = binomial_profile(coin_profile(base_epsilon), count, probability)
-    return float(bound.delta(np.asarray(epsilon)))
+    return bound.delta(np.asarray(epsilon))
 
 
 def of_pairs(make):
@@ -103,13 +98,13 @@ def unconditional(
     base_epsilon: BaseEpsilon = math.log(19.0),
     count: Count = 6,
     probability: Probability = 0.8,
-) -> float:
+):
     """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
     base(0))): Theorem 5.7 at epsilon_1 = 0.
 
     Delta(epsilon) for randomised response."""
     bound = _unconditional(coin_profile(base_epsilon), count, probability)
-    return float(bound.delta(np.asarray(epsilon)))
+    return bound.delta(np.asarray(epsilon))
 
 
 @unconditional.bounds(tolerance=TOLERANCE)
@@ -120,9 +115,6 @@ def a_coin_and_random_pairs(budget):
     yield from profile_cases(budget._replace(cases=50), "binomial", of_pairs(_unconditional))
 
 
-# --- More concentrated K for free -----------------------------------------------------
-
-
 @KRW.privacy("KRW-Sec5-binomial", "Section 5.2 and Figure 4", Relation.BASE)
 def plotted(
     *,
@@ -130,7 +122,7 @@ def plotted(
     mean: Annotated[float, positive("E[K], below count")] = 10.0,
     delta: Delta = 1e-6,
     noise_scale: NoiseScale = 4.0,
-) -> float:
+):
     """At delta = 1e-6, noise scale 4 and mean 10, K ~ Bin(20, 1/2) costs by Theorem 5.7 no more
     than Poisson K by Theorem 5.6 with delta converted from Renyi divergences, and has a smaller
     variance and smaller P[K <= k] for k <= 5.
@@ -150,28 +142,18 @@ same_profile = KRW.privacy(
 )(plotted.evaluate)
 
 
-@functools.cache
-def _poisson_epsilon(mean: float, delta: float, noise_scale: float, delta_from: str) -> float:
-    """Epsilon at delta by Theorem 5.6, for a Gaussian base."""
-    base = curves.gaussian(noise_scale)
-    curve = poisson_renyi(base, mean, delta_from=delta_from, monotonised=False)
-    return renyi_to_epsilon(curve, delta).epsilon
-
-
 @plotted.bounds(listed("count", 20))
 def converted_from_renyi(count, mean, delta, noise_scale):
-    theirs = _poisson_epsilon(mean, delta, noise_scale, "renyi")
-    yield lambda ours: (theirs, ours)
+    yield lambda ours: (gaussian_poisson_epsilon(mean, delta, noise_scale, "renyi"), ours)
     poisson, binomial = laws.poisson(mean), laws.binomial(count, mean / count)
     yield Judged(poisson.variance, binomial.variance, "variance of K")
     for k in range(6):
-        yield Judged(float(poisson.cdf(k)), float(binomial.cdf(k)), f"P[K <= {k}]")
+        yield Judged(poisson.cdf(k), binomial.cdf(k), f"P[K <= {k}]")
 
 
 @same_profile.bounds(listed("count", 10**6, 1000, 50, 20))
 def from_the_profile(count, mean, delta, noise_scale):
-    theirs = _poisson_epsilon(mean, delta, noise_scale, "profile")
-    return lambda ours: (theirs, ours)
+    return lambda ours: (gaussian_poisson_epsilon(mean, delta, noise_scale), ours)
 
 
 concentrated_for_free = KRW.remark(

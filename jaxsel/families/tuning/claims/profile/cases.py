@@ -1,17 +1,32 @@
-"""Parameters, bases and laws of K of the claims on profiles of tuned algorithms."""
+"""Parameters, bases and laws of K of the claims on profiles of tuned algorithms.
 
+The Gaussian base is N(0, 1) on one side and N(shift, 1) on the other, shift being
+1/noise_scale. Its outputs z are ranked by a block order. The order is part of the base
+algorithm (any score may be tuned for), and this one puts outcomes that the second side
+likes best before those that the first side likes best, which is what a tuned algorithm
+is worst at.
+"""
+
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
+from scipy import special
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run import pairs
+from jaxsel.accounting.numerics.optimise import minimise
+from jaxsel.accounting.single_run import curves, pairs, score_pairs
+from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon, gaussian_log_delta
+from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff, reversed_pair
+from jaxsel.accounting.single_run.score_orders import NATURAL, BlockOrder
+from jaxsel.families.tuning.attained.exact_profile import tuned_delta
+from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.families.tuning.bounds.profile_ratios import Profile
 from jaxsel.families.tuning.bounds.profiles import ProfileBound
-from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
+from jaxsel.families.tuning.claims.base_pairs import BasePair, at_worst, base_pairs, tuned_pair
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import Judged
 from jaxsel.language.domains import number, parsed, probability
@@ -108,13 +123,13 @@ def random_law(generator: np.random.Generator, family: str) -> Repetitions:
     """A random law of K: "negative_binomial", "poisson" or "binomial"."""
     match family:
         case "poisson":
-            return laws.poisson(float(10.0 ** generator.uniform(-1.0, 1.5)))
+            return laws.poisson(10.0 ** generator.uniform(-1.0, 1.5))
         case "binomial":
             count = int(generator.integers(1, 30))
-            return laws.binomial(count, float(generator.uniform(0.02, 0.98)))
+            return laws.binomial(count, generator.uniform(0.02, 0.98))
         case _:
             eta = float(generator.choice([-0.5, 0.0, 1.0, 5.0]))
-            gamma = float(10.0 ** generator.uniform(-4.0, -0.05))
+            gamma = 10.0 ** generator.uniform(-4.0, -0.05)
             return laws.truncated_negative_binomial(eta, gamma)
 
 
@@ -141,13 +156,9 @@ def profile_case(bound: ProfileBound, pair: BasePair, law: Repetitions) -> Judge
     loss = np.abs(np.log(pair.first) - np.log(pair.second))
     shift = bound.shift if np.isfinite(bound.shift) else 0.0
     epsilon = np.concatenate([_LEVELS, shift + _SHARES * float(loss.max())])
-    claimed = bound.delta(epsilon)
     seen = law_profile(*tuned_pair(pair, law))(epsilon)
-    worst = int(np.argmin(claimed - seen))
-    where = (
-        f"epsilon={float(epsilon[worst])!r}, K ~ {law.family} {dict(law.parameters)}, {pair.where}"
-    )
-    return Judged(float(claimed[worst]), float(seen[worst]), where)
+    where = f"K ~ {law.family} {dict(law.parameters)}, {pair.where}"
+    return at_worst(bound.delta(epsilon), seen, epsilon, where, "epsilon")
 
 
 def profile_cases(
@@ -160,3 +171,75 @@ def profile_cases(
     for pair in base_pairs(budget):
         law = random_law(generator, family)
         yield profile_case(bound_of(pair, law), pair, law)
+
+
+def worst_block_order(mean: float, good: float, bad: float) -> BlockOrder:
+    """The blocks whose masses on the first side are good/mean and bad/mean."""
+    return BlockOrder(-float(special.ndtri(good / mean)), float(special.ndtri(bad / mean)))
+
+
+@functools.cache
+def gaussian_poisson_epsilon(
+    mean: float, delta: float, noise_scale: float, delta_from: str = "profile"
+) -> float:
+    """Epsilon at delta by Theorem 5.6, delta-hat from the exact profile or from Renyi's."""
+    base = curves.gaussian(noise_scale)
+    curve = poisson_renyi(base, mean, delta_from=delta_from, monotonised=False)
+    return renyi_to_epsilon(curve, delta).epsilon
+
+
+def block_order_delta(
+    epsilon: float, shift: float, repetitions: Repetitions, order: BlockOrder = NATURAL
+) -> float:
+    """Exact delta(epsilon >= 0) between the tuned laws of N(0, 1) and N(shift, 1).
+
+    A negative shift makes the first side the one that the order likes.
+    """
+    pair = score_pairs.gaussian_pair(1.0 / abs(shift))
+    if shift < 0:  # the mirror sides, moved by shift
+        pair = score_pairs.reversed_pair(pair)
+        order = BlockOrder(order.good - shift, order.bad - shift)
+    return float(tuned_delta(pair, repetitions, epsilon, order))
+
+
+def delta_at(delta: float, shift: float, repetitions: Repetitions, order: BlockOrder):
+    """That, at the epsilon that a claim states, against what it may be."""
+    return lambda epsilon: (delta, block_order_delta(epsilon, shift, repetitions, order))
+
+
+def stopping_ratio(noise_scale: float, eta: float, gamma: float) -> float:
+    """Least bound on log f'(q)/f'(q') of Theorem 5.2, over epsilon_1.
+
+    (eta + 1) min log(e^epsilon_1 + ((1 - gamma)/gamma) delta(epsilon_1)).
+    """
+    odds = (1.0 - gamma) / gamma
+
+    def objective(level: np.ndarray) -> np.ndarray:
+        extra = math.log(odds) + gaussian_log_delta(level, noise_scale)
+        return np.logaddexp(level, extra)
+
+    # At high - 2 the sum is at most e^(high - 2) + 1/2: less than e^level beyond high.
+    high = gaussian_epsilon(0.5 / max(odds, 1.0), noise_scale) + 2.0
+    return (eta + 1.0) * float(minimise(objective, 0.0, high)[1])
+
+
+def ratio_of_tradeoff(noise_scale: float, repetitions: Repetitions) -> tuple[float, float]:
+    """Least uniform bound on log f'(q)/f'(q') for a Gaussian base, and the score that meets it.
+
+    f' increases, and an event of mass x = 1 - q on one side has at most T(x) on the
+    other: sup over x of log f'(1 - x) - log f'(1 - T(x)), by the events z > score.
+    """
+
+    def objective(score: np.ndarray) -> np.ndarray:
+        x, other = special.ndtr(-score), special.ndtr(1.0 / noise_scale - score)
+        return repetitions.log_pgf_derivative_tail(other) - repetitions.log_pgf_derivative_tail(x)
+
+    score, least = minimise(objective, -10.0, 12.0)
+    return -float(least), float(score)
+
+
+def tuned_gaussian_epsilon(
+    delta: float, noise_scale: float, repetitions: Repetitions, ratio: float
+) -> float:
+    """epsilon with E[K] delta_base(epsilon - ratio) = delta, for a uniform ratio."""
+    return ratio + gaussian_epsilon(delta / repetitions.mean, noise_scale)

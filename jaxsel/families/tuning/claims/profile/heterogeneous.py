@@ -4,8 +4,8 @@ Also the procedure of Section 6.2 (Figure 8), and the paper's headline, the gain
 accounting for DP-SGD (Section 1, Figures 6 and 7).
 """
 
+import functools
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -37,8 +37,6 @@ from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import KRW
 
-# --- Corollary 6.2 --------------------------------------------------------------------
-
 
 @KRW.privacy("KRW-Cor6.2", "Corollary 6.2", Relation.BASE)
 def two_points(
@@ -50,7 +48,7 @@ def two_points(
     ] = 0.0094,
     eta: Eta = 1.0,
     gamma: Gamma = 1.0 / 30.0,
-) -> float:
+):
     """If every candidate is (epsilon_1, delta_1)-DP and (epsilon, delta/E[K])-DP, the best of K ~
     D(eta, gamma) runs of random candidates is (epsilon + (eta + 1) log(e^epsilon_1 + ((1 -
     gamma)/gamma) delta_1), delta)-DP.
@@ -61,11 +59,10 @@ def two_points(
 
 def _mixture(generator: np.random.Generator, candidates: list[pairs.LawPair]) -> BasePair:
     """One candidate at random, its outcomes ranked among those of the others anyhow."""
-    first = np.concatenate([pair.first for pair in candidates]) / len(candidates)
-    second = np.concatenate([pair.second for pair in candidates]) / len(candidates)
-    order = generator.permutation(first.size)
-    first, second = first[order], second[order]
-    return BasePair(first, second, describe_pair(pairs.LawPair(first, second)))
+    sides = [np.concatenate(side) / len(candidates) for side in zip(*candidates, strict=True)]
+    order = generator.permutation(sides[0].size)
+    mixed = pairs.LawPair(*(side[order] for side in sides))
+    return BasePair(*mixed, describe_pair(mixed))
 
 
 def _at_claimed(most: float, pair: BasePair, law: laws.Repetitions):
@@ -87,24 +84,18 @@ def mixtures(budget):
             epsilon = float(np.exp(generator.uniform(-2.0, 1.0)))
             size = int(generator.integers(2, 5))
             candidates.append(pairs.random_pure_pair(generator, size, epsilon))
-        profiles = [law_profile(*pair) for pair in candidates]
         largest = max(float(np.abs(np.log(pair.first / pair.second)).max()) for pair in candidates)
-        level, epsilon = largest * generator.uniform(0.0, 1.0, size=2)
-        first_delta, share = (
-            max(float(profile(np.asarray(at))) for profile in profiles) for at in (level, epsilon)
-        )
-        point = {
-            "epsilon": float(epsilon),
-            "first_epsilon": float(level),
-            "first_delta": first_delta,
-            **law.parameters,
-        }
+        levels = (largest * generator.uniform(0.0, 1.0, size=2)).tolist()
+        profiles = [law_profile(*pair) for pair in candidates]
+        first, share = (max(float(profile(at)) for profile in profiles) for at in levels)
+        point = {"epsilon": levels[1], "first_epsilon": levels[0], "first_delta": first}
+        point.update(law.parameters)
         pair = _mixture(generator, candidates)
-        yield point, _at_claimed(law.mean * share, pair, law), f"base laws {pair.where}"
+        where = f"base laws {pair.where}"
+        yield point, _at_claimed(law.mean * share, pair, law), where
 
 
-# --- The procedure of Section 6.2 -----------------------------------------------------
-
+CandidateNoise = Annotated[float, number("of the candidate", at_least=0.1, at_most=1e3)]
 _RATE, _DELTA = 0.01, 1e-6
 _INTERVAL = 5e-4  # coarse and quick; it costs up to 0.6 % of the steps
 
@@ -116,27 +107,30 @@ def _thresholds(epsilon: float, mean: float) -> CandidateThresholds:
 @KRW.privacy("KRW-Proc6.2", "Section 6.2 and Figure 8", Relation.BASE)
 def procedure(
     *,
-    noise_multiplier: Annotated[float, number("of the candidate", at_least=0.1, at_most=1e3)] = 2.0,
+    noise_multiplier: CandidateNoise = 2.0,
     epsilon: Annotated[
         float, number("of the Gaussian behind the thresholds", above=0.0, at_most=20.0)
     ] = 1.5,
     mean: Annotated[
         float, number("E[K] of the geometric K; the paper does not say which", above=1.0, below=1e9)
     ] = 30.0,
-) -> float:
+):
     """For q = 0.01, epsilon_Q = 1.5 and delta = 1e-6 the thresholds let DP-SGD with noise
     multipliers 2, 3 and 4 run for about 4000, 10000 and 18000 steps, and cost little: Theorem 5.2
     for each candidate's own profile gives less by under 1.5 %.
 
     Most steps that meet both thresholds."""
     thresholds = _thresholds(epsilon, mean)
-    steps = largest_steps(thresholds, _RATE, noise_multiplier, interval=_INTERVAL)
-    return float(steps)
+    return largest_steps(thresholds, _RATE, noise_multiplier, interval=_INTERVAL)
+
+
+def _profile(noise: float, steps: float):
+    return subsampled_gaussian_profile(_RATE, noise, int(steps), interval=_INTERVAL)
 
 
 def _share(noise: float, steps: float, *thresholds: ApproximateGuarantee) -> float:
     """Delta of so many steps, over the threshold that it is nearest to."""
-    profile = subsampled_gaussian_profile(_RATE, noise, int(steps), interval=_INTERVAL)
+    profile = _profile(noise, steps)
     return max(float(profile(np.asarray(epsilon))) / delta for epsilon, delta in thresholds)
 
 
@@ -149,52 +143,40 @@ def figure_8(noise_multiplier, printed, epsilon, mean):
     both, tuned = (thresholds.first, thresholds.second), thresholds.tuned.epsilon
 
     def own(steps: float) -> float:
-        profile = subsampled_gaussian_profile(
-            _RATE, noise_multiplier, int(steps), interval=_INTERVAL
-        )
+        profile = _profile(noise_multiplier, steps)
         return negative_binomial_profile(profile, 1.0, 1.0 / mean).epsilon(_DELTA)
 
-    def share(steps: float) -> float:
-        return _share(noise_multiplier, steps, *both)
-
+    share = functools.partial(_share, noise_multiplier)
     yield lambda steps: (1.025, steps / printed), "steps over the paper's"
     yield lambda steps: (steps / printed, 0.975), "steps over the paper's"
-    yield lambda steps: (1.0, share(steps)), "delta over its threshold"
-    yield lambda steps: (share(steps + 1), 1.0), "delta over its threshold with one more step"
+    yield lambda steps: (1.0, share(steps, *both)), "delta over its threshold"
+    yield lambda steps: (share(steps + 1, *both), 1.0), "that, with one more step"
     yield lambda steps: (tuned, own(steps)), "Theorem 5.2"
     yield lambda steps: (own(steps), 0.985 * tuned), "Theorem 5.2"
     if noise_multiplier == 2.0:
-        yield from _first_threshold(thresholds)
-
-
-def _first_threshold(thresholds: CandidateThresholds) -> Iterator[Judged]:
-    """With half of delta_1 it is the first threshold that stops the search.
-
-    That of a Gaussian never does: DP-SGD has the heavier tail.
-    """
-    strict = thresholds.first._replace(delta=0.5 * thresholds.first.delta)
-    steps = largest_steps(thresholds._replace(first=strict), _RATE, 2.0, interval=_INTERVAL)
-    where = f"delta over half of the first threshold, of {steps} steps"
-    yield Judged(1.0, _share(2.0, steps, strict), where)
-    yield Judged(_share(2.0, steps + 1, strict), 1.0, f"{where} and one more")
+        # With half of delta_1 it is the first threshold that stops the search. That of a
+        # Gaussian never does: DP-SGD has the heavier tail.
+        strict = thresholds.first._replace(delta=0.5 * thresholds.first.delta)
+        steps = largest_steps(thresholds._replace(first=strict), _RATE, 2.0, interval=_INTERVAL)
+        where = f"delta over half of the first threshold, of {steps} steps"
+        yield Judged(1.0, _share(2.0, steps, strict), where)
+        yield Judged(_share(2.0, steps + 1, strict), 1.0, f"{where} and one more")
 
 
 @KRW.identity("KRW-Proc6.2-both", "Section 6.2", relation=Relation.BASE)
 def either_threshold(
     *,
-    noise_multiplier: Annotated[
-        float, number("of the candidate", at_least=0.1, at_most=1e3)
-    ] = 20.0,
+    noise_multiplier: CandidateNoise = 20.0,
     first_noise: Annotated[
         float, number("of the Gaussian behind the first threshold", above=0.0)
     ] = 6.0,
     second_noise: Annotated[float, number("of the Gaussian behind the second", above=0.0)] = 3.0,
-) -> float:
+):
     """A candidate must meet both points of the profile: without subsampling, thresholds of
     Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.
 
     Most steps: T of them are a Gaussian of noise s/sqrt(T)."""
-    return float(math.floor((noise_multiplier / max(first_noise, second_noise)) ** 2))
+    return math.floor((noise_multiplier / max(first_noise, second_noise)) ** 2)
 
 
 # Either threshold stops one of them; off whole numbers of steps.
@@ -202,16 +184,11 @@ def either_threshold(
     listed("noise_multiplier first_noise second_noise", (9.6, 4, 2), (9.6, 2, 4), (7, 3.9, 3))
 )
 def steps_found(noise_multiplier, first_noise, second_noise):
-    low, high = (
-        ApproximateGuarantee(level, float(gaussian_delta(level, scale)))
-        for level, scale in ((0.3, first_noise), (1.5, second_noise))
-    )
+    levels = ((0.3, first_noise), (1.5, second_noise))
+    low, high = (ApproximateGuarantee(at[0], float(gaussian_delta(*at))) for at in levels)
     unused = ApproximateGuarantee(math.nan, math.nan)
     thresholds = CandidateThresholds(first_noise, low, high, unused)
-    return float(largest_steps(thresholds, 1.0, noise_multiplier, interval=_INTERVAL))
-
-
-# --- Three times as many candidates ---------------------------------------------------
+    return largest_steps(thresholds, 1.0, noise_multiplier, interval=_INTERVAL)
 
 
 def _renyi_epsilon(mean: float, delta: float, rate: float, noise: float, steps: int) -> float:
@@ -236,7 +213,7 @@ def gain(
     / 5e4,
     noise_multiplier: Annotated[float, number("of DP-SGD", at_least=0.1, at_most=1e3)] = 21.1,
     steps: Annotated[int, whole("of DP-SGD", at_least=1, at_most=100_000)] = 250,
-) -> float:
+):
     """At equal epsilon, Theorem 5.2 allows about three times (2.5 to 3.6) as many DP-SGD candidates
     as the Renyi bound of Theorem 5.1.
 

@@ -9,14 +9,16 @@ from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
+from scipy import special
 
 from jaxsel import repetitions as laws
-from jaxsel.families.tuning.claims.base_pairs import BasePair, base_pairs
+from jaxsel.families.tuning.claims.base_pairs import BasePair, at_worst, base_pairs
 from jaxsel.families.tuning.claims.profile.cases import (
     BaseEpsilon,
     Epsilon,
     LawOfK,
     coin_pair,
+    coin_profile,
     law_profile,
     swapped,
 )
@@ -38,24 +40,19 @@ def _events(size: int) -> np.ndarray:
     return np.array(list(itertools.product((0.0, 1.0), repeat=size)))
 
 
-# --- Definition 2.1 and Lemma 2.2 -----------------------------------------------------
-
-
 @KRW.privacy("KRW-Def2.1", "Definition 2.1 and Equation (C.1)", Relation.BASE)
 def largest_of_tests(
     *,
     epsilon: Epsilon = 0.5,
     base_epsilon: BaseEpsilon = 1.0,
     mass: Annotated[float, number("E_Q'[g] of the test g", at_least=0.0, at_most=1.0)] = 0.1,
-) -> float:
+):
     """An (epsilon, delta)-DP pair has E_Q[g] <= e^epsilon E_Q'[g] + delta for every g with values
     in [0, 1], not only for events.
 
     Largest probability under Q of a test that has probability ``mass`` under Q': e^epsilon mass
     + delta(epsilon), for randomised response."""
-    pair = coin_pair(base_epsilon)
-    delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
-    return math.exp(epsilon) * mass + delta
+    return math.exp(epsilon) * mass + float(coin_profile(base_epsilon)(np.asarray(epsilon)))
 
 
 @largest_of_tests.bounds()
@@ -64,14 +61,14 @@ def events_and_randomised_tests(budget):
     for pair in base_pairs(budget):
         size = pair.first.size
         tests = np.concatenate([_events(size), generator.random((20, size))])
-        epsilon = float(generator.uniform(-1.0, 2.0))
-        delta = float(law_profile(pair.first, pair.second)(np.asarray(epsilon)))
+        epsilon = generator.uniform(-1.0, 2.0)
+        delta = law_profile(*pair[:2])(np.asarray(epsilon))
         for each in (pair, swapped(pair)):
-            claimed = math.exp(epsilon) * (tests @ each.second) + delta
-            slack = claimed - tests @ each.first
-            worst = int(np.argmin(slack))
-            seen = float(claimed[worst] - slack[worst])
-            yield Judged(float(claimed[worst]), seen, f"{epsilon=!r}, {each.where}")
+            claimed, places = (
+                math.exp(epsilon) * (tests @ each.second) + delta,
+                np.arange(len(tests)),
+            )
+            yield at_worst(claimed, tests @ each.first, places, f"{epsilon=}, {each.where}", "test")
 
 
 def _divergence(pair: BasePair, epsilon: float) -> float:
@@ -85,7 +82,7 @@ def _divergence(pair: BasePair, epsilon: float) -> float:
 @KRW.identity(
     "KRW-Lem2.2", "Lemma 2.2 (Balle, Barthe & Gaboardi 2018, Theorem 1)", relation=Relation.BASE
 )
-def smallest_delta(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0) -> float:
+def smallest_delta(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0):
     """The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) = (z - e^epsilon)_+, an
     outcome with Q' = 0 counting Q.
 
@@ -98,31 +95,20 @@ def worst_of_all_events(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for i, pair in enumerate(base_pairs(budget)):
         if i % 3 == 0:  # an outcome where Q' = 0
-            first, second = np.append(pair.first, 0.0), np.append(pair.second, 0.0)
-            first[-1], first[0] = first[0], 0.0
-            pair = BasePair(first, second, f"best outcome replaced in {pair.where}")
-        epsilon = float(generator.uniform(-1.0, 2.0))
+            first = np.concatenate([[0.0], pair.first[1:], pair.first[:1]])
+            where = f"best outcome replaced in {pair.where}"
+            pair = BasePair(first, np.append(pair.second, 0.0), where)
+        epsilon = generator.uniform(-1.0, 2.0)
         for each in (pair, swapped(pair)):
             gaps = each.first - math.exp(epsilon) * each.second
             worst = float((_events(gaps.size) @ gaps).max())
             yield Judged(_divergence(each, epsilon), worst, f"{epsilon=!r}, {each.where}")
 
 
-# --- Lemma 2.3 ------------------------------------------------------------------------
-
-
 def _perspective(order: float, epsilon: float, x: np.ndarray, y: np.ndarray):
     """f(x/y) y for z^order, the hockey stick, z log z and (z - 1)^2; a row each."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = np.where(x > 0, x * np.log(x / y), 0.0)
-    return np.stack(
-        [
-            x**order * y ** (1.0 - order),
-            np.maximum(x - math.exp(epsilon) * y, 0.0),
-            entropy,
-            (x - y) ** 2 / y,
-        ]
-    )
+    power, excess = x**order * y ** (1.0 - order), np.maximum(x - math.exp(epsilon) * y, 0.0)
+    return np.stack([power, excess, special.xlogy(x, x / y), (x - y) ** 2 / y])
 
 
 @KRW.identity("KRW-Lem2.3", "Lemma 2.3")
@@ -134,13 +120,13 @@ def mean_of_two_points(
     other_first: Abscissa = 0.2,
     other_second: Ordinate = 0.6,
     weight: Annotated[float, number("of the first point", at_least=0.0, at_most=1.0)] = 0.5,
-) -> float:
+):
     """For convex f, f(x/y) y is jointly convex in x >= 0 and y > 0.
 
     Mean of f(x/y) y over two points (x, y), f(z) = z^order: at least its value at their mean."""
     x, y = np.array([first, other_first]), np.array([second, other_second])
     values = _perspective(order, 0.0, x, y)[0]
-    return float(weight * values[0] + (1.0 - weight) * values[1])
+    return weight * values[0] + (1.0 - weight) * values[1]
 
 
 @mean_of_two_points.bounds()
@@ -156,11 +142,8 @@ def value_at_the_mean(budget):
         ends = _perspective(order, epsilon, x, y) @ share
         middle = _perspective(order, epsilon, x @ share, y @ share)
         worst = int(np.argmin((ends - middle) / np.maximum(np.abs(ends), 1.0)))
-        where = f"x={x.tolist()}, y={y.tolist()}, weight={weight!r}, f number {worst}"
-        yield Judged(float(ends[worst]), float(middle[worst]), where)
-
-
-# --- Definition 2.4 -------------------------------------------------------------------
+        where = f"x={x.tolist()}, y={y.tolist()}, {weight=}, f number {worst}"
+        yield Judged(ends[worst], middle[worst], where)
 
 
 _MOST_TERMS = 2**22
@@ -169,7 +152,7 @@ _MOST_TERMS = 2**22
 def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
     """sum P[K = k] z^k, or its derivative, term by term."""
     last = 64
-    while float(law.survival(last)) > 1e-16 and law.maximum is None:
+    while law.survival(last) > 1e-16 and law.maximum is None:
         last *= 2
         if last > _MOST_TERMS:
             raise InputError(
@@ -184,7 +167,7 @@ def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
 
 
 @KRW.identity("KRW-Def2.4", "Definition 2.4 and Equation (5.1)")
-def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10") -> float:
+def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10"):
     """The generating function of K is sum_k P[K = k] z^k; its closed forms and their derivatives
     agree with the series, f'(1) = E[K] and f(0) = P[K = 0].
 
@@ -192,17 +175,9 @@ def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean
     return _series(repetitions, z)
 
 
-_TEXTS = (
-    "geometric:mean=10",
-    "tnb:eta=0,mean=10",
-    "tnb:eta=-0.5,gamma=0.05",
-    "tnb:eta=5,mean=30",
-    "poisson:mean=0.5",
-    "poisson:mean=10",
-    "binomial:count=20,mean=10",
-    "beta_binomial:count=20,gamma=1",
-    "point_mass:count=7",
-)
+_TEXTS = """geometric:mean=10 tnb:eta=0,mean=10 tnb:eta=-0.5,gamma=0.05 tnb:eta=5,mean=30
+    poisson:mean=0.5 poisson:mean=10 binomial:count=20,mean=10 beta_binomial:count=20,gamma=1
+    point_mass:count=7""".split()
 
 
 @generating_function.equals()
@@ -210,14 +185,11 @@ def closed_forms(budget):
     for text in _TEXTS:
         law = laws.parse(text)
         for z in (0.0, 0.3, 0.9, 0.999, 1.0):
-            yield {"z": z, "repetitions": text}, float(law.pgf(z))
-            slope = float(law.pgf_derivative_tail(1.0 - z))
-            yield Judged(_series(law, z, slope=True), slope, f"derivative, {text}, {z=:g}")
-        yield Judged(law.mean, float(law.pgf_derivative_tail(0.0)), f"f'(1), {text}")
-        yield Judged(law.probability_zero, float(law.pgf(0.0)), f"f(0), {text}")
-
-
-# --- Lemma C.5 ------------------------------------------------------------------------
+            yield {"z": z, "repetitions": text}, law.pgf(z)
+            series, slope = _series(law, z, slope=True), law.pgf_derivative_tail(1.0 - z)
+            yield Judged(series, slope, f"derivative, {text}, {z=:g}")
+        yield Judged(law.mean, law.pgf_derivative_tail(0.0), f"f'(1), {text}")
+        yield Judged(law.probability_zero, law.pgf(0.0), f"f(0), {text}")
 
 
 @KRW.identity("KRW-LemC.5", "Lemma C.5")
@@ -228,7 +200,7 @@ def slope_of_fraction(
     c: Coefficient = 1.0,
     d: Coefficient = 3.0,
     x: Annotated[float, number(at_least=0.0, at_most=1e6)] = 1.0,
-) -> float:
+):
     """For a, b, c, d > 0 the function (a x + b)/(c x + d) of x >= 0 is non-decreasing if and only
     if a/b >= c/d.
 

@@ -16,12 +16,15 @@ from scipy import special
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.accounting.single_run.score_orders import NATURAL
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon, tuned_profile
+from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
-from jaxsel.families.tuning.claims.profile.cases import Delta, Eta, NoiseScale
-from jaxsel.families.tuning.claims.profile.gaussian_cases import (
+from jaxsel.families.tuning.claims.profile.cases import (
+    Delta,
+    Eta,
+    NoiseScale,
     ratio_of_tradeoff,
     stopping_ratio,
     tuned_gaussian_epsilon,
@@ -38,8 +41,6 @@ Shape = Annotated[float, number("eta, of the law of K", above=-1.0, below=20.0)]
 Scale = Annotated[
     float, number("of the Gaussian base over its sensitivity", above=0.2, below=100.0)
 ]
-
-# --- Growth with E[K] -----------------------------------------------------------------
 
 
 def _renyi_epsilon(mean: float, delta: float, eta: float, noise_scale: float) -> float:
@@ -71,7 +72,7 @@ def logarithm(
     share: Annotated[
         float, number("of that rate, for growth to be essentially log m", above=0.0, at_most=1.0)
     ] = 0.5,
-) -> float:
+):
     """The Renyi bounds of Papernot & Steinke 2022 essentially grow as log m, m = E[K]: from mean
     1000 on, epsilon at a fixed delta keeps at least half of its rate of growth per unit of log m.
 
@@ -85,14 +86,13 @@ def logarithm(
 @logarithm.bounds(grid(mean=(1e200, 1e100), reference=(1e3,), share=(0.5,)))
 def theorem_5_1(mean, delta, eta, noise_scale):
     """What it gives; the claim is a lower bound on that."""
-    actual = _renyi_epsilon(mean, delta, eta, noise_scale)
-    return lambda least: (actual, least)
+    return lambda least: (_renyi_epsilon(mean, delta, eta, noise_scale), least)
 
 
 @PS.privacy("KRW-Sec3-growth", "Corollary 4, at a fixed delta", Relation.BASE)
 def root(
     *, mean: HugeMean = 1e200, delta: Delta = 1e-6, eta: Eta = 1.0, noise_scale: NoiseScale = 4.0
-) -> float:
+):
     """For a Gaussian base with rho = 1/(2 s^2), Theorem 5.1 gives at delta an epsilon of at most
     rho + 2 sqrt(rho log(m/delta)) + (1 + eta)(2 sqrt(rho log(1/gamma)) - rho), if rho <=
     log(1/gamma).
@@ -108,9 +108,6 @@ def root(
 root.bounds(grid(eta=(0.0, 1.0, 3.0), noise_scale=(1.0, 4.0), mean=(1.5, 10.0, 1e3, 1e12, 1e200)))(
     _renyi_epsilon
 )
-
-
-# --- Theorem 5.2 cannot be much tightened ---------------------------------------------
 
 
 def _tuned(mean: float, eta: float, noise_scale: float) -> tuple[laws.Repetitions, float]:
@@ -134,7 +131,7 @@ def tight_to_a_tenth(
     slack: Annotated[
         float, number("how much tightening is not much", at_least=0.0, below=1.0)
     ] = 0.1,
-) -> float:
+):
     """The bounds cannot be much tightened when K is random: no valid epsilon is below 0.9 times
     that of Theorem 5.2.
 
@@ -152,7 +149,7 @@ def envelope(
     delta: Annotated[float, number(at_least=1e-12, below=1.0)] = 1e-6,
     eta: Shape = 1.0,
     noise_scale: Scale = 4.0,
-) -> float:
+):
     """delta(epsilon) <= E_Q[sup_x (f'(1 - x) - e^(epsilon - loss) f'(1 - T(x)))_+] for epsilon >=
     0, any order on the outputs and any K; its epsilon is at most that of Theorem 5.2.
 
@@ -168,7 +165,7 @@ def envelope(
     correction="The whole trade-off curve gives a smaller uniform bound: KRW-Sec4-uniform; and "
     "the bound need not be uniform: KRW-Sec7-tight.",
 )
-def ratio_by_one_level(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0) -> float:
+def ratio_by_one_level(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0):
     """The best uniform bound on the ratio f'(q)/f'(q') comes from q' <= e^epsilon_1 q +
     delta(epsilon_1) with one epsilon_1, as in Theorem 5.2.
 
@@ -178,7 +175,7 @@ def ratio_by_one_level(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Sca
 
 
 @KRW.privacy("KRW-Sec4-uniform", "Theorem 5.2 with the base's trade-off curve T", Relation.BASE)
-def ratio_by_the_curve(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0) -> float:
+def ratio_by_the_curve(*, mean: Mean = 300.0, eta: Shape = 1.0, noise_scale: Scale = 4.0):
     """f'(q)/f'(q') <= sup_x ((gamma + (1 - gamma) T(x))/(gamma + (1 - gamma) x))^(eta + 1), which
     is at most the bound of Theorem 5.2 and may replace it.
 
@@ -199,11 +196,8 @@ _SETTINGS = listed(
 def _attained(mean: float, eta: float, noise_scale: float, delta: float) -> float:
     """The largest exact epsilon at delta over a few orders of the outputs."""
     law, pair = _tuned(mean, eta, noise_scale)[0], gaussian_pair(noise_scale)
-    worst = [
-        tuned_profile(pair, law, worst_block_order(mean, good, 0.1)).epsilon(delta)
-        for good in (1.0, 3.0)
-    ]
-    return max(*worst, exact_tuned_epsilon(pair, law, delta))
+    orders = [NATURAL, *(worst_block_order(mean, good, 0.1) for good in (1.0, 3.0))]
+    return max(exact_tuned_epsilon(pair, law, delta, order) for order in orders)
 
 
 @tight_to_a_tenth.bounds(
@@ -217,8 +211,7 @@ def a_valid_bound(mean, delta, eta, noise_scale):
 
 @envelope.bounds(_SETTINGS)
 def theorem_5_2_and_the_worst_order(mean, delta, eta, noise_scale):
-    law, ratio = _tuned(mean, eta, noise_scale)
-    printed = tuned_gaussian_epsilon(delta, noise_scale, law, ratio)
+    printed = tight_to_a_tenth(mean=mean, delta=delta, eta=eta, noise_scale=noise_scale, slack=0.0)
     yield lambda epsilon: (printed, epsilon), "envelope against Theorem 5.2"
     yield _attained(mean, eta, noise_scale, delta), "exact epsilon of the worst order"
 
@@ -230,20 +223,16 @@ def supremum(mean, eta, noise_scale):
     return lambda least: (valid, least)
 
 
-def _event_ratio(score: float, law: laws.Repetitions, noise_scale: float) -> float:
-    """log f'(q)/f'(q') for the event z > score, written out for this law of K."""
-    eta, gamma = law.parameters["eta"], law.parameters["gamma"]
-    mass, other = special.ndtr(np.array([-score, 1.0 / noise_scale - score]))
-    ratio = (gamma + (1.0 - gamma) * other) / (gamma + (1.0 - gamma) * mass)
-    return (eta + 1.0) * math.log(ratio)
-
-
 @ratio_by_the_curve.bounds(_SETTINGS)
 def events_and_the_worst_order(mean, eta, noise_scale):
     law, printed = _tuned(mean, eta, noise_scale)
     yield lambda least: (printed, least), "supremum against Theorem 5.2"
+    gamma = law.parameters["gamma"]
     for score in np.linspace(-6.0, 8.0, 141):
-        yield _event_ratio(float(score), law, noise_scale), f"the event z > {score:g}"
+        # log f'(q)/f'(q') for the event z > score, written out for this law of K
+        mass, other = special.ndtr(np.array([-score, 1.0 / noise_scale - score]))
+        ratio = (gamma + (1.0 - gamma) * other) / (gamma + (1.0 - gamma) * mass)
+        yield (eta + 1.0) * math.log(ratio), f"the event z > {score:g}"
     exact = _attained(mean, eta, noise_scale, 1e-6)
     yield (
         lambda least: (tuned_gaussian_epsilon(1e-6, noise_scale, law, least), exact),

@@ -9,28 +9,23 @@ from jaxsel import repetitions as laws
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.families.tuning.bounds.approximate import thinned
 from jaxsel.families.tuning.bounds.generic import correct_for_no_runs
-from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, tuned_pair, two_sided_renyi
+from jaxsel.families.tuning.claims.base_pairs import (
+    approximate_pairs,
+    at_worst,
+    random_law_text,
+    tuned_pair,
+    two_sided_renyi,
+)
 from jaxsel.families.tuning.claims.parameters import Delta, Law, ModerateEpsilon, PoissonMean
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid
 from jaxsel.language.papers import PS
 
-# --- Lemma 20 -------------------------------------------------------------------------
 
-
-def _short_laws(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
+def _short_law(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:
     """A random law of K that a table of moderate length holds, and its text."""
-    match int(generator.integers(4)):
-        case 0:
-            text = f"poisson:mean={float(10.0 ** generator.uniform(-1.3, 1.3))!r}"
-        case 1:
-            count, chance = int(generator.integers(1, 9)), generator.uniform(0.02, 1.0)
-            text = f"binomial:count={count},probability={float(chance)!r}"
-        case 2:
-            text = f"point_mass:count={int(generator.integers(1, 9))}"
-        case _:
-            eta, gamma = (generator.uniform(-0.9, 3.0), 10.0 ** generator.uniform(-1.5, -0.1))
-            text = f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
+    family = int(generator.integers(4))
+    text = random_law_text(generator, family, (-1.3, 1.3), 3.0, (-1.5, -0.1))
     return text, laws.parse(text)
 
 
@@ -55,14 +50,14 @@ def _best_of(core: np.ndarray, k: np.ndarray, weights: np.ndarray) -> np.ndarray
 
 
 @PS.privacy("PS-Lem20", "Lemma 20", Relation.BASE)
-def failing(*, repetitions: Law = "poisson:mean=10", failure: Delta = 1e-6) -> float:
+def failing(*, repetitions: Law = "poisson:mean=10", failure: Delta = 1e-6):
     """If Q = (1-d) Q_good + d Q_bad, the best of K runs of Q is f(1-d) times the best of K~ runs of
     Q_good plus a rest of weight delta = 1 - f(1-d), with P[K~ = k] = P[K = k] (1-d)^k/f(1-d);
     hence the delta-approximate D_a of the former is at most the D_a of the latter.
 
     delta = 1 - f(1 - failure) of the tuned algorithm.
     """
-    return float(repetitions.pgf_gap(failure))
+    return repetitions.pgf_gap(failure)
 
 
 @failing.bounds()
@@ -70,25 +65,20 @@ def decomposition(budget):
     """f(1 - failure) times the tuned good part is at most the tuned law, everywhere."""
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
-        text, law = _short_laws(generator)
+        text, law = _short_law(generator)
         k, pmf = _table(law)
         # the law of the lemma: P[K = k] (1 - failure)^k / f(1 - failure)
         kept = pmf * np.exp(k * math.log1p(-pair.delta))
-        sides = ((pair.first, pair.core.first), (pair.second, pair.core.second))
-        for base, core in sides:
-            good = np.append(_best_of(core, k, kept), kept[0])
-            seen = tuned_law(base, law)
+        for base, core in zip(pair[:2], pair.core[:2], strict=True):
+            good, seen = np.append(_best_of(core, k, kept), kept[0]), tuned_law(base, law)
             share = good[seen > 0.0] / seen[seen > 0.0]
-            worst = int(np.argmax(share))
-            where = f"share of outcome {np.flatnonzero(seen > 0.0)[worst]}"
-            yield Judged(1.0, float(share[worst]), f"{where}, K ~ {text}, {pair.where}")
+            where = f"share of it, K ~ {text}, {pair.where}"
+            yield at_worst(np.ones(share.size), share, np.flatnonzero(seen), where, "outcome")
         yield {"repetitions": text, "failure": pair.delta}, 1.0 - float(kept.sum())
 
 
 @PS.identity("PS-Lem20-thinned", "Lemma 20 and footnote 12")
-def mean_without_failures(
-    *, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3
-) -> float:
+def mean_without_failures(*, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3):
     """K~ of Lemma 20 is Poisson(mean (1-d)) for K ~ Poisson(mean), and truncated negative binomial
     with gamma + d (1-gamma) for one with gamma.
 
@@ -102,20 +92,15 @@ def mean_without_failures(
 def laws_without_failures(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        text, law = _short_laws(generator)
-        failure = float(10.0 ** generator.uniform(-6.0, -0.3))
+        text, law = _short_law(generator)
+        failure = 10.0 ** generator.uniform(-6.0, -0.3)
         k, pmf = _table(law)
         kept = pmf * (1.0 - failure) ** k
         claimed = np.asarray(thinned(law, failure).repetitions.pmf(k))
-        worst = int(np.argmax(np.abs(claimed - kept / kept.sum())))
-        yield Judged(
-            float(claimed[worst]),
-            float(kept[worst] / kept.sum()),
-            f"P[K = {worst}] given no failure, failure={failure!r}, K ~ {text}",
-        )
-
-
-# --- Corollary 21 ---------------------------------------------------------------------
+        kept /= kept.sum()
+        k = int(np.argmax(np.abs(claimed - kept)))
+        where = f"P[K = {k}] given no failure, {failure=}, K ~ {text}"
+        yield Judged(claimed[k], kept[k], where)
 
 
 class ApproximateRenyi(NamedTuple):
@@ -129,17 +114,10 @@ class ApproximateRenyi(NamedTuple):
 def approximate_poisson_renyi(
     epsilon: float, delta: float, mean: float, *, corrected: bool = True
 ) -> ApproximateRenyi:
-    """Poisson tuning of an (epsilon, delta)-DP base.
+    """Poisson tuning of an (epsilon, delta)-DP base, epsilon > 0 and delta in [0, 1).
 
-    epsilon + (e^epsilon - 1) log(mean) at all orders up to 1 + 1/(e^epsilon - 1), with
-    delta' = 1 - e^(-mean delta). Through Lemma 20 and Theorem 6 at mean (1 - delta), so
-    that it needs mean (1 - delta) >= 1 (E-PS-1); below that the corrected bound adds
-    the outcome "no run".
-
-    Args:
-      epsilon, delta: guarantee of the base, epsilon > 0, delta in [0, 1).
-      mean: > 0, mean number of runs.
-      corrected: False gives the bound as printed, for every mean.
+    Through Lemma 20 and Theorem 6 at mean (1 - delta), so that the printed bound needs
+    mean (1 - delta) >= 1 (E-PS-1); below that the corrected one adds the outcome "no run".
     """
     odds = math.expm1(epsilon)
     bound = epsilon + odds * math.log(mean)
@@ -159,9 +137,7 @@ def approximate_poisson_renyi(
     erratum="E-PS-1",
     correction="It needs mean (1-d) >= 1, else P[K = 0] must be added: PS-Cor21.",
 )
-def printed(
-    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5
-) -> float:
+def printed(*, epsilon: ModerateEpsilon = 1.0, delta: Delta = 0.0, mean: PoissonMean = 0.5):
     """For every mean > 0, the best of K ~ Poisson(mean) runs of an (e, d)-DP base is (1 -
     e^(-mean d))-approximately (a, e + (exp(e) - 1) log(mean))-Renyi DP for all a <= 1 + 1/(exp(e)
     - 1)."""
@@ -172,13 +148,11 @@ def printed(
 def equal_laws(epsilon, mean):
     # no divergence, approximate ones included, is negative
     law = tuned_law([0.5, 0.5], laws.poisson(mean))
-    return float(two_sided_renyi(law, law, 1.0 + 1.0 / math.expm1(epsilon))), "equal base laws"
+    return two_sided_renyi(law, law, 1.0 + 1.0 / math.expm1(epsilon)), "equal base laws"
 
 
 @PS.privacy("PS-Cor21", "Corollary 21, corrected", Relation.BASE, erratum="E-PS-1")
-def poisson(
-    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, mean: PoissonMean = 10.0
-) -> float:
+def poisson(*, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, mean: PoissonMean = 10.0):
     """With m = mean (1-d) and a = 1 + 1/(exp(e) - 1) the approximate bound on D_a is e + (exp(e) -
     1) log(mean) if m >= 1, and else log(e^-m + m e^((a-1)e))/(a-1); it holds at smaller orders
     too.
@@ -193,9 +167,9 @@ def poisson(
 def good_parts(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
-        mean = float(10.0 ** generator.uniform(-1.0, 1.5))
+        mean = 10.0 ** generator.uniform(-1.0, 1.5)
         order = approximate_poisson_renyi(pair.epsilon, pair.delta, mean).max_order
         # dropping the failing part of both tuned laws leaves their good parts
         good = tuned_pair(pair.core, laws.poisson(mean * (1.0 - pair.delta)))
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "mean": mean}
-        yield point, float(two_sided_renyi(*good, order)), f"{order=!r}, {pair.where}"
+        yield point, two_sided_renyi(*good, order), f"{order=!r}, {pair.where}"

@@ -53,6 +53,11 @@ class Conditioned(NamedTuple):
         """D_order(Q' || Q)."""
         return renyi_divergence(self.second, self.first, order)
 
+    def bound(self, part: int, order: float, exponent: float = 1.0) -> float:
+        """An inequality of Corollary 16, with the pair's own divergences."""
+        own = (self.forward, self.backward, self.probability)
+        return conditional_part(part, order, *own, exponent=exponent)
+
     @property
     def probability(self) -> float:
         """Q(S)."""
@@ -61,21 +66,19 @@ class Conditioned(NamedTuple):
     def exact(self, order: float) -> float:
         """D_order(Q_S || Q'_S)."""
         first, second = self.first[self.kept], self.second[self.kept]
-        divergence = renyi_divergence(first / first.sum(), second / second.sum(), order)
-        return float(divergence)
+        return float(renyi_divergence(first / first.sum(), second / second.sum(), order))
 
 
 def _instances(budget: Budget) -> Iterator[Conditioned]:
     """Base pairs with S given by its outcomes; S = everything as well."""
     generator = np.random.default_rng(budget.seed + 1)
-    for pair in base_pairs(budget):
-        everything = np.ones(pair.first.size, dtype=bool)
-        sets = [everything] if pair.where.startswith("pairs") else []
-        chosen = generator.uniform(size=pair.first.size) < 0.6
+    for first, second, pair in base_pairs(budget):
+        chosen = generator.uniform(size=first.size) < 0.6
         chosen[generator.integers(chosen.size)] = True
-        for kept in (*sets, chosen):
-            where = f"S = outcomes {np.flatnonzero(kept).tolist()}, {pair.where}"
-            yield Conditioned(pair.first, pair.second, kept, where)
+        everything = np.ones_like(chosen)
+        for kept in (everything, chosen) if pair.startswith("pairs") else (chosen,):
+            where = f"S = outcomes {np.flatnonzero(kept).tolist()}, {pair}"
+            yield Conditioned(first, second, kept, where)
 
 
 def _response(epsilon: float) -> Conditioned:
@@ -88,8 +91,6 @@ def concentrated(rho: float) -> RenyiCurve:
     """Renyi curve rho * order; rho > 0."""
     return lambda order: rho * np.asarray(order, dtype=np.float64)
 
-
-# --- Proposition 15 -------------------------------------------------------------------
 
 _PROPOSITION = (
     "D_a(Q_S || Q'_S) <= (a-1/p-1/r)/(a-1) D_(r(a-1/p))(Q || Q') + "
@@ -109,7 +110,7 @@ def proposition_printed(
     inverse_q: InverseQ = 0.0,
     inverse_r: InverseR = 1.0,
     base_epsilon: ModerateEpsilon = 1.0,
-) -> float:
+):
     """Printed bound on D_order(Q_S || Q'_S), randomised response with S = everything."""
     case = _response(base_epsilon)
     return conditional_at_exponents(
@@ -137,7 +138,7 @@ def proposition(
     inverse_r: InverseR = 0.5,
     rho: Rho = 0.1,
     probability: Probability = 0.5,
-) -> float:
+):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base; order + 1/q is at least 2."""
     curve = concentrated(rho)
     return conditional_at_exponents(order, inverse_q, inverse_r, curve, curve, probability)
@@ -150,16 +151,13 @@ def exponents(budget):
         for order in generator.choice(_ORDERS, 2, replace=False):
             inverse_q = float(generator.uniform(max(0.0, 2.0 - order), 1.0))
             # r = inf, where the forward divergence is of order inf, now and then
-            share = max(0.0, float(generator.uniform(-0.1, 1.0)))
+            share = max(0.0, generator.uniform(-0.1, 1.0))
             inverse_r = share * (1.0 - inverse_q)
-            claimed = conditional_at_exponents(
-                order, inverse_q, inverse_r, case.forward, case.backward, case.probability
-            )
+            own = (case.forward, case.backward, case.probability)
+            claimed = conditional_at_exponents(order, inverse_q, inverse_r, *own)
             where = f"order {order:g}, 1/q={inverse_q!r}, 1/r={inverse_r!r}, {case.where}"
             yield Judged(claimed, case.exact(order), where)
 
-
-# --- Corollary 16 ---------------------------------------------------------------------
 
 _FORMULAS = {
     1: "D_inf(Q_S || Q'_S) <= D_inf(Q || Q') + D_inf(Q' || Q)",
@@ -197,20 +195,13 @@ def _part(part: int) -> Callable[[Callable[..., float]], Claim]:
 
     def cases(budget):
         generator = np.random.default_rng(budget.seed + 2)
+        allowed = [order for order in _ORDERS if order >= (1.0 if part == 4 else 2.0)]
         for case in _instances(budget):
-            if part == 1:
-                orders = [math.inf]
-            else:
-                least = 1.0 if part == 4 else 2.0
-                orders = [order for order in _ORDERS if order >= least]
-                orders = generator.choice(orders, 2, replace=False).tolist()
-            for order in orders:
-                exponent = float(generator.uniform(1.0, 4.0)) if part == 5 else 1.0
-                claimed = conditional_part(
-                    part, order, case.forward, case.backward, case.probability, exponent=exponent
-                )
-                where = f"order {order:g}, r={exponent!r}, {case.where}"
-                yield Judged(claimed, case.exact(order), where)
+            some = [math.inf] if part == 1 else generator.choice(allowed, 2, replace=False)
+            for order in some:
+                r = generator.uniform(1.0, 4.0) if part == 5 else 1.0
+                where = f"order {order:g}, {r=}, {case.where}"
+                yield Judged(case.bound(part, order, r), case.exact(order), where)
 
     def stated(formula):
         corrected = ", corrected" if part in _MISPRINTED else ""
@@ -227,13 +218,13 @@ def _part(part: int) -> Callable[[Callable[..., float]], Claim]:
 
 
 @_part(1)
-def pure(*, epsilon: Epsilon = 1.0) -> float:
+def pure(*, epsilon: Epsilon = 1.0):
     """Pure epsilon 2 epsilon of conditional sampling from an epsilon-DP base."""
     return 2.0 * epsilon
 
 
 @_part(2)
-def part_2(*, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5) -> float:
+def part_2(*, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
     curve = concentrated(rho)
     return conditional_part(2, order, curve, curve, probability)
@@ -247,7 +238,7 @@ def _pure_curve(epsilon: float) -> RenyiCurve:
 @_part(3)
 def part_3(
     *, order: OrderFromTwo = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
-) -> float:
+):
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
     curve = _pure_curve(epsilon)
     return conditional_part(3, order, curve, curve, probability)
@@ -256,7 +247,7 @@ def part_3(
 @_part(4)
 def part_4(
     *, order: OrderOrInfinity = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
-) -> float:
+):
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
     curve = _pure_curve(epsilon)
     return conditional_part(4, order, curve, curve, probability)
@@ -269,7 +260,7 @@ def part_5(
     rho: Rho = 0.1,
     probability: Probability = 0.5,
     exponent: Annotated[float, number("r", at_least=1.0)] = 2.0,
-) -> float:
+):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
     curve = concentrated(rho)
     return conditional_part(5, order, curve, curve, probability, exponent=exponent)
@@ -289,9 +280,6 @@ E_PS_2 = PS.misprint(
 )
 
 
-# --- Footnote 11 ----------------------------------------------------------------------
-
-
 @PS.privacy("PS-Footnote11", "Appendix C, footnote 11", Relation.BASE)
 def halting(
     *,
@@ -301,23 +289,21 @@ def halting(
     halt: Annotated[
         float, number("p, of halting without an output", above=0.0, at_most=1.0)
     ] = 0.01,
-) -> float:
+):
     """If the base also halts with probability p a run, without an output, conditional sampling
     takes at most 1/p runs on average and D_a <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) +
     2/(a-1) log(1/(p + (1-p) Q(S))), for all a >= 2, however small Q(S).
 
     Bound on D_order for a rho-zCDP base that also halts with probability p a run.
     """
-    curve = concentrated(rho)
-    ends = halt + (1.0 - halt) * probability
-    return conditional_part(2, order, curve, curve, ends)
+    return part_2(order=order, rho=rho, probability=halt + (1.0 - halt) * probability)
 
 
 @halting.bounds()
 def halted_searches(budget):
     generator = np.random.default_rng(budget.seed + 3)
     for case in _instances(budget):
-        halt = float(10.0 ** generator.uniform(-4.0, -0.3))
+        halt = 10.0 ** generator.uniform(-4.0, -0.3)
         first, second = (np.append((1.0 - halt) * side, halt) for side in (case.first, case.second))
         # S may be empty: then the loop ends with the extra outcome alone.
         kept = np.append(case.kept & (generator.uniform() < 0.9), True)

@@ -20,7 +20,7 @@ from jaxsel.families.tuning.claims.parameters import (
     Response,
 )
 from jaxsel.language.base import Pair, Relation
-from jaxsel.language.checking import CONFIDENCE, Judged
+from jaxsel.language.checking import CONFIDENCE, Judged, grid
 from jaxsel.language.papers import FOLKLORE, PS
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
@@ -28,13 +28,7 @@ _COUNTS = (1, 2, 5, 20)
 
 
 def fixed_runs_epsilon(order: npt.ArrayLike, epsilon: npt.ArrayLike, count: int) -> np.ndarray:
-    """What the generic bound gives: count epsilon + log(count)/(order - 1).
-
-    Args:
-      order: > 1, inf allowed.
-      epsilon: Renyi bound of the base at that order.
-      count: number of runs.
-    """
+    """What the generic bound gives: count epsilon + log(count)/(order - 1), inf allowed."""
     excess = np.asarray(order, dtype=np.float64) - 1.0
     with np.errstate(divide="ignore"):
         return (count * np.asarray(epsilon) + math.log(count) / excess)[()]
@@ -53,24 +47,20 @@ def _any_laws(bound):
 
 
 @PS.privacy("PS-D1", "Appendix D.1", Relation.BASE)
-def generic(
-    *, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5
-) -> float:
+def generic(*, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5):
     """For a fixed number k of runs Lemma 7 gives D_a(A || A') <= k D_a(Q || Q') + log(k)/(a-1).
 
     Bound on the best of k randomised responses.
     """
     renyi = randomised_response_renyi(order, base_epsilon)
-    return float(fixed_runs_epsilon(order, renyi, count))
+    return fixed_runs_epsilon(order, renyi, count)
 
 
 generic.bounds()(_any_laws(lambda renyi, count: fixed_runs_epsilon(_ORDERS, renyi, count)))
 
 
 @PS.privacy("PS-D1-composition", "Appendix D.1", Relation.BASE)
-def composition(
-    *, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5
-) -> float:
+def composition(*, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5):
     """For a fixed number k of runs composition gives D_a(A || A') <= k D_a(Q || Q').
 
     Bound on the best of k randomised responses.
@@ -83,12 +73,10 @@ composition.bounds()(_any_laws(lambda renyi, count: count * renyi))
 
 def settings(budget):
     """Points: epsilon of one run, and how many runs."""
-    for epsilon in (0.1, 1.0, 3.0):
-        for count in _COUNTS:
-            yield {"epsilon": epsilon, "count": count}
+    yield from grid(epsilon=(0.1, 1.0, 3.0), count=_COUNTS)(budget)
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        epsilon = float(generator.uniform(0.01, 3.0))
+        epsilon = generator.uniform(0.01, 3.0)
         yield {"epsilon": epsilon, "count": int(generator.integers(1, 60))}
 
 
@@ -104,7 +92,7 @@ def _best_response(epsilon, count):
 
 
 @PS.privacy("PS-Prop17", "Proposition 17, pure privacy", Relation.BASE)
-def attained(*, epsilon: Response = 1.0, count: Count = 5) -> float:
+def attained(*, epsilon: Response = 1.0, count: Count = 5):
     """The best of k randomised responses has pure epsilon exactly k epsilon."""
     return count * epsilon
 
@@ -114,28 +102,20 @@ def exact(epsilon, count):
     return exact_epsilon(*_best_response(epsilon, count))
 
 
-def fixed_runs_lower_bound(order: npt.ArrayLike, epsilon: float, count: int) -> np.ndarray:
-    """count epsilon - count log(1 + e^-epsilon)/(order - 1); count epsilon at inf."""
-    excess = np.asarray(order, dtype=np.float64) - 1.0
-    with np.errstate(divide="ignore"):
-        lost = math.log1p(math.exp(-epsilon)) / excess
-    return (count * (epsilon - lost))[()]
-
-
 @PS.privacy("PS-Prop17-renyi", "Proposition 17, Renyi privacy", Relation.BASE)
-def exceeded(*, order: OrderOrInfinity = 5.0, epsilon: Response = 1.0, count: Count = 5) -> float:
+def exceeded(*, order: OrderOrInfinity = 5.0, epsilon: Response = 1.0, count: Count = 5):
     """The best of k randomised responses has D_a >= k epsilon - k log(1 + e^-epsilon)/(a-1) for all
     a > 1."""
-    return float(fixed_runs_lower_bound(order, epsilon, count))
+    return count * (epsilon - math.log1p(math.exp(-epsilon)) / (order - 1.0))
 
 
 @exceeded.bounds_below(settings_at_orders)
 def divergence(order, epsilon, count):
-    return float(renyi_divergence(*_best_response(epsilon, count), order))
+    return renyi_divergence(*_best_response(epsilon, count), order)
 
 
 @PS.privacy("PS-Prop17-constant", "Appendix D.1, second example", Relation.BASE)
-def constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
+def constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7):
     """With success probabilities 1 - e^(-1/k) and 1 - e^(-epsilon - 1/k), no success in k runs has
     probability 1/e and privacy loss k epsilon, while one run has max-divergence epsilon.
 
@@ -147,16 +127,15 @@ def constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
 @constant.equals(settings)
 def without_success(epsilon, count):
     base = pairs.fixed_runs_constant(epsilon, count)
-    tuned = tuned_pair(base, laws.point_mass(count))
-    where = f"{epsilon=!r}, {count} runs"
-    yield Judged(math.exp(-1.0), float(tuned[0][1]), f"probability of event, {where}")
-    yield float(renyi_divergence(*tuned, math.inf)), "max-divergence after tuning"
-    one_run = float(renyi_divergence(*base, math.inf))
+    tuned, where = tuned_pair(base, laws.point_mass(count)), f"{epsilon=!r}, {count} runs"
+    yield Judged(math.exp(-1.0), tuned[0][1], f"probability of event, {where}")
+    yield renyi_divergence(*tuned, math.inf), "max-divergence after tuning"
+    one_run = renyi_divergence(*base, math.inf)
     yield Judged(epsilon, one_run, f"max-divergence of the base, {where}")
 
 
 @PS.privacy("PS-Prop17-constant-base", "Appendix D.1, second example", Relation.BASE)
-def constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
+def constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7):
     """In that example D_inf(Q' || Q) <= log(k epsilon + 1) and D_1(Q' || Q) <= (epsilon + 1/k)
     log(k epsilon + 1).
 
@@ -167,13 +146,11 @@ def constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7) -> float:
 
 @constant_base.bounds(settings)
 def other_way_round(epsilon, count):
-    first, second = pairs.fixed_runs_constant(epsilon, count)
-    mean, most = renyi_divergence(second, first, np.array([1.0, math.inf])).tolist()
+    sides = pairs.fixed_runs_constant(epsilon, count)[::-1]
+    mean, most = renyi_divergence(*sides, order=(1.0, math.inf)).tolist()
     yield lambda claimed: ((epsilon + 1.0 / count) * claimed, mean), "Kullback-Leibler"
     yield most, "max-divergence"
 
-
-# --- Folklore -------------------------------------------------------------------------
 
 _RUNS, _EPSILON = 5, 1.0
 
@@ -185,7 +162,7 @@ _RUNS, _EPSILON = 5, 1.0
     holds=False,
     correction="It costs K epsilon, attained by randomised response: PS-Prop17, LT-B.1.",
 )
-def folklore(*, epsilon: PositiveEpsilon = _EPSILON) -> float:
+def folklore(*, epsilon: PositiveEpsilon = _EPSILON):
     """Releasing the best of a fixed number of runs costs at most 3 epsilon, as with random
     stopping.
 

@@ -3,6 +3,7 @@
 The erratum that both share with Theorem 6 and Corollary 21 stands here.
 """
 
+import functools
 import math
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from jaxsel.families.tuning.claims.base_pairs import (
     BasePair,
     at_worst,
     base_pairs,
+    random_law_text,
     tuned_pair,
 )
 from jaxsel.families.tuning.claims.parameters import Law, Order
@@ -42,13 +44,11 @@ def _response(epsilon: float) -> BasePair:
     return BasePair(np.array([rare, common]), np.array([common, rare]), f"epsilon={epsilon:g}")
 
 
-def _of_responses(epsilon: float, bound) -> float:
+def _of_responses(epsilon: float, bound, order: float, *settings, corrected: bool = True) -> float:
     """The larger bound of the two directions of randomised response."""
     first, second, _ = _response(epsilon)
-    return max(float(bound(first, second)), float(bound(second, first)))
-
-
-# --- Lemma 7 --------------------------------------------------------------------------
+    sides = ((first, second), (second, first))
+    return max(float(bound(order, *side, *settings, corrected=corrected)) for side in sides)
 
 
 @PS.privacy(
@@ -60,15 +60,13 @@ def _of_responses(epsilon: float, bound) -> float:
 )
 def printed(
     *, order: Order = 3.0, base_epsilon: Response = 0.0, repetitions: Law = "poisson:mean=0.5"
-) -> float:
+):
     """For any law of K with generating function f there is g with D_a(A || A') <= D_a(Q || Q') +
     log(f'(q)^a f'(q')^(1-a))/(a-1), q = E_Q[g], q' = E_Q'[g].
 
     Renyi bound at ``order`` for the best of K randomised responses.
     """
-    return _of_responses(
-        base_epsilon, lambda p, q: generic_pair_epsilon(order, p, q, repetitions, corrected=False)
-    )
+    return _of_responses(base_epsilon, generic_pair_epsilon, order, repetitions, corrected=False)
 
 
 SELDOM = ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=0.1")
@@ -77,34 +75,19 @@ SELDOM = ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=
 @printed.bounds(grid(repetitions=SELDOM, base_epsilon=(0.0, 0.5), order=(1.02,)))
 def responses(order, base_epsilon, repetitions):
     tuned = tuned_pair(_response(base_epsilon), laws.parse(repetitions))
-    return float(renyi_divergence(*tuned, order))
+    return renyi_divergence(*tuned, order)
 
 
 @PS.privacy("PS-Lem7", "Lemma 7, corrected", Relation.BASE)
 def generic(
     *, order: Order = 3.0, base_epsilon: Response = 1.0, repetitions: Law = "poisson:mean=10"
-) -> float:
+):
     """D_a(A || A') <= log(P[K = 0] + e^((a-1)B))/(a-1) with B = D_a(Q || Q') + sup log(f'(q)^a
     f'(q')^(1-a))/(a-1) over the masses (q, q') of lower sets of the order.
 
     Renyi bound at ``order`` for the best of K randomised responses.
     """
-    return _of_responses(base_epsilon, lambda p, q: generic_pair_epsilon(order, p, q, repetitions))
-
-
-def _random_law(generator: np.random.Generator) -> str:
-    """Text of a random law of K, one of the cheap families."""
-    match int(generator.integers(5)):
-        case 0:
-            return f"poisson:mean={float(10.0 ** generator.uniform(-1.3, 1.5))!r}"
-        case 1:
-            count, chance = int(generator.integers(1, 9)), generator.uniform(0.02, 1.0)
-            return f"binomial:count={count},probability={float(chance)!r}"
-        case 2:
-            return f"point_mass:count={int(generator.integers(1, 9))}"
-        case _:
-            eta, gamma = (generator.uniform(-0.9, 4.0), 10.0 ** generator.uniform(-5, -0.05))
-            return f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
+    return _of_responses(base_epsilon, generic_pair_epsilon, order, repetitions)
 
 
 _OTHER_LAWS = (
@@ -131,10 +114,9 @@ def any_laws(budget):
         for text in _OTHER_LAWS:
             yield _generic_judged(_response(epsilon), text)
     for pair in base_pairs(budget._replace(cases=min(budget.cases, 150))):
-        yield _generic_judged(pair, _random_law(generator))
-
-
-# --- Lemma 22 -------------------------------------------------------------------------
+        family = int(generator.integers(5))
+        text = random_law_text(generator, family, (-1.3, 1.5), 4.0, (-5.0, -0.05))
+        yield _generic_judged(pair, text)
 
 
 def truncation_penalty(
@@ -160,14 +142,9 @@ def truncation_penalty(
 def truncated_renyi(
     curve: RenyiCurve, repetitions: laws.Repetitions, maximum: int, *, corrected: bool = True
 ) -> RenyiCurve:
-    """Renyi curve for K given K <= maximum, from one for K.
+    """Renyi curve for K given K <= maximum, from one of Lemma 7 for K without what K = 0 adds.
 
-    Args:
-      curve: a bound that comes from Lemma 7 for the law ``repetitions``, without what
-        K = 0 adds.
-      repetitions: law of K before truncation.
-      maximum: where it is truncated.
-      corrected: False leaves out what K = 0 adds (E-PS-1), as printed.
+    ``corrected=False`` leaves that out of the answer as well (E-PS-1), as printed.
     """
 
     def truncated(order: np.ndarray) -> np.ndarray:
@@ -180,17 +157,11 @@ def truncated_renyi(
     return truncated
 
 
-def _truncated_bound(
-    first: np.ndarray,
-    second: np.ndarray,
-    law: laws.Repetitions,
-    maximum: int,
-    corrected: bool = True,
-) -> RenyiCurve:
-    def untruncated(order: np.ndarray) -> np.ndarray:
-        return generic_pair_epsilon(order, first, second, law, corrected=False)
-
-    return truncated_renyi(untruncated, law, maximum, corrected=corrected)
+def _truncated_bound(order, first, second, law, maximum, corrected=True):
+    untruncated = functools.partial(
+        generic_pair_epsilon, p=first, q=second, repetitions=law, corrected=False
+    )
+    return truncated_renyi(untruncated, law, maximum, corrected=corrected)(np.asarray(order))
 
 
 @PS.privacy(
@@ -205,15 +176,14 @@ def truncated_printed(
     base_epsilon: Response = 0.0,
     repetitions: Law = "poisson:mean=0.5",
     maximum: Maximum = 10,
-) -> float:
+):
     """For K given K <= m and any law of K, the bound of Lemma 7 with the untruncated f holds with
     log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]) added.
 
     Renyi bound for the best of K randomised responses, K given K <= maximum.
     """
-    at = np.asarray(order)
     return _of_responses(
-        base_epsilon, lambda p, q: _truncated_bound(p, q, repetitions, maximum, corrected=False)(at)
+        base_epsilon, _truncated_bound, order, repetitions, maximum, corrected=False
     )
 
 
@@ -227,7 +197,7 @@ def truncated_printed(
 )
 def truncated_responses(order, base_epsilon, repetitions, maximum):
     law = laws.conditioned(laws.parse(repetitions), maximum)
-    return float(renyi_divergence(*tuned_pair(_response(base_epsilon), law), order))
+    return renyi_divergence(*tuned_pair(_response(base_epsilon), law), order)
 
 
 @PS.privacy("PS-Lem22", "Lemma 22, corrected", Relation.BASE)
@@ -237,20 +207,17 @@ def truncated(
     base_epsilon: Response = 1.0,
     repetitions: Law = "geometric:mean=10",
     maximum: Maximum = 50,
-) -> float:
+):
     """For K given K <= m, D_a <= log(P[K = 0 | K <= m] + e^((a-1)B))/(a-1) with B the bound of
     Lemma 7 for K plus log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]).
 
     Renyi bound for the best of K randomised responses, K given K <= maximum.
     """
-    at = np.asarray(order)
-    return _of_responses(
-        base_epsilon, lambda p, q: _truncated_bound(p, q, repetitions, maximum)(at)
-    )
+    return _of_responses(base_epsilon, _truncated_bound, order, repetitions, maximum)
 
 
 def _truncated_judged(pair: BasePair, text: str, maximum: int) -> Judged:
-    claimed = _truncated_bound(pair.first, pair.second, laws.parse(text), maximum)(_ORDERS)
+    claimed = _truncated_bound(_ORDERS, *pair[:2], laws.parse(text), maximum)
     law = laws.conditioned(laws.parse(text), maximum)
     seen = renyi_divergence(*tuned_pair(pair, law), _ORDERS)
     return at_worst(claimed, seen, _ORDERS, f"K ~ {text} given K <= {maximum}, {pair.where}")
@@ -267,10 +234,9 @@ def _slopes(text: str, maximum: int, order: float, q: float, r: float) -> Judged
 
     def log_moment(of: laws.Repetitions) -> float:
         slopes = of.log_pgf_derivative_tail(np.array([1.0 - q, 1.0 - r]))
-        return float(order * slopes[0] + (1.0 - order) * slopes[1])
+        return order * slopes[0] + (1.0 - order) * slopes[1]
 
-    penalty = float(truncation_penalty(order, law, maximum))
-    claimed = log_moment(law) + (order - 1.0) * penalty
+    claimed = log_moment(law) + (order - 1.0) * truncation_penalty(order, law, maximum)
     where = f"slopes at {q:g} and {r:g}, order {order:g}, K ~ {text}, m = {maximum}"
     return Judged(claimed, log_moment(cut), where)
 
@@ -288,14 +254,9 @@ def truncated_laws(budget):
     generator = np.random.default_rng(budget.seed + 1)
     yield _truncated_judged(EQUAL_LAWS, "poisson:mean=0.5", 10)
     for pair in base_pairs(budget._replace(cases=min(budget.cases, 120))):
-        if int(generator.integers(2)):
-            mean = float(10.0 ** generator.uniform(-1.0, 1.0))
-            text = f"poisson:mean={mean!r}"
-        else:
-            eta, gamma = (generator.uniform(-0.9, 4.0), 10.0 ** generator.uniform(-2.0, -0.1))
-            text = f"tnb:eta={float(eta)!r},gamma={float(gamma)!r}"
-        maximum = int(10.0 ** generator.uniform(0.0, 2.0))
-        yield _truncated_judged(pair, text, maximum)
+        family = 0 if generator.integers(2) else 3
+        text = random_law_text(generator, family, (-1.0, 1.0), 4.0, (-2.0, -0.1))
+        yield _truncated_judged(pair, text, int(10.0 ** generator.uniform(0.0, 2.0)))
 
 
 @PS.identity("PS-Lem22-penalty", "Lemma 22")
@@ -304,7 +265,7 @@ def penalty(
     order: Order = 3.0,
     gamma: Annotated[float, probability("of the geometric K")] = 0.1,
     maximum: Annotated[int, whole("m", at_least=1, at_most=_LARGEST)] = 20,
-) -> float:
+):
     """For K geometric, what Lemma 22 adds is -log(1 - r^m)/(a-1) - log(1 - (1 + m gamma) r^m), r =
     1 - gamma.
 
@@ -322,7 +283,7 @@ AT_ORDERS = ((order, *law) for order in (1.5, 3.0, 20.0) for law in GEOMETRIC)
 
 @penalty.equals(listed("order gamma maximum", *AT_ORDERS))
 def exact_penalty(order, gamma, maximum):
-    return float(truncation_penalty(order, laws.geometric(gamma), maximum))
+    return truncation_penalty(order, laws.geometric(gamma), maximum)
 
 
 E_PS_1 = PS.misprint(

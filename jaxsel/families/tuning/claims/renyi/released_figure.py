@@ -40,9 +40,6 @@ Noise = Annotated[float, number("noise multiplier", at_least=0.2, at_most=1e6)]
 Steps = Annotated[int, whole("how many steps", at_least=1)]
 
 
-# --- Theorem 2 with log(1/gamma - 1) --------------------------------------------------
-
-
 def _formula(corrected: bool):
     def bound(
         *,
@@ -55,30 +52,23 @@ def _formula(corrected: bool):
         gamma: Gamma = 0.5,
     ) -> float:
         """The released bound for a rho-zCDP base, at one pair of orders."""
-        found = released_negative_binomial(
-            order, rho * order, second_order, rho * second_order, eta, gamma, corrected=corrected
-        )
-        return float(found)
+        runs = (order, rho * order, second_order, rho * second_order)
+        return float(released_negative_binomial(*runs, eta, gamma, corrected=corrected))
 
     return bound
 
 
-def _any_laws(corrected: bool, shapes):
+def _any_laws(corrected: bool):
+    """The plotted laws for the printed formula, laws drawn by chance for the true one."""
+
     def cases(budget):
         generator = np.random.default_rng(budget.seed + 1)
         for pair in base_pairs(budget):
-            base = two_sided_renyi(pair.first, pair.second, RELEASED_ORDERS)
-            for eta, gamma in shapes(generator):
+            base = two_sided_renyi(*pair[:2], RELEASED_ORDERS)
+            for eta, gamma in _shapes(generator) if corrected else ((0.0, 0.5), (0.5, 0.5)):
                 law = laws.truncated_negative_binomial(eta, gamma)
-                claimed = released_negative_binomial(
-                    RELEASED_ORDERS[:, None],
-                    base[:, None],
-                    RELEASED_ORDERS,
-                    base,
-                    eta,
-                    gamma,
-                    corrected=corrected,
-                )
+                runs = (RELEASED_ORDERS[:, None], base[:, None], RELEASED_ORDERS, base)
+                claimed = released_negative_binomial(*runs, eta, gamma, corrected=corrected)
                 seen = two_sided_renyi(*tuned_pair(pair, law), RELEASED_ORDERS)
                 where = f"the best second order, {eta=!r}, {gamma=!r}, {pair.where}"
                 yield at_worst(claimed.min(axis=1), seen, RELEASED_ORDERS, where)
@@ -86,15 +76,10 @@ def _any_laws(corrected: bool, shapes):
     return cases
 
 
-def _plotted_shapes(generator: np.random.Generator):
-    del generator
-    return ((0.0, 0.5), (0.5, 0.5))
-
-
-def _any_shapes(generator: np.random.Generator):
+def _shapes(generator: np.random.Generator):
     eta = float(generator.choice([-0.7, 0.0, 0.5, 1.0, generator.uniform(-0.9, 4.0)]))
-    yield eta, float(generator.uniform(0.2, 0.95))
-    yield eta, float(10.0 ** generator.uniform(-7.0, -0.5))
+    yield eta, generator.uniform(0.2, 0.95)
+    yield eta, 10.0 ** generator.uniform(-7.0, -0.5)
 
 
 formula_printed = PS.privacy(
@@ -104,7 +89,7 @@ formula_printed = PS.privacy(
     statement="In Theorem 2, log(1/gamma - 1) may stand for log(1/gamma): D_a <= e + (1+eta)((1 - "
     "1/b) e' + log(1/gamma - 1)/b) + log(E[K])/(a-1).",
 )(_formula(corrected=False))
-formula_printed.bounds()(_any_laws(False, _plotted_shapes))
+formula_printed.bounds()(_any_laws(corrected=False))
 
 formula = PS.privacy(
     "PS-Fig7-formula",
@@ -113,7 +98,7 @@ formula = PS.privacy(
     statement="D_a <= e + (1+eta) max((1 - 1/b) e' + log(1/gamma - 1)/b, -log(1 - (1/b)(1 - "
     "1/b)^(b-1))) + log(E[K])/(a-1) for the best of K truncated negative binomial runs.",
 )(_formula(corrected=True))
-formula.bounds()(_any_laws(True, _any_shapes))
+formula.bounds()(_any_laws(corrected=True))
 
 E_PS_5 = PS.misprint(
     "E-PS-5",
@@ -131,9 +116,6 @@ E_PS_5 = PS.misprint(
 )
 
 
-# --- The axis -------------------------------------------------------------------------
-
-
 @PS.privacy(
     "PS-Fig7-axis-at-delta",
     "Figure 7, its axis read as an epsilon; the delta is ours",
@@ -145,7 +127,7 @@ def axis_at_delta(
     sampling_probability: Rate = 256 / 60_000,
     noise_multiplier: Noise = 1.1,
     steps: Steps = 14_063,
-) -> float:
+):
     """The plotted privacy budget, the least tuned Renyi bound over orders, is an epsilon of the
     search at delta = 1e-5.
 
@@ -186,7 +168,7 @@ def axis(
     sampling_probability: Rate = 256 / 60_000,
     noise_multiplier: Noise = 1.1,
     steps: Steps = 14_063,
-) -> float:
+):
     """The search has the epsilon of Theorem 2 (of the corrected Theorem 6) at delta = 1e-5, and its
     least Renyi bound, at order a, is an epsilon at delta = (1/a)(1 - 1/a)^(a-1).
 

@@ -1,6 +1,5 @@
 """Papernot & Steinke 2022, Appendix D.4: selection by scores of sensitivity 1."""
 
-import functools
 import math
 from collections.abc import Iterator
 from typing import Annotated
@@ -26,40 +25,38 @@ Exponential = Annotated[
 Candidates = Annotated[int, whole("m, how many candidates", at_least=2)]
 
 
-# --- The exponential mechanism --------------------------------------------------------
-
-
 def _exponential(scores: np.ndarray, epsilon: float) -> np.ndarray:
     return special.softmax(epsilon / 2.0 * scores)
+
+
+def _ahead(candidates: int, lead: float) -> np.ndarray:
+    """Scores of which the first is that much better than the others."""
+    return np.append(lead, np.zeros(candidates - 1))
 
 
 def _scores(budget: Budget) -> Iterator[tuple[np.ndarray, float]]:
     """Score vectors and an epsilon; the best score ahead, tied, and random ones."""
     for epsilon in (0.1, 1.0, 5.0):
         for m in (2, 10, 1000):
-            ahead = np.zeros(m)
             for lead in (0.0, 0.5, 1.0, 2.0, 4.0):
-                ahead[0] = lead * math.log(m) / epsilon
-                yield ahead.copy(), epsilon
+                yield _ahead(m, lead * math.log(m) / epsilon), epsilon
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        epsilon = float(10.0 ** generator.uniform(-1.0, 1.0))
-        spread = float(10.0 ** generator.uniform(-1.0, 1.5)) / epsilon
+        epsilon = 10.0 ** generator.uniform(-1.0, 1.0)
+        spread = 10.0 ** generator.uniform(-1.0, 1.5) / epsilon
         yield generator.normal(0.0, spread, generator.integers(2, 12)), epsilon
 
 
-def _neighbours(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Score vectors that differ by at most 1 everywhere, and an epsilon."""
+def _neighbours(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, float, str]]:
+    """Score vectors that differ by at most 1 everywhere, an epsilon, and how to make them."""
     generator = np.random.default_rng(budget.seed + 1)
     for scores, epsilon in _scores(budget):
-        opposed = np.full(scores.size, -1.0)
-        opposed[0] = 1.0
-        yield scores, scores + opposed, epsilon
-        if scores.size <= 12:
-            signs = generator.choice([-1.0, 1.0], scores.size)
-            yield scores, scores + signs, epsilon
-            moved = scores + generator.uniform(-1.0, 1.0, scores.size)
-            yield scores, moved, epsilon
+        m = scores.size
+        moves = [np.where(np.arange(m) > 0, -1.0, 1.0)]
+        if m <= 12:
+            moves += [generator.choice([-1.0, 1.0], m), generator.uniform(-1.0, 1.0, m)]
+        for move in moves:
+            yield scores, scores + move, epsilon, f"scores {_shown(scores, scores + move)}"
 
 
 def _shown(*vectors: np.ndarray) -> str:
@@ -72,7 +69,7 @@ def _shown(*vectors: np.ndarray) -> str:
 
 
 @PS.privacy("PS-D4-pure", "Appendix D.4", Relation.GENERAL)
-def pure(*, epsilon: Exponential = 1.0) -> float:
+def pure(*, epsilon: Exponential = 1.0):
     """The exponential mechanism, P[j] proportional to exp(epsilon u_j/2), with scores of
     sensitivity 1 is (epsilon, 0)-DP."""
     return epsilon
@@ -80,15 +77,14 @@ def pure(*, epsilon: Exponential = 1.0) -> float:
 
 @pure.bounds()
 def largest_losses(budget):
-    for scores, neighbour, epsilon in _neighbours(budget):
+    for scores, neighbour, epsilon, where in _neighbours(budget):
         loss = special.log_softmax(epsilon / 2.0 * scores)
         loss = loss - special.log_softmax(epsilon / 2.0 * neighbour)
-        where = f"scores {_shown(scores, neighbour)}"
-        yield {"epsilon": epsilon}, float(np.max(np.abs(loss))), where
+        yield {"epsilon": epsilon}, np.max(np.abs(loss)), where
 
 
 @PS.privacy("PS-D4-zCDP", "Appendix D.4", Relation.GENERAL)
-def concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0) -> float:
+def concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0):
     """The exponential mechanism is epsilon^2/8-zCDP.
 
     Bound order epsilon^2/8 on its Renyi divergence.
@@ -98,17 +94,15 @@ def concentrated(*, order: Order = 2.0, epsilon: Exponential = 1.0) -> float:
 
 @concentrated.bounds()
 def divergences(budget):
-    orders = [1.01, 1.5, 2.0, 5.0, 30.0]
-    for scores, neighbour, epsilon in _neighbours(budget):
+    orders = (1.01, 1.5, 2.0, 5.0, 30.0)
+    for scores, neighbour, epsilon, where in _neighbours(budget):
         sides = (_exponential(scores, epsilon), _exponential(neighbour, epsilon))
-        seen = renyi_divergence(*sides, np.array(orders))
-        where = f"scores {_shown(scores, neighbour)}"
-        for order, divergence in zip(orders, seen.tolist(), strict=True):
+        for order, divergence in zip(orders, renyi_divergence(*sides, orders), strict=True):
             yield {"order": order, "epsilon": epsilon}, divergence, where
 
 
 @PS.utility("PS-D4-mean", "Appendix D.4")
-def mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10) -> float:
+def mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10):
     """The exponential mechanism on m candidates loses at most (2/epsilon) log m in expectation."""
     return 2.0 / epsilon * math.log(candidates)
 
@@ -116,9 +110,8 @@ def mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10) -> flo
 @mean_loss.bounds()
 def mean_losses(budget):
     for scores, epsilon in _scores(budget):
-        lost = float(np.sum(_exponential(scores, epsilon) * (scores.max() - scores)))
-        point = {"epsilon": epsilon, "candidates": scores.size}
-        yield point, lost, f"scores {_shown(scores)}"
+        lost = np.sum(_exponential(scores, epsilon) * (scores.max() - scores))
+        yield {"epsilon": epsilon, "candidates": scores.size}, lost, f"scores {_shown(scores)}"
 
 
 @PS.utility("PS-D4-tail", "Appendix D.4")
@@ -127,7 +120,7 @@ def tail_loss(
     epsilon: Exponential = 1.0,
     candidates: Candidates = 10,
     beta: Annotated[float, probability("chance of failure")] = 0.05,
-) -> float:
+):
     """The exponential mechanism on m candidates loses (2/epsilon) log(m/beta) or more with
     probability at most beta.
 
@@ -136,35 +129,32 @@ def tail_loss(
     return 2.0 / epsilon * math.log(candidates / beta)
 
 
+def _reached(scores, epsilon, beta):
+    """beta, and the chance to lose what the claim says."""
+    chances, lost = _exponential(scores, epsilon), scores.max() - scores
+    return lambda loss: (beta, np.sum(chances[lost >= loss]))
+
+
+def _just_bad(candidates, beta):
+    """The same where all candidates but one lose exactly that."""
+    rest = np.arange(candidates) > 0
+    return lambda loss: (beta, _exponential(-loss * rest, 1.0)[1:].sum())
+
+
 @tail_loss.bounds()
 def tails(budget):
-    def reached(loss, scores, epsilon, beta):
-        bad = scores <= scores.max() - loss
-        return beta, float(np.sum(_exponential(scores, epsilon)[bad]))
-
-    def just_bad(loss, candidates, beta):
-        scores = np.full(candidates, -loss)
-        scores[0] = 0.0
-        return beta, float(_exponential(scores, 1.0)[1:].sum())
-
     for scores, epsilon in _scores(budget):
         for beta in (0.5, 0.1, 0.001):
             point = {"epsilon": epsilon, "candidates": scores.size, "beta": beta}
-            seen = functools.partial(reached, scores=scores, epsilon=epsilon, beta=beta)
-            yield point, seen, f"scores {_shown(scores)}"
-    for m in (2, 10, 1000):
-        for beta in (0.5, 0.1, 0.001):
-            seen = functools.partial(just_bad, candidates=m, beta=beta)
-            yield {"epsilon": 1.0, "candidates": m, "beta": beta}, seen, "all but one just bad"
-
-
-# --- Private tuning -------------------------------------------------------------------
+            yield point, _reached(scores, epsilon, beta), f"scores {_shown(scores)}"
+    for point in grid(candidates=(2, 10, 1000), beta=(0.5, 0.1, 0.001))(budget):
+        yield point | {"epsilon": 1.0}, _just_bad(**point), "all but one just bad"
 
 
 @PS.utility("PS-D4-considered", "Appendix D.4")
-def considered(*, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10) -> float:
+def considered(*, repetitions: Law = "logarithmic:mean=100", candidates: Candidates = 10):
     """Private tuning over m candidates tries the best one with probability 1 - f(1 - 1/m)."""
-    return float(repetitions.pgf_gap(1.0 / candidates))
+    return repetitions.pgf_gap(1.0 / candidates)
 
 
 LAWS = ("tnb:eta=0,gamma=0.01", "tnb:eta=1,gamma=0.1", "tnb:eta=-0.5,gamma=0.02")
@@ -175,7 +165,7 @@ def tried(candidates, repetitions):
     # never tried in K runs: sum_k P[K = k] (1 - 1/m)^k
     law = laws.parse(repetitions)
     k = np.arange(1, int(60.0 / law.parameters["gamma"]))
-    return float(np.sum(law.pmf(k) * -np.expm1(k * math.log1p(-1.0 / candidates))))
+    return np.sum(law.pmf(k) * -np.expm1(k * math.log1p(-1.0 / candidates)))
 
 
 @PS.utility("PS-D4-near-best", "Appendix D.4")
@@ -185,7 +175,7 @@ def near_best(
     candidates: Candidates = 10,
     epsilon: Annotated[float, positive("of the base: Laplace noise, 1/epsilon")] = 1.0,
     t: Annotated[float, positive("half the loss allowed")] = 23.0,
-) -> float:
+):
     """With Laplace noise of scale 1/epsilon on the scores, private tuning loses at most 2 t with
     probability at least f(1 - e^(-epsilon t)) - f(1 - 1/m)."""
     untried = float(repetitions.pgf_tail(1.0 / candidates))
@@ -218,21 +208,20 @@ def chosen(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 150)):
         m = int(generator.integers(2, 8))
-        scores = generator.normal(0.0, float(10.0 ** generator.uniform(-1.0, 1.5)), m)
+        scores = generator.normal(0.0, 10.0 ** generator.uniform(-1.0, 1.5), m)
         if generator.uniform() < 0.5:
             # one candidate ahead of all others, the hard case for a rare best one
-            scores = np.zeros(m)
-            scores[0] = float(generator.uniform(0.0, 40.0))
+            scores = _ahead(m, generator.uniform(0.0, 40.0))
         text = str(generator.choice(SEARCHES))
         chances = _chosen_law(scores, laws.parse(text))
         for t in (0.5, 2.0, 8.0, 23.0):
             good = scores >= scores.max() - 2.0 * t
             point = {"repetitions": text, "candidates": m, "epsilon": 1.0, "t": t}
-            yield point, float(chances[good].sum()), f"scores {scores.tolist()}"
+            yield point, chances[good].sum(), f"scores {scores.tolist()}"
 
 
 @PS.utility("PS-D4-tuned", "Appendix D.4")
-def tuned(*, candidates: Candidates = 10) -> float:
+def tuned(*, candidates: Candidates = 10):
     """With K logarithmic, gamma = m^-10, and Laplace noise of scale 1/epsilon, private tuning over
     m candidates loses at most (20/epsilon) log m with probability at least 9/10 - 1/(10 log2 m)."""
     return 0.9 - 1.0 / (10.0 * math.log2(candidates))
@@ -244,10 +233,9 @@ def one_ahead(candidates):
     lead = 20.0 * math.log(candidates)
     for ahead in (lead * (1.0 + 1e-9), 0.5 * lead, 2.0 * lead):
         # every other candidate is worse by that much
-        scores = np.zeros(candidates)
-        scores[0] = ahead
+        scores = _ahead(candidates, ahead)
         good = scores >= scores.max() - lead
-        yield float(_chosen_law(scores, law)[good].sum()), f"one {ahead!r} ahead"
+        yield _chosen_law(scores, law)[good].sum(), f"one {ahead!r} ahead"
     # and the union bound of the text, at its t
     t = math.log(float(candidates) ** 10.0 - 1.0)
     bound = float(law.pgf_tail(math.exp(-t)) - law.pgf_tail(1.0 / candidates))
@@ -255,16 +243,14 @@ def one_ahead(candidates):
 
 
 @PS.privacy("PS-D4-tuned-privacy", "Appendix D.4", Relation.GENERAL)
-def tuned_pure(*, epsilon: Annotated[float, positive("of the base")] = 1.0) -> float:
+def tuned_pure(*, epsilon: Annotated[float, positive("of the base")] = 1.0):
     """With K logarithmic, gamma = m^-10, and Laplace noise of scale 1/epsilon on scores that move
     by at most 1, private tuning over m candidates, which releases the candidate and its noisy
     score, is 2 epsilon-DP."""
     return pure_negative_binomial_epsilon(epsilon, 0.0)
 
 
-def _best_of_bins(
-    sides: tuple[np.ndarray, np.ndarray], epsilon: float, law: laws.Repetitions
-) -> tuple[np.ndarray, np.ndarray]:
+def _best_of_bins(sides, epsilon: float, law: laws.Repetitions) -> list[np.ndarray]:
     """Laws of (candidate, bin of its noisy score) of the best of K, on both sides.
 
     Noise of scale 1/epsilon; the bins resolve both sets of scores, and within a bin the
@@ -281,11 +267,10 @@ def _best_of_bins(
     for side in sides:
         # [bin, candidate], best bin first; each mass from the tail that it lies in
         z = epsilon * (edges[:, None] - side)
-        above = survival("laplace", z)
-        below = survival("laplace", -z)
+        above, below = survival("laplace", z), survival("laplace", -z)
         mass = np.where(z[:-1] >= 0.0, above[:-1] - above[1:], below[1:] - below[:-1])
         found.append(tuned_law(mass[::-1].ravel() / side.size, law))
-    return found[0], found[1]
+    return found
 
 
 @tuned_pure.bounds()
@@ -296,8 +281,7 @@ def best_of_bins(budget):
             law = laws.logarithmic(float(m) ** -10.0)
             # The first leads and gains, so that better runs are likelier; the second,
             # just behind, loses: both factors of the bound at once.
-            ahead = np.zeros(m)
-            ahead[0] = 12.0 / epsilon
+            ahead = _ahead(m, 12.0 / epsilon)
             worst = ahead + np.where(np.arange(m) == 0, 1.0, -1.0)
             scores = generator.normal(0.0, 2.0 / epsilon, m)
             moved = scores + generator.choice([-1.0, 1.0], m)

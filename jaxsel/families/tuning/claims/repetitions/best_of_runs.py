@@ -66,7 +66,7 @@ def best_of_runs(
     *,
     run: Annotated[int, whole("which run, from 0", at_least=0, at_most=len(_RUNS) - 1)] = 0,
     label: Annotated[int, whole("which label, from 0", at_least=0)] = 0,
-) -> float:
+):
     """K runs of a base and the best of them: for every base here, and K truncated negative
     binomial, Poisson, binomial or capped, the label is as frequent as its exact law says, whether
     the runs are made, or the rank of the best is drawn.
@@ -76,7 +76,7 @@ def best_of_runs(
     law = _law(_RUNS[run])
     if label >= law.size:
         raise InputError(f"label is {label}; there are {law.size} labels, from 0")
-    return float(law[label])
+    return law[label]
 
 
 @best_of_runs.bounds(tolerance=0.0)
@@ -98,4 +98,4 @@ def frequencies(budget):
             where = f"label {label}, {counts[place]} of {trials} trials, {run}"
             upper = float(high[place])
             yield point, lambda exact, upper=upper: (upper, exact), f"upper limit, {where}"
-            yield point, float(low[place]), f"lower limit, {where}"
+            yield point, low[place], f"lower limit, {where}"

@@ -22,7 +22,7 @@ def best_of_all(
     *,
     epsilon: Epsilon = 1.0,
     count: Annotated[int, whole("K, how many candidates", at_least=1)] = 5,
-) -> float:
+):
     """Releasing the best of K epsilon-DP candidates has pure epsilon exactly K epsilon in the worst
     case.
 
@@ -35,7 +35,7 @@ def _settings(budget):
     yield from grid(epsilon=(0.01, 0.1, 1.0, 3.0), count=(1, 2, 5, 50))(budget)
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 150)):
-        epsilon = float(generator.uniform(0.01, 3.0))
+        epsilon = generator.uniform(0.01, 3.0)
         yield {"epsilon": epsilon, "count": int(generator.integers(1, 60))}
 
 
@@ -61,7 +61,7 @@ def example_printed(
     *,
     # e^epsilon/2 is a probability
     epsilon: Annotated[float, number("of each candidate", above=0.0, below=math.log(2.0))] = 0.1,
-) -> float:
+):
     """Candidates that score 0.8 with probability 1/2 on one data set and e^epsilon/2 on the other
     are epsilon-DP.
 
@@ -78,7 +78,7 @@ def positive_part(epsilon):
 
 
 @LT.privacy("LT-B.1-example", "Appendix B.1, first example corrected", Relation.BASE)
-def example(*, epsilon: Epsilon = 0.1) -> float:
+def example(*, epsilon: Epsilon = 0.1):
     """Candidates that score 0.8 with probability 1/2 on one data set and e^-epsilon/2 on the other
     have pure epsilon exactly epsilon.
 
@@ -97,7 +97,7 @@ def at_delta(
     *,
     epsilon: Epsilon = 1.0,
     delta: Annotated[float, probability("d, where the loss is taken")] = 1e-6,
-) -> float:
+):
     """With a chance log(1/d)/K against e^-epsilon log(1/d)/K to beat a fixed candidate, the best of
     K has log((P' - d)/P) -> log(d^(e^-epsilon - 1) - 1), which grows as log(1/d).
 

@@ -11,7 +11,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, privacy_loss, profile_delta
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import LT
 
@@ -23,11 +23,8 @@ Delta = Annotated[float, number("closeness of the two laws", at_least=0.0, below
 Wider = Annotated[float, positive("epsilon' > epsilon, closeness outside the event")]
 
 
-# --- Lemma E.2 ------------------------------------------------------------------------
-
-
 @LT.privacy("LT-LemE.2-printed", "Lemma E.2", Relation.BASE)
-def one_tail(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA) -> float:
+def one_tail(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA):
     """If P and Q are (epsilon, delta)-close, there is an event B with P(B) <= delta/(1 - e^(epsilon
     - epsilon')) outside which they are epsilon'-close.
 
@@ -39,7 +36,7 @@ def one_tail(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _D
 
 
 @LT.privacy("LT-LemE.2", "Lemma E.2, corrected", Relation.BASE)
-def both_tails(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA) -> float:
+def both_tails(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA):
     """If P and Q are (epsilon, delta)-close, the privacy loss leaves [-epsilon', epsilon'] with
     probability b <= (1 + e^(-epsilon')) delta/(1 - e^(epsilon - epsilon')) under either, and given
     that it does not they are (epsilon' - log(1 - b))-close.
@@ -66,17 +63,14 @@ def _least_event(p: np.ndarray, q: np.ndarray, wider: float) -> float:
     in the removed fractions.
     """
     best, growth = 1.0, math.exp(wider)
-    for size in range(1, p.size + 1):
-        for kept in itertools.combinations(range(p.size), size):
-            rows, right = [], []
-            for i in kept:
-                for a, b in ((p, q), (q, p)):
-                    rows.append(growth * b[i] * a - a[i] * b)
-                    right.append(growth * b[i] - a[i])
-            bounds = [(0.0, 1.0) if i in kept else (1.0, 1.0) for i in range(p.size)]
-            found = optimize.linprog(p, A_ub=rows, b_ub=right, bounds=bounds)
-            if found.status == 0:
-                best = min(best, float(found.fun))
+    for chosen in itertools.product((False, True), repeat=p.size):
+        kept = [(i, a, b) for i in np.flatnonzero(chosen) for a, b in ((p, q), (q, p))]
+        rows = [growth * b[i] * a - a[i] * b for i, a, b in kept]
+        right = [growth * b[i] - a[i] for i, a, b in kept]
+        bounds = [(0.0, 1.0) if each else (1.0, 1.0) for each in chosen]
+        found = optimize.linprog(p, A_ub=rows or None, b_ub=right or None, bounds=bounds)
+        if found.status == 0:
+            best = min(best, float(found.fun))
     return best
 
 
@@ -95,8 +89,8 @@ def events(budget):
     instances = [(*_opposed_atoms(_DELTA, _WIDER), 0.0, _WIDER)]
     for _ in range(budget.cases):
         p, q = pairs.random_pair(generator, int(generator.integers(2, 8)), 2.0)
-        epsilon = float(generator.uniform(0.0, 2.0))
-        instances.append((p, q, epsilon, epsilon + float(generator.exponential())))
+        epsilon = generator.uniform(0.0, 2.0)
+        instances.append((p, q, epsilon, epsilon + generator.exponential()))
     for p, q, epsilon, wider in instances:
         delta = min(float(profile_delta(p, q, epsilon)), 0.999)
         good = np.abs(privacy_loss(p, q)) <= wider
@@ -104,13 +98,9 @@ def events(budget):
         where = f"P={p.tolist()}, Q={q.tolist()}"
         yield {"epsilon": epsilon, "wider": wider, "delta": delta}, bad, where
         if np.any(good):
-            inside = p[good] / p[good].sum(), q[good] / q[good].sum()
-            allowed = wider - math.log1p(-bad)
+            inside = exact_epsilon(*(side[good] / side[good].sum() for side in (p, q)))
             where = f"closeness outside the event, {where}, {epsilon=}, {wider=}"
-            yield Judged(allowed, exact_epsilon(*inside), where)
-
-
-# --- Lemma E.3 ------------------------------------------------------------------------
+            yield Judged(wider - math.log1p(-bad), inside, where)
 
 
 @LT.privacy("LT-LemE.3-printed", "Lemma E.3", Relation.BASE)
@@ -119,7 +109,7 @@ def one_sided(
     event: Annotated[
         float, number("P(B) (printed), or the larger of P(B), Q(B)", at_least=0.0, at_most=1.0)
     ] = 0.0,
-) -> float:
+):
     """If P and Q are epsilon-close given that B does not happen, and P(B) <= delta, they are
     (epsilon, delta)-close.
 
@@ -137,29 +127,29 @@ two_sided = LT.privacy(
 )(one_sided.evaluate)
 
 
-@one_sided.bounds()
-def one_sided_event(budget):
-    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
+_ONE_SIDED = (np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5]))
+
+
+@one_sided.bounds(listed("event", 0.0))
+def one_sided_event():
     where = "P=(1/2, 1/2, 0), Q=(1/4, 1/4, 1/2), B = third outcome, epsilon=0"
-    yield {"event": float(p[2])}, float(profile_delta(p, q, 0.0)), where
+    return profile_delta(*_ONE_SIDED, 0.0), where
 
 
 @two_sided.bounds()
 def two_sided_event(budget):
     generator = np.random.default_rng(budget.seed)
-    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
-    instances = [(p, q, np.array([False, False, True]))]
+    instances = [(*_ONE_SIDED, np.array([False, False, True]))]
     for _ in range(budget.cases):
         first, second = pairs.random_pair(generator, int(generator.integers(2, 8)), 2.0)
         event = generator.uniform(size=first.size) < 0.3
         event[0], event[-1] = True, False
         instances.append((first, second, event))
     for p, q, event in instances:
-        inside = p[~event] / p[~event].sum(), q[~event] / q[~event].sum()
-        epsilon = exact_epsilon(*inside)
+        epsilon = exact_epsilon(*(side[~event] / side[~event].sum() for side in (p, q)))
         worst = max(float(p[event].sum()), float(q[event].sum()))
         where = f"P={p.tolist()}, Q={q.tolist()}, B={np.flatnonzero(event).tolist()}"
-        yield {"event": worst}, float(profile_delta(p, q, epsilon)), where
+        yield {"event": worst}, profile_delta(p, q, epsilon), where
 
 
 LT_E11 = LT.misprint(

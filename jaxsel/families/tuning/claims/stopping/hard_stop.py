@@ -1,7 +1,8 @@
 """Liu & Talwar 2019, Theorems 3.4 and 3.5: random stopping with a hard stop."""
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
@@ -21,14 +22,10 @@ from jaxsel.families.tuning.bounds.random_stopping import (
     hard_stop_worst,
     stopping_failure,
 )
-from jaxsel.families.tuning.claims.base_pairs import (
-    ApproximatePair,
-    BasePair,
-    approximate_pairs,
-    pure_pairs,
-)
+from jaxsel.families.tuning.claims.base_pairs import ApproximatePair, approximate_pairs, pure_pairs
 from jaxsel.families.tuning.claims.parameters import Delta, Epsilon, Gamma, ModerateEpsilon, Stop
 from jaxsel.language.base import Relation
+from jaxsel.language.checking import in_units
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import LT
 
@@ -42,15 +39,12 @@ def hard_stop_law(q_best_first: npt.ArrayLike, gamma: float, steps: int) -> np.n
 
 
 def _stopped(pair, gamma: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Exact laws of Algorithm 2 with at most ``steps`` draws on both sides."""
-    return (hard_stop_law(pair.first, gamma, steps), hard_stop_law(pair.second, gamma, steps))
-
-
-# --- Theorem 3.4 ----------------------------------------------------------------------
+    """On both sides."""
+    return hard_stop_law(pair.first, gamma, steps), hard_stop_law(pair.second, gamma, steps)
 
 
 @LT.privacy("LT-Thm3.4", "Theorem 3.4", Relation.BASE)
-def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6):
     """For an (epsilon, d)-DP base, Algorithm 2 with at most T = ceil((1/gamma) log(1/d_2)) draws is
     (3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP (compared: epsilon, with the exact one at
     delta).
@@ -62,7 +56,7 @@ def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
 
 
 def _random_gamma(generator: np.random.Generator) -> float:
-    return float(10.0 ** generator.uniform(-3.0, -0.01))
+    return 10.0 ** generator.uniform(-3.0, -0.01)
 
 
 @approximate.bounds()
@@ -70,22 +64,19 @@ def stopped_early(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         gamma = _random_gamma(generator)
-        stop_delta = float(10.0 ** generator.uniform(-8.0, -0.3))
+        stop_delta = 10.0 ** generator.uniform(-8.0, -0.3)
         steps = hard_stop_steps(gamma, stop_delta)
         # Failures so rare that the theorem says something.
-        pair = _rarely_failing(pair, float(10.0 ** generator.uniform(-6.0, -0.7)) / steps)
+        pair = _rarely_failing(pair, 10.0 ** generator.uniform(-6.0, -0.7) / steps)
         bound = hard_stop_approximate(pair.epsilon, pair.delta, gamma, stop_delta)
         seen = epsilon_at_delta(*_stopped(pair, gamma, steps), bound.delta)
         where = f"{gamma=}, delta_2={stop_delta!r}, T={steps}, {pair.where}"
         yield {"epsilon": pair.epsilon, "delta": pair.delta}, seen, where
-    for pair in _overshooting():
-        # no failures at all: only the hard stop costs something
-        for gamma in (0.003, 0.03):
-            for stop_delta in (0.9, 0.5, 0.1, 1e-6):
-                steps = hard_stop_steps(gamma, stop_delta)
-                seen = epsilon_at_delta(*_stopped(pair, gamma, steps), stop_delta)
-                where = f"{gamma=}, delta_2={stop_delta:g}, T={steps}, {pair.where}"
-                yield {"epsilon": 0.3, "delta": 0.0}, seen, where
+    # no failures at all: only the hard stop costs something
+    for stopped, stop_delta, where in _overshooting(
+        itertools.product((0.003, 0.03), (0.9, 0.5, 0.1, 1e-6))
+    ):
+        yield {"epsilon": 0.3, "delta": 0.0}, epsilon_at_delta(*stopped, stop_delta), where
 
 
 def _rarely_failing(pair: ApproximatePair, root: float) -> ApproximatePair:
@@ -94,22 +85,23 @@ def _rarely_failing(pair: ApproximatePair, root: float) -> ApproximatePair:
     # What was added to the core is its failures.
     first, second = (
         core + (law - (1.0 - pair.delta) * core) * (delta / pair.delta) - delta * core
-        for core, law in zip(
-            (pair.core.first, pair.core.second), (pair.first, pair.second), strict=True
-        )
+        for core, law in zip(pair.core[:2], (pair.first, pair.second), strict=True)
     )
     where = f"{pair.where}, failures diluted to delta={delta!r}"
     return pair._replace(first=first, second=second, delta=delta, where=where)
 
 
-def _overshooting() -> Iterator[BasePair]:
-    for middle in (1e-3, 1e-5):
-        where = f"pairs.three_outcome(0.3, 0.064, {middle:g})"
-        yield BasePair(*pairs.three_outcome(0.3, 0.064, middle), where)
+def _overshooting(settings: Iterable[tuple[float, float]]):
+    """Laws with a hard stop too early for 3 epsilon, delta_2, and how they are made."""
+    for middle, (gamma, stop_delta) in itertools.product((1e-3, 1e-5), settings):
+        steps = hard_stop_steps(gamma, stop_delta)
+        stopped = _stopped(pairs.three_outcome(0.3, 0.064, middle), gamma, steps)
+        where = f"{gamma=}, delta_2={stop_delta:g}, T={steps}, "
+        yield stopped, stop_delta, f"{where}pairs.three_outcome(0.3, 0.064, {middle:g})"
 
 
 @LT.privacy("LT-Thm3.4-pure-reading", "Theorem 3.4, read for d = 0 as pure privacy", Relation.BASE)
-def pure_reading(*, epsilon: Epsilon = 0.3) -> float:
+def pure_reading(*, epsilon: Epsilon = 0.3):
     """For an epsilon-DP base, Algorithm 2 with the T of Theorem 3.4 is 3 epsilon-DP, as it is
     without a hard stop.
 
@@ -120,35 +112,30 @@ def pure_reading(*, epsilon: Epsilon = 0.3) -> float:
 
 @pure_reading.bounds()
 def overshooting(budget):
-    for pair in _overshooting():
-        for gamma, stop_delta in ((0.003, 0.9), (0.003, 0.7), (0.03, 0.9)):
-            steps = hard_stop_steps(gamma, stop_delta)
-            where = f"{gamma=}, delta_2={stop_delta:g}, T={steps}, {pair.where}"
-            yield {"epsilon": 0.3}, exact_epsilon(*_stopped(pair, gamma, steps)), where
+    for stopped, _, where in _overshooting(((0.003, 0.9), (0.003, 0.7), (0.03, 0.9))):
+        yield {"epsilon": 0.3}, exact_epsilon(*stopped), where
 
 
 def hard_stop_approximate_sharp(
     epsilon: float, delta: float, gamma: float, steps: int
 ) -> ApproximateGuarantee:
-    """(3 epsilon, 1 - (1 - delta)^T + (1 + e^(3 epsilon))(1 - gamma)^T), T = steps.
+    """Of LT-Alg2-hardstop-sharp.
 
     With probability (1 - delta)^T none of the first T draws fails, whatever the data;
     given that, the capped and the uncapped algorithm differ by at most (1 - gamma)^T on
-    each side. Taking the uncapped algorithm first replaces the first term by
-    delta/(gamma + delta (1 - gamma)); the smaller of the two is returned.
+    each side. Taking the uncapped algorithm first replaces that by its own failures.
     """
     total = 3.0 * epsilon
     log_late = steps * math.log1p(-gamma) if gamma < 1.0 else -math.inf
     late = math.exp(log_late) + math.exp(total + log_late)
-    failing = -math.expm1(steps * math.log1p(-delta))
-    failing = min(failing, stopping_failure(delta, gamma))
+    failing = min(-math.expm1(steps * math.log1p(-delta)), stopping_failure(delta, gamma))
     return ApproximateGuarantee(total, min(1.0, failing + late))
 
 
 @LT.privacy("LT-Alg2-hardstop-sharp", "Theorem 3.4, proved otherwise", Relation.BASE)
 def sharp(
     *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.1, steps: Steps = 139
-) -> float:
+):
     """For an (epsilon, d)-DP base, Algorithm 2 with at most T draws is (3 epsilon, min(1 - (1-d)^T,
     d/(gamma + d (1-gamma))) + (1 + e^(3 epsilon))(1-gamma)^T)-DP.
 
@@ -162,14 +149,14 @@ def failures(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         gamma = _random_gamma(generator)
-        steps = max(1, math.ceil(float(10.0 ** generator.uniform(-1.0, 1.3)) / gamma))
-        seen = float(profile_delta(*_stopped(pair, gamma, steps), 3.0 * pair.epsilon))
+        steps = max(1, math.ceil(10.0 ** generator.uniform(-1.0, 1.3) / gamma))
+        seen = profile_delta(*_stopped(pair, gamma, steps), 3.0 * pair.epsilon)
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma, "steps": steps}
-        yield point, lambda bound, seen=seen: (1.0, seen / bound), f"share of delta, {pair.where}"
+        yield point, in_units(seen), f"share of delta, {pair.where}"
 
 
 @LT.utility("LT-Thm3.4-stop", "Theorem 3.4, T rounded up")
-def reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75) -> float:
+def reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75):
     """Random stopping makes more than T = ceil((1/gamma) log(1/d_2)) draws with probability at most
     d_2.
 
@@ -183,15 +170,11 @@ def reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75) -> float:
 def late(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
-        gamma = float(10.0 ** generator.uniform(-4.0, -0.001))
-        stop_delta = float(10.0 ** generator.uniform(-6.0, -0.01))
+        gamma = 10.0 ** generator.uniform(-4.0, -0.001)
+        stop_delta = 10.0 ** generator.uniform(-6.0, -0.01)
         steps = hard_stop_steps(gamma, stop_delta)
-        seen = math.exp(steps * math.log1p(-gamma))
-        point = {"gamma": gamma, "stop_delta": stop_delta}
-        yield point, lambda bound, seen=seen: (1.0, seen / bound), f"T={steps}"
-
-
-# --- Theorem 3.5, and earlier stops ---------------------------------------------------
+        late = in_units(math.exp(steps * math.log1p(-gamma)))
+        yield {"gamma": gamma, "stop_delta": stop_delta}, late, f"T={steps}"
 
 
 @LT.privacy("LT-Thm3.5", "Theorem 3.5", Relation.BASE)
@@ -199,7 +182,7 @@ def pure(
     *,
     epsilon: Epsilon = 1.0,
     slack: Annotated[float, number("epsilon_0", above=0.0, below=0.5)] = 0.1,
-) -> float:
+):
     """With X = 2 (1+gamma)^2/(epsilon_0 gamma^2), Algorithm 2 with at most T = ceil((log X + log
     log X)/gamma) draws from an epsilon-DP base is (3 epsilon + 3 epsilon_0)-DP.
 
@@ -213,7 +196,7 @@ def stopped_late(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
         gamma = _random_gamma(generator)
-        settings = [(gamma, float(10.0 ** generator.uniform(-3.0, -0.31)))]
+        settings = [(gamma, 10.0 ** generator.uniform(-3.0, -0.31))]
         if pair.where.startswith("pairs"):
             settings += [(1e-3, 0.4999), (0.003, 0.1), (0.9, 0.4999)]
         point = {"epsilon": exact_epsilon(pair.first, pair.second)}
@@ -224,7 +207,7 @@ def stopped_late(budget):
 
 
 @LT.privacy("LT-Thm3.5-sharp", "Theorem 3.5, proved with an earlier hard stop", Relation.BASE)
-def earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300) -> float:
+def earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300):
     """Algorithm 2 with at most T >= 2/gamma - 1 draws from an epsilon-DP base is (3 epsilon + log(1
     + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T))-DP: T of order log(1/epsilon_0)/gamma is
     enough for 3 epsilon + 3 epsilon_0.
@@ -238,8 +221,8 @@ def earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300) 
 def worst_bases(budget):
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 60)):
-        gamma = float(10.0 ** generator.uniform(-4.0, -0.2))
-        slack = float(10.0 ** generator.uniform(-4.0, -0.31))
+        gamma = 10.0 ** generator.uniform(-4.0, -0.2)
+        slack = 10.0 ** generator.uniform(-4.0, -0.31)
         steps = hard_stop_steps_sharp(gamma, slack)
         epsilon = (0.01, 0.1, 0.5, 1.0, 3.0)[case % 5]
         point = {"epsilon": epsilon, "gamma": gamma, "steps": steps}
@@ -247,7 +230,7 @@ def worst_bases(budget):
 
 
 @LT.privacy("LT-Alg2-hardstop-worst", "Algorithm 2 with a hard stop", Relation.BASE)
-def worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36) -> float:
+def worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36):
     """On any epsilon-DP base, Algorithm 2 with at most T draws has pure epsilon at most epsilon +
     max log f'(1-g)/f'(1-g') over epsilon-close probabilities g and g', f being the generating
     function of the number of draws.
@@ -261,7 +244,7 @@ def worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps 
 def any_bases(budget):
     generator = np.random.default_rng(budget.seed)
     for pair in pure_pairs(budget._replace(cases=min(budget.cases, 60))):
-        gamma = float(10.0 ** generator.uniform(-3.0, -0.1))
+        gamma = 10.0 ** generator.uniform(-3.0, -0.1)
         steps = int(generator.choice([1, 2, 5, 36, 300]))
         seen = exact_epsilon(*_stopped(pair, gamma, steps))
         epsilon = exact_epsilon(pair.first, pair.second)

@@ -1,5 +1,6 @@
 """Liu & Talwar 2019, Theorems 1.3, 3.2 and 3.3: random stopping (Algorithm 2)."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Annotated
@@ -16,18 +17,15 @@ from jaxsel.families.tuning.bounds.random_stopping import (
 from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 from jaxsel.families.tuning.claims.parameters import Delta, Epsilon, Stop
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import listed
+from jaxsel.language.checking import in_units, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import LT
 
 Share = Annotated[float, number("p, the best share", above=0.0, at_most=1.0)]
 
 
-# --- Privacy --------------------------------------------------------------------------
-
-
 @LT.privacy("LT-Thm3.2", "Theorems 1.3(a) and 3.2", Relation.BASE, aliases=("LT-Thm1.3",))
-def pure(*, epsilon: Epsilon = 1.0) -> float:
+def pure(*, epsilon: Epsilon = 1.0):
     """Drawing from an epsilon-DP base, stopping with probability gamma after each draw, and
     releasing the best draw (Algorithm 2) is 3 epsilon-DP, for every gamma in (0, 1].
 
@@ -40,18 +38,18 @@ def pure(*, epsilon: Epsilon = 1.0) -> float:
 def stopped(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
-        gammas = [float(10.0 ** generator.uniform(-6.0, 0.0))]
+        gammas = [10.0 ** generator.uniform(-6.0, 0.0)]
         if pair.where.startswith("pairs"):
             # three outcomes approach the bound as gamma and the middle mass vanish
             gammas += [1e-4, 1.0]
         point = {"epsilon": exact_epsilon(pair.first, pair.second)}
         for gamma in gammas:
-            tuned = stopping_law(pair.first, gamma), stopping_law(pair.second, gamma)
+            tuned = (stopping_law(side, gamma) for side in pair[:2])
             yield point, exact_epsilon(*tuned), f"{gamma=}, {pair.where}"
 
 
 @LT.privacy("LT-Alg2-sharp", "Algorithm 2, for an approximate base", Relation.BASE)
-def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.1) -> float:
+def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.1):
     """For an (epsilon, d)-DP base Algorithm 2 is (3 epsilon, d/(gamma + d (1 - gamma)))-DP.
 
     delta of Algorithm 2 at 3 epsilon: d/(gamma + d (1 - gamma)).
@@ -64,19 +62,16 @@ def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.
 def failures(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
-        gamma = float(10.0 ** generator.uniform(-4.0, 0.0))
+        gamma = 10.0 ** generator.uniform(-4.0, 0.0)
         tuned = stopping_law(pair.first, gamma), stopping_law(pair.second, gamma)
         seen = float(profile_delta(*tuned, 3.0 * pair.epsilon))
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma}
         # relative: delta may be tiny
-        yield point, lambda delta, seen=seen: (1.0, seen / delta), f"share of delta, {pair.where}"
-
-
-# --- Utility --------------------------------------------------------------------------
+        yield point, in_units(seen), f"share of delta, {pair.where}"
 
 
 @LT.utility("LT-Thm1.3(b)", "Theorem 1.3(b)")
-def draws(*, gamma: Stop = 0.1) -> float:
+def draws(*, gamma: Stop = 0.1):
     """Algorithm 2 makes 1/gamma draws on average.
 
     Expected number of draws of Algorithm 2: 1/gamma.
@@ -88,11 +83,10 @@ def draws(*, gamma: Stop = 0.1) -> float:
 def enumerated(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 100)):
-        gamma = float(10.0 ** generator.uniform(-3.0, 0.0))
+        gamma = 10.0 ** generator.uniform(-3.0, 0.0)
         draw = np.arange(1, math.ceil(45.0 / gamma) + 2)
-        pmf = gamma * (1.0 - gamma) ** (draw - 1.0)
-        mean = float(np.sum(draw * pmf))
-        yield {"gamma": gamma}, lambda claimed, mean=mean: (1.0, mean / claimed)
+        mean = np.sum(draw * (gamma * (1.0 - gamma) ** (draw - 1.0)))
+        yield {"gamma": gamma}, in_units(mean)
 
 
 @LT.utility("LT-Thm1.3-printed", "Theorem 1.3, Algorithm 2")
@@ -100,7 +94,7 @@ def halting(
     *,
     gamma: Annotated[float, number("stopping probability", at_least=0.0, at_most=1.0)] = 0.0,
     draws: Annotated[int, whole("how many draws", at_least=1)] = 10**6,
-) -> float:
+):
     """For every gamma in [0, 1], 0 included, the algorithm outputs a sample, that is, with
     probability 1.
 
@@ -120,7 +114,7 @@ def halted():
 
 
 @LT.utility("LT-Thm3.3", "Theorem 3.3")
-def percentile(*, share: Share = 0.1, gamma: Stop = 0.01) -> float:
+def percentile(*, share: Share = 0.1, gamma: Stop = 0.01):
     """With Q^(p) = sup{z : P[score >= z] > p}, the output of Algorithm 2 is below Q^(p) with
     probability at most gamma/p.
 
@@ -130,7 +124,7 @@ def percentile(*, share: Share = 0.1, gamma: Stop = 0.01) -> float:
 
 
 @LT.utility("LT-Thm3.3-printed", "proof of Theorem 3.3, second equality")
-def percentile_printed(*, share: Share = 0.3, gamma: Stop = 0.1) -> float:
+def percentile_printed(*, share: Share = 0.3, gamma: Stop = 0.1):
     """The output of Algorithm 2 is below Q^(p) with probability exactly sum_j (1 - gamma)^(j-1)
     gamma (1 - p)^j.
 
@@ -149,15 +143,13 @@ def _missed(q: np.ndarray, share: float, gamma: float) -> float:
 
 def _percentile_instances(budget: Budget) -> Iterator[tuple[np.ndarray, float, float]]:
     yield np.array([0.5, 0.5]), 0.3, 0.1
-    fine = np.full(1000, 1e-3)
-    for share in (0.5, 0.1, 0.01):
-        for gamma in (0.5, 0.01, 1e-4):
-            yield fine, share - 5e-4, gamma
+    for share, gamma in itertools.product((0.5, 0.1, 0.01), (0.5, 0.01, 1e-4)):
+        yield np.full(1000, 1e-3), share - 5e-4, gamma
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         q = generator.dirichlet(np.full(int(generator.integers(2, 12)), 0.5)) + 1e-9
-        share = float(generator.uniform(0.001, 1.0))
-        yield q / q.sum(), share, float(10.0 ** generator.uniform(-4.0, 0.0))
+        share = generator.uniform(0.001, 1.0)
+        yield q / q.sum(), share, 10.0 ** generator.uniform(-4.0, 0.0)
 
 
 @percentile.bounds()

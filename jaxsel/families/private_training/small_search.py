@@ -1,7 +1,7 @@
-"""A small search, made many times over: what claims about searches are tested on.
+"""A small search that is run many times, for the checks of claims about searches.
 
-The settings are off every special value: C and the learning rates are not 1, batches are
-half of the data, two steps, and K is random.
+The settings are off the special values: C and the learning rates are not 1, batches are
+half of the data, there are two steps, and K is random.
 """
 
 import functools
@@ -11,18 +11,18 @@ import numpy as np
 
 from jaxsel import repetitions
 from jaxsel.data.images import ImageSet
-from jaxsel.families.private_training.glass import Glass, people
 from jaxsel.families.private_training.many_searches import Searches, many_searches
+from jaxsel.families.private_training.one_parameter_network import OneParameterNetwork, people
 from jaxsel.training.plan import SearchPlan, plan_search
 
 MEAN_RUNS, DELTA = 3.0, 1e-2
-RIGHT = 3  # validation images that every network labels correctly, where scores are known
+RIGHT = 3  # validation images that every network classifies correctly, where scores are known
 KINDS = ("canary", "nobody", "right", "wrong")
 
 
 @functools.cache
 def plan(delta: float = DELTA) -> SearchPlan:
-    """The search: 24 images train, 6 validate."""
+    """The search, with 24 training and 6 validation images."""
     return plan_search(
         examples=30,
         rates=(0.5, 0.8),
@@ -36,18 +36,18 @@ def plan(delta: float = DELTA) -> SearchPlan:
 
 
 def images(kind: str) -> ImageSet:
-    """Private images of a kind.
+    """Private images of a kind, which come in two neighbouring pairs.
 
-    "canary" and "nobody" differ in a person of the training part, and prefer networks
-    that were trained on that person; "right" and "wrong" in a person of the validation
-    part, whom every network labels correctly, or wrongly.
+    "canary" and "nobody" differ in one training example, and favour networks that were
+    trained on it; "right" and "wrong" differ in one validation example, which every network
+    classifies correctly or wrongly.
     """
     if kind in ("right", "wrong"):
         right = RIGHT - (kind == "wrong")
         return people(plan(), canary=False, right=right)
     setting = plan().candidates[0]
     steps, noise = setting.steps, setting.noise_multiplier
-    # about a typical sum of a canary, in units of the slower learning rate
+    # around a typical sum of a canary, in units of the smaller learning rate
     places = np.linspace(0.5, 1.0, plan().validation_size) * steps
     unit = setting.learning_rate * setting.clip_norm / setting.batch_size
     above = places + 0.5 * noise * math.sqrt(steps)
@@ -56,10 +56,10 @@ def images(kind: str) -> ImageSet:
 
 @functools.lru_cache(maxsize=8)
 def searches(kind: str, number: int, seed: int) -> Searches:
-    """``number`` searches of images of a kind; kinds share no seed."""
+    """Runs ``number`` searches on images of a kind; kinds have different seeds."""
     first = (seed + 1) * 2**40 + KINDS.index(kind) * 2**38
     seeds = [(first + i) % 2**64 for i in range(number)]
-    return many_searches(plan(), images(kind), Glass(), seeds)
+    return many_searches(plan(), images(kind), OneParameterNetwork(), seeds)
 
 
 def sums(found: Searches) -> np.ndarray:

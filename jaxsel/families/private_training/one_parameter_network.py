@@ -1,14 +1,14 @@
-"""A search that can be seen through: its network is one number, the trace of one person.
+"""A network with one parameter, for which searches have exactly known laws.
 
-The parameter starts at 0 and moves by plain SGD. One example, the canary, has a gradient of
-norm C along it; all others have none. After T steps it is therefore
+The parameter starts at 0 and is trained by plain SGD. One example, the canary, has a
+gradient of norm C along it; all others have none. After T steps it is therefore
 
     (learning rate/batch size) (number of batches with the canary * C - noise),
 
-noise of variance T sigma^2 C^2: what leaves the training is known exactly. Validation
-pictures come in two kinds, labelled right by a network whose parameter lies above a
-threshold, or by every network, or by none; so the score of a network is known, too, and a
-search can be made to prefer networks that were trained on the canary.
+with noise of variance T sigma^2 C^2: the law of the trained network is known exactly. A
+validation image is classified correctly by networks whose parameter exceeds a threshold, or
+by every network, or by none; so the score of a network is known as well, and a search can
+be made to prefer networks that were trained on the canary.
 """
 
 import flax.linen as nn
@@ -21,14 +21,14 @@ from jaxsel.data.images import ImageSet
 from jaxsel.training.plan import SearchPlan
 from jaxsel.training.search import split
 
-# First pixel of a picture: what kind it is; second: the threshold.
+# The first pixel of an image is its kind, the second its threshold.
 NOBODY, _ALWAYS, _ABOVE = -1.0, 0.0, 1.0
 _STEEPNESS, _OFFSET = 1e6, 1e4  # as in ``canaries``
-CANARY = 2  # its label; of people, 0 or 1
+CANARY = 2  # its label; other examples have 0 or 1
 
 
-class Glass(nn.Module):
-    """The network: parameter "trace", Float32[""], and classes 0, 1 and the canary's."""
+class OneParameterNetwork(nn.Module):
+    """The network, with parameter "trace", Float32[""], and classes 0, 1 and the canary's."""
 
     @nn.compact
     def __call__(self, images: Array) -> Array:
@@ -37,7 +37,7 @@ class Glass(nn.Module):
         kind, threshold = images[..., 0, 0, 0], images[..., 0, 0, 1]
         found = jnp.where(kind == _ABOVE, still > threshold, kind == _ALWAYS)
         ones = jnp.where(found, 1.0, -1.0).astype(images.dtype)
-        # Of value -_OFFSET whatever the parameter is: only its slope counts.
+        # Its value is -_OFFSET whatever the parameter is; only its gradient matters.
         steep = _STEEPNESS * (trace[0] - still) - _OFFSET
         return jnp.stack([jnp.zeros_like(ones), ones, jnp.broadcast_to(steep, ones.shape)], axis=-1)
 
@@ -45,17 +45,17 @@ class Glass(nn.Module):
 def people(
     plan: SearchPlan, *, canary: bool, right: int = 0, thresholds: tuple[float, ...] = ()
 ) -> ImageSet:
-    """Private images for ``Glass``.
+    """Private images for ``OneParameterNetwork``.
 
-    Training images are blank, and labelled wrongly by every network, but for the last,
-    which is the canary or as blank as the others: neighbours.
+    Training images are blank and misclassified by every network, except for the last, which
+    is the canary or another blank: neighbouring data sets.
 
     Args:
-      plan: the search that they are for.
-      canary: whether the person of the training part is there.
-      right: how many validation images every network labels correctly.
-      thresholds: of further validation images: right if the parameter lies above. All
-        others are labelled wrongly by every network.
+      plan: the search that uses the images.
+      canary: whether the canary is among the training images.
+      right: number of validation images that every network classifies correctly.
+      thresholds: of further validation images, classified correctly if the parameter
+        exceeds the threshold. All others are misclassified by every network.
     """
     total = plan.training_size + plan.validation_size
     pictures = np.zeros((total, 1, 1, 2), dtype=np.float32)
@@ -69,4 +69,4 @@ def people(
     pictures[validation[:right], 0, 0, 0] = _ALWAYS
     for row, threshold in zip(validation[right:], thresholds, strict=False):
         pictures[row, 0, 0] = _ABOVE, threshold
-    return ImageSet("glass", pictures, labels, pictures[:1], labels[:1])
+    return ImageSet("one_parameter", pictures, labels, pictures[:1], labels[:1])

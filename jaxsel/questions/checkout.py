@@ -7,9 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import jaxsel
-
-ROOT = Path(jaxsel.__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def _first_sentence(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a person asks of a sweep: from a TOML file, from the command line, or from both."""
+"""The request for a sweep, from a TOML file, from the command line, or from both."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.domains import nearest
 
 
-class Asked(NamedTuple):
-    """A sweep in words.
+class SweepRequest(NamedTuple):
+    """A sweep as it is requested, with texts that are not parsed yet.
 
     Attributes:
       sweep: the mechanism, or "account".
-      settings: by name, as text or lists.
+      settings: values by name, as text or lists.
       measures: names; () for the default.
       zip: groups of settings whose values go together.
       trials, seed, delta, confidence: as for ``jaxsel.sweep``; None for the default.
@@ -46,7 +46,7 @@ class Asked(NamedTuple):
         return {"measures": self.measures, "zipped": self.zip} | found
 
 
-# What a file must have at each of its keys.
+# The type that each key must have in a file.
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "sweep": (str,),
     "settings": (dict,),
@@ -59,8 +59,8 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def read_toml(path: str | Path) -> Asked:
-    """A sweep from a file: keys as in ``Asked``, settings in a table ``[settings]``.
+def read_toml(path: str | Path) -> SweepRequest:
+    """Reads a request from a file: keys as in ``SweepRequest``, settings in a table ``[settings]``.
 
     Raises:
       InputError: if it cannot be read, or a key is unknown or of another type.
@@ -72,14 +72,14 @@ def read_toml(path: str | Path) -> Asked:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     for key, value in found.items():
-        if key not in Asked._fields:
+        if key not in SweepRequest._fields:
             raise InputError(
-                f"{path} has a key {key!r}{nearest(key, Asked._fields)}; a sweep has: "
-                f"{', '.join(Asked._fields)}"
+                f"{path} has a key {key!r}{nearest(key, SweepRequest._fields)}; a sweep has: "
+                f"{', '.join(SweepRequest._fields)}"
             )
         kinds = _KINDS.get(key, (str,))
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise InputError(f"{path}: {key} is {value!r}; it must be of type {kinds[0].__name__}")
     if "sweep" not in found:
         raise InputError(f'{path} does not say what to sweep; add sweep = "noisy_max"')
-    return Asked(**{"settings": {}, **found})
+    return SweepRequest(**{"settings": {}, **found})

@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import nearest
+from jaxsel.language.printing import Summary, printed
+from jaxsel.repetitions import as_law
 
 
+@printed
 class Found(NamedTuple):
     """A thing that has a name.
 
@@ -21,10 +25,25 @@ class Found(NamedTuple):
     names: tuple[str, ...]
     thing: Any
 
+    def value(self, name: str) -> Any:
+        """What a question takes for it, by the name that it was found by."""
+        if ":" in name and self.kind == "law of K":
+            return as_law(name)
+        if ":" in name and self.kind == "base":
+            return guarantee_of(name)
+        return self if isinstance(self.thing, str | dict) else self.thing
+
+    def summary(self) -> Summary:
+        """Its name, and what more is listed of it."""
+        if isinstance(self.thing, str):
+            return Summary(f"{self.names[0]}: a {self.kind}; its parameters follow a colon.")
+        more = "; ".join(f"{key} {value}" for key, value in self.thing.items() if key != "id")
+        return Summary(f"{self.names[0]}: a {self.kind}; {more}.")
+
 
 def _everything() -> Iterator[Found]:
     """Cheap things first: who asks for a figure does not wait for the claims."""
-    from jaxsel.cli.checkout import found_in
+    from jaxsel.questions.checkout import found_in
 
     for folder in ("figures", "sims"):
         for row in found_in(folder):

@@ -1,0 +1,74 @@
+"""What a question is about: a mechanism by its name, as an entry, with its input, or alone."""
+
+import functools
+
+import numpy as np
+
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Mechanism
+from jaxsel.language.declared import modules
+from jaxsel.language.domains import nearest
+from jaxsel.language.entry import Built, MechanismEntry, Values
+
+Subject = str | MechanismEntry | Built | Mechanism
+
+
+@functools.cache
+def mechanisms() -> tuple[MechanismEntry, ...]:
+    """Every mechanism that has a public name."""
+    held = (value for module in modules("entries") for value in vars(module).values())
+    every = (one for value in held for one in (value if type(value) is tuple else (value,)))
+    return tuple({id(one): one for one in every if isinstance(one, MechanismEntry)}.values())
+
+
+def find_mechanism(name: str | MechanismEntry) -> MechanismEntry:
+    """The entry of that name or id, in any case of letters; an entry is itself.
+
+    Raises:
+      InputError: if there is none.
+    """
+    if isinstance(name, MechanismEntry):
+        return name
+    if not isinstance(name, str):
+        raise InputError(
+            "a mechanism is found by its name or id, a text, not by "
+            f"a {type(name).__name__}; simulate and audit take one's own mechanism as it is"
+        )
+    for entry in mechanisms():
+        if name.lower() in (entry.name, *(other.lower() for other in entry.ids)):
+            return entry
+    names = [entry.name for entry in mechanisms()]
+    raise InputError(
+        f"there is no mechanism {name!r}{nearest(name, names, 3)} "
+        "(jaxsel list mechanisms names them all)"
+    )
+
+
+def with_input(subject: Subject) -> Built | Mechanism:
+    """The subject with its input: by name, and as an entry, that of its default settings.
+
+    Raises:
+      InputError: if there is no mechanism of that name.
+    """
+    if isinstance(subject, str | MechanismEntry):
+        return find_mechanism(subject).build({})
+    return subject
+
+
+def settled(subject: str | MechanismEntry | Built) -> tuple[MechanismEntry, Values]:
+    """The entry of a subject, and the settings that it was built with where not the defaults.
+
+    Raises:
+      InputError: if there is no such mechanism, or it is none of the catalogue.
+    """
+    if not isinstance(subject, Built):
+        return find_mechanism(subject), {}
+    entry = subject.entry
+    if entry is None:
+        raise InputError(f"{subject.mechanism.name} is no mechanism of the catalogue")
+    defaults = entry.read({})
+    return entry, {
+        name: value
+        for name, value in subject.values.items()
+        if name not in defaults or not np.array_equal(defaults[name], value)
+    }
