@@ -34,8 +34,8 @@ def alternatives(budget: Budget, chosen: Choice) -> list[Choice]:
       chosen: its choice.
 
     Returns:
-      Those that are possible, each with the noise that the budget then needs (or, if the
-      noise is given, with what it then costs).
+      The possible ones, each with the least noise within the budget (or, if the noise is
+      given, with its epsilon).
     """
     found = [_released(budget, 1, _ONE), _released(budget, max(round(chosen.law.mean), 1), _GRID)]
     for name, factor in ((_FEWER, 0.25), (_MORE, 4.0)):

@@ -86,20 +86,20 @@ def least_noise(
     most: float,
     attack: AttackLimit | None = None,
 ) -> float:
-    """The least noise, to four digits and a thousandth, with a cost of at most so much.
+    """The least noise with a cost of at most ``most``, to four digits or a relative 1e-3.
 
     Args:
-      family: of bases; those that are known already are tried first.
-      cost: base -> epsilon of what is released, or its delta at the epsilon of ``attack``;
-        it falls as noise grows.
-      most: that it may cost; > 0.
-      attack: what the cost is to limit; None where that is epsilon itself.
+      family: of bases; cached ones are tried first.
+      cost: base -> epsilon of the release, or its delta at the epsilon of ``attack``;
+        decreasing in the noise.
+      most: the largest cost that is allowed; > 0.
+      attack: the limit on attacks from which ``most`` follows; None if the cost is epsilon.
 
     Returns:
       The value of the open setting. ``cost`` was evaluated there, and is at most ``most``.
 
     Raises:
-      InputError: if the cost exceeds epsilon even at the largest noise.
+      InputError: if the cost exceeds ``most`` even at the largest noise.
     """
     sign = 1.0 if family.more_is_more_private else -1.0
     found: dict[float, float] = {}
@@ -133,7 +133,7 @@ def least_noise(
                 f"{_MOST:g}; take {instead} or fewer runs"
             )
         value = family.rounded(math.exp(sign * guess))
-        if value in found:  # rounding leaves nothing between
+        if value in found:  # no rounded value is left in between
             break
         # Close enough to the target.
         if -_CLOSE < excess(value) <= 0.0:

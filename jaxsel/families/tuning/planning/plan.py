@@ -37,12 +37,13 @@ class Choice(NamedTuple):
     Attributes:
       name: the family of its law of K, or a description.
       base: one run, as text.
-      noise: value of the base's setting that was open; NaN where it was given.
-      law: of K.
-      epsilon: proved of the search at the plan's delta.
-      theorem: that proves it.
-      utility: what to expect.
-      attack: the most that any attack reaches, of what the plan limits; NaN if it does not.
+      noise: value of the base's open setting; NaN if none was open.
+      law: the law of K.
+      epsilon: proven epsilon of the search at the plan's delta.
+      theorem: the theorem that proves it.
+      utility: the expected utility.
+      attack: proven bound on the advantage or true positive rate that the plan limits; NaN
+        if it limits neither.
     """
 
     name: str
@@ -106,7 +107,7 @@ class Budget(NamedTuple):
         return Run(self.base, self.text, math.nan)
 
     def least_run(self, cost: Callable[[BaseGuarantee], float]) -> Run:
-        """That with the least noise whose cost is at most ``most``, if noise is open.
+        """The run with the least noise whose cost is at most ``most``, if the noise is open.
 
         Raises:
           InputError: if the cost exceeds epsilon even at the largest noise.
@@ -131,9 +132,9 @@ def read_budget(
     wishes: Wishes,
     attack: AttackLimit | None = None,
 ) -> Budget:
-    """Reads what is given: two of epsilon, the noise and the runs, or all three.
+    """Parses a budget: two of epsilon, the noise and the runs, or all three.
 
-    In place of epsilon, what an attack reaches may be limited.
+    A limit on attacks may be given in place of epsilon.
 
     Raises:
       InputError: if two of them are missing, epsilon and a limit on attacks are given, or
@@ -159,7 +160,7 @@ def read_budget(
         raise InputError(
             "neither an epsilon is given nor how far the search may go; give one of them"
         )
-    # Where the winner is made as good as possible, it need not be as good as another.
+    # If the winner is optimised, a default wish for its quality is not needed.
     if bounded and not wishes.asks_for_quality and (open_noise or unlimited):
         wishes = wishes._replace(rank=rank_of_geometric(wishes))
     return Budget(run, base, delta, epsilon, wishes, attack)
