@@ -118,8 +118,8 @@ def run_mechanisms(
       seconds: target duration of one repeat, > 0.
       progress: whether to report progress on standard error.
 
-      Returns:
-        The document of ``benchmarks.mechanisms``: machine, versions, and one row per form.
+    Returns:
+      The document of ``benchmarks.mechanisms``: machine, versions, and one row per form.
 
     Raises:
       InputError: for an unknown mechanism, a setting out of range, or a record of

@@ -29,8 +29,8 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
       mechanism: the mechanism.
       data, params: its input, as for ``simulate``.
 
-      Raises:
-        TypeError: for a mechanism that uses JAX's own generator, which NumPy lacks.
+    Raises:
+      TypeError: for a mechanism that uses JAX's own generator, which NumPy lacks.
     """
     generator = new_generator()
 

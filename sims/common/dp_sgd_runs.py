@@ -129,8 +129,8 @@ def event(tuned: Sides, delta: float, trials: int) -> np.ndarray:
       delta: the delta at which epsilon is bounded.
       trials: on each side.
 
-      Returns:
-        Bool["releases"], in the more promising direction.
+    Returns:
+      Bool["releases"], in the more promising direction.
     """
     error = (1.0 - _CONFIDENCE) / 4.0
     found = []

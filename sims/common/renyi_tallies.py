@@ -25,8 +25,8 @@ def natural_trial(law: Repetitions, side: int, trials: int, pair: GaussianPair) 
       trials: a side.
       pair: the laws of one run.
 
-      Returns:
-        A trial, with "edges" of the bins and the "exact" law of the bin.
+    Returns:
+      A trial, with "edges" of the bins and the "exact" law of the bin.
     """
     edges = pair.natural_edges(law, trials)
     mechanism = private_tuning(noised_score("gaussian", sign=1), law.family)
