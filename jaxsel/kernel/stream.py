@@ -146,7 +146,7 @@ def fold(key: Key, tag) -> Key:
     Raises:
       TypeError: for a traced number, which would count rounds: use ``at_round`` for
         these.
-    ValueError: for a number out of range.
+      ValueError: for a number out of range.
     """
     if not isinstance(tag, int | np.integer):
         raise TypeError(
