@@ -170,9 +170,9 @@ def plan(
       optimal: also search for the law of K with the least privacy cost, which takes about
         ten seconds longer.
 
-      Raises:
-        InputError: for wishes that cannot be met, with the nearest feasible ones, or
-          numbers out of range.
+    Raises:
+      InputError: for wishes that cannot be met, with the nearest feasible ones, or
+        numbers out of range.
 
     Example:
         >>> import jaxsel
