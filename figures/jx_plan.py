@@ -5,11 +5,10 @@ from typing import Annotated
 
 from matplotlib.figure import Figure as Canvas
 
-from jaxsel.families.tuning.planning.frontier import frontiers, limit
-from jaxsel.families.tuning.planning.planned import Plan, plan, single_run
+from jaxsel.families.tuning.planning.planned import Plan
 from jaxsel.language.domains import number, probability, whole
-from jaxsel.pictures.plan import Planned, highest_epsilon
-from jaxsel.pictures.plan import draw as draw_plan
+from jaxsel.questions.plan import plan
+from jaxsel.reports.plan_picture import draw_plan
 
 TITLE = "A plan: what a better winner of a private search costs"
 SIMS = ()
@@ -42,16 +41,4 @@ class Search:
 
 def draw(search: Search = Search()) -> Canvas:
     """Curves, the limit of any law of K, and the plan."""
-    chosen = search.plan()
-    expected = chosen.chosen.utility
-    planned = Planned(
-        chosen.chosen.base,
-        search.delta,
-        chosen.epsilon,
-        expected.expected_quantile,
-        single_run(chosen).epsilon(search.delta),
-        search.good,
-        1.0 - expected.hit,
-    )
-    curves = frontiers(chosen)
-    return draw_plan(planned, curves, limit(chosen, highest_epsilon(planned)))
+    return draw_plan(search.plan())

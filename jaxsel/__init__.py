@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from jaxsel.families.tuning.planning.optimal import Optimal as Optimal
     from jaxsel.families.tuning.planning.optimal import optimal as optimal
     from jaxsel.families.tuning.planning.planned import Plan as Plan
-    from jaxsel.families.tuning.planning.planned import plan as plan
     from jaxsel.families.tuning.private_tuning import Selection as Selection
     from jaxsel.families.tuning.private_tuning import private_tuning as private_tuning
     from jaxsel.host.errors import InputError as InputError
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
     from jaxsel.questions.named import mechanism as mechanism
     from jaxsel.questions.named import mechanisms as mechanisms
     from jaxsel.questions.named import show as show
+    from jaxsel.questions.plan import plan as plan
     from jaxsel.questions.plan_releases import plan_releases as plan_releases
     from jaxsel.questions.releases import ReleasePlan as ReleasePlan
     from jaxsel.questions.report import report as report

@@ -3,20 +3,17 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
-from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.output import print_cost, say
 from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
-
-if TYPE_CHECKING:
-    from jaxsel.questions.cost import Cost
 
 HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
 
@@ -95,20 +92,6 @@ def _composed(
         releases = answers.gather(base, repetitions, times, search, beside)
         answers.answer_composition(releases, delta, json)
     return True
-
-
-def _say(found: "Cost", json: bool) -> None:
-    """Prints what one search costs; exit status 1 if nothing is proved."""
-    if json:
-        print_json(found.as_record())
-    else:
-        for sentence in found.sentences():
-            say(sentence)
-        if found.is_proved:
-            table = found.summary()
-            print_table("Every bound that applies", table.columns, table.rows)
-    if not found.is_proved:
-        raise typer.Exit(1)
 
 
 @contextlib.contextmanager
@@ -190,6 +173,6 @@ def account_command(
                 asked = one_search("account", base, repetitions)
                 with spinner("looking for the least epsilon"):
                     found = account(*asked, chosen, score_noise=score_noise)
-                _say(found, json)
+                print_cost(found, json)
             return
-    _say(found, json)
+    print_cost(found, json)

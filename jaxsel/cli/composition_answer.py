@@ -1,21 +1,16 @@
 """jaxsel account of several searches, or of a grid: reads them, and prints the answer."""
 
-import math
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.output import print_cost
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import spinner
 from jaxsel.language.domains import nearest
-from jaxsel.questions.account_grid import GridCost, account_grid
-from jaxsel.questions.cost import Cost
+from jaxsel.questions.account_grid import account_grid
 from jaxsel.questions.tuned import compose, compose_delta, release, releases_from
-from jaxsel.repetitions import describe
 
 _TABLES = ("search", "beside")
 
@@ -103,26 +98,13 @@ def answer_composition(
             found = compose(releases, delta)
         else:
             found = compose_delta(releases, epsilon)
-    if json:
-        print_json(found.as_record())
-    else:
-        _say(found)
-    if not found.is_proved:
-        raise typer.Exit(1)
-
-
-def _say(found: Cost | GridCost) -> None:
-    for sentence in found.sentences():
-        say(sentence)
-    summary = found.summary()
-    if summary.rows:
-        print_table("Every bound that applies", summary.columns, summary.rows)
+    print_cost(found, json)
 
 
 def answer_grid(
     base: str | None, repetitions: str | None, grid: int, delta: float, json: bool
 ) -> None:
-    """Prints what a grid costs beside a random search.
+    """Prints what a grid costs beside a random search; exit status 1 if nothing is proved.
 
     Raises:
       InputError: as account_grid.
@@ -130,29 +112,4 @@ def answer_grid(
     if base is None:
         raise InputError("--grid needs --base: what one run guarantees")
     found = account_grid(base, grid, delta, repetitions=repetitions)
-    if json:
-        random = found.random
-        print_json(
-            {
-                "grid": {
-                    **found.every.as_record(),
-                    "candidates": found.candidates,
-                    "covers": "every run with its score",
-                },
-                "random": {
-                    "base": random.base,
-                    "repetitions": describe(random.law),
-                    "mean_repetitions": random.law.mean,
-                    "delta": random.delta,
-                    "epsilon": random.best.epsilon,
-                    "theorem": random.best.theorem,
-                    "bounds": random.bounds,
-                    "probability_that_a_candidate_is_tried": found.tried,
-                    "covers": "the best run; K, the other runs and their scores are secret",
-                },
-            }
-        )
-    else:
-        _say(found)
-    if not math.isfinite(min(found.every.best.epsilon, found.random.best.epsilon)):
-        raise typer.Exit(1)
+    print_cost(found, json)

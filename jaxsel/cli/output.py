@@ -6,9 +6,15 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from jaxsel.language import printing
+
+if TYPE_CHECKING:
+    from jaxsel.questions.account_grid import GridCost
+    from jaxsel.questions.cost import Cost
 
 
 def print_json(document: Any) -> None:
@@ -33,6 +39,20 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     for row in rows:
         table.add_row(*[printing.cell(item) for item in row])
     Console(width=_width(), markup=False).print(table)
+
+
+def print_cost(found: "Cost | GridCost", json: bool) -> None:
+    """What is proved of a cost; exit status 1 if nothing is."""
+    if json:
+        print_json(found.as_record())
+    else:
+        for sentence in found.sentences():
+            say(sentence)
+        table = found.summary()
+        if table.rows:
+            print_table("Every bound that applies", table.columns, table.rows)
+    if not found.is_proved:
+        raise typer.Exit(1)
 
 
 def say(text: str) -> None:

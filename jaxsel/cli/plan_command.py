@@ -21,7 +21,7 @@ from jaxsel.cli.search_options import (
     RunsOption,
     SearchDeltaOption,
 )
-from jaxsel.host.errors import InputError, check_positive
+from jaxsel.host.errors import InputError
 from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
@@ -39,6 +39,10 @@ found. Above, --base leaves its noise_multiplier out, and the least one is found
 noise in --base and --runs, the least epsilon is found; with the noise and --epsilon (and
 --runs or not), the law of K with the best winner. --base takes the forms of jaxsel account.
 
+In place of --epsilon, say what an attacker may gain who guesses whether a record is in:
+--advantage 0.1, the largest true less false positive rate of any attack, or
+--true-positive-rate 0.1 --at-false-positive-rate 0.01. That takes half a minute.
+
 Where nothing is said of the winner (--rank, --rank-of, or --good with --chance) it has to
 be as good, in expected rank, as that of a geometric K with the runs that are allowed.
 
@@ -54,134 +58,136 @@ that it is for, and the commands that simulate and audit one release."""
 
 _Number = float | None
 
+# What is run, and what it may cost.
+_Base = Annotated[
+    str | None, typer.Option("--base", metavar="TEXT", help="One run, its noise given or not.")
+]
+_Epsilon = Annotated[_Number, typer.Option("--epsilon", help="Of the search.")]
+_Advantage = Annotated[
+    _Number,
+    typer.Option(
+        "--advantage",
+        help="In place of --epsilon: true less false positive rate of any attack, at most.",
+    ),
+]
+_TruePositiveRate = Annotated[
+    _Number,
+    typer.Option("--true-positive-rate", help="In place of --epsilon: of any attack, at most."),
+]
+_AtFalsePositiveRate = Annotated[
+    _Number,
+    typer.Option("--at-false-positive-rate", help="Of an attack with --true-positive-rate."),
+]
+_Compute = Annotated[
+    _Number,
+    typer.Option("--compute", help="What all runs may cost on average, in any unit: hours, say."),
+]
+_Price = Annotated[float, typer.Option("--price", help="Of one run, in the unit of --compute.")]
+
+# The winner, and the law of K.
+_Good = Annotated[
+    _Number, typer.Option("--good", help="Share of the candidates that is good, e.g. 0.05.")
+]
+_Chance = Annotated[_Number, typer.Option("--chance", help="To hit a good one, at least.")]
+_Optimal = Annotated[
+    bool, typer.Option("--optimal", help="Try the law of K that costs least, too: 10 s longer.")
+]
+
+# What is done with the plan.
+_Check = Annotated[bool, typer.Option("--check", help="Simulate the search, and audit it.")]
+_Trials = Annotated[str, typer.Option("--trials", help="Of --check.")]
+_CheckSeed = Annotated[int, typer.Option("--seed", help="Of --check.")]
+_Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Epsilon against the winner's rank.")
+]
+_Save = Annotated[
+    Path | None,
+    typer.Option(
+        "--save",
+        metavar="FILE",
+        help="The law of K to a file, which --repetitions file:FILE reads.",
+    ),
+]
+
+# In place of a search: releases of a mechanism.
+_Mechanism = Annotated[
+    str | None,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="In place of --base: what is released.",
+        autocompletion=complete_mechanisms,
+    ),
+]
+_Releases = Annotated[int | None, typer.Option("--releases", help="Of --mechanism; 1 by default.")]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of --mechanism; repeatable."),
+]
+
 
 def plan_command(
-    base: Annotated[
-        str | None, typer.Option("--base", metavar="TEXT", help="One run, its noise given or not.")
-    ] = None,
-    mechanism: Annotated[
-        str | None,
-        typer.Option(
-            "--mechanism",
-            metavar="NAME",
-            help="In place of --base: what is released.",
-            autocompletion=complete_mechanisms,
-        ),
-    ] = None,
-    releases: Annotated[
-        int | None, typer.Option("--releases", help="Of --mechanism; 1 by default.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of --mechanism; repeatable."),
-    ] = None,
-    epsilon: Annotated[_Number, typer.Option("--epsilon", help="Of the search.")] = None,
+    base: _Base = None,
+    mechanism: _Mechanism = None,
+    releases: _Releases = None,
+    set_: _Settings = None,
+    epsilon: _Epsilon = None,
+    advantage: _Advantage = None,
+    true_positive_rate: _TruePositiveRate = None,
+    at_false_positive_rate: _AtFalsePositiveRate = None,
     delta: SearchDeltaOption = None,
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
-    good: Annotated[
-        _Number, typer.Option("--good", help="Share of the candidates that is good, e.g. 0.05.")
-    ] = None,
-    chance: Annotated[
-        _Number, typer.Option("--chance", help="To hit a good one, at least.")
-    ] = None,
+    good: _Good = None,
+    chance: _Chance = None,
     rank: RankOption = None,
     rank_of: RankOfOption = None,
     none: NoneOption = None,
-    optimal: Annotated[
-        bool, typer.Option("--optimal", help="Try the law of K that costs least, too: 10 s longer.")
-    ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Simulate the search, and audit it.")
-    ] = False,
-    trials: Annotated[str, typer.Option("--trials", help="Of --check.")] = "1e5",
-    seed: Annotated[int, typer.Option("--seed", help="Of --check.")] = 0,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Epsilon against the winner's rank."),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="FILE",
-            help="The law of K to a file, which --repetitions file:FILE reads.",
-        ),
-    ] = None,
-    compute: Annotated[
-        _Number,
-        typer.Option(
-            "--compute", help="What all runs may cost on average, in any unit: hours, say."
-        ),
-    ] = None,
-    price: Annotated[
-        float, typer.Option("--price", help="Of one run, in the unit of --compute.")
-    ] = 1.0,
+    optimal: _Optimal = False,
+    check: _Check = False,
+    trials: _Trials = "1e5",
+    seed: _CheckSeed = 0,
+    plot: _Plot = None,
+    save: _Save = None,
+    compute: _Compute = None,
+    price: _Price = 1.0,
     json: JsonOption = False,
 ) -> None:
     """What can I run for my privacy budget? Noise, law of K, how good the winner is."""
-    if base is None:
-        search = {
-            "--runs": runs,
-            "--runs-95": runs_95,
-            "--good": good,
-            "--chance": chance,
-            "--rank": rank,
-            "--rank-of": rank_of,
-            "--none": none,
-            "--plot": plot,
-            "--save": save,
-            "--compute": compute,
-            "--check": check or None,
-            "--optimal": optimal or None,
-        }
-        given = [name for name, value in search.items() if value is not None]
-        _plan_releases(mechanism, epsilon, delta, releases, set_, given, json)
-        return
-    from jaxsel.families.tuning.planning.planned import plan
-
-    checked, chosen = None, DELTA if delta is None else delta
+    wishes = {
+        "advantage": advantage,
+        "true_positive_rate": true_positive_rate,
+        "false_positive_rate": at_false_positive_rate,
+        "runs": runs,
+        "runs_95": runs_95,
+        "good": good,
+        "chance": chance,
+        "rank": rank,
+        "rank_of": rank_of,
+        "none": none,
+        "compute": compute,
+        "optimal": optimal,
+    }
     with bad_input_exits():
+        if base is None:
+            given = [name for name, wish in wishes.items() if wish not in (None, False)]
+            given += [name for name, use in (("plot", plot), ("save", save)) if use is not None]
+            given += ["check"] if check else []
+            _plan_releases(mechanism, epsilon, delta, releases, set_, given, json)
+            return
         for name, value in (("--mechanism", mechanism), ("--releases", releases), ("--set", set_)):
             if value is not None:
                 raise InputError(f"{name} is for a plan without --base; give one of both")
-        runs = _affordable_runs(runs, compute, price)
+        from jaxsel.questions.plan import plan
+
+        chosen = DELTA if delta is None else delta
         with spinner("looking for what the budget buys"):
-            found = plan(
-                base,
-                delta=chosen,
-                epsilon=epsilon,
-                runs=runs,
-                runs_95=runs_95,
-                rank=rank,
-                rank_of=rank_of,
-                good=good,
-                chance=chance,
-                none=none,
-                optimal=optimal,
-            )
-        if check:
-            from jaxsel.questions.plan_checks import check_plan
-
-            checked = check_plan(found, trials=read_trials(trials), seed=seed)
-        if plot is not None:
-            _plot(found, plot)
-        if save is not None:
-            from jaxsel.repetitions import save as save_law
-
-            save_law(found.chosen.law, save)
+            found = plan(base, delta=chosen, epsilon=epsilon, price=price, **wishes)
+        checked = _used(found, read_trials(trials) if check else None, seed, plot, save)
     if json:
-        document = found.as_record()
-        if compute is not None:
-            document["compute"] = price * found.chosen.law.mean
-        print_json(document | ({"check": checked} if checked else {}))
+        print_json(found.as_record() | ({"check": checked} if checked else {}))
     else:
         _say(found, checked)
-        if compute is not None:
-            say(
-                f"Compute: {price * found.chosen.law.mean:.4g} of {compute:g} on average, "
-                f"at {price:g} a run."
-            )
         if save is not None:
             say(f"The law of K is kept: --repetitions file:{save} reads it.")
         if delta is None:
@@ -190,13 +196,24 @@ def plan_command(
         raise typer.Exit(1)
 
 
-def _affordable_runs(runs: float | None, compute: float | None, price: float) -> float | None:
-    """E[K] at most: what is asked for, and what the compute pays for."""
-    check_positive("price", price)
-    if compute is None:
-        return runs
-    paid = check_positive("compute", compute) / price
-    return paid if runs is None else min(runs, paid)
+def _used(
+    found: "Plan", trials: int | None, seed: int, plot: Path | None, save: Path | None
+) -> "PlanCheck | None":
+    """Checks, draws and saves a plan, as far as that is asked for."""
+    checked = None
+    if trials is not None:
+        from jaxsel.questions.plan_checks import check_plan
+
+        checked = check_plan(found, trials=trials, seed=seed)
+    if plot is not None:
+        from jaxsel.reports.plan_picture import write_plan
+
+        write_plan(found, plot)
+    if save is not None:
+        from jaxsel.repetitions import save as save_law
+
+        save_law(found.chosen.law, save)
+    return checked
 
 
 def _plan_releases(
@@ -210,20 +227,20 @@ def _plan_releases(
 ) -> None:
     from jaxsel.questions.plan_releases import plan_releases
 
-    with bad_input_exits():
-        if mechanism is None:
-            raise InputError("nothing says what is run; give --base for a search, or --mechanism")
-        if of_a_search:
-            raise InputError(f"{of_a_search[0]} is for a search: a plan with --mechanism has none")
-        if epsilon is None:
-            raise InputError("--mechanism needs --epsilon: the budget of all releases")
-        found = plan_releases(
-            mechanism,
-            epsilon=epsilon,
-            delta=DELTA if delta is None else delta,
-            releases=1 if releases is None else releases,
-            settings=read_settings(settings),
-        )
+    if mechanism is None:
+        raise InputError("nothing says what is run; give --base for a search, or --mechanism")
+    if of_a_search:
+        option = of_a_search[0].replace("_", "-").replace("false", "at-false")
+        raise InputError(f"--{option} is for a search: a plan with --mechanism has none")
+    if epsilon is None:
+        raise InputError("--mechanism needs --epsilon: the budget of all releases")
+    found = plan_releases(
+        mechanism,
+        epsilon=epsilon,
+        delta=DELTA if delta is None else delta,
+        releases=1 if releases is None else releases,
+        settings=read_settings(settings),
+    )
     if json:
         print_json(found.as_record())
         return
@@ -233,35 +250,11 @@ def _plan_releases(
         say(note())
 
 
-def _plot(found: "Plan", path: Path) -> None:
-    from jaxsel.families.tuning.planning.frontier import frontiers, limit
-    from jaxsel.families.tuning.planning.planned import single_run
-    from jaxsel.pictures.plan import Planned, highest_epsilon, write
-
-    delta, expected = found.budget.delta, found.chosen.utility
-    planned = Planned(
-        found.chosen.base,
-        delta,
-        found.epsilon,
-        expected.expected_quantile,
-        single_run(found).epsilon(delta),
-        found.budget.wishes.good,
-        1.0 - expected.hit,
-    )
-    write(planned, frontiers(found), path, limit(found, highest_epsilon(planned)))
-
-
 def _say(found: "Plan", checked: "PlanCheck | None") -> None:
-    from jaxsel.families.tuning.planning.planned import COLUMNS, row
-
     for sentence in found.sentences():
         say(sentence)
-    print_table("What meets the wishes, best first", COLUMNS, [*map(row, found.choices)])
-    print_table("What else could be had", COLUMNS, [*map(row, found.alternatives)])
+    columns = found.columns()
+    print_table("What meets the wishes, best first", columns, found.rows(found.choices))
+    print_table("What else could be had", columns, found.rows(found.alternatives))
     if checked is not None:
-        say(
-            f"Simulated: of {checked.trials} searches {checked.hits:.4g} hit the best "
-            f"{checked.good:g} (exact {checked.exact:.4g}). Audited: epsilon is at least "
-            f"{checked.audited:.4g}, and {checked.epsilon:.4g} is proved. "
-            + ("Both are as they should be." if checked.passed else "THAT IS WRONG.")
-        )
+        say(checked.sentence())

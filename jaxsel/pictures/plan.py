@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -183,13 +182,3 @@ def _least(curves: Sequence[Curve], bound: Bound | None, planned: Planned) -> fl
         within = bound.epsilon <= highest_epsilon(planned)
         seen.append(float(np.min(bound.miss[within])))
     return 0.5 * min(seen)
-
-
-def write(
-    planned: Planned, curves: Sequence[Curve], path: str | Path, bound: Bound | None = None
-) -> Path:
-    """Draws a plan to a file, in the format of its suffix."""
-    path = Path(path)
-    kind = path.suffix[1:] or "png"
-    figure = draw(planned, curves, bound)
-    return style.save(figure, path.with_suffix(""), (kind,))[0]

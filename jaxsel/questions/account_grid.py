@@ -1,7 +1,6 @@
 """A fixed grid of candidates beside a random search: what each costs and covers."""
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.composing_searches import Release
@@ -12,7 +11,7 @@ from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.questions.cost import Cost, saying_something
 from jaxsel.questions.tuned import account, compose
-from jaxsel.repetitions import Repetitions, as_law, from_mean
+from jaxsel.repetitions import Repetitions, as_law, describe, from_mean
 
 
 @printed
@@ -31,6 +30,11 @@ class GridCost(NamedTuple):
     random: Cost
     tried: float
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether a theorem says anything of one of them."""
+        return self.every.is_proved or self.random.is_proved
+
     def sentences(self) -> list[str]:
         """What each costs and covers; epsilons are rounded up."""
         grid, random, delta = self.every.best, self.random.best, self.random.delta
@@ -47,7 +51,7 @@ class GridCost(NamedTuple):
             f"{kept_secret([self.random.law])} secret. A given candidate is "
             f"tried with probability {self.tried:.3g}."
         )
-        if not math.isfinite(grid.epsilon) or not math.isfinite(random.epsilon):
+        if not (self.every.is_proved and self.random.is_proved):
             return [first, second]
         cheaper = grid.epsilon < random.epsilon
         name = "The grid" if cheaper else "The random search"
@@ -62,6 +66,28 @@ class GridCost(NamedTuple):
         ]
         columns = ("search", "epsilon", "theorem")
         return Summary("\n".join(self.sentences()), columns, rows)
+
+    def as_record(self) -> dict[str, Any]:
+        """Names and numbers, ready for JSON."""
+        random = self.random
+        return {
+            "grid": {
+                **self.every.as_record(),
+                "candidates": self.candidates,
+                "covers": "every run with its score",
+            },
+            "random": {
+                "base": random.base,
+                "repetitions": describe(random.law),
+                "mean_repetitions": random.law.mean,
+                "delta": random.delta,
+                "epsilon": random.epsilon,
+                "theorem": random.best.theorem,
+                "bounds": random.bounds,
+                "probability_that_a_candidate_is_tried": self.tried,
+                "covers": "the best run; K, the other runs and their scores are secret",
+            },
+        }
 
 
 @one_blas_thread()

@@ -32,6 +32,16 @@ def saying_something(bounds: Sequence[Bound]) -> list[Bound]:
     ]
 
 
+def refuse_score_noise(score_noise: float | None) -> None:
+    """Refuses an answer that would leave out the records that validate.
+
+    Raises:
+      InputError: if there is noise on the score of a run.
+    """
+    if score_noise is not None:
+        raise InputError("score noise is accounted for in one search alone, not in several")
+
+
 def loss_distribution(
     releases: Sequence[Release], interval: float | None = None
 ) -> "PrivacyLossDistribution":
@@ -128,6 +138,7 @@ class Cost(NamedTuple):
 
     def privacy_loss_distribution(self, interval: float | None = None) -> "PrivacyLossDistribution":
         """All of it in dp-accounting's terms; see ``jaxsel.privacy_loss_distribution``."""
+        refuse_score_noise(self.score_noise)
         return loss_distribution(self.releases, interval)
 
     def subject(self) -> "Subject":

@@ -44,6 +44,15 @@ class PlanCheck(NamedTuple):
     epsilon: float
     passed: bool
 
+    def sentence(self) -> str:
+        """What was simulated and audited, in words."""
+        return (
+            f"Simulated: of {self.trials} searches {self.hits:.4g} hit the best "
+            f"{self.good:g} (exact {self.exact:.4g}). Audited: epsilon is at least "
+            f"{self.audited:.4g}, and {self.epsilon:.4g} is proved. "
+            + ("Both are as they should be." if self.passed else "THAT IS WRONG.")
+        )
+
 
 def check_plan(found: Plan, *, trials: int = 100_000, seed: int = 0) -> PlanCheck:
     """Simulates the search of a plan, and audits it.

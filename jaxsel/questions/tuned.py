@@ -23,7 +23,7 @@ from jaxsel.host.errors import InputError, check_integer, check_positive
 from jaxsel.language.default_delta import DELTA, note
 from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed
-from jaxsel.questions.cost import Cost, loss_distribution
+from jaxsel.questions.cost import Cost, loss_distribution, refuse_score_noise
 from jaxsel.repetitions import Repetitions, as_law
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Released:
         return Released([*self.releases, *other.releases])
 
     def _needs_no_score_noise(self) -> None:
-        if self.score_noise is not None:
-            raise InputError("score noise is accounted for in one search alone, not in several")
+        refuse_score_noise(self.score_noise)
 
     @property
     def is_one_search(self) -> bool:
@@ -172,6 +171,7 @@ class Released:
     def _pairs(self) -> "Pairs":
         from jaxsel.reports.proven_pairs import proven_pairs
 
+        self._needs_no_score_noise()
         with one_blas_thread():
             return proven_pairs(self.releases)
 
@@ -184,7 +184,8 @@ class Released:
           false_positive_rate: in [0, 1].
 
         Raises:
-          InputError: if a rate lies outside [0, 1].
+          InputError: if a rate lies outside [0, 1], or of a search with noise on its score,
+            whose validation records this would leave out.
         """
         from jaxsel.reports import attacks
 
@@ -194,7 +195,7 @@ class Released:
     def advantage(self) -> float:
         """The largest true less false positive rate of any attack: delta at epsilon 0.
 
-        An upper bound, as ``true_positive_rate``.
+        An upper bound, as ``true_positive_rate``, and refused where that is.
         """
         from jaxsel.reports import attacks
 
@@ -291,6 +292,7 @@ def releases_from(items: object) -> list[Release]:
         if isinstance(item, Release):
             found.append(item)
         elif isinstance(item, Released):
+            item._needs_no_score_noise()
             found += item.releases
         elif isinstance(item, Mapping):
             for key in item:

@@ -103,9 +103,22 @@ def test_a_report_and_a_picture_are_made_of_it(search):
 
 def test_score_noise_belongs_to_one_search():
     noisy = jaxsel.tuned(BASE, LAW, score_noise=10.0)
-    assert noisy.cost(1e-6, attain=False).scores is not None
-    for wrong in (lambda: noisy * 2, lambda: noisy + noisy, lambda: noisy.delta(1.0)):
-        with pytest.raises(InputError, match="score noise"):
+    cost = noisy.cost(1e-6, attain=False)
+    assert cost.scores is not None
+    for wrong in (
+        lambda: noisy * 2,
+        lambda: noisy + noisy,
+        lambda: noisy.delta(1.0),
+        lambda: noisy.advantage(),
+        lambda: noisy.true_positive_rate(0.01),
+        lambda: noisy.pld(),
+        lambda: cost.privacy_loss_distribution(),
+        lambda: jaxsel.compose(noisy),
+        lambda: jaxsel.compose([noisy]),
+        lambda: jaxsel.compose_delta([jaxsel.tuned(BASE, LAW), noisy], 1.0),
+        lambda: jaxsel.privacy_loss_distribution([noisy]),
+    ):
+        with pytest.raises(InputError, match="score noise is accounted for in one search alone"):
             wrong()
 
 

@@ -26,64 +26,58 @@ _FEWER, _MORE, _SAME = (
 )
 
 
-def alternatives(budget: Budget, chosen: Choice, epsilon: float) -> list[Choice]:
+def alternatives(budget: Budget, chosen: Choice) -> list[Choice]:
     """One run; all runs released; fewer and more runs; more runs at the same noise.
 
     Args:
       budget: of the plan.
       chosen: its choice.
-      epsilon: for all alternatives, if the noise is open.
 
     Returns:
-      The possible ones, each with the noise for that epsilon (or, if the noise is given,
-      with its epsilon).
+      Those that are possible, each with the noise that the budget then needs (or, if the
+      noise is given, with what it then costs).
     """
-    found = [
-        _released(budget, 1, epsilon, _ONE),
-        _released(budget, max(round(chosen.law.mean), 1), epsilon, _GRID),
-    ]
+    found = [_released(budget, 1, _ONE), _released(budget, max(round(chosen.law.mean), 1), _GRID)]
     for name, factor in ((_FEWER, 0.25), (_MORE, 4.0)):
         if (mean := chosen.law.mean * factor) > 1.0:
-            found.append(_with_runs(budget, chosen, mean, epsilon, name))
+            found.append(_with_runs(budget, chosen, mean, name))
     if not math.isnan(chosen.noise):
         found.append(_same_noise(budget, chosen))
     return [choice for choice in found if choice is not None]
 
 
-def _released(budget: Budget, count: int, epsilon: float, name: str) -> Choice | None:
+def _released(budget: Budget, count: int, name: str) -> Choice | None:
     """Every one of ``count`` runs released, by composition."""
     if count > composing.MOST:
         return None
-    law, delta = point_mass(count), budget.delta
+    law = point_mass(count)
 
-    def cost(base: BaseGuarantee) -> float:
-        if count == 1:
-            return base.epsilon(delta)
-        released = proofs.composition(base, law).get("composition")
-        return math.inf if released is None else released.epsilon(delta)
+    def released(base: BaseGuarantee) -> BaseGuarantee | proofs.Proof:
+        nothing = proofs.Proof(lambda delta: math.inf, lambda epsilon: 1.0)
+        return base if count == 1 else proofs.composition(base, law).get("composition", nothing)
 
     try:
-        run = budget.least_run(cost, epsilon)
+        run = budget.least_run(lambda base: budget.proved(released(base)))
     except InputError:
         return None  # no guarantee is known for so many runs
     theorem = "one run" if count == 1 else "composition"
+    found, limit = released(run.base), budget.attack
     return Choice(
         name.format(count=count),
         run.text,
         run.noise,
         law,
-        cost(run.base),
+        found.epsilon(budget.delta),
         theorem,
         utility(law, budget.wishes.good),
+        math.nan if limit is None else limit.reached(budget.proved(found)),
     )
 
 
-def _with_runs(
-    budget: Budget, chosen: Choice, mean: float, epsilon: float, name: str
-) -> Choice | None:
+def _with_runs(budget: Budget, chosen: Choice, mean: float, name: str) -> Choice | None:
     try:
         law = Fitted(name, with_mean(chosen, mean).law)
-        return with_least_noise(law, budget, epsilon)
+        return with_least_noise(law, budget)
     except InputError:
         return None  # this family has no law of that mean
 

@@ -9,6 +9,7 @@ from scipy import interpolate
 from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning.base_forms import guarantee_of
+from jaxsel.families.tuning.planning.attack_limit import AttackLimit
 from jaxsel.host.errors import InputError
 
 # Settings that may be open, and whether larger values are more private.
@@ -46,6 +47,10 @@ class BaseFamily(NamedTuple):
         """The base with this value, as text."""
         return self._text(f"{value:g}")
 
+    def rounded(self, value: float) -> float:
+        """Four digits, on the private side."""
+        return to_digits(value, _DIGITS, self.more_is_more_private, slack=1e-9)
+
 
 def open_base(text: str) -> BaseFamily | BaseGuarantee:
     """Parses a base with or without its noise.
@@ -75,22 +80,23 @@ def open_base(text: str) -> BaseFamily | BaseGuarantee:
     raise InputError(min(complaints, key=lambda said: said.startswith("base is")))
 
 
-def _rounded(value: float, up: bool) -> float:
-    return to_digits(value, _DIGITS, up, slack=1e-9)
-
-
 def least_noise(
-    family: BaseFamily, cost: Callable[[BaseGuarantee], float], epsilon: float
+    family: BaseFamily,
+    cost: Callable[[BaseGuarantee], float],
+    most: float,
+    attack: AttackLimit | None = None,
 ) -> float:
-    """The least noise with a cost of at most epsilon, to four digits or a relative 1e-3.
+    """The least noise, to four digits and a thousandth, with a cost of at most so much.
 
     Args:
-      family: of bases; cached ones are tried first.
-      cost: base -> epsilon of the release; decreasing in the noise.
-      epsilon: > 0.
+      family: of bases; those that are known already are tried first.
+      cost: base -> epsilon of what is released, or its delta at the epsilon of ``attack``;
+        it falls as noise grows.
+      most: that it may cost; > 0.
+      attack: what the cost is to limit; None where that is epsilon itself.
 
     Returns:
-      The value of the open setting. ``cost`` was evaluated there, and is at most epsilon.
+      The value of the open setting. ``cost`` was evaluated there, and is at most ``most``.
 
     Raises:
       InputError: if the cost exceeds epsilon even at the largest noise.
@@ -99,10 +105,10 @@ def least_noise(
     found: dict[float, float] = {}
 
     def excess(value: float) -> float:
-        """log(cost / epsilon); against the log of noise its slope is about -1."""
+        """log(cost / most); against the log of noise its slope is about -1."""
         if value not in found:
             here = cost(family.at(value))
-            found[value] = math.log(max(here, 1e-12) / epsilon) if math.isfinite(here) else 5.0
+            found[value] = math.log(max(here, 1e-12) / most) if math.isfinite(here) else 5.0
         return found[value]
 
     def ends() -> tuple[float, float]:
@@ -119,18 +125,20 @@ def least_noise(
             break
         guess = _guess(sign, found, low, high)
         if abs(guess) > math.log(_MOST):
+            said, instead = f"epsilon {most:g}", "another epsilon, a larger delta"
+            if attack is not None:
+                said, instead = attack.of(attack.most), "a larger one"
             raise InputError(
-                f"epsilon {epsilon:g} is not reached for any {family.name} from "
-                f"{1 / _MOST:g} to {_MOST:g}; take another epsilon, a larger delta or "
-                "fewer runs"
+                f"{said} is not reached for any {family.name} from {1 / _MOST:g} to "
+                f"{_MOST:g}; take {instead} or fewer runs"
             )
-        value = _rounded(math.exp(sign * guess), sign > 0.0)
-        if value in found:  # no rounded value is left in between
+        value = family.rounded(math.exp(sign * guess))
+        if value in found:  # rounding leaves nothing between
             break
         # Close enough to the target.
         if -_CLOSE < excess(value) <= 0.0:
             return value
-    value = _rounded(math.exp(sign * ends()[1]), sign > 0.0)
+    value = family.rounded(math.exp(sign * ends()[1]))
     step = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
     while excess(value) > 0.0:
         value = float(f"{value + sign * step:.{_DIGITS}g}")

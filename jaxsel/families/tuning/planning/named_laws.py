@@ -1,10 +1,12 @@
 """The named families of laws of K, and their laws that meet given wishes."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from scipy import optimize
 
 from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.families.tuning.planning.wishes import Wishes
@@ -138,4 +140,38 @@ def most_runs(
         middle = math.sqrt(low * high)
         low, high = (middle, high) if good(middle) else (low, middle)
     law = make(low)
+    return Fitted(family, law) if wishes.good_enough(law) else None
+
+
+def most_runs_at(
+    family: str, wishes: Wishes, cost: Callable[[Repetitions], float], most: float
+) -> Fitted | None:
+    """The same where a cost takes long: it is asked for a few laws alone.
+
+    Args:
+      family: one of FAMILIES.
+      wishes: for the law, beside its price.
+      cost: law -> what it costs; what is dearer has more runs.
+      most: that it may cost.
+    """
+    largest = most_runs(family, wishes, lambda law: True)
+    if largest is None:
+        return None
+    make, last = FAMILIES[family], math.log(largest.law.mean)
+
+    @functools.cache
+    def excess(log_mean: float) -> float:
+        return math.log(max(cost(make(math.exp(log_mean))), 1e-12) / most)
+
+    low, high = 0.0, min(1.0, last)
+    if excess(low) > 0.0:
+        return None
+    while excess(high) <= 0.0:
+        if high == last:
+            return largest
+        low, high = high, min(2.0 * high, last)
+    near = float(optimize.root_scalar(excess, bracket=(low, high), xtol=5e-4).root)
+    while excess(near) > 0.0:  # the root may lie on either side of the crossing
+        near = max(near - 5e-4, low)
+    law = make(math.exp(near))
     return Fitted(family, law) if wishes.good_enough(law) else None

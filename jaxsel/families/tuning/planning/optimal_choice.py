@@ -48,7 +48,7 @@ def _optimal(budget: Budget, best: Choice) -> Choice | None:
             law = _best_winner(base, budget, best)
         if law is None:
             return None
-        choice = with_least_noise(Fitted(NAME, law), budget, budget.epsilon)
+        choice = with_least_noise(Fitted(NAME, law), budget)
     return choice
 
 

@@ -11,9 +11,17 @@ from typing import NamedTuple
 from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.families.tuning import accountant
 from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.families.tuning.planning.attack_limit import AttackLimit
 from jaxsel.families.tuning.planning.base_family import BaseFamily, least_noise, open_base
-from jaxsel.families.tuning.planning.named_laws import FAMILIES, Fitted, fitted, most_runs
+from jaxsel.families.tuning.planning.named_laws import (
+    FAMILIES,
+    Fitted,
+    fitted,
+    most_runs,
+    most_runs_at,
+)
 from jaxsel.families.tuning.planning.wishes import Utility, Wishes, rank_reached, utility
+from jaxsel.families.tuning.proofs import Proof
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, from_mean
@@ -29,11 +37,12 @@ class Choice(NamedTuple):
     Attributes:
       name: the family of its law of K, or a description.
       base: one run, as text.
-      noise: value of the base's open setting; NaN if none was open.
-      law: the law of K.
-      epsilon: proven epsilon of the search at the plan's delta.
-      theorem: the theorem that proves it.
-      utility: the expected utility.
+      noise: value of the base's setting that was open; NaN where it was given.
+      law: of K.
+      epsilon: proved of the search at the plan's delta.
+      theorem: that proves it.
+      utility: what to expect.
+      attack: the most that any attack reaches, of what the plan limits; NaN if it does not.
     """
 
     name: str
@@ -43,6 +52,7 @@ class Choice(NamedTuple):
     epsilon: float
     theorem: str
     utility: Utility
+    attack: float = math.nan
 
 
 class Run(NamedTuple):
@@ -60,8 +70,9 @@ class Budget(NamedTuple):
       base: one run as a function of the open noise, or the run itself.
       text: of the base, as it was given.
       delta: of the search.
-      epsilon: of the search; None to find the least.
+      epsilon: of the search; None to find the least, or where attacks are limited.
       wishes: for the law of K.
+      attack: the most that any attack may reach; None if that is not limited.
     """
 
     base: BaseFamily | BaseGuarantee
@@ -69,6 +80,24 @@ class Budget(NamedTuple):
     delta: float
     epsilon: float | None
     wishes: Wishes
+    attack: AttackLimit | None = None
+
+    @property
+    def most(self) -> float | None:
+        """What a search may cost; None to find the least epsilon."""
+        return self.epsilon if self.attack is None else self.attack.delta
+
+    def proved(self, guarantee: BaseGuarantee | Proof) -> float:
+        """What a release costs: epsilon at delta, or delta where attacks are limited."""
+        if self.attack is None:
+            return guarantee.epsilon(self.delta)
+        return float(guarantee.delta(self.attack.epsilon))
+
+    def cost(self, base: BaseGuarantee, law: Repetitions) -> float:
+        """An upper bound on what a search costs, near the best one."""
+        if self.attack is None:
+            return quick_epsilon(base, law, self.delta)
+        return accountant.account_delta(base, law, self.attack.epsilon, attain=False).best.delta
 
     def run(self, noise: float) -> Run:
         """One run with this noise if the noise is open, else the given run."""
@@ -76,16 +105,16 @@ class Budget(NamedTuple):
             return Run(self.base.at(noise), self.base.written(noise), noise)
         return Run(self.base, self.text, math.nan)
 
-    def least_run(self, cost: Callable[[BaseGuarantee], float], epsilon: float | None) -> Run:
-        """The run with the least noise whose cost is at most epsilon, if the noise is open.
+    def least_run(self, cost: Callable[[BaseGuarantee], float]) -> Run:
+        """That with the least noise whose cost is at most ``most``, if noise is open.
 
         Raises:
           InputError: if the cost exceeds epsilon even at the largest noise.
         """
         if not isinstance(self.base, BaseFamily):
             return self.run(math.nan)
-        assert epsilon is not None  # ensured by read_budget
-        return self.run(least_noise(self.base, cost, epsilon))
+        assert self.most is not None  # or read_budget had refused
+        return self.run(least_noise(self.base, cost, self.most, self.attack))
 
 
 def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
@@ -95,17 +124,29 @@ def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
     return envelope_epsilon(base_envelopes(base, law, count=_QUICK), delta)
 
 
-def read_budget(base: str, delta: float, epsilon: float | None, wishes: Wishes) -> Budget:
-    """Parses a budget: two of epsilon, the noise and the runs, or all three.
+def read_budget(
+    base: str,
+    delta: float,
+    epsilon: float | None,
+    wishes: Wishes,
+    attack: AttackLimit | None = None,
+) -> Budget:
+    """Reads what is given: two of epsilon, the noise and the runs, or all three.
+
+    In place of epsilon, what an attack reaches may be limited.
 
     Raises:
-      InputError: if two of them are missing, or a number is out of range.
+      InputError: if two of them are missing, epsilon and a limit on attacks are given, or
+        a number is out of range.
     """
     delta = _DELTA.read("delta", delta)
     epsilon = None if epsilon is None else _EPSILON.read("epsilon", epsilon)
+    if epsilon is not None and attack is not None:
+        raise InputError(f"give an epsilon or {attack.of(attack.most)}, not both")
+    unlimited = epsilon is None and attack is None
     run = open_base(base)
     open_noise, bounded = isinstance(run, BaseFamily), _bounded(wishes)
-    if open_noise and epsilon is None:
+    if open_noise and unlimited:
         raise InputError(
             f"base {base!r} leaves {run.name} open, and there is no epsilon; give one of the two"
         )
@@ -114,14 +155,14 @@ def read_budget(base: str, delta: float, epsilon: float | None, wishes: Wishes) 
             f"base {base!r} leaves {run.name} open, and nothing says how far the search "
             "may go; give runs, runs_95, rank, or good with a chance"
         )
-    if not open_noise and epsilon is None and not bounded:
+    if not open_noise and unlimited and not bounded:
         raise InputError(
             "neither an epsilon is given nor how far the search may go; give one of them"
         )
-    # If the winner is optimised, a default wish for its quality is not needed.
-    if bounded and not wishes.asks_for_quality and (open_noise or epsilon is None):
+    # Where the winner is made as good as possible, it need not be as good as another.
+    if bounded and not wishes.asks_for_quality and (open_noise or unlimited):
         wishes = wishes._replace(rank=rank_of_geometric(wishes))
-    return Budget(run, base, delta, epsilon, wishes)
+    return Budget(run, base, delta, epsilon, wishes, attack)
 
 
 def _bounded(wishes: Wishes) -> bool:
@@ -145,14 +186,18 @@ def choices(budget: Budget) -> list[Choice]:
     base, epsilon, delta = budget.base, budget.epsilon, budget.delta
     found = []
     for family in FAMILIES:
-        if isinstance(base, BaseFamily) or epsilon is None:
+        if isinstance(base, BaseFamily) or budget.most is None:
             law = fitted(family, budget.wishes)
+        elif epsilon is None:
+            law = most_runs_at(
+                family, budget.wishes, functools.partial(budget.cost, base), budget.most
+            )
         else:
             law = most_runs(
                 family, budget.wishes, functools.partial(_affordable, base, delta, epsilon)
             )
         if law is not None:
-            found.append(with_least_noise(law, budget, epsilon))
+            found.append(with_least_noise(law, budget))
     if not found:
         raise InputError(_nothing(budget))
     return sorted(found, key=functools.partial(badness, budget))
@@ -166,7 +211,7 @@ def badness(budget: Budget, choice: Choice) -> float:
     """The quantity that a plan minimises: noise, epsilon, or the probability of a bad winner."""
     if isinstance(budget.base, BaseFamily):
         return choice.noise if budget.base.more_is_more_private else -choice.noise
-    if budget.epsilon is None:
+    if budget.most is None:
         return choice.epsilon
     expected = choice.utility
     return -(expected.expected_quantile if math.isnan(expected.hit) else expected.hit)
@@ -175,6 +220,14 @@ def badness(budget: Budget, choice: Choice) -> float:
 def _nothing(budget: Budget) -> str:
     """An error that explains why no choice is left, and what would be possible."""
     wishes, base = budget.wishes, budget.base
+    if budget.attack is not None and not isinstance(base, BaseFamily):
+        one = budget.proved(base)
+        if one > budget.attack.delta:
+            return (
+                f"{budget.attack.of(budget.attack.most)} is allowed, and one run alone "
+                f"allows {budget.attack.reached(one):.4g}; allow more than that, or take more "
+                "noise"
+            )
     if budget.epsilon is not None and not isinstance(base, BaseFamily):
         one = base.epsilon(budget.delta)
         if one > budget.epsilon:
@@ -194,15 +247,17 @@ def _nothing(budget: Budget) -> str:
     return "no law of K with a name meets these wishes; relax one of them"
 
 
-def with_least_noise(law: Fitted, budget: Budget, epsilon: float | None) -> Choice:
-    """The best of K runs, with the least noise that keeps epsilon if noise is open."""
-    run = budget.least_run(lambda base: quick_epsilon(base, law.law, budget.delta), epsilon)
+def with_least_noise(law: Fitted, budget: Budget) -> Choice:
+    """The best of K runs, with the least noise that keeps the budget if noise is open."""
+    run = budget.least_run(lambda base: budget.cost(base, law.law))
     return accounted(law, run, budget)
 
 
 def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
     """A choice with its least proven epsilon."""
     found = accountant.account(run.base, law.law, budget.delta, attain=False).best
+    limit = budget.attack
+    reached = math.nan if limit is None else limit.reached(budget.cost(run.base, law.law))
     return Choice(
         law.family,
         run.text,
@@ -211,23 +266,24 @@ def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
         found.epsilon,
         found.theorem,
         utility(law.law, budget.wishes.good),
+        reached,
     )
 
 
-def score_noise(law: Repetitions, delta: float, epsilon: float) -> float:
+def score_noise(budget: Budget, law: Repetitions, most: float) -> float:
     """Standard deviation of the noise on a count that scores a run.
 
-    A record is in the training part or in the validation part, so the epsilon of the search
-    is the larger of two tuned epsilons (Liu & Talwar 2019, Section 5.1); with this noise
-    the second one is at most epsilon, too.
+    One person is in the training part or in the validation part, so that the search
+    costs the larger of two totals (Liu & Talwar 2019, Section 5.1); this noise makes the
+    second at most what is allowed, too.
 
     Args:
-      law: the law of K.
-      delta: of the search.
-      epsilon: of the search.
+      budget: of the plan.
+      law: of K.
+      most: that the search may cost.
     """
     family = BaseFamily("gaussian", "noise_multiplier", True, {1.0: gaussian(1.0)})
-    return least_noise(family, lambda run: quick_epsilon(run, law, delta), epsilon)
+    return least_noise(family, lambda run: budget.cost(run, law), most, budget.attack)
 
 
 def with_mean(choice: Choice, mean: float) -> Fitted:

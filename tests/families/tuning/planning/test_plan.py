@@ -12,7 +12,7 @@ from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.planning.base_family import BaseFamily, least_noise, open_base
 from jaxsel.families.tuning.planning.named_laws import FAMILIES, fitted
-from jaxsel.families.tuning.planning.plan import quick_epsilon, score_noise
+from jaxsel.families.tuning.planning.plan import quick_epsilon, read_budget, score_noise
 from jaxsel.families.tuning.planning.wishes import Wishes, least_mean, read_wishes, utility
 from jaxsel.host.errors import InputError
 
@@ -233,7 +233,8 @@ def test_the_quick_bound_is_a_bound_and_near():
 def test_noise_of_scores_is_that_of_a_gaussian_where_one_run_is_made(noise):
     delta = 1e-5
     epsilon = optimize.brentq(lambda e: _gaussian_delta(noise, e) - delta, 0.0, 50.0)
-    found = score_noise(laws.parse("point_mass:count=1"), delta, float(epsilon))
+    budget = read_budget("gaussian", delta, float(epsilon), Wishes(runs=1.0))
+    found = score_noise(budget, laws.parse("point_mass:count=1"), float(epsilon))
     assert noise * (1 - 1e-6) <= found <= noise * 1.002
 
 

@@ -1,0 +1,130 @@
+"""What any attack on a search may reach: the budget of a plan in an attacker's terms.
+
+An attack sees the release and says whether a record is in. Its advantage is its true less
+its false positive rate. An (epsilon, delta)-private search leaves every attack
+
+    TPR <= delta + e^epsilon FPR  and  TPR <= 1 - e^-epsilon (1 - delta - FPR),
+
+hence an advantage of delta at epsilon = 0. So a limit on attacks is kept by a search with
+one proven point of its profile, and a plan looks for that.
+"""
+
+import math
+from typing import NamedTuple
+
+from scipy import special
+
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import probability
+from jaxsel.language.printing import digits_up
+
+_ADVANTAGE = probability("of any attack: its true less its false positive rate, at most")
+_TRUE = probability("of any attack, at most")
+_FALSE = probability("of the attack")
+
+
+class AttackLimit(NamedTuple):
+    """The most that any attack on a search may reach.
+
+    Attributes:
+      most: its advantage, or its true positive rate.
+      false_positive_rate: at which; None where the advantage is limited.
+    """
+
+    most: float
+    false_positive_rate: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What is limited, as a key of records."""
+        return "advantage" if self.false_positive_rate is None else "true_positive_rate"
+
+    @property
+    def chance(self) -> float:
+        """What an attack reaches that sees nothing."""
+        return self.false_positive_rate or 0.0
+
+    def _scores(self) -> tuple[float, float]:
+        """Normal quantiles of both rates where the Gaussian trade-off meets the limit."""
+        if self.false_positive_rate is None:
+            half = float(special.ndtri(0.5 * (1.0 + self.most)))
+            return -half, half
+        return float(special.ndtri(self.false_positive_rate)), float(special.ndtri(self.most))
+
+    def _exponent(self) -> float:
+        """log of the slope of that trade-off there."""
+        false, true = self._scores()
+        return 0.5 * (false**2 - true**2)
+
+    @property
+    def steepness(self) -> float:
+        """By what power of mu a mu-Gaussian attack gains there on one that sees nothing."""
+        false, true = self._scores()
+        density = math.exp(-0.5 * true**2) / math.sqrt(2.0 * math.pi)
+        return density * (true - false) / (self.most - self.chance)
+
+    @property
+    def epsilon(self) -> float:
+        """Where the profile is asked for: least noise is near that of a Gaussian."""
+        return abs(self._exponent())
+
+    @property
+    def delta(self) -> float:
+        """A search with this delta at ``epsilon`` keeps the limit."""
+        if self._exponent() >= 0.0:
+            return self.most - math.exp(self.epsilon) * self.chance
+        return 1.0 - self.chance - math.exp(self.epsilon) * (1.0 - self.most)
+
+    def reached(self, delta: float) -> float:
+        """What an attack can reach at most, if delta is proved at ``epsilon``."""
+        if self._exponent() >= 0.0:
+            found = delta + math.exp(self.epsilon) * self.chance
+        else:
+            found = 1.0 - math.exp(-self.epsilon) * (1.0 - delta - self.chance)
+        return min(found, 1.0)
+
+    def of(self, number: float) -> str:
+        """A number of what is limited, in words."""
+        if self.false_positive_rate is None:
+            return f"an advantage of {number:g}"
+        rate = self.false_positive_rate
+        return f"a true positive rate of {number:g} at a false positive rate of {rate:g}"
+
+    def sentence(self, reached: float) -> str:
+        """What no attack exceeds, in words, rounded up."""
+        return f"No attack on the best run reaches more than {self.of(digits_up(reached))}."
+
+    def as_record(self, reached: float) -> dict[str, float]:
+        """What no attack exceeds, ready for JSON."""
+        if self.false_positive_rate is None:
+            return {self.name: reached}
+        return {self.name: reached, "false_positive_rate": self.false_positive_rate}
+
+
+def read_attack_limit(
+    advantage: float | None, true_positive_rate: float | None, false_positive_rate: float | None
+) -> AttackLimit | None:
+    """Reads a limit on attacks; None if there is none.
+
+    Raises:
+      InputError: for both forms, half of the second, a limit that guessing exceeds, or a
+        number out of range.
+    """
+    if (true_positive_rate is None) != (false_positive_rate is None):
+        raise InputError(
+            "a true positive rate is limited at a false positive rate; give both of them"
+        )
+    if advantage is not None and true_positive_rate is not None:
+        raise InputError("give an advantage or a true positive rate, not both")
+    if advantage is not None:
+        return AttackLimit(_ADVANTAGE.read("advantage", advantage))
+    if true_positive_rate is None:
+        return None
+    true = _TRUE.read("true positive rate", true_positive_rate)
+    false = _FALSE.read("false positive rate", false_positive_rate)
+    if true <= false:
+        raise InputError(
+            f"true positive rate is {true:g}, and an attack that guesses reaches {false:g}, "
+            "its false positive rate; take a true positive rate above that"
+        )
+    return AttackLimit(true, false)
