@@ -60,9 +60,9 @@ lint: $(VENV)/tools
 validate: $(VENV)/installed
 	$(BIN)/jaxsel validate --all
 
-# How near the worst case comes to every bound: what the catalogue shows, after a change.
+# How near the worst case comes to every bound, or to those of some: make measure ID="PS-Thm2"
 measure: $(VENV)/installed
-	$(BIN)/python -m jaxsel.catalogue.measuring
+	$(BIN)/python -m jaxsel.catalogue.measuring $(ID)
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"

@@ -1,4 +1,4 @@
-"""jaxsel bench: speed, precision and reproducibility set against stated goals.
+"""jaxsel bench: speed, precision and reproducibility compared with stated goals.
 
 Every competitor is run in the same process, on one thread, in interleaved repeats; ratios
 are of the fastest repeats. Each one's tallies are tested against the exact law, so that
@@ -47,8 +47,8 @@ def run(
       goals: which of ``GOALS``; None means all.
       repeats: timed repeats of each candidate, at least 1.
       seconds: aimed duration of one repeat, > 0.
-      record: of goal 14, a file of one line a command, which is gone on from.
-      progress: tell on standard error which goal is done.
+      record: for goal 14, a file with one line per command, from which it resumes.
+      progress: whether to report finished goals on standard error.
 
     Raises:
       InputError: if a goal is unknown or a setting out of range.
@@ -113,13 +113,13 @@ def run_mechanisms(
 
     Args:
       names: of mechanisms; none means all.
-      record: a JSON file that is written after every form, and gone on from.
+      record: a JSON file that is written after every form, from which it resumes.
       repeats: timed repeats of each candidate, at least 1.
-      seconds: aimed duration of one repeat, > 0.
-      progress: tell on standard error what is done.
+      seconds: target duration of one repeat, > 0.
+      progress: whether to report progress on standard error.
 
     Returns:
-      The document of ``benchmarks.mechanisms``: machine, versions, and a row a form.
+      The document of ``benchmarks.mechanisms``: machine, versions, and one row per form.
 
     Raises:
       InputError: for an unknown mechanism, a setting out of range, or a record of

@@ -12,7 +12,7 @@ from jaxsel.host.errors import InputError
 
 
 def table(results: list[GoalResult]) -> Table:
-    """The results for people: one row a number, misses marked."""
+    """The results as a table: one row per number, with missed goals marked."""
     found = Table()
     for title, justify in (
         ("goal", "right"),
@@ -41,7 +41,7 @@ def table(results: list[GoalResult]) -> Table:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the bench; the status is 0 whatever was met, 2 for bad arguments."""
+    """Runs the bench; the status is 0 even if goals are missed, 2 for bad arguments."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     known = "; ".join(f"{goal}: {what}" for goal, what in GOALS.items())
     parser.add_argument("--goals", help=f"comma-separated numbers, default all ({known})")

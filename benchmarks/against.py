@@ -1,9 +1,9 @@
 """Every mechanism in this tree against another commit, side by side in one run.
 
 ``python -m benchmarks.against COMMIT [NAME]...``, from a checkout: two processes on one
-CPU, one with each tree, take turns at the same trials, so that whatever else the machine
-does slows both. Says how many times the time of the other commit each method takes, and
-whether the tallies are the same.
+CPU, one with each tree, alternate on the same trials, so that other load on the machine
+slows both. Prints the ratio of each method's time to that of the other commit, and whether
+the tallies are the same.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from jaxsel.host.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 _LEAST_TRIALS, _MAX_TRIALS = 1 << 13, 1 << 40
-# Of two processes that run the same code, one was up to so much slower.
+# Two processes with the same code differ by up to this factor.
 NOISE = 1.05
 
 
@@ -35,8 +35,8 @@ class Compared(NamedTuple):
     """One method of a mechanism, at its default settings.
 
     Attributes:
-      mechanism, method: which; method is "" where there is only one.
-      default: whether this is what runs if nothing is said.
+      mechanism, method: their names; method is "" if there is only one.
+      default: whether this is the default method.
       before, after: nanoseconds of processor time a trial, the least of the repeats.
       same: whether the tallies are equal.
     """
@@ -103,9 +103,9 @@ def compare(
     """Times every method of mechanisms, here and at a commit.
 
     Args:
-      commit: what git calls it.
-      names: of mechanisms; none means all. What the commit does not have is left out.
-      repeats: how often each is timed.
+      commit: a git revision.
+      names: of mechanisms; none means all. Those missing in the commit are omitted.
+      repeats: number of timings of each.
       seconds: of processor time that one timing takes, about.
 
     Raises:
@@ -151,7 +151,7 @@ def _timed(
 
 
 def table(found: Sequence[Compared]) -> Table:
-    """For people, slowest change first."""
+    """A table of the results, the largest slowdown first."""
     shown = Table()
     shown.add_column("mechanism", no_wrap=True)
     for title in ("method", "before, ns", "after, ns", "after/before", ""):

@@ -1,4 +1,4 @@
-"""Is a competitor the same computation? Chi-square tests against the exact law."""
+"""Chi-square tests that a competitor samples the exact law."""
 
 import numpy as np
 from scipy import stats

@@ -1,9 +1,9 @@
-"""The limit of a mechanism: the operations of its trials, and nothing else.
+"""The limit of a mechanism: a program with the counted operations of its trials only.
 
-One program for all mechanisms: a loop for each kind of operation, run as often as was
+The same program serves all mechanisms: a loop for each kind of operation, run as often as
 counted. The words and the arguments stay in registers and cache. Hashes and the short
-logarithms of their words run fused, as in a sampler. What is left out: look-ups and the
-bytes they touch, integer and float32 arithmetic, moves, tallies.
+logarithms of their words run fused, as in a sampler. Look-ups and their memory traffic,
+integer and float32 arithmetic, moves and tallies are omitted.
 """
 
 import itertools
@@ -129,7 +129,7 @@ def per_loop(counts: Mapping[str, float]) -> dict[str, float]:
 
 
 def rounds(counts: Mapping[str, float], trials: int) -> dict[str, np.int32]:
-    """How often each loop goes round for that many trials."""
+    """The number of rounds of each loop for that many trials."""
     found = per_loop(counts)
     return {kind: np.int32(round(found.get(kind, 0.0) * trials / (_size(kind)))) for kind in _LOOPS}
 

@@ -1,4 +1,4 @@
-"""jaxsel's own samplers as competitors: whole calls of ``simulate``, nothing left out."""
+"""jaxsel's own samplers as competitors: complete calls of ``simulate``."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""What one would write in plain JAX."""
+"""Samplers in plain JAX, as a user would write them."""
 
 import itertools
 

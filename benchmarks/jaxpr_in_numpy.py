@@ -1,7 +1,7 @@
-"""Runs a traced function one operation at a time in NumPy, and watches what it calls.
+"""Runs a traced function one operation at a time in NumPy, with hooks for jitted functions.
 
-Thousands of rounds of a scalar loop take seconds here that JAX's eager mode takes minutes
-for. What NumPy has no short word for (gathers, sorts) is left to JAX.
+Thousands of rounds of a scalar loop take seconds here, and minutes in JAX's eager mode.
+Operations without a simple NumPy equivalent (gathers, sorts) are run by JAX.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -102,14 +102,14 @@ def run(function: Callable, *args: Any, watch: Watch) -> list[np.ndarray]:
     Args:
       function: of JAX arrays.
       *args: its arguments.
-      watch: for jitted functions, by name, what is called instead: with a number that
-        tells the place of the call, and the arguments in NumPy.
+      watch: replacements of jitted functions by name, called with a number that identifies
+        the call and with the arguments in NumPy.
     """
     return runner(function, *args, watch=watch)(*args)
 
 
 def runner(function: Callable, *args: Any, watch: Watch) -> Callable[..., list[np.ndarray]]:
-    """Traces ``function(*args)`` once; what it returns takes arguments of such shapes.
+    """Traces ``function(*args)`` once; returns a function of arguments of these shapes.
 
     Arguments as for ``run``.
     """
@@ -180,7 +180,7 @@ def _while(settings, inputs, watch):
         if not np.any(on):
             return carry
         found = _evaluate(body.jaxpr, body.consts, [*second, *carry], watch)
-        # Of a batch of loops, those that have ended stay as they are.
+        # In a batch of loops, finished ones keep their state.
         carry = [
             np.where(on.reshape(on.shape + (1,) * (new.ndim - on.ndim)), new, old)
             for new, old in zip(found, carry, strict=True)

@@ -1,7 +1,7 @@
-"""Limit kernels: what a noisy maximum costs at the very least on this machine.
+"""Limit kernels: the least time of a noisy maximum on this machine.
 
-The same words and the same transform as the mechanism, reduced by a bare maximum: no
-scores, no index, no tallies. What a mechanism takes beyond that is its own overhead.
+The same words and the same transform as the mechanism, reduced by a plain maximum: no
+scores, no index, no tallies. Any additional time of a mechanism is its overhead.
 """
 
 import itertools

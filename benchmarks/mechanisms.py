@@ -27,11 +27,11 @@ FORMAT = "jaxsel-speed-1"
 
 
 class Speed(NamedTuple):
-    """How fast one form of one mechanism is, at the default settings.
+    """The speed of one form of one mechanism, at the default settings.
 
     Attributes:
-      mechanism, method: which; method is "" where there is only one.
-      default: whether this is what runs if nothing is said.
+      mechanism, method: their names; method is "" if there is only one.
+      default: whether this is the default method.
       rate: trials a second of processor time on one thread, the fastest of the repeats.
       of_limit: the time of its limit program (``counted_limit``) over its own; None if
         nothing was counted.
@@ -54,7 +54,7 @@ class Speed(NamedTuple):
 def forms(names: Sequence[str] = ()) -> Iterator[tuple[MechanismEntry, str, Built]]:
     """Every mechanism with every method that runs at its default settings.
 
-    The methods that run if nothing is said come first, for all mechanisms.
+    The default methods of all mechanisms come first.
 
     Args:
       names: of the mechanisms; none means all.
@@ -85,7 +85,7 @@ def _is_default(entry: MechanismEntry, method: str) -> bool:
 
 
 def measure(entry: MechanismEntry, method: str, built: Built, settings: Settings) -> Speed:
-    """Times one form, its limit and NumPy, interleaved; each law is put to the test.
+    """Times one form, its limit and NumPy, interleaved; tests the law of each.
 
     Raises:
       RuntimeError: if the tallies of one contradict the exact law.
@@ -126,7 +126,7 @@ def measure(entry: MechanismEntry, method: str, built: Built, settings: Settings
 
 
 def machine() -> dict[str, Any]:
-    """What computes, and when: a rate without it says little."""
+    """The machine, the versions and the date, without which a rate means little."""
     name = platform.processor()
     described = Path("/proc/cpuinfo")
     if described.exists():
@@ -152,9 +152,9 @@ def measure_all(
 
     Args:
       names: of mechanisms.
-      settings: how long to measure each.
-      record: a JSON file that is written after every form, and gone on from.
-      say: told every form that is done.
+      settings: duration of the measurements.
+      record: a JSON file that is written after every form, from which it resumes.
+      say: called with a message for every finished form.
 
     Raises:
       InputError: for an unknown name, or a record of something else.
@@ -178,10 +178,10 @@ def measure_all(
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A document that ``measure_all`` wrote.
+    """Reads a document that ``measure_all`` wrote.
 
     Raises:
-      InputError: if it is none.
+      InputError: if the file is not such a document.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -193,7 +193,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def write(path: Path, document: dict[str, Any]) -> None:
-    """Replaces a JSON file, whole or not at all."""
+    """Replaces a JSON file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

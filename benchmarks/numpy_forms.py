@@ -1,8 +1,8 @@
-"""Any mechanism in vectorised NumPy: its own trace, an operation at a time.
+"""Any mechanism in vectorised NumPy: its own trace, one operation at a time.
 
-What one would write by hand if one wrote the same algorithm for a block of trials in NumPy:
-arrays over trials, NumPy's own generator (SFC64) instead of counters. Gathers and sorts,
-which NumPy has no word for in this form, are left to JAX, uncompiled.
+The same algorithm as one would write it by hand in NumPy for a block of trials: arrays over
+trials, and NumPy's own generator (SFC64) instead of counters. Gathers and sorts, for which
+NumPy has no equivalent in this form, are run by JAX, uncompiled.
 """
 
 from typing import Any
@@ -26,11 +26,11 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
     """Trials of a mechanism in NumPy.
 
     Args:
-      mechanism: what runs.
+      mechanism: the mechanism.
       data, params: its input, as for ``simulate``.
 
     Raises:
-      TypeError: for a mechanism that uses JAX's own generator, which NumPy has not.
+      TypeError: for a mechanism that uses JAX's own generator, which NumPy lacks.
     """
     generator = new_generator()
 

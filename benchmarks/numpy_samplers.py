@@ -26,7 +26,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def in_blocks(winners: Callable[[], np.ndarray], block: int, law) -> Sampler:
-    """Tallies of as many blocks of winners as are asked for."""
+    """A sampler that tallies blocks of winners."""
 
     def run(trials: int) -> np.ndarray:
         tallies = np.zeros(law.size, dtype=np.int64)
@@ -113,7 +113,7 @@ def inverse_cdf(law: np.ndarray) -> Sampler:
 
 
 def sorted_inverse_cdf(law: np.ndarray) -> Sampler:
-    """The same with each block's uniforms sorted first, which loses their order."""
+    """Inversion with each block's uniforms sorted first, which loses the order of trials."""
     generator, cdf = new_generator(), np.cumsum(law)[:-1]
     u = np.empty(_ROWS)
 

@@ -1,9 +1,9 @@
-"""What one trial of a mechanism costs at the very least, counted from its trace.
+"""The least number of operations of one trial of a mechanism, counted from its trace.
 
-A trace is walked and its operations are counted by kind: hashes, logarithms, exponentials,
-float64 arithmetic. Only what depends on the number of the trial counts: the rest is done
-once a block. Loops count as often as they run; where that depends on the trial, the walk
-makes a program that carries the counts along, and averages over trials.
+Operations of the trace are counted by kind: hashes, logarithms, exponentials, float64
+arithmetic. Only operations that depend on the number of the trial count, since the others
+are done once per block. Loops count as often as they run; if that depends on the trial, the
+counts are computed by a program that carries them along, and averaged over trials.
 """
 
 import math
@@ -73,7 +73,7 @@ _MOVES = {
     "optimization_barrier",
     "bitcast_convert_type",
 }
-# What calls another program, and what it calls it by.
+# Primitives that call another program, and their parameter that contains it.
 _CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -135,7 +135,7 @@ def count(function: Callable[..., Any], *args: Any) -> dict[str, float]:
 
 
 def float64_operations(counts: dict[str, float]) -> float:
-    """How many of the counted operations are in float64."""
+    """The number of counted operations in float64."""
     return sum(n for kind, n in counts.items() if "float64" in kind)
 
 
@@ -155,7 +155,7 @@ def _inner(value) -> tuple[Any, Sequence[Any]]:
 
 
 def _own_cost(equation) -> np.ndarray:
-    """What an operation without parts costs."""
+    """The cost of an operation without inner programs."""
     cost = _nothing()
     name = equation.primitive.name
     results = [atom.aval for atom in equation.outvars]
@@ -180,9 +180,9 @@ def _own_cost(equation) -> np.ndarray:
 
 
 def _walk(jaxpr, consts, values, taints) -> tuple[list[Any], list[bool], Any]:
-    """Runs a jaxpr; what comes out, whether it depends on the trial, and the cost.
+    """Runs a jaxpr; returns the results, whether they depend on the trial, and the cost.
 
-    The cost is a NumPy array as long as it is known without running.
+    The cost is a NumPy array while it is known without running.
     """
     environment: dict[Any, tuple[Any, bool]] = {}
 
@@ -235,7 +235,7 @@ def _step(equation, values, taints) -> tuple[list[Any], list[bool], Any]:
 
 
 def _taints(jaxpr, consts, taints) -> list[bool]:
-    """Which results depend on the trial, by walking without a value."""
+    """Which results depend on the trial, by an abstract evaluation."""
     found: list[list[bool]] = []
 
     def walk(*values):
@@ -248,7 +248,7 @@ def _taints(jaxpr, consts, taints) -> list[bool]:
 
 
 def _settled(jaxpr, consts, fixed, carry, rest=()) -> list[bool]:
-    """What of a loop's carry depends on the trial, after any number of rounds."""
+    """Which parts of a loop's carry depend on the trial, after any number of rounds."""
     while True:
         out = _taints(jaxpr, consts, [*fixed, *carry, *rest])[: len(carry)]
         wider = [a or b for a, b in zip(carry, out, strict=True)]

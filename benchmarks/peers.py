@@ -1,4 +1,4 @@
-"""Other libraries' samplers, called in a loop, which is the only way they offer."""
+"""Samplers of other libraries, called in a loop, since they have no batched form."""
 
 import importlib
 import importlib.metadata

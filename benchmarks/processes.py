@@ -1,4 +1,4 @@
-"""Fresh Python processes: some things can only be measured once in a process."""
+"""Fresh Python processes, for measurements that are possible only once per process."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def run_python(module: str, *arguments: str, extra: Mapping[str, str] | None = N
       RuntimeError: if the process fails.
     """
     environment = {k: v for k, v in os.environ.items() if k not in _INHERITED}
-    # One may stand in another folder.
+    # The current folder may be another one.
     path = os.pathsep.join(filter(None, (str(ROOT), environment.get("PYTHONPATH"))))
     environment |= {"JAX_PLATFORMS": "cpu", "PYTHONPATH": path} | dict(extra or {})
     command = [sys.executable, "-m", module, *arguments]

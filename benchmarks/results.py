@@ -1,4 +1,4 @@
-"""What a benchmark reports."""
+"""Results of benchmarks."""
 
 import math
 from typing import NamedTuple
@@ -8,15 +8,15 @@ AT_MOST = "at most"
 
 
 class GoalResult(NamedTuple):
-    """One number set against its goal.
+    """One number and its goal.
 
     Attributes:
       goal: number of the goal, see ``benchmarks.GOALS``.
       name: what was measured.
       measured: the number; None if it could not be measured (``detail`` says why).
-      threshold: what it has to reach; None for a number reported beside the goals.
-      met: whether it does; True without a threshold, False if not measured.
-      unit: of the number, and which side of the threshold is right.
+      threshold: the goal; None for a number without one.
+      met: whether the goal is met; True without a threshold, False if not measured.
+      unit: of the number, and on which side of the threshold it should be.
       detail: the absolute rates and settings behind the number.
     """
 

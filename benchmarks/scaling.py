@@ -1,7 +1,8 @@
-"""Goal 13: two of anything count as fast as two processes that know nothing of each other.
+"""Goal 13: two devices, shards or joined processes are as fast as two independent processes.
 
 Run as ``python -m benchmarks.scaling WAY TRIALS SEED INDEX ADDRESS``: one process, which
-says "ready" when all is compiled, counts when it reads a line, and prints its seconds.
+prints "ready" when it has compiled, runs its trials when it reads a line, and prints its
+seconds.
 """
 
 import os
@@ -17,17 +18,17 @@ from benchmarks.results import GoalResult, at_least
 _TRIALS = 2**28
 _LEAST = 0.95
 _APART = "two processes apart"
-# Way -> how many processes it consists of, of one thread each; devices have one each.
+# Way -> its number of processes, of one thread each; devices have one thread each.
 _WAYS = {_APART: 2, "two shards": 2, "two joined processes": 2, "two devices": 1}
 _ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 _TWO_DEVICES = "--xla_force_host_platform_device_count=2"
 
 
 def measure(repeats: int = 5, trials: int = _TRIALS) -> list[GoalResult]:
-    """Trials a second of two devices, shards, joined processes, over two apart.
+    """Rates of two devices, shards or joined processes, relative to two independent processes.
 
-    All are started and compiled first, and then count in turn; ratios of the fastest of
-    the repeats.
+    All are started and compiled first, and then run in turn; ratios are of the fastest
+    repeats.
 
     Args:
       repeats: of each way.
@@ -83,7 +84,7 @@ def _expect(process: subprocess.Popen, word: str) -> None:
 
 
 def _counted(processes: Sequence[subprocess.Popen]) -> float:
-    """Seconds until all of them have counted once."""
+    """Seconds until all of them have run once."""
     started = time.perf_counter()
     for process in processes:
         assert process.stdin is not None

@@ -58,7 +58,7 @@ def measure_limits(settings: Settings) -> list[GoalResult]:
 
 
 def measure_gumbel(settings: Settings) -> list[GoalResult]:
-    """Goal 3: brute-force Gumbel noisy max, 100 candidates, against everybody."""
+    """Goal 3: brute-force Gumbel noisy max, 100 candidates, against all competitors."""
     scores = scores_of(100)
     law = numpy_samplers.softmax(scores)
     samplers = {
@@ -112,8 +112,8 @@ def measure_gumbel(settings: Settings) -> list[GoalResult]:
 def measure_alias(settings: Settings) -> list[GoalResult]:
     """Goal 4: the same law by table look-up.
 
-    Where tallies alone are wanted, one multinomial draw gives them at any number of
-    trials; what is compared here makes every trial.
+    If only tallies are needed, one multinomial draw gives them for any number of trials;
+    the samplers compared here make every trial.
     """
     scores = scores_of(100)
     law = numpy_samplers.softmax(scores)
@@ -146,7 +146,7 @@ def measure_alias(settings: Settings) -> list[GoalResult]:
 
 
 def measure_tail_cost(settings: Settings) -> list[GoalResult]:
-    """Goal 8, first half: what deep tails cost."""
+    """Goal 8, first half: the cost of accurate tails."""
     times: dict[str, Timing] = time_all(
         {"fast": _engine(), "tail": _engine(precision="tail")}, settings
     )

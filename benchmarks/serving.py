@@ -1,7 +1,7 @@
-"""Makes trials for ``benchmarks.against``, with the package that the path names.
+"""Runs trials for ``benchmarks.against``, with the package on the path.
 
-Run by its file's name beside another tree, so it calls nothing but what every commit has:
-the catalogue, and ``simulate``.
+It runs with other trees, so it calls only what every commit has: the catalogue, and
+``simulate``.
 """
 
 import functools
@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-# One thread, whatever the person who measures has set.
+# One thread, regardless of the user's environment.
 ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "0"}
 XLA_FLAGS = (
     "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 "
@@ -44,7 +44,7 @@ def _made(mechanism: str, method: str, trials: int) -> dict:
 
 
 def main() -> None:
-    """Answers a question a line until there are no more."""
+    """Answers requests, one per line, until the input ends."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     for line in sys.stdin:

@@ -28,7 +28,7 @@ _PARAMS = {"epsilon": 1.0}
 
 
 def workload(queries: int = QUERIES) -> dict[str, list[float]]:
-    """All queries at 0, 40 below the threshold, but for the last, 5 above it.
+    """All queries are 40 below the threshold, except for the last, 5 above it.
 
     About 97 % of the trials reach the last query: a scan must draw nearly all noises.
     """
@@ -36,7 +36,7 @@ def workload(queries: int = QUERIES) -> dict[str, list[float]]:
 
 
 def numpy_scan(queries: int = QUERIES) -> Sampler:
-    """The plain way: all noises of a block of trials, argmax of what is above."""
+    """The direct method: all noises of a block of trials, and the first query above."""
     generator = new_generator()
     noise = above_threshold_noise(1.0)
     data = workload(queries)

@@ -1,4 +1,4 @@
-"""Goal 11: what compilation costs, and what one program for any number of trials costs.
+"""Goal 11: the cost of compilation, and of one program for any number of trials.
 
 Run as ``python -m benchmarks.startup``: prints the seconds of the first simulation of a
 fresh process, imports and JAX's own start excluded.

@@ -1,7 +1,7 @@
-"""The table of speeds for people: ``python -m benchmarks.table RECORD PAGE``.
+"""The table of speeds in the documentation: ``python -m benchmarks.table RECORD PAGE``.
 
-Replaces what stands between two marks of a page (``docs/speed.md``) by the table of a
-record that ``jaxsel bench --all --record RECORD`` wrote. It measures nothing.
+Replaces the text between two marks of a page (``docs/speed.md``) by the table of a record
+that ``jaxsel bench --all --record RECORD`` wrote. It measures nothing.
 """
 
 import sys

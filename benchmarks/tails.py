@@ -1,4 +1,4 @@
-"""Goal 8, second half: is the tail right? By inverting the sampler, not by sampling.
+"""Goal 8, second half: the accuracy of tails, by inverting the sampler instead of sampling.
 
 With the side of the uniform fixed, each noise is a monotone function of the integer that
 its random words spell. The probability that it gives to a tail is therefore found by

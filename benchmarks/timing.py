@@ -1,8 +1,8 @@
-"""Timing candidates side by side: one process, interleaved repeats, fastest of each.
+"""Times candidates in one process, in interleaved repeats, of which the fastest count.
 
-A shared machine slows every candidate now and then; the fastest of several interleaved
-repeats is the least disturbed, and ratios of fastest repeats are stable where absolute
-rates are not.
+A shared machine slows every candidate at times; the fastest of several interleaved repeats
+is the least disturbed, and ratios of fastest repeats are stable while absolute rates are
+not.
 """
 
 import time
@@ -13,18 +13,18 @@ import numpy as np
 
 from benchmarks.checks import chi_square_p_value
 
-# Every check of a law accepts a false alarm with this probability.
+# False-alarm probability of every check of a law.
 _ALPHA = 1e-6
 
 
 class Settings(NamedTuple):
-    """How long to measure.
+    """Settings of measurements.
 
     Attributes:
       repeats: timed repeats of each candidate.
-      seconds: aimed duration of one repeat.
-      clock: what is read before and after. ``time.process_time`` leaves out the time that
-        other programs take from a busy machine; it is for one thread, and no GPU.
+      seconds: target duration of one repeat.
+      clock: the clock. ``time.process_time`` excludes the time of other programs on a busy
+        machine; it is for a single thread without a GPU.
     """
 
     repeats: int
@@ -33,11 +33,11 @@ class Settings(NamedTuple):
 
 
 class Sampler(NamedTuple):
-    """A competitor: something that makes trials and returns what came out.
+    """A competitor, which makes trials and returns their tallies.
 
     Attributes:
       run: ``trials -> tallies``, fresh randomness at every call; blocks until done.
-      block: it makes whole multiples of this many trials.
+      block: the number of trials must be a multiple of this.
       law: probabilities of the tallied events, checked against all timed runs together;
         None if ``run`` returns something else.
     """
@@ -69,7 +69,7 @@ def _seconds(sampler: Sampler, trials: int, settings: Settings) -> tuple[float, 
 
 
 def _trials_for(sampler: Sampler, settings: Settings) -> int:
-    """How many trials last about ``seconds``; the first call may compile."""
+    """The number of trials that takes about ``seconds``; the first call may compile."""
     sampler.run(sampler.block)
     blocks = 1
     while True:
@@ -81,7 +81,7 @@ def _trials_for(sampler: Sampler, settings: Settings) -> int:
 
 
 def time_all(samplers: Mapping[str, Sampler], settings: Settings) -> dict[str, Timing]:
-    """Times the samplers in turn, A B C A B C, and checks what they sampled.
+    """Times the samplers in turn, A B C A B C, and tests their tallies.
 
     Raises:
       RuntimeError: if the tallies of a sampler contradict its law, so that a comparison
@@ -117,12 +117,12 @@ def _checked(name: str, sampler: Sampler, tallies) -> float | None:
 
 
 def ratio(times: Mapping[str, Timing], slow: str, fast: str) -> float:
-    """How many times faster ``fast`` is, by the fastest repeats."""
+    """The speed-up of ``fast`` over ``slow``, by the fastest repeats."""
     return times[slow].fastest / times[fast].fastest
 
 
 def rates(times: Mapping[str, Timing], *names: str) -> str:
-    """The rates behind a ratio, for people."""
+    """The rates behind a ratio, as text."""
     parts = []
     for name in names:
         timing = times[name]

@@ -14,7 +14,7 @@ from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.kernel.engine import Performance, simulate
 
 CANDIDATES = 15_000
-# Size of the set, and how often as fast as NumPy and as OpenDP.
+# Size of the set, and required speed-up over NumPy and over OpenDP.
 _GOALS = ((10, 5.0, 150.0), (100, 3.5, 500.0), (1500, 2.5, None))
 _BLOCK = 256  # visits of a block stay in cache
 _ROWS = 16
@@ -60,7 +60,7 @@ def _tallied(hits: Callable[[], np.ndarray], block: int, k: int) -> Sampler:
 
 
 def gumbel_argpartition(counts: np.ndarray, k: int) -> Sampler:
-    """The plain way: the k largest of counts + Gumbel, float64, counts descending."""
+    """The direct method: the k largest of counts + Gumbel, float64, counts descending."""
     generator = new_generator()
     rows = np.zeros((_ROWS, counts.size))
 
@@ -99,7 +99,7 @@ def same_law_p_value(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _checked(samplers: dict[str, Sampler]) -> dict[str, float]:
-    """That all competitors find as many of the true top k as the plain way does."""
+    """Checks that all competitors have the same law of hits as the direct method."""
     found = {
         # A peer's call takes long: fewer of its trials.
         name: sampler.run(_CHECKED if sampler.block >= _ROWS else 16 * sampler.block)

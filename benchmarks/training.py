@@ -1,4 +1,4 @@
-"""Goal 12: sums of clipped gradients, which are the work of DP-SGD, against everybody.
+"""Goal 12: sums of clipped gradients, the main cost of DP-SGD, against other libraries.
 
 The strided network of Papernot & Steinke 2022 on 256 images of 28 x 28 pixels, one
 thread. All sums are of the same gradients, and are compared before they are timed.
@@ -41,7 +41,7 @@ _PRODUCTS = ((512, 512, 512), (1568, 576, 64))
 
 
 class Work(NamedTuple):
-    """What is to be summed.
+    """The gradients to be summed.
 
     Attributes:
       params: of the network.
@@ -58,11 +58,11 @@ class Work(NamedTuple):
 
 
 class Competitor(NamedTuple):
-    """A way to the sum.
+    """A method of computing the sum.
 
     Attributes:
-      run: returns it, a tree like the parameters, once it is computed.
-      note: what to know about it.
+      run: computes and returns the sum, a tree like the parameters.
+      note: a remark on the method.
     """
 
     run: Callable[[], Any]
@@ -101,7 +101,7 @@ def example_operations(params: Any, strides: tuple[int, ...], side: int) -> int:
 
 
 def _compiled(function: Callable[..., Any], *arguments) -> Competitor:
-    """A JAX function compiled for these arguments, and what that took."""
+    """A JAX function compiled for these arguments, and the time of the compilation."""
     start = time.perf_counter()
     program = jax.jit(function).lower(*arguments).compile()
     seconds = time.perf_counter() - start

@@ -103,7 +103,7 @@ def torch_matmul(left: np.ndarray, right: np.ndarray) -> Callable[[], Any]:
 
 
 def _rotated(kernel: np.ndarray) -> np.ndarray:
-    """A kernel of Flax for PyTorch, or the other way round, turned by half a turn."""
+    """Converts a kernel from Flax to PyTorch, rotated by 180 degrees."""
     return kernel[::-1, ::-1].transpose(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T
 
 

@@ -17,7 +17,7 @@ _MEAN = 100.0
 
 
 def measure(settings: Settings) -> list[GoalResult]:
-    """The shortcuts of private tuning against loops over K and against NumPy's own."""
+    """The shortcuts of private tuning against loops over K and against NumPy."""
     # Probabilities rise from the best outcome to the worst, so that K matters.
     base = np.linspace(1.0, 3.0, 100)
     base /= base.sum()

@@ -1,7 +1,7 @@
-"""Commands of the accountant for random bases, laws of K and deltas: CPU seconds each.
+"""CPU seconds of accountant commands for random bases, laws of K and deltas.
 
-Each command runs in a process of its own, as people run it, so that loading NumPy and SciPy
-counts. CPU seconds, not wall seconds: they hardly depend on what else the machine does.
+Each command runs in its own process, as users run it, so that loading NumPy and SciPy
+counts. CPU seconds hardly depend on other load, unlike wall time.
 """
 
 import json
@@ -30,7 +30,7 @@ _SHOWN = 5
 
 
 class Timed(NamedTuple):
-    """One command and what it took.
+    """One command and its CPU time.
 
     Attributes:
       command: its arguments.
@@ -94,10 +94,10 @@ def _law(generator: np.random.Generator) -> str:
 
 
 def draw(count: int = COUNT, seed: int = SEED) -> list[tuple[str, ...]]:
-    """The commands: what is asked, of a base and a law of K, at a delta.
+    """Draws commands: a question about a base and a law of K at a delta.
 
     Args:
-      count: how many; the first of them do not depend on it.
+      count: number of commands; the first ones do not depend on it.
       seed: of all choices.
     """
     generator = np.random.default_rng(seed)
@@ -157,10 +157,10 @@ def timed(command: tuple[str, ...]) -> Timed:
 
 
 def _read(path: Path) -> dict[tuple[str, ...], Timed]:
-    """What was timed before, by command.
+    """Reads earlier timings, by command.
 
     Raises:
-      InputError: if it is a file of something else.
+      InputError: if it is another kind of file.
     """
     if not path.exists():
         return {}
@@ -182,8 +182,8 @@ def measure(
     """Times the commands, one after another.
 
     Args:
-      record: a file of one JSON line a command, gone on from if it exists.
-      count: how many.
+      record: a file with one JSON line per command, from which it resumes if it exists.
+      count: number of commands.
       seconds: wall time after which no further command begins.
       progress: None shows a bar on a terminal; False never.
 

@@ -1,7 +1,7 @@
-"""What is simulated for a figure: functions of its file, their settings, their records.
+"""Experiments behind figures: the functions of a file, their settings and their records.
 
-A file of ``figures`` (or of ``sims``, where nothing is drawn) declares its budget
-``TRIALS`` and, as functions, what is simulated:
+A file of ``figures`` (or of ``sims``, without a figure) declares its budget ``TRIALS`` and
+functions that simulate:
 
     @cells(measures=["counts"])           a grid, called once a cell (``jaxsel.sweeps``)
     def tuned(epsilon=over(1.0, 2.0), base_success: Annotated[...] = 0.01) -> Trial: ...
@@ -9,8 +9,9 @@ A file of ``figures`` (or of ``sims``, where nothing is drawn) declares its budg
     @computed                             anything else: called once
     def table(*, trials, seed, progress, rate: Annotated[...] = 0.1) -> xr.Dataset: ...
 
-and ``draw(tuned, table, ...)`` takes the data sets by the names of these functions, which
-it may import from another experiment, and settings of its own. Each has its record.
+and ``draw(tuned, table, ...)`` receives the data sets of the functions named by its
+parameters, which may be imported from another experiment, and its own settings. Each
+function has its record.
 """
 
 import contextlib
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from jaxsel.sweeps.signature import Signature
 
-_RUNS = ("trials", "seed", "progress")  # what a computed function is told
-_LONGEST = 100  # letters of a file's name that tell settings
+_RUNS = ("trials", "seed", "progress")  # parameters of a computed function that are not settings
+_LONGEST = 100  # letters of a file's name for settings
 
 
 class Setting(NamedTuple):
@@ -39,10 +40,10 @@ class Setting(NamedTuple):
 
     Attributes:
       name: of the parameter.
-      domain: which values it may take.
-      value: its default: the paper's, or ours where the paper has none; of an axis, all
+      domain: its possible values.
+      value: its default: the paper's, or ours if the paper has none; for an axis, all
         values.
-      is_axis: whether it takes any number of values.
+      is_axis: whether it has several values.
     """
 
     name: str
@@ -51,10 +52,10 @@ class Setting(NamedTuple):
     is_axis: bool = False
 
     def read(self, given: Any) -> Any:
-        """The value meant by text, of the same kind as the default.
+        """Parses a value, to the same type as the default.
 
         Raises:
-          InputError: if it may not be taken.
+          InputError: if the value is not allowed.
         """
         if self.is_axis:
             from jaxsel.sweeps.axes import values_of
@@ -84,19 +85,19 @@ class Chosen(NamedTuple):
 
 
 Settings = tuple[Chosen, ...]
-"""By name; none: everything as the files say."""
+"""Settings by name; empty for all defaults."""
 
 
 def read_settings(owner: str, given: Mapping[str, Any], known: Mapping[str, Setting]) -> Settings:
-    """The values meant by texts; those that are the defaults anyway are dropped.
+    """Parses values of settings, and drops those equal to the defaults.
 
     Args:
-      owner: whose settings they are, for messages.
+      owner: the owner of the settings, for messages.
       given: name -> text or value.
-      known: the settings that there are.
+      known: the existing settings.
 
     Raises:
-      InputError: for an unknown name or a value that may not be taken.
+      InputError: for an unknown name or a value that is not allowed.
     """
     chosen = []
     for name, text in sorted(given.items()):
@@ -112,7 +113,7 @@ def read_settings(owner: str, given: Mapping[str, Any], known: Mapping[str, Sett
 
 
 def suffix(chosen: Settings) -> str:
-    """What the files made with these settings are called after their own name."""
+    """The suffix of file names for these settings."""
     if not chosen:
         return ""
     parts = (f"{each.setting.name}={shown(each.value, '_')}" for each in chosen)
@@ -123,13 +124,13 @@ def suffix(chosen: Settings) -> str:
 
 
 def shown(value: Any, between: str = ", ") -> str:
-    """A value in words; those of a list stand ``between`` each other."""
+    """A value as text; elements of a list are separated by ``between``."""
     values = (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
     return between.join(each if isinstance(each, str) else f"{each:.12g}" for each in values)
 
 
 def computed(function: Callable[..., "xr.Dataset"]) -> Callable[..., "xr.Dataset"]:
-    """Declares a function that returns a data set, and is no grid of cells.
+    """Declares a function that returns a data set and is not a grid of cells.
 
     It is called with trials, seed and progress, and its settings.
     """
@@ -163,21 +164,21 @@ class Piece(NamedTuple):
         return signature_of(self.function)
 
     def own(self, chosen: Settings) -> Settings:
-        """Those that it takes."""
+        """The chosen settings that the function has."""
         if not chosen:
             return ()
         known = self.signature().settings
         return tuple(each for each in chosen if each.setting.name in known)
 
     def path(self, out: Path, chosen: Settings) -> Path:
-        """Where its record lies."""
+        """The path of its record."""
         return out / f"{self.experiment}.{self.name}{suffix(self.own(chosen))}.nc"
 
     def read(self, out: Path, chosen: Settings) -> "xr.Dataset":
-        """Its record.
+        """Reads its record.
 
         Raises:
-          InputError: if it was not run yet.
+          InputError: if the function was not run yet.
         """
         path = self.path(out, chosen)
         if not path.exists():
@@ -189,7 +190,7 @@ class Piece(NamedTuple):
         return files.dataset_of(path)
 
     def configuration(self, out: Path, chosen: Settings) -> dict[str, Any] | None:
-        """What its record was made from; None if there is none that can be read."""
+        """The configuration of its record; None if there is no readable record."""
         path = self.path(out, chosen)
         from jaxsel.sweeps import files
 
@@ -199,18 +200,18 @@ class Piece(NamedTuple):
         return None
 
     def keep_share(self, shard: str, record: str, trials: int, seed: int) -> str:
-        """Counts one shard's share, and keeps it in a file of its own for ``jaxsel merge``.
+        """Runs one shard, and saves it in its own file for ``jaxsel merge``.
 
         Args:
-          shard: which, as for ``jaxsel.sweeps.keep_share``.
-          record: a file's name, to which the function's is added.
-          trials, seed: of the whole.
+          shard: as for ``jaxsel.sweeps.keep_share``.
+          record: a file name, to which the function's name is added.
+          trials, seed: of the whole run.
 
         Returns:
           The name of its file.
 
         Raises:
-          InputError: if the function is no grid of cells.
+          InputError: if the function is not a grid of cells.
         """
         from jaxsel.shards import read_shard
         from jaxsel.sweeps import keep_share
@@ -248,9 +249,9 @@ class Piece(NamedTuple):
         Args:
           out: the folder of records.
           chosen: settings other than the defaults.
-          configuration: what it is made from, with "trials" and "seed".
+          configuration: of the record, with "trials" and "seed".
           progress: as for ``jaxsel.sweep``.
-          again: count again even what is there.
+          again: whether to run again even if the record is up to date.
         """
         path = self.path(out, chosen)
         if again or not _can_resume(path):
@@ -268,7 +269,7 @@ class Piece(NamedTuple):
 
 
 def _can_resume(path: Path) -> bool:
-    """Whether a file holds a sweep, whose tallies can be used."""
+    """Whether a file is a sweep, whose tallies can be reused."""
     from jaxsel.sweeps import files
 
     try:
@@ -292,11 +293,11 @@ def compute(
 
     Args:
       function: declared by ``cells`` or ``computed``.
-      values: of its settings, by name, where they are not the defaults.
-      trials: the budget that is asked for.
+      values: of its settings, by name, if they are not the defaults.
+      trials: the requested budget.
       seed, progress: as for ``jaxsel.sweep``.
-      record: where it is kept; None: nowhere.
-      attributes: more of them for the data set.
+      record: its file; None for none.
+      attributes: further attributes of the data set.
     """
     from jaxsel.language.domains import read_values
     from jaxsel.sweeps.running import refreshed, write_dataset
@@ -325,8 +326,8 @@ def signature_of(function: Callable[..., Any], without: Iterable[str] = ()) -> "
     """The settings of a function of an experiment, or of ``draw``.
 
     Args:
-      function: any of these.
-      without: what it takes beside settings.
+      function: the function.
+      without: names of parameters that are not settings.
     """
     from jaxsel.sweeps.signature import read_signature
 

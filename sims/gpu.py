@@ -1,9 +1,9 @@
-"""python -m sims.gpu: what only a GPU does in reasonable time, in pieces that resume.
+"""python -m sims.gpu: computations that need a GPU, in pieces that can be resumed.
 
 Four pieces: tallies of every mechanism against the same seed on the CPU; trials a second;
 a billion trials of each family; and the networks of Papernot & Steinke 2022, Figure 7, in
-the paper's setting, all runs side by side. What is done is kept in one folder, so a call
-that is killed, or that ends after ``--minutes``, is gone on with by the same call.
+the paper's setting, all runs at once. Progress is saved in one folder, so a call that is
+killed, or that ends after ``--minutes``, is resumed by the same call.
 """
 
 import argparse
@@ -31,19 +31,19 @@ from sims.data.digits_accuracies import Setting
 from sims.registry import OUT
 
 _SEED = 20260101
-_STEPS = 100  # of training, between two saves
-UNFINISHED = 75  # exit status: go on with the same command
+_STEPS = 100  # steps of training between two saves
+UNFINISHED = 75  # exit status: run the same command again to continue
 
 
 class Scale(NamedTuple):
-    """How much to run.
+    """The amount of work.
 
     Attributes:
       mechanisms: names; () means all of the catalogue.
       compared: trials whose tallies are compared with the CPU's.
-      seconds: a mechanism, to measure its rate.
+      seconds: duration of the measurement of a mechanism's rate.
       trials: of one mechanism of each family.
-      networks: what to train.
+      networks: the settings of the networks to train.
     """
 
     mechanisms: tuple[str, ...]
@@ -58,17 +58,17 @@ SMALL = Scale(("noisy_max",), 2**13, 0.01, 2**15, Setting("digits", 3.0, 1, 3, 2
 
 
 class OutOfTime(Exception):
-    """This call has run long enough; what is done is saved."""
+    """The time of this call is over; its progress is saved."""
 
 
 class Work(NamedTuple):
-    """A piece of work under way.
+    """A piece of work and its progress.
 
     Attributes:
-      scale: how much.
-      folder: where everything is kept.
-      until: when to stop, seconds of ``time.monotonic``.
-      done: what of this piece is there already.
+      scale: the amount of work.
+      folder: the folder of all results.
+      until: when to stop, in seconds of ``time.monotonic``.
+      done: names of the finished parts of this piece.
     """
 
     scale: Scale
@@ -77,7 +77,7 @@ class Work(NamedTuple):
     done: frozenset[str] = frozenset()
 
     def check_time(self) -> None:
-        """Raises OutOfTime if it is time."""
+        """Raises OutOfTime if the time is over."""
         if time.monotonic() > self.until:
             raise OutOfTime
 
@@ -88,7 +88,7 @@ class Work(NamedTuple):
         return named or list(catalogue.mechanisms())
 
     def entries_left(self) -> list[MechanismEntry]:
-        """Those that this piece has not done yet."""
+        """The mechanisms that this piece has not finished."""
         return [entry for entry in self.entries() if entry.name not in self.done]
 
 
@@ -99,7 +99,7 @@ def _devices() -> tuple[Any, ...]:
 
 
 def compare(work: Work) -> Iterator[tuple[str, dict]]:
-    """How many trials of a mechanism end otherwise than on the CPU, same seed."""
+    """The number of trials with other events than on the CPU, for the same seed."""
     import jax
 
     here = _devices()
@@ -145,7 +145,7 @@ def billion(work: Work) -> Iterator[tuple[str, dict]]:
         row: dict[str, Any] = {"mechanism": entry.name, "trials": work.scale.trials}
         tallies, done = None, _trials_in(kept)
         while tallies is None or done < work.scale.trials:
-            # What a record holds is not run again.
+            # Trials in a record are not run again.
             done = min(work.scale.trials, max(2**20, 2 * done))
             tallies = simulate(built, trials=done, seed=_SEED, record=kept)
             work.check_time()
@@ -163,7 +163,7 @@ def _trials_in(record: Path) -> int:
 
 
 def networks(work: Work) -> Iterator[tuple[str, dict]]:
-    """Trains every learning rate from every seed, all side by side."""
+    """Trains every learning rate from every seed, all at once."""
     if "table" in work.done:
         return
     import jax
@@ -231,15 +231,15 @@ PIECES: dict[str, Callable[[Work], Iterator[tuple[str, dict]]]] = {
 
 
 def run(scale: Scale, folder: Path, minutes: float = math.inf) -> dict[str, Any] | None:
-    """Runs all pieces, or goes on with them.
+    """Runs or resumes all pieces.
 
     Args:
-      scale: how much.
-      folder: where everything is kept; another scale's is refused.
-      minutes: when to stop; the work in hand is finished first.
+      scale: the amount of work.
+      folder: the folder of all results; one of another scale is refused.
+      minutes: when to stop; the current part is finished first.
 
     Returns:
-      The record, machine and versions included; None if there is more to do.
+      The record, including machine and versions; None if work remains.
 
     Raises:
       InputError: if the folder holds the work of another scale or machine.

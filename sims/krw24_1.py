@@ -1,4 +1,4 @@
-"""Koskela, Redberg & Wang 2024, Figure 1: what report noisy max with Gaussian noise loses.
+"""Koskela, Redberg & Wang 2024, Figure 1: privacy of report noisy max with Gaussian noise.
 
 Simulated on both sides of constructed neighbours: two groups of equal scores that move
 apart, the sizes and the lead chosen by exact laws so that epsilon is largest; and a single
@@ -104,7 +104,7 @@ def repeated(
     noise_scale: NoiseScale = 4.0,
     composed: Composed = 10,
 ) -> xr.Dataset:
-    """By the number k of releases: how many winners are in the first group.
+    """By the number k of releases: the number of winners in the first group.
 
     Fewer trials of longer compositions; counts of more than k winners are 0.
     """

@@ -1,8 +1,8 @@
-"""Simulations and figures are found by listing their folders.
+"""Finds simulations and figures by listing their folders.
 
-The file ``ps22_1.py`` of a folder is "ps22-1". What a listing says about it, such as a
-title or a budget, stands in the file as a constant, which is read without importing it:
-to list names, nothing is computed and JAX is not loaded.
+The file ``ps22_1.py`` of a folder is "ps22-1". Its title or budget is a constant in the
+file, which is read without importing it, so listing names neither computes anything nor
+loads JAX.
 """
 
 import ast
@@ -77,5 +77,5 @@ def _constants(path: Path) -> dict[str, Any]:
                 try:
                     constants[name] = ast.literal_eval(node.value)
                 except ValueError:
-                    continue  # computed, hence not for a listing
+                    continue  # not a literal, hence not listed
     return constants

@@ -22,7 +22,7 @@ OUT = FOLDER / "out"
 
 
 class Sim(NamedTuple):
-    """What one file simulates; see ``sims.experiment``.
+    """The simulation of one file; see ``sims.experiment``.
 
     Attributes:
       name: what the command line calls it: its file's, with hyphens.
@@ -56,7 +56,7 @@ SIMS: dict[str, Sim] = {
 
 
 def dependencies(*modules: str, without_claims: bool = True) -> dict[str, Any]:
-    """What records or a figure are made from, beside their numbers: code and data.
+    """The code and data files that records or a figure depend on.
 
     Args:
       *modules: full names.
@@ -65,7 +65,7 @@ def dependencies(*modules: str, without_claims: bool = True) -> dict[str, Any]:
     code = source_digest.digests(modules, without_claims)
     found: dict[str, Any] = {"code": code, "jax": importlib.metadata.version("jax")}
     if any(name.startswith(("jaxsel.data.", "sims.data.")) for name in code):
-        # What is stored, and what is found in a person's folder, decides what is simulated.
+        # Stored tables and the files in the user's data folder determine the simulation.
         found["folder"] = os.environ.get(FOLDER_VARIABLE, "")
         tables = sorted((FOLDER / "data").glob("*.json"))
         found["data"] = {
@@ -75,7 +75,7 @@ def dependencies(*modules: str, without_claims: bool = True) -> dict[str, Any]:
 
 
 def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """In words, how one configuration differs from another; "" if it does not."""
+    """Describes how one configuration differs from another; "" if it does not."""
     if stored == now:
         return ""
     if all(isinstance(each.get("code"), Mapping) for each in (stored, now)):
@@ -90,14 +90,14 @@ def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def find(name: str) -> Sim:
-    """The simulation of that name; InputError if there is none."""
+    """The simulation of that name; raises InputError if there is none."""
     if name not in SIMS:
         raise InputError(f"there is no simulation {name!r}; there are: {', '.join(SIMS)}")
     return SIMS[name]
 
 
 def _configuration(piece: Piece, trials: int, seed: int, settings: Settings = ()) -> dict[str, Any]:
-    """What determines the record of a function."""
+    """The configuration that determines the record of a function."""
     own: dict[str, Any] = {"sim": piece.experiment, "trials": trials, "seed": seed}
     if chosen := piece.own(settings):
         # As it is read back: a record holds lists.
@@ -106,7 +106,7 @@ def _configuration(piece: Piece, trials: int, seed: int, settings: Settings = ()
             for setting, value in chosen
         }
     found = dependencies(piece.module)
-    # What calls the function, and makes its data set.
+    # The code that calls the function and makes its data set.
     runs = source_digest.digests(["jaxsel.sweeps.running"])
     found["code"] |= {
         name: code for name, code in runs.items() if name.startswith("jaxsel.sweeps.")
@@ -115,7 +115,7 @@ def _configuration(piece: Piece, trials: int, seed: int, settings: Settings = ()
 
 
 def record_paths(name: str, out: Path = OUT, settings: Settings = ()) -> list[Path]:
-    """Where the records of a simulation lie; those of other numbers have other names."""
+    """The paths of the records of a simulation; they depend on the settings."""
     return [piece.path(out, settings) for piece in find(name).pieces]
 
 
@@ -147,7 +147,7 @@ def _why_made(piece: Piece, out: Path, settings: Settings, now: Mapping) -> str:
 def why_simulated(
     name: str, *, trials: int | None = None, seed: int = 0, out: Path = OUT, settings: Settings = ()
 ) -> str:
-    """Why a simulation has to be run (again), in words; "" if its records are up to date.
+    """The reason why a simulation must be run; "" if its records are up to date.
 
     Arguments as for ``run``.
     """
@@ -180,7 +180,7 @@ def run(
       out: folder of the records.
       again: run even if the record of this very configuration exists.
       progress: as for ``jaxsel.sweep``.
-      say: told what is happening.
+      say: called with messages about the progress.
       settings: other numbers than the defaults.
 
     Returns:

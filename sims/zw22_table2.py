@@ -2,7 +2,7 @@
 
 One trial labels all queries once. Votes are the same in every trial (see
 ``common.multi_label_votes``): only the mechanisms' noise is drawn. A set that StableTopK
-keeps back counts as "no label present". The data set holds what was released, summed over
+does not release counts as "no label present". The data set has the releases, summed over
 trials, by label, and the votes.
 """
 
@@ -41,7 +41,7 @@ EPSILONS: dict[str, tuple[float, ...]] = {
     "StableTopK": (0.5, 2.0, 7.0, 25.0, 100.0),
     "Gaussian, gaps released": (7.0, 100.0),
 }
-_LANES = 1024  # a trial is long; a default block would idle
+_LANES = 1024  # small, since a trial is long
 
 
 def _stacked(prepared: list[dict]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _itself(outcome):
 def _cell(
     scenario: Scenario, method: Method, scale: float, delta_t: float
 ) -> tuple[Mechanism, Any]:
-    """The mechanism, and its data and parameters."""
+    """The mechanism with its data and parameters."""
     if method.ratio == 0.0:
         votes = scenario.votes if method.mechanism == "pate" else scenario.scaled
         data = {"votes": votes, "truth": scenario.truth}
@@ -194,7 +194,7 @@ def cells(scenario: Scenario, asked: Labelling = Labelling()) -> list[Cell]:
 
 
 def _tallies(found: list, trials: int, seed: int, progress) -> dict[str, np.ndarray]:
-    """Sums of each cell of one scenario, one compiled program a mechanism.
+    """Sums of each cell of one scenario, with one compiled program per mechanism.
 
     Cells that are None have sums of 0.
     """
@@ -222,7 +222,7 @@ def _tallies(found: list, trials: int, seed: int, progress) -> dict[str, np.ndar
 def labelled(
     *, trials: int, seed: int, progress: bool | None, asked: Labelling = Labelling()
 ) -> xr.Dataset:
-    """Sums over trials of what was released, and the votes behind them, by scenario.
+    """Sums over trials of the releases, and the votes, by scenario.
 
     Votes are by query and label; released and hits by cell and label. Of squares see
     ``all_queries``.
@@ -236,7 +236,7 @@ def labelled(
             else None
             for each in plan
         ]
-        # Seeds of the scenarios do not meet: each takes one a mechanism.
+        # Seeds of the scenarios are disjoint: each uses one per mechanism.
         tallies = _tallies(runs, trials, seed + 10 * number, progress)
         dimensions = {
             "released": ("cell", "label"),

@@ -1,14 +1,16 @@
 """Measures the power of every check: ``make measure``, after a change.
 
-Runs the check of every claim at the default budget, and saves the tightness of the true
-bounds in the file that the catalogue shows (``jaxsel.catalogue.measured``).
+Runs the check of every claim, or of those that are named, at the default budget, and saves
+the tightness of the true bounds in the file that the catalogue shows
+(``jaxsel.catalogue.measured``).
 """
 
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 
-from jaxsel.catalogue import all_claims
-from jaxsel.catalogue.measured import FILE
+from jaxsel.catalogue import all_claims, find_claim
+from jaxsel.catalogue.measured import FILE, measured
 from jaxsel.catalogue.validation import Validation, validate
 from jaxsel.language.base import Budget
 
@@ -22,8 +24,8 @@ def kept(found: Iterable[Validation]) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    """Checks every claim, and saves the tightness."""
+def main(names: Sequence[str] = ()) -> None:
+    """Checks the claims of these ids, or every claim, and saves the tightness."""
 
     def seen(one: Validation) -> None:
         odd = "" if one.as_expected else "NOT AS EXPECTED "
@@ -34,11 +36,13 @@ def main() -> None:
 
     # Excluded: for simulated frequencies closeness says nothing about a bound, and the
     # tightness of a plan is that of its bound, which has its own claim.
-    bounds = [claim for claim in all_claims() if not claim.id.startswith(("SIM-", "PLAN-"))]
+    claims = [find_claim(name) for name in names] or all_claims()
+    bounds = [claim for claim in claims if not claim.id.startswith(("SIM-", "PLAN-"))]
     found = validate(bounds, Budget(), seen=seen)
-    FILE.write_text(f"{json.dumps(kept(found), indent=1, sort_keys=True)}\n", encoding="utf-8")
+    power = {**(measured() if names else {}), **kept(found)}
+    FILE.write_text(f"{json.dumps(power, indent=1, sort_keys=True)}\n", encoding="utf-8")
     print(f"{found.counted()}. {found.power()}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -123,9 +123,9 @@ def read_source(source: Source, path: str | Path | None = None) -> bytes:
       path: the file or its folder; by default the folder in the variable JAXSEL_DATA, and
         if that is not set, a download, which is cached.
 
-      Raises:
-        InputError: if the file is not at the given place, cannot be downloaded, or has
-          another checksum.
+    Raises:
+      InputError: if the file is not at the given place, cannot be downloaded, or has
+        another checksum.
     """
     places = _places(source, path)
     for place in places:

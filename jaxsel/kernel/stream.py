@@ -143,9 +143,9 @@ def fold(key: Key, tag) -> Key:
       key: of the trial, or of a part of it.
       tag: number of the part, a whole number in [0, 2**16) that is a constant in the code.
 
-      Raises:
-        TypeError: for a traced number, which would count rounds: use ``at_round`` for
-          these.
+    Raises:
+      TypeError: for a traced number, which would count rounds: use ``at_round`` for
+        these.
       ValueError: for a number out of range.
     """
     if not isinstance(tag, int | np.integer):

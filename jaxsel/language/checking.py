@@ -223,11 +223,12 @@ def drawn(
 
 def uniform(most: float, **ends: tuple[float, float]) -> Points:
     """At most so many random points, each name uniform between its ends."""
-    return drawn(
-        " ".join(ends),
-        lambda generator: tuple(float(generator.uniform(*pair)) for pair in ends.values()),
-        most,
-    )
+
+    def draw(generator: np.random.Generator) -> Any:
+        row = tuple(float(generator.uniform(*pair)) for pair in ends.values())
+        return row if len(row) > 1 else row[0]
+
+    return drawn(" ".join(ends), draw, most)
 
 
 def written(value: Any) -> str:

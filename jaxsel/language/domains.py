@@ -2,10 +2,9 @@
 
 A domain describes itself (help texts, the catalogue), turns text into a value (the command
 line) and refuses anything else in one sentence. A claim declares those of its parameters in
-the signature of ``evaluate``, a mechanism those of its settings in its catalogue entry:
+the signature of its formula, a mechanism those of its settings in that of its factory:
 
-    def _bound(*, epsilon: Annotated[float, positive("of one run")] = 1.0) -> float: ...
-    settings = {"k": whole("size of the set", at_least=1, default=2)}
+    def bound(*, epsilon: Annotated[float, positive("of one run")] = 1.0): ...
 
 NaN is refused everywhere, and infinity wherever the end of the interval is not a closed
 infinity (``at_most=math.inf``).

@@ -119,17 +119,13 @@ class Role(enum.Enum):
 
     DATA = "data"  # what is private: the mechanism's input
     FIXED = "fixed"  # chosen when the mechanism is made; another value is another program
+    PAIRS = "pairs"  # of the constructed pairs alone
 
 
-DATA, FIXED = Role.DATA, Role.FIXED
+DATA, FIXED, PAIRS = Role.DATA, Role.FIXED, Role.PAIRS
 
 # (name, data, neighbour, relation, why), or a whole Pair where the parameters are others.
 Neighbours = Iterable[tuple[str, Any, Any, Relation, str] | Pair]
-
-
-def no_guarantee(values: Values, pair: Pair) -> None:
-    """Of a mechanism without a proven pure epsilon."""
-    del values, pair
 
 
 def no_utility(values: Values, labels: tuple[str, ...]) -> Utility:
@@ -168,7 +164,7 @@ class MechanismEntry:
     settings: Mapping[str, Domain]
     make: Callable[[Values], Built]
     make_pairs: Callable[[Values], tuple[Pair, ...]] = lambda values: ()
-    guarantee: Callable[[Values, Pair], Guarantee | None] = no_guarantee
+    guarantee: Callable[[Values, Pair], Guarantee | None] = lambda values, pair: None
     generic: Values = dataclasses.field(default_factory=dict)
     utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility
     module: str = ""
@@ -324,8 +320,9 @@ def mechanism(
 ) -> Callable[[Callable[..., Mechanism]], _Factory]:
     """Decorates the factory of a mechanism: its name, settings and summary are the factory's.
 
-    Each parameter of the factory is a setting: its domain, and ``DATA`` or ``FIXED`` where
-    it is no parameter of a run, stand in the annotation; a default of None may be left out.
+    Each parameter of the factory is a setting: its domain, and ``DATA``, ``FIXED`` or
+    ``PAIRS`` where it is no parameter of a run, stand in the annotation; a setting whose
+    default is None may be left out.
     The factory is called with typed values and makes the ``Mechanism``; it imports what
     needs JAX itself, so that to list mechanisms costs no compiler. Its docstring is one
     sentence that says what is released.

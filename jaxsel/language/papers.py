@@ -35,35 +35,8 @@ STODDARD = Paper("Stoddard", "Stoddard et al. 2014")
 WANG = Paper("Wang", "Wang 2018")
 FOLKLORE = Paper("Folklore", "folklore")
 
-PAPERS = (
-    LT,
-    PS,
-    CL,
-    KRW,
-    ZW,
-    JX,
-    BW,
-    CARVALHO,
-    CHEN,
-    CMS,
-    DR,
-    DURFEE,
-    HR,
-    LBP,
-    LEE,
-    LSL,
-    MS,
-    MT,
-    NRS,
-    PATE,
-    ROGERS,
-    ROTH,
-    RS,
-    ST,
-    STODDARD,
-    WANG,
-    FOLKLORE,
-)
+# In the order in which they are named above, which is that of every list.
+PAPERS = tuple(each for each in [*globals().values()] if isinstance(each, Paper))
 
 
 # How some sources cite the same paper.

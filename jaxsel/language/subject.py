@@ -17,8 +17,7 @@ Subject = str | MechanismEntry | Built | Mechanism
 def mechanisms() -> tuple[MechanismEntry, ...]:
     """Every mechanism that has a public name."""
     held = (value for module in modules("entries") for value in vars(module).values())
-    every = (one for value in held for one in (value if type(value) is tuple else (value,)))
-    return tuple({id(one): one for one in every if isinstance(one, MechanismEntry)}.values())
+    return tuple(value for value in held if isinstance(value, MechanismEntry))
 
 
 def find_mechanism(name: str | MechanismEntry) -> MechanismEntry:

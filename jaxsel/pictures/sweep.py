@@ -27,11 +27,11 @@ def picture(
       measures: which to draw, in panels below each other; default all.
       x, hue, facet: names of axes, to override the choice.
 
-      Returns:
-        A Matplotlib figure without a window; ``style.save`` writes it.
+    Returns:
+      A Matplotlib figure without a window; ``style.save`` writes it.
 
-      Raises:
-        InputError: for unknown names, and for too many axes.
+    Raises:
+      InputError: for unknown names, and for too many axes.
     """
     chosen = plan(dataset, measures, x, hue, facet)
     # Imported late: Matplotlib takes a while, and a refused request need not wait for it.

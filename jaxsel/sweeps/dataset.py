@@ -223,8 +223,8 @@ def to_dataset(
       options: its options.
       store, facts: the tallies and the facts of every cell.
 
-      Returns:
-        One variable per measure, with ``_low``, ``_high`` and ``_exact`` beside estimates.
+    Returns:
+      One variable per measure, with ``_low``, ``_high`` and ``_exact`` beside estimates.
     """
     import xarray as xr
 

@@ -65,9 +65,9 @@ def sweep(
       An ``xarray.Dataset`` with one dimension per axis; an estimate has ``measure_low``,
       ``_high`` and ``_exact`` beside it.
 
-      Raises:
-        InputError: for names, values or measures that do not exist or are incompatible, or
-          a record of another sweep.
+    Raises:
+      InputError: for names, values or measures that do not exist or are incompatible, or
+        a record of another sweep.
 
     Example:
         >>> import jaxsel

@@ -1,4 +1,4 @@
-"""``tune``: a private hyperparameter search of the CNN, from images to what is released."""
+"""``tune``: a private hyperparameter search of the CNN, from images to the release."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,15 +19,15 @@ from jaxsel.training.search import Winner, correct_on_test, search
 
 @printed
 class Tuned(NamedTuple):
-    """What a private search of hyperparameters releases, and what is proved of it.
+    """The release of a private hyperparameter search, and its guarantee.
 
     Attributes:
-      data: which images.
-      plan: the search.
-      winner: what is released; its ``runs`` must stay secret.
-      correct: test images that the winner labels correctly; the test images are taken to
-        be public.
-      tested: how many test images there are.
+      data: name of the image set.
+      plan: the plan of the search.
+      winner: the release; its ``runs`` must stay secret.
+      correct: number of test images that the winner labels correctly; test images are
+        assumed to be public.
+      tested: number of test images.
     """
 
     data: str
@@ -37,7 +37,7 @@ class Tuned(NamedTuple):
     tested: int
 
     def sentences(self) -> tuple[str, ...]:
-        """The winner, its accuracy, the guarantee, and what one run would cost."""
+        """The winner, its accuracy, the guarantee, and the epsilon of a single run."""
         plan, winner = self.plan, self.winner
         proved = plan.guarantee
         told = (
@@ -60,11 +60,11 @@ class Tuned(NamedTuple):
         )
 
     def summary(self) -> Summary:
-        """The same; not the other runs."""
+        """The sentences; never the other runs."""
         return Summary("\n".join(self.sentences()))
 
     def as_record(self) -> dict[str, Any]:
-        """What the search releases, and what is proved of it, by name."""
+        """The release of the search and its guarantee, by name."""
         plan, winner = self.plan, self.winner
         proved, base = plan.guarantee, run_base(plan)
         return {
@@ -85,7 +85,7 @@ class Tuned(NamedTuple):
         }
 
     def save(self, path: str | Path) -> None:
-        """The winner's parameters to a new .npz file; nothing if nothing was trained."""
+        """Saves the winner's parameters to a new .npz file, if a network was trained."""
         if self.winner.params is not None:
             np.savez(path, **_named(self.winner.params))  # type: ignore[arg-type]
 
@@ -122,14 +122,15 @@ def tune(
       data: "digits", "mnist" or "fashion_mnist".
       data_folder: of the IDX files; see docs/training.md.
       repetitions: law of K, or its text.
-      learning_rates: "low:high:count" or a list, as text; each run draws from the grid of
-        these and of
-      noise_multipliers, clip_norms, batch_sizes: lists of numbers above 0, as text.
+      learning_rates: "low:high:count" or a list, as text.
+      noise_multipliers, clip_norms, batch_sizes: lists of numbers above 0, as text; each
+        run draws from the grid of these and the learning rates.
       epochs: of the first candidate.
       delta: of the guarantee, in (0, 1).
-      strides: "strided", or "dense", which costs nine times as much.
-      together: runs trained side by side.
-      folder: where to save, so that the same call goes on after a kill; it holds secrets.
+      strides: "strided", or "dense", which takes nine times as long.
+      together: number of runs trained at once.
+      folder: where to save, so that the same call resumes after a kill; it contains
+        secrets.
       seed: whoever knows it has no guarantee; by default the operating system draws it.
       progress: as for ``jaxsel.simulate``.
 

@@ -1,13 +1,13 @@
 """The DP-SGD bases of Figures 6 to 8 of Koskela, Redberg & Wang 2024: the best of K runs.
 
 No network is trained. A run is one draw from a dominating pair: two laws on finitely many
-values of the privacy loss that are at least as far apart as those of a whole run of DP-SGD
-on neighbours, from the accountant's privacy loss distribution. Of several candidates a run
-first draws one, each as often; the candidate is part of what is released.
+values of the privacy loss, from the accountant's privacy loss distribution of a whole run
+of DP-SGD. With several candidates a run first draws one uniformly, which is part of the
+release.
 
-Runs are ranked by the privacy loss itself (largest or smallest first, whichever costs
-more), or in the order found worst for the privacy of the best of K runs at one delta. One
-trial releases the best of K runs. Float64 on the host.
+Runs are ranked by the privacy loss itself (largest or smallest first, whichever is worse),
+or in the order found worst for the privacy of the best of K runs at one delta. One trial
+releases the best of K runs. Float64 on the host.
 """
 
 import functools
@@ -29,7 +29,7 @@ SIDES = ("data", "neighbour")
 # The natural order, or the worst one found at a delta that so many trials can see (the
 # paper's is 1e-6).
 RANKINGS = over("natural", "0.1", "0.01", "0.001", "0.0001")
-_NATURAL_DELTA = 1e-2  # at which the costlier of the two natural rankings is taken
+_NATURAL_DELTA = 1e-2  # the delta at which the worse of the two natural rankings is chosen
 _EVENTS, _CONFIDENCE = 300, 0.95
 
 Sides = tuple[np.ndarray, np.ndarray]
@@ -45,7 +45,7 @@ class DpSgd(NamedTuple):
 
 @functools.cache
 def sides(candidates: tuple[DpSgd, ...]) -> Sides:
-    """Laws of one run on either side, outcomes in the order of the privacy loss.
+    """Laws of one run on both sides, with outcomes in order of the privacy loss.
 
     A candidate is drawn uniformly and is part of the outcome. Float64["outcomes"] each.
     """
@@ -107,7 +107,7 @@ def ranked(candidates: tuple[DpSgd, ...], text: str, ranking: str) -> np.ndarray
 
 
 def tuned_trial(candidates: tuple[DpSgd, ...], text: str, ranking: str, side: str) -> Trial:
-    """Which outcome of the best of K runs is released; beside it the law of that."""
+    """The simulation of the released outcome of the best of K runs, with its exact law."""
     law, repetitions = sides(candidates)[SIDES.index(side)], parse(text)
     order = ranked(candidates, text, ranking)
     return Trial(
@@ -119,17 +119,18 @@ def tuned_trial(candidates: tuple[DpSgd, ...], text: str, ranking: str, side: st
 
 
 def event(tuned: Sides, delta: float, trials: int) -> np.ndarray:
-    """The releases of large loss that should prove the largest epsilon at delta.
+    """The event of large loss that is expected to prove the largest epsilon at delta.
 
-    From the exact laws and the number of trials alone, hence fixed before any tally.
+    It depends on the exact laws and the number of trials only, hence is fixed before any
+    tally.
 
     Args:
       tuned: Float64["releases"] each, laws of the release on either side.
-      delta: at which epsilon is to be bounded.
-      trials: of each side.
+      delta: the delta at which epsilon is bounded.
+      trials: on each side.
 
     Returns:
-      Bool["releases"], in the direction that promises more.
+      Bool["releases"], in the more promising direction.
     """
     error = (1.0 - _CONFIDENCE) / 4.0
     found = []

@@ -9,8 +9,8 @@ from. What tuning adds depends on which outputs the score prefers. Two orders:
     block is likelier on the neighbour, so that a small output survives less often there,
     which adds to the privacy loss that it has anyway.
 
-Released numbers are told apart by bins only, which is post-processing: what is seen in
-bins bounds the loss of the mechanism from below. All is float64 on the host.
+Only the bin of the released number is observed, which is post-processing, so the loss of
+bins is a lower bound on that of the mechanism. Float64 on the host.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ SIDES = {"data": 0, "neighbour": 1}
 _LEVELS = 12  # bins in each tail of the natural order
 _BLOCK_LEVELS = 20  # edges in the second block
 _FIRST_BLOCK = 8  # bins in the first block
-_EXPECTED = 256  # counts that the rarest bin expects on its rarer side
+_EXPECTED = 256  # expected count of the rarest bin on its rarer side
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
@@ -47,7 +47,7 @@ def law_of(name: str, mean: float) -> Repetitions:
 
 
 def _root(increasing: Callable[[np.ndarray], np.ndarray], targets) -> np.ndarray:
-    """Where an increasing function of the output reaches each target, by bisection."""
+    """The outputs at which an increasing function equals each target, by bisection."""
     low = np.full(np.shape(targets), -38.0)
     high = -low
     for _ in range(64):
@@ -74,7 +74,7 @@ def natural_law(
       law: law of K.
       edges: increasing.
       shift: mean of one run.
-      below: give P(released < edge) at each edge instead.
+      below: return P(released < edge) at each edge instead.
     """
     z = np.asarray(edges, dtype=np.float64) - shift
     # f(x) - f(0) from the side where it does not cancel

@@ -1,10 +1,10 @@
-"""What the best of K runs loses on the real line: bases, laws of K, rankings.
+"""Privacy loss of the best of K runs on the real line: bases, laws of K, rankings.
 
 One run releases a number, on the data from the first law of a pair and on the neighbour
 from the second. Runs are ranked by the number itself (larger is better) or, at some
-epsilons, in the order found worst for the privacy of the best of K. What is told apart is
-only which of 300 intervals the released number lies in, which is post-processing. One
-trial is one execution of the tuned algorithm.
+epsilons, in the order found worst for the privacy of the best of K. Only which of 300
+intervals contains the released number is observed, which is post-processing. One trial is
+one execution of the tuned algorithm.
 
 ``adversarial_orders`` of the tuning family works on one epsilon or delta at a time
 and refines; here one grid of cells serves a whole curve of epsilons. A ranking's profile is
@@ -48,15 +48,15 @@ FAMILIES = tuple(parse(text).family for text in LAWS)
 
 
 def address(before: int = 0) -> Callable[[Place], tuple[int, int]]:
-    """Of a cell of ``LAWS``, after so many grids of them; a family's laws share a seed."""
+    """Address of a cell of ``LAWS`` after ``before`` grids; the laws of a family share a seed."""
     return counted_alike("law", FAMILIES, seeds=sorted(set(FAMILIES)), before=before)
 
 
 RANKINGS = ("natural", *(f"{target:g}" for target in TARGETS))  # or worst at a delta
 
 CELLS = 300
-_POINTS = 41  # epsilons at which a worst ranking is sought
-_TAIL = 1e-12  # of the tuned law, at most, outside the inner cells at either end
+_POINTS = 41  # epsilons at which a worst ranking is searched
+_TAIL = 1e-12  # largest mass of the tuned law outside the inner cells at either end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,15 +94,15 @@ LineBase = GaussianBase | LaplaceBase | StepBase
 
 
 class Ranking(NamedTuple):
-    """A ranking of the line and the law of one run's place in it.
+    """A ranking of the line, and the laws of one run's position in it.
 
     Attributes:
       order: of the line itself.
       run_laws: Float64["2 cells"], of one run on the pair's first and second side: the
         probability of each cell, the best cell first.
-      direction: 0 if the ranking was sought for H(A || A'), 1 for H(A' || A).
-      epsilon: at which it was sought; NaN if it was not.
-      delta: of the tuned cells there, to a percent.
+      direction: 0 if the ranking was searched for H(A || A'), 1 for H(A' || A).
+      epsilon: at which it was searched; NaN if it was not.
+      delta: of the tuned cells there, to one percent.
     """
 
     order: BlockOrder | MergedOrder
@@ -136,7 +136,7 @@ def _edges(pair: ScorePair, repetitions: Repetitions) -> np.ndarray:
 
 
 def _masses(law: LineLaw, edges: np.ndarray) -> np.ndarray:
-    """Masses between falling edges; each from the tail that is small."""
+    """Masses between falling edges, each computed from the smaller tail."""
     above, below = np.exp(law.log_upper(edges)), np.exp(law.log_lower(edges))
     return np.where(above[1:] < 0.5, np.diff(above), -np.diff(below))
 
@@ -171,7 +171,7 @@ def worst_rankings(
         side = reversed_pair(pair) if direction else pair
         ends = side.loss(np.array(side.reach))
         mirrored = bool(ends[0] < ends[1])
-        # so that the second side likes large z
+        # so that the second law favours large z
         laid = mirrored_pair(side) if mirrored else side
         edges = _edges(laid, repetitions)
         laws = np.stack([_masses(law, edges) for law in (laid.first, laid.second)])
@@ -200,7 +200,7 @@ def _places(front: list[int], back: list[int]) -> np.ndarray:
 
 @functools.cache
 def _sought(base: LineBase, text: str) -> list[Ranking]:
-    """A worst ranking at each of some epsilons: that of the worse direction."""
+    """The worst ranking at each of some epsilons, in the worse direction."""
     levels = np.linspace(0.0, base.largest, _POINTS)
     found = worst_rankings(base.pair, parse(text), levels, base.directions)
     return [max(found[place::_POINTS], key=lambda each: each.delta) for place in range(_POINTS)]
@@ -225,7 +225,7 @@ def planned(base: LineBase, text: str, ranking: str) -> Ranking:
 
 
 def planned_trial(base: LineBase, text: str, ranking: str, side: str) -> Trial:
-    """Which place of a ranking is released; beside it the epsilon it was sought at."""
+    """The simulation of the released position in a ranking, with the ranking's epsilon."""
     found, repetitions = planned(base, text, ranking), parse(text)
     return Trial(
         private_tuning(finite(), repetitions.family),

@@ -27,12 +27,12 @@ from jaxsel.language.domains import probability
 from sims.common.multi_label_votes import Scenario, Votes
 
 SELECTION, TEST = 50.0, 60.0  # the paper's noise
-_NEGLIGIBLE = 1e-9  # queries that are surely kept back need no law of the size
+_NEGLIGIBLE = 1e-9  # queries that are almost surely not released need no law of the size
 
 
 @dataclasses.dataclass(frozen=True)
 class Labelling(Votes):
-    """Votes, and what may be lost by releasing labels from them."""
+    """The privacy budget for releasing labels."""
 
     delta: Annotated[float, probability("delta of all queries")] = 1e-6
     delta_t: Annotated[float, probability("delta of one test")] = 1e-9
@@ -150,11 +150,11 @@ class Quality(NamedTuple):
     """What is released on average, exact.
 
     Attributes:
-      accuracy: share of labels that are right, those of a set kept back counting as
-        absent.
+      accuracy: fraction of labels that are correct, where labels of an unreleased set count
+        as absent.
       precision: expected right labels released over expected labels released.
       recall: expected right labels released over all present ones.
-      answered: share of queries of which a set was released.
+      answered: fraction of queries for which a set was released.
       by_label: Float["labels"], accuracy of each label.
     """
 
@@ -240,7 +240,7 @@ def quality(scenario: Scenario, method: Method, scale: float, delta_t: float = 1
 
 
 def aligned_scale(scenario: Scenario, method: Method, accuracy: float) -> float:
-    """The largest noise with which PATE is this accurate; NaN if it never is."""
+    """The largest noise with which PATE has this accuracy; NaN if there is none."""
     scales = np.geomspace(1e5, 0.1, 121)
     high = None
     for scale in scales:

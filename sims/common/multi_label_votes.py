@@ -1,4 +1,4 @@
-"""What the teachers of the multi-label experiment say (Zhu & Wang 2022, EXP3).
+"""Votes of the teachers of the multi-label experiment (Zhu & Wang 2022, EXP3).
 
 600 test images of CelebA, 40 attributes each, 800 teachers. There are no images here,
 so no teacher can be trained: votes are simulated from the true attributes, with error
@@ -32,11 +32,11 @@ class Scenario(NamedTuple):
       scaled: Float["queries labels"], the same after each teacher's votes for a query
         were scaled to tau in all.
       truth: Bool["queries labels"].
-      teachers: how many there are.
-      accuracy: share of single votes that are right.
-      false_positive, false_negative: share of wrong votes among absent and among
-        present labels.
-      source: where truth and votes are from, in words.
+      teachers: number of teachers.
+      accuracy: fraction of single votes that are correct.
+      false_positive, false_negative: fraction of wrong votes among absent and among present
+        labels.
+      source: description of the origin of truth and votes.
       simulated: whether the votes are.
       generated: whether the truth is invented, too.
     """
@@ -75,7 +75,7 @@ def scenario(found: teachers.TeacherVotes, source: str, generated: bool, tau: in
 
 @dataclasses.dataclass(frozen=True)
 class Votes:
-    """How many vote, and on what."""
+    """Numbers of queries and teachers."""
 
     queries: Annotated[int, whole("images to be labelled", at_least=10)] = 600
     teachers: Annotated[int, whole("who vote", at_least=10)] = 800
@@ -84,10 +84,10 @@ class Votes:
 
 
 def scenarios(asked: Votes = Votes()) -> list[Scenario]:
-    """Both scenarios; generated attributes where CelebA is not at hand.
+    """Both scenarios; with generated attributes if CelebA is not available.
 
-    Where the user has votes of real teachers, the second scenario has as many queries
-    and teachers, and is left out if CelebA has not as many labels or test images.
+    If the user has votes of real teachers, the second scenario has the same numbers of
+    queries and teachers, and is omitted if CelebA lacks labels or test images.
     """
     have = celeba.celeba_available()
     faces = celeba.load_celeba() if have else celeba.generated_attributes()

@@ -23,10 +23,10 @@ def natural_trial(law: Repetitions, side: int, trials: int, pair: GaussianPair) 
       law: of K.
       side: 0 for the data, 1 for the neighbour.
       trials: a side.
-      pair: what one run releases.
+      pair: the laws of one run.
 
     Returns:
-      With "edges" of the bins and the "exact" law of the bin.
+      A trial, with "edges" of the bins and the "exact" law of the bin.
     """
     edges = pair.natural_edges(law, trials)
     mechanism = private_tuning(noised_score("gaussian", sign=1), law.family)
@@ -37,7 +37,7 @@ def natural_trial(law: Repetitions, side: int, trials: int, pair: GaussianPair) 
 def two_block_trial(law: Repetitions, side: int, trials: int, pair: GaussianPair) -> Trial:
     """The two-block order: a finite base, whose outcomes are bins, the best first.
 
-    Arguments as for ``natural_trial``; "cut" stands beside, too.
+    Arguments as for ``natural_trial``; the trial also has "cut".
     """
     cut = pair.two_block_cut(law)
     edges = pair.two_block_edges(law, cut, trials)

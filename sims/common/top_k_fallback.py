@@ -23,10 +23,10 @@ _FILL_TAG = 0xC1
 
 @functools.cache
 def filled_top_stable() -> Mechanism:
-    """Top Stable, then exponential mechanisms for the candidates that it leaves open.
+    """Top Stable, then exponential mechanisms for the remaining candidates.
 
     Data: a histogram, see ``release.rank_histogram``.
-    Params: "k"; "epsilon" and "delta" of Top Stable; "rho" of what follows.
+    Params: "k"; "epsilon" and "delta" of Top Stable; "rho" of the exponential mechanisms.
     Outcome: Release, always of k candidates.
     """
     first = top_stable_sets(precision="tail")

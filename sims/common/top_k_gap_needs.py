@@ -1,8 +1,8 @@
-"""Which gap private top-k selection needs (Zhu & Wang 2022, Theorems 8 and 20).
+"""Gaps that private top-k selection needs (Zhu & Wang 2022, Theorems 8 and 20).
 
-The least gap at which the test of Algorithm 4 or 5 releases its set as often as asked,
-and the least lead of one gap over all others, which are 0, at which report noisy max
-selects it as often; each at a total (epsilon, delta).
+The least gap at which the test of Algorithm 4 or 5 releases its set with a given
+probability, and the least lead of one gap over all others, which are 0, at which report
+noisy max selects it with that probability; each at a total (epsilon, delta).
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from jaxsel.language.domains import positive, probability
 
 @dataclasses.dataclass(frozen=True)
 class Needs:
-    """What all releases together may cost, and how often one may fail."""
+    """The privacy budget of all releases together, and the failure probability of one."""
 
     epsilon: Annotated[float, positive("epsilon of all releases")] = 1.0
     delta: Annotated[float, probability("delta of a test, or of all releases")] = 1e-6
@@ -53,7 +53,7 @@ def one_release_scale(kind: str, epsilon: float, needs: Needs = Needs()) -> floa
 
 
 def one_release_gap(kind: str, epsilon: float, needs: Needs = Needs()) -> float:
-    """The least gap that passes one test but for needs.failure, exact."""
+    """The least gap that passes one test except with probability needs.failure, exact."""
     noise = "laplace" if kind == "laplace" else "gaussian"
     scale = one_release_scale(kind, epsilon, needs)
     return gap_for_success(scale, needs.delta, needs.failure, noise)
@@ -75,7 +75,7 @@ def scale_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
 
 
 def gap_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
-    """The least gap that passes each of many tests but for needs.failure, exact."""
+    """The least gap that passes each of many tests except with needs.failure, exact."""
     scale = scale_of_test(noise, releases, needs)
     delta_t = needs.delta / 2.0 / releases
     return gap_for_success(scale, delta_t, needs.failure, noise)
@@ -96,7 +96,7 @@ def _log_below(z: np.ndarray, noise: str) -> np.ndarray:
 
 @functools.cache
 def lead_for_success(noise: str, rivals: int, failure: float = 0.05) -> float:
-    """By how much one score must exceed ``rivals`` equal ones to win but for failure.
+    """The lead of one score over ``rivals`` equal ones with which it wins except with ``failure``.
 
     In units of the noise scale. Closed form for Gumbel noise, else quadrature.
     """
@@ -158,6 +158,6 @@ def selection_scale(name: str, candidates: int, releases: int, needs: Needs = Ne
 
 
 def selection_lead(name: str, candidates: int, releases: int, needs: Needs = Needs()) -> float:
-    """The least lead over gaps of 0 selected each time but for needs.failure."""
+    """The least lead over gaps of 0 that is selected except with probability needs.failure."""
     scale = selection_scale(name, candidates, releases, needs)
     return scale * lead_for_success(SELECTIONS[name], candidates - 2, needs.failure)

@@ -1,4 +1,4 @@
-"""The laws of K that Figures 5 and 6 of Papernot & Steinke 2022 compare, and their price.
+"""The laws of K that Figures 5 and 6 of Papernot & Steinke 2022 compare, and their epsilon.
 
 The base algorithm is 0.1-zCDP and privacy is (epsilon, 1e-6)-DP. Epsilon is the paper's:
 Theorem 2 in the form of Corollary 4 for truncated negative binomial laws, Theorem 6 with
@@ -65,7 +65,7 @@ FAMILIES: dict[str, LawFamily] = {
 
 
 def naive(count: int) -> laws.Repetitions:
-    """Always ``count`` runs, which pay for composition."""
+    """Always ``count`` runs, with the epsilon of composition."""
     return laws.point_mass(count)
 
 
@@ -82,7 +82,7 @@ def _poisson_orders(rho: float) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclasses.dataclass(frozen=True)
 class Price:
-    """What a law of K costs: the epsilon of a zCDP base that is run K times."""
+    """The epsilon of a law of K: that of a zCDP base that is run K times."""
 
     rho: Annotated[float, positive("zCDP of one run")] = RHO
     delta: Annotated[float, probability("delta of the whole search")] = DELTA
@@ -111,7 +111,7 @@ class Price:
         raise InputError(f"there is no bound for {law.family} repetitions here")
 
     def common_epsilons(self) -> tuple[float, float]:
-        """Least and largest epsilon that every family has, to hundredths, inwards."""
+        """The range of epsilons that every family attains, rounded inwards to hundredths."""
         ends = [
             (self.epsilon(family.law(family.low)), self.epsilon(family.law(family.high)))
             for family in FAMILIES.values()

@@ -14,9 +14,9 @@ for the ranking found, so that it bounds the worst from below; its delta is with
 percent of what that search finds. The line read backwards swaps the two sides, so that one
 direction is enough: every ranking has a mirror image of equal divergence in the other.
 
-What is told apart is only the interval of the released output (its bin, in the natural
-order), which is post-processing: it bounds the loss of the mechanism from below. One trial
-is one execution of the tuned algorithm.
+Only the interval of the released output (its bin, in the natural order) is observed, which
+is post-processing: a lower bound on the loss of the mechanism. One trial is one execution
+of the tuned algorithm.
 """
 
 import bisect
@@ -149,9 +149,9 @@ def planned_ranking(base: GaussianBase, text: str, target: float) -> Ranking:
 
 
 def ranked_trial(base: GaussianBase, law: Repetitions, target: float, side: str) -> Trial:
-    """Which interval of the adversarial ranking for a target is released.
+    """The simulation of the released interval of the adversarial ranking for a target.
 
-    Beside it stand the epsilon of that ranking and its exact delta there.
+    With the epsilon of that ranking and its exact delta there.
     """
     planned = planned_ranking(base, describe(law), target)
     return Trial(
@@ -163,7 +163,7 @@ def ranked_trial(base: GaussianBase, law: Repetitions, target: float, side: str)
 
 
 def natural_trial(base: GaussianBase, law: Repetitions, side: str) -> Trial:
-    """Which bin the released number falls in if a larger one is better."""
+    """The simulation of the bin of the released number, if larger numbers are better."""
     edges = base.natural_edges(law)
     return Trial(
         private_tuning(noised_score("gaussian"), law.family),

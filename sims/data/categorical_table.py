@@ -17,14 +17,14 @@ _MOST_CELLS = 2**20
 
 
 class CategoricalTable(NamedTuple):
-    """How many rows fall into each cell.
+    """The number of rows in each cell.
 
     Attributes:
       columns: names of the columns.
-      levels: how many levels each has.
+      levels: number of levels of each column.
       counts: Int64[np.ndarray, "cells"].
-      source: where the rows are from, in words for a caption.
-      generated: whether they stand in for real rows.
+      source: description of their origin, for a caption.
+      generated: whether they replace real rows.
     """
 
     columns: tuple[str, ...]
@@ -35,7 +35,7 @@ class CategoricalTable(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return int(self.counts.sum())
 
 

@@ -26,7 +26,7 @@ _GENERATED = (20_000, 16_000, 18_000)
 _PAGE = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
 _TEXT = "list_attr_celeba.txt"
 _NPZ = "celeba_attr.npz"
-_NAMES = (_NPZ, _TEXT, f"{_TEXT}.gz")  # what is read fastest first
+_NAMES = (_NPZ, _TEXT, f"{_TEXT}.gz")  # fastest format first
 _TEXT_MD5 = "75e246fa4810816ffd6ee81facbd244c"  # as torchvision checks it
 _BITS_SHA256 = (  # of attr_packed in the .npz
     "68b200e274781dddb55b2e16e91b454ba2e3e9cd4a86149fa675f4cafc4bc90e"
@@ -34,15 +34,15 @@ _BITS_SHA256 = (  # of attr_packed in the .npz
 
 
 class FaceAttributes(NamedTuple):
-    """Which image shows what.
+    """The attributes of each image.
 
     Attributes:
       names: of the 40 attributes.
       present: Bool[np.ndarray, "images 40"].
       training: the first so many images are the training set.
       test: the images after the first so many are the test set.
-      source: where they are from, in words for a caption.
-      generated: whether they stand in for real data.
+      source: description of their origin, for a caption.
+      generated: whether they replace real data.
     """
 
     names: tuple[str, ...]
@@ -150,7 +150,7 @@ def load_celeba(path: str | Path | None = None) -> FaceAttributes:
 
 
 def generated_attributes(*, seed: int = 0) -> FaceAttributes:
-    """Invented attributes of 20,000 images, to stand in for the real ones.
+    """Generated attributes of 20,000 images, which replace the real ones.
 
     Independent, with frequencies that fall geometrically from 0.85 to 0.02: 9.1 of 40
     an image on average (CelebA: 9.0). The first 16,000 train, the last 2,000 test.
@@ -171,8 +171,8 @@ def pick_queries(faces: FaceAttributes, queries: int, *, seed: int = 0) -> np.nd
     """Attributes of randomly picked test images: Bool["queries 40"].
 
     Args:
-      faces: where from.
-      queries: how many different images.
+      faces: the attributes of the images.
+      queries: number of different images.
       seed: of the choice.
 
     Raises:

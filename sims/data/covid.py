@@ -34,8 +34,8 @@ class CaseCounts(NamedTuple):
       states: tuple of states, territories and the capital's district, in alphabetical
         order.
       counts: Int64["days states"], >= 0.
-      source: where the counts are from, in words for a caption.
-      generated: whether they stand in for real data.
+      source: description of the counts' origin, for a caption.
+      generated: whether they replace real data.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class CaseCounts(NamedTuple):
 def _window(content: bytes, kind: str) -> bytes:
     """us-states.csv (date, state, fips, cases, deaths) as a table of days and states.
 
-    Content of another form is left alone: the table itself passes.
+    Content of another form, such as the table itself, is returned unchanged.
     """
     if not content.startswith(b"date,state,"):
         return content
@@ -80,7 +80,7 @@ CUMULATIVE = _source(
 
 
 def _variants(kind: str) -> tuple[Source, ...]:
-    """Under the publisher's name, or as a table of the window."""
+    """The accepted sources: the publisher's file, or a table of the window."""
     check_choice("kind", kind, KINDS)
     source = DAILY if kind == "daily" else CUMULATIVE
     table = f"nyt_final_2023-03-23_{kind}.csv"
@@ -135,7 +135,7 @@ def load_covid(kind: str = "daily", path: str | Path | None = None) -> CaseCount
 
 
 def generated_covid(kind: str = "daily") -> CaseCounts:
-    """An invented epidemic of 55 states, to stand in for the real one.
+    """A generated epidemic of 55 states, which replaces the real one.
 
     State r has about 1/r of the cases; their number grows tenfold in 12.5 days until
     day 25 and then stays, with Poisson noise from a fixed seed.

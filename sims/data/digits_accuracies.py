@@ -1,19 +1,20 @@
 """Accuracies of DP-SGD on handwritten digits, by learning rate and seed.
 
-For Figure 7 of Papernot & Steinke 2022: what their search tunes, at a size that two cores
-can train. The learning rate is the only hyperparameter that varies; batches of expected
-size 256 and clipping norm 1 are the paper's. It goes on from the paper's range, 0.025 to
-1, up to 8, because fewer steps want larger ones: the best rate shall lie inside the grid.
+For Figure 7 of Papernot & Steinke 2022: the networks of their search, at a size that two
+cores can train. The learning rate is the only hyperparameter that varies; batches of
+expected size 256 and clipping norm 1 are the paper's. The paper's range, 0.025 to 1, is
+extended to 8, because fewer steps need larger rates and the best rate should be inside the
+grid.
 
 `run` trains a table and `load` reads those stored here, made by
 ``python -m sims.data.digits_accuracies NAME``, NAME of SETTINGS; ``--workers 2`` trains
-two networks at a time, ``--seeds N`` goes on from the stored table to one of N seeds. A run
-that was killed goes on from its last trained network.
+two networks at a time, ``--seeds N`` extends the stored table to N seeds. A run that was
+killed resumes after its last trained network.
 
 Large learning rates amplify rounding, and rounding depends on the processor, its number of
-threads, XLA's flags and the version of JAX: trained again elsewhere, most networks come out
-the same and some a few images better or worse, at large rates many. The record names all
-of these for every seed; "unknown" where that was not written down at the time.
+threads, XLA's flags and the version of JAX: on another machine most networks are the same
+and some label a few images better or worse, at large rates many. The record names all of
+these for every seed; "unknown" if they were not recorded.
 """
 
 import argparse
@@ -45,12 +46,12 @@ _HIGHEST_RATE = 8.0
 _BATCH_SIZE = 256
 _FOLDER = Path(__file__).parent.parent
 UNKNOWN = "unknown"
-# Sets of instructions that XLA compiles for where it finds them.
+# Instruction sets that XLA uses if they are available.
 _VECTORS = ("sse4_2", "avx", "fma", "avx2", "avx512f", "avx512_bf16", "asimd", "sve")
 
 
 class Setting(NamedTuple):
-    """What is trained.
+    """The settings of a table.
 
     Attributes:
       images: name of the image set.
@@ -71,10 +72,10 @@ SETTINGS = {"digits": Setting("digits", 3.0, 20, 62, 5), "mnist": Setting("mnist
 
 
 class AccuracyTable(NamedTuple):
-    """Networks that were trained, and how well.
+    """The accuracies of trained networks.
 
     Attributes:
-      title: what they are, for a caption.
+      title: description, for a caption.
       learning_rates: Float64["rates"], ascending.
       correct: Int64["rates seeds"], test images that were labelled correctly.
       test_images: how many there are.
@@ -91,23 +92,23 @@ class AccuracyTable(NamedTuple):
 
 
 def stored(name: str) -> Path:
-    """Where the record of a setting lies."""
+    """The path of the record of a setting."""
     check_choice("setting", name, SETTINGS)
     return Path(__file__).parent / f"{name}_accuracies.json"
 
 
 def train(setting: Setting, images: ImageSet, rate: float, *, seed: int, number: int) -> int:
-    """Trains one network by DP-SGD: how many test images it labels correctly.
+    """Trains one network by DP-SGD; returns the number of correctly labelled test images.
 
     Args:
-      setting: what to train.
+      setting: the settings.
       images: the data.
       rate: learning rate.
       seed: of the table.
-      number: of the network in the table; each draws randomness of its own.
+      number: index of the network in the table; each has its own randomness.
 
     Raises:
-      RuntimeError: if a batch did not fit (chance below 1e-18 a step).
+      RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
     """
     import jax
     import jax.numpy as jnp
@@ -181,7 +182,7 @@ def _write(path: Path, document: dict) -> None:
 
 
 def machine() -> dict[str, str]:
-    """What the last digits of a trained network depend on, beside versions."""
+    """Properties of the machine on which the rounding of a trained network depends."""
     name, vectors = platform.processor() or platform.machine(), ""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -234,8 +235,8 @@ def run(
       setting: another one in its place.
       seed: of all randomness.
       workers: processes that train, a network each.
-      out: folder for what is done so far; the same call goes on from there.
-      begun: a record of the same table with fewer seeds, whose networks are kept.
+      out: folder of the progress; the same call resumes from it.
+      begun: a record of the same table with fewer seeds, whose networks are reused.
       progress: None shows a bar on a terminal only.
 
     Raises:

@@ -1,6 +1,6 @@
 """Candidates for the private choice of hyperparameters.
 
-For the selection of section 5.1 of Liu & Talwar 2019, as far as it concerns D2.
+For the selection of section 5.1 of Liu & Talwar 2019, for the privacy of D2.
 Scikit-learn's 1797 handwritten digits are split once into a training set (D1), a
 validation set (D2, the private one) and a test set. A candidate is one learner with one
 setting of its hyperparameters, trained on D1 (not privately, so only D2 is protected);

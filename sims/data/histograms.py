@@ -1,4 +1,4 @@
-"""Histograms for private top-k selection: how many users visited each of many places.
+"""Histograms for private top-k selection: numbers of users who visited each of many places.
 
 Two sets of check-ins of Carvalho, Wang, Gondara & Miao (2020), Foursquare and Gowalla
 (the sizes that Zhu & Wang 2022 give for BrightKite are Gowalla's), and generated ones.
@@ -24,10 +24,10 @@ CHECK_INS = ("foursquare", "gowalla")
 
 
 class Sizes(NamedTuple):
-    """What Carvalho et al. 2020, Table 1, say of a set.
+    """The sizes of a set in Carvalho et al. 2020, Table 1.
 
     Attributes:
-      users: how many there are; 1/users is delta in their experiments.
+      users: number of users; 1/users is delta in their experiments.
       candidates: places.
       largest: users of the most visited place.
       rare: users of the place that 99 % of the places do not exceed.
@@ -50,11 +50,11 @@ class Histogram(NamedTuple):
 
     Attributes:
       name: of the set.
-      head: Int64["head"], the largest counts in descending order; no others but 0.
-      candidates: how many there are in all, at least the size of the head.
-      users: how many voted.
-      source: where the counts are from, in words for a caption.
-      generated: whether it stands in for real data.
+      head: Int64["head"], the largest counts in descending order; all others are 0.
+      candidates: total number of candidates, at least the size of the head.
+      users: number of users.
+      source: description of the counts' origin, for a caption.
+      generated: whether it replaces real data.
     """
 
     name: str
@@ -66,15 +66,15 @@ class Histogram(NamedTuple):
 
     @property
     def data(self) -> dict[str, object]:
-        """As the top-k mechanisms take it."""
+        """The input of top-k mechanisms."""
         return {"head": self.head, "candidates": self.candidates}
 
 
 class _File(NamedTuple):
-    """A file that holds a set.
+    """A file that contains a set.
 
     Attributes:
-      names: where it may lie in a folder.
+      names: its possible names in a folder.
       kind, digest: checksum of the file as it is, "sha256", "md5" or "git" (blob id).
       read: content -> Int64["places"], users of each place, in any order.
       source: in words.
@@ -255,7 +255,7 @@ def load_check_ins(name: str, path: str | Path | None = None) -> Histogram:
 
 
 def zipf_histogram(name: str, *, candidates: int | None = None) -> Histogram:
-    """A power law with the published sizes of a set, to stand in for it.
+    """A power law with the published sizes of a set, which replaces it.
 
     The place of rank r has largest / r^s users, rounded; s is such that 99 % of the
     published number of places do not exceed the published quantile.

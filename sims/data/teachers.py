@@ -29,13 +29,13 @@ VOTES_FILE = "teacher_votes.npz"
 
 
 class TeacherVotes(NamedTuple):
-    """Who voted for what.
+    """The votes of all teachers.
 
     Attributes:
       votes: Bool[np.ndarray, "teachers queries labels"].
       truth: Bool[np.ndarray, "queries labels"].
-      source: where the votes are from, in words for a caption.
-      simulated: whether no classifier gave them.
+      source: description of the votes' origin, for a caption.
+      simulated: whether they do not come from classifiers.
     """
 
     votes: np.ndarray
@@ -45,7 +45,7 @@ class TeacherVotes(NamedTuple):
 
     @property
     def accuracy(self) -> float:
-        """Share of all votes that are right."""
+        """Fraction of all votes that are correct."""
         return float(np.mean(self.votes == self.truth))
 
 
@@ -53,8 +53,8 @@ def error_rates(frequencies: npt.ArrayLike, separation: float) -> tuple[np.ndarr
     """Error rates of the best classifier of one normal score.
 
     The score is N(separation, 1) where the label is present and N(0, 1) where not; a
-    vote is given where presence is likelier than not. So rare labels are often missed
-    and rarely imagined, as by classifiers that are trained for accuracy.
+    vote is given if presence is more likely than absence. So rare labels are often missed
+    and rarely voted for wrongly, as by classifiers that are trained for accuracy.
 
     Args:
       frequencies: Float["labels"], of each label, in (0, 1).

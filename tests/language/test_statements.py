@@ -89,6 +89,7 @@ def test_points_of_a_table_and_of_a_grid():
 
 
 def test_uniform_points_lie_between_their_ends():
+    assert all(0 < p["epsilon"] < 1 for p in uniform(9, epsilon=(0.0, 1.0))(Budget()))
     points = list(uniform(20, epsilon=(0.5, 1.0), runs=(2.0, 4.0))(Budget(cases=30)))
     assert len(points) == 20
     assert all(0.5 < point["epsilon"] < 1.0 and 2.0 < point["runs"] < 4.0 for point in points)

@@ -249,8 +249,8 @@ def from_opacus(history: object, *, name: str = "") -> BaseGuarantee:
     Returns:
       The guarantee of DP-SGD with these phases in sequence.
 
-      Raises:
-        InputError: if it is not an Opacus history, or a value is out of range.
+    Raises:
+      InputError: if it is not an Opacus history, or a value is out of range.
     """
     phases: list[tuple[float, float, int]] = []
     for number, item in enumerate(_items(history), 1):

@@ -19,8 +19,8 @@ def composed_pure_epsilon(epsilon: float, count: int, delta: float) -> float:
       count: the number of releases, >= 1.
       delta: of the composition, in [0, 1).
 
-      Returns:
-        The epsilon of the composition; count * epsilon at delta = 0.
+    Returns:
+      The epsilon of the composition; count * epsilon at delta = 0.
 
     Raises:
       InputError: for numbers out of range.

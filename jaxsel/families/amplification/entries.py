@@ -9,7 +9,7 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.families.amplification.laws import CANDIDATES, GAMMA
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers
-from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
+from jaxsel.language.entry import DATA, FIXED, PAIRS, guarantee, mechanism
 
 
 @mechanism(
@@ -36,7 +36,9 @@ def private_amplification(
     ] = 2,
     gamma: Annotated[float, GAMMA] = 0.1,
     epsilon: Annotated[
-        float, number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
+        float,
+        number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0),
+        PAIRS,
     ] = 1,
     method: Annotated[
         str, choice(("counts", "literal", "law"), "how trials are drawn; see the guide"), FIXED
@@ -47,13 +49,6 @@ def private_amplification(
     from jaxsel.families.amplification.amplification import private_amplification
 
     return private_amplification(method=method)
-
-
-@private_amplification.input
-def _scores(values, probabilities, scores):
-    names = ("candidates", "threshold", "score_epsilon", "gamma")
-    data = {"probabilities": probabilities, "scores": scores}
-    return data, {name: values[name] for name in names}
 
 
 @private_amplification.neighbours

@@ -25,7 +25,7 @@ from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import Domain, choice, number, numbers, probability
-from jaxsel.language.entry import DATA, FIXED, Values, guarantee, mechanism
+from jaxsel.language.entry import DATA, FIXED, PAIRS, Values, guarantee, mechanism
 
 
 @dataclasses.dataclass(frozen=True)
@@ -394,7 +394,7 @@ def median_of_runs(
         Any,
         _OrWord("which run is released; 1 is the best", domain=COUNT, words=("median", "random")),
     ] = "median",
-    epsilon: Annotated[float, _EPSILON] = 1,
+    epsilon: Annotated[float, _EPSILON, PAIRS] = 1,
     method: Jump = "jump",
 ):
     """BROKEN: release the run of median score, or of a random rank above it; the loss grows with
@@ -402,11 +402,6 @@ def median_of_runs(
     from jaxsel.families.percentile.score_percentile import score_percentile
 
     return score_percentile(method=method)
-
-
-@median_of_runs.input
-def _runs(probabilities, count, rank):
-    return probabilities, {"count": count, "rank": rank}
 
 
 @median_of_runs.neighbours

@@ -204,8 +204,8 @@ def read_test(
       method: "literal" makes every sample.
       further: names of other parameters that must be present.
 
-      Raises:
-        InputError: for a missing, unknown or bad parameter, or too many samples.
+    Raises:
+      InputError: for a missing, unknown or bad parameter, or too many samples.
     """
     optional = ("exponent", "offset")
     required = [name for name in PercentileTest._fields if name not in optional]

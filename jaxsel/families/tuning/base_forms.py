@@ -34,8 +34,8 @@ def guarantee_of(base: object, relation: object = None) -> BaseGuarantee:
       relation: the neighbouring relation, one of ``RELATIONS``; must be that of the
         guarantee, if it has one.
 
-      Raises:
-        InputError: if the base has none of these forms, or another relation.
+    Raises:
+      InputError: if the base has none of these forms, or another relation.
     """
     wanted = relation_name(relation)
     form = next((form for form in _FORMS if form.fits(base)), None)

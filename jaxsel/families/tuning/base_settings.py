@@ -19,7 +19,7 @@ Input = tuple[Any, dict[str, Any]]
 
 
 class BaseSetting:
-    """A base of the command line: by default scores, of which nothing is proven."""
+    """A base of the command line; by default a table of scores without a guarantee."""
 
     def make(self) -> "Base":
         """The base; imports JAX."""
@@ -41,10 +41,10 @@ class BaseSetting:
         """The claim that gives one run's pure epsilon on such pairs, or None."""
 
     def text(self, values: Values) -> str | None:
-        """What is known of one run beyond pure privacy, for the accountant, or None."""
+        """Text of the guarantee of one run beyond pure DP, for the accountant, or None."""
 
     def utility(self, values: Values, labels: tuple[str, ...]) -> Utility:
-        """What a run, released, is worth; {} if runs are not told apart."""
+        """The utility of each run if released; {} if all are equal."""
         return by_scores(values, labels)
 
 
@@ -158,7 +158,7 @@ BASES: dict[str, BaseSetting] = {
     "noised_score_gaussian": _NoisedScore("gaussian"),
 }
 
-# Beyond these, float64 would not resolve differences of scores in units of the noise.
+# Outside of these limits float64 does not resolve differences of scores in units of noise.
 _SCORE, _NOISE = 1e6, 1e-3
 
 BASE_SETTINGS = {
@@ -193,20 +193,20 @@ def base_input(values: Values) -> tuple["Base", Any, dict[str, Any]]:
 
 
 def input_of_runs(values: Values, **params: Any) -> Input:
-    """The data of the chosen base, and its parameters beside those of what runs it."""
+    """The data of the chosen base, and its parameters together with those of the mechanism."""
     data, of_base = BASES[values["base"]].input(values)
     return data, of_base | params
 
 
 def base_utility(values: Values, labels: tuple[str, ...]) -> Utility:
-    """What each run is worth if it is released, "none" last."""
+    """The utility of each run if released, "none" last."""
     return BASES[values["base"]].utility(values, labels)
 
 
 def base_text(values: Values) -> str | None:
-    """One run of the chosen base, its scores moving by at most 1, for the accountant.
+    """Text of one run of the chosen base, with scores of sensitivity 1, for the accountant.
 
-    None if there is no base, or nothing is known of it.
+    None if there is no base, or it has no known guarantee.
     """
     base = BASES.get(values.get("base", ""))
     return None if base is None else base.text(values)
@@ -215,8 +215,9 @@ def base_text(values: Values) -> str | None:
 def base_epsilon(values: Values) -> float | None:
     """Pure DP of one run of the chosen base on its pairs; None if it has none.
 
-    A claim about the whole takes the base's epsilon as a number. It is the base's own
-    claim, evaluated here, so that entries hold ids and parameters but no formula.
+    A claim about the whole mechanism has the base's epsilon as a parameter. It is computed
+    here from the base's own claim, so that entries contain ids and parameters but no
+    formulas.
     """
     found = BASES[values["base"]].guarantee(values)
     return None if found is None else one_run.evaluate(found)

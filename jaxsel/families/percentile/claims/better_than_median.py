@@ -34,7 +34,8 @@ def _betas(**ends: tuple[float, float]):
 
     def draw(generator):
         beta = float(10.0 ** generator.uniform(-4.0, -0.05))
-        return beta, *(float(generator.uniform(*pair)) for pair in ends.values())
+        more = [float(generator.uniform(*pair)) for pair in ends.values()]
+        return (beta, *more) if more else beta
 
     return drawn(" ".join(("beta", *ends)), draw, 100)
 

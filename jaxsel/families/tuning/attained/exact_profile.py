@@ -196,9 +196,9 @@ def tuned_profile(
       order: which outputs are better; INDEPENDENT for a score that is pure noise, with
         which the winner, if there is one, has the base's own law.
 
-      Returns:
-        The profile, with a relative error of 1e-10 where it exceeds 1e-280 and E[K] is at
-        most 1e12.
+    Returns:
+      The profile, with a relative error of 1e-10 where it exceeds 1e-280 and E[K] is at
+      most 1e12.
 
     Raises:
       InputError: if the cuts of the order overlap or K is always 0.

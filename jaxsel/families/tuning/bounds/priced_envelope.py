@@ -45,7 +45,7 @@ _CHORDS = 2  # epsilons tried at the end
 _PROBE = 2.0  # times delta: the largest envelope for which a second proof is tried
 _NEAR = 5e-4  # relative tolerance of delta at which an epsilon is accepted
 _CLOSE = 1e-4  # relative distance of epsilons at which the search stops
-_HALVINGS = 40  # fraction of the remaining interval at which the next price is computed
+_HALVINGS = 40  # bisection steps on the curve of the envelope
 # A finer mesh is used if the proven bound exceeds the program's value by this factor.
 _EXCESS = 1.1
 # Empirically no price is below (1 + _PRICED log10(1 / delta)^2) times a ranking's delta.

@@ -55,12 +55,13 @@ class ApproximatePair(NamedTuple):
     where: str
 
 
-def _shown(law: np.ndarray) -> str:
+def shown(law: np.ndarray) -> str:
+    """Its probabilities, every digit."""
     return "[" + ", ".join(f"{x:.17g}" for x in law) + "]"
 
 
 def _random(first: np.ndarray, second: np.ndarray) -> BasePair:
-    where = f"base laws {_shown(first)} and {_shown(second)}, best outcome first"
+    where = f"base laws {shown(first)} and {shown(second)}, best outcome first"
     return BasePair(first, second, where)
 
 
@@ -137,8 +138,8 @@ def approximate_pairs(budget: Budget) -> Iterator[ApproximatePair]:
         first = (1.0 - delta) * core.first + delta * failing[0]
         second = (1.0 - delta) * core.second + delta * failing[1]
         where = (
-            f"delta={delta!r}, core laws {_shown(pure.first)} and {_shown(pure.second)}, "
-            f"failures {_shown(failing[0])} and {_shown(failing[1])} with one more "
+            f"delta={delta!r}, core laws {shown(pure.first)} and {shown(pure.second)}, "
+            f"failures {shown(failing[0])} and {shown(failing[1])} with one more "
             "outcome at each end"
         )
         epsilon = exact_epsilon(pure.first, pure.second)

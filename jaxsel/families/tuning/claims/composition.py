@@ -75,16 +75,12 @@ def _searches(
     """Laws of what two searches release; the first decides how the second ranks."""
     one = [tuned_law(side, repetitions[0]) for side in sides]
     orders = [generator.permutation(sides[0].size) for _ in one[0]]
-    both = [
-        np.concatenate(
-            [
-                mass * tuned_law(side[order], repetitions[1])
-                for mass, order in zip(law, orders, strict=True)
-            ]
-        )
-        for law, side in zip(one, sides, strict=True)
-    ]
-    return both[0] / both[0].sum(), both[1] / both[1].sum()
+    both = []
+    for law, side in zip(one, sides, strict=True):
+        second = (tuned_law(side[order], repetitions[1]) for order in orders)
+        released = np.concatenate([m * each for m, each in zip(law, second, strict=True)])
+        both.append(released / released.sum())
+    return both[0], both[1]
 
 
 @JX.privacy(
@@ -116,19 +112,16 @@ def two_searches(budget):
         sides, base = (pair.first, pair.second), _guarantee(pair.first, pair.second)
         law = _LAWS[index % len(_LAWS)]
         other = law if index % 2 else _LAWS[(index + 2) % len(_LAWS)]
-        if other is law:
-            parts = [(_pairs(base, law), 2)]
-        else:
-            parts = [(_pairs(base, law), 1), (_pairs(base, other), 1)]
+        parts = [(_pairs(base, law), 2)]
+        if other is not law:
+            parts = [(_pairs(base, each), 1) for each in (law, other)]
         composed = composed_distribution(parts)
         joint = _searches(sides, (law, other), generator)
-        for name, pmf, exact in (
-            ("first from second", composed._pmf_remove, joint),
-            ("second from first", composed._pmf_add, joint[::-1]),
-        ):
+        where = f"{law.family} and {other.family}, {pair.where}"
+        for pmf, exact in ((composed._pmf_remove, joint), (composed._pmf_add, joint[::-1])):
             claimed = np.asarray(tail_sums(pmf)(_LEVELS))
-            where = f"{name}, {law.family} and {other.family}, {pair.where}"
             yield at_worst(claimed, _exact(*exact), _LEVELS, where, "epsilon")
+            where = f"the other way round, {where}"
 
 
 @JX.privacy("JX-Compose-renyi", f"{_UNKNOWN}; docs/composition.md, Section 6", Relation.BASE)
@@ -174,11 +167,6 @@ def failing_searches(budget):
             yield Judged(claimed, observed, f"{delta=}, {law.family}, {pair.where}")
 
 
-def _response(epsilon: float):
-    (pair,) = curves.pure(epsilon).pairs()  # type: ignore[misc]
-    return pair
-
-
 @JX.privacy("JX-Compose-released", f"{_UNKNOWN}; docs/composition.md, Section 5", Relation.BASE)
 def released_delta(
     *,
@@ -187,8 +175,8 @@ def released_delta(
     pure: Annotated[float, positive("epsilon of a run")] = 0.3,
 ):
     """If K is at most n, the best of K runs has at most the delta of n composed runs."""
-    pair = composed_pair(_response(pure), most)
-    return pair_delta(pair, epsilon)
+    (pair,) = curves.pure(pure).pairs()  # type: ignore[misc]
+    return pair_delta(composed_pair(pair, most), epsilon)
 
 
 @released_delta.bounds(tolerance=1e-12)
@@ -200,9 +188,7 @@ def released_runs(budget):
         count = 2 + index % 2
         every = sides
         for _ in range(count - 1):
-            every = tuple(
-                np.outer(one, side).ravel() for one, side in zip(every, sides, strict=True)
-            )
+            every = [np.outer(*both).ravel() for both in zip(every, sides, strict=True)]
         claimed = pair_delta(composed_pair(pair_from_laws(*sides), count), _LEVELS)
         where = f"{count} runs, {pair.where}"
         yield at_worst(claimed, _exact(*every), _LEVELS, where, "epsilon")

@@ -42,8 +42,8 @@ def least_miss(
       mean: E[K] is at most this; > 0.
       good: fraction of the candidates that counts as good, in (0, 1); any shape.
 
-      Returns:
-        Float[np.ndarray, "epsilon good"]: lower bound on P[no good candidate is released].
+    Returns:
+      Float[np.ndarray, "epsilon good"]: lower bound on P[no good candidate is released].
 
     Raises:
       InputError: if the base has no trade-off curve, or a number is out of range.

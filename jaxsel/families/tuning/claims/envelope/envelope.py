@@ -44,7 +44,7 @@ from jaxsel.families.tuning.bounds.priced_envelope import (
 )
 from jaxsel.families.tuning.bounds.profiles import profile_bounds
 from jaxsel.families.tuning.bounds.renyi import tuned_curves
-from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, base_pairs
+from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, at_worst, base_pairs, shown
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number, whole
@@ -118,8 +118,7 @@ def _rankings(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
             cut = int(generator.integers(first.size))
             order = np.concatenate([ranked[:cut], ranked[cut:][::-1]])
             first, second = first[order], second[order]
-        text = "[" + ", ".join(f"{x:.17g}" for x in first) + "]"
-        yield first, second, f"first law {text}, best first, of {pair.where}"
+        yield first, second, f"first law {shown(first)}, best first, of {pair.where}"
 
 
 @every_ranking.bounds(tolerance=1e-12)
@@ -129,12 +128,8 @@ def finite_pairs(budget):
         bound = pair_envelope(pair_from_laws(first, second), law, count=128)
         claimed = np.exp(envelope_log_delta((bound,), _LEVELS))
         exact = hockey_stick(tuned_law(first, law), tuned_law(second, law), _LEVELS)
-        worst = int(np.argmin(claimed - exact))
-        yield Judged(
-            claimed[worst],
-            exact[worst],
-            f"epsilon={_LEVELS[worst]:g}, {law.family} {dict(law.parameters)}, {where}",
-        )
+        where = f"{law.family} {dict(law.parameters)}, {where}"
+        yield at_worst(claimed, exact, _LEVELS, where, "epsilon")
 
 
 @JX.privacy("JX-Envelope-tightest", f"{_UNKNOWN}; docs/envelope.md, Section 5", Relation.BASE)

@@ -4,6 +4,7 @@ Negative binomial, and Poisson.
 """
 
 import math
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -162,21 +163,25 @@ def _least_rho(pair: BasePair) -> float:
     return float(np.max(steps / np.append(1.0, orders)))
 
 
+_GAUSSIAN = np.array([1.5, 5.0, 20.0])
+
+
+def _tuned_gaussians(claimed: np.ndarray, noise: float, law: laws.Repetitions) -> Iterator[Judged]:
+    """A bound at those orders, against a tuned Gaussian pair in both directions."""
+    for bound, order in zip(claimed, _GAUSSIAN.tolist(), strict=True):
+        for sign in (1, -1):
+            where = f"{order=:g}, Gaussian base, {noise=:g}, {sign=}, {law.family} {law.parameters}"
+            yield Judged(bound, gaussian_tuned_renyi(order, noise, law, sign), where)
+
+
 @concentrated.bounds()
 def concentrated_laws(budget):
     generator = np.random.default_rng(budget.seed + 1)
-    for noise_multiplier in (4.0, 1.0):
-        rho = 0.5 / noise_multiplier**2
+    for noise in (4.0, 1.0):
         for eta, gamma in ((0.0, 0.03), (1.0, 1e-4), (5.0, 0.3), (-0.5, 1e-3)):
             law = laws.truncated_negative_binomial(eta, gamma)
-            for order in (1.5, 5.0, 20.0):
-                for sign in (1, -1):
-                    yield Judged(
-                        zcdp_negative_binomial_renyi(order, rho, eta, gamma),
-                        gaussian_tuned_renyi(order, noise_multiplier, law, sign),
-                        f"order {order:g}, eta={eta}, gamma={gamma}, Gaussian base with "
-                        f"noise multiplier {noise_multiplier:g}, sign {sign}",
-                    )
+            claimed = zcdp_negative_binomial_renyi(_GAUSSIAN, 0.5 / noise**2, eta, gamma)
+            yield from _tuned_gaussians(claimed, noise, law)
     for pair in base_pairs(budget):
         rho = _least_rho(pair)
         eta, gamma = _random_shape(generator)
@@ -255,15 +260,7 @@ def any_poisson_laws(budget):
             means += [0.5, 1.0, 30.0]
         for mean in means:
             yield _poisson_judged(pair, mean)
-    for noise_multiplier in (4.0, 1.0):
-        base = curves.gaussian(noise_multiplier)
+    for noise in (4.0, 1.0):
         for mean in (0.5, 1.0, 10.0):
-            curve = poisson_renyi(base, mean, monotonised=False)
-            for order in (1.5, 5.0, 20.0):
-                for sign in (1, -1):
-                    yield Judged(
-                        curve(np.asarray(order)),
-                        gaussian_tuned_renyi(order, noise_multiplier, laws.poisson(mean), sign),
-                        f"order {order:g}, mean={mean:g}, Gaussian base with noise "
-                        f"multiplier {noise_multiplier:g}, sign {sign}",
-                    )
+            curve = poisson_renyi(curves.gaussian(noise), mean, monotonised=False)
+            yield from _tuned_gaussians(curve(_GAUSSIAN), noise, laws.poisson(mean))

@@ -3,6 +3,7 @@
 Their probabilities, means and generating functions.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Annotated
@@ -31,9 +32,7 @@ def _printed_pmf(eta: float, gamma: float) -> np.ndarray:
 
 def _settings(budget: Budget) -> Iterator[tuple[float, float]]:
     """(eta, gamma), for sums over all k that fit in memory."""
-    for eta in (-0.7, 0.0, 0.5, 1.0, 5.0):
-        for gamma in (0.9, 0.1, 0.005):
-            yield eta, gamma
+    yield from itertools.product((-0.7, 0.0, 0.5, 1.0, 5.0), (0.9, 0.1, 0.005))
     generator = np.random.default_rng(budget.seed)
     for _ in range(min(budget.cases, 100)):
         eta = generator.uniform(-0.95, 6.0)
@@ -101,9 +100,8 @@ def enumerated(budget):
             yield {"eta": eta, "gamma": gamma, "x": x}, seen
             yield Judged(seen, law.pgf(x), f"f(x) {where}")
             slope = float(np.sum(k * pmf * x ** (k - 1.0)))
-            scale = max(slope, 1.0)
-            computed = float(law.pgf_derivative_tail(1.0 - x))
-            yield Judged(slope / scale, computed / scale, f"f'(x) {where}")
+            both = np.array([slope, law.pgf_derivative_tail(1.0 - x)]) / max(slope, 1.0)
+            yield Judged(both[0], both[1], f"f'(x) {where}")
 
 
 @PS.utility("PS-Eq8", "Equation (8)")
@@ -196,6 +194,11 @@ def success(
     return laws.success_probability(repetitions, base_success)
 
 
+def _relative(observed):
+    """Compared relative to what is claimed, since the chance may be tiny, or 0."""
+    return lambda claimed: (claimed / max(claimed, 1e-300), observed / max(claimed, 1e-300))
+
+
 @success.equals(tolerance=1e-10)
 def failures(budget):
     for name in _enumerable(budget):
@@ -204,14 +207,9 @@ def failures(budget):
             # every run fails with probability (1 - s)^K
             with np.errstate(divide="ignore"):
                 fails = np.where(k > 0, np.maximum(k, 1) * np.log1p(-s), 0.0)
-            observed = float(np.sum(pmf * -np.expm1(fails)))
-            # relative, since the chance may be tiny
             yield (
                 {"repetitions": name, "base_success": s},
-                lambda claimed, observed=observed: (
-                    claimed / max(claimed, 1e-300),
-                    observed / max(claimed, 1e-300),
-                ),
+                _relative(np.sum(pmf * -np.expm1(fails))),
             )
 
 
@@ -406,15 +404,12 @@ def _moment_bound(eta: float, gamma: float, count: int) -> float:
 
 @long_run.bounds()
 def tails(budget):
-    for mean in (0.5, 10.0, 100.0):
-        for times in (1.2, 2.0, 4.0):
-            k = max(1, math.ceil(times * mean))
-            seen = float(laws.poisson(mean).survival(k - 1))
-            yield {"mean": mean, "count": k}, in_units(seen)
-    for eta, gamma in ((0.0, 0.1), (1.0, 0.1), (3.0, 0.02), (-0.5, 0.3)):
+    for mean, times in itertools.product((0.5, 10.0, 100.0), (1.2, 2.0, 4.0)):
+        k = max(1, math.ceil(times * mean))
+        yield {"mean": mean, "count": k}, in_units(laws.poisson(mean).survival(k - 1))
+    shapes = ((0.0, 0.1), (1.0, 0.1), (3.0, 0.02), (-0.5, 0.3))
+    for (eta, gamma), times in itertools.product(shapes, (2.0, 6.0)):
         law = laws.truncated_negative_binomial(eta, gamma)
-        for times in (2.0, 6.0):
-            k = math.ceil(times * law.mean)
-            seen = float(law.survival(k - 1))
-            where = f"P[K >= {k}], eta={eta:g}, gamma={gamma:g}"
-            yield Judged(1.0, seen / _moment_bound(eta, gamma, k), where)
+        k = math.ceil(times * law.mean)
+        where = f"P[K >= {k}], {eta=:g}, {gamma=:g}"
+        yield Judged(1.0, law.survival(k - 1) / _moment_bound(eta, gamma, k), where)
