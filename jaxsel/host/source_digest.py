@@ -38,6 +38,9 @@ _Found = tuple[str, tuple[tuple[str, str | None], ...]]
 _cache_folder: Path | None = None
 
 
+_CATALOGUE = "jaxsel.catalogue"
+
+
 def cache_in(folder: Path) -> None:
     """From now on, caches the digests of files in a folder, which is faster than parsing."""
     global _cache_folder
@@ -58,7 +61,7 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
     while waiting:
         name = waiting.pop()
         path = file_of(name)
-        if name.split(".")[:2] == ["jaxsel", "catalogue"] and not listed:
+        if name.startswith(_CATALOGUE) and not listed:
             waiting += _families()  # it lists the families' files, and does not import them by name
             listed = True
         if name in found or path is None or _is_excluded(name, without_claims):
@@ -158,7 +161,9 @@ def _defining(module: str, attribute: str | None) -> list[str]:
         # If the package only re-exports the name, the module that defines it.
         known = reexported(str(path), path.stat().st_mtime_ns)
         if attribute in known:
-            return _defining(*known[attribute])
+            # Who asks the catalogue depends on what it lists, whoever defines the question.
+            asked = [module] if module == _CATALOGUE else []
+            return [*_defining(*known[attribute]), *asked]
     return [module]
 
 

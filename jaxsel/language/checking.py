@@ -225,8 +225,8 @@ def uniform(most: float, **ends: tuple[float, float]) -> Points:
     """At most so many random points, each name uniform between its ends."""
 
     def draw(generator: np.random.Generator) -> Any:
-        row = tuple(float(generator.uniform(*pair)) for pair in ends.values())
-        return row if len(row) > 1 else row[0]
+        row = [float(generator.uniform(*pair)) for pair in ends.values()]
+        return tuple(row) if len(row) > 1 else row[0]
 
     return drawn(" ".join(ends), draw, most)
 
