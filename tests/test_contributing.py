@@ -1,6 +1,7 @@
 """The skeletons of CONTRIBUTING.md run, and do what the page says."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,11 @@ import pytest
 import jaxsel
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.catalogue import mechanisms
+from jaxsel.catalogue import find_claim, mechanisms
 from jaxsel.families.tuning.accountant import account
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
+from tests.faults import planting
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -76,3 +78,13 @@ def test_the_law_of_k_is_a_law(skeletons):
     assert tuned.single < tuned.best.epsilon < 2 * tuned.single
     with pytest.raises(InputError, match="count is 0"):
         skeletons["uniform"](0)
+
+
+def test_the_planted_fault_can_be_planted():
+    (block,) = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
+    (fault,) = tomllib.loads(block)["fault"]
+    text = (ROOT / fault["file"]).read_text()
+    assert len(planting.places(text, fault["old"])) == 1
+    assert fault["new"] != fault["old"]
+    assert find_claim(fault["claims"][0])
+    assert all((ROOT / test).exists() for test in fault["tests"])
