@@ -41,7 +41,7 @@ noise in --base and --runs, the least epsilon is found; with the noise and --eps
 
 In place of --epsilon, say what an attacker may gain who guesses whether a record is in:
 --advantage 0.1, the largest true less false positive rate of any attack, or
---true-positive-rate 0.1 --at-false-positive-rate 0.01. That takes half a minute.
+--true-positive-rate 0.1 --at-false-positive-rate 0.01. That takes one or two minutes.
 
 Where nothing is said of the winner (--rank, --rank-of, or --good with --chance) it has to
 be as good, in expected rank, as that of a geometric K with the runs that are allowed.
