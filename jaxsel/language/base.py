@@ -1,7 +1,7 @@
 """The records that everything else is made of: Mechanism, Pair, Claim, Verdict.
 
-A mechanism is what runs, a pair is what it must not tell apart, a claim is what a paper
-says about it, and a verdict is what was seen when the claim was put to the test.
+A mechanism is what runs, a pair is two neighbouring inputs that it must not tell apart, a
+claim is what a paper says about it, and a verdict is what a check of the claim saw.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ class FiniteLaw(NamedTuple):
     labels: tuple[str, ...]
 
     def summary(self) -> Summary:
-        """The chance of each outcome."""
+        """The probability of each outcome."""
         rows = [*zip(self.labels, self.probabilities.tolist(), strict=True)]
         return Summary("Exact output law.", ("outcome", "probability"), rows)
 
@@ -67,7 +67,7 @@ class Mechanism(NamedTuple):
       labels: ``(data, params) -> tuple[str, ...]``: the meaning of each event, from the
         unprepared input; its length is the number of events.
       law: ``(data, params) -> FiniteLaw`` over the events, exact, float64, from the
-        unprepared input; None where no exact law exists.
+        unprepared input; None where no exact law is known.
       resolution: the smallest probability that the sampler resolves faithfully.
       name: what records and errors call it: its factory with its settings, written by
         ``factory``.
@@ -87,7 +87,7 @@ class Mechanism(NamedTuple):
 
 def _shown(setting: Any) -> str:
     """A setting of a factory, as its mechanism's name shows it."""
-    # A base is a tuple with a name.
+    # A base (the mechanism of one run) is a tuple with a name, a callable has a qualified name.
     name = getattr(setting, "name", None) or getattr(setting, "__qualname__", None)
     if name is not None:
         return name
@@ -99,9 +99,9 @@ def _shown(setting: Any) -> str:
 def factory(build: Callable[P, R]) -> Callable[P, R]:
     """Decorates a function that makes mechanisms (or bases): caches and names them.
 
-    What it makes is called by the function and its settings, "noisy_max(noise=gumbel)";
-    equal settings, however they are written, give the same object, so that what was
-    compiled for it serves again.
+    A mechanism is named after the function and its settings, "noisy_max(noise=gumbel)".
+    Equal settings, however they are written, give the same object, so that programs
+    compiled for it are used again.
     """
     signature = inspect.signature(build)
 
@@ -198,33 +198,34 @@ class Claim:
 
     @property
     def has_check(self) -> bool:
-        """Whether something puts it to the test."""
+        """Whether the claim has a check."""
         return self.check is not _no_check
 
     @property
     def place(self) -> str:
-        """File and line of its formula."""
+        """File and line of the claim's formula."""
         code = inspect.unwrap(self.evaluate).__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
     def bounds(
         self, *points: checking.Points, tolerance: float = 1e-9, **options: Any
     ) -> Callable[[F], F]:
-        """Decorates what is observed: the claim is at least that, in every case.
+        """Decorates a function that returns observed numbers, which the claim must not be below.
 
         Args:
-          *points: where the decorated function of their names is asked for what it observes
-            (``checking.observed_at``); without them it takes a budget and yields cases
-            (``checking.cases_at``).
+          *points: values of the claim's parameters at which the decorated function, which
+            takes them by name, observes (``checking.observed_at``); without them it takes a
+            budget and yields cases (``checking.cases_at``).
           tolerance: as for ``checking.bound_verdict``.
-          **options: what else the decorated function takes, where several claims share it.
+          **options: further arguments of the decorated function, where several claims share
+            it.
         """
         return self._judged(points, options, lambda cases: checking.bound_verdict(cases, tolerance))
 
     def bounds_below(
         self, *points: checking.Points, tolerance: float = 1e-9, **options: Any
     ) -> Callable[[F], F]:
-        """As ``bounds``; the claim is at most what is observed."""
+        """As ``bounds``, for a lower bound: the claim must not be above an observed number."""
         return self._judged(
             points, options, lambda cases: checking.bound_verdict(cases, tolerance, lower=True)
         )
@@ -232,7 +233,7 @@ class Claim:
     def equals(
         self, *points: checking.Points, tolerance: float = 1e-9, **options: Any
     ) -> Callable[[F], F]:
-        """As ``bounds``; the claim is what is observed."""
+        """As ``bounds``, for an identity: the claim must equal every observed number."""
         return self._judged(
             points, options, lambda cases: checking.identity_verdict(cases, tolerance)
         )
@@ -268,12 +269,12 @@ class Claim:
 
     @property
     def false_as_printed(self) -> bool:
-        """True of what a paper says and is not so; not of what one may read into it."""
+        """Whether the paper's own words are false, not merely one reading of them."""
         return not self.holds and self.remark is None
 
     @property
     def status(self) -> str:
-        """Whether it is true, and if not, whose fault that is."""
+        """Whether it is true; if not, whether as printed or only as misread."""
         if self.holds:
             return "true"
         return "FALSE as printed" if self.false_as_printed else "a reading that FAILS"
@@ -328,10 +329,9 @@ class Erratum(NamedTuple):
 
 @printed
 class Remark(NamedTuple):
-    """Something to know about a statement in print that is no error of the paper.
+    """A note on a printed statement that is easily misread, although the paper does not err.
 
-    An edge case, another reading, a word that the paper does not say: what one might take
-    the paper to say, and should not.
+    For example an edge case, or an assumption that the paper leaves unsaid.
 
     Attributes:
       id: public name, for example "R-CL-1".
@@ -348,7 +348,7 @@ class Remark(NamedTuple):
     holds: tuple[str, ...] = ()
 
     def summary(self) -> Summary:
-        """What is to be known, and the claims that say so."""
+        """The remark's text, and its claims."""
         rows = [[name, "not so"] for name in self.readings]
         rows += [[name, "true"] for name in self.holds]
         return Summary(

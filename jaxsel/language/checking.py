@@ -13,7 +13,8 @@ that is published:
         for delta in ...:
             yield {"delta": delta}, exact, f"{shift=}"
 
-A claim about any pair, whose number no point gives, is judged by a ``Judged`` case.
+Where a claim bounds one number of a pair by another, no point gives its number: its check
+yields ``Judged`` cases, which hold both numbers.
 """
 
 import inspect
@@ -29,7 +30,7 @@ class Budget(NamedTuple):
     """How much work a check may do.
 
     Attributes:
-      trials: simulated trials a side, for checks that need simulation.
+      trials: simulated trials on each side of a pair, for checks that need simulation.
       cases: random cases, for checks that search exact laws.
       seed: of the simulation and of the random search.
     """
@@ -39,10 +40,10 @@ class Budget(NamedTuple):
     seed: int = 0
 
     def draws(self, most: float = math.inf, stream: int = 0) -> Iterator[np.random.Generator]:
-        """The generator of random numbers, the same one for each random case.
+        """Yields one and the same generator of random numbers, once for each random case.
 
         Args:
-          most: cases, where fewer than ``cases`` will do.
+          most: the number of cases, where fewer than ``cases`` will do.
           stream: added to the seed.
         """
         generator = np.random.default_rng(self.seed + stream)
@@ -76,7 +77,7 @@ class Verdict(NamedTuple):
     tightness: float | None = None
 
 
-# Of all simulations that enter one verdict, together.
+# The joint confidence of all simulations that enter one verdict.
 CONFIDENCE = 1.0 - 1e-6
 
 # What is claimed, what was observed, and where.
@@ -84,9 +85,9 @@ Case = tuple[SupportsFloat, SupportsFloat, str]
 
 
 class Judged(NamedTuple):
-    """A case of a claim about any pair: its two numbers, neither of them at a point.
+    """A case that states both of its numbers, claimed and observed, instead of a point.
 
-    For example a bound that holds for the law of each pair, whatever it is.
+    For example of a bound on one quantity of a pair by another, whatever the pair.
     """
 
     claimed: SupportsFloat
@@ -95,9 +96,10 @@ class Judged(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """A case that is judged, but says nothing of how near the claim's own bound is.
+    """A case that is judged, but does not count towards tightness.
 
-    For example an audited lower bound against the exact value: near whatever the claim is.
+    For example an audited lower bound against the exact value, which lies near it whatever
+    the claim is.
     """
 
     claimed: SupportsFloat
@@ -190,8 +192,8 @@ def listed(names: str, *rows: Any) -> Points:
     """The points of a table.
 
     Args:
-      names: of its columns, separated by spaces.
-      *rows: a tuple each; of one column, its values.
+      names: the names of its columns, separated by spaces.
+      *rows: its rows, each a tuple; with a single column, each a value.
     """
     columns = names.split()
     table = [row if len(columns) > 1 else (row,) for row in rows]
@@ -215,14 +217,14 @@ def drawn(
     Args:
       names: as for ``listed``.
       draw: one random row.
-      most: random rows, at most.
+      most: the largest number of random rows.
       *rows: as for ``listed``.
     """
     return lambda budget: listed(names, *rows, *map(draw, budget.draws(most)))(budget)
 
 
 def uniform(most: float, **ends: tuple[float, float]) -> Points:
-    """At most so many random points, each name uniform between its ends."""
+    """At most ``most`` random points, each parameter uniform between its two ends."""
 
     def draw(generator: np.random.Generator) -> Any:
         row = [float(generator.uniform(*pair)) for pair in ends.values()]
@@ -232,7 +234,7 @@ def uniform(most: float, **ends: tuple[float, float]) -> Points:
 
 
 def written(value: Any) -> str:
-    """A value of a point, so that it can be read back."""
+    """A value of a point as text, with enough digits to be read back."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
     short = f"{value:g}" if isinstance(value, float) else repr(value)
     return short if not isinstance(value, float) or float(short) == value else repr(value)
@@ -243,21 +245,22 @@ def _two(numbers: Any) -> tuple[float, float]:
 
 
 def in_units(observed: SupportsFloat) -> Callable[[float], tuple[float, float]]:
-    """What was observed, compared in units of what is claimed: where that may be small."""
+    """Compares observed / claimed with 1, for claims that may be far below the tolerance."""
     return lambda claimed: (1.0, float(observed) / claimed)
 
 
 def cases_at(
     evaluate: Callable[..., float], names: Iterable[str], found: Iterable[Any]
 ) -> Iterator[Any]:
-    """Cases whose claimed number is the claim's, at the point that each of them names.
+    """Evaluates the claim at the point of each case.
 
     Args:
-      evaluate: the claim.
-      names: of its parameters.
-      found: cases: a point, what was observed there, and what the point does not say; or
-        ``Judged`` and ``Aside``, which have their own numbers. What was observed may be a
-        function of the claim's number that returns what is compared, (claimed, observed).
+      evaluate: the claim's formula.
+      names: the names of its parameters.
+      found: the cases: each a point, what was observed there, and optionally a text with
+        further details; or a ``Judged`` or ``Aside``, which has its own numbers. What was
+        observed may be a function that takes the claim's number and returns the two
+        numbers to compare, (claimed, observed).
 
     Raises:
       TypeError: at the first point that does not name exactly the claim's parameters.
@@ -286,14 +289,15 @@ def observed_at(
     defaults: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Callable[[Budget], Iterator[Any]]:
-    """Cases from a function of the names of points.
+    """Cases from a function that is called at each point.
 
     Args:
       points: where it is called.
-      observe: returns, or yields several times, what is observed; or that and what the
-        point does not say. Of a parameter that the points leave out it takes the claim's
-        default, and the point names it, too. With ``**`` it takes all that a point names.
-      defaults: the claim's.
+      observe: takes values of a point by name; with ``**``, all of them. It returns, or
+        yields several times, what is observed, alone or in a tuple with a text of further
+        details. A parameter that the points leave out has the claim's default, which is
+        added to the point of the case.
+      defaults: the claim's parameters with their defaults.
       options: further arguments of ``observe``, the same at every point.
 
     Raises:

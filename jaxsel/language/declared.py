@@ -1,9 +1,9 @@
-"""What the families declare; nothing is listed by hand a second time.
+"""Finds the statements and mechanisms that the families declare; no list is kept by hand.
 
 A family holds its statements, each under a name, in the modules of its folder ``claims``,
 and its mechanisms, likewise, in a module ``entries``; for a single mechanism one module
 ``<mechanism>_entries`` may hold both. These modules import no JAX: to name things costs no
-compiler. They are found by name, so that nothing here imports a family.
+compiler. They are found by the modules' names, so that this module imports no family.
 """
 
 import functools
@@ -23,7 +23,7 @@ from jaxsel.language.domains import nearest
 
 @functools.cache
 def names_of_modules(declares: str) -> tuple[str, ...]:
-    """Modules of the families that have a ``declares`` ("claims" or "entries") name."""
+    """Names of the families' modules that declare "claims" or "entries", as asked."""
     families = importlib.import_module("jaxsel.families")
     prefix, names = f"{families.__name__}.", []
     for found in pkgutil.walk_packages(families.__path__, prefix):
@@ -34,17 +34,17 @@ def names_of_modules(declares: str) -> tuple[str, ...]:
 
 
 def modules(declares: str) -> Iterator[ModuleType]:
-    """Those modules."""
+    """The modules that ``names_of_modules`` names, imported."""
     return map(importlib.import_module, names_of_modules(declares))
 
 
 def _stating() -> tuple[str, ...]:
-    """Modules that may declare statements."""
+    """Names of the modules that may declare statements."""
     return (*names_of_modules("claims"), *names_of_modules("entries"))
 
 
 def held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
-    """What a module states: what it holds under a name, alone or in a tuple."""
+    """The statements that a module assigns to a name, alone or in a tuple."""
     for value in vars(module).values():
         for one in value if type(value) is tuple else (value,):
             if isinstance(one, Claim | Erratum | Remark):
@@ -61,7 +61,7 @@ def _claims_in(module: ModuleType) -> tuple[Claim, ...]:
     """The claims of a module's statements, the same objects every time.
 
     Raises:
-      TypeError: for a claim that nothing puts to the test.
+      TypeError: for a claim without a check.
     """
     found = tuple(one for one in held(module) if isinstance(one, Claim))
     for claim in found:
@@ -71,14 +71,14 @@ def _claims_in(module: ModuleType) -> tuple[Claim, ...]:
 
 
 def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
-    """By paper, then by id, Theorem 2 before Theorem 10."""
+    """The key for sorting: by paper, then by id, Theorem 2 before Theorem 10."""
     parts = re.split(r"(\d+)", found.id)
     return papers.order(found.source), [int(p) if p.isdigit() else p for p in parts]
 
 
 @functools.cache
 def published_claims() -> tuple[Claim, ...]:
-    """Every statement of the papers, and of this project, that is a claim."""
+    """Every claim, of the papers and of this project."""
     modules = map(importlib.import_module, _stating())
     found = [claim for module in modules for claim in _claims_in(module)]
     by_id: dict[str, Claim] = {}
@@ -99,7 +99,7 @@ def errata() -> tuple[Erratum, ...]:
 
 @functools.cache
 def remarks() -> tuple[Remark, ...]:
-    """What is to be known of statements in print, and is no error of theirs."""
+    """Every remark on a printed statement that is easily misread, but no error."""
     found = {one for one in _all_held() if isinstance(one, Remark)}
     return tuple(sorted(found, key=_place))
 
@@ -116,7 +116,7 @@ def _claims_by_name() -> dict[str, Claim]:
 
 @functools.cache
 def _sources() -> dict[str, str]:
-    """The text of the modules with claims, in small letters, by the module's name."""
+    """The source of each module that may declare statements, in lower case, by its name."""
     found = {}
     for name in _stating():
         package, _, own = name.rpartition(".")
@@ -126,9 +126,9 @@ def _sources() -> dict[str, str]:
 
 @functools.cache
 def _written_claim(name: str) -> Claim | None:
-    """The claim of that lower-case id or alias, from the modules that write it out.
+    """The claim of that lower-case id or alias, from the modules whose source contains it.
 
-    To load all of them takes a second, and an account's report needs one.
+    To load all modules takes a second, and an account's report needs one claim.
     """
     for module, source in _sources().items():
         if f'"{name}"' in source:
@@ -139,7 +139,7 @@ def _written_claim(name: str) -> Claim | None:
 
 
 def find_published(identity: str) -> Claim | None:
-    """The published claim of that id or alias, in any case of letters; None if none is."""
+    """The claim of that id or alias, upper or lower case; None if there is none."""
     name = identity.lower()
     return _written_claim(name) or _claims_by_name().get(name)
 

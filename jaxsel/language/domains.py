@@ -35,12 +35,12 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
 
 
 def _absent(value: object) -> bool:
-    """Whether a setting is left out: nothing, or an empty text."""
+    """Whether a setting is left out: None, or an empty text."""
     return value is None or (isinstance(value, str) and not value)
 
 
 def _shown(value: object) -> str:
-    """A value as it was given; text is quoted unless it is a number."""
+    """A value for an error message; text is quoted unless it is a number."""
     if isinstance(value, str):
         try:
             float(value)
@@ -55,8 +55,8 @@ class Domain:
 
     Attributes:
       help: what the parameter means.
-      default: its default, as text or as a value; None where it may be left out. (A
-        claim's defaults are those of the signature instead.)
+      default: its default, as text or as a value; None where there is none. (The defaults
+        of a function's parameters are those of its signature instead.)
     """
 
     help: str = ""
@@ -67,7 +67,7 @@ class Domain:
         raise NotImplementedError
 
     def read(self, name: str, value: Any) -> Any:
-        """The value meant by a value or by text.
+        """Turns a value, or a text, into a value of the domain.
 
         Raises:
           InputError: if it is outside the domain.
@@ -75,7 +75,7 @@ class Domain:
         raise NotImplementedError
 
     def refuse(self, name: str, value: Any) -> typing.NoReturn:
-        """Raises InputError: what was given, and what is allowed."""
+        """Raises InputError, which says what was given and what is allowed."""
         raise InputError(f"{name} is {_shown(value)}; it must be {self.describe()}")
 
 
@@ -187,7 +187,7 @@ class Choice(Domain):
 
 @dataclasses.dataclass(frozen=True)
 class Parsed(Domain):
-    """What a parser makes of text, a law of K for example."""
+    """Values that a parser makes of text, for example laws of K."""
 
     parse: Callable[[str], Any] = str
     kind: str = "text"
@@ -197,7 +197,7 @@ class Parsed(Domain):
         return self.kind
 
     def read(self, name: str, value: Any) -> Any:
-        """See ``Domain``; what is no text is taken for parsed already."""
+        """See ``Domain``; a value that is not text is returned as it is."""
         if not isinstance(value, str):
             if value is None or isinstance(value, bool | int | float):
                 self.refuse(name, value)
@@ -279,11 +279,11 @@ def choice(options: Iterable[str], help: str = "", *, default: Any = None) -> Ch
 def parsed(
     parse: Callable[[str], Any], kind: str, help: str = "", *, default: Any = None
 ) -> Parsed:
-    """What ``parse`` makes of text; ``kind`` says in words what it takes."""
+    """Values that ``parse`` makes of text; ``kind`` describes the text in words."""
     return Parsed(help, default, parse, kind)
 
 
-# What a bare annotation means.
+# The domain of a parameter that is annotated with a type alone.
 _PLAIN: dict[Any, Domain] = {float: Number(), int: Whole(), str: Parsed()}
 
 
@@ -312,7 +312,7 @@ def parameters(function: Callable[..., Any]) -> Mapping[str, Domain]:
 def read_values(
     owner: str, given: Mapping[str, Any], domains: Mapping[str, Domain]
 ) -> dict[str, Any]:
-    """The given values, and the defaults of the others; what is left empty is dropped.
+    """The given values and the defaults of the others, without those that are left out.
 
     Raises:
       InputError: for a name that ``owner`` does not have, or a value outside its domain.

@@ -1,4 +1,4 @@
-"""What the catalogue keeps of a mechanism: settings, neighbouring pairs, guarantee."""
+"""Entries of the catalogue: a mechanism's settings, neighbouring pairs and guarantee."""
 
 import dataclasses
 import enum
@@ -28,10 +28,10 @@ class Built(NamedTuple):
     Attributes:
       mechanism: what runs.
       data, params: its input.
-      entry: what the catalogue keeps of it; filled in by ``MechanismEntry.build``.
-      values: the settings that it was built with, likewise.
-      statistic: what is kept of a trial; None: the event.
-      beside: numbers or arrays by name that a sweep shows beside its tallies.
+      entry: its entry of the catalogue, filled in by ``MechanismEntry.build``.
+      values: the settings that it was built with, filled in likewise.
+      statistic: what is recorded of each trial; None for the event.
+      beside: numbers or arrays, by name, that a sweep reports beside its tallies.
     """
 
     mechanism: Mechanism
@@ -83,7 +83,7 @@ def shown(value: Any) -> str:
 class Guarantee(NamedTuple):
     """What is proven (or, of a broken mechanism, hoped for): a claim at some parameters.
 
-    The number is the claim's own: ``MechanismEntry.promised``.
+    ``MechanismEntry.promised`` evaluates the claim there.
 
     Attributes:
       claim: id of a claim whose ``evaluate`` returns a pure epsilon.
@@ -99,7 +99,7 @@ class Promise(NamedTuple):
 
     Attributes:
       claim: id of the claim that proves it (or, of a broken mechanism, hopes for it).
-      epsilon: pure, the claim evaluated.
+      epsilon: the pure epsilon that the claim gives.
     """
 
     claim: str
@@ -112,14 +112,14 @@ def guarantee(claim: str, **parameters: Any) -> Guarantee:
 
 
 class Role(enum.Enum):
-    """What a setting of a mechanism is, where it is not a parameter of each run.
+    """Marks a setting of a mechanism that is not one of the parameters of its sampler.
 
-    Written beside its domain: ``Annotated[Any, numbers("scores"), DATA]``.
+    It stands beside the domain: ``Annotated[Any, numbers("scores"), DATA]``.
     """
 
-    DATA = "data"  # what is private: the mechanism's input
+    DATA = "data"  # the mechanism's input, which is private
     FIXED = "fixed"  # chosen when the mechanism is made; another value is another program
-    PAIRS = "pairs"  # of the constructed pairs alone
+    PAIRS = "pairs"  # used by the constructed pairs alone
 
 
 DATA, FIXED, PAIRS = Role.DATA, Role.FIXED, Role.PAIRS
@@ -129,7 +129,7 @@ Neighbours = Iterable[tuple[str, Any, Any, Relation, str] | Pair]
 
 
 def no_utility(values: Values, labels: tuple[str, ...]) -> Utility:
-    """Of a mechanism whose events are not ranked."""
+    """The utility of a mechanism whose events are not ranked: none."""
     del values, labels
     return {}
 
@@ -143,15 +143,15 @@ class MechanismEntry:
 
     Attributes:
       name: what the command line calls it.
-      ids: the places that define it.
+      ids: the places in papers that define it, for example "LT-Alg2".
       summary: one sentence.
       broken: True if it does not have the privacy that one might hope for.
       settings: their domains, with defaults, by name.
-      make: typed values of the settings -> Built.
+      make: values of the settings, each of its own type -> Built.
       make_pairs: values -> neighbouring pairs, the default one first.
       guarantee: (values, pair) -> the pure epsilon proven for such pairs, or None.
-      generic: settings away from every special value of the defaults (one round, gamma
-        = 1, no ties), at which the self-checks try the mechanism as well.
+      generic: settings without the special values that the defaults have (such as one
+        round, gamma = 1, no ties); the self-checks try the mechanism at both.
       utility: (values, labels of the events) -> what each event is worth; {} where
         events are not ranked.
       module: where it is declared.
@@ -227,7 +227,7 @@ class MechanismEntry:
 
 
 class _Factory(MechanismEntry):
-    """An entry that reads its parts from the functions that it decorates."""
+    """An entry whose parts are the functions that it decorates."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class _Factory(MechanismEntry):
         self._data: tuple[str, ...] = tuple(data)
 
     def _declared_input(self, values: Values) -> tuple[Any, dict[str, Any]]:
-        """Data and parameters, as the signature says which setting is which."""
+        """Data and parameters: the settings that the signature marks as such."""
         data = {name: values[name] for name in self._data}
         params = {name: values[name] for name in values if self._roles[name] is None}
         return data if len(data) != 1 else data[self._data[0]], params
@@ -269,19 +269,20 @@ class _Factory(MechanismEntry):
         return Built(self._make(values), data, dict(params))
 
     def input(self, function: F) -> F:
-        """Decorates what makes (data, params) of settings, where these are not so.
+        """Decorates a function that computes (data, params) from the settings.
 
-        It takes the settings that it names; ``values`` are all of them.
+        It is needed where data and parameters are not settings themselves. The function
+        takes the settings that it names; an argument ``values`` is all of them.
         """
         self._read_input = _asking(function, self)
         return function
 
     def neighbours(self, function: Callable[..., Neighbours]) -> Callable[..., Neighbours]:
-        """Decorates what yields the constructed neighbouring pairs, the default one first.
+        """Decorates a function that yields the constructed neighbouring pairs, the default first.
 
         It takes the settings that it names, and ``data`` and ``params``, the mechanism's
-        own input. It yields (name, data, neighbour, relation, why), which are a ``Pair``
-        with the mechanism's parameters, or a ``Pair`` with others.
+        own input. It yields (name, data, neighbour, relation, why), which makes a ``Pair``
+        with the mechanism's parameters, or a ``Pair`` with other parameters.
         """
         asked = _asking(function, self, "data", "params")
 
@@ -298,7 +299,7 @@ class _Factory(MechanismEntry):
         return function
 
     def promises(self, function: Callable[..., Guarantee | None]) -> Any:
-        """Decorates what returns the pure ``guarantee`` that is proven, or None.
+        """Decorates a function that returns the pure ``guarantee`` that is proven, or None.
 
         It takes the settings that it names, and ``pair`` and ``params``.
         """
@@ -318,17 +319,17 @@ def mechanism(
     generic: Values = MappingProxyType({}),
     utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility,
 ) -> Callable[[Callable[..., Mechanism]], _Factory]:
-    """Decorates the factory of a mechanism: its name, settings and summary are the factory's.
+    """Decorates the factory of a mechanism: the entry has its name, parameters and docstring.
 
-    Each parameter of the factory is a setting: its domain, and ``DATA``, ``FIXED`` or
-    ``PAIRS`` where it is no parameter of a run, stand in the annotation; a setting whose
-    default is None may be left out.
-    The factory is called with typed values and makes the ``Mechanism``; it imports what
-    needs JAX itself, so that to list mechanisms costs no compiler. Its docstring is one
-    sentence that says what is released.
+    Each parameter of the factory is a setting. Its annotation holds its domain, and
+    ``DATA``, ``FIXED`` or ``PAIRS`` where it is not a parameter of the sampler; a setting
+    whose default is None may be left out.
+    The factory takes values of the right types and returns the ``Mechanism``. It imports
+    in its body what needs JAX, so that mechanisms are listed without loading a compiler.
+    Its docstring is one sentence that says what is released.
 
     Args:
-      *ids: the places that define it.
+      *ids: the places in papers that define it.
       broken: True if it does not have the privacy that one might hope for.
       also: further settings, which the factory takes as ``**``; they stand before "method".
       generic, utility: as in ``MechanismEntry``.
@@ -343,7 +344,7 @@ def _place(function: Callable[..., Any]) -> str:
 def _settings(
     function: Callable[..., Any], also: Mapping[str, Domain]
 ) -> tuple[dict[str, Domain], dict[str, Role | None]]:
-    """The domains of a factory's parameters, and what each is."""
+    """The domain and the role of each of a factory's parameters."""
     hints = typing.get_type_hints(function, include_extras=True)
     settings: dict[str, Domain] = {}
     roles: dict[str, Role | None] = dict.fromkeys(also)
@@ -365,10 +366,10 @@ def _asking(function: Callable[..., Any], entry: MechanismEntry, *more: str) -> 
     """``function``, called with the settings that it names; a setting left out is None.
 
     Args:
-      more: names that the caller gives.
+      more: names of further arguments, which the caller gives.
 
     Raises:
-      TypeError: if it names what is no setting, and has no default of its own.
+      TypeError: if it has a parameter without a default that is neither of these.
     """
     parameters = inspect.signature(function).parameters
     names = [n for n, each in parameters.items() if each.kind is not each.VAR_KEYWORD]

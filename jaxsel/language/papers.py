@@ -35,7 +35,7 @@ STODDARD = Paper("Stoddard", "Stoddard et al. 2014")
 WANG = Paper("Wang", "Wang 2018")
 FOLKLORE = Paper("Folklore", "folklore")
 
-# In the order in which they are named above, which is that of every list.
+# In the order of their definitions above, in which every list shows them.
 PAPERS = tuple(each for each in [*globals().values()] if isinstance(each, Paper))
 
 
@@ -54,7 +54,7 @@ def paper_of(source: str) -> Paper | None:
 
 
 def find_paper(name: str) -> Paper:
-    """The paper of that key, in any case of letters.
+    """The paper of that key, upper or lower case.
 
     Raises:
       InputError: if there is none.

@@ -14,7 +14,7 @@ _WIDEST_CELL = 60
 
 
 class Summary(NamedTuple):
-    """What a result says.
+    """A result, ready to be printed.
 
     Attributes:
       sentence: the result in words.
@@ -27,24 +27,24 @@ class Summary(NamedTuple):
 
 
 def cell(item: Any) -> str:
-    """A number to six digits, nothing for None, a word for the rest."""
+    """A cell of a table: a number to six digits, nothing for None, else the value as text."""
     if isinstance(item, float):
         return f"{item:.6g}"
     return "" if item is None else str(item)
 
 
 def rounded_up(epsilon: float) -> float:
-    """Four decimals, never below the proven number."""
+    """Rounded up to four decimals, so that it is never below the proven number."""
     return math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else epsilon
 
 
 def digits_up(number: float, digits: int = 4) -> float:
-    """So many significant digits, never below the number."""
+    """The number rounded up to that many significant digits."""
     return _to_digits(number, digits, decimal.ROUND_CEILING)
 
 
 def digits_down(number: float, digits: int = 4) -> float:
-    """So many significant digits, never above the number."""
+    """The number rounded down to that many significant digits."""
     return _to_digits(number, digits, decimal.ROUND_FLOOR)
 
 
@@ -118,7 +118,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def printed(cls: Class) -> Class:
-    """Decorates a class with a method ``summary``: its results print as that."""
+    """Decorates a class that has a method ``summary``: its objects print as that summary."""
     cls.__str__ = cls.__repr__ = lambda self: text(self.summary())  # type: ignore
     cls._repr_html_ = lambda self: as_html(self.summary())  # type: ignore[attr-defined]
     return cls

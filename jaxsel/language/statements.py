@@ -1,8 +1,8 @@
 """How statements are written down: a paper's claims, and its misprints.
 
 A statement is its formula, decorated; the first paragraph of the docstring is the statement,
-the rest says what number is returned. What puts it to the test stands beside it
-(``checking``). The catalogue collects what the modules of claims hold.
+the rest says what number is returned. Its check stands beside it (``checking``). The
+catalogue collects what the modules of claims hold.
 
     @PS.privacy("PS-Cor3", "Corollary 3", Relation.BASE)
     def pure(*, epsilon: Epsilon = 1.0):
@@ -48,7 +48,7 @@ def _stated(function: Stating) -> tuple[str, str]:
 
 
 def _link(claim: Claim | str, **link: Any) -> None:
-    """Writes into a claim what an erratum or a remark says of it."""
+    """Sets fields of a claim to what an erratum or a remark says of it."""
     if isinstance(claim, Claim):
         for name, value in link.items():
             object.__setattr__(claim, name, value)
@@ -57,7 +57,7 @@ def _link(claim: Claim | str, **link: Any) -> None:
 def _tell(
     link: dict[str, Any], truth: str, wrong: Sequence[Claim | str], right: Sequence[Claim | str]
 ) -> None:
-    """Tells an erratum's or a remark's claims of it; the wrong ones what is true."""
+    """Links claims to their erratum or remark; the wrong ones are marked false and corrected."""
     names = ", ".join(_id(claim) for claim in right)
     for claim in wrong:
         if isinstance(claim, Claim):
@@ -71,8 +71,8 @@ class Paper(NamedTuple):
     """Makes the statements of one paper.
 
     Attributes:
-      key: short name, as ids begin and as the command line asks for it.
-      citation: authors and year, as ``source`` begins.
+      key: short name, with which ids begin and which ``--paper`` takes.
+      citation: authors and year, with which ``source`` begins.
     """
 
     key: str
@@ -81,9 +81,9 @@ class Paper(NamedTuple):
     def _declared(
         self, id: str, place: str, kind: str, relation: Relation | None, more: dict[str, Any]
     ) -> Callable[[Stating], Claim]:
-        """Decorates a formula; ``more`` may hold the statement, else its docstring is it.
+        """Decorates a formula. Its docstring is the statement, unless ``more`` holds one.
 
-        The claim's number is a float, whatever the formula makes of it.
+        The claim's number is a float, whatever the formula returns.
         """
         source = f"{self.citation}, {place}" if place else self.citation
 
@@ -109,16 +109,17 @@ class Paper(NamedTuple):
         """Decorates the formula of a claim about privacy.
 
         Args:
-          id: of the claim.
-          place: in the paper.
-          relation: for which it is proved.
-          **more: as in ``Claim``; ``formula``, a claim or a function, where what is decorated
-            only states; ``statement``, where no docstring is it.
+          id: the claim's id.
+          place: where it stands in the paper, for example "Theorem 2".
+          relation: the neighbouring relation for which it is proved.
+          **more: fields of ``Claim``; ``formula``, a claim or a function whose number it
+            shares, where the decorated function has only a docstring; ``statement``, in
+            place of the docstring.
         """
         return self._declared(id, place, "privacy", relation, more)
 
     def utility(self, id: str, place: str, **more: Any) -> Callable[[Stating], Claim]:
-        """Decorates the formula of a claim about utility; as ``privacy``, of no relation."""
+        """Decorates the formula of a claim about utility; as ``privacy``, without a relation."""
         return self._declared(id, place, "utility", None, more)
 
     def identity(
@@ -138,16 +139,16 @@ class Paper(NamedTuple):
         refuted: Sequence[Claim | str] = (),
         corrected: Sequence[Claim | str] = (),
     ) -> Erratum:
-        """An erratum, which tells its claims; those listed by id alone stand elsewhere.
+        """An erratum. It is noted in its claims, except those that are given by id alone.
 
         Args:
-          id: of the erratum.
-          place: in the paper.
+          id: the erratum's id.
+          place: where it stands in the paper.
           kind: "statement" (false as printed), "proof" (true, but not by the printed
             proof) or "misprint".
           printed: what the paper says.
           correct: what is true, and why the printed form is not.
-          refuted: claims that ``validate`` refutes; they need not say so themselves.
+          refuted: claims that ``validate`` refutes; they are marked ``holds=False`` here.
           corrected: claims that state what is true.
         """
         erratum = Erratum(
@@ -171,15 +172,17 @@ class Paper(NamedTuple):
         readings: Sequence[Claim | str] = (),
         holds: Sequence[Claim | str] = (),
     ) -> Remark:
-        """What one should know of a statement that is no error of the paper.
+        """A remark on a printed statement that is easily misread, but no error.
+
+        It is noted in its claims, except those that are given by id alone.
 
         Args:
-          id: of the remark, "R-PS-1".
-          place: in the paper.
+          id: the remark's id, for example "R-PS-1".
+          place: where the statement stands in the paper.
           text: what the paper says, how it can be misread or where its edge is, and what
             holds.
           readings: claims that one might read into the paper and that ``validate``
-            refutes; those listed by id alone stand elsewhere.
+            refutes.
           holds: claims that state what is true.
         """
         remark = Remark(

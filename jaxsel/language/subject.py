@@ -1,4 +1,4 @@
-"""What a question is about: a mechanism by its name, as an entry, with its input, or alone."""
+"""The subjects of a question: a mechanism by name, as an entry, with its input, or alone."""
 
 import functools
 
@@ -21,7 +21,7 @@ def mechanisms() -> tuple[MechanismEntry, ...]:
 
 
 def find_mechanism(name: str | MechanismEntry) -> MechanismEntry:
-    """The entry of that name or id, in any case of letters; an entry is itself.
+    """The entry of that name or id, upper or lower case; an entry is returned as it is.
 
     Raises:
       InputError: if there is none.
@@ -44,7 +44,7 @@ def find_mechanism(name: str | MechanismEntry) -> MechanismEntry:
 
 
 def with_input(subject: Subject) -> Built | Mechanism:
-    """The subject with its input: by name, and as an entry, that of its default settings.
+    """The subject with its input; a name or an entry is built with its default settings.
 
     Raises:
       InputError: if there is no mechanism of that name.
@@ -55,10 +55,10 @@ def with_input(subject: Subject) -> Built | Mechanism:
 
 
 def settled(subject: str | MechanismEntry | Built) -> tuple[MechanismEntry, Values]:
-    """The entry of a subject, and the settings that it was built with where not the defaults.
+    """The entry of a subject, and those of its settings that differ from the defaults.
 
     Raises:
-      InputError: if there is no such mechanism, or it is none of the catalogue.
+      InputError: if there is no such mechanism, or it is not one of the catalogue's.
     """
     if not isinstance(subject, Built):
         return find_mechanism(subject), {}

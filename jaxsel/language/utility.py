@@ -14,7 +14,7 @@ Utility = Mapping[str, np.ndarray]
 
 
 class Meaning(NamedTuple):
-    """What a number says.
+    """How a measure is described to people.
 
     Attributes:
       name: a few words, for the axis of a picture.
@@ -37,16 +37,16 @@ MEANINGS: Mapping[str, Meaning] = {
     "recall": Meaning("expected recall", "expected share of the true top k that is released"),
     "size": Meaning("expected size", "expected number of candidates released"),
 }
-"""What is measured, by name of the measure."""
+"""The description of each measure, by its name."""
 
 UNITS: Mapping[str, str] = {"regret": "score", "size": "candidates"}
-"""Units of what is no probability or share."""
+"""The units of measures that are neither probabilities nor shares."""
 
 NOTHING = "none"
 
 
 def _indices(labels: Sequence[str]) -> np.ndarray:
-    """Numbers of the candidates that events release, -1 for nothing: Int["events"]."""
+    """The number of the candidate that each event releases, -1 for none: Int["events"]."""
     return np.array([-1 if label == NOTHING else int(label) for label in labels])
 
 
@@ -57,7 +57,7 @@ def of_candidates(
 
     Args:
       scores: Float64["candidates"], larger is better.
-      labels: of the events: the number of a candidate each, or "none".
+      labels: the events' labels, each the number of a candidate or "none".
       weights: Float64["candidates"]: the share of each in the quantile; default: equal.
     """
     scores = np.asarray(scores, dtype=np.float64)
@@ -79,7 +79,7 @@ def of_candidates(
 
 
 def by_scores(values: Mapping[str, Any], labels: Sequence[str]) -> Utility:
-    """``of_candidates`` by the setting "scores"."""
+    """``of_candidates`` with the setting "scores" as scores."""
     return of_candidates(values["scores"], labels)
 
 
@@ -92,7 +92,7 @@ def of_sets(scores: np.ndarray, labels: Sequence[str], k: int | None = None) -> 
 
     Args:
       scores: Float64["candidates"], larger is better.
-      labels: of the events: a set "{0,2}", or "nothing" (with a reason), each.
+      labels: the events' labels, each a set such as "{0,2}", or "nothing" with a reason.
       k: how many are wanted; None if the mechanism chooses how many: then a success is
         a top set of any size.
     """
