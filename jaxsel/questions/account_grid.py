@@ -20,9 +20,9 @@ class GridCost(NamedTuple):
 
     Attributes:
       candidates: how many the grid has.
-      every: each candidate trained once, all of it released.
-      random: the best of K runs released, every run with a candidate drawn at random.
-      tried: chance that the random search tries a given candidate at all.
+      every: the cost of training each candidate once and releasing all the runs.
+      random: the cost of the best of K runs, each with a candidate drawn at random.
+      tried: probability that the random search tries a given candidate at all.
     """
 
     candidates: int
@@ -32,11 +32,11 @@ class GridCost(NamedTuple):
 
     @property
     def is_proved(self) -> bool:
-        """Whether a theorem says anything of one of them."""
+        """Whether a theorem bounds the cost of at least one of the two."""
         return self.every.is_proved or self.random.is_proved
 
     def sentences(self) -> list[str]:
-        """What each costs and covers; epsilons are rounded up."""
+        """What the grid and the random search cost and cover; epsilons are rounded up."""
         grid, random, delta = self.every.best, self.random.best, self.random.delta
         first = (
             f"The grid, each of {self.candidates} candidates once: "
@@ -58,7 +58,7 @@ class GridCost(NamedTuple):
         return [first, second, f"{name} costs less."]
 
     def summary(self) -> Summary:
-        """Both, with every bound that applies."""
+        """The sentences, and a table of every bound that applies."""
         rows = [
             [name, bound.epsilon, bound.theorem]
             for name, bounds in (("grid", self.every.bounds), ("random", self.random.bounds))
@@ -102,13 +102,13 @@ def account_grid(
 
     Args:
       base: what one run guarantees, whichever its candidate; as in ``guarantee_of``.
-      candidates: of the grid, >= 1.
+      candidates: the number of candidates of the grid, >= 1.
       delta: in [0, 1).
-      repetitions: law of K of the random search; geometric by default, with as many runs
-        on average as the grid has.
+      repetitions: law of K of the random search; by default geometric, with as many runs
+        on average as the grid has candidates.
 
     Raises:
-      InputError: as compose and account.
+      InputError: as ``compose`` and ``account``.
     """
     count = check_integer("grid", candidates, 1)
     if repetitions is None:

@@ -1,4 +1,4 @@
-"""Figures, simulations and benchmarks, which lie beside the package in a checkout."""
+"""Finds the figures, simulations and benchmarks, which lie beside the package in a checkout."""
 
 import ast
 import importlib
@@ -22,11 +22,11 @@ def _row(folder: str, name: str, thing: Any) -> dict[str, Any]:
 
 
 def beside(folder: str) -> ModuleType | None:
-    """The package of a folder beside jaxsel; None where jaxsel is installed without."""
+    """The package in a folder beside jaxsel; None where jaxsel is installed without it."""
     if not (ROOT / "pyproject.toml").exists() or not (ROOT / folder).is_dir():
         return None
     if str(ROOT) not in sys.path:
-        sys.path.append(str(ROOT))  # one may stand in another folder
+        sys.path.append(str(ROOT))  # the working directory may be another
     return importlib.import_module(folder)
 
 

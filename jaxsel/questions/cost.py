@@ -1,4 +1,4 @@
-"""What is proved of something released, as a sentence, a table and a record."""
+"""What is proved of the privacy of a release, as a sentence, a table and a record."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ Bound = TypeVar("Bound", bound=ProvenEpsilon | ProvenDelta)
 
 
 def saying_something(bounds: Sequence[Bound]) -> list[Bound]:
-    """Those that say something: an epsilon that is finite, or a delta below 1."""
+    """The bounds that are not vacuous: a finite epsilon, or a delta below 1."""
     return [
         bound
         for bound in bounds
@@ -33,7 +33,7 @@ def saying_something(bounds: Sequence[Bound]) -> list[Bound]:
 
 
 def refuse_score_noise(score_noise: float | None) -> None:
-    """Refuses an answer that would leave out the records that validate.
+    """Refuses an answer that would not cover the validation records.
 
     Raises:
       InputError: if there is noise on the score of a run.
@@ -58,21 +58,21 @@ class Cost(NamedTuple):
       releases: what is released: one search, or several things.
       asked: the delta at which every epsilon here is proved; or, where the bounds are on
         delta, the epsilon.
-      bounds: every bound that applies, best first. Those that say nothing have epsilon inf,
-        or delta 1.
-      relation: which data sets are neighbours; None if no release says.
+      bounds: every bound that applies, best first. Vacuous ones have epsilon inf, or
+        delta 1.
+      relation: which data sets are neighbours; None if no release declares it.
       needed: what would make an epsilon provable, where none is; None elsewhere.
       single: epsilon (or delta) of one run of a search, released without tuning; inf if not
         known, NaN of several releases.
       attained: exact epsilon (or delta) of one base with the guarantee of a search's runs,
         ranked adversarially: no bound that covers every such base and every ranking is
-        smaller. (Of DP-SGD, of one base with this privacy profile: ``attained_from``.) NaN
-        if not searched for, or none is known.
+        smaller. (For DP-SGD, one base with this privacy profile: ``attained_from``.) NaN
+        if it was not searched for, or none is known.
       grid: epsilon of K given candidates, each run once and all of them released, where K
         is always the same number above 1; NaN elsewhere.
       score_noise: standard deviation of Gaussian noise on the number of validation
-        examples that a run gets right, which ranks the runs; None if nothing is said of
-        how the score is made.
+        examples that a run gets right, which ranks the runs; None if it is not declared
+        how the score is computed.
       scores: the smallest proven epsilon of the search for a record that validates and
         does not train, with that noise; None without it.
     """
@@ -96,32 +96,32 @@ class Cost(NamedTuple):
 
     @property
     def asks_for_delta(self) -> bool:
-        """Whether the bounds are on delta, at an epsilon that was asked."""
+        """Whether the bounds are on delta, at a given epsilon."""
         return isinstance(self.best, ProvenDelta)
 
     @property
     def epsilon(self) -> float:
-        """The smallest proven epsilon; or that at which delta was asked for."""
+        """The smallest proven epsilon; or the epsilon at which delta was asked for."""
         return self.asked if self.asks_for_delta else self.best.epsilon
 
     @property
     def delta(self) -> float:
-        """That at which epsilon was asked for; or the smallest proven delta."""
+        """The delta at which epsilon was asked for; or the smallest proven delta."""
         return self.best.delta if self.asks_for_delta else self.asked
 
     @property
     def is_proved(self) -> bool:
-        """Whether a theorem says anything at what was asked."""
+        """Whether a theorem proves a finite epsilon, or a delta below 1, as asked."""
         return bool(saying_something(self.bounds[:1]))
 
     @property
     def is_one_search(self) -> bool:
-        """Whether it is the account of one search, not of releases added up."""
+        """Whether it is the cost of one search, not of several releases together."""
         return not math.isnan(self.single)
 
     @property
     def guarantee(self) -> BaseGuarantee:
-        """Of one run of the search."""
+        """The guarantee of one run of the search."""
         return self.releases[0].base
 
     @property
@@ -131,21 +131,21 @@ class Cost(NamedTuple):
 
     @property
     def law(self) -> Repetitions:
-        """Of the number of runs K of the search."""
+        """The law of K, the number of runs of the search."""
         found = self.releases[0].repetitions
         assert found is not None
         return found
 
     def privacy_loss_distribution(self, interval: float | None = None) -> "PrivacyLossDistribution":
-        """All of it in dp-accounting's terms; see ``jaxsel.privacy_loss_distribution``."""
+        """Of all releases together; see ``jaxsel.privacy_loss_distribution``."""
         refuse_score_noise(self.score_noise)
         return loss_distribution(self.releases, interval)
 
     def subject(self) -> "Subject":
-        """What a report of it is about.
+        """What a report on this cost describes.
 
         Raises:
-          InputError: if delta was asked for, or nothing is proved of the score's noise.
+          InputError: if delta was asked for, or nothing is proved with the score's noise.
         """
         from jaxsel.reports.reading import both_parts
         from jaxsel.reports.statement import Part, Subject
@@ -178,11 +178,11 @@ class Cost(NamedTuple):
         )
 
     def _lacking(self, of_what: str, fails_more: str) -> str:
-        """Why nothing is proved, and what would do.
+        """Why nothing is proved, and with what delta or runs something would be.
 
         Args:
-          of_what: of what no epsilon is known, such as "this base and K".
-          fails_more: what fails more often than a run, such as "the best of K".
+          of_what: that for which no epsilon is known, such as "this base and K".
+          fails_more: that which fails more often than a run, such as "the best of K".
         """
         delta, needed = self.asked, self.needed
         if self.asks_for_delta:
@@ -240,7 +240,7 @@ class Cost(NamedTuple):
         return [*found, self._of_the_score()]
 
     def _of_one_run(self) -> str:
-        """What a run costs that is released without tuning, and how many tuning takes."""
+        """What one run costs, released without tuning, and how many runs tuning takes."""
         pair = (
             (self.asked, digits_up(self.single))
             if self.asks_for_delta
@@ -249,7 +249,7 @@ class Cost(NamedTuple):
         return f"One run without tuning: ({pair[0]:g}, {pair[1]:g}). E[K] = {self.law.mean:.6g}."
 
     def _of_the_score(self) -> str:
-        """Whether the records that rank the runs are covered, too, and at what price."""
+        """Whether the validation records, which rank the runs, are covered, and at what cost."""
         if self.scores is None:
             return SCORE
         noise = (
@@ -268,7 +268,7 @@ class Cost(NamedTuple):
         )
 
     def _of_a_grid(self) -> str:
-        """What K runs cost that are not alike: each given candidate is tried once."""
+        """What it costs to try each of K given candidates once and release all the runs."""
         count = self.law.maximum
         cost = (
             f"({rounded_up(self.grid):g}, {self.delta:g}) is proved of"
@@ -303,7 +303,7 @@ class Cost(NamedTuple):
         return found
 
     def summary(self) -> Summary:
-        """What is proved, and every bound that says something."""
+        """What is proved, and every bound that is not vacuous."""
         columns = (self.best._fields[0], "theorem", "by")
         return Summary("\n".join(self.sentences()), columns, saying_something(self.bounds))
 

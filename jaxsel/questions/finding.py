@@ -1,4 +1,4 @@
-"""Everything that has a public name, found by it."""
+"""Finds everything that has a public name by that name."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ class Found(NamedTuple):
     Attributes:
       kind: "claim", "erratum", "remark", "mechanism", "law of K", "base", "figure" or
         "sim".
-      names: its id, and others that it goes by.
-      thing: its record.
+      names: its id, and its further names.
+      thing: the object itself, or, where it has none, its name or its listed properties.
     """
 
     kind: str
@@ -26,7 +26,7 @@ class Found(NamedTuple):
     thing: Any
 
     def value(self, name: str) -> Any:
-        """What a question takes for it, by the name that it was found by."""
+        """The object that the name stands for, with the parameters that the name may have."""
         if ":" in name and self.kind == "law of K":
             return as_law(name)
         if ":" in name and self.kind == "base":
@@ -34,7 +34,7 @@ class Found(NamedTuple):
         return self if isinstance(self.thing, str | dict) else self.thing
 
     def summary(self) -> Summary:
-        """Its name, and what more is listed of it."""
+        """Its name and kind, and its listed properties."""
         if isinstance(self.thing, str):
             return Summary(f"{self.names[0]}: a {self.kind}; its parameters follow a colon.")
         more = "; ".join(f"{key} {value}" for key, value in self.thing.items() if key != "id")
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 
 def _everything() -> Iterator[Found]:
-    """Cheap things first: who asks for a figure does not wait for the claims."""
+    """Everything that is found, cheap kinds first: to find a figure does not load claims."""
     from jaxsel.questions.checkout import found_in
 
     for folder in ("figures", "sims"):
@@ -74,8 +74,8 @@ def names() -> Iterator[str]:
 
 
 def find(name: str) -> list[Found]:
-    """All things of that name, in any case of letters; a law or a base with parameters,
-    too ("geometric:mean=10").
+    """All things of that name, upper or lower case; also a law or a base with parameters,
+    such as "geometric:mean=10".
 
     Raises:
       InputError: if there is none; the message suggests the nearest name.

@@ -16,8 +16,8 @@ from jaxsel.language.subject import Subject
 class Mechanisms:
     """The mechanisms of the catalogue, each by its name: ``jaxsel.mechanisms.noisy_max``.
 
-    Called, they are listed; one of them, called with its settings, is that mechanism with
-    its input.
+    Called, this lists them all; one of them, called with its settings, is that mechanism
+    with its input.
 
     Example:
         >>> import jaxsel

@@ -26,12 +26,12 @@ from jaxsel.questions.tuned import tuned
 from jaxsel.repetitions import Repetitions
 
 _TRIES = 6
-_CLOSE = 1e-3  # of what an attack gains, relatively
-_MORE_RUNS = 0.3  # by what power of E[K] mu grows, about
+_CLOSE = 1e-3  # relative tolerance on the limit of what an attack gains
+_MORE_RUNS = 0.3  # mu of a search grows about as this power of E[K]
 
 
 def _reached(budget: Budget, limit: AttackLimit, choice: Choice) -> float:
-    """What ``jaxsel.tuned`` proves of all attacks on a choice."""
+    """The advantage, or the true positive rate, that ``jaxsel.tuned`` proves for a choice."""
     search = tuned(budget.run(choice.noise).base, choice.law)
     if limit.false_positive_rate is None:
         return search.advantage()
@@ -39,12 +39,12 @@ def _reached(budget: Budget, limit: AttackLimit, choice: Choice) -> float:
 
 
 def _varied(choice: Choice) -> float:
-    """The noise if that is open, else E[K]."""
+    """The number that is adjusted: the noise if it is to be found, else E[K]."""
     return choice.law.mean if math.isnan(choice.noise) else choice.noise
 
 
 def _moved(budget: Budget, choice: Choice, log_value: float) -> Choice | None:
-    """The choice at another noise if that is open, else at another E[K]; None if none is."""
+    """The choice at another noise, or at another E[K]; None if no law allowed has that E[K]."""
     value = math.exp(log_value)
     if isinstance(budget.base, BaseFamily):
         run = budget.run(budget.base.rounded(value))
@@ -59,12 +59,13 @@ def _moved(budget: Budget, choice: Choice, log_value: float) -> Choice | None:
 
 
 def _settled(budget: Budget, limit: AttackLimit, first: Choice) -> Choice:
-    """A choice at the least noise, or the largest E[K], at which attacks are limited.
+    """A choice with the least noise, or the largest E[K], that keeps the limit on attacks.
 
-    What is proved of them at one epsilon led here; all that is proved is what counts.
+    The first choice follows from the bound at a single epsilon. Here the limit is compared
+    with what is proved at all epsilons.
 
     Raises:
-      InputError: if the limit is not kept near there.
+      InputError: if no choice near the first one keeps the limit.
     """
     base, slope = budget.base, _MORE_RUNS
     if isinstance(base, BaseFamily):
@@ -125,7 +126,7 @@ def plan(
     noise, the least epsilon, or the law with the best winner (if all are given, within
     both limits). In place of epsilon, an attacker's advantage may be limited, or the true
     positive rate at a false positive rate: as ``tuned(base, law)`` proves them at every
-    epsilon. Where nothing is said of the winner, it has to be as good, in expected rank,
+    epsilon. Where nothing is asked of the winner, it has to be as good, in expected rank,
     as that of a geometric K with the runs that are allowed.
 
     Args:
@@ -133,20 +134,21 @@ def plan(
         "dp_sgd:dataset_size=60000,batch_size=600,epochs=60" or "gaussian".
       delta: of the search, in [0, 1).
       epsilon: of the search; None to find the least.
-      advantage: in place of epsilon: the true less the false positive rate of any attack
-        that says whether a record is in, at most.
-      true_positive_rate: in place of epsilon: of any attack, at most, at
-        ``false_positive_rate``, which has to be given, too.
-      runs: E[K] at most.
+      advantage: in place of epsilon: the largest true less false positive rate allowed to
+        any attack that decides whether a record is in the data.
+      true_positive_rate: in place of epsilon: the largest true positive rate allowed to
+        any attack at ``false_positive_rate``, which has to be given, too.
+      runs: the largest E[K] allowed.
       runs_95: number of runs that 95 searches of 100 do not exceed.
-      rank: expected rank of the winner, from the top, at most: 1 less its quantile.
+      rank: the largest expected rank of the winner, as a share from the top: 1 less its
+        quantile.
       rank_of: in place of rank: a law of K whose winner is good enough.
       good: share of the candidates that counts as good.
-      chance: that the winner is among these, at least.
-      none: chance that nothing is released, at most.
-      optimal: look for the law of K that costs least, too, some ten seconds longer.
+      chance: the least probability that the winner is among these.
+      none: the largest probability that nothing is released.
+      optimal: also look for the law of K that costs least, which takes some ten seconds.
       compute: what all runs may cost on average, in any unit: limits ``runs``.
-      price: of one run, in the unit of ``compute``.
+      price: the cost of one run, in the unit of ``compute``.
 
     Raises:
       InputError: for wishes that cannot be met, with the nearest that can, or numbers out

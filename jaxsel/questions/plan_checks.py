@@ -1,4 +1,4 @@
-"""A plan put to the test: its law of K drawn, its search audited."""
+"""Checks a plan: simulates its law of K, and audits its search."""
 
 import math
 from typing import NamedTuple
@@ -16,21 +16,22 @@ from jaxsel.language.base import Pair, Relation
 
 _ATOMS = 24  # outcomes of the base that is audited
 _DEFAULT_GOOD = 0.05
-_ALARM = 1e-6  # chance that a right plan fails its check
+_ALARM = 1e-6  # probability that a correct plan fails its check
 
 
 class PlanCheck(NamedTuple):
     """What simulated searches say of a plan.
 
     Attributes:
-      trials: searches, and again as many on either side of the audit.
+      trials: number of simulated searches, and of trials on either side of the audit.
       good: share of the candidates that counts as good.
       hits: share of the searches whose winner is good.
-      low, high: its interval, which misses the truth with probability 1e-6.
-      exact: that chance by the law of K.
-      audited: lower bound on epsilon at the plan's delta, 95 %, of the search over a base
-        of 24 outcomes that has the run's guarantee, those of the largest loss best.
-      epsilon: what is proved.
+      low, high: confidence interval of the probability that a winner is good, which misses
+        it with probability 1e-6.
+      exact: that probability by the law of K.
+      audited: 95 % lower bound on epsilon, at the plan's delta, of the search over a base
+        of 24 outcomes with the run's guarantee, those of larger privacy loss ranking higher.
+      epsilon: the epsilon that is proved.
       passed: whether ``exact`` lies in the interval and ``audited`` below ``epsilon``.
     """
 
@@ -59,8 +60,8 @@ def check_plan(found: Plan, *, trials: int = 100_000, seed: int = 0) -> PlanChec
 
     Args:
       found: the plan.
-      trials: searches; each side of the audit has as many.
-      seed: of the simulation.
+      trials: number of searches, and of trials on each side of the audit.
+      seed: the seed of the simulation.
 
     Raises:
       InputError: if trials is below 2, or no pair is known that has the base's guarantee.
@@ -92,7 +93,8 @@ def check_plan(found: Plan, *, trials: int = 100_000, seed: int = 0) -> PlanChec
 
 
 def _pair(base: BaseGuarantee, params: dict) -> Pair:
-    # Not a dominating pair: that may cost more than is proved of those with the guarantee.
+    # A pair that attains the guarantee, not one that dominates it: a dominating pair may
+    # have a larger epsilon than is proved.
     attaining = base.attaining()
     if not attaining:
         raise InputError(
@@ -105,7 +107,7 @@ def _pair(base: BaseGuarantee, params: dict) -> Pair:
 
 
 def _coarse(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray]:
-    """Both laws on a few classes of the loss, largest loss first: a post-processing."""
+    """Post-processes a pair: its two laws on a few classes of the loss, largest loss first."""
     order = np.argsort(-pair.loss, kind="stable")
     first, second = pair.first[order], pair.second[order]
     # Classes that are equal steps in the logit of the tail of P.
@@ -114,6 +116,6 @@ def _coarse(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray]:
     number = np.searchsorted(steps, np.log(tail / (1.0 - tail)))
     coarse = [np.bincount(number, masses, _ATOMS) for masses in (first, second)]
     for masses in coarse:
-        masses[-1] += max(0.0, 1.0 - math.fsum(masses))  # what was left out as far off
+        masses[-1] += max(0.0, 1.0 - math.fsum(masses))  # the mass that the pair truncates
         masses /= math.fsum(masses)
     return coarse[0], coarse[1]

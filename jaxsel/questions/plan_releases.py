@@ -19,27 +19,27 @@ def plan_releases(
     releases: int = 1,
     settings: Mapping[str, Any] | None = None,
 ) -> ReleasePlan:
-    """The least noise with which so many releases of a mechanism keep a budget.
+    """The least noise with which a number of releases of a mechanism keep a budget.
 
-    Each release may be chosen in the light of those before, and has the same settings
-    where privacy depends on them. Where tests may fail, they have half of delta, unless
-    ``delta_t`` is given.
+    Each release may depend on those before it, but the settings that determine its
+    privacy are the same. Tests that may fail are given half of delta, unless ``delta_t``
+    is given.
 
     Args:
       mechanism: a name or id of ``jaxsel list mechanisms``; or what ``jaxsel.mechanism``
         made, whose settings other than the noise are kept.
-      epsilon: of all releases together, > 0.
-      delta: likewise, in [0, 1).
-      releases: how many, 1 to 100,000.
-      settings: of the mechanism, as text or values, without the one that is found:
+      epsilon: the budget of all releases together, > 0.
+      delta: of all releases together, in [0, 1).
+      releases: the number of releases, 1 to 100,000.
+      settings: the mechanism's settings, as text or values, without the one that is found:
         epsilon, rho, noise_scale, or a base's epsilon, whichever it has.
 
     Returns:
-      The plan; what is found has six digits, on the safe side.
+      The plan; the setting that is found is rounded to six digits, towards more privacy.
 
     Raises:
-      InputError: for an unknown mechanism or setting, one that is broken or of which no
-        privacy is known that adds up, a budget that no noise meets, or numbers out of
+      InputError: for an unknown mechanism or setting, a mechanism that is broken or has no
+        known guarantee that composes, a budget that no noise meets, or numbers out of
         range.
 
     Example:

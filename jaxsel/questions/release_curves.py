@@ -31,19 +31,19 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.entry import Values
 
-LEAST_DELTA = 1e-11  # at which composed profiles are exact enough
+LEAST_DELTA = 1e-11  # the least delta at which composed profiles are exact enough
 
 
 class KnownCurve(NamedTuple):
     """The Renyi curve of one release.
 
     Attributes:
-      curve: which may fail with a small probability.
-      theorem: claims and papers that prove it.
-      relation: neighbours that it is for; None for those of the mechanism's pairs.
-      scales: of the noise that is drawn, by name.
-      profile: (releases, delta) -> epsilon of so many, without Renyi divergences.
-      profile_theorem: that proves it.
+      curve: the curve, which may fail with a small probability.
+      theorem: the claims and papers that prove it.
+      relation: the neighbours it holds for; None for those of the mechanism's pairs.
+      scales: the scales of the noise that is drawn, by name.
+      profile: (releases, delta) -> epsilon of that many, without Renyi divergences.
+      profile_theorem: the theorem that proves the profile.
     """
 
     curve: ApproximateRenyiCurve
@@ -55,7 +55,7 @@ class KnownCurve(NamedTuple):
 
 
 def _noise_params(values: Values, *names: str) -> dict[str, Any]:
-    """What sets the noise: the values of those names that are there.
+    """The settings that determine the noise: those of the given names that have values.
 
     Raises:
       KeyError: if none is.
@@ -68,7 +68,7 @@ def _noise_params(values: Values, *names: str) -> dict[str, Any]:
 
 def _noisy_max(values: Values) -> KnownCurve | None:
     if values["noise"] == "gaussian" and "noise_scale" not in values:
-        return None  # epsilon says nothing of it
+        return None  # an epsilon does not determine the scale of this noise
     relation = Relation(values["relation"])
     params = _noise_params(values, "epsilon", "noise_scale")
     scale = noisy_max_scale(params, relation)
@@ -76,7 +76,7 @@ def _noisy_max(values: Values) -> KnownCurve | None:
     if values["noise"] == "gumbel":
         kind = "" if relation is Relation.GENERAL else "-monotone"
         theorem = f"NM-gumbel{kind}-zCDP, sharpened as ZW-Prop7-sharp"
-        # The winner is a pick by the exponential mechanism.
+        # With this noise the winner is drawn by the exponential mechanism.
         return KnownCurve(peeled_curve(scale, 1, relation), theorem, None, shown)
     if values["noise"] == "gaussian":
         return _gaussian_maximum(scale, values["scores"].size, relation, shown)
@@ -86,7 +86,7 @@ def _noisy_max(values: Values) -> KnownCurve | None:
 def _gaussian_maximum(
     scale: float, candidates: int, relation: Relation, shown: Mapping[str, float]
 ) -> KnownCurve:
-    """Noisy max with Gaussian noise: by its sharpened profile, and as one Gaussian."""
+    """Noisy max with Gaussian noise; its profile is also bounded as that of one Gaussian."""
     m = max(candidates, 2)
     one = noisy_max_guarantee("gaussian", scale, m, relation)
     whole = all_scores_multiplier(scale, m, relation)
@@ -122,7 +122,7 @@ def _largest_gap(values: Values) -> KnownCurve | None:
 
 
 def _sizes(values: Values) -> int:
-    """How many sizes compete: one a gap, or as many as are allowed."""
+    """How many sizes compete: one for each gap, or ``max_size`` if that is less."""
     gaps = values["histogram"].size - 1
     return min(values.get("max_size", gaps), gaps)
 
@@ -131,7 +131,7 @@ def _stable_top_k(values: Values) -> KnownCurve | None:
     selection, test = values["selection"], values["test"]
     if "rho" in values:
         if (selection, test) != ("gumbel", "gaussian"):
-            return None  # rho is for these
+            return None  # rho sets the scales of these two noises alone
         curve = stable_top_k_curve(values["rho"], values["delta_t"], as_zcdp=False)
         scales = stable_top_k_scales({"rho": values["rho"]})
         theorem = "ZW-Thm11-zCDP, sharpened as ZW-Prop7-sharp"
@@ -172,7 +172,7 @@ def _test_release(values: Values) -> KnownCurve:
 def _exponential_top_k(values: Values) -> KnownCurve | None:
     relation = Relation(values["relation"])
     if "noise_scale" not in values:
-        return None  # rho is what zCDP alone would make of the budget
+        return None  # rho sets the scale by zCDP alone; the sharper curve is for a given scale
     params = {"noise_scale": values["noise_scale"]}
     scale = peel_scale(params, values["k"], relation)
     curve = peeled_curve(scale, values["k"], relation)
@@ -181,7 +181,7 @@ def _exponential_top_k(values: Values) -> KnownCurve | None:
 
 
 def _noisy_labels(values: Values) -> KnownCurve:
-    """One teacher more moves the votes of every label by 1 at most: sqrt(m) in all."""
+    """One more teacher moves the votes of each of m labels by at most 1: sqrt(m) in l2."""
     scale, labels = values["noise_scale"], values["votes"].size
 
     def renyi(order: np.ndarray) -> np.ndarray:
@@ -190,7 +190,7 @@ def _noisy_labels(values: Values) -> KnownCurve:
     def profile(releases: int, delta: float) -> float:
         if delta == 0.0:
             return math.inf
-        # One Gaussian mechanism, whose Renyi bound at order 1 is mu^2/2 of a release.
+        # One Gaussian mechanism: the Renyi divergence of order 1 of a release is mu^2/2.
         mu = math.sqrt(2.0 * releases * float(renyi(np.asarray(1.0))))
         return gaussian_epsilon(delta, 1.0 / mu)
 
@@ -213,7 +213,7 @@ _CURVES: Mapping[str, Callable[[Values], KnownCurve | None]] = {
     "exponential_top_k": _exponential_top_k,
     "noisy_labels": _noisy_labels,
 }
-# Whose promises of pure epsilon are for other neighbours than the setting says.
+# Mechanisms whose pure guarantee is for other neighbours than their setting "relation" says.
 BY_CURVE_ALONE = frozenset({"exponential_top_k"})
 
 

@@ -1,4 +1,4 @@
-"""How much noise so many releases of a mechanism need for a budget."""
+"""How much noise a number of releases of a mechanism need for a budget."""
 
 import math
 from collections.abc import Mapping
@@ -20,44 +20,45 @@ NEIGHBOURS = {
     Relation.BASE: "the two data sets that one run is private for",
 }
 MOST_RELEASES = 100_000
-_TEST_SHARE = 0.5  # of delta, that tests may fail with (Zhu & Wang 2022, Section 5)
+_TEST_SHARE = 0.5  # share of delta for tests that fail (Zhu & Wang 2022, Section 5)
 _DIGITS = 6
-_LOW = 1e-12  # of what is found
-_STRENGTHS = (0.0, 2.0, 5.0, 9.0, 14.0, 20.0)  # logarithms of where to begin
+_LOW = 1e-12  # the least value, or inverse, that is tried
+_STRENGTHS = (0.0, 2.0, 5.0, 9.0, 14.0, 20.0)  # logarithms of the first values, or inverses, tried
 _EPSILON = number("of all releases", above=0.0)
 _DELTA = number("of all releases", at_least=0.0, below=1.0)
 _RELEASES = whole("how many", at_least=1, at_most=MOST_RELEASES)
 
 
 class _Open(NamedTuple):
-    """Settings that are found, all with the same value."""
+    """Settings that a plan finds, all with the same value."""
 
     names: tuple[str, ...]
     more_is_more_private: bool
 
 
-# What may be found, in the order of trying.
+# Settings that a plan may find, in the order in which they are tried.
 _OPEN = (
     _Open(("epsilon",), False),
     _Open(("rho",), False),
     _Open(("noise_scale",), True),
     _Open(("selection_scale", "test_scale"), True),
     _Open(("query_epsilon",), False),
-    # Where a mechanism has both, the base is given: what one run of it keeps.
+    # Where a mechanism has final_epsilon and base_epsilon, base_epsilon is given: it is the
+    # guarantee of one run of the base.
     _Open(("final_epsilon",), False),
     _Open(("base_epsilon",), False),
     _Open(("score_epsilon",), False),
 )
 
 OPEN_SETTINGS = frozenset(name for opened in _OPEN for name in opened.names)
-"""Settings of which a plan finds one, or two with the same value."""
+"""Names of the settings that a plan may find: one of them, or two with the same value."""
 
 
 class ProvenReleases(NamedTuple):
-    """An epsilon of so many releases together, and what proves it.
+    """An epsilon of all releases together, and what proves it.
 
     Attributes:
-      epsilon: at the plan's delta.
+      epsilon: proved at the plan's delta.
       theorem: ids of claims, and how releases were composed.
       relation: which inputs are neighbours.
     """
@@ -72,8 +73,8 @@ class OneRelease(NamedTuple):
 
     Attributes:
       pure: its pure epsilon; inf if none is known.
-      claim: that proves it.
-      relation: of these neighbours.
+      claim: the id of the claim that proves it.
+      relation: the neighbours that it holds for.
       known: its Renyi curve, if one is known.
     """
 
@@ -84,7 +85,7 @@ class OneRelease(NamedTuple):
 
 
 def widest_relation(entry: MechanismEntry, values: Values) -> Relation:
-    """The widest sense in which its pairs are neighbours."""
+    """The widest neighbouring relation of the mechanism's pairs."""
     found = {pair.relation for pair in entry.make_pairs(values)}
     for relation in (Relation.GENERAL, Relation.MONOTONE):
         if relation in found:
@@ -93,7 +94,7 @@ def widest_relation(entry: MechanismEntry, values: Values) -> Relation:
 
 
 def may_be_planned(entry: MechanismEntry) -> bool:
-    """Whether it has noise that may be found, and at some settings a known privacy."""
+    """Whether it has a setting that a plan may find, and a known guarantee at some settings."""
     if entry.broken or not any(
         all(name in entry.settings for name in opened.names) for opened in _OPEN
     ):
@@ -122,10 +123,11 @@ def one_release(entry: MechanismEntry, values: Values) -> OneRelease:
 
 
 def composed(one: OneRelease, releases: int, delta: float) -> ProvenReleases:
-    """The least epsilon that is proved of so many releases, each for data chosen freely.
+    """The least epsilon that is proved of a number of releases, each chosen adaptively.
 
-    Pure epsilons compose without loss, as randomised response does; Renyi curves, and
-    chances to fail, add up; profiles compose as privacy loss distributions.
+    Pure guarantees compose exactly, with randomised response as the worst case; Renyi
+    curves and failure probabilities add up; profiles compose as privacy loss
+    distributions.
     """
     found = [ProvenReleases(math.inf, "none", one.relation)]
     if math.isfinite(one.pure):
@@ -150,14 +152,14 @@ class ReleasePlan(NamedTuple):
     """The noise that makes several releases of a mechanism fit a budget.
 
     Attributes:
-      mechanism: its name.
-      settings: what was given, what was found, and the chance of a test to fail.
+      mechanism: the mechanism's name.
+      settings: the settings that were given or found, and the failure probability of tests.
       found: the settings that were found.
-      releases: how many.
-      delta: of all of them.
-      proof: the epsilon of all of them, and what proves it.
-      one: the epsilon of one of them at the same delta, and what proves it.
-      scales: of the noise that one release draws, where they are known by name.
+      releases: the number of releases.
+      delta: of all releases together.
+      proof: the epsilon of all releases together, and what proves it.
+      one: the epsilon of one release at the same delta, and what proves it.
+      scales: the scales of the noise that one release draws, by name, where known.
     """
 
     mechanism: str
@@ -171,11 +173,11 @@ class ReleasePlan(NamedTuple):
 
     @property
     def epsilon(self) -> float:
-        """Proved of all releases."""
+        """The epsilon that is proved of all releases together."""
         return self.proof.epsilon
 
     def commands(self) -> list[str]:
-        """What simulates one release, and what audits it."""
+        """The commands that simulate and audit one release."""
         settings = " ".join(f"{key}={shown(v)}" for key, v in self.settings.items())
         delta = f" --delta {self.delta:g}" if self.delta > 0.0 else ""
         return [
@@ -225,7 +227,7 @@ class ReleasePlan(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """One mechanism with one value left open."""
+    """The search for one value that a mechanism's settings leave open."""
 
     entry: MechanismEntry
     given: Mapping[str, Any]
@@ -243,20 +245,20 @@ class _Search(NamedTuple):
         return composed(self.one(value), self.releases, self.delta)
 
     def cost(self, value: float) -> float:
-        """Epsilon; inf where the mechanism takes no such value."""
+        """The epsilon that is proved at a value; inf where the mechanism refuses the value."""
         try:
             return self.proof(value).epsilon
         except InputError:
             return math.inf
 
     def is_known(self) -> bool:
-        """Whether some value has a cost."""
+        """Whether an epsilon is proved at some value."""
         return any(math.isfinite(self.cost(value)) for value in (1e-3, 0.1, 1.0, 1e3))
 
     def least_noise(self, epsilon: float) -> float | None:
         """The value that costs epsilon or a millionth less; None if there is none.
 
-        A larger ``strength`` is more private, whichever way the value points.
+        ``strength`` is the value's logarithm, with the sign with which more is more private.
         """
         sign = 1.0 if self.opened.more_is_more_private else -1.0
 
@@ -265,7 +267,7 @@ class _Search(NamedTuple):
 
         start = next((s for s in _STRENGTHS if enough(s)), None)
         if start is None and self.is_known():
-            # Some take a narrow range of values only.
+            # Some mechanisms take only a narrow range of values.
             start = next((0.1 * i for i in range(200) if enough(0.1 * i)), None)
         if start is None:
             return None
@@ -273,17 +275,17 @@ class _Search(NamedTuple):
         while enough(low):
             low, high = low - (high - low) * 2.0, low
             if low < math.log(_LOW):
-                return None  # no value is too much: it is not what costs
+                return None  # epsilon does not depend on this value
         while high - low > 1e-7:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if enough(middle) else (middle, high)
         found = math.exp(sign * high)
         if high < start and self.cost(found) == self.cost(math.exp(sign * start)):
-            return None  # the last value that is allowed costs nothing more
+            return None  # nor up to the last value that is allowed
         return self._rounded(found, sign > 0.0, epsilon)
 
     def _rounded(self, value: float, up: bool, epsilon: float) -> float:
-        """Six digits, on the safe side."""
+        """The value to six digits, rounded towards more privacy."""
         found = to_digits(value, _DIGITS, up, slack=1e-6)
         return found if self.cost(found) <= epsilon else value
 

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 class Released:
     """What is released from the same data: a search, a run, or several of these together.
 
-    Made by ``jaxsel.tuned`` and ``jaxsel.release``; ``search * 16`` is sixteen of them with
-    new randomness each, and ``search + other`` both. What it costs is computed when it is
-    asked, and remembered. Printed, it is the answer at the default delta.
+    Made by ``jaxsel.tuned`` and ``jaxsel.release``; ``search * 16`` is sixteen searches with
+    new randomness each, and ``search + other`` is both. Costs are computed when they are
+    asked for, and cached. Printed, it shows the cost at the default delta.
 
     Attributes:
-      releases: each thing, and how often.
-      score_noise: as of ``jaxsel.tuned``; None if nothing is said.
+      releases: what is released, each with its number of times.
+      score_noise: as in ``jaxsel.tuned``; None if it is not declared.
     """
 
     def __init__(self, releases: Sequence[Release], score_noise: float | None = None):
@@ -92,9 +92,9 @@ class Released:
         """What is proved: every bound, the best of them, and what is attained.
 
         Args:
-          delta: in [0, 1); ``jaxsel``'s default without it and without ``epsilon``.
-          epsilon: >= 0: asks for delta there, instead.
-          attain: search for a costly ranking of one search's runs, too.
+          delta: in [0, 1); the default delta if neither it nor ``epsilon`` is given.
+          epsilon: >= 0; asks for delta at this epsilon, instead.
+          attain: also look for a costly ranking of the runs of one search.
 
         Raises:
           InputError: if both are given, one is out of range, K is always 0, or the
@@ -160,11 +160,11 @@ class Released:
         return self.cost(delta, attain=False).epsilon
 
     def delta(self, epsilon: float) -> float:
-        """The least delta that a theorem proves at epsilon; 1 if none says anything."""
+        """The least delta that a theorem proves at epsilon; 1 if none does."""
         return self.cost(epsilon=epsilon, attain=False).delta
 
     def attained(self, delta: float | None = None, *, epsilon: float | None = None) -> float:
-        """What some base and ranking of one search cost exactly, as in ``Cost``."""
+        """The exact cost of one search with some base and ranking: ``Cost.attained``."""
         return self.cost(delta, epsilon=epsilon).attained
 
     @functools.cached_property
@@ -176,7 +176,7 @@ class Released:
             return proven_pairs(self.releases)
 
     def true_positive_rate(self, false_positive_rate: npt.ArrayLike) -> Any:
-        """The largest rate at which any attack finds a record, element by element.
+        """The largest true positive rate of any membership attack, element by element.
 
         An upper bound, from all that is proved of the release at every epsilon.
 
@@ -184,8 +184,8 @@ class Released:
           false_positive_rate: in [0, 1].
 
         Raises:
-          InputError: if a rate lies outside [0, 1], or of a search with noise on its score,
-            whose validation records this would leave out.
+          InputError: if a rate lies outside [0, 1], or for a search with noise on its score,
+            since the bound would not cover its validation records.
         """
         from jaxsel.reports import attacks
 
@@ -202,18 +202,18 @@ class Released:
         return attacks.advantage(self._pairs)
 
     def pld(self, interval: float | None = None) -> "PrivacyLossDistribution":
-        """In dp-accounting's terms; see ``jaxsel.privacy_loss_distribution``."""
+        """Its privacy loss distribution; see ``jaxsel.privacy_loss_distribution``."""
         return privacy_loss_distribution(self, interval=interval)
 
     def plot(self, delta: float = DELTA) -> "Figure":
-        """The proven privacy profile; the guarantee at delta is marked."""
+        """Plots the proven privacy profile, and marks the guarantee at delta."""
         from jaxsel.reports.report import Report
         from jaxsel.reports.statement import state
 
         return Report(state(self.cost(delta, attain=False).subject())).plot()
 
     def summary(self) -> Summary:
-        """The answer at the default delta."""
+        """The cost at the default delta."""
         found = self.cost().summary()
         return found._replace(sentence=f"{found.sentence}\n{note()}")
 
@@ -230,10 +230,10 @@ def tuned(
     Args:
       base: guarantee of one run, made by ``jaxsel.accounting.single_run.curves`` or from
         text as on the command line: "gaussian:noise_multiplier=4" (``jaxsel list bases``);
-        or what another library has: see ``jaxsel.guarantee_of``.
+        or an object of another library: see ``jaxsel.guarantee_of``.
       repetitions: law of K, made by ``jaxsel.repetitions`` or from text:
         "geometric:mean=100"; the runs and the best of them are independent given K.
-      relation: which data sets are neighbours, where the base does not say; as in
+      relation: which data sets are neighbours, where the base does not declare it; as in
         ``jaxsel.guarantee_of``.
       score_noise: standard deviation > 0 of Gaussian noise on the number of validation
         examples that a run gets right, where that ranks the runs: the search is then
@@ -241,7 +241,7 @@ def tuned(
         most 1, and no record trains (Liu & Talwar 2019, Section 5.1).
 
     Raises:
-      InputError: for text of another form, or a base or a law that is none.
+      InputError: for text of another form, or a base or a law that is not one.
 
     Example:
         >>> import jaxsel
@@ -266,11 +266,11 @@ def release(
     Args:
       base: as in ``guarantee_of``.
       repetitions: law of K, or its text; None if one run is released as it is.
-      times: how often, each time with new randomness.
+      times: how often it is released, each time with new randomness.
       relation: as in ``guarantee_of``.
 
     Raises:
-      InputError: for a base, a law or a number that is none.
+      InputError: for an invalid base, law or number of times.
     """
     law = None if repetitions is None else as_law(repetitions)
     count = check_integer("times", times, 1)
@@ -284,7 +284,7 @@ def releases_from(items: object) -> list[Release]:
     """Releases from records, mappings of their fields, and events of dp-accounting.
 
     Raises:
-      InputError: as release, or for a key that nobody knows.
+      InputError: as ``release``, or for an unknown key.
     """
     found: list[Release] = []
     listed = items if isinstance(items, list | tuple) else [items]
@@ -321,11 +321,11 @@ def account(
     """What is proved about the best of K runs: ``tuned(base, repetitions).cost(delta)``.
 
     Args:
-      base, repetitions, score_noise: as of ``tuned``.
-      delta, attain: as of ``Released.cost``.
+      base, repetitions, score_noise: as in ``tuned``.
+      delta, attain: as in ``Released.cost``.
 
     Raises:
-      InputError: as these.
+      InputError: as ``tuned`` and ``Released.cost``.
     """
     return tuned(base, repetitions, score_noise=score_noise).cost(delta, attain=attain)
 
@@ -334,7 +334,7 @@ def account(
 def account_delta(
     base: object, repetitions: Repetitions | str, epsilon: float, *, attain: bool = True
 ) -> Cost:
-    """The same at an epsilon: ``tuned(base, repetitions).cost(epsilon=epsilon)``."""
+    """As ``account``, at an epsilon: ``tuned(base, repetitions).cost(epsilon=epsilon)``."""
     return tuned(base, repetitions).cost(epsilon=epsilon, attain=attain)
 
 
@@ -346,10 +346,10 @@ def compose(releases: object, delta: float = DELTA) -> Cost:
       releases: what ``release`` or ``tuned`` made, or a list of these, of mappings with
         the arguments of ``release``, or of events of dp-accounting
         (RepeatAndSelectDpEvent is a search).
-      delta: of all together, in [0, 1).
+      delta: of all releases together, in [0, 1).
 
     Raises:
-      InputError: for bad releases, relations that differ, or a delta out of range.
+      InputError: for invalid releases, relations that differ, or a delta out of range.
 
     Example:
         >>> import jaxsel
@@ -365,14 +365,14 @@ def compose(releases: object, delta: float = DELTA) -> Cost:
 
 @one_blas_thread()
 def compose_delta(releases: object, epsilon: float) -> Cost:
-    """The same at an epsilon: what is proved about delta.
+    """As ``compose``, but what is proved about delta at an epsilon.
 
     Args:
-      releases: as of compose.
-      epsilon: of all together, >= 0, finite.
+      releases: as in ``compose``.
+      epsilon: of all releases together, >= 0, finite.
 
     Raises:
-      InputError: for bad releases, relations that differ, or an epsilon out of range.
+      InputError: for invalid releases, relations that differ, or an epsilon out of range.
     """
     listed = tuple(releases_from(releases))
     found = compose_searches_delta(listed, epsilon)
@@ -387,15 +387,15 @@ def privacy_loss_distribution(
 
     Args:
       releases: as in ``compose``.
-      interval: of the discretised loss, which must be that of what it is composed with;
-        by default dp-accounting's 1e-4, or what memory allows.
+      interval: the width of the cells of the discretised loss; two distributions compose
+        only if it is the same. By default dp-accounting's 1e-4, or wider if memory is short.
 
     Returns:
       A pessimistic distribution in both directions: its deltas are those that this project
       proves without Renyi divergences.
 
     Raises:
-      InputError: as compose, or if a release has no dominating pair.
+      InputError: as ``compose``, or if a release has no known dominating pair.
     """
     listed = releases_from(releases)
     return loss_distribution(listed, interval)
