@@ -1,7 +1,7 @@
-"""The command line: also the contract for scripts (``--json``, exit 0, 1 or 2).
+"""The command line, for people and for scripts (``--json``, exit status 0, 1 or 2).
 
-Modules of this folder import what reads arguments and nothing else; a command imports its
-work when it runs, so that ``--help`` waits for none of it.
+The modules of this folder import only what reads arguments. A command imports what it
+computes with when it runs, so that ``--help`` is fast.
 """
 
 from jaxsel.cli.main import main

@@ -58,7 +58,7 @@ number of runs is point_mass:count=10, and costs far more."""
 
 
 class AccountCommand(TyperCommand):
-    """Lists the forms of --base in its help, which alone needs to know them."""
+    """Computes the help text, which lists the forms of --base, only when it is shown."""
 
     def get_help(self, ctx: Any) -> str:
         """The help text."""
@@ -79,7 +79,7 @@ def _composed(
     grid: int | None,
     json: bool,
 ) -> bool:
-    """Answers for several releases, or for a grid, if they are asked for."""
+    """Answers for several releases or for a grid; False if the options ask for neither."""
     if grid is None and times == 1 and not search and not beside:
         return False
     from jaxsel.cli import composition_answer as answers
@@ -96,7 +96,7 @@ def _composed(
 
 @contextlib.contextmanager
 def _saying_the_default(default: bool) -> Iterator[None]:
-    """Says below an answer, proved or not, that its delta is the default."""
+    """Adds below the answer that its delta is the default, if it is, proved or not."""
     proved = True
     try:
         yield

@@ -1,4 +1,4 @@
-"""What several commands share: settings, seeds, trials, and how errors end."""
+"""What several commands share: settings, seeds, trials, errors and interrupts."""
 
 import contextlib
 import gc
@@ -22,14 +22,14 @@ def _beginning(names: Iterable[str], typed: str) -> list[str]:
 
 
 def complete_claims(incomplete: str) -> list[str]:
-    """Ids of claims, for the shell."""
+    """Ids of claims, for the shell to complete."""
     from jaxsel.catalogue import published_claims
 
     return _beginning((claim.id for claim in published_claims()), incomplete)
 
 
 def complete_mechanisms(incomplete: str) -> list[str]:
-    """Names and ids of mechanisms, for the shell."""
+    """Names and ids of mechanisms, for the shell to complete."""
     from jaxsel.catalogue import mechanisms
 
     names = (name for entry in mechanisms() for name in (entry.name, *entry.ids))
@@ -37,7 +37,7 @@ def complete_mechanisms(incomplete: str) -> list[str]:
 
 
 def complete_everything(incomplete: str) -> list[str]:
-    """What ``jaxsel show`` knows, for the shell."""
+    """Every name that ``jaxsel show`` takes, for the shell to complete."""
     from jaxsel.questions.finding import names
 
     return _beginning(names(), incomplete)
@@ -57,7 +57,7 @@ SettingsArgument = Annotated[
 
 @contextlib.contextmanager
 def bad_input_exits() -> Iterator[None]:
-    """One clear sentence on standard error and exit status 2 for bad input."""
+    """Turns InputError into one sentence on standard error and exit status 2."""
     try:
         yield
     except InputError as error:
@@ -66,11 +66,11 @@ def bad_input_exits() -> Iterator[None]:
 
 
 def hear_interrupts() -> None:
-    """Makes an interrupt from the keyboard arrive wherever this process is.
+    """Makes sure that an interrupt from the keyboard ends the command.
 
-    Python swallows what is raised in a callback of the garbage collector (JAX has one) or
-    in a finalizer, and the command would go on. An interrupt that comes there is sent
-    again, until it comes elsewhere. A process that ignores interrupts goes on doing so.
+    Python swallows exceptions raised in a callback of the garbage collector (JAX has one)
+    or in a finalizer, and the command would go on. An interrupt that arrives there is sent
+    again, until it arrives elsewhere. A process that ignores interrupts still ignores them.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
@@ -91,12 +91,12 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def interrupts_say(record: str | Path | None) -> Iterator[None]:
-    """What an interrupted command leaves, in one sentence on standard error.
+    """Says on standard error, when the command is interrupted, what is saved.
 
-    Exit status 130, as shells have it.
+    The exit status is then 130, the usual one in shells.
 
     Args:
-      record: the file that it saves to; None for none.
+      record: the file that the command saves to; None for none.
     """
     try:
         yield
@@ -111,7 +111,7 @@ def interrupts_say(record: str | Path | None) -> Iterator[None]:
 
 
 def read_settings(texts: list[str] | None) -> dict[str, str]:
-    """name=value texts as a mapping."""
+    """Turns name=value texts into a mapping."""
     settings: dict[str, str] = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
@@ -124,14 +124,14 @@ def read_settings(texts: list[str] | None) -> dict[str, str]:
 
 
 def read_trials(text: str) -> int:
-    """A whole number, also as 1e6."""
+    """Reads a whole number, also written as 1e6."""
     return whole(at_least=1).read("trials", text)
 
 
 def compilation_cache() -> None:
-    """Keeps compiled programs, and digests of code, between runs.
+    """Caches compiled programs, and digests of source code, on disk between runs.
 
-    JAX's own setting of a folder for programs wins.
+    A cache folder that is set in JAX's own configuration takes precedence.
     """
     import jax
 

@@ -1,4 +1,4 @@
-"""jaxsel account of several searches, or of a grid: reads them, and prints the answer."""
+"""jaxsel account for several searches or a grid: reads them, and prints the answer."""
 
 import tomllib
 from pathlib import Path
@@ -18,12 +18,12 @@ _TABLES = ("search", "beside")
 def read_searches(path: Path) -> list[Release]:
     """The releases that a TOML file lists.
 
-    Tables [[search]] with base, repetitions and times, and [[beside]] with base and times;
-    or, of a single search, its keys alone. A search without repetitions and a [[beside]]
-    with them are refused, since they are probably not what is meant.
+    The file has tables [[search]] with base, repetitions and times, and [[beside]] with
+    base and times; or, for a single search, these keys at the top level. A search without
+    repetitions and a [[beside]] with them are refused, since they are probably mistakes.
 
     Raises:
-      InputError: if the file cannot be read, is no TOML, or lists no releases.
+      InputError: if the file cannot be read, is not TOML, or lists no releases.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -70,7 +70,7 @@ def gather(
     """Every release that the options name.
 
     Raises:
-      InputError: if none is named, or as release and read_searches.
+      InputError: if there is none, or as ``release`` and ``read_searches``.
     """
     found = []
     if base is not None and repetitions is not None:
@@ -91,7 +91,7 @@ def answer_composition(
 ) -> None:
     """Prints what the releases cost together; exit status 1 if nothing is proved.
 
-    With an epsilon it is delta that is asked for.
+    With an epsilon, the answer is the delta at it.
     """
     with spinner("adding up what is released"):
         if epsilon is None:
@@ -107,7 +107,7 @@ def answer_grid(
     """Prints what a grid costs beside a random search; exit status 1 if nothing is proved.
 
     Raises:
-      InputError: as account_grid.
+      InputError: as ``account_grid``.
     """
     if base is None:
         raise InputError("--grid needs --base: what one run guarantees")

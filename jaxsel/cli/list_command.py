@@ -1,4 +1,4 @@
-"""jaxsel list."""
+"""jaxsel list: everything that has a name, by kind."""
 
 import enum
 import sys
@@ -137,7 +137,7 @@ def _found_in(folder: str) -> Callable[[], list[Row]]:
 
 
 class Kind(enum.StrEnum):
-    """What can be listed."""
+    """The kinds of things that can be listed."""
 
     mechanisms = "mechanisms"
     claims = "claims"
@@ -151,7 +151,7 @@ class Kind(enum.StrEnum):
 
 
 class _Listing(NamedTuple):
-    """One list: its rows, the columns that people see, how many of them are texts."""
+    """One list: its rows, the columns that people see, how many of the last are prose."""
 
     rows: Callable[[], list[Row]]
     columns: tuple[str, ...]
@@ -186,7 +186,7 @@ class Nature(enum.StrEnum):
 
 
 def _keep(kind: Kind, option: str, rows: list[Row], test: Callable[[Row], bool]):
-    """The rows that pass; a list whose rows have nothing to test refuses the option."""
+    """The rows that pass the test; InputError where the option does not apply to the kind."""
     try:
         return [row for row in rows if test(row)]
     except KeyError:

@@ -74,7 +74,7 @@ app.command("bench", help=validate_command.BENCH_HELP)(validate_command.bench_co
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line; exits with status 0, 1 or 2."""
-    if arguments is None:  # the process is this command's own
+    if arguments is None:  # called as a program, not from Python
         one_for_this_process()
         hear_interrupts()
     with bad_input_exits():

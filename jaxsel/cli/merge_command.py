@@ -1,4 +1,4 @@
-"""jaxsel merge."""
+"""jaxsel merge: one result from the files of all shards."""
 
 from pathlib import Path
 from typing import Annotated
@@ -77,7 +77,7 @@ def _sweep(
 
 
 def _grids(files: list[Path], out: Path) -> None:
-    """Makes the records of the grids of experiments, each of all its shards."""
+    """Writes the record of each grid of experiments, merged from all of its shards."""
     from jaxsel.cli.output import say
     from jaxsel.sweeps import merge
     from jaxsel.sweeps.files import read

@@ -35,7 +35,7 @@ plan, tune and simulate read: K = file:FILE. Takes some ten seconds."""
 
 
 def _miss(text: str | None) -> tuple[float | None, float | None]:
-    """q=chance as the good share and the chance to hit it."""
+    """Turns q=chance, the chance to miss the best share q, into q and the chance to hit it."""
     if text is None:
         return None, None
     good, equals, chance = text.partition("=")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output, and nothing else."""
+    """Prints one JSON document on standard output, and nothing else."""
     sys.stdout.write(json.dumps(printing.plain(document), indent=2, allow_nan=False) + "\n")
 
 
@@ -28,7 +28,7 @@ def _width() -> int | None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table on standard output."""
+    """Prints a table on standard output."""
     from rich.console import Console
     from rich.table import Table
 
@@ -42,7 +42,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 
 
 def print_cost(found: "Cost | GridCost", json: bool) -> None:
-    """What is proved of a cost; exit status 1 if nothing is."""
+    """Prints what is proved; exit status 1 if nothing is."""
     if json:
         print_json(found.as_record())
     else:
@@ -56,15 +56,15 @@ def print_cost(found: "Cost | GridCost", json: bool) -> None:
 
 
 def say(text: str) -> None:
-    """A line on standard output, folded to the width of a terminal."""
+    """Prints text on standard output, folded to the width of the terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 160
     for line in text.split("\n"):
         sys.stdout.write(textwrap.fill(line, width, break_on_hyphens=False) + "\n")
-    sys.stdout.flush()  # it may be of long work, and read through a pipe
+    sys.stdout.flush()  # a reader of a pipe sees the progress of long work at once
 
 
 def _entry(columns: Sequence[str], row: Sequence[str], prose: int, width: int) -> str:
-    """A row on several lines: its short cells first, then each text below them."""
+    """A row on several lines: its short cells first, then each cell of prose below them."""
     head = len(columns) - prose
     lines = ["  ".join(filter(None, row[:head]))]
     for name, text in zip(columns[head:], row[head:], strict=True):
@@ -80,12 +80,12 @@ def _entry(columns: Sequence[str], row: Sequence[str], prose: int, width: int) -
 
 
 def print_listing(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, prose: int = 1) -> None:
-    """Many rows: through a pager on a terminal, one line each with tabs elsewhere.
+    """Prints many rows: in a pager on a terminal, elsewhere each on a line with tabs.
 
     Args:
-      columns: their names.
+      columns: the names of the columns.
       rows: the cells.
-      prose: how many of the last columns are texts, to be folded.
+      prose: how many of the last columns are prose, to be folded.
     """
     cells = [[" ".join(printing.cell(item).split()) for item in row] for row in rows]
     if not sys.stdout.isatty():
@@ -106,6 +106,6 @@ def print_listing(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, pros
         return
     import pydoc
 
-    # A pager that leaves colours alone, and says where one is.
+    # less quits if all fits on one screen, shows colours, and leaves the text on the screen.
     os.environ.setdefault("LESS", "FRX")
     pydoc.pager(text + "\n")

@@ -199,7 +199,7 @@ def plan_command(
 def _used(
     found: "Plan", trials: int | None, seed: int, plot: Path | None, save: Path | None
 ) -> "PlanCheck | None":
-    """Checks, draws and saves a plan, as far as that is asked for."""
+    """Checks, plots and saves a plan, each if it is asked for."""
     checked = None
     if trials is not None:
         from jaxsel.questions.plan_checks import check_plan

@@ -89,7 +89,7 @@ def report_command(
     else:
         sys.stdout.write(found.markdown())
     if accounted and delta is None and not json:
-        sys.stderr.write(f"jaxsel: {note()}\n")  # not in a page that is kept
+        sys.stderr.write(f"jaxsel: {note()}\n")  # standard output is the report itself
 
 
 def _accounted(

@@ -1,4 +1,4 @@
-"""jaxsel law, jaxsel simulate, jaxsel audit."""
+"""jaxsel law, jaxsel simulate and jaxsel audit: a mechanism's law, tallies and privacy loss."""
 
 from typing import Annotated
 

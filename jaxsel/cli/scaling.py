@@ -1,4 +1,4 @@
-"""What `simulate`, `audit` and `python -m sims` share: one run by many jobs or machines."""
+"""What `simulate`, `audit` and `python -m sims` share: one run split over jobs or machines."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -46,10 +46,10 @@ SchedulerOption = Annotated[
 
 
 class Scaling(NamedTuple):
-    """How a command is to be done by more than this process.
+    """How a command is split over several processes.
 
     Attributes:
-      shard, record, coordinator, processes, process, scheduler: the options.
+      shard, record, coordinator, processes, process, scheduler: the options of these names.
     """
 
     shard: str | None = None
@@ -61,11 +61,11 @@ class Scaling(NamedTuple):
 
 
 class Role(NamedTuple):
-    """What this process is to do with the results of its command.
+    """What this process does with the results of its command.
 
     Attributes:
-      part: the shard's file, if there are only tallies to keep, and no results.
-      prints: False for all processes of a joint run but the first.
+      part: the shard's file, if this process only keeps the tallies of a shard.
+      prints: whether it prints results; of a joint run, only the first process does.
     """
 
     part: "ShardFile | None" = None
@@ -76,18 +76,18 @@ class Role(NamedTuple):
 def scaled(
     scaling: Scaling, name: str, options: Mapping[str, Any], trials: str | None
 ) -> Iterator[Role]:
-    """Inside, simulations are done as the options say, and kept in the record.
+    """Within this context, simulations run as the options say, and are kept in the record.
 
-    Only ``simulate`` keeps a record itself, unless it is a shard; whatever else has a
-    record without a shard is the only shard.
+    ``simulate`` without a shard keeps its record itself. Any other command that has a
+    record but no shard is treated as the only shard of its run.
 
     Args:
       scaling: the options.
-      name, options, trials: of the command; see ``jaxsel.shards.Command``.
+      name, options, trials: the command's; see ``jaxsel.shards.Command``.
 
     Raises:
-      InputError: for options that exclude each other, or need another; and as what they
-        stand for.
+      InputError: for options that exclude each other or need another one, or whose values
+        are refused.
     """
     file = scaling.record
     if scaling.shard is not None and file is not None:
@@ -131,7 +131,7 @@ def _scaled(
 
 @contextlib.contextmanager
 def workers(scheduler: str | None) -> Iterator[None]:
-    """Who simulates inside: this process, or the workers of a Dask scheduler."""
+    """Within this context, the workers of a Dask scheduler simulate, if one is given."""
     if scheduler is None:
         yield
         return

@@ -41,8 +41,8 @@ def one_search(command: str, base: str | None, repetitions: str | None) -> tuple
     """The base and the law of K of a command that needs both.
 
     Args:
-      command: whose help says more.
-      base, repetitions: as given, if they are.
+      command: the command, whose help the error message names.
+      base, repetitions: the options; None where one is not given.
 
     Raises:
       InputError: if one is missing.

@@ -154,7 +154,7 @@ def _list_measures(asked: "SweepRequest", json: bool) -> None:
 
 
 def check_files(asked: "SweepRequest") -> None:
-    """Before hours of work, not after."""
+    """Refuses names of files that cannot be written, before hours of work and not after."""
     for name, endings in (
         ("record", (".nc",)),
         ("csv", (".csv",)),
@@ -187,7 +187,7 @@ def _keep_share(asked: "SweepRequest", shard: str, scheduler: str | None, json: 
 
 
 def _check_axes(asked: "SweepRequest") -> None:
-    """Axes that a picture is asked for: likewise."""
+    """Refuses a picture by axes that the sweep does not have, before the work."""
     from jaxsel.sweeps.subject import find_subject
 
     grid = find_subject(asked.sweep).grid(asked.settings, asked.zip)
@@ -212,7 +212,7 @@ def show(found: "xr.Dataset", asked: "SweepRequest", json: bool, sketched: bool 
     """Writes the files that are asked for, and prints the sweep."""
     _write_tables(found, asked)
     _print(found, json)
-    # A picture that is refused must not cost the numbers.
+    # Last, so that the numbers are not lost if the picture is refused.
     _draw(found, asked, sketched and not json)
     if not json:
         _say_what_was_written(asked)

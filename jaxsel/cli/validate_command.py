@@ -1,4 +1,4 @@
-"""jaxsel validate, jaxsel bench."""
+"""jaxsel validate and jaxsel bench: checks of claims, and measurements of speed."""
 
 from pathlib import Path
 from typing import Annotated

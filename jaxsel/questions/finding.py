@@ -18,7 +18,7 @@ class Found(NamedTuple):
       kind: "claim", "erratum", "remark", "mechanism", "law of K", "base", "figure" or
         "sim".
       names: its id, and its further names.
-      thing: the object itself, or, where it has none, its name or its listed properties.
+      thing: the object itself; the text form of a law or a base; or what is listed of it.
     """
 
     kind: str
