@@ -63,7 +63,7 @@ def _one_run_moves(threshold, epsilon):
         ),
         (
             "randomised-response",
-            # Three scores, as in the other pair: one program serves both.
+            # Padded to three scores, as in the other pair: one compiled program serves both.
             np.insert(pairs.randomised_response(epsilon), 1, 0.0, axis=1),
             (0.0, -5.0, -10.0),
             "two scores that happen, one far below the threshold",

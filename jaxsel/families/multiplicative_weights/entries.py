@@ -49,12 +49,12 @@ Failures = Annotated[int, whole("failed batches at which it halts", at_least=1, 
 
 
 def _params(values: Values) -> dict[str, Any]:
-    """What both mechanisms take."""
+    """The parameters that both mechanisms take."""
     table = values["table"]
     if table.sum() == 0.0:
         raise InputError("table holds no rows; it must hold at least one")
     return {
-        # The query of each proper beginning of the list of cells.
+        # One query for each proper prefix of the list of cells: the share of rows in it.
         "queries": np.tri(table.size - 1, table.size),
         "reference": table / table.sum(),
         "threshold": values["threshold"],
@@ -63,7 +63,7 @@ def _params(values: Values) -> dict[str, Any]:
 
 
 def _moved(table):
-    """One row moves; the analyst believes in the first table on both sides."""
+    """One row moves to another cell; the analyst assumes the first table on both sides."""
     if table[0] == table[-1] == 0.0:
         raise InputError("table has no row at either end that could move")
     for name, source, target in (("last", -1, 0), ("first", 0, -1)):

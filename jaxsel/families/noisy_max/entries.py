@@ -52,7 +52,7 @@ def _by_epsilon_or_scale(values):
 
 @noisy_max.neighbours
 def _near_the_bounds(relation, scores, params):
-    """The patterns that approach 2/b (general) and 1/b (monotone)."""
+    """Pairs whose loss approaches 2/b (general) and 1/b (monotone), b the noise scale."""
     one = np.eye(max(2, scores.size))[0]
     # The loss of "candidate 0 wins" grows with how far behind candidate 0 is.
     behind = np.where(one, -3.0 * noisy_max_scale(params, Relation(relation)), 0.0)
@@ -73,7 +73,7 @@ def _proven(noise, relation, pair, params):
     claim = f"NM-{noise}-{pair.relation.value}"
     if "noise_scale" in params:
         return guarantee(claim, noise_scale=params["noise_scale"])
-    # Not from the scale that runs: a wrong one must not move the promise as well.
+    # From epsilon, not from the scale that is drawn: a wrong scale must not change both.
     return guarantee(f"{claim}-made", epsilon=params["epsilon"], made_for=relation)
 
 

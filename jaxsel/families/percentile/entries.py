@@ -174,7 +174,7 @@ def _algorithm_4(values, shares):
 @percentile_above_threshold.neighbours
 @extended_above_threshold.neighbours
 def _flipped(shares, base_epsilon):
-    """Randomised response, the last query against the others."""
+    """Randomised response, in one direction for the last query, in the other for the rest."""
     high = np.append(np.full(max(1, shares.size - 1), 1.0), -1.0) * base_epsilon
     data, neighbour = 1.0 / (1.0 + np.exp(high)), 1.0 / (1.0 + np.exp(-high))
     yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
@@ -235,7 +235,7 @@ def _algorithm_5(values, shares):
 
 @find_percentile_threshold.neighbours
 def _crossing(shares, base_epsilon):
-    """The first thresholds are reached oftener on one side, the next on the other."""
+    """The first thresholds are more likely to be reached on one side, the next on the other."""
     first = max(1, shares.size - 2)
     data, neighbour = (
         np.append(np.full(first, law[0]), [law[0] + law[1], 1.0])

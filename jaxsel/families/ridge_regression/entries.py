@@ -24,7 +24,7 @@ Edges = Annotated[Any, numbers("bins of the released coefficient, increasing")]
 Regularisation = Annotated[float, number("lambda", at_least=1e-3, at_most=1e9)]
 Method = Annotated[str, choice(("literal", "law"), "how trials are drawn; see the guide"), FIXED]
 
-# Away from unit records; there the two released bounds matter as well.
+# Records that are not 1; there the two bounds that are released matter as well.
 _GENERIC = {
     "records": 40,
     "feature": -0.9,
@@ -152,7 +152,7 @@ def _tuned(epsilon, delta, mean, theorem, regularisations, values):
 @tuned_posterior_sampling.neighbours
 def _one_more(data, theorem=None):
     parts = {"training": ("features", "targets")}
-    if theorem is not None:  # the best of several runs is chosen on other records
+    if theorem is not None:  # the best of several runs is chosen on validation records
         parts["validation"] = ("validation_features", "validation_targets")
     for part, (features, targets) in parts.items():
         more = {

@@ -26,7 +26,7 @@ _ROW = numbers("one list")
 
 
 def _rows(text: str) -> np.ndarray:
-    """A table as text: rows separated by slashes."""
+    """Reads a table from text, whose rows are separated by slashes."""
     rows = [_ROW.read("lists", row) for row in text.split("/")]
     if len({len(row) for row in rows}) > 1:
         raise InputError("the rows of lists must be equally long")
@@ -143,12 +143,12 @@ def selection_smooth_sensitivity(
 
 @selection_smooth_sensitivity.neighbours
 def _medians_jump(lists, high):
-    """One value of each list moves, across the medians of an even split."""
+    """Lists split evenly at their medians, of each of which one value moves across."""
     count, size = lists.shape
     count, middle = max(2, count), (size - 1) // 2
     split = np.where(np.arange(size) <= middle, 0.4, 0.6) * high
     table = np.tile(split, (count, 1))
-    # Those below their median go up, or those above go down: the medians jump.
+    # The value at the median is replaced by a high one, so that the median jumps.
     up, down = table.copy(), table.copy()
     up[:, middle] = np.where(np.arange(count) == 0, split[middle], split[-1])
     down[0, middle] = split[-1]
@@ -193,7 +193,7 @@ def validation_selection(
 
 
 def _model_laws(learners: int, good: float) -> np.ndarray:
-    """Learners that return the good model (0) or the bad one by randomised response."""
+    """Laws of learners that return the good model (0) with the given probability, or the bad."""
     return np.tile([good, 1.0 - good], (learners, 1))
 
 

@@ -144,12 +144,12 @@ def tests_until_top(
     """Tests with one p until c of them answered top; bottoms are free."""
     from jaxsel.families.selection_and_test.program import Tests, program
 
-    # Bottoms first, then tops; the interaction halts after the last of them.
+    # Bottoms first, then tops; the interaction halts after the last top.
     return program((Tests(tops),) * 2, limit=tops, method=method)
 
 
 def _loud(epsilon: float) -> float:
-    """The smaller chance of randomised response; the other is e^epsilon times this."""
+    """The smaller probability of randomised response; the other is e^epsilon times as large."""
     return 1.0 / (1.0 + math.exp(epsilon))
 
 
@@ -181,7 +181,7 @@ def _proven_of_tests(epsilon, gamma, tops):
 
 
 def _by_test(outcomes: tuple):
-    """The second selection is on branch 1 after a test that answered top."""
+    """The branch of the second selection: 1 after a test that answered top, else 0."""
     return outcomes[1] if len(outcomes) == 2 else 0
 
 
@@ -274,7 +274,7 @@ def coin_game(
 
 
 def _chances(biases, coins: int, ones: int, adaptive: str) -> np.ndarray:
-    """Of every coin; if adaptive, after each number of ones."""
+    """The chance of 1 of every coin; if adaptive, one row for each number of ones so far."""
     row = np.resize(biases, coins)
     return np.stack([np.roll(row, -n) for n in range(ones)]) if adaptive == "yes" else row
 

@@ -11,7 +11,7 @@ from jaxsel.language.base import Relation
 from jaxsel.language.domains import Number, choice, number, numbers, positive, whole
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 
-_SCALES = {"general": 4.0, "monotone": 2.0}  # s of the claims, by what is meant
+_SCALES = {"general": 4.0, "monotone": 2.0}  # the claims' parameter scale, by relation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class _Share(Number):
 _ANSWERS = numbers("answers of the queries, in units of the sensitivity")
 Epsilon = Annotated[float, positive("privacy parameter that sets the noise scales")]
 Answers = Annotated[Any, _ANSWERS, DATA]
-Several = Annotated[Any, dataclasses.replace(_ANSWERS, size=2), DATA]  # a pair needs two
+Several = Annotated[Any, dataclasses.replace(_ANSWERS, size=2), DATA]  # a pair needs two answers
 Threshold = Annotated[float, number("what answers are compared with")]
 Method = Annotated[str, choice(("literal", "jump", "law"), "see the guide"), FIXED]
 Cutoff = Annotated[
@@ -211,7 +211,7 @@ def _pair(name: str, levels, relation: Relation, threshold: float, why: str):
 @sparse_vector_roth.neighbours
 @sparse_vector_lee_clifton.neighbours
 def _rises(answers, threshold, cutoff=1, relation="general", *, redrawn=False):
-    """BM-SVT with as many queries as there are answers."""
+    """The worst pair of a sparse vector (``worst_pair``) with as many queries as answers."""
     count = answers.size
     limit = 1 if redrawn else min(cutoff, count)
     for kind in (Relation.GENERAL, Relation.MONOTONE):
@@ -235,7 +235,7 @@ def _redrawn(answers, threshold, cutoff, relation="general"):
 @sparse_vector_stoddard.neighbours
 @sparse_vector_chen.neighbours
 def _turned(answers, threshold):
-    """For those without a limit: half of the queries rise, half fall or stay."""
+    """For mechanisms that never halt: half of the queries rise, half fall or stay."""
     half = (answers.size + 1) // 2
     for kind in (Relation.GENERAL, Relation.MONOTONE):
         moves = "falls" if kind is Relation.GENERAL else "stays"
@@ -250,7 +250,7 @@ def _proven(claim: str, pair, relation: str, monotone: dict[str, float], **param
     """The claim for general neighbours, or its companion for monotone ones."""
     if pair.relation is Relation.MONOTONE:
         return guarantee(f"{claim}-monotone", **parameters, **monotone)
-    # The noise meant for monotone neighbours is too small for others.
+    # Noise that is calibrated to monotone neighbours is too small for general ones.
     return guarantee(claim, **parameters) if relation == "general" else None
 
 
@@ -281,7 +281,7 @@ def _dwork_roth(epsilon, pair):
 
 
 def _hoped(claim: str):
-    """What a broken mechanism was said to have: epsilon."""
+    """The guarantee that a broken mechanism was published with: pure epsilon."""
     return lambda epsilon: guarantee(claim, epsilon=epsilon)
 
 

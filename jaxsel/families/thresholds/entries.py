@@ -31,7 +31,7 @@ Method = Annotated[
     generic={
         "threshold": 0.8,
         "gamma": 0.25,
-        "slack": 1,  # three draws at most, which many trials make
+        "slack": 1,  # at most three draws, so that many trials reach the limit
         "epsilon": 0.6,
         "probabilities": "0.3,0.3,0.4",
         "scores": "0.9,0.8,0.5",

@@ -15,7 +15,7 @@ from jaxsel.language.utility import Utility, of_sets
 
 _ARRIVALS = "how trials are drawn; arrivals with events=hits alone"
 _HOW = "how trials are drawn"
-_RHO, _EPSILON = 0.5, 1.0  # unless a scale of noise is given
+_RHO, _EPSILON = 0.5, 1.0  # the defaults where no scale of noise is given
 
 Histogram = Annotated[
     Any, numbers("counts of the candidates", at_least=0.0, at_most=MAX_COUNT, size=3), DATA
@@ -43,7 +43,7 @@ def _chance(help: str) -> Number:
 
 
 def _given(**settings: Any) -> dict[str, Any]:
-    """Those that are not left out."""
+    """The settings that are not left out."""
     return {name: value for name, value in settings.items() if value is not None}
 
 
@@ -88,7 +88,7 @@ def _gap_input(histogram, epsilon, noise_scale, max_size):
 
 @largest_gap.promises
 def _by_noise(noise, epsilon, noise_scale):
-    """From what is asked for, not from the noise that is drawn for it."""
+    """Follows from the settings, not from the scale that is drawn, which may be wrong."""
     if noise == "gaussian":
         return None
     if epsilon is None:
@@ -261,7 +261,7 @@ def _picks(histogram, k, rho, noise_scale):
 
 @exponential_top_k.promises
 def _of_picks(histogram, k, rho, noise_scale, relation):
-    """From what is asked for, not from the noise that is drawn for it."""
+    """Follows from the settings, not from the scale that is drawn, which may be wrong."""
     _, params = _picks(histogram, k, rho, noise_scale)
     if "rho" not in params:
         return guarantee("BASE-EM-pure", **params)
@@ -432,7 +432,7 @@ def _against_the_best(scores, k):
 
 @confident_top_k.promises
 def _few_rounds(epsilon, delta, beta, k, settings):
-    """Pure where k rounds fit into epsilon/6 by adding up."""
+    """Pure where the epsilons of k rounds add up to at most epsilon/6."""
     if settings == "printed" or not confident_settings(epsilon, delta, beta, k).pure:
         return None
     return guarantee("CL-Thm6-pure", epsilon=epsilon)
