@@ -30,6 +30,7 @@ A mechanism that is built without the catalogue takes its input separately:
     1000
 """
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -113,10 +114,17 @@ def _version() -> str:
         return "not installed"
 
 
+@functools.cache
 def _places() -> dict[str, tuple[str, str]]:
     """Public name -> the module and the name in it, as they are imported above."""
     digest = importlib.import_module("jaxsel.host.source_digest")
     return {n: place for n, place in digest.reexported(__file__).items() if place[0] != "typing"}
+
+
+@functools.cache
+def _is_module(name: str) -> bool:
+    """Whether that is a module, found without importing what it lies in."""
+    return importlib.import_module("jaxsel.host.source_digest").file_of(name) is not None
 
 
 def __dir__() -> list[str]:
@@ -131,7 +139,6 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_") or name not in _places():
         raise AttributeError(f"module 'jaxsel' has no attribute {name!r}")
     module, inner = _places()[name]
-    digest = importlib.import_module("jaxsel.host.source_digest")
-    if digest.file_of(f"{module}.{inner}") is not None:
+    if _is_module(f"{module}.{inner}"):
         return importlib.import_module(f"{module}.{inner}")
     return getattr(importlib.import_module(module), inner)

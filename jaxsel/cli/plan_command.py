@@ -230,7 +230,8 @@ def _plan_releases(
     if mechanism is None:
         raise InputError("nothing says what is run; give --base for a search, or --mechanism")
     if of_a_search:
-        option = of_a_search[0].replace("_", "-").replace("false", "at-false")
+        name = of_a_search[0].replace("_", "-")
+        option = "at-false-positive-rate" if name == "false-positive-rate" else name
         raise InputError(f"--{option} is for a search: a plan with --mechanism has none")
     if epsilon is None:
         raise InputError("--mechanism needs --epsilon: the budget of all releases")
