@@ -136,7 +136,7 @@ def billion(work: Work) -> Iterator[tuple[str, dict]]:
     """Many trials of the first mechanism of each family, against its exact law."""
     families: dict[str, MechanismEntry] = {}
     for entry in work.entries():
-        families.setdefault(entry.make.__module__.split(".")[2], entry)
+        families.setdefault(entry.module.split(".")[2], entry)
     for family, entry in families.items():
         if family in work.done:
             continue
