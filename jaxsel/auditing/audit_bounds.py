@@ -2,13 +2,14 @@
 
 If a mechanism is (epsilon, delta)-DP then P(E) <= e^epsilon Q(E) + delta for its output
 laws P and Q on two neighbours, in either order, and for every event E. Confidence
-limits for P(E) and Q(E) therefore bound epsilon (or delta) from below. The result is a
-lower bound at a stated confidence, not an estimate: the truth may be much larger.
+limits for P(E) and Q(E), or one for their ratio, therefore bound epsilon (or delta) from
+below. The result is a lower bound at a stated confidence, not an estimate: the truth may be
+much larger.
 
 Many events are tested, so the error probability is either divided among all the
-confidence limits (Bonferroni), or the event is chosen on separate tallies and only its
-own two limits are used (sample splitting). The caller picks one of the two beforehand:
-taking the better of both results would not be valid.
+confidence limits (Bonferroni), or event, direction and the kind of limit are chosen on
+separate tallies, and the bound has the whole error probability (sample splitting). The
+caller picks one of the two beforehand: taking the better of both results would not be valid.
 """
 
 import math
@@ -18,6 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxsel.auditing.event_limits import (
+    THINNING,
+    conditional_delta,
+    conditional_epsilon,
+    thinned,
+    two_limits,
+)
 from jaxsel.host.errors import InputError, check_choice, check_interval
 from jaxsel.host.intervals import check_tallies, clopper_pearson_lower, clopper_pearson_upper
 
@@ -26,8 +34,21 @@ _FAMILIES = ("singletons", "prefixes", "thresholds")
 
 Events = str | Sequence[str] | np.ndarray
 Tallies = tuple[np.ndarray, np.ndarray]
-# (probability in the numerator, in the denominator) -> privacy loss, elementwise
-Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
+# The shares of the error probability, on the likelier side, of which two limits have one.
+_SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
+_DRAWS = 8  # of the one limit, which is random, before it is compared with two
+
+
+class _Loss(NamedTuple):
+    """A privacy loss: epsilon at a delta, or delta at an epsilon.
+
+    Attributes:
+      value: ``(p, q) -> loss``, elementwise, p being the likelier side's probability.
+      conditional: its limit on one event, ``(counts, rates, error, generator) -> loss``.
+    """
+
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    conditional: Callable[..., float]
 
 
 class AuditBound(NamedTuple):
@@ -41,7 +62,8 @@ class AuditBound(NamedTuple):
         "neighbour/data" for the other order.
       confidence: of the bound, simultaneous over all events and both directions.
       method: "bonferroni" or "split".
-      comparisons: one-sided confidence limits that share the error probability.
+      comparisons: one-sided confidence limits that share the error probability; 1 is the
+        limit of a ratio, given both counts of a Poisson number of the trials.
       point_estimate: the same loss with observed frequencies in place of confidence
         limits. NOT a bound and not corrected for the choice of the event; may be
         infinite, or NaN if the event was never seen on either side.
@@ -139,7 +161,7 @@ def _families(events: Events, num_outcomes: int, selection: Tallies | None) -> l
     return [family for family in found if family.size]
 
 
-def _losses(k: np.ndarray, n: Sequence[float], error: float, loss: Loss) -> np.ndarray:
+def _losses(k: np.ndarray, n: Sequence[float], error: float, loss: Callable) -> np.ndarray:
     """Bounds on the loss, [direction, complement or not, event].
 
     ``k`` is [side, event]. Limits for an event are also limits for its complement, so
@@ -154,8 +176,31 @@ def _losses(k: np.ndarray, n: Sequence[float], error: float, loss: Loss) -> np.n
     )
 
 
+def _at_whole_error(loss: _Loss, used: np.ndarray, chosen: np.ndarray, error: float) -> tuple:
+    """The limit of one event and direction, and how many confidence limits it takes.
+
+    Args:
+      loss: what is bounded.
+      used: Int["side outside_or_inside"], the likelier side first, for the bound.
+      chosen: the same of other trials, which decide between one limit and two.
+      error: the largest probability that the limit exceeds the truth.
+    """
+    generator = np.random.default_rng([int(count) for count in used.flat])
+    trials = chosen.sum(axis=1)
+    events = (chosen[0, 1], chosen[1, 1])
+    found = [two_limits(events, trials, loss.value, error, share) for share in _SHARES]
+    draws = [loss.conditional(events, trials, error, generator) for _ in range(_DRAWS)]
+    if max(found) > np.mean(draws):
+        share = _SHARES[int(np.argmax(found))]
+        return two_limits((used[0, 1], used[1, 1]), used.sum(axis=1), loss.value, error, share), 2
+    lost = THINNING * error
+    (first, rate), (second, rate_other) = (thinned(side, lost / 2.0, generator) for side in used)
+    rates = (rate, rate_other)
+    return loss.conditional((first[1], second[1]), rates, error - lost, generator), 1
+
+
 def _audit(
-    loss: Loss,
+    loss: _Loss,
     counts: ArrayLike,
     counts_neighbour: ArrayLike,
     confidence: float,
@@ -182,7 +227,7 @@ def _audit(
 
     # Selection also uses confidence bounds, so that a rare event does not win by chance.
     k = np.concatenate([np.stack([f.tally(c) for c in chosen_on]) for f in families], 1)
-    losses = _losses(k, [c.sum() for c in chosen_on], error, loss)
+    losses = _losses(k, [c.sum() for c in chosen_on], error, loss.value)
     side, complement, index = np.unravel_index(np.argmax(losses), losses.shape)
     lower = losses[side, complement, index]
 
@@ -197,16 +242,13 @@ def _audit(
 
     seen = [c[inside].sum() for c in tallies]
     trials = [c.sum() for c in tallies]
-    upper_side, lower_side = (0, 1) if side == 0 else (1, 0)
+    order = [0, 1] if side == 0 else [1, 0]
     if selection is not None:
-        comparisons = 2
-        error = (1.0 - confidence) / 2.0
-        lower = loss(
-            clopper_pearson_lower(seen[upper_side], trials[upper_side], error=error),
-            clopper_pearson_upper(seen[lower_side], trials[lower_side], error=error),
-        )
+        sides = [[[c[~inside].sum(), c[inside].sum()] for c in t] for t in (tallies, chosen_on)]
+        used, chosen = np.array(sides)[:, order]
+        lower, comparisons = _at_whole_error(loss, used, chosen, 1.0 - confidence)
     frequency = np.array(seen) / np.array(trials)
-    estimate = loss(frequency[upper_side], frequency[lower_side])
+    estimate = loss.value(*frequency[order])
     return AuditBound(
         lower=max(0.0, float(lower)),
         event=tuple(int(i) for i in np.flatnonzero(inside)),
@@ -230,7 +272,8 @@ def epsilon_lower_bound(
     """Lower bound on epsilon at a given delta, from tallies on two neighbours.
 
     The largest log((low(P(E)) - delta) / high(Q(E))) over the events and over both
-    orders of the neighbours, with exact (Clopper-Pearson) limits.
+    orders of the neighbours, with exact (Clopper-Pearson) limits; or, where an event is
+    chosen on other tallies, one exact limit of the ratio (``event_limits``).
 
     Args:
       counts, counts_neighbour: tallies of the same outcomes, at least two. Every trial
@@ -245,9 +288,9 @@ def epsilon_lower_bound(
           for an event is a limit for its complement. The choice must not depend on
         ``counts``.
       selection: tallies ``(data, neighbour)`` of other, independent trials. If given,
-        event and order are chosen on them and the bound uses ``counts`` alone
-        (``method="split"``); if not, all limits of all events hold together
-        (``method="bonferroni"``).
+        event, order and kind of limit are chosen on them, and the bound uses ``counts``
+        alone at the whole error probability (``method="split"``); if not, all limits of all
+        events hold together (``method="bonferroni"``).
 
     Returns:
       AuditBound, with ``lower`` in natural-log units (epsilon as in e^epsilon).
@@ -264,7 +307,10 @@ def epsilon_lower_bound(
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(np.maximum(p - delta, 0.0)) - np.log(q)
 
-    return _audit(loss, counts, counts_neighbour, confidence, events, selection)
+    def conditional(counts, rates, error, generator):
+        return conditional_epsilon(counts, rates, delta, error, generator)
+
+    return _audit(_Loss(loss, conditional), counts, counts_neighbour, confidence, events, selection)
 
 
 def delta_lower_bound(
@@ -300,4 +346,7 @@ def delta_lower_bound(
         with np.errstate(divide="ignore", over="ignore"):
             return p - np.exp(epsilon + np.log(q))
 
-    return _audit(loss, counts, counts_neighbour, confidence, events, selection)
+    def conditional(counts, rates, error, generator):
+        return conditional_delta(counts, rates, epsilon, error, generator)
+
+    return _audit(_Loss(loss, conditional), counts, counts_neighbour, confidence, events, selection)

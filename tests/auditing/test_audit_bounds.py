@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 
 from jaxsel.auditing.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
+from jaxsel.auditing.event_limits import log_ratio_lower
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import binomial_p_value, clopper_pearson_lower, clopper_pearson_upper
 from tests.conftest import ALPHA
@@ -245,15 +246,27 @@ def test_complement_can_be_the_event():
 def test_split_uses_the_other_half_only_to_choose():
     a, b = [500, 300, 200], [200, 300, 500]
     found = epsilon_lower_bound(a, b, selection=([0, 0, 99], [99, 0, 0]))
-    assert (found.method, found.comparisons) == ("split", 2)
+    assert (found.method, found.comparisons) == ("split", 1)
     # The selection says the last outcome is likelier on the data; the bound disagrees.
     assert found.direction == "data/neighbour"
     assert found.event in ((2,), (1, 2))
     assert found.lower == 0.0 > found.point_estimate
     right = epsilon_lower_bound(a, b, selection=([99, 0, 0], [0, 0, 99]))
-    low = clopper_pearson_lower(500, 1000, error=0.025)
-    high = clopper_pearson_upper(200, 1000, error=0.025)
-    assert right.lower == pytest.approx(math.log(low / high), rel=1e-12)
+    # Some trials are left out, so that their number is Poisson.
+    assert 0.9 < right.lower / log_ratio_lower(500, 200, 0.05) < 1.1
+
+
+def test_two_limits_are_taken_where_the_selection_says_that_they_are_tighter():
+    # At a large epsilon, each of the added points that the one limit needs costs e^epsilon.
+    on = {"events": np.array([[True, False]]), "selection": ([500, 500], [5, 995])}
+    found = delta_lower_bound([5000, 5000], [50, 9950], 3.0, **on)
+    assert (found.comparisons, found.event) == (2, (0,))
+    losses = [
+        clopper_pearson_lower(5000, 10_000, error=0.05 * share)
+        - math.exp(3.0) * clopper_pearson_upper(50, 10_000, error=0.05 * (1.0 - share))
+        for share in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
+    ]
+    assert min(abs(np.array(losses) - found.lower)) < 1e-12
 
 
 def test_families_count_each_event_once():

@@ -1,0 +1,103 @@
+"""One limit at the whole error: sound by enumeration and by simulation, and hardly above."""
+
+import bisect
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from jaxsel.auditing.audit_bounds import epsilon_lower_bound
+from jaxsel.auditing.event_limits import (
+    conditional_delta,
+    conditional_epsilon,
+    log_ratio_lower,
+    thinned,
+)
+from jaxsel.host.intervals import binomial_p_value
+from tests.conftest import ALPHA
+
+RUNS = 4000
+
+
+@pytest.mark.parametrize("error", [0.1, 0.4])
+@pytest.mark.parametrize("means", [(30.0, 20.0), (300.0, 250.0), (400.0, 60.0)])
+def test_ratio_limit_has_the_whole_error_by_enumeration(means, error):
+    x, y = (np.arange(int(m + 9 * math.sqrt(m)) + 1) for m in means)
+    law = np.multiply.outer(
+        *(scipy.stats.poisson.pmf(k, m) for k, m in zip((x, y), means, strict=True))
+    )
+    truth = math.log(means[0] / means[1])
+    # The limit rises in x: the smallest x at which it is above the truth, for each y.
+    above = np.zeros_like(law)
+    for place, other in enumerate(y):
+        first = bisect.bisect_left(x, True, key=lambda k: log_ratio_lower(k, other, error) > truth)
+        above[first:, place] = 1.0
+    share = float((law * above).sum())
+    assert share <= error
+    assert share >= (0.88 if min(means) >= 200 else 0.7) * error
+
+
+@pytest.mark.parametrize(("p", "q", "delta"), [(0.03, 0.02, 0.004), (0.2, 0.001, 0.05)])
+def test_limits_at_a_positive_delta_are_sound_and_use_their_error(p, q, delta, seed):
+    generator = np.random.default_rng(seed)
+    error, trials = 0.1, np.array([30_000.0, 50_000.0])
+    rates = (float(trials[0]), float(trials[1]))
+    epsilon = math.log((p - delta) / q)
+    above = np.zeros(2, dtype=int)
+    for x, y in zip(*(generator.poisson(trials * [p, q], (RUNS, 2)).T), strict=True):
+        above += [
+            conditional_epsilon((x, y), rates, delta, error, generator) > epsilon,
+            conditional_delta((x, y), rates, epsilon, error, generator) > delta,
+        ]
+    for count in above.tolist():
+        assert binomial_p_value(count, RUNS, error, "greater") >= ALPHA
+        assert binomial_p_value(count, RUNS, 0.75 * error, "less") >= ALPHA
+
+
+def test_a_thinned_count_is_poisson_and_keeps_to_the_trials(seed):
+    generator = np.random.default_rng(seed)
+    counts, error = np.array([400, 0, 90, 10]), 0.01
+    kept, rates = zip(*(thinned(counts, error, generator) for _ in range(RUNS)), strict=True)
+    kept, (rate,) = np.array(kept), set(rates)
+    assert scipy.stats.poisson.sf(500, rate) == pytest.approx(error, rel=1e-9)
+    assert np.all((kept >= 0) & (kept <= counts))
+    # Given the tallies, each is hypergeometric of a Poisson number; over binomial tallies of
+    # the same probability it is Poisson.
+    drawn = np.array(
+        [
+            thinned(np.array([k, 500 - k]), 1e-6, generator)[0][0]
+            for k in generator.binomial(500, 0.8, RUNS)
+        ]
+    )
+    mean = 0.8 * scipy.stats.gamma.ppf(1e-6, 501)
+    z = scipy.stats.norm.isf(ALPHA / 2)
+    assert abs(drawn.mean() - mean) < z * math.sqrt(mean / RUNS)
+    # The variance of a Poisson variance's estimate: 2 m^2 + m, over the number of draws.
+    assert abs(drawn.var() - mean) < z * math.sqrt((2 * mean**2 + mean) / RUNS)
+
+
+def test_everything_is_used_where_the_poisson_number_is_above_the_trials():
+    counts = np.array([3, 2])
+    found = [thinned(counts, 0.9, np.random.default_rng(k))[0].sum() for k in range(200)]
+    assert max(found) == 5
+    assert found.count(5) > 100
+
+
+@pytest.mark.parametrize(("p", "q", "n"), [(0.3, 0.271, 100_000), (0.01, 0.00905, 300_000)])
+def test_a_fixed_event_pays_little_more_than_the_asymptotic_score_limit(p, q, n, seed):
+    """Share above the truth 9 to 10 % at 90 %, and slack at most 1.2 times."""
+    generator = np.random.default_rng(seed)
+    runs, event = 1000, np.array([[True, False]])
+    sure = ([10**6, 10**6], [1, 2 * 10**6])  # the selection knows the event and the order
+    truth, found = math.log(p / q), []
+    for x, y in generator.binomial(n, [p, q], (runs, 2)):
+        sides = ([x, n - x], [y, n - y])
+        found.append(epsilon_lower_bound(*sides, 0.0, 0.9, event, sure).lower)
+    above = int((np.array(found) > truth).sum())
+    assert binomial_p_value(above, runs, 0.1, "greater") >= ALPHA
+    assert binomial_p_value(above, runs, 0.09, "less") >= ALPHA
+    spread = math.sqrt((1 / p - 1 + 1 / q - 1) / n)
+    score = scipy.stats.norm.isf(0.1) * spread
+    # Five standard errors of the mean of 1,000 limits, whose deviation is about the spread.
+    assert truth - np.mean(found) < 1.2 * score + 5.0 * spread / math.sqrt(runs)
