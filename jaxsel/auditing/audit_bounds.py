@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxsel.auditing.event_limits import (
-    THINNING,
     conditional_delta,
     conditional_epsilon,
-    thinned,
+    poisson_counts,
     two_limits,
 )
 from jaxsel.host.errors import InputError, check_choice, check_interval
@@ -193,10 +192,8 @@ def _at_whole_error(loss: _Loss, used: np.ndarray, chosen: np.ndarray, error: fl
     if max(found) > np.mean(draws):
         share = _SHARES[int(np.argmax(found))]
         return two_limits((used[0, 1], used[1, 1]), used.sum(axis=1), loss.value, error, share), 2
-    lost = THINNING * error
-    (first, rate), (second, rate_other) = (thinned(side, lost / 2.0, generator) for side in used)
-    rates = (rate, rate_other)
-    return loss.conditional((first[1], second[1]), rates, error - lost, generator), 1
+    counts, rates, rest = poisson_counts(used, error, generator)
+    return loss.conditional(counts, rates, rest, generator), 1
 
 
 def _audit(

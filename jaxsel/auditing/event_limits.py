@@ -19,7 +19,7 @@ import scipy.special
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 
 # The part of the error probability that is left to Poisson numbers above the trials.
-THINNING = 0.01
+_THINNING = 0.01
 
 
 def thinned(
@@ -53,6 +53,31 @@ def log_ratio_lower(x: float, y: float, error: float) -> float:
     share = clopper_pearson_lower(x, x + y, error=error)
     rest = clopper_pearson_upper(y, x + y, error=error)
     return math.log(share) - math.log(rest)
+
+
+def event_epsilon(
+    used: np.ndarray, delta: float, error: float, generator: np.random.Generator
+) -> float:
+    """A lower limit for the least epsilon >= 0 with p <= e^epsilon q + delta, on one event.
+
+    Args:
+      used: Int["side outside_or_inside"], tallies of fixed numbers of trials, first of the
+        side on which the event is to be the likelier.
+      delta: in [0, 1).
+      error: the largest probability that the limit exceeds the truth.
+      generator: for the thinning, and for the points that stand for delta.
+    """
+    counts, rates, rest = poisson_counts(used, error, generator)
+    return conditional_epsilon(counts, rates, delta, rest, generator)
+
+
+def poisson_counts(
+    used: np.ndarray, error: float, generator: np.random.Generator
+) -> tuple[tuple[float, float], tuple[float, float], float]:
+    """Thinned counts of an event on both sides, their rates, and the error that is left."""
+    lost = _THINNING * error
+    (first, rate), (second, other) = (thinned(side, lost / 2.0, generator) for side in used)
+    return (first[1], second[1]), (rate, other), error - lost
 
 
 def conditional_epsilon(

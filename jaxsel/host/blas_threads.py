@@ -21,6 +21,8 @@ _VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
 )
 _ANY = (*_VARIABLES, "OMP_NUM_THREADS")
+ONE_THREAD = dict.fromkeys(_ANY, "1")
+"""Environment of a process whose BLAS has one thread."""
 
 _lock = threading.Lock()
 _inside = 0  # active calls, over all threads

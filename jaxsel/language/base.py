@@ -5,7 +5,6 @@ claim is what a paper says about it, and a verdict is what a check of the claim 
 """
 
 import dataclasses
-import enum
 import functools
 import inspect
 import itertools
@@ -17,22 +16,11 @@ import numpy as np
 from jaxsel.language import checking, domains
 from jaxsel.language.checking import Budget, Verdict
 from jaxsel.language.printing import Summary, printed
+from jaxsel.language.relations import Relation as Relation
 
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Relation(enum.Enum):
-    """How two neighbouring inputs may differ.
-
-    General and monotone neighbours give different bounds, so every pair and every claim
-    carries its relation.
-    """
-
-    GENERAL = "general"  # every score moves by at most 1, in any direction
-    MONOTONE = "monotone"  # every score moves by at most 1, all in the same direction
-    BASE = "base"  # two output laws of one base algorithm on neighbouring data
 
 
 @printed

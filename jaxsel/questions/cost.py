@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
-from jaxsel.accounting.single_run.relations import RELATIONS
 from jaxsel.families.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
 from jaxsel.families.tuning.composing_searches import Release, checked, release_parts
 from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.families.tuning.secrecy import SCORE, keep, kept_secret
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, digits_down, digits_up, printed, rounded_up
+from jaxsel.language.relations import RELATIONS
 from jaxsel.repetitions import Repetitions, describe
 
 if TYPE_CHECKING:

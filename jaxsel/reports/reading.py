@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.accounting.single_run.curves import points
-from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE
 from jaxsel.families.tuning.accountant import ProvenEpsilon, account
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError, check_interval
+from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.reports.statement import Part, Subject
 from jaxsel.reports.words import theorem_words

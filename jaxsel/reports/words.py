@@ -4,10 +4,10 @@ import decimal
 import re
 from collections.abc import Sequence
 
-from jaxsel.accounting.single_run.relations import RELATIONS
 from jaxsel.catalogue import find_claim
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
+from jaxsel.language.relations import RELATIONS
 from jaxsel.repetitions import Repetitions
 
 REFERENCES = {

@@ -14,8 +14,8 @@ import numpy as np
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gaussian
 from jaxsel.accounting.single_run.loss_distributions import INTERVAL, from_loss_distribution
-from jaxsel.accounting.single_run.relations import ADD_OR_REMOVE_ONE, relation_name
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.language.relations import ADD_OR_REMOVE_ONE, relation_name
 
 if TYPE_CHECKING:
     import dp_accounting

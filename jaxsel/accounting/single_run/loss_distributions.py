@@ -17,8 +17,8 @@ from jaxsel.accounting.single_run.composing import on_lattice
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import DominatingPair
-from jaxsel.accounting.single_run.relations import relation_name
 from jaxsel.host.errors import InputError, check_positive
+from jaxsel.language.relations import relation_name
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

@@ -17,10 +17,10 @@ from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
     from_loss_distribution,
 )
-from jaxsel.accounting.single_run.relations import relation_name
 from jaxsel.families.tuning.composing_searches import Release, composed_renyi, release_parts
 from jaxsel.families.tuning.tuned_guarantee import tuned_guarantee
 from jaxsel.host.errors import InputError
+from jaxsel.language.relations import relation_name
 from jaxsel.repetitions import Repetitions, from_mean, point_mass
 
 

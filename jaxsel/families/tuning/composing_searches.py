@@ -22,12 +22,12 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
-from jaxsel.accounting.single_run.relations import common_relation
 from jaxsel.families.tuning.accountant import ProvenDelta, ProvenEpsilon, account, account_delta
 from jaxsel.families.tuning.bounds.needed import Needed, least_delta, needed_composed
 from jaxsel.families.tuning.proofs import SET_ASIDE, proofs
 from jaxsel.families.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.language.relations import common_relation
 from jaxsel.repetitions import Repetitions, describe
 
 if TYPE_CHECKING:

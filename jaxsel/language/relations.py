@@ -1,7 +1,7 @@
-"""Neighbouring relations of data sets, which every guarantee carries so that they never mix.
+"""Neighbouring relations, which every pair, claim and guarantee carries so that they never mix.
 
 A guarantee for adding or removing a record and one for replacing a record bound different
-pairs of laws; they cannot be combined.
+pairs of laws, and so do general and monotone scores; they cannot be combined.
 """
 
 import enum
@@ -10,14 +10,41 @@ from collections.abc import Iterable
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import nearest
 
-ADD_OR_REMOVE_ONE = "add_or_remove_one"
 
-RELATIONS = {
-    ADD_OR_REMOVE_ONE: "one record is added or removed",
-    "replace_one": "one record is replaced by another",
-    "replace_special": "one record is replaced by one that says nothing",
+class Relation(enum.Enum):
+    """How two neighbouring inputs may differ; ``words`` says it in a sentence."""
+
+    GENERAL = "general"
+    MONOTONE = "monotone"
+    L1 = "l1"
+    BASE = "base"
+    LOCAL = "local"
+    ADD_OR_REMOVE_ONE = "add_or_remove_one"
+    REPLACE_ONE = "replace_one"
+    REPLACE_SPECIAL = "replace_special"
+
+    @property
+    def words(self) -> str:
+        """What may differ between neighbours."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Relation.GENERAL: "every score moves by at most 1, in any direction",
+    Relation.MONOTONE: "every score moves by at most 1, all in the same direction",
+    Relation.L1: "the scores move by at most 1 in all",
+    Relation.BASE: "two output laws of one base algorithm on neighbouring data",
+    Relation.LOCAL: "any two inputs of one person's randomiser",
+    Relation.ADD_OR_REMOVE_ONE: "one record is added or removed",
+    Relation.REPLACE_ONE: "one record is replaced by another",
+    Relation.REPLACE_SPECIAL: "one record is replaced by one that says nothing",
 }
-"""Neighbouring relations by name, as dp-accounting has them."""
+
+ADD_OR_REMOVE_ONE = Relation.ADD_OR_REMOVE_ONE.value
+_OF_RECORDS = (Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL)
+
+RELATIONS = {relation.value: relation.words for relation in _OF_RECORDS}
+"""Neighbouring relations of data sets by name, as dp-accounting has them."""
 
 
 def relation_name(relation: object) -> str | None:

@@ -1,0 +1,1 @@
+"""Audits of functions: what they return is all that is known of them."""

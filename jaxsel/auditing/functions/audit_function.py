@@ -1,0 +1,352 @@
+"""audit of a function: does what it returns refute what it claims?
+
+Neighbouring inputs are proposed for the relation, the one with the most evidence against the
+claim is found on few trials of each, an event is learned on more trials of it, and a lower
+bound on epsilon comes from fresh trials, at the whole false-alarm rate: whatever the search
+did, a function that keeps its claim is refuted with at most that probability.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsel.auditing.event_limits import event_epsilon, log_ratio_lower
+from jaxsel.auditing.functions import neighbours
+from jaxsel.auditing.functions.drawing import Draws
+from jaxsel.auditing.functions.events import Chosen, Claim, choose, learn
+from jaxsel.auditing.functions.independence import check_independence
+from jaxsel.auditing.functions.neighbours import Neighbours
+from jaxsel.auditing.functions.outcomes import Table, together
+from jaxsel.auditing.functions.subject import check_first_start, load
+from jaxsel.host.errors import check_integer, check_interval
+from jaxsel.language.printing import Summary, printed
+from jaxsel.language.relations import Relation, relation_name
+
+# Of the trials on each side, the part that looks for pair and event; the rest is the bound's.
+_SEARCH = 0.5
+# Of that part, what each round has, and how many pairs the round leaves.
+_ROUNDS = ((0.35, 8), (0.25, 2), (0.4, 1))
+_SEARCH_STREAM, _BOUND_STREAM = 0, 1
+# A power is stated for an event of this probability on the likelier side.
+_EVENT = 0.1
+_CHECK = 0.2  # of a time limit, for comparing calls and processes
+
+REFUTED, NOT_REFUTED, CONSTANT, FAILED = "refuted", "not refuted", "constant", "failed"
+
+
+@printed
+class FunctionAudit(NamedTuple):
+    """The result of an audit of a function.
+
+    Attributes:
+      function: its name.
+      relation: in what sense the inputs are neighbours.
+      epsilon, delta: the claim.
+      verdict: "refuted"; "not refuted"; "constant", if every trial on every input gave the
+        same outcome; or "failed", if no trial of either side gave an answer.
+      lower: the lower bound on epsilon at ``delta``, which is above the truth with
+        probability at most ``false_alarm``.
+      false_alarm: the largest probability that a function that keeps its claim is refuted.
+      detectable: the smallest epsilon that so many trials would have refuted, on an event of
+        probability 0.1.
+      event: the outcomes of the bound, in words.
+      likelier: the side on which they are likelier, "data" or "neighbour".
+      data, neighbour: the inputs.
+      why: what distinguishes them, in words.
+      counts: how often the event happened there, of how many trials, and the same two on
+        the other side.
+      trials: on each side, those of the search included.
+      pairs: how many pairs were searched.
+      limited: whether the time, and not the number of trials, ended the audit.
+      seconds: how long it took.
+      seed: of the randomness that is handed to the function.
+    """
+
+    function: str
+    relation: str
+    epsilon: float
+    delta: float
+    verdict: str
+    lower: float
+    false_alarm: float
+    detectable: float
+    event: str
+    likelier: str
+    data: Any
+    neighbour: Any
+    why: str
+    counts: tuple[int, int, int, int]
+    trials: int
+    pairs: int
+    limited: bool
+    seconds: float
+    seed: int
+
+    @property
+    def refuted(self) -> bool:
+        """True if the lower bound exceeds the claim."""
+        return self.verdict == REFUTED
+
+    def summary(self) -> Summary:
+        """The verdict in words, beside the event and its counts on both sides."""
+        claim = f"epsilon {self.epsilon:g}"
+        claim += f" at delta {self.delta:g}" if self.delta else ""
+        if self.verdict == REFUTED:
+            said = (
+                f"REFUTED: {self.function} claims {claim} ({self.relation}); it is at least "
+                f"{self.lower:.4g} (false-alarm rate {self.false_alarm:g})."
+            )
+        elif self.verdict == NOT_REFUTED:
+            said = (
+                f"Not refuted: {self.function} claims {claim} ({self.relation}); so many "
+                f"trials would have refuted {self.detectable:.3g} and more on an event of "
+                f"probability {_EVENT:g} (false-alarm rate {self.false_alarm:g}). That is no proof."
+            )
+        elif self.verdict == CONSTANT:
+            said = f"{self.function} gives one outcome, whatever the input and the trial."
+        else:
+            said = f"FAILED: {self.function} gave no answer in any trial: {self.event}."
+        other = "neighbour" if self.likelier == "data" else "data"
+        x, n, y, m = self.counts
+        by = "time" if self.limited else "trials"
+        rows = [
+            ["pair", self.why],
+            ["data", _short(self.data)],
+            ["neighbour", _short(self.neighbour)],
+            ["event", self.event],
+            [f"on the {self.likelier}", f"{x} of {n}"],
+            [f"on the {other}", f"{y} of {m}"],
+            ["lower bound on epsilon", f"{self.lower:.4g}"],
+            ["trials a side", f"{self.trials} (the {by} ended it), {self.pairs} pairs"],
+            ["seconds", f"{self.seconds:.1f}"],
+        ]
+        return Summary(said, ("what", "found"), rows)
+
+
+def _short(given: Any) -> str:
+    text = " ".join(repr(given).split())
+    return text if len(text) <= 80 else f"{text[:76]} ..."
+
+
+class _Search(NamedTuple):
+    """A pair of inputs and the trials on both that have looked at it so far."""
+
+    number: int
+    pair: Neighbours
+    tables: tuple[Table, Table] | None = None
+
+    def more(self, draws: Draws, trials: int, done: int) -> "_Search":
+        """With more trials on both sides."""
+        stream = (_SEARCH_STREAM, self.number, done)
+        new = tuple(
+            draws.draw(data, trials, (*stream, side))
+            for side, data in enumerate((self.pair.data, self.pair.neighbour))
+        )
+        if self.tables is None:
+            return self._replace(tables=new)
+        both = tuple(together(sides) for sides in zip(self.tables, new, strict=True))
+        return self._replace(tables=both)
+
+
+def audit_function(
+    subject: Any,
+    *,
+    relation: str | Relation,
+    epsilon: float,
+    delta: float = 0.0,
+    data: Any = None,
+    pair: tuple[Any, Any] | None = None,
+    trials: int = 100_000,
+    seconds: float | None = None,
+    false_alarm: float = 0.05,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    kind: str | None = None,
+    call_seconds: float | None = None,
+    workers: int | None = None,
+) -> FunctionAudit:
+    """Looks for a pair of neighbours and an event that refute a claim of a function.
+
+    Args:
+      subject: a function, or "path/to/file.py:name": see ``subject.load``.
+      relation: in what sense inputs are neighbours: "add_or_remove_one", "replace_one",
+        "general", "monotone", "l1", or "local" for the randomiser of one person.
+      epsilon, delta: the claim.
+      data: an example of the input, whose length and range the proposed pairs keep; by
+        default five scores, or eight records of 0 and 1.
+      pair: two neighbours; then no others are proposed.
+      trials: on each side, the search included.
+      seconds: a time limit; fewer trials are made where it would not be kept.
+      false_alarm: the largest probability that a function that keeps its claim is refuted.
+      seed: of the randomness that is handed to the function; equal seeds have equal verdicts
+        unless time ends the audit or the function has randomness of its own.
+      settings: parameters of the function that have defaults, by name.
+      kind, call_seconds, workers: as for ``load`` and ``Draws``.
+
+    Raises:
+      InputError: for bad input, a pair that is none, a file that cannot be imported, or
+        trials that are not independent.
+    """
+    check_first_start()
+    began = time.monotonic()
+    known = Relation(relation_name(relation))
+    claim = Claim(
+        check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False),
+        check_interval("delta", delta, 0.0, 1.0, low_open=False),
+    )
+    error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
+    trials = check_integer("trials", trials, 100)
+    function = load(subject, kind)
+    pairs = _pairs(known, data, pair)
+    clock = _Clock(began, seconds)
+    given = dict(settings or {})
+    limit = call_seconds if call_seconds is not None else seconds
+    with Draws(
+        function, given, seed=seed, call_seconds=limit, workers=workers, until=clock.end
+    ) as draws:
+        share = math.inf if seconds is None else _CHECK * seconds
+        constant = check_independence(draws, pairs[0].data, share)
+        (chosen, search), spent = _searched(draws, pairs, claim, int(_SEARCH * trials), clock)
+        size = clock.affordable(trials - int(_SEARCH * trials))
+        bound = [
+            draws.draw(side, size, (_BOUND_STREAM, search.number, place))
+            for place, side in enumerate((search.pair.data, search.pair.neighbour))
+        ]
+    inside = [int(np.count_nonzero(chosen.event.holds(one))) for one in bound]
+    used = np.array([[len(one) - k, k] for one, k in zip(bound, inside, strict=True)])
+    if chosen.swapped:
+        used = used[::-1]
+    generator = np.random.default_rng([seed, *used.ravel().tolist()])
+    lower = event_epsilon(used, claim.delta, error, generator)
+    sizes = used.sum(axis=1).tolist()
+    return FunctionAudit(
+        function=function.name,
+        relation=known.value,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        verdict=_verdict(lower, claim, constant, bound),
+        lower=lower,
+        false_alarm=error,
+        detectable=_detectable(min(sizes), claim, error),
+        event=chosen.event.words if not _failed(bound) else str(bound[0].words[0]),
+        likelier="neighbour" if chosen.swapped else "data",
+        data=search.pair.data,
+        neighbour=search.pair.neighbour,
+        why=search.pair.why,
+        counts=(int(used[0, 1]), sizes[0], int(used[1, 1]), sizes[1]),
+        trials=spent + min(sizes),
+        pairs=len(pairs),
+        limited=clock.short or min(sizes) < size,
+        seconds=time.monotonic() - began,
+        seed=seed,
+    )
+
+
+def _pairs(relation: Relation, data: Any, pair: tuple[Any, Any] | None) -> list[Neighbours]:
+    if pair is not None:
+        neighbours.check(relation, *pair)
+        return [Neighbours(*pair, "the given pair")]
+    example = neighbours.example(relation) if data is None else data
+    return neighbours.propose(relation, example)
+
+
+class _Clock:
+    """How many trials a side the time that is left allows."""
+
+    def __init__(self, began: float, seconds: float | None) -> None:
+        self.end = math.inf if seconds is None else began + seconds
+        self._made, self._since = 0, time.monotonic()
+        self.short = False
+
+    def made(self, trials: int) -> None:
+        """Notes trials a side that have been made."""
+        self._made += trials
+
+    def affordable(self, trials: int, share: float = 1.0) -> int:
+        """At most so many trials, as many as a share of the time that is left allows."""
+        now = time.monotonic()
+        if self.end == math.inf or not self._made:
+            return trials
+        rate = self._made / max(now - self._since, 1e-9)
+        allowed = max(int(share * (self.end - now) * rate), 2)
+        if allowed < trials:
+            self.short = True
+        return min(trials, allowed)
+
+
+def _searched(
+    draws: Draws, pairs: Sequence[Neighbours], claim: Claim, trials: int, clock: _Clock
+) -> tuple[tuple[Chosen, _Search], int]:
+    """The event and the pair with the most evidence, and the trials a side that it took."""
+    left = [_Search(number, pair) for number, pair in enumerate(pairs)]
+    spent = 0
+    for place, (share, keep) in enumerate(_ROUNDS):
+        if len(left) == 1:  # all that remains is for one pair
+            share = sum(part for part, _ in _ROUNDS[place:])
+        each = max(int(clock.affordable(int(share * trials), 0.3) / len(left)), 2)
+        before = [0 if one.tables is None else min(map(len, one.tables)) for one in left]
+        left = [one.more(draws, each, spent) for one in left]
+        made = sum(min(map(len, one.tables)) for one in left) - sum(before)
+        spent += made
+        clock.made(made)
+        if len(left) > keep:
+            strength = [_strength(one, claim, quickly=place == 0) for one in left]
+            left = [left[i] for i in np.argsort(strength)[::-1][:keep]]
+    return max(
+        ((_chosen(one, claim), one) for one in left), key=lambda found: found[0].evidence
+    ), spent
+
+
+def _strength(search: _Search, claim: Claim, quickly: bool) -> float:
+    assert search.tables is not None
+    return learn(search.tables, claim, quickly)[0].evidence
+
+
+def _chosen(search: _Search, claim: Claim) -> Chosen:
+    """The event that is learned on one half of a pair's trials and chosen on the other."""
+    assert search.tables is not None
+    halves = [
+        (one.rows(slice(0, len(one) // 2)), one.rows(slice(len(one) // 2, None)))
+        for one in search.tables
+    ]
+    return choose((halves[0][0], halves[1][0]), (halves[0][1], halves[1][1]), claim)
+
+
+def _failed(bound: Sequence[Table]) -> bool:
+    # Text that the function returns is quoted; what a call did is not.
+    return all(
+        str(word).startswith(("raised ", "no answer", "the call"))
+        for one in bound
+        for word in one.words
+    )
+
+
+def _verdict(lower: float, claim: Claim, constant: bool, bound: Sequence[Table]) -> str:
+    if lower > claim.epsilon:
+        return REFUTED
+    if _failed(bound):
+        return FAILED
+    if constant and len({str(word) for one in bound for word in one.words}) == 1:
+        return CONSTANT
+    return NOT_REFUTED
+
+
+def _detectable(trials: int, claim: Claim, error: float) -> float:
+    """The smallest epsilon that so many trials would have refuted, for an expected count."""
+    x = round(_EVENT * trials)
+    points = trials * claim.delta * math.exp(-claim.epsilon)
+
+    def refuted(y: int) -> bool:
+        return log_ratio_lower(x, y + points, error) > claim.epsilon
+
+    if not refuted(0):
+        return math.inf
+    low, high = 0, x + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    left = _EVENT - claim.delta
+    return math.log(left * trials / max(low, 0.5)) if left > 0 else math.inf

@@ -1,0 +1,182 @@
+"""Calls of an audited function: whatever a call does is an outcome, and none ends the audit."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxsel.auditing.functions.outcomes import Table, table
+from jaxsel.auditing.functions.subject import Function
+from jaxsel.host.errors import InputError
+
+NO_ANSWER = "no answer within the limit"
+KILLED = "the call ended its process"
+ALL_ROWS = -1  # the number of a vectorised call for all rows, in place of a trial's
+# A vectorised call that raises is asked for single rows; if so many raise in a row, all do.
+_SINGLES = 3
+
+
+class Did(str):
+    """What a call did instead of answering, in words."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class _TimeUp(BaseException):
+    pass
+
+
+@contextlib.contextmanager
+def _limited(seconds: float | None) -> Iterator[None]:
+    """Raises _TimeUp in the body after so many seconds, in a main thread on POSIX."""
+    usable = hasattr(signal, "setitimer") and (
+        threading.current_thread() is threading.main_thread()
+    )
+    if seconds is None or not usable:
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise _TimeUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _answer(call: Callable[[], Any], seconds: float | None) -> Any:
+    try:
+        with _limited(seconds):
+            return call()
+    except _TimeUp:
+        return Did(NO_ANSWER)
+    except Exception as error:
+        return Did(f"raised {type(error).__name__}")
+
+
+def run(
+    function: Function,
+    data: Any,
+    settings: Mapping[str, Any],
+    trials: int,
+    entropy: tuple[int, ...],
+    seconds: float | None = None,
+    known: Mapping[int, str] | None = None,
+    progress: Callable[[int], None] = lambda trial: None,
+) -> Table:
+    """The outcomes of so many trials.
+
+    Args:
+      function: what is called.
+      data: its input.
+      settings: its other parameters, by name.
+      trials: the number of outcomes.
+      entropy: what distinguishes this block from all others; NumPy's SeedSequence.
+      seconds: time limit of a call; a call of a vectorised function answers for many trials.
+      known: what became of calls that ended their process, by the number of the trial: they
+        are not made again.
+      progress: called with the number of each trial before its call.
+
+    Raises:
+      InputError: if a vectorised function does not return one outcome for each trial.
+    """
+    if function.kind == "jax":
+        return table(_of_keys(function, data, settings, trials, entropy))
+    generator = np.random.default_rng(np.random.SeedSequence([*entropy, len(known or {})]))
+    if function.kind == "vectorised":
+        return _vectorised(function, data, settings, trials, generator, seconds, known, progress)
+    leading = (generator, data) if function.kind == "generator" else (data,)
+    outcomes: list[Any] = []
+    for trial in range(trials):
+        if known and trial in known:
+            outcomes.append(Did(known[trial]))
+            continue
+        progress(trial)
+        outcomes.append(_answer(lambda: function.call(*leading, **settings), seconds))
+    return table(outcomes)
+
+
+def _vectorised(
+    function: Function,
+    data: Any,
+    settings: Mapping[str, Any],
+    trials: int,
+    generator: np.random.Generator,
+    seconds: float | None,
+    known: Mapping[int, str] | None,
+    progress: Callable[[int], None],
+) -> Table:
+    def ask(rows: int) -> Any:
+        found = _answer(lambda: function.call(generator, data, rows, **settings), seconds)
+        if isinstance(found, Did):
+            return found
+        if not hasattr(found, "__len__") or np.ndim(found) == 0 or len(found) != rows:
+            shape = getattr(found, "shape", None)
+            raise InputError(
+                f"{function.name}(rng, data, n={rows}) returned {type(found).__name__}"
+                f"{f' of shape {shape}' if shape is not None else ''}; it must return n outcomes"
+            )
+        return found
+
+    known = known or {}
+    if ALL_ROWS not in known:
+        progress(ALL_ROWS)
+        found = ask(trials)
+        if not isinstance(found, Did):
+            return table(found if isinstance(found, np.ndarray) else list(found))
+        if str(found) == NO_ANSWER:
+            return table([found] * trials)
+    # Rows of a call that failed as a whole would not be independent: each is asked alone.
+    outcomes: list[Any] = []
+    for row in range(trials):
+        if row in known:
+            outcomes.append(Did(known[row]))
+        else:
+            progress(row)
+            found = ask(1)
+            outcomes.append(found if isinstance(found, Did) else found[0])
+        if row + 1 == _SINGLES and all(isinstance(one, Did) for one in outcomes):
+            outcomes += [outcomes[0]] * (trials - _SINGLES)
+            break
+    return table(outcomes)
+
+
+def _of_keys(
+    function: Function,
+    data: Any,
+    settings: Mapping[str, Any],
+    trials: int,
+    entropy: tuple[int, ...],
+) -> Any:
+    import jax
+
+    word = np.random.SeedSequence(entropy).generate_state(2)
+    key = jax.random.fold_in(jax.random.key(int(word[0])), int(word[1]))
+    given = data if not isinstance(data, list | tuple) else np.asarray(data)
+
+    def one(each: Any) -> Any:
+        return function.call(each, given, **settings)
+
+    try:
+        found = jax.jit(jax.vmap(one))(jax.random.split(key, trials))
+    except Exception as error:
+        raise InputError(
+            f"{function.name}(key, data) cannot be vmapped and jitted: "
+            f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        ) from error
+    leaves, structure = jax.tree.flatten(found)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    if len(arrays) == 1 and isinstance(found, jax.Array):
+        return arrays[0]
+    rows = zip(*(array.tolist() for array in arrays), strict=True)
+    return [jax.tree.unflatten(structure, row) for row in rows]

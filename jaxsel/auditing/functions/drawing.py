@@ -1,0 +1,234 @@
+"""Trials of an audited function, drawn by processes of their own where it can be imported."""
+
+import contextlib
+import functools
+import math
+import mmap
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from jaxsel.auditing.functions import calls
+from jaxsel.auditing.functions.outcomes import Table, together
+from jaxsel.auditing.functions.subject import IN_WORKER, Function
+from jaxsel.host.blas_threads import ONE_THREAD
+from jaxsel.host.errors import InputError
+
+# Trials of one task. Their randomness is addressed by block, so that the outcomes do not
+# depend on the number of processes.
+_BLOCK = {"vectorised": 4096, "jax": 16384, "generator": 64, "own": 64}
+_GRACE = 2.0  # seconds beyond a call's limit, after which its process is ended
+_LOOK = 0.05  # seconds between two looks at a process that works
+
+
+class _Worker:
+    """One process, started again whenever a call has ended it."""
+
+    def __init__(self, function: Function, folder: str, number: int) -> None:
+        self._function, self._file = function, Path(folder, f"progress-{number}")
+        self._file.write_bytes(bytes(8))
+        with open(self._file, "r+b") as opened:
+            self._noted = mmap.mmap(opened.fileno(), 8)
+        self._process: subprocess.Popen | None = None
+        self._stopped = False
+
+    def _start(self) -> subprocess.Popen:
+        assert self._function.path is not None
+        file, name = self._function.path
+        command = [sys.executable, "-m", "jaxsel.auditing.functions.worker"]
+        process = subprocess.Popen(
+            [*command, file, name, self._function.kind, str(self._file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | ONE_THREAD | {IN_WORKER: "1"},
+        )
+        assert process.stdout is not None
+        try:
+            refused = pickle.load(process.stdout)
+        except EOFError:
+            raise InputError(f"{file} ends the process that imports it") from None
+        if refused is not None:
+            raise refused
+        return process
+
+    def run(self, seconds: float | None, *task: Any) -> Table:
+        """The table of a task; a call that ends the process is an outcome of its trial."""
+        known: dict[int, str] = {}
+        while not self._stopped:
+            self._process = self._process or self._start()
+            answer = self._ask(self._process, (*task, seconds, known), seconds)
+            if isinstance(answer, Exception):
+                raise answer
+            if isinstance(answer, Table):
+                return answer
+            (trial,) = struct.unpack("q", self._noted[:])
+            known[trial] = answer
+            self._process = None
+        raise InputError("the audit was stopped")
+
+    def _ask(self, process: subprocess.Popen, task: tuple, seconds: float | None) -> Any:
+        """The answer of a process, or in words why there is none."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answers: list[Any] = []
+
+        def read() -> None:
+            with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError, ValueError):
+                answers.append(pickle.load(process.stdout))
+
+        reader = threading.Thread(target=read, daemon=True)
+        with contextlib.suppress(OSError):
+            pickle.dump(task, process.stdin)
+            process.stdin.flush()
+        reader.start()
+        seen, since = b"", time.monotonic()
+        while reader.is_alive():
+            reader.join(_LOOK if seconds is not None else None)
+            now = bytes(self._noted[:])
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif seconds is not None and time.monotonic() - since > seconds + _GRACE:
+                process.kill()
+                reader.join()
+                process.wait()
+                return answers[0] if answers else calls.NO_ANSWER
+        if answers:
+            return answers[0]
+        process.wait()
+        return calls.KILLED
+
+    def stop(self) -> None:
+        """Ends the process for good."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+class Draws:
+    """Draws trials of one function; a context that ends its processes when it is left."""
+
+    def __init__(
+        self,
+        function: Function,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        seed: int = 0,
+        call_seconds: float | None = None,
+        workers: int | None = None,
+        until: float = math.inf,
+    ) -> None:
+        """Prepares to draw.
+
+        Args:
+          function: what is called.
+          settings: its parameters that have defaults, by name.
+          seed: of all randomness that we hand to the function.
+          call_seconds: time limit of a call; None waits for ever.
+          workers: number of processes, at least 2, whose trials are compared; by default
+            one for each processor, at most 8. A function that no other process can import,
+            and one of jax.random keys, runs in this process.
+          until: no block of trials is begun after this time, in seconds of
+            ``time.monotonic``, but the first of each draw.
+        """
+        self.until = until
+        self.function, self.seed, self.call_seconds = function, seed, call_seconds
+        self.settings = dict(settings or {})
+        here = function.path is None or function.kind == "jax"
+        self.workers = 0 if here else max(workers or min(os.cpu_count() or 1, 8), 2)
+        self._pool: list[_Worker] = []
+
+    def __enter__(self) -> "Draws":
+        self._exits = contextlib.ExitStack()
+        if self.workers:
+            folder = self._exits.enter_context(tempfile.TemporaryDirectory(prefix="jaxsel-audit-"))
+            self._pool = [_Worker(self.function, folder, i) for i in range(self.workers)]
+            for worker in self._pool:
+                self._exits.callback(worker.stop)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exits.close()
+
+    def fresh(self, data: Any, trials: int, stream: tuple[int, ...], process: int) -> Table:
+        """As ``draw``, in one call of one process, which nothing has called before.
+
+        Args:
+          data, trials, stream: as for ``draw``.
+          process: a number; two calls with different numbers use different processes as far
+            as the function can be imported.
+        """
+        task = (data, self.settings, trials, (self.seed, *stream, 0))
+        if not self._pool:
+            return calls.run(self.function, *task, self.call_seconds)
+        worker = self._pool[process % len(self._pool)]
+        return worker.run(self.call_seconds, *task)
+
+    def _in_time(self, tasks: list[tuple]) -> Iterator[tuple]:
+        for number, task in enumerate(tasks):
+            if number == 0 or time.monotonic() <= self.until:
+                yield task
+
+    def _in_order(
+        self, pool: ThreadPoolExecutor, run: Callable[[tuple], Table], tasks: list[tuple]
+    ) -> list[Table]:
+        """The tables of the tasks that are begun in time; each process has one at a time."""
+        found: list[Table] = []
+        waiting: deque[Future[Table]] = deque()
+        for task in self._in_time(tasks):
+            waiting.append(pool.submit(run, task))
+            if len(waiting) > 2 * len(self._pool):
+                found.append(waiting.popleft().result())
+        return found + [one.result() for one in waiting]
+
+    def draw(self, data: Any, trials: int, stream: tuple[int, ...]) -> Table:
+        """The outcomes of trials; fewer where the time is over.
+
+        Args:
+          data: the input.
+          trials: their number.
+          stream: what distinguishes these trials from all others of this function; equal
+            streams have equal outcomes, if the function has no randomness of its own.
+
+        Raises:
+          InputError: if the file cannot be imported or the answers are no outcomes.
+        """
+        size = _BLOCK[self.function.kind]
+        sizes = [min(size, trials - first) for first in range(0, trials, size)]
+        tasks = [
+            (data, self.settings, rows, (self.seed, *stream, block))
+            for block, rows in enumerate(sizes)
+        ]
+        if not self._pool:
+            run_here = functools.partial(calls.run, self.function)
+            return together([run_here(*task, self.call_seconds) for task in self._in_time(tasks)])
+        idle = list(self._pool)
+        lock = threading.Lock()
+
+        def run(task: tuple) -> Table:
+            with lock:
+                worker = idle.pop()
+            try:
+                return worker.run(self.call_seconds, *task)
+            finally:
+                with lock:
+                    idle.append(worker)
+
+        with ThreadPoolExecutor(len(self._pool)) as pool:
+            try:
+                return together(self._in_order(pool, run, tasks))
+            except BaseException:
+                for worker in self._pool:
+                    worker.stop()
+                raise

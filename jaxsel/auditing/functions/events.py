@@ -1,0 +1,313 @@
+"""Events on outcomes of any kind, learned from one half of the trials.
+
+Every set of outcomes is an event that a private function keeps nearly as likely on the
+neighbour. Candidates are whole outcomes and their unions in order of the likelihood ratio,
+thresholds and values of single entries, what two or three of these say together, and levels
+of a logistic regression. The candidate with the most evidence on trials that it was not
+learned from is bounded on the other half.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.special
+
+from jaxsel.auditing.functions.outcomes import Table, column, together
+
+# A value or an outcome is an event of its own from this share of one side's trials on: the
+# bounds of clamping have it, the low bits of a float have not.
+_ATOM = 1e-3
+_ATOMS = 200
+_LEVELS = 32  # thresholds of a column or a score
+_COLUMNS = 48
+_KEPT = 60  # candidates that are tried on other trials
+_SEEDS = 5  # events that are combined with others
+_PARTNERS = 400  # events that they are combined with
+_ROWS = 10_000  # trials of a side that combinations and the regression are learned from
+_ITERATIONS = 8  # of the logistic regression
+_RIDGE = 1e-2
+
+
+class Event(NamedTuple):
+    """A set of outcomes.
+
+    Attributes:
+      words: what is true of the outcomes in it.
+      holds: ``table -> Bool["trials"]``.
+    """
+
+    words: str
+    holds: Callable[[Table], np.ndarray]
+
+    def complement(self) -> "Event":
+        """All other outcomes."""
+        return Event(f"not ({self.words})", lambda given: ~self.holds(given))
+
+    def both(self, other: "Event") -> "Event":
+        """The outcomes in both events."""
+        return Event(
+            f"{self.words} and {other.words}", lambda given: self.holds(given) & other.holds(given)
+        )
+
+
+class Claim(NamedTuple):
+    """What an event is to refute: P(E) <= e^epsilon Q(E) + delta."""
+
+    epsilon: float
+    delta: float = 0.0
+
+
+class Chosen(NamedTuple):
+    """The event with the most evidence.
+
+    Attributes:
+      event: the outcomes.
+      swapped: whether they are the likelier on the neighbour.
+      evidence: how far the frequencies are above the claim, as the exponent of a Chernoff
+        bound on the probability of such frequencies: 0 if they are not above it.
+    """
+
+    event: Event
+    swapped: bool
+    evidence: float
+
+
+def evidence(x: np.ndarray, y: np.ndarray, trials: tuple[int, int], claim: Claim) -> np.ndarray:
+    """The exponent of the Chernoff bound of X given X + Y at the claim; 0 if X is not above.
+
+    Args:
+      x, y: Float["events"], counts where the event is to be the likelier, and on the other
+        side.
+      trials: of the two sides.
+      claim: epsilon and delta.
+    """
+    y = y + trials[1] * claim.delta * np.exp(-claim.epsilon)
+    share = scipy.special.expit(claim.epsilon + np.log(trials[0] / trials[1]))
+    expected = (x + y) * share
+    found = scipy.special.rel_entr(x, expected) + scipy.special.rel_entr(y, x + y - expected)
+    return np.where(x > expected, found, 0.0)
+
+
+def choose(learned_on: tuple[Table, Table], chosen_on: tuple[Table, Table], claim: Claim) -> Chosen:
+    """The event, and its direction, with the most evidence against the claim.
+
+    Args:
+      learned_on: trials on the data and on the neighbour that propose candidates.
+      chosen_on: other trials of both, on which the candidates are compared.
+      claim: what is to be refuted.
+    """
+    proposed = [found.event for found in learn(learned_on, claim)]
+    return _ranked(proposed, chosen_on, claim)[0]
+
+
+def learn(tables: tuple[Table, Table], claim: Claim, quickly: bool = False) -> list[Chosen]:
+    """The candidates with the most evidence on these trials, best first.
+
+    Args:
+      tables: trials on the data and on the neighbour.
+      claim: what is to be refuted.
+      quickly: leaves out what several entries say together.
+
+    Their evidence is that of the best of many events on the trials that proposed them: it
+    compares pairs of inputs, and is not a finding.
+    """
+    if quickly:
+        return _ranked([*_words(tables), *_entries(tables)], tables, claim)[:_KEPT]
+    singles = _ranked([*_words(tables), *_entries(tables), *_scores(tables)], tables, claim)
+    joint = _conjunctions(singles, tables, claim)
+    triple = _conjunctions(joint, tables, claim, singles) if joint else []
+    found = sorted([*singles, *joint, *triple], key=lambda one: -one.evidence)
+    return found[:_KEPT]
+
+
+def _counts(events: Sequence[Event], given: Table) -> np.ndarray:
+    return np.array([np.count_nonzero(event.holds(given)) for event in events], float)
+
+
+def _ranked(events: Sequence[Event], tables: tuple[Table, Table], claim: Claim) -> list[Chosen]:
+    """Each event or its complement, in its better direction, by evidence."""
+    n, m = len(tables[0]), len(tables[1])
+    x, y = (_counts(events, given) for given in tables)
+    found = np.stack(
+        [
+            evidence(x, y, (n, m), claim),
+            evidence(y, x, (m, n), claim),
+            evidence(n - x, m - y, (n, m), claim),
+            evidence(m - y, n - x, (m, n), claim),
+        ]
+    )
+    best = found.argmax(axis=0)
+    chosen = [
+        Chosen(event.complement() if way >= 2 else event, bool(way % 2), float(found[way, place]))
+        for place, (event, way) in enumerate(zip(events, best.tolist(), strict=True))
+    ]
+    return sorted(chosen, key=lambda one: -one.evidence)
+
+
+def _conjunctions(
+    seeds: Sequence[Chosen],
+    tables: tuple[Table, Table],
+    claim: Claim,
+    others: Sequence[Chosen] | None = None,
+) -> list[Chosen]:
+    """What the best seeds say together with the others, where that is more evidence."""
+    others = seeds if others is None else others
+    others = others[:_PARTNERS]
+    few = [given.rows(slice(_ROWS)) for given in tables]
+    inside = [np.array([one.event.holds(t) for one in others], np.float32) for t in few]
+    found: list[Chosen] = []
+    for seed in seeds[:_SEEDS]:
+        # Counts of the seed with every other event, and with its complement.
+        own = [seed.event.holds(given).astype(np.float32) for given in few]
+        joint = [matrix @ row for matrix, row in zip(inside, own, strict=True)]
+        rest = [row.sum() - counts for counts, row in zip(joint, own, strict=True)]
+        sides = [np.concatenate(pair).astype(float) for pair in zip(joint, rest, strict=True)]
+        trials = (len(few[0]), len(few[1]))
+        if seed.swapped:
+            sides, trials = sides[::-1], trials[::-1]
+        gained = evidence(sides[0], sides[1], trials, claim)
+        for place in np.argsort(-gained)[:_SEEDS].tolist():
+            if gained[place] <= seed.evidence:
+                break
+            other = others[place % len(others)].event
+            event = seed.event.both(other if place < len(others) else other.complement())
+            found.append(Chosen(event, seed.swapped, float(gained[place])))
+    return sorted(found, key=lambda one: -one.evidence)
+
+
+def _among(kind: str, tokens: frozenset[str]) -> Callable[[Table], np.ndarray]:
+    def holds(given: Table) -> np.ndarray:
+        every = getattr(given, kind)
+        return np.fromiter((token in tokens for token in every), bool, len(every))
+
+    return holds
+
+
+def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
+    """Whole outcomes and shapes, and their unions in order of the likelihood ratio."""
+    for kind in ("words", "shapes"):
+        sides = [
+            dict(zip(*np.unique(getattr(t, kind).astype(str), return_counts=True), strict=True))
+            for t in tables
+        ]
+        least = [max(2.0, _ATOM * len(given)) for given in tables]
+        every = [
+            token
+            for token in dict.fromkeys([*sides[0], *sides[1]])
+            if any(side.get(token, 0) >= low for side, low in zip(sides, least, strict=True))
+        ]
+        every.sort(key=lambda token: -sum(side.get(token, 0) for side in sides))
+        every = [str(token) for token in every[:_ATOMS]]
+        for token in every:
+            yield Event(f"the outcome is {token}", _among(kind, frozenset([token])))
+        every.sort(key=lambda t: -(sides[0].get(t, 0) + 0.5) / (sides[1].get(t, 0) + 0.5))
+        for size in range(2, len(every)):
+            inside = every[:size]
+            shown = ", ".join(inside[:3]) + (", ..." if size > 3 else "")
+            yield Event(f"the outcome is one of {size}: {shown}", _among(kind, frozenset(inside)))
+
+
+def _entries(tables: tuple[Table, Table]) -> Iterator[Event]:
+    """Values, thresholds and unions of bins of each column."""
+    for name in list(dict.fromkeys([*tables[0].columns, *tables[1].columns]))[:_COLUMNS]:
+        sides = [column(given, name) for given in tables]
+        both = np.concatenate(sides)
+        both = both[np.isfinite(both)]
+        if both.size == 0:
+            continue
+        values, counts = np.unique(both, return_counts=True)
+        for value in values[counts >= max(2.0, 2.0 * _ATOM * both.size)][:_ATOMS].tolist():
+            yield Event(f"{name} is {value:g}", _equals(name, value))
+        ranks = np.linspace(0.0, 1.0, _LEVELS + 1)[1:-1]
+        ends = np.array([1.0, 3.0, 10.0, 30.0, 100.0]) / both.size
+        ranks = np.unique(np.concatenate([ranks, ends[ends < 0.5], 1.0 - ends[ends < 0.5]]))
+        levels = np.unique(np.quantile(both, ranks, method="lower"))
+        for level in levels.tolist():
+            yield Event(f"{name} <= {level:.6g}", _between(name, -np.inf, level))
+        if len(values) > 2:
+            yield from _unions(name, sides, levels)
+
+
+def _equals(name: str, value: float) -> Callable[[Table], np.ndarray]:
+    return lambda given: column(given, name) == value
+
+
+def _between(name: str, low: float, high: float) -> Callable[[Table], np.ndarray]:
+    def holds(given: Table) -> np.ndarray:
+        values = column(given, name)
+        return (values > low) & (values <= high)
+
+    return holds
+
+
+def _unions(name: str, sides: Sequence[np.ndarray], levels: np.ndarray) -> Iterator[Event]:
+    """Unions of the bins between levels, in order of the likelihood ratio."""
+    size = len(levels) + 1
+
+    def bins(values: np.ndarray) -> np.ndarray:
+        places = np.searchsorted(levels, values, side="left")
+        return np.where(np.isnan(values), size, places)
+
+    counts = [np.bincount(bins(side), minlength=size + 1)[:size] for side in sides]
+    order = np.argsort(-(counts[0] + 0.5) / (counts[1] + 0.5), kind="stable")
+    for number in range(1, size):
+        inside = np.zeros(size + 1, bool)
+        inside[order[:number]] = True
+        yield Event(
+            f"{name} lies in {number} of {size} bins of the likelihood ratio",
+            lambda given, inside=inside: inside[bins(column(given, name))],
+        )
+
+
+def _scores(tables: tuple[Table, Table]) -> Iterator[Event]:
+    """Levels of a logistic regression on all columns."""
+    names = list(dict.fromkeys([*tables[0].columns, *tables[1].columns]))[:_COLUMNS]
+    if len(names) < 2:
+        return
+    features = _Features.fitted(names, together(tables))
+    design = features.of(together([given.rows(slice(_ROWS)) for given in tables]))
+    sizes = [min(len(given), _ROWS) for given in tables]
+    side = np.repeat([1.0, 0.0], sizes)
+    weights = np.zeros(design.shape[1])
+    for _ in range(_ITERATIONS):
+        chance = scipy.special.expit(design @ weights)
+        slope = design.T @ (side - chance) - _RIDGE * weights
+        curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design
+        curvature[np.diag_indices_from(curvature)] += _RIDGE
+        weights += np.linalg.lstsq(curvature, slope)[0]
+
+    def score(given: Table) -> np.ndarray:
+        return features.of(given) @ weights
+
+    for level in np.unique(np.quantile(design @ weights, np.linspace(0, 1, _LEVELS + 1)[1:-1])):
+        yield Event(
+            f"a logistic score of {len(names)} entries <= {level:.4g}",
+            lambda given, level=level: score(given) <= level,
+        )
+
+
+class _Features(NamedTuple):
+    """Columns for a regression: clipped and scaled, their squares, and a constant."""
+
+    names: Sequence[str]
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def fitted(cls, names: Sequence[str], given: Table) -> "_Features":
+        low, high = [], []
+        for name in names:
+            values = column(given, name)
+            values = values[np.isfinite(values)]
+            ends = np.quantile(values, [0.01, 0.99]) if values.size else np.zeros(2)
+            low.append(ends[0])
+            high.append(ends[1] if ends[1] > ends[0] else ends[0] + 1.0)
+        return cls(names, np.array(low), np.array(high))
+
+    def of(self, given: Table) -> np.ndarray:
+        values = np.stack([column(given, name) for name in self.names], axis=1)
+        middle = np.where(np.isnan(values), (self.low + self.high) / 2.0, values)
+        scaled = 2.0 * (np.clip(middle, self.low, self.high) - self.low) / (self.high - self.low)
+        scaled -= 1.0
+        return np.concatenate([np.ones((len(given), 1)), scaled, scaled**2], axis=1)

@@ -1,0 +1,107 @@
+"""Refuses functions whose trials are not independent, which an audit would misjudge.
+
+A generator with a fixed seed that repeats one stream in every process, a seed set inside the
+function, a memoised answer, one draw that all rows of a call share: each makes many trials
+one, and "refutes" anything.
+"""
+
+import itertools
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from jaxsel.auditing.functions.drawing import Draws
+from jaxsel.auditing.functions.outcomes import Table
+from jaxsel.host.errors import InputError
+
+_CALLS = 8
+_ROWS = 64  # of a call, at most
+# Independent trials look like dependent ones with at most this probability.
+_CHANCE = 1e-9
+_STREAM = 2**31  # apart from the streams of all trials that are counted
+
+
+def check_independence(draws: Draws, data: Any, seconds: float = math.inf) -> bool:
+    """Looks whether trials, calls and processes share their randomness.
+
+    Args:
+      draws: what draws the trials.
+      data: the input.
+      seconds: about how long it may take; fewer trials are compared where calls are slow.
+
+    Returns:
+      Whether the function is constant on this input: all trials are equal, which may be by
+      right.
+
+    Raises:
+      InputError: if trials are not independent; it says what they share.
+    """
+    rows = _ROWS
+    if seconds < math.inf:
+        draws.fresh(data, 1, (_STREAM + _CALLS,), _CALLS)  # starts the process
+        began = time.monotonic()
+        draws.fresh(data, 1, (_STREAM + _CALLS + 1,), _CALLS)
+        rows = max(2, min(_ROWS, int(seconds / _CALLS / (time.monotonic() - began))))
+    found = [draws.fresh(data, rows, (_STREAM + call,), call) for call in range(_CALLS)]
+    name = draws.function.name
+    every = np.concatenate([one.words for one in found])
+    if len(set(every)) == 1:
+        return True
+    # Two calls of different processes in each pair of calls.
+    if all(map(_equal, found[::2], found[1::2])) and _surprising(every):
+        cause = {
+            "own": "its generator has a fixed seed, so that every process repeats one stream",
+            "generator": "its randomness does not come from rng",
+            "vectorised": "its randomness does not come from rng",
+            "jax": "its randomness does not come from the key",
+        }[draws.function.kind]
+        raise InputError(
+            f"{name} gives the same outcomes in every process and call: {cause}; trials that "
+            "are not independent cannot be audited"
+        )
+    inside = [_share_equal(one.words) for one in found]
+    across = _share_equal(every)
+    # Rows of one call agree far more often than rows of different calls.
+    if np.mean(inside) > 0.5 and across < 0.5 * np.mean(inside):
+        what = "rows of one call" if draws.function.kind in ("vectorised", "jax") else "calls"
+        raise InputError(
+            f"{name} gives equal outcomes to {what} that differ between processes: one draw is "
+            "shared or an answer is remembered; trials that are not independent cannot be audited"
+        )
+    for one, other in itertools.pairwise(found):
+        _check_end(name, one, other)
+    return False
+
+
+def _equal(one: Table, other: Table) -> bool:
+    return bool(np.all(one.words == other.words))
+
+
+def _surprising(words: np.ndarray) -> bool:
+    """Whether half of these calls would hardly ever agree with the other half everywhere."""
+    return len(words) / 2 * math.log(_share_equal(words)) < math.log(_CHANCE)
+
+
+def _share_equal(words: np.ndarray) -> float:
+    """The share of all pairs of outcomes that are equal, each outcome being one of them, too."""
+    _, counts = np.unique(words.astype(str), return_counts=True)
+    return float(np.sum((counts / len(words)) ** 2))
+
+
+def _check_end(name: str, one: Table, other: Table) -> None:
+    """Refuses an object that stops after so many calls, the same number in two processes."""
+    ends = []
+    for given in (one, other):
+        raised = np.array([str(word).startswith("raised ") for word in given.words])
+        first = int(np.argmax(raised)) if raised.any() else len(raised)
+        ends.append(first)
+        if not (0 < first <= len(raised) // 2 and raised[first:].all()):
+            return
+    if ends[0] == ends[1]:
+        word = str(one.words[ends[0]])
+        raise InputError(
+            f"after {ends[0]} calls every call of {name} {word}: an object that stops after so "
+            "many calls cannot be audited by repetition; make it anew in each call"
+        )

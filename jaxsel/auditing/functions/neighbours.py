@@ -1,0 +1,250 @@
+"""Pairs of neighbouring inputs for an audit, from an example of the input and a relation.
+
+A deterministic choice is invisible until a pair flips the winner, and no amount of sampling
+replaces such a pair. Score vectors move by the patterns of StatDP (Ding, Wang, Wang, Zhang &
+Kifer 2018) and by some that flip or tie the winner; records are added, removed and replaced,
+down to the empty data set.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsel.host.errors import InputError
+from jaxsel.language.relations import Relation
+
+_SCORES = (Relation.GENERAL, Relation.MONOTONE, Relation.L1)
+_RECORDS = (Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE)
+AUDITED = (*_SCORES, *_RECORDS, Relation.LOCAL)
+"""The relations whose pairs can be proposed and checked."""
+
+_EXAMPLES = {relation: [1.0] * 5 for relation in _SCORES} | {
+    relation: [0.0, 1.0] * 4 for relation in _RECORDS
+}
+
+
+class Neighbours(NamedTuple):
+    """Two inputs.
+
+    Attributes:
+      data, neighbour: the inputs.
+      why: what distinguishes them, in words.
+    """
+
+    data: Any
+    neighbour: Any
+    why: str
+
+
+def example(relation: Relation) -> Any:
+    """An input of the kind that a relation is about, where a person has given none."""
+    if relation not in _EXAMPLES:
+        raise InputError(
+            f"neighbours by {relation.value} need an example of the input; give it as data"
+        )
+    return _EXAMPLES[relation]
+
+
+def propose(relation: Relation, data: Any) -> list[Neighbours]:
+    """Pairs of neighbours for a relation.
+
+    Args:
+      relation: in what sense they are neighbours.
+      data: an example of the input. For scores: a vector, whose length is kept. For records:
+        a list, an array or a data frame, whose records and range are used. For a local
+        randomiser: the list of inputs that are compared.
+    """
+    if relation in _SCORES:
+        found = _of_scores(relation, data)
+    elif relation in _RECORDS:
+        found = _of_records(relation, data)
+    elif relation is Relation.LOCAL:
+        found = [
+            Neighbours(first, second, f"input {first!r} or {second!r}")
+            for first, second in itertools.combinations(data, 2)
+        ]
+    else:
+        raise _unsupported(relation)
+    seen: dict[str, Neighbours] = {}
+    for pair in found:
+        seen.setdefault(repr((_listed(pair.data), _listed(pair.neighbour))), pair)
+    return list(seen.values())
+
+
+def check(relation: Relation, data: Any, neighbour: Any) -> None:
+    """Raises InputError if two inputs are no neighbours by the relation."""
+    if relation is Relation.LOCAL:
+        return
+    if relation in _SCORES:
+        problem = _score_problem(relation, data, neighbour)
+    elif relation in _RECORDS:
+        problem = _record_problem(relation, _listed(data), _listed(neighbour))
+    else:
+        raise _unsupported(relation)
+    if problem:
+        raise InputError(f"the pair is none of {relation.value}: {problem}")
+
+
+def _unsupported(relation: Relation) -> InputError:
+    allowed = ", ".join(one.value for one in AUDITED)
+    return InputError(f"relation is {relation.value!r}; a function is audited by: {allowed}")
+
+
+def _score_problem(relation: Relation, data: Any, neighbour: Any) -> str:
+    first, second = np.asarray(data, float), np.asarray(neighbour, float)
+    if first.shape != second.shape:
+        return f"the scores have shapes {first.shape} and {second.shape}"
+    moved = second - first
+    slack = 1e-9
+    if relation is Relation.L1 and np.abs(moved).sum() > 1.0 + slack:
+        return f"the scores move by {np.abs(moved).sum():g} in all, more than 1"
+    if np.abs(moved).max(initial=0.0) > 1.0 + slack:
+        return f"a score moves by {np.abs(moved).max():g}, more than 1"
+    if relation is Relation.MONOTONE and moved.min(initial=0.0) < 0.0 < moved.max(initial=0.0):
+        return "some scores rise and others fall"
+    return ""
+
+
+def _record_problem(relation: Relation, data: list, neighbour: list) -> str:
+    first, second = ([repr(record) for record in side] for side in (data, neighbour))
+    if relation is Relation.REPLACE_ONE:
+        if len(first) != len(second):
+            return f"it has {len(first)} and {len(second)} records"
+        moved = sum(one != other for one, other in zip(first, second, strict=True))
+        return f"{moved} records differ" if moved > 1 else ""
+    longer, shorter = sorted((first, second), key=len, reverse=True)
+    if len(longer) - len(shorter) != 1:
+        return f"it has {len(first)} and {len(second)} records"
+    place = next((i for i, record in enumerate(shorter) if record != longer[i]), len(shorter))
+    return "" if longer[place + 1 :] == shorter[place:] else "more than one record differs"
+
+
+def _of_scores(relation: Relation, data: Any) -> Iterator[Neighbours]:
+    given = np.asarray(data, float)
+    if given.ndim != 1 or given.size == 0:
+        raise InputError(f"scores have shape {given.shape}; they must be a vector")
+    size = given.size
+    low, ones, one, half = (
+        np.zeros(size),
+        np.ones(size),
+        np.eye(size)[0],
+        np.arange(size) < size / 2,
+    )
+    last = one[::-1]
+    lead = np.where(one > 0, 0.0, -20.0)
+    second = np.roll(one, 1) if size > 1 else one
+    moves = [
+        (one, "one score higher"),
+        (-one, "one score lower"),
+        (last, "the last score higher"),
+        (ones, "all scores higher"),
+        (-ones, "all scores lower"),
+        (one - (ones - one), "one score higher, the rest lower"),
+        (ones - 2.0 * last, "the last score lower, the rest higher"),
+        (half - 1.0 * ~half, "one half higher, the other lower"),
+        (ones - one, "all scores higher but one"),
+        (1.0 * half, "one half higher"),
+    ]
+    starts = [
+        (given, "the example"),
+        (low, "zeros"),
+        (ones, "ones"),
+        (one, "the first leads by 1"),
+        (second, "the second leads by 1"),
+        (1.0 * half, "half ones, half zeros"),
+        (lead, "one of 0, the rest far below"),
+        (lead + 20.0 * second, "two equal, the rest far below"),
+    ]
+    found = [
+        Neighbours(start, start + move, f"{where}; {how}")
+        for (start, where), (move, how) in itertools.product(starts, moves)
+    ]
+    # The winner flips: it leads by 1 on either side, or ties on one.
+    found += [
+        Neighbours(one, second, "the winner flips"),
+        Neighbours(0.5 * one, 0.5 * second, "the winner flips by half a score"),
+        Neighbours(
+            lead + 20.0 * one / 20.0, lead + 20.0 * second, "two candidates, tied on one side"
+        ),
+        Neighbours(1.0 * half, 1.0 * ~half, "which half is high flips"),
+        Neighbours(one, low, "a lead of 1 or a tie"),
+    ]
+    whole = np.all(given == np.floor(given)) and np.asarray(data).dtype.kind in "iu"
+    for pair in found:
+        sides = (pair.data, pair.neighbour)
+        if _score_problem(relation, *sides):
+            continue
+        if whole:
+            if any(np.any(side != np.floor(side)) for side in sides):
+                continue
+            sides = tuple(side.astype(int) for side in sides)
+        if not isinstance(data, np.ndarray):
+            sides = tuple(side.tolist() for side in sides)
+        yield Neighbours(*sides, pair.why)
+
+
+def _listed(data: Any) -> list:
+    """The records of a data set; rows of an array or a data frame."""
+    if hasattr(data, "iloc"):
+        return data.to_dict("records")
+    return np.asarray(data).tolist() if isinstance(data, np.ndarray) else list(data)
+
+
+def _like(data: Any) -> Callable[[Sequence], Any]:
+    """Makes records into a data set of the example's kind."""
+    if hasattr(data, "iloc"):
+        kind, columns, types = type(data), list(data.columns), data.dtypes
+        return lambda records: kind(list(records), columns=columns).astype(types)
+    if isinstance(data, np.ndarray):
+        shape, dtype = data.shape[1:], data.dtype
+        return lambda records: np.asarray(list(records), dtype).reshape(-1, *shape)
+    return tuple if isinstance(data, tuple) else list
+
+
+def _of_records(relation: Relation, data: Any) -> Iterator[Neighbours]:
+    records, make = _listed(data), _like(data)
+    if not records:
+        raise InputError("the example has no record; give one whose records show their range")
+    distinct = list({repr(record): record for record in records}.values())
+    try:
+        distinct.sort()
+    except TypeError:
+        pass
+    low, high = distinct[0], distinct[-1]
+    size = len(records)
+    extremes = [low] if low == high else [low, high]
+    sets = [
+        (records, "the example"),
+        ([low] * size, "all records the lowest"),
+        ([high] * size, "all records the highest"),
+        ([low] * (size - size // 2) + [high] * (size // 2), "half lowest, half highest"),
+        ([low] * (size - 1) + [high], "all lowest but one"),
+        ([high] * (size - 1) + [low], "all highest but one"),
+        ([low], "one lowest record"),
+        ([high], "one highest record"),
+        ([low, high], "two records"),
+        ([low] * (size // 2 + 1) + [high] * (size // 2), "one more of the lowest"),
+    ]
+    for inside, where in sets:
+        if relation is Relation.ADD_OR_REMOVE_ONE:
+            for record in extremes:
+                yield Neighbours(
+                    make(inside), make([*inside, record]), f"{where}; {record!r} is added"
+                )
+            if inside is records:
+                continue
+            yield Neighbours(make(inside), make(inside[:-1]), f"{where}; the last is removed")
+        else:
+            for record, place in itertools.product(extremes, {0, len(inside) - 1}):
+                moved = [*inside[:place], record, *inside[place + 1 :]]
+                if moved != inside:
+                    why = f"{where}; record {place} becomes {record!r}"
+                    yield Neighbours(make(inside), make(moved), why)
+    if relation is Relation.ADD_OR_REMOVE_ONE:
+        for record in distinct:
+            yield Neighbours(make([]), make([record]), f"nothing, or {record!r} alone")
+        for place in range(min(size, 8)):
+            rest = records[:place] + records[place + 1 :]
+            yield Neighbours(make(records), make(rest), f"the example; record {place} is removed")

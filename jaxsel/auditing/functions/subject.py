@@ -1,0 +1,161 @@
+"""A function to audit: how it is found, how it is called, and whether others can import it."""
+
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxsel.host.errors import InputError, check_choice
+from jaxsel.language.domains import nearest
+
+IN_WORKER = "JAXSEL_AUDIT_WORKER"
+"""Environment variable of processes that import a file only to call its function."""
+
+KINDS = {
+    "vectorised": ("rng", "data", "n"),
+    "generator": ("rng", "data"),
+    "jax": ("key", "data"),
+    "own": ("data",),
+}
+"""How a function is called, by kind: NumPy's Generator or a key of jax.random first."""
+
+
+class StartedAgain(BaseException):
+    """A file that is imported for its function begins the audit of it; the import ends here."""
+
+
+class Function(NamedTuple):
+    """A function whose outcomes are audited.
+
+    Attributes:
+      name: what people call it.
+      kind: one of ``KINDS``.
+      call: the function.
+      path: the file and the name by which another process imports it; None if none can.
+    """
+
+    name: str
+    kind: str
+    call: Callable[..., Any]
+    path: tuple[str, str] | None
+
+
+def load(subject: Callable[..., Any] | str | Function, kind: str | None = None) -> Function:
+    """The function that a subject names.
+
+    Args:
+      subject: a function, or "path/to/file.py:name"; the name may have dots.
+      kind: one of ``KINDS``; by default it is told from the names of the parameters that
+        have no default: ``rng, data, n``; ``rng, data``; ``key, data``; or one of any name.
+
+    Raises:
+      InputError: if there is no such file or name, the file cannot be imported, or the
+        parameters are none of the known.
+    """
+    if isinstance(subject, Function):
+        return subject
+    if isinstance(subject, str):
+        file, _, name = subject.rpartition(":")
+        if not file or not name:
+            raise InputError(f"{subject!r} names no function; write path/to/file.py:function")
+        call = imported(file, name)
+        found = (str(Path(file).resolve()), name)
+    else:
+        call, name, found = subject, _name(subject), _importable(subject)
+    if not callable(call):
+        raise InputError(f"{name} is {call!r}, which cannot be called")
+    return Function(name, _kind(call, name, kind), call, found)
+
+
+def imported(file: str, name: str) -> Any:
+    """An attribute of a file, which is imported under a name of its own.
+
+    Raises:
+      InputError: if there is no such file or attribute, or the file raises.
+    """
+    path = Path(file).resolve()
+    if not path.is_file():
+        raise InputError(f"{file} is no file")
+    module_name = f"_audited_{path.stem}_{abs(hash(str(path))):x}"
+    module = sys.modules.get(module_name)
+    if module is None:
+        spec = importlib.util.spec_from_file_location(module_name, path)
+        if spec is None or spec.loader is None:
+            raise InputError(f"{file} is no Python file")
+        module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
+        sys.path.insert(0, str(path.parent))
+        try:
+            spec.loader.exec_module(module)
+        except StartedAgain:
+            pass  # what stands above the call is all that is needed
+        except Exception as error:
+            del sys.modules[module_name]
+            line = _line_of(error, path)
+            raise InputError(
+                f"{file} cannot be imported: {type(error).__name__}: {error}{line}"
+            ) from error
+        finally:
+            sys.path.remove(str(path.parent))
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            names = [one for one in vars(module) if not one.startswith("_")]
+            raise InputError(f"{file} has no {part!r}{nearest(part, names)}")
+        found = getattr(found, part)
+    return found
+
+
+def check_first_start() -> None:
+    """Raises StartedAgain in a process that imports a file only to call its function."""
+    if os.environ.get(IN_WORKER):
+        raise StartedAgain
+
+
+def _line_of(error: BaseException, path: Path) -> str:
+    lines = (
+        [
+            frame.lineno
+            for frame in inspect.getinnerframes(error.__traceback__)
+            if Path(frame.filename) == path
+        ]
+        if error.__traceback__
+        else []
+    )
+    return f" (line {lines[-1]})" if lines else ""
+
+
+def _name(call: Any) -> str:
+    return getattr(call, "__qualname__", None) or type(call).__qualname__
+
+
+def _importable(call: Any) -> tuple[str, str] | None:
+    """File and name of a function at the top of a module; None for lambdas and the like."""
+    name, module = _name(call), sys.modules.get(getattr(call, "__module__", None) or "")
+    file = getattr(module, "__file__", None)
+    if module is None or file is None or "<" in name or getattr(call, "__self__", None):
+        return None
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return (str(Path(file).resolve()), name) if found is call else None
+
+
+def _kind(call: Callable[..., Any], name: str, kind: str | None) -> str:
+    if kind is not None:
+        return check_choice("kind", kind, tuple(KINDS))
+    try:
+        every = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):
+        return "own"
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one.name for one in every if one.kind in positional and one.default is one.empty]
+    for kind, names in KINDS.items():
+        if len(needed) == len(names) and (len(names) == 1 or needed[0] == names[0]):
+            return kind
+    raise InputError(
+        f"{name} takes {', '.join(needed) or 'nothing'}; an audited function takes "
+        "(rng, data, n), (rng, data), (key, data) or (data), and all else by default"
+    )
