@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from jaxsel import repetitions as repetitions
     from jaxsel import statistics as statistics
     from jaxsel.auditing.audit import Audit as Audit
-    from jaxsel.auditing.audit import audit as audit
     from jaxsel.auditing.audit import audit_delta as audit_delta
+    from jaxsel.auditing.functions.audit_function import FunctionAudit as FunctionAudit
     from jaxsel.catalogue.validation import Validation as Validation
     from jaxsel.catalogue.validation import validate as validate
     from jaxsel.families.noisy_max.noisy_max import noisy_max as noisy_max
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from jaxsel.language.base import Relation as Relation
     from jaxsel.language.base import Verdict as Verdict
     from jaxsel.questions.account_grid import account_grid as account_grid
+    from jaxsel.questions.audits import audit as audit
     from jaxsel.questions.cost import Cost as Cost
     from jaxsel.questions.named import claim as claim
     from jaxsel.questions.named import claims as claims

@@ -57,12 +57,12 @@ SettingsArgument = Annotated[
 
 @contextlib.contextmanager
 def bad_input_exits() -> Iterator[None]:
-    """Turns InputError into one sentence on standard error and exit status 2."""
+    """Turns InputError into one sentence on standard error and its exit status, mostly 2."""
     try:
         yield
     except InputError as error:
         sys.stderr.write(f"jaxsel: {error}\n")
-        raise SystemExit(2) from None
+        raise SystemExit(error.status) from None
 
 
 def hear_interrupts() -> None:

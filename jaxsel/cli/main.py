@@ -7,6 +7,7 @@ import typer
 
 from jaxsel.cli import (
     account_command,
+    audit_command,
     claim_command,
     list_command,
     merge_command,
@@ -65,7 +66,7 @@ app.command("show")(show_command.show_command)
 app.command("claim")(claim_command.claim_command)
 app.command("law")(run_commands.law_command)
 app.command("simulate")(run_commands.simulate_command)
-app.command("audit")(run_commands.audit_command)
+app.command("audit")(audit_command.audit_command)
 app.command("sweep", help=sweep_command.HELP)(sweep_command.sweep_command)
 app.command("merge")(merge_command.merge_command)
 app.command("validate")(validate_command.validate_command)

@@ -55,11 +55,11 @@ def merge_command(
             options = {**command.options, "trials": command.trials}
             if out is not None:
                 raise InputError(f"--out is for simulations; {command.name} has none")
-            from jaxsel.cli import run_commands
+            from jaxsel.cli import audit_command, run_commands
 
             commands = {
                 "simulate": run_commands.simulate_command,
-                "audit": run_commands.audit_command,
+                "audit": audit_command.audit_command,
             }
             commands[command.name](**options, json=json)
 

@@ -12,7 +12,25 @@ import numpy as np
 
 
 class InputError(ValueError):
-    """A value, name or file that the caller must change."""
+    """A value, name or file that the caller must change.
+
+    Attributes:
+      status: of the command line that meets it.
+    """
+
+    status = 2
+
+
+class CouldNotError(InputError):
+    """What was asked cannot be judged: a function whose trials are not independent."""
+
+    status = 3
+
+
+class UnsupportedError(InputError):
+    """What was asked is well said, but nothing here serves it."""
+
+    status = 4
 
 
 def _shown(value: object) -> str:

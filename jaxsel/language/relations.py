@@ -86,3 +86,20 @@ def common_relation(named: Iterable[tuple[str, str | None]]) -> str | None:
             )
         first = first or (name, relation)
     return None if first is None else first[1]
+
+
+def relation_of(given: object) -> Relation:
+    """A relation by its name, in any case, or as it is.
+
+    Raises:
+      InputError: if there is no such relation.
+    """
+    if isinstance(given, Relation):
+        return given
+    names = [relation.value for relation in Relation]
+    if not isinstance(given, str) or given.lower() not in names:
+        raise InputError(
+            f"relation is {given!r}{nearest(str(given), names)}; it must be one of: "
+            f"{', '.join(names)}"
+        )
+    return Relation(given.lower())

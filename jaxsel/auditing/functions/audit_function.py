@@ -23,7 +23,7 @@ from jaxsel.auditing.functions.outcomes import Table, together
 from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.host.errors import check_integer, check_interval
 from jaxsel.language.printing import Summary, printed
-from jaxsel.language.relations import Relation, relation_name
+from jaxsel.language.relations import Relation, relation_of
 
 # Of the trials on each side, the part that looks for pair and event; the rest is the bound's.
 _SEARCH = 0.5
@@ -44,7 +44,8 @@ class FunctionAudit(NamedTuple):
     Attributes:
       function: its name.
       relation: in what sense the inputs are neighbours.
-      epsilon, delta: the claim.
+      claim: what is claimed, in words.
+      epsilon, delta: the claim, or the point of its curve, that the event is held against.
       verdict: "refuted"; "not refuted"; "constant", if every trial on every input gave the
         same outcome; or "failed", if no trial of either side gave an answer.
       lower: the lower bound on epsilon at ``delta``, which is above the truth with
@@ -67,6 +68,7 @@ class FunctionAudit(NamedTuple):
 
     function: str
     relation: str
+    claim: str
     epsilon: float
     delta: float
     verdict: str
@@ -92,16 +94,15 @@ class FunctionAudit(NamedTuple):
 
     def summary(self) -> Summary:
         """The verdict in words, beside the event and its counts on both sides."""
-        claim = f"epsilon {self.epsilon:g}"
-        claim += f" at delta {self.delta:g}" if self.delta else ""
+        at = f" at delta {self.delta:g}" if self.delta else ""
         if self.verdict == REFUTED:
             said = (
-                f"REFUTED: {self.function} claims {claim} ({self.relation}); it is at least "
-                f"{self.lower:.4g} (false-alarm rate {self.false_alarm:g})."
+                f"REFUTED: {self.function} claims {self.claim} ({self.relation}); epsilon{at} is "
+                f"at least {self.lower:.4g} (false-alarm rate {self.false_alarm:g})."
             )
         elif self.verdict == NOT_REFUTED:
             said = (
-                f"Not refuted: {self.function} claims {claim} ({self.relation}); so many "
+                f"Not refuted: {self.function} claims {self.claim} ({self.relation}); so many "
                 f"trials would have refuted {self.detectable:.3g} and more on an event of "
                 f"probability {_EVENT:g} (false-alarm rate {self.false_alarm:g}). That is no proof."
             )
@@ -155,8 +156,8 @@ def audit_function(
     subject: Any,
     *,
     relation: str | Relation,
-    epsilon: float,
-    delta: float = 0.0,
+    claims: Sequence[Claim],
+    said: str,
     data: Any = None,
     pair: tuple[Any, Any] | None = None,
     trials: int = 100_000,
@@ -174,7 +175,8 @@ def audit_function(
       subject: a function, or "path/to/file.py:name": see ``subject.load``.
       relation: in what sense inputs are neighbours: "add_or_remove_one", "replace_one",
         "general", "monotone", "l1", or "local" for the randomiser of one person.
-      epsilon, delta: the claim.
+      claims: the points (epsilon, delta) that are claimed, of which one is refuted.
+      said: the claim in words.
       data: an example of the input, whose length and range the proposed pairs keep; by
         default five scores, or eight records of 0 and 1.
       pair: two neighbours; then no others are proposed.
@@ -192,11 +194,7 @@ def audit_function(
     """
     check_first_start()
     began = time.monotonic()
-    known = Relation(relation_name(relation))
-    claim = Claim(
-        check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False),
-        check_interval("delta", delta, 0.0, 1.0, low_open=False),
-    )
+    known = relation_of(relation)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     trials = check_integer("trials", trials, 100)
     function = load(subject, kind)
@@ -209,7 +207,9 @@ def audit_function(
     ) as draws:
         share = math.inf if seconds is None else _CHECK * seconds
         constant = check_independence(draws, pairs[0].data, share)
-        (chosen, search), spent = _searched(draws, pairs, claim, int(_SEARCH * trials), clock)
+        (chosen, claim_met, search), spent = _searched(
+            draws, pairs, claims, int(_SEARCH * trials), clock
+        )
         size = clock.affordable(trials - int(_SEARCH * trials))
         bound = [
             draws.draw(side, size, (_BOUND_STREAM, search.number, place))
@@ -220,17 +220,18 @@ def audit_function(
     if chosen.swapped:
         used = used[::-1]
     generator = np.random.default_rng([seed, *used.ravel().tolist()])
-    lower = event_epsilon(used, claim.delta, error, generator)
+    lower = event_epsilon(used, claim_met.delta, error, generator)
     sizes = used.sum(axis=1).tolist()
     return FunctionAudit(
         function=function.name,
         relation=known.value,
-        epsilon=claim.epsilon,
-        delta=claim.delta,
-        verdict=_verdict(lower, claim, constant, bound),
+        claim=said,
+        epsilon=claim_met.epsilon,
+        delta=claim_met.delta,
+        verdict=_verdict(lower, claim_met, constant, bound),
         lower=lower,
         false_alarm=error,
-        detectable=_detectable(min(sizes), claim, error),
+        detectable=_detectable(min(sizes), claim_met, error),
         event=chosen.event.words if not _failed(bound) else str(bound[0].words[0]),
         likelier="neighbour" if chosen.swapped else "data",
         data=search.pair.data,
@@ -278,9 +279,9 @@ class _Clock:
 
 
 def _searched(
-    draws: Draws, pairs: Sequence[Neighbours], claim: Claim, trials: int, clock: _Clock
-) -> tuple[tuple[Chosen, _Search], int]:
-    """The event and the pair with the most evidence, and the trials a side that it took."""
+    draws: Draws, pairs: Sequence[Neighbours], claims: Sequence[Claim], trials: int, clock: _Clock
+) -> tuple[tuple[Chosen, Claim, _Search], int]:
+    """Event, claim and pair with the most evidence, and the trials a side that it took."""
     left = [_Search(number, pair) for number, pair in enumerate(pairs)]
     spent = 0
     for place, (share, keep) in enumerate(_ROUNDS):
@@ -293,16 +294,15 @@ def _searched(
         spent += made
         clock.made(made)
         if len(left) > keep:
-            strength = [_strength(one, claim, quickly=place == 0) for one in left]
+            strength = [_strength(one, claims, quickly=place == 0) for one in left]
             left = [left[i] for i in np.argsort(strength)[::-1][:keep]]
-    return max(
-        ((_chosen(one, claim), one) for one in left), key=lambda found: found[0].evidence
-    ), spent
+    found = [(_chosen(one, claim), claim, one) for one in left for claim in claims]
+    return max(found, key=lambda each: each[0].evidence), spent
 
 
-def _strength(search: _Search, claim: Claim, quickly: bool) -> float:
+def _strength(search: _Search, claims: Sequence[Claim], quickly: bool) -> float:
     assert search.tables is not None
-    return learn(search.tables, claim, quickly)[0].evidence
+    return max(learn(search.tables, claim, quickly)[0].evidence for claim in claims)
 
 
 def _chosen(search: _Search, claim: Claim) -> Chosen:
@@ -335,9 +335,13 @@ def _verdict(lower: float, claim: Claim, constant: bool, bound: Sequence[Table])
 
 
 def _detectable(trials: int, claim: Claim, error: float) -> float:
-    """The smallest epsilon that so many trials would have refuted, for an expected count."""
-    x = round(_EVENT * trials)
-    points = trials * claim.delta * math.exp(-claim.epsilon)
+    """The smallest epsilon that so many trials would have refuted, for expected counts.
+
+    The event has probability delta and ``_EVENT`` besides on the likelier side.
+    """
+    beyond = _EVENT * trials
+    x = round(beyond + claim.delta * trials)
+    points = round(trials * claim.delta * math.exp(-claim.epsilon))
 
     def refuted(y: int) -> bool:
         return log_ratio_lower(x, y + points, error) > claim.epsilon
@@ -348,5 +352,4 @@ def _detectable(trials: int, claim: Claim, error: float) -> float:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if refuted(middle) else (low, middle)
-    left = _EVENT - claim.delta
-    return math.log(left * trials / max(low, 0.5)) if left > 0 else math.inf
+    return max(math.log(beyond / max(low, 0.5)), claim.epsilon)

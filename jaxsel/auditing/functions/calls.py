@@ -1,10 +1,11 @@
 """Calls of an audited function: whatever a call does is an outcome, and none ends the audit."""
 
 import contextlib
+import functools
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,25 +65,39 @@ def _answer(call: Callable[[], Any], seconds: float | None) -> Any:
         return Did(f"raised {type(error).__name__}")
 
 
+class Task(NamedTuple):
+    """Trials to make.
+
+    Attributes:
+      data: the input of the function.
+      settings: its other parameters, by name.
+      trials: the number of outcomes.
+      entropy: what distinguishes these trials from all others; NumPy's SeedSequence.
+      seconds: time limit of a call; a call of a vectorised function answers for many trials.
+    """
+
+    data: Any
+    settings: Mapping[str, Any]
+    trials: int
+    entropy: tuple[int, ...]
+    seconds: float | None = None
+
+
+def _no_progress(trial: int) -> None:
+    del trial
+
+
 def run(
     function: Function,
-    data: Any,
-    settings: Mapping[str, Any],
-    trials: int,
-    entropy: tuple[int, ...],
-    seconds: float | None = None,
+    task: Task,
     known: Mapping[int, str] | None = None,
-    progress: Callable[[int], None] = lambda trial: None,
+    progress: Callable[[int], None] = _no_progress,
 ) -> Table:
-    """The outcomes of so many trials.
+    """The outcomes of a task.
 
     Args:
       function: what is called.
-      data: its input.
-      settings: its other parameters, by name.
-      trials: the number of outcomes.
-      entropy: what distinguishes this block from all others; NumPy's SeedSequence.
-      seconds: time limit of a call; a call of a vectorised function answers for many trials.
+      task: the trials to make.
       known: what became of calls that ended their process, by the number of the trial: they
         are not made again.
       progress: called with the number of each trial before its call.
@@ -90,34 +105,34 @@ def run(
     Raises:
       InputError: if a vectorised function does not return one outcome for each trial.
     """
+    known = known or {}
     if function.kind == "jax":
-        return table(_of_keys(function, data, settings, trials, entropy))
-    generator = np.random.default_rng(np.random.SeedSequence([*entropy, len(known or {})]))
+        return table(_of_keys(function, task))
+    generator = np.random.default_rng(np.random.SeedSequence([*task.entropy, len(known)]))
     if function.kind == "vectorised":
-        return _vectorised(function, data, settings, trials, generator, seconds, known, progress)
-    leading = (generator, data) if function.kind == "generator" else (data,)
+        return _vectorised(function, task, generator, known, progress)
+    leading = (generator, task.data) if function.kind == "generator" else (task.data,)
+    call = functools.partial(function.call, *leading, **task.settings)
     outcomes: list[Any] = []
-    for trial in range(trials):
-        if known and trial in known:
+    for trial in range(task.trials):
+        if trial in known:
             outcomes.append(Did(known[trial]))
             continue
         progress(trial)
-        outcomes.append(_answer(lambda: function.call(*leading, **settings), seconds))
+        outcomes.append(_answer(call, task.seconds))
     return table(outcomes)
 
 
 def _vectorised(
     function: Function,
-    data: Any,
-    settings: Mapping[str, Any],
-    trials: int,
+    task: Task,
     generator: np.random.Generator,
-    seconds: float | None,
-    known: Mapping[int, str] | None,
+    known: Mapping[int, str],
     progress: Callable[[int], None],
 ) -> Table:
     def ask(rows: int) -> Any:
-        found = _answer(lambda: function.call(generator, data, rows, **settings), seconds)
+        call = functools.partial(function.call, generator, task.data, rows, **task.settings)
+        found = _answer(call, task.seconds)
         if isinstance(found, Did):
             return found
         if not hasattr(found, "__len__") or np.ndim(found) == 0 or len(found) != rows:
@@ -128,7 +143,7 @@ def _vectorised(
             )
         return found
 
-    known = known or {}
+    trials = task.trials
     if ALL_ROWS not in known:
         progress(ALL_ROWS)
         found = ask(trials)
@@ -151,24 +166,18 @@ def _vectorised(
     return table(outcomes)
 
 
-def _of_keys(
-    function: Function,
-    data: Any,
-    settings: Mapping[str, Any],
-    trials: int,
-    entropy: tuple[int, ...],
-) -> Any:
+def _of_keys(function: Function, task: Task) -> Any:
     import jax
 
-    word = np.random.SeedSequence(entropy).generate_state(2)
+    word = np.random.SeedSequence(task.entropy).generate_state(2)
     key = jax.random.fold_in(jax.random.key(int(word[0])), int(word[1]))
-    given = data if not isinstance(data, list | tuple) else np.asarray(data)
+    given = np.asarray(task.data) if isinstance(task.data, list | tuple) else task.data
 
     def one(each: Any) -> Any:
-        return function.call(each, given, **settings)
+        return function.call(each, given, **task.settings)
 
     try:
-        found = jax.jit(jax.vmap(one))(jax.random.split(key, trials))
+        found = jax.jit(jax.vmap(one))(jax.random.split(key, task.trials))
     except Exception as error:
         raise InputError(
             f"{function.name}(key, data) cannot be vmapped and jitted: "

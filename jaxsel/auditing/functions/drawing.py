@@ -1,7 +1,6 @@
 """Trials of an audited function, drawn by processes of their own where it can be imported."""
 
 import contextlib
-import functools
 import math
 import mmap
 import os
@@ -61,12 +60,12 @@ class _Worker:
             raise refused
         return process
 
-    def run(self, seconds: float | None, *task: Any) -> Table:
+    def run(self, task: calls.Task) -> Table:
         """The table of a task; a call that ends the process is an outcome of its trial."""
         known: dict[int, str] = {}
         while not self._stopped:
             self._process = self._process or self._start()
-            answer = self._ask(self._process, (*task, seconds, known), seconds)
+            answer = self._ask(self._process, task, known)
             if isinstance(answer, Exception):
                 raise answer
             if isinstance(answer, Table):
@@ -76,20 +75,21 @@ class _Worker:
             self._process = None
         raise InputError("the audit was stopped")
 
-    def _ask(self, process: subprocess.Popen, task: tuple, seconds: float | None) -> Any:
+    def _ask(self, process: subprocess.Popen, task: calls.Task, known: dict[int, str]) -> Any:
         """The answer of a process, or in words why there is none."""
         assert process.stdin is not None
         assert process.stdout is not None
         answers: list[Any] = []
+        given, taken, seconds = process.stdin, process.stdout, task.seconds
 
         def read() -> None:
             with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError, ValueError):
-                answers.append(pickle.load(process.stdout))
+                answers.append(pickle.load(taken))
 
         reader = threading.Thread(target=read, daemon=True)
         with contextlib.suppress(OSError):
-            pickle.dump(task, process.stdin)
-            process.stdin.flush()
+            pickle.dump((task, known), given)
+            given.flush()
         reader.start()
         seen, since = b"", time.monotonic()
         while reader.is_alive():
@@ -169,19 +169,22 @@ class Draws:
           process: a number; two calls with different numbers use different processes as far
             as the function can be imported.
         """
-        task = (data, self.settings, trials, (self.seed, *stream, 0))
+        task = self._task(data, trials, stream, 0)
         if not self._pool:
-            return calls.run(self.function, *task, self.call_seconds)
-        worker = self._pool[process % len(self._pool)]
-        return worker.run(self.call_seconds, *task)
+            return calls.run(self.function, task)
+        return self._pool[process % len(self._pool)].run(task)
 
-    def _in_time(self, tasks: list[tuple]) -> Iterator[tuple]:
+    def _task(self, data: Any, trials: int, stream: tuple[int, ...], block: int) -> calls.Task:
+        entropy = (self.seed, *stream, block)
+        return calls.Task(data, self.settings, trials, entropy, self.call_seconds)
+
+    def _in_time(self, tasks: list[calls.Task]) -> Iterator[calls.Task]:
         for number, task in enumerate(tasks):
             if number == 0 or time.monotonic() <= self.until:
                 yield task
 
     def _in_order(
-        self, pool: ThreadPoolExecutor, run: Callable[[tuple], Table], tasks: list[tuple]
+        self, pool: ThreadPoolExecutor, run: Callable[[calls.Task], Table], tasks: list[calls.Task]
     ) -> list[Table]:
         """The tables of the tasks that are begun in time; each process has one at a time."""
         found: list[Table] = []
@@ -206,21 +209,17 @@ class Draws:
         """
         size = _BLOCK[self.function.kind]
         sizes = [min(size, trials - first) for first in range(0, trials, size)]
-        tasks = [
-            (data, self.settings, rows, (self.seed, *stream, block))
-            for block, rows in enumerate(sizes)
-        ]
+        tasks = [self._task(data, rows, stream, block) for block, rows in enumerate(sizes)]
         if not self._pool:
-            run_here = functools.partial(calls.run, self.function)
-            return together([run_here(*task, self.call_seconds) for task in self._in_time(tasks)])
+            return together([calls.run(self.function, task) for task in self._in_time(tasks)])
         idle = list(self._pool)
         lock = threading.Lock()
 
-        def run(task: tuple) -> Table:
+        def run(task: calls.Task) -> Table:
             with lock:
                 worker = idle.pop()
             try:
-                return worker.run(self.call_seconds, *task)
+                return worker.run(task)
             finally:
                 with lock:
                     idle.append(worker)

@@ -163,10 +163,9 @@ def _conjunctions(
         joint = [matrix @ row for matrix, row in zip(inside, own, strict=True)]
         rest = [row.sum() - counts for counts, row in zip(joint, own, strict=True)]
         sides = [np.concatenate(pair).astype(float) for pair in zip(joint, rest, strict=True)]
-        trials = (len(few[0]), len(few[1]))
-        if seed.swapped:
-            sides, trials = sides[::-1], trials[::-1]
-        gained = evidence(sides[0], sides[1], trials, claim)
+        first, second = (1, 0) if seed.swapped else (0, 1)
+        trials = (len(few[first]), len(few[second]))
+        gained = evidence(sides[first], sides[second], trials, claim)
         for place in np.argsort(-gained)[:_SEEDS].tolist():
             if gained[place] <= seed.evidence:
                 break
@@ -255,9 +254,20 @@ def _unions(name: str, sides: Sequence[np.ndarray], levels: np.ndarray) -> Itera
         inside = np.zeros(size + 1, bool)
         inside[order[:number]] = True
         yield Event(
-            f"{name} lies in {number} of {size} bins of the likelihood ratio",
+            f"{name} in {_intervals(levels, inside[:size])}",
             lambda given, inside=inside: inside[bins(column(given, name))],
         )
+
+
+def _intervals(levels: np.ndarray, inside: np.ndarray) -> str:
+    """The bins of a union in words, neighbouring ones together."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
+    ends = [-np.inf, *levels.tolist(), np.inf]
+    shown = [
+        f"({ends[low]:.4g}, {ends[high]:.4g}]"
+        for low, high in zip(edges[::2], edges[1::2], strict=True)
+    ]
+    return " or ".join(shown[:4]) + (f" or {len(shown) - 4} more" if len(shown) > 4 else "")
 
 
 def _scores(tables: tuple[Table, Table]) -> Iterator[Event]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.outcomes import Table
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import CouldNotError
 
 _CALLS = 8
 _ROWS = 64  # of a call, at most
@@ -36,7 +36,7 @@ def check_independence(draws: Draws, data: Any, seconds: float = math.inf) -> bo
       right.
 
     Raises:
-      InputError: if trials are not independent; it says what they share.
+      CouldNotError: if trials are not independent; it says what they share.
     """
     rows = _ROWS
     if seconds < math.inf:
@@ -57,7 +57,7 @@ def check_independence(draws: Draws, data: Any, seconds: float = math.inf) -> bo
             "vectorised": "its randomness does not come from rng",
             "jax": "its randomness does not come from the key",
         }[draws.function.kind]
-        raise InputError(
+        raise CouldNotError(
             f"{name} gives the same outcomes in every process and call: {cause}; trials that "
             "are not independent cannot be audited"
         )
@@ -66,7 +66,7 @@ def check_independence(draws: Draws, data: Any, seconds: float = math.inf) -> bo
     # Rows of one call agree far more often than rows of different calls.
     if np.mean(inside) > 0.5 and across < 0.5 * np.mean(inside):
         what = "rows of one call" if draws.function.kind in ("vectorised", "jax") else "calls"
-        raise InputError(
+        raise CouldNotError(
             f"{name} gives equal outcomes to {what} that differ between processes: one draw is "
             "shared or an answer is remembered; trials that are not independent cannot be audited"
         )
@@ -101,7 +101,7 @@ def _check_end(name: str, one: Table, other: Table) -> None:
             return
     if ends[0] == ends[1]:
         word = str(one.words[ends[0]])
-        raise InputError(
+        raise CouldNotError(
             f"after {ends[0]} calls every call of {name} {word}: an object that stops after so "
             "many calls cannot be audited by repetition; make it anew in each call"
         )

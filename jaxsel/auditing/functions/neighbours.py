@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, UnsupportedError
 from jaxsel.language.relations import Relation
 
 _SCORES = (Relation.GENERAL, Relation.MONOTONE, Relation.L1)
@@ -40,6 +40,8 @@ class Neighbours(NamedTuple):
 
 def example(relation: Relation) -> Any:
     """An input of the kind that a relation is about, where a person has given none."""
+    if relation not in AUDITED:
+        raise _unsupported(relation)
     if relation not in _EXAMPLES:
         raise InputError(
             f"neighbours by {relation.value} need an example of the input; give it as data"
@@ -87,9 +89,9 @@ def check(relation: Relation, data: Any, neighbour: Any) -> None:
         raise InputError(f"the pair is none of {relation.value}: {problem}")
 
 
-def _unsupported(relation: Relation) -> InputError:
+def _unsupported(relation: Relation) -> UnsupportedError:
     allowed = ", ".join(one.value for one in AUDITED)
-    return InputError(f"relation is {relation.value!r}; a function is audited by: {allowed}")
+    return UnsupportedError(f"relation is {relation.value!r}; a function is audited by: {allowed}")
 
 
 def _score_problem(relation: Relation, data: Any, neighbour: Any) -> str:
@@ -179,10 +181,10 @@ def _of_scores(relation: Relation, data: Any) -> Iterator[Neighbours]:
         if whole:
             if any(np.any(side != np.floor(side)) for side in sides):
                 continue
-            sides = tuple(side.astype(int) for side in sides)
+            sides = (sides[0].astype(int), sides[1].astype(int))
         if not isinstance(data, np.ndarray):
-            sides = tuple(side.tolist() for side in sides)
-        yield Neighbours(*sides, pair.why)
+            sides = (sides[0].tolist(), sides[1].tolist())
+        yield Neighbours(sides[0], sides[1], pair.why)
 
 
 def _listed(data: Any) -> list:

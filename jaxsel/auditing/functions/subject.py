@@ -145,7 +145,8 @@ def _importable(call: Any) -> tuple[str, str] | None:
 
 def _kind(call: Callable[..., Any], name: str, kind: str | None) -> str:
     if kind is not None:
-        return check_choice("kind", kind, tuple(KINDS))
+        check_choice("kind", kind, KINDS)
+        return kind
     try:
         every = inspect.signature(call).parameters.values()
     except (TypeError, ValueError):

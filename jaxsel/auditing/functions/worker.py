@@ -39,11 +39,11 @@ def main(arguments: list[str]) -> None:
     say(None)
     while True:
         try:
-            task = pickle.load(sys.stdin.buffer)
+            task, known = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            answer: object = run(function, *task, progress=progress)
+            answer: object = run(function, task, known, progress)
         except InputError as error:
             answer = error
         say(answer)

@@ -1,0 +1,283 @@
+"""jaxsel audit: the privacy loss of a mechanism, or of a function of one's own, from below."""
+
+import ast
+import itertools
+from typing import Annotated, Any
+
+import typer
+
+from jaxsel.cli.arguments import (
+    JsonOption,
+    SeedOption,
+    SettingsArgument,
+    bad_input_exits,
+    compilation_cache,
+    complete_mechanisms,
+    read_settings,
+    read_trials,
+)
+from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.run_commands import ConfidenceOption, TrialsOption
+from jaxsel.cli.scaling import (
+    CoordinatorOption,
+    ProcessesOption,
+    ProcessOption,
+    RecordOption,
+    Scaling,
+    SchedulerOption,
+    ShardOption,
+    say_kept,
+    scaled,
+)
+from jaxsel.host.errors import InputError, check_interval
+from jaxsel.questions.audits import function_audit, is_function
+
+SubjectArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MECHANISM|FILE.py:FUNCTION",
+        help="A name or id of `jaxsel list mechanisms`, or a function of your own.",
+        autocompletion=complete_mechanisms,
+    ),
+]
+
+
+def audit_command(
+    mechanism: SubjectArgument,
+    settings: SettingsArgument = None,
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            "--pair", help="Name of one pair; default: all. Of a function: two inputs, 'A;B'."
+        ),
+    ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            "--relation",
+            help="Of a function: add_or_remove_one, replace_one, general, monotone, l1, local.",
+        ),
+    ] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            "--claim",
+            help="Of a function: epsilon, a setting that is epsilon, or a guarantee as zcdp:rho=1.",
+        ),
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option("--at", help="Of a function: a setting at several values, epsilon=.3,1,3."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", help="Of a function: an example of its input, '[0, 1, 1]'."),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Of a function: a time limit for each audit.")
+    ] = None,
+    trials: TrialsOption = "1e6",
+    delta: Annotated[float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")] = 0.0,
+    confidence: ConfidenceOption = 0.95,
+    record: RecordOption = None,
+    shard: ShardOption = None,
+    coordinator: CoordinatorOption = None,
+    processes: ProcessesOption = None,
+    process: ProcessOption = None,
+    scheduler: SchedulerOption = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Bound the privacy loss from below, by simulation.
+
+    \b
+    jaxsel audit noisy_max epsilon=2
+    jaxsel audit fixed_repetitions count=5
+    jaxsel audit dp_sgd --delta 1e-2 --trials 1e5
+    jaxsel audit mine.py:my_mean --relation replace_one --claim epsilon --at epsilon=.3,1,3
+
+    Simulates both sides of each constructed neighbouring pair. Prints the audited lower
+    bound on epsilon (of all pairs together at the stated confidence), the exact epsilon
+    on the pair, and the claim.
+
+    A function takes (rng, data, n) and returns n outcomes, or (rng, data), (data), or a key of
+    jax.random and data; pairs are proposed for its relation, and what it does instead of
+    answering (an exception, no answer within the limit) is an outcome, too.
+
+    Exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 cannot be judged, 4 not supported.
+    """
+    with bad_input_exits():
+        check_interval("confidence", confidence, 0, 1)
+        number = read_trials(trials)
+        scaling = Scaling(shard, record, coordinator, processes, process, scheduler)
+        of_functions = {
+            "--relation": relation,
+            "--claim": claim,
+            "--at": at,
+            "--data": data,
+            "--seconds": seconds,
+        }
+        if is_function(mechanism):
+            if any(option is not None for option in scaling):
+                raise InputError("a function is audited in one call; leave out --record and shards")
+            given = {
+                "pair": None if pair is None else _pair(pair),
+                "data": None if data is None else _literal("--data", data),
+                "relation": relation,
+                "claim": claim,
+                "delta": delta,
+                "trials": number,
+                "seconds": seconds,
+                "seed": seed,
+            }
+            _audit_function(mechanism, settings, at, given, confidence, json)
+            return
+        named = [name for name, value in of_functions.items() if value is not None]
+        if named:
+            raise InputError(f"{', '.join(named)} cannot be given for a mechanism")
+        compilation_cache()
+        options = {
+            "mechanism": mechanism,
+            "settings": settings,
+            "pair": pair,
+            "delta": delta,
+            "confidence": confidence,
+            "seed": seed,
+        }
+        refuted = _audit_mechanism(scaling, options, trials, number, json)
+    raise typer.Exit(1 if refuted else 0)
+
+
+def _literal(name: str, text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise InputError(f"{name} is {text!r}; it must be a Python literal") from None
+
+
+def _pair(text: str) -> tuple[Any, Any]:
+    sides = text.split(";")
+    if len(sides) != 2:
+        raise InputError(f"--pair is {text!r}; for a function it is two inputs, as '[0];[1]'")
+    return _literal("--pair", sides[0]), _literal("--pair", sides[1])
+
+
+def _values(texts: list[str] | None) -> list[dict[str, Any]]:
+    """Every combination of the values of ``--at``."""
+    axes = {
+        name: [_number(value) for value in values.split(",")]
+        for name, values in read_settings(texts).items()
+    }
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def _number(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text  # a word
+
+
+def _audit_function(
+    subject: str,
+    settings: list[str] | None,
+    at: list[str] | None,
+    given: dict[str, Any],
+    confidence: float,
+    json: bool,
+) -> None:
+    """Audits a function at each setting; the error probability is shared by the settings."""
+    if given["relation"] is None or given["claim"] is None:
+        raise InputError(
+            "a function is audited for a relation and a claim; give both, for example "
+            "--relation replace_one --claim 1.0"
+        )
+    fixed = {name: _number(text) for name, text in read_settings(settings).items()}
+    cells = _values(at)
+    audits = []
+    for cell in cells:
+        false_alarm = (1.0 - confidence) / len(cells)
+        found = function_audit(subject, settings=fixed | cell, false_alarm=false_alarm, **given)
+        audits.append((cell, found))
+        if not json:
+            if cell:
+                say(", ".join(f"{name} = {value}" for name, value in cell.items()))
+            table = found.summary()
+            print_table(table.sentence, table.columns, table.rows)
+    if json:
+        print_json([{"at": cell, **found._asdict()} for cell, found in audits])
+    status = {"refuted": 1, "failed": 3}
+    raise typer.Exit(max((status.get(found.verdict, 0) for _, found in audits), key=_worst))
+
+
+def _worst(status: int) -> int:
+    # A refutation is said even where another setting could not be judged.
+    return {0: 0, 3: 1, 1: 2}[status]
+
+
+def _audit_mechanism(
+    scaling: Scaling, options: dict[str, Any], trials: str, number: int, json: bool
+) -> bool:
+    """Audits a mechanism on its pairs and prints what was found; whether a claim fell."""
+    from jaxsel.auditing.audit import audit
+    from jaxsel.catalogue import find_mechanism
+
+    names = ("pair", "delta", "confidence", "seed")
+    pair, delta, confidence, seed = (options[name] for name in names)
+    with scaled(scaling, "audit", options, trials) as role:
+        built = find_mechanism(options["mechanism"]).build(read_settings(options["settings"]))
+        pairs = built.pairs() if pair is None else (built.pair(pair),)
+        # The error probability is shared by the pairs.
+        each_confidence = 1.0 - (1.0 - confidence) / len(pairs)
+        audits = [
+            audit(built, each, trials=number, delta=delta, seed=seed, confidence=each_confidence)
+            for each in pairs
+        ]
+    if role.part is not None:
+        say_kept(role.part, json)
+        return False
+    rows = []
+    for each, found in zip(pairs, audits, strict=True):
+        claim, epsilon = found.promise or (None, None)
+        rows.append(
+            {
+                "pair": each.name,
+                "relation": each.relation,
+                "why": each.why,
+                "lower_bound": found.bound.lower,
+                "exact": found.exact,
+                "claim": epsilon,
+                "claim_id": claim,
+                "event": list(found.event_labels),
+                "direction": found.bound.direction,
+                "refuted": found.refuted,
+            }
+        )
+    refuted = any(row["refuted"] for row in rows)
+    if not role.prints:
+        return refuted
+    if json:
+        print_json(
+            {
+                "mechanism": built.mechanism.name,
+                "trials": number,
+                "delta": delta,
+                "confidence": confidence,
+                "seed": seed,
+                "pairs": rows,
+                "refuted": refuted,
+            }
+        )
+    else:
+        columns = ["pair", "relation", "lower_bound", "exact", "claim", "claim_id", "event"]
+        name = built.mechanism.name
+        title = f"{name}: epsilon at delta = {delta:g}, {number} trials a side"
+        table = []
+        for row in rows:
+            shown = dict(row, relation=row["relation"].value, event=" or ".join(row["event"]))
+            table.append([shown[c] for c in columns])
+        print_table(title, columns, table)
+        say(f"lower_bound: audited, confidence {confidence:g} for all pairs together.")
+        if refuted:
+            say("REFUTED: a lower bound exceeds the claim.")
+    return refuted

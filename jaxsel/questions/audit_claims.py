@@ -1,0 +1,69 @@
+"""What an audited function claims, as points (epsilon, delta) that events can refute."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jaxsel.auditing.functions.events import Claim
+from jaxsel.host.errors import InputError, check_interval
+
+# A curve is met where it is nearest to what was seen: at one of these, chosen on trials that
+# the bound does not use.
+_EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+
+
+def claims_of(claim: Any, delta: float, settings: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """The points of a claim.
+
+    Args:
+      claim: epsilon; a text of a guarantee as of ``jaxsel.release`` ("zcdp:rho=0.5",
+        "gdp:mu=1"), an event or a privacy loss distribution of dp-accounting, or a guarantee,
+        whose whole curve is claimed; the name of a setting, whose value is epsilon; or a
+        function of the settings that returns one of these.
+      delta: at which epsilon is claimed; 0 for a curve.
+      settings: of the audited function, by name.
+
+    Raises:
+      InputError: for what is none of these.
+    """
+    claim = _met(claim, settings)
+    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    if isinstance(claim, int | float):
+        return (Claim(check_interval("claim", claim, 0.0, math.inf, low_open=False), delta),)
+    if delta:
+        raise InputError("delta is given for a claim that is a curve; leave it out")
+    # A claim that is a number needs no accountant.
+    from jaxsel.questions.tuned import release
+
+    curve = release(claim)
+    points = [Claim(epsilon, float(curve.delta(epsilon))) for epsilon in _EPSILONS]
+    kept = tuple(point for point in points if point.delta < 1.0)
+    if not kept:
+        raise InputError(f"claim is {claim!r}, which no event can refute")
+    return kept
+
+
+def claim_words(claim: Any, delta: float, settings: Mapping[str, Any]) -> str:
+    """A claim for people."""
+    claim = _met(claim, settings)
+    if isinstance(claim, int | float):
+        return f"epsilon {claim:g}" + (f" at delta {delta:g}" if delta else "")
+    return claim if isinstance(claim, str) else str(getattr(claim, "name", claim))
+
+
+def _met(claim: Any, settings: Mapping[str, Any]) -> Any:
+    """The claim at these settings; text that is a number is one."""
+    if callable(claim) and not hasattr(claim, "get_delta_for_epsilon"):
+        function: Callable[..., Any] = claim
+        try:
+            claim = function(**settings)
+        except TypeError as error:
+            raise InputError(f"the claim is no function of the settings: {error}") from error
+    if isinstance(claim, str):
+        if claim in settings:
+            return _met(settings[claim], {})
+        try:
+            return float(claim)
+        except ValueError:
+            return claim
+    return claim

@@ -1,0 +1,94 @@
+"""assert_private: a function's privacy claim as an ordinary test, for pytest and others.
+
+from jaxsel.testing import assert_private
+
+def test_my_mean_is_private():
+    assert_private(my_mean, [0.0] * 9, [0.0] * 8 + [1.0], relation="replace_one", epsilon=1.0)
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxsel.auditing.functions.audit_function import FAILED, REFUTED, FunctionAudit
+from jaxsel.host.errors import CouldNotError
+from jaxsel.questions.audits import function_audit
+
+
+class NoPowerError(CouldNotError):
+    """So few trials were made that a gross violation would not have been seen."""
+
+
+def assert_private(
+    subject: Any,
+    data: Any = None,
+    neighbour: Any = None,
+    *,
+    relation: str,
+    epsilon: Any,
+    delta: float = 0.0,
+    false_alarm: float = 1e-6,
+    trials: int = 100_000,
+    seconds: float | None = 10.0,
+    seed: int = 0,
+    detects: float | None = 2.0,
+    settings: Mapping[str, Any] | None = None,
+    kind: str | None = None,
+    call_seconds: float | None = None,
+) -> FunctionAudit:
+    """Fails where what a function returns refutes its claim of (epsilon, delta)-DP.
+
+    Args:
+      subject: the function: ``f(rng, data, n)`` with NumPy's Generator, which returns n
+        outcomes; ``f(rng, data)``; ``f(data)``; ``f(key, data)`` in JAX; or
+        "path/to/file.py:name".
+      data, neighbour: two neighbours. With data alone, or neither, pairs are proposed for
+        inputs like it, and the worst is searched.
+      relation: "add_or_remove_one", "replace_one", "general", "monotone", "l1" or "local".
+      epsilon, delta: the claim; epsilon may be a guarantee, as for ``audit_function``.
+      false_alarm: the largest probability that this test fails for a function that keeps its
+        claim: the unit in which a suite adds up.
+      trials: on each input, the search included. They fix the verdict: equal seeds, equal
+        verdicts.
+      seconds: caps the time, not the error; None waits for all trials.
+      seed: of the randomness that is handed to the function.
+      detects: an epsilon that so many trials must be able to refute, relative to the claim's
+        scale as it is: a run that could not have seen it has no power, and is no pass. None
+        asks for nothing.
+      settings: parameters of the function that have defaults, by name.
+      kind, call_seconds: as for ``audit_function``.
+
+    Returns:
+      What was seen, which prints.
+
+    Raises:
+      AssertionError: if the claim is refuted.
+      NoPowerError: if an epsilon of ``detects`` would not have been refuted.
+      CouldNotError: if no call answered, or trials are not independent.
+      InputError: for bad input.
+    """
+    found = function_audit(
+        subject,
+        relation=relation,
+        claim=epsilon,
+        delta=delta,
+        data=data,
+        pair=None if neighbour is None else (data, neighbour),
+        trials=trials,
+        seconds=seconds,
+        false_alarm=false_alarm,
+        seed=seed,
+        settings=settings,
+        kind=kind,
+        call_seconds=call_seconds,
+    )
+    if found.verdict == REFUTED:
+        raise AssertionError(f"\n{found}")
+    if found.verdict == FAILED:
+        raise CouldNotError(f"{found}")
+    if detects is not None and found.detectable > max(detects, found.epsilon):
+        by = "time" if found.limited else "trials"
+        raise NoPowerError(
+            f"no power: {found.trials} trials a side would have refuted epsilon "
+            f"{found.detectable:.3g} and more, not {detects:g}; the {by} ended the audit"
+        )
+    return found
