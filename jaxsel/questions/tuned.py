@@ -309,7 +309,6 @@ def releases_from(items: object) -> list[Release]:
     return found
 
 
-@one_blas_thread()
 def account(
     base: object,
     repetitions: Repetitions | str,
@@ -330,7 +329,6 @@ def account(
     return tuned(base, repetitions, score_noise=score_noise).cost(delta, attain=attain)
 
 
-@one_blas_thread()
 def account_delta(
     base: object, repetitions: Repetitions | str, epsilon: float, *, attain: bool = True
 ) -> Cost:

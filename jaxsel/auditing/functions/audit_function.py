@@ -16,7 +16,7 @@ import numpy as np
 from jaxsel.auditing.event_limits import event_epsilon, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.drawing import Draws
-from jaxsel.auditing.functions.events import Chosen, Claim, choose, learn
+from jaxsel.auditing.functions.events import Chosen, Claim, choose
 from jaxsel.auditing.functions.independence import check_independence
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
@@ -27,11 +27,12 @@ from jaxsel.language.relations import Relation, relation_of
 
 # Of the trials on each side, the part that looks for pair and event; the rest is the bound's.
 _SEARCH = 0.5
-# Of that part, what each round has, and how many pairs the round leaves.
-_ROUNDS = ((0.35, 8), (0.25, 2), (0.4, 1))
+_LEFT = 1 / 3  # of the pairs, after each round of the search
+_FINALISTS = 2  # pairs whose events are learned with care
 _SEARCH_STREAM, _BOUND_STREAM = 0, 1
 # A power is stated for an event of this probability on the likelier side.
 _EVENT = 0.1
+_CALL = 0.05  # of a time limit, for one call
 _CHECK = 0.2  # of a time limit, for comparing calls and processes
 
 REFUTED, NOT_REFUTED, CONSTANT, FAILED = "refuted", "not refuted", "constant", "failed"
@@ -201,7 +202,9 @@ def audit_function(
     pairs = _pairs(known, data, pair)
     clock = _Clock(began, seconds)
     given = dict(settings or {})
-    limit = call_seconds if call_seconds is not None else seconds
+    limit = call_seconds
+    if limit is None and seconds is not None:
+        limit = seconds if function.kind == "vectorised" else _CALL * seconds
     with Draws(
         function, given, seed=seed, call_seconds=limit, workers=workers, until=clock.end
     ) as draws:
@@ -283,36 +286,42 @@ def _searched(
 ) -> tuple[tuple[Chosen, Claim, _Search], int]:
     """Event, claim and pair with the most evidence, and the trials a side that it took."""
     left = [_Search(number, pair) for number, pair in enumerate(pairs)]
+    rounds = 1
+    while len(pairs) * _LEFT**rounds > _FINALISTS / 2:
+        rounds += 1
     spent = 0
-    for place, (share, keep) in enumerate(_ROUNDS):
-        if len(left) == 1:  # all that remains is for one pair
-            share = sum(part for part, _ in _ROUNDS[place:])
-        each = max(int(clock.affordable(int(share * trials), 0.3) / len(left)), 2)
+    for place in range(rounds):
+        last = place + 1 == rounds
+        allowed = clock.affordable(trials - spent, 0.5 if last else 0.5 / (rounds - place))
+        each = max(int(allowed / (rounds - place) / len(left)), 2)
         before = [0 if one.tables is None else min(map(len, one.tables)) for one in left]
-        left = [one.more(draws, each, spent) for one in left]
-        made = sum(min(map(len, one.tables)) for one in left) - sum(before)
+        left = [one.more(draws, each, place) for one in left]
+        made = sum(min(map(len, one.tables or ())) for one in left) - sum(before)
         spent += made
         clock.made(made)
-        if len(left) > keep:
-            strength = [_strength(one, claims, quickly=place == 0) for one in left]
-            left = [left[i] for i in np.argsort(strength)[::-1][:keep]]
+        if not last:
+            # What is nearly refuted by few trials shows at less than the claim.
+            eased = [Claim(one.epsilon * (place + 1) / rounds, one.delta) for one in claims]
+            keep = max(round(len(left) * _LEFT), _FINALISTS)
+            left = sorted(left, key=lambda one: -_strength(one, eased))[:keep]
     found = [(_chosen(one, claim), claim, one) for one in left for claim in claims]
     return max(found, key=lambda each: each[0].evidence), spent
 
 
-def _strength(search: _Search, claims: Sequence[Claim], quickly: bool) -> float:
-    assert search.tables is not None
-    return max(learn(search.tables, claim, quickly)[0].evidence for claim in claims)
+def _strength(search: _Search, claims: Sequence[Claim]) -> float:
+    return max(_chosen(search, claim, quickly=True).evidence for claim in claims)
 
 
-def _chosen(search: _Search, claim: Claim) -> Chosen:
+def _chosen(search: _Search, claim: Claim, quickly: bool = False) -> Chosen:
     """The event that is learned on one half of a pair's trials and chosen on the other."""
     assert search.tables is not None
-    halves = [
-        (one.rows(slice(0, len(one) // 2)), one.rows(slice(len(one) // 2, None)))
-        for one in search.tables
-    ]
-    return choose((halves[0][0], halves[1][0]), (halves[0][1], halves[1][1]), claim)
+    first, second = search.tables
+    learned_on = (first.rows(slice(0, len(first) // 2)), second.rows(slice(0, len(second) // 2)))
+    chosen_on = (
+        first.rows(slice(len(first) // 2, None)),
+        second.rows(slice(len(second) // 2, None)),
+    )
+    return choose(learned_on, chosen_on, claim, quickly)
 
 
 def _failed(bound: Sequence[Table]) -> bool:

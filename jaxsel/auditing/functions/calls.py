@@ -2,8 +2,10 @@
 
 import contextlib
 import functools
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -74,6 +76,7 @@ class Task(NamedTuple):
       trials: the number of outcomes.
       entropy: what distinguishes these trials from all others; NumPy's SeedSequence.
       seconds: time limit of a call; a call of a vectorised function answers for many trials.
+      budget: no call is begun after so many seconds, but the first; fewer outcomes come back.
     """
 
     data: Any
@@ -81,6 +84,7 @@ class Task(NamedTuple):
     trials: int
     entropy: tuple[int, ...]
     seconds: float | None = None
+    budget: float = math.inf
 
 
 def _no_progress(trial: int) -> None:
@@ -114,7 +118,10 @@ def run(
     leading = (generator, task.data) if function.kind == "generator" else (task.data,)
     call = functools.partial(function.call, *leading, **task.settings)
     outcomes: list[Any] = []
+    end = time.monotonic() + task.budget
     for trial in range(task.trials):
+        if trial and time.monotonic() > end:
+            break
         if trial in known:
             outcomes.append(Did(known[trial]))
             continue

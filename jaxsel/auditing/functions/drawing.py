@@ -161,22 +161,31 @@ class Draws:
     def __exit__(self, *error: object) -> None:
         self._exits.close()
 
-    def fresh(self, data: Any, trials: int, stream: tuple[int, ...], process: int) -> Table:
+    def fresh(
+        self,
+        data: Any,
+        trials: int,
+        stream: tuple[int, ...],
+        process: int,
+        budget: float = math.inf,
+    ) -> Table:
         """As ``draw``, in one call of one process, which nothing has called before.
 
         Args:
           data, trials, stream: as for ``draw``.
           process: a number; two calls with different numbers use different processes as far
             as the function can be imported.
+          budget: in seconds; fewer trials are made if it is spent.
         """
-        task = self._task(data, trials, stream, 0)
+        task = self._task(data, trials, stream, 0)._replace(budget=budget)
         if not self._pool:
             return calls.run(self.function, task)
         return self._pool[process % len(self._pool)].run(task)
 
     def _task(self, data: Any, trials: int, stream: tuple[int, ...], block: int) -> calls.Task:
         entropy = (self.seed, *stream, block)
-        return calls.Task(data, self.settings, trials, entropy, self.call_seconds)
+        budget = max(self.until - time.monotonic(), 0.0)
+        return calls.Task(data, self.settings, trials, entropy, self.call_seconds, budget)
 
     def _in_time(self, tasks: list[calls.Task]) -> Iterator[calls.Task]:
         for number, task in enumerate(tasks):

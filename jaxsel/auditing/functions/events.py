@@ -21,9 +21,8 @@ _ATOM = 1e-3
 _ATOMS = 200
 _LEVELS = 32  # thresholds of a column or a score
 _COLUMNS = 48
-_KEPT = 60  # candidates that are tried on other trials
+_KEPT = 15  # candidates of each kind that are tried on other trials
 _SEEDS = 5  # events that are combined with others
-_PARTNERS = 400  # events that they are combined with
 _ROWS = 10_000  # trials of a side that combinations and the regression are learned from
 _ITERATIONS = 8  # of the logistic regression
 _RIDGE = 1e-2
@@ -89,36 +88,40 @@ def evidence(x: np.ndarray, y: np.ndarray, trials: tuple[int, int], claim: Claim
     return np.where(x > expected, found, 0.0)
 
 
-def choose(learned_on: tuple[Table, Table], chosen_on: tuple[Table, Table], claim: Claim) -> Chosen:
+def choose(
+    learned_on: tuple[Table, Table],
+    chosen_on: tuple[Table, Table],
+    claim: Claim,
+    quickly: bool = False,
+) -> Chosen:
     """The event, and its direction, with the most evidence against the claim.
 
     Args:
       learned_on: trials on the data and on the neighbour that propose candidates.
       chosen_on: other trials of both, on which the candidates are compared.
       claim: what is to be refuted.
+      quickly: leaves out what several entries say together.
     """
-    proposed = [found.event for found in learn(learned_on, claim)]
+    proposed = learn(learned_on, claim, quickly)
     return _ranked(proposed, chosen_on, claim)[0]
 
 
-def learn(tables: tuple[Table, Table], claim: Claim, quickly: bool = False) -> list[Chosen]:
-    """The candidates with the most evidence on these trials, best first.
-
-    Args:
-      tables: trials on the data and on the neighbour.
-      claim: what is to be refuted.
-      quickly: leaves out what several entries say together.
-
-    Their evidence is that of the best of many events on the trials that proposed them: it
-    compares pairs of inputs, and is not a finding.
-    """
+def learn(tables: tuple[Table, Table], claim: Claim, quickly: bool = False) -> list[Event]:
+    """The candidates of each kind with the most evidence on these trials."""
+    words, entries = (
+        _ranked(list(kind(tables)), tables, claim)[:_KEPT] for kind in (_words, _entries)
+    )
     if quickly:
-        return _ranked([*_words(tables), *_entries(tables)], tables, claim)[:_KEPT]
-    singles = _ranked([*_words(tables), *_entries(tables), *_scores(tables)], tables, claim)
-    joint = _conjunctions(singles, tables, claim)
-    triple = _conjunctions(joint, tables, claim, singles) if joint else []
-    found = sorted([*singles, *joint, *triple], key=lambda one: -one.evidence)
-    return found[:_KEPT]
+        return [one.event for one in (*words, *entries)]
+    scores = _ranked(list(_scores(tables)), tables, claim)[:_KEPT]
+    singles = sorted([*words, *entries, *scores], key=_weakest_last)
+    joint = _conjunctions(singles, singles, tables, claim)[:_KEPT]
+    triple = _conjunctions(joint, singles, tables, claim)[:_KEPT]
+    return [one.event for one in (*words, *entries, *scores, *joint, *triple)]
+
+
+def _weakest_last(one: Chosen) -> float:
+    return -one.evidence
 
 
 def _counts(events: Sequence[Event], given: Table) -> np.ndarray:
@@ -142,18 +145,13 @@ def _ranked(events: Sequence[Event], tables: tuple[Table, Table], claim: Claim) 
         Chosen(event.complement() if way >= 2 else event, bool(way % 2), float(found[way, place]))
         for place, (event, way) in enumerate(zip(events, best.tolist(), strict=True))
     ]
-    return sorted(chosen, key=lambda one: -one.evidence)
+    return sorted(chosen, key=_weakest_last)
 
 
 def _conjunctions(
-    seeds: Sequence[Chosen],
-    tables: tuple[Table, Table],
-    claim: Claim,
-    others: Sequence[Chosen] | None = None,
+    seeds: Sequence[Chosen], others: Sequence[Chosen], tables: tuple[Table, Table], claim: Claim
 ) -> list[Chosen]:
     """What the best seeds say together with the others, where that is more evidence."""
-    others = seeds if others is None else others
-    others = others[:_PARTNERS]
     few = [given.rows(slice(_ROWS)) for given in tables]
     inside = [np.array([one.event.holds(t) for one in others], np.float32) for t in few]
     found: list[Chosen] = []
@@ -172,7 +170,7 @@ def _conjunctions(
             other = others[place % len(others)].event
             event = seed.event.both(other if place < len(others) else other.complement())
             found.append(Chosen(event, seed.swapped, float(gained[place])))
-    return sorted(found, key=lambda one: -one.evidence)
+    return sorted(found, key=_weakest_last)
 
 
 def _among(kind: str, tokens: frozenset[str]) -> Callable[[Table], np.ndarray]:

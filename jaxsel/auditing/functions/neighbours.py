@@ -71,7 +71,7 @@ def propose(relation: Relation, data: Any) -> list[Neighbours]:
         raise _unsupported(relation)
     seen: dict[str, Neighbours] = {}
     for pair in found:
-        seen.setdefault(repr((_listed(pair.data), _listed(pair.neighbour))), pair)
+        seen.setdefault(repr((_plain(pair.data), _plain(pair.neighbour))), pair)
     return list(seen.values())
 
 
@@ -185,6 +185,10 @@ def _of_scores(relation: Relation, data: Any) -> Iterator[Neighbours]:
         if not isinstance(data, np.ndarray):
             sides = (sides[0].tolist(), sides[1].tolist())
         yield Neighbours(sides[0], sides[1], pair.why)
+
+
+def _plain(data: Any) -> Any:
+    return _listed(data) if hasattr(data, "__len__") and not isinstance(data, str) else data
 
 
 def _listed(data: Any) -> list:
