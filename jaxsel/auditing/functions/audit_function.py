@@ -213,7 +213,7 @@ def audit_function(
         (chosen, claim_met, search), spent = _searched(
             draws, pairs, claims, int(_SEARCH * trials), clock
         )
-        size = clock.affordable(trials - int(_SEARCH * trials))
+        size = clock.affordable(trials - int(_SEARCH * trials), draws)
         bound = [
             draws.draw(side, size, (_BOUND_STREAM, search.number, place))
             for place, side in enumerate((search.pair.data, search.pair.neighbour))
@@ -262,20 +262,14 @@ class _Clock:
 
     def __init__(self, began: float, seconds: float | None) -> None:
         self.end = math.inf if seconds is None else began + seconds
-        self._made, self._since = 0, time.monotonic()
         self.short = False
 
-    def made(self, trials: int) -> None:
-        """Notes trials a side that have been made."""
-        self._made += trials
-
-    def affordable(self, trials: int, share: float = 1.0) -> int:
+    def affordable(self, trials: int, draws: Draws, share: float = 1.0) -> int:
         """At most so many trials, as many as a share of the time that is left allows."""
-        now = time.monotonic()
-        if self.end == math.inf or not self._made:
+        if self.end == math.inf:
             return trials
-        rate = self._made / max(now - self._since, 1e-9)
-        allowed = max(int(share * (self.end - now) * rate), 2)
+        left = max(self.end - time.monotonic(), 0.0)
+        allowed = max(int(share * left * draws.rate / 2.0), 2)
         if allowed < trials:
             self.short = True
         return min(trials, allowed)
@@ -292,13 +286,10 @@ def _searched(
     spent = 0
     for place in range(rounds):
         last = place + 1 == rounds
-        allowed = clock.affordable(trials - spent, 0.5 if last else 0.5 / (rounds - place))
-        each = max(int(allowed / (rounds - place) / len(left)), 2)
-        before = [0 if one.tables is None else min(map(len, one.tables)) for one in left]
+        quota = (trials - spent) // (rounds - place)
+        each = max(clock.affordable(quota, draws, 0.5 / (rounds - place)) // len(left), 2)
         left = [one.more(draws, each, place) for one in left]
-        made = sum(min(map(len, one.tables or ())) for one in left) - sum(before)
-        spent += made
-        clock.made(made)
+        spent += each * len(left)
         if not last:
             # What is nearly refuted by few trials shows at less than the claim.
             eased = [Claim(one.epsilon * (place + 1) / rounds, one.delta) for one in claims]

@@ -41,7 +41,14 @@ class _Worker:
         self._process: subprocess.Popen | None = None
         self._stopped = False
 
-    def _start(self) -> subprocess.Popen:
+    def start(self) -> subprocess.Popen:
+        """Starts the process, unless it runs, and lets it import the function.
+
+        Raises:
+          InputError: if the file cannot be imported.
+        """
+        if self._process is not None:
+            return self._process
         assert self._function.path is not None
         file, name = self._function.path
         command = [sys.executable, "-m", "jaxsel.auditing.functions.worker"]
@@ -58,14 +65,14 @@ class _Worker:
             raise InputError(f"{file} ends the process that imports it") from None
         if refused is not None:
             raise refused
+        self._process = process
         return process
 
     def run(self, task: calls.Task) -> Table:
         """The table of a task; a call that ends the process is an outcome of its trial."""
         known: dict[int, str] = {}
         while not self._stopped:
-            self._process = self._process or self._start()
-            answer = self._ask(self._process, task, known)
+            answer = self._ask(self.start(), task, known)
             if isinstance(answer, Exception):
                 raise answer
             if isinstance(answer, Table):
@@ -117,7 +124,13 @@ class _Worker:
 
 
 class Draws:
-    """Draws trials of one function; a context that ends its processes when it is left."""
+    """Draws trials of one function; a context that ends its processes when it is left.
+
+    Attributes:
+      function, settings, seed, call_seconds, until: as given.
+      workers: number of processes; 0 if the function runs in this one.
+      rate: trials a second, the fastest draw's so far.
+    """
 
     def __init__(
         self,
@@ -142,7 +155,7 @@ class Draws:
           until: no block of trials is begun after this time, in seconds of
             ``time.monotonic``, but the first of each draw.
         """
-        self.until = until
+        self.until, self.rate = until, 0.0
         self.function, self.seed, self.call_seconds = function, seed, call_seconds
         self.settings = dict(settings or {})
         here = function.path is None or function.kind == "jax"
@@ -156,6 +169,8 @@ class Draws:
             self._pool = [_Worker(self.function, folder, i) for i in range(self.workers)]
             for worker in self._pool:
                 self._exits.callback(worker.stop)
+            with ThreadPoolExecutor(self.workers) as starting:
+                list(starting.map(_Worker.start, self._pool))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -178,9 +193,17 @@ class Draws:
           budget: in seconds; fewer trials are made if it is spent.
         """
         task = self._task(data, trials, stream, 0)._replace(budget=budget)
+        began = time.monotonic()
         if not self._pool:
-            return calls.run(self.function, task)
-        return self._pool[process % len(self._pool)].run(task)
+            found = calls.run(self.function, task)
+        else:
+            found = self._pool[process % len(self._pool)].run(task)
+        self._timed(len(found), began)
+        return found
+
+    def _timed(self, trials: int, began: float) -> None:
+        # Of many short calls and few long ones, the long tell what more trials take.
+        self.rate = max(self.rate, trials / max(time.monotonic() - began, 1e-9))
 
     def _task(self, data: Any, trials: int, stream: tuple[int, ...], block: int) -> calls.Task:
         entropy = (self.seed, *stream, block)
@@ -216,6 +239,12 @@ class Draws:
         Raises:
           InputError: if the file cannot be imported or the answers are no outcomes.
         """
+        began = time.monotonic()
+        found = self._drawn(data, trials, stream)
+        self._timed(len(found), began)
+        return found
+
+    def _drawn(self, data: Any, trials: int, stream: tuple[int, ...]) -> Table:
         size = _BLOCK[self.function.kind]
         sizes = [min(size, trials - first) for first in range(0, trials, size)]
         tasks = [self._task(data, rows, stream, block) for block, rows in enumerate(sizes)]

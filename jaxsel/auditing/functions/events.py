@@ -25,7 +25,7 @@ _KEPT = 15  # candidates of each kind that are tried on other trials
 _SEEDS = 5  # events that are combined with others
 _ROWS = 10_000  # trials of a side that combinations and the regression are learned from
 _ITERATIONS = 8  # of the logistic regression
-_RIDGE = 1e-2
+_RIDGE = 1.0
 
 
 class Event(NamedTuple):
@@ -48,6 +48,9 @@ class Event(NamedTuple):
         return Event(
             f"{self.words} and {other.words}", lambda given: self.holds(given) & other.holds(given)
         )
+
+
+_ANY = Event("any outcome", lambda given: np.ones(len(given), bool))
 
 
 class Claim(NamedTuple):
@@ -81,6 +84,8 @@ def evidence(x: np.ndarray, y: np.ndarray, trials: tuple[int, int], claim: Claim
       trials: of the two sides.
       claim: epsilon and delta.
     """
+    if not all(trials):
+        return np.zeros(np.shape(x))
     y = y + trials[1] * claim.delta * np.exp(-claim.epsilon)
     share = scipy.special.expit(claim.epsilon + np.log(trials[0] / trials[1]))
     expected = (x + y) * share
@@ -100,20 +105,19 @@ def choose(
       learned_on: trials on the data and on the neighbour that propose candidates.
       chosen_on: other trials of both, on which the candidates are compared.
       claim: what is to be refuted.
-      quickly: leaves out what several entries say together.
+      quickly: leaves out conjunctions.
     """
-    proposed = learn(learned_on, claim, quickly)
+    proposed = learn(learned_on, claim, quickly) or [_ANY]
     return _ranked(proposed, chosen_on, claim)[0]
 
 
 def learn(tables: tuple[Table, Table], claim: Claim, quickly: bool = False) -> list[Event]:
     """The candidates of each kind with the most evidence on these trials."""
-    words, entries = (
-        _ranked(list(kind(tables)), tables, claim)[:_KEPT] for kind in (_words, _entries)
+    words, entries, scores = (
+        _ranked(list(kind(tables)), tables, claim)[:_KEPT] for kind in (_words, _entries, _scores)
     )
     if quickly:
-        return [one.event for one in (*words, *entries)]
-    scores = _ranked(list(_scores(tables)), tables, claim)[:_KEPT]
+        return [one.event for one in (*words, *entries, *scores)]
     singles = sorted([*words, *entries, *scores], key=_weakest_last)
     joint = _conjunctions(singles, singles, tables, claim)[:_KEPT]
     triple = _conjunctions(joint, singles, tables, claim)[:_KEPT]
@@ -173,12 +177,21 @@ def _conjunctions(
     return sorted(found, key=_weakest_last)
 
 
-def _among(kind: str, tokens: frozenset[str]) -> Callable[[Table], np.ndarray]:
-    def holds(given: Table) -> np.ndarray:
-        every = getattr(given, kind)
-        return np.fromiter((token in tokens for token in every), bool, len(every))
+class _Ranks:
+    """The rank of each outcome's text in a list of texts; the list's length for all others."""
 
-    return holds
+    def __init__(self, kind: str, texts: Sequence[str]) -> None:
+        self._kind, self._ranks = kind, {text: place for place, text in enumerate(texts)}
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+
+    def of(self, given: Table) -> np.ndarray:
+        every = getattr(given, self._kind)
+        # Many events ask for the ranks of the same trials, one after the other.
+        if self._last is None or self._last[0] is not every:
+            others = len(self._ranks)
+            ranks = np.fromiter((self._ranks.get(t, others) for t in every), int, len(every))
+            self._last = (every, ranks)
+        return self._last[1]
 
 
 def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
@@ -196,13 +209,16 @@ def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
         ]
         every.sort(key=lambda token: -sum(side.get(token, 0) for side in sides))
         every = [str(token) for token in every[:_ATOMS]]
-        for token in every:
-            yield Event(f"the outcome is {token}", _among(kind, frozenset([token])))
         every.sort(key=lambda t: -(sides[0].get(t, 0) + 0.5) / (sides[1].get(t, 0) + 0.5))
+        ranks = _Ranks(kind, every)
+        for rank, token in enumerate(every):
+            yield Event(f"the outcome is {token}", lambda t, k=rank, of=ranks.of: of(t) == k)
         for size in range(2, len(every)):
-            inside = every[:size]
-            shown = ", ".join(inside[:3]) + (", ..." if size > 3 else "")
-            yield Event(f"the outcome is one of {size}: {shown}", _among(kind, frozenset(inside)))
+            shown = ", ".join(every[:3]) + (", ..." if size > 3 else "")
+            yield Event(
+                f"the outcome is one of {size}: {shown}",
+                lambda given, size=size, of=ranks.of: of(given) < size,
+            )
 
 
 def _entries(tables: tuple[Table, Table]) -> Iterator[Event]:

@@ -25,6 +25,9 @@ _EXAMPLES = {relation: [1.0] * 5 for relation in _SCORES} | {
 }
 
 
+_FAR = -20.0  # a score that is never chosen
+
+
 class Neighbours(NamedTuple):
     """Two inputs.
 
@@ -71,7 +74,9 @@ def propose(relation: Relation, data: Any) -> list[Neighbours]:
         raise _unsupported(relation)
     seen: dict[str, Neighbours] = {}
     for pair in found:
-        seen.setdefault(repr((_plain(pair.data), _plain(pair.neighbour))), pair)
+        # Both orders of a pair are one: events are looked for in both directions.
+        sides = sorted(repr(_plain(side)) for side in (pair.data, pair.neighbour))
+        seen.setdefault(repr(sides), pair)
     return list(seen.values())
 
 
@@ -134,44 +139,33 @@ def _of_scores(relation: Relation, data: Any) -> Iterator[Neighbours]:
         np.eye(size)[0],
         np.arange(size) < size / 2,
     )
-    last = one[::-1]
-    lead = np.where(one > 0, 0.0, -20.0)
+    last, rest = one[::-1], np.where(one > 0, 0.0, _FAR)
     second = np.roll(one, 1) if size > 1 else one
     moves = [
         (one, "one score higher"),
         (-one, "one score lower"),
-        (last, "the last score higher"),
         (ones, "all scores higher"),
         (-ones, "all scores lower"),
-        (one - (ones - one), "one score higher, the rest lower"),
+        (2.0 * one - ones, "one score higher, the rest lower"),
         (ones - 2.0 * last, "the last score lower, the rest higher"),
         (half - 1.0 * ~half, "one half higher, the other lower"),
-        (ones - one, "all scores higher but one"),
         (1.0 * half, "one half higher"),
-    ]
-    starts = [
-        (given, "the example"),
-        (low, "zeros"),
-        (ones, "ones"),
-        (one, "the first leads by 1"),
-        (second, "the second leads by 1"),
-        (1.0 * half, "half ones, half zeros"),
-        (lead, "one of 0, the rest far below"),
-        (lead + 20.0 * second, "two equal, the rest far below"),
     ]
     found = [
         Neighbours(start, start + move, f"{where}; {how}")
-        for (start, where), (move, how) in itertools.product(starts, moves)
+        for (start, where), (move, how) in itertools.product(
+            [(given, "the example"), (low, "zeros")], moves
+        )
     ]
-    # The winner flips: it leads by 1 on either side, or ties on one.
     found += [
         Neighbours(one, second, "the winner flips"),
         Neighbours(0.5 * one, 0.5 * second, "the winner flips by half a score"),
-        Neighbours(
-            lead + 20.0 * one / 20.0, lead + 20.0 * second, "two candidates, tied on one side"
-        ),
+        Neighbours(rest + one, rest - _FAR * second, "two candidates; the winner or a tie"),
+        Neighbours(one, low, "a lead of 1, or a tie"),
+        Neighbours(2.0 * one, one, "a lead of 2, or of 1"),
         Neighbours(1.0 * half, 1.0 * ~half, "which half is high flips"),
-        Neighbours(one, low, "a lead of 1 or a tie"),
+        Neighbours(1.0 * half, half + ones, "half ones, half zeros; all scores higher"),
+        Neighbours(rest, rest + one, "one candidate alone; its score is higher"),
     ]
     whole = np.all(given == np.floor(given)) and np.asarray(data).dtype.kind in "iu"
     for pair in found:
