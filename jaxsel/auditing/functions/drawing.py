@@ -62,8 +62,11 @@ class _Worker:
         try:
             refused = pickle.load(process.stdout)
         except EOFError:
+            _close(process)
             raise InputError(f"{file} ends the process that imports it") from None
         if refused is not None:
+            process.kill()
+            _close(process)
             raise refused
         self._process = process
         return process
@@ -107,11 +110,11 @@ class _Worker:
             elif seconds is not None and time.monotonic() - since > seconds + _GRACE:
                 process.kill()
                 reader.join()
-                process.wait()
+                _close(process)
                 return answers[0] if answers else calls.NO_ANSWER
         if answers:
             return answers[0]
-        process.wait()
+        _close(process)
         return calls.KILLED
 
     def stop(self) -> None:
@@ -119,8 +122,17 @@ class _Worker:
         self._stopped = True
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            _close(self._process)
             self._process = None
+
+
+def _close(process: subprocess.Popen) -> None:
+    """Waits for the end of a process and closes its pipes."""
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # what it was sent is lost with it
+                pipe.close()
 
 
 class Draws:

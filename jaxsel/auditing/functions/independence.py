@@ -17,6 +17,7 @@ from jaxsel.host.errors import CouldNotError
 
 _CALLS = 8
 _ROWS = 64  # of a call, at most
+_FEW = 8  # fewer rows of a call are not compared with each other
 # Independent trials look like dependent ones with at most this probability.
 _CHANCE = 1e-9
 _STREAM = 2**31  # apart from the streams of all trials that are counted
@@ -57,10 +58,9 @@ def check_independence(draws: Draws, data: Any, seconds: float = math.inf) -> bo
             f"{name} gives the same outcomes in every process and call: {cause}; trials that "
             "are not independent cannot be audited"
         )
-    inside = [_share_equal(one.words) for one in found]
-    across = _share_equal(every)
     # Rows of one call agree far more often than rows of different calls.
-    if np.mean(inside) > 0.5 and across < 0.5 * np.mean(inside):
+    inside = np.mean([_share_equal(one.words) for one in found])
+    if min(map(len, found)) >= _FEW and inside > 0.5 and _share_equal(every) < 0.75 * inside:
         what = "rows of one call" if draws.function.kind in ("vectorised", "jax") else "calls"
         raise CouldNotError(
             f"{name} gives equal outcomes to {what} that differ between processes: one draw is "
@@ -78,13 +78,15 @@ def _equal(one: Table, other: Table) -> bool:
 
 def _surprising(words: np.ndarray) -> bool:
     """Whether half of these calls would hardly ever agree with the other half everywhere."""
-    return len(words) / 2 * math.log(_share_equal(words)) < math.log(_CHANCE)
+    # A common outcome agrees with itself: at least so often, however few were seen.
+    share = max(_share_equal(words), 1.0 / len(words))
+    return len(words) / 2 * math.log(share) < math.log(_CHANCE)
 
 
 def _share_equal(words: np.ndarray) -> float:
-    """The share of all pairs of outcomes that are equal, each outcome being one of them, too."""
+    """The share of all pairs of different trials whose outcomes are equal."""
     _, counts = np.unique(words.astype(str), return_counts=True)
-    return float(np.sum((counts / len(words)) ** 2))
+    return float(np.sum(counts * (counts - 1.0))) / max(len(words) * (len(words) - 1.0), 1.0)
 
 
 def _check_end(name: str, one: Table, other: Table) -> None:

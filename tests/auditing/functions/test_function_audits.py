@@ -1,0 +1,299 @@
+"""Audits of functions as strangers write them: found, called, judged, and nothing lost."""
+
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+import jaxsel
+from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
+from jaxsel.testing import NoPowerError, assert_private
+
+FILE = """
+import os
+import sys
+import time
+
+import numpy as np
+
+
+def laplace_sum(rng, data, n, scale=1.0):
+    return np.sum(data) + rng.laplace(scale=scale, size=n)
+
+
+def one_by_one(rng, data, scale=1.0):
+    return float(np.sum(data) + rng.laplace(scale=scale))
+
+
+def on_its_own(data, scale=1.0):
+    return float(np.sum(data) + np.random.laplace(scale=scale))
+
+
+def labels(rng, data):
+    kept = rng.random() < 0.7
+    return {"answer": ["yes", None] if kept == bool(data) else ["no", None]}
+
+
+def dies_on_one(rng, data):
+    if data and rng.random() < 0.05:
+        os._exit(3)
+    return rng.random() < 0.5
+
+
+def hangs_on_one(rng, data):
+    if data and rng.random() < 0.3:
+        time.sleep(60)
+    return "fine"
+
+
+def raises_on_nothing(rng, data):
+    return max(data) * 0 + rng.normal()
+
+
+def ragged(rng, data, n):
+    return rng.normal(size=n + 1)
+
+
+def prints(rng, data, n):
+    print("hello")
+    return rng.normal(size=n) + np.sum(data)
+
+
+stream = np.random.default_rng(0)
+
+
+def shared_stream(rng, data, n):
+    return np.sum(data) + stream.laplace(size=n)
+
+
+def own_seed(rng, data, n):
+    return np.sum(data) + np.random.default_rng(1).laplace(size=n)
+
+
+def one_draw_for_all(rng, data, n):
+    return np.full(n, np.sum(data) + rng.laplace())
+
+
+remembered = {}
+
+
+def memoised(rng, data):
+    key = tuple(data)
+    if key not in remembered:
+        remembered[key] = rng.laplace()
+    return remembered[key]
+
+
+class Budget:
+    def __init__(self):
+        self.left = 5
+
+    def answer(self, rng, data):
+        if not self.left:
+            raise RuntimeError("the budget is spent")
+        self.left -= 1
+        return np.sum(data) + rng.laplace()
+
+
+budget = Budget()
+
+
+def fixed_answer(rng, data):
+    return 3
+
+
+def never(rng, data):
+    raise KeyError("always")
+"""
+
+
+@pytest.fixture(name="file", scope="module")
+def _file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("strangers") / "mine.py"
+    path.write_text(FILE)
+    return str(path)
+
+
+def _audit(subject, claim=1.0, **options):
+    given = {"relation": "add_or_remove_one", "trials": 4000, "confidence": 0.999} | options
+    return jaxsel.audit(subject, claim=claim, **given)
+
+
+@pytest.mark.parametrize("name", ["laplace_sum", "one_by_one", "on_its_own"])
+def test_each_kind_is_refuted_at_half_its_noise_and_not_at_its_own(file, name):
+    assert _audit(f"{file}:{name}").verdict == "not refuted"
+    broken = _audit(f"{file}:{name}", settings={"scale": 0.4})
+    assert broken.refuted
+    assert 1.0 < broken.lower < 2.5
+    # The same pair of numbers as the outcomes say: an event, in words, and its counts.
+    x, n, y, m = broken.counts
+    assert x / n > np.e * y / m
+    assert "value" in broken.event
+    assert "REFUTED" in str(broken)
+
+
+def test_functions_of_this_process_and_of_jax_are_audited_too():
+    def local(rng, data, n):
+        return np.sum(data) + rng.laplace(scale=0.4, size=n)
+
+    assert _audit(local).refuted
+    assert _audit(lambda rng, data: float(sum(data) + rng.laplace(scale=0.4))).refuted
+    import jax
+
+    def in_jax(key, data, scale=1.0):
+        return data.sum() + scale * jax.random.laplace(key)
+
+    assert not _audit(in_jax).refuted
+    assert _audit(in_jax, settings={"scale": 0.4}).refuted
+
+
+def test_the_same_seed_has_the_same_verdict_whatever_the_number_of_processes(file):
+    from jaxsel.questions.audits import function_audit
+
+    options = {"relation": "add_or_remove_one", "claim": 1.0, "trials": 4000, "seed": 7}
+    found = [function_audit(f"{file}:one_by_one", workers=workers, **options) for workers in (2, 3)]
+    first, second = (one._replace(seconds=0.0) for one in found)
+    assert first == second
+    assert first.counts != _audit(f"{file}:one_by_one", seed=8).counts
+
+
+def test_labels_in_dictionaries_are_outcomes(file):
+    found = _audit(f"{file}:labels", 0.5, relation="local", data=[0, 1])
+    assert found.refuted
+    assert found.lower < np.log(7 / 3) + 0.01
+    assert "yes" in found.event or "no" in found.event
+
+
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [("dies_on_one", "the call ended its process"), ("raises_on_nothing", "raised ValueError")],
+)
+def test_what_a_call_does_instead_of_answering_is_an_outcome(file, name, event):
+    found = _audit(f"{file}:{name}", 0.5, pair=([], [1.0]), trials=400, confidence=0.9, seed=3)
+    assert found.refuted
+    assert event in found.event
+
+
+def test_no_answer_within_the_limit_is_an_outcome(file):
+    found = _audit(
+        f"{file}:hangs_on_one", pair=([], [1.0]), trials=300, call_seconds=0.02, confidence=0.99
+    )
+    assert found.refuted
+    assert "no answer within the limit" in found.event or "fine" in found.event
+
+
+def test_a_time_limit_is_kept_and_said(file):
+    began = time.monotonic()
+    found = _audit(f"{file}:one_by_one", trials=10**8, seconds=1.5)
+    assert time.monotonic() - began < 10.0
+    assert found.limited
+    assert found.trials < 10**8
+    assert "the time ended it" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("shared_stream", "same outcomes in every process"),
+        ("own_seed", "same outcomes in every process"),
+        ("one_draw_for_all", "one draw is shared"),
+        ("memoised", "an answer is remembered"),
+        ("budget.answer", "after 5 calls every call of budget.answer raised RuntimeError"),
+    ],
+)
+def test_trials_that_are_not_independent_are_refused(file, name, message):
+    with pytest.raises(CouldNotError, match=message):
+        _audit(f"{file}:{name}")
+
+
+def test_a_constant_is_no_finding_and_a_function_that_never_answers_has_failed(file):
+    assert _audit(f"{file}:fixed_answer").verdict == "constant"
+    assert _audit(f"{file}:never").verdict == "failed"
+    with pytest.raises(CouldNotError, match="gave no answer"):
+        assert_private(f"{file}:never", relation="add_or_remove_one", epsilon=1.0, trials=1000)
+
+
+@pytest.mark.parametrize(
+    ("subject", "message"),
+    [
+        ("{file}:laplace_sun", "did you mean laplace_sum"),
+        ("nowhere.py:f", "nowhere.py is no file"),
+        ("{file}:ragged", "must return n outcomes"),
+        ("{broken}:f", r"cannot be imported: ZeroDivisionError.*line 3"),
+    ],
+)
+def test_bad_subjects_are_refused_in_a_sentence(file, tmp_path, subject, message):
+    broken = tmp_path / "broken.py"
+    broken.write_text("x = 1\n\ny = x / 0\n")
+    with pytest.raises(InputError, match=message):
+        _audit(subject.format(file=file, broken=broken))
+
+
+def test_relations_are_named_and_pairs_belong_to_them(file):
+    subject = f"{file}:laplace_sum"
+    with pytest.raises(InputError, match="relation and a claim"):
+        jaxsel.audit(subject, trials=1000)
+    with pytest.raises(UnsupportedError, match="audited by"):
+        _audit(subject, relation="base")
+    with pytest.raises(InputError, match="2 records differ"):
+        _audit(subject, relation="replace_one", pair=([0, 0], [1, 1]))
+    with pytest.raises(InputError, match="some scores rise and others fall"):
+        _audit(subject, relation="monotone", pair=([0, 0], [1, -1]))
+    with pytest.raises(InputError, match="cannot be given for a mechanism"):
+        jaxsel.audit("noisy_max", trials=1000, relation="general")
+
+
+def test_a_claim_may_be_a_curve_a_setting_or_a_function_of_the_settings(file):
+    subject = f"{file}:laplace_sum"
+    # Laplace noise of scale 2 is far from GDP with mu 2, and of scale .3 beyond it.
+    assert not _audit(subject, "gdp:mu=2", settings={"scale": 2.0}).refuted
+    curve = _audit(subject, "gdp:mu=1", settings={"scale": 0.3})
+    assert curve.refuted
+    assert curve.delta > 0.0
+    assert _audit(subject, "scale", settings={"scale": 0.3}).refuted
+    assert not _audit(subject, lambda scale: 1 / scale, settings={"scale": 0.3}).refuted
+    # At a delta: half of the noise is refuted where the delta is small, not where it is large.
+    assert _audit(subject, 1.0, delta=0.01, settings={"scale": 0.4}).refuted
+    assert not _audit(subject, 1.0, delta=0.6, settings={"scale": 0.4}).refuted
+
+
+def test_assert_private_fails_passes_or_says_that_it_has_no_power(file):
+    on = {"relation": "replace_one", "epsilon": 1.0, "seconds": None}
+    found = assert_private(f"{file}:laplace_sum", [0.0, 0.0], [0.0, 1.0], trials=4000, **on)
+    assert found.detectable < 2.0
+    with pytest.raises(AssertionError, match="REFUTED"):
+        assert_private(f"{file}:laplace_sum", [0.0, 0.0], [0.0, 1.0], settings={"scale": 0.3}, **on)
+    with pytest.raises(NoPowerError, match="no power: 200 trials a side"):
+        assert_private(f"{file}:laplace_sum", [0.0, 0.0], [0.0, 1.0], trials=200, **on)
+
+
+def test_what_a_function_prints_does_not_disturb_its_answers(file):
+    assert _audit(f"{file}:prints").verdict == "not refuted"
+
+
+def test_no_jax_is_imported_and_a_script_does_not_begin_again(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import sys
+
+            from jaxsel.testing import assert_private
+
+            def mine(rng, data, n):
+                return sum(data) + rng.laplace(size=n)
+
+            print("begun")
+            assert_private(mine, relation="add_or_remove_one", epsilon=1.0, trials=6000)
+            assert "jax" not in sys.modules
+            print("ended")
+            """
+        )
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["begun", "ended"], done.stderr
+    # The processes print to the standard error, each until it meets the audit.
+    assert done.returncode == 0
