@@ -46,12 +46,11 @@ def above_threshold_plain_threshold(rng, data, epsilon=1.0):
 
 
 def above_threshold_with_value(rng, data, epsilon=1.0):
-    """Releases the first noisy query above 0.5."""
+    """The first query that is above 0.5 with noise, and its value with new noise."""
     threshold = 0.5 + rng.laplace(scale=2 / epsilon)
     for place, query in enumerate(data):
-        noisy = query + rng.laplace(scale=4 / epsilon)
-        if noisy >= threshold:
-            return place, noisy
+        if query + rng.laplace(scale=4 / epsilon) >= threshold:
+            return place, query + rng.laplace(scale=1 / epsilon)
     return None
 
 

@@ -113,6 +113,8 @@ def choose(
 
 def learn(tables: tuple[Table, Table], claim: Claim, quickly: bool = False) -> list[Event]:
     """The candidates of each kind with the most evidence on these trials."""
+    if not all(map(len, tables)):
+        return []
     words, entries, scores = (
         _ranked(list(kind(tables)), tables, claim)[:_KEPT] for kind in (_words, _entries, _scores)
     )

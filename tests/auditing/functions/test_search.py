@@ -1,0 +1,210 @@
+"""What an audit of a function is made of: outcomes, neighbours, events, and its error."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from benchmarks.small_programs import programs
+from jaxsel.auditing.functions import neighbours
+from jaxsel.auditing.functions.events import Claim, choose, evidence
+from jaxsel.auditing.functions.outcomes import table, together
+from jaxsel.host.errors import InputError
+from jaxsel.host.intervals import binomial_p_value
+from jaxsel.language.relations import Relation
+from jaxsel.questions.audits import function_audit
+from tests.conftest import ALPHA
+
+WRONG, RIGHT = ({one.function.__name__: one for one in each} for each in programs())
+
+
+# --- Outcomes -------------------------------------------------------------------------
+
+
+def test_outcomes_of_any_kind_become_words_shapes_and_columns():
+    found = table([["above", 0.5], ["below"], {"a": 1, "b": None}, float("nan"), None, True, "7"])
+    assert found.words.tolist() == [
+        "['above', 0.5]", "['below']", "{'a': 1, 'b': None}", "nan", "None", "True", "'7'"
+    ]  # fmt: skip
+    assert found.shapes[0] == "['above', #]"
+    assert found.shapes[2] == "{'a': #, 'b': None}"
+    assert found.columns["entry 0 is 'above'"].tolist() == [1, 0, 0, 0, 0, 0, 0]
+    assert found.columns["number of 'below'"].tolist() == [0, 1, 0, 0, 0, 0, 0]
+    assert found.columns["entry 1"][0] == 0.5
+    assert np.isnan(found.columns["entry 1"][1:]).all()
+
+
+def test_an_array_and_the_list_of_its_rows_are_the_same_table():
+    rows = np.random.default_rng(0).integers(0, 3, (20, 4)).astype(float)
+    rows[3, 1], rows[5, 2] = np.nan, np.inf
+    of_array, of_list = table(rows), table([row.tolist() for row in rows])
+    assert of_array.words.tolist() == of_list.words.tolist()
+    assert of_array.shapes.tolist() == of_list.shapes.tolist()
+    for name, column in of_array.columns.items():
+        np.testing.assert_array_equal(column, of_list.columns[name])
+
+
+def test_the_order_of_keys_and_of_labels_is_part_of_an_outcome():
+    found = table([{"a": 1, "b": 2}, {"b": 2, "a": 1}, ["x", "y"], ["y", "x"], {3, 1}, {1, 3}])
+    assert len(set(found.words[:4])) == 4
+    assert found.words[4] == found.words[5]
+
+
+def test_tables_of_different_columns_are_put_together():
+    both = together([table([["a"]]), table([[1.0]])])
+    assert both.columns["entry 0 is 'a'"].tolist() == [1.0, 0.0]
+    assert np.isnan(both.columns["entry 0"][0])
+
+
+# --- Neighbours -----------------------------------------------------------------------
+
+EXAMPLES = {
+    Relation.GENERAL: [1.0] * 5,
+    Relation.MONOTONE: np.array([3, 1, 2]),
+    Relation.L1: [2.0, 1.0],
+    Relation.ADD_OR_REMOVE_ONE: ["a", "b", "a"],
+    Relation.REPLACE_ONE: np.array([[0.0, 1.0], [1.0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("relation", EXAMPLES)
+def test_every_proposed_pair_is_one_and_is_proposed_once(relation):
+    pairs = neighbours.propose(relation, EXAMPLES[relation])
+    assert len(pairs) >= 4
+    for pair in pairs:
+        neighbours.check(relation, pair.data, pair.neighbour)
+        neighbours.check(relation, pair.neighbour, pair.data)
+        assert type(pair.data) is type(EXAMPLES[relation])
+    shown = [frozenset(map(repr, (pair.data, pair.neighbour))) for pair in pairs]
+    assert len(set(shown)) == len(shown)
+
+
+@pytest.mark.parametrize(
+    ("relation", "data", "neighbour"),
+    [
+        (Relation.GENERAL, [0.0, 0.0], [1.5, 0.0]),
+        (Relation.MONOTONE, [0.0, 0.0], [1.0, -1.0]),
+        (Relation.L1, [0.0, 0.0], [1.0, 1.0]),
+        (Relation.GENERAL, [0.0], [0.0, 0.0]),
+        (Relation.ADD_OR_REMOVE_ONE, [0, 1], [1, 0]),
+        (Relation.ADD_OR_REMOVE_ONE, [0, 1, 2], [5]),
+        (Relation.ADD_OR_REMOVE_ONE, [0, 1, 2], [2, 1]),
+        (Relation.REPLACE_ONE, [0, 1], [1, 0]),
+    ],
+)
+def test_what_is_no_pair_is_refused(relation, data, neighbour):
+    with pytest.raises(InputError, match="the pair is none of"):
+        neighbours.check(relation, data, neighbour)
+
+
+# --- Events ---------------------------------------------------------------------------
+
+
+def test_evidence_is_a_bound_on_the_tail_of_the_ratio():
+    x, y = np.array([0.0, 3, 40, 200]), np.array([0.0, 0, 10, 100])
+    for claim, trials in itertools.product((Claim(0.0), Claim(0.7)), ((500, 500), (300, 900))):
+        share = np.exp(claim.epsilon) * trials[0] / trials[1]
+        tail = scipy.stats.binom.sf(x - 1, x + y, share / (1 + share))
+        found = evidence(x, y, trials, claim)
+        assert np.all(np.exp(-found) >= tail * (1 - 1e-9))
+        assert np.all(found <= -np.log(tail) + 1e-9)
+    # What delta allows is no evidence.
+    assert evidence(np.array([50.0]), np.array([0.0]), (1000, 1000), Claim(1.0, 0.05)) == 0.0
+    assert evidence(np.array([150.0]), np.array([0.0]), (1000, 1000), Claim(1.0, 0.05)) > 3.0
+
+
+@pytest.mark.parametrize("size", [1, 6])
+def test_the_event_of_a_shifted_laplace_is_a_tail(size):
+    """The best event against epsilon 0 has the whole total variation distance."""
+    generator = np.random.default_rng(size)
+    shift = np.zeros(size)
+    shift[-1] = 1.0
+    sides = [
+        [table(move + generator.laplace(size=(6000, size))) for _ in range(2)]
+        for move in (np.zeros(size), shift)
+    ]
+    found = choose((sides[0][0], sides[1][0]), (sides[0][1], sides[1][1]), Claim(0.0))
+    fresh = [
+        found.event.holds(table(move + generator.laplace(size=(20_000, size)))).mean()
+        for move in (np.zeros(size), shift)
+    ]
+    distance = 1.0 - np.exp(-0.5)
+    # The direction's loss is 1 at most; the distance is nearly all that there is.
+    assert abs(fresh[0] - fresh[1]) > 0.85 * distance
+
+
+def test_what_two_entries_say_together_is_found():
+    """Each entry alone is a fair coin; their product tells the side."""
+    generator = np.random.default_rng(0)
+
+    def rows(keep):
+        first = generator.random(4000) < 0.5
+        return table([[bool(a), bool(a) == bool(k)] for a, k in zip(first, keep, strict=True)])
+
+    sides = [[rows(generator.random(4000) < p) for _ in range(2)] for p in (0.9, 0.1)]
+    found = choose((sides[0][0], sides[1][0]), (sides[0][1], sides[1][1]), Claim(1.0))
+    inside = [found.event.holds(side[1]).mean() for side in sides]
+    assert max(inside) > 7 * min(inside)
+
+
+# --- The whole audit ------------------------------------------------------------------
+
+
+def test_whatever_is_searched_a_tight_claim_falls_as_often_as_is_said(seed):
+    """Randomised response at exactly its epsilon, over all pairs of four inputs."""
+    runs, rate = 150, 0.3
+    subject = RIGHT["randomised_response_of_four"]
+    refuted = sum(
+        function_audit(
+            # Not importable elsewhere, so that no process is started.
+            lambda rng, data, n: subject.function(rng, data, n),
+            relation="local",
+            claim=1.0,
+            data=[0, 1, 2, 3],
+            trials=1500,
+            false_alarm=rate,
+            seed=seed + run,
+        ).refuted
+        for run in range(runs)
+    )
+    assert binomial_p_value(refuted, runs, rate, "greater") >= ALPHA
+    # It is no vacuous bound either: the claim is tight.
+    assert refuted > 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "above_threshold_exact_queries",
+        "noisy_max_without_factor_two",
+        "noisy_max_value",
+        "top_two_in_true_order",
+        "budget_spent_twice",
+        "seed_from_data",
+        "ratio_of_an_empty_group",
+        "variance_for_deviation",
+        "histogram_of_seen_keys",
+        "local_answer_of_four",
+    ],
+)
+def test_small_wrong_programs_are_refuted(name):
+    assert _audited(WRONG[name]).refuted
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_small_right_programs_are_not(name):
+    found = _audited(RIGHT[name], false_alarm=1e-6)
+    assert found.verdict == "not refuted"
+
+
+def _audited(program, false_alarm=1e-3):
+    return function_audit(
+        program.function,
+        relation=program.relation,
+        claim=program.epsilon,
+        delta=program.delta,
+        data=program.data,
+        trials=10_000,
+        false_alarm=false_alarm,
+    )
