@@ -92,7 +92,6 @@ def audit_command(
 
     \b
     jaxsel audit noisy_max epsilon=2
-    jaxsel audit fixed_repetitions count=5
     jaxsel audit dp_sgd --delta 1e-2 --trials 1e5
     jaxsel audit mine.py:my_mean --relation replace_one --claim epsilon --at epsilon=.3,1,3
 

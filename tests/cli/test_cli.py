@@ -73,6 +73,11 @@ def test_every_help_text_explains(capsys, command):
 def test_the_examples_of_a_help_text_run(capsys, monkeypatch, tmp_path, command):
     """As they stand, but with few trials; a bench and what validates all is only read."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "def my_mean(rng, data, n, epsilon=1.0):\n"
+        "    noise = rng.laplace(scale=1 / (len(data) * epsilon), size=n)\n"
+        "    return sum(data) / len(data) + noise\n"
+    )
     monkeypatch.setattr(bench, "run", lambda goals, **_: [check_goal(g) for g in goals])
     monkeypatch.setattr(bench, "run_mechanisms", lambda names, **_: {"rows": []})
     monkeypatch.setattr(catalogue, "all_claims", lambda: published_claims()[:1])
