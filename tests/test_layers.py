@@ -22,13 +22,13 @@ ALLOWED = {
     "accounting.numerics": set(),
     "accounting.single_run": STATING | {"accounting.numerics"},
     "data": STATING,
-    "pictures": STATING,
-    "kernel": STATING | {"repetitions"},
+    "pictures": STATING | {"repetitions"},
+    "kernel": STATING | {"repetitions", "pictures"},
     "running": STATING | {"kernel"},
-    "auditing": STATING | {"accounting.single_run", "kernel", "running"},
+    "auditing": STATING | {"accounting.single_run", "kernel", "pictures", "running"},
     # Who else does the work of an engine's call.
     "shards": STATING | {"kernel", "running"},
-    "families": STATING | THEORY | {"kernel"},
+    "families": STATING | THEORY | {"kernel", "pictures"},
     "training": STATING | THEORY | {"auditing", "data", "families.tuning", "kernel"},
     # Searches that can be seen through, to try what trains; but what declares runs below.
     "families.private_training": STATING | THEORY | {"data", "kernel", "training"},

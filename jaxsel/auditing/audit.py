@@ -6,8 +6,9 @@ search over events and directions. The exact value is reported as well where the
 has an exact law. A lower bound is no estimate: the truth may be much larger.
 """
 
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,6 +23,9 @@ from jaxsel.language.base import Mechanism, Pair
 from jaxsel.language.entry import Built, Promise
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.subject import Subject, with_input
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Largest tolerated error of audited probabilities due to the finite resolution of random
 # draws, relative to the smallest probability that the trials can detect.
@@ -59,6 +63,19 @@ class Audit(NamedTuple):
     def refuted(self) -> bool:
         """True if the audited lower bound exceeds the promise."""
         return self.promise is not None and self.bound.lower > self.promise.epsilon
+
+    def plot(self) -> "Figure":
+        """Plots the probability of the event on both inputs, and what the claim allows."""
+        from jaxsel.pictures.tallied import draw_event
+
+        k, n, other, m = self.bound.counts
+        names = ("data", "neighbour")
+        if self.bound.direction == "neighbour/data":
+            (k, n, other, m), names = (other, m, k, n), ("neighbour", "data")
+        allowed = math.nan
+        if self.promise is not None and self.quantity == "epsilon":
+            allowed = min(math.exp(self.promise.epsilon) * other / m + self.at, 1.0)
+        return draw_event((k, n, other, m), names, allowed, " or ".join(self.event_labels))
 
     def summary(self) -> Summary:
         """The bound in words, beside the exact value and the claim."""

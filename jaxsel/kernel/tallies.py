@@ -14,6 +14,7 @@ from jaxsel.language.printing import Summary, printed
 if TYPE_CHECKING:
     import pandas
     import xarray
+    from matplotlib.figure import Figure
 
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]
@@ -168,6 +169,16 @@ class Tallies(NamedTuple):
         trials = np.full(counts.shape, self.trials)
         low, high = clopper_pearson(counts, trials, confidence)
         return Frequencies(counts / self.trials, low, high)
+
+    def plot(self) -> "Figure":
+        """Plots how often each outcome happened, with exact 95 % intervals.
+
+        Raises:
+          InputError: as ``frequencies``.
+        """
+        from jaxsel.pictures.tallied import draw_outcomes
+
+        return draw_outcomes(self._counts(), self.labels, self.trials)
 
     def to_xarray(self, confidence: float = 0.95) -> "xarray.Dataset":
         """Counts and frequencies with named coordinates: "cell" and "outcome".

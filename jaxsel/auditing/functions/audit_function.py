@@ -9,7 +9,7 @@ did, a function that keeps its claim is refuted with at most that probability.
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.host.errors import check_integer, check_interval
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Of the trials on each side, the part that looks for pair and event; the rest is the bound's.
 _SEARCH = 0.5
@@ -92,6 +95,15 @@ class FunctionAudit(NamedTuple):
     def refuted(self) -> bool:
         """True if the lower bound exceeds the claim."""
         return self.verdict == REFUTED
+
+    def plot(self) -> "Figure":
+        """Plots the probability of the event on both inputs, and what the claim allows."""
+        from jaxsel.pictures.tallied import draw_event
+
+        _, _, other, m = self.counts
+        names = ("data", "neighbour") if self.likelier == "data" else ("neighbour", "data")
+        allowed = min(math.exp(self.epsilon) * other / m + self.delta, 1.0)
+        return draw_event(self.counts, names, allowed, self.event)
 
     def summary(self) -> Summary:
         """The verdict in words, beside the event and its counts on both sides."""

@@ -1,7 +1,7 @@
 """``jaxsel.optimal``: the law of K with the least privacy cost that meets given wishes."""
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning.base_forms import guarantee_of
@@ -16,7 +16,10 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.progress import progress_bar
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions, describe, from_mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @printed
@@ -71,6 +74,15 @@ class Optimal(NamedTuple):
             f"{found.expected_quantile:.4g} of the candidates on average{hit}.",
             SCORE,
         ]
+
+    def plot(self) -> "Figure":
+        """Plots P(K >= k), beside the geometric law with as many runs on average."""
+        from jaxsel.pictures.tallied import draw_laws
+
+        laws = {f"{self.name}, epsilon {self.epsilon:.4g}": self.law}
+        if self.name != "geometric" and self.law.mean > 1.0:
+            laws["geometric, as many runs on average"] = from_mean("geometric", self.law.mean)
+        return draw_laws(laws, f"K for {self.base}, delta {self.delta:g}")
 
     def summary(self) -> Summary:
         """The description, and the law as a table."""

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jaxsel.families.tuning.planning.plan import Budget, Choice
 from jaxsel.families.tuning.secrecy import SCORE, keep
 from jaxsel.language.printing import Summary, digits_up, printed, rounded_up
 from jaxsel.repetitions import Repetitions, describe
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _COLUMNS = (
     "choice",
@@ -112,6 +115,19 @@ class Plan(NamedTuple):
     def rows(self, choices: Sequence[Choice]) -> list[list]:
         """Choices or alternatives as rows of a table."""
         return [_row(choice) for choice in choices]
+
+    def plot(self) -> "Figure":
+        """Plots noise, or epsilon where the noise is given, of all choices against E[K]."""
+        from jaxsel.pictures.tallied import draw_choices
+
+        every = [*self.choices, *self.alternatives]
+        is_open = math.isfinite(self.chosen.noise)
+        rows = [
+            (each.name, each.law.mean, each.noise if is_open else each.epsilon) for each in every
+        ]
+        quantity = "noise of one run" if is_open else f"epsilon at delta {self.budget.delta:g}"
+        chosen = [each.name for each in every].index(self.chosen.name)
+        return draw_choices(rows, chosen, quantity, f"{self.budget.text}, within the budget")
 
     def summary(self) -> Summary:
         """The plan in words, and what else could be done."""
