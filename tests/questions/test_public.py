@@ -39,6 +39,29 @@ def test_public_functions_show_their_arguments(name):
     assert inspect.getdoc(function)
 
 
+def test_the_same_words_have_the_same_defaults_everywhere():
+    """As docs/guide.md says them."""
+    proved = {"account", "account_grid", "compose", "optimal", "plan", "plan_releases"}
+    audited = {"audit", "sweep"}
+    required, named = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
+    for name in jaxsel.__all__:
+        function = getattr(jaxsel, name)
+        if not inspect.isfunction(function):
+            continue
+        given = inspect.signature(function).parameters
+        if "delta" in given:
+            default = 1e-6 if name in proved else 0.0 if name in audited else 1e-5
+            assert given["delta"].default == default, name
+            assert name in proved | audited | {"tune"}
+        if "trials" in given:
+            assert given["trials"].kind is named
+            assert given["trials"].default == (1_000_000 if name == "sweep" else required), name
+        if "seed" in given:
+            assert given["seed"].default == (None if name == "tune" else 0), name
+        for word in ("record", "progress"):
+            assert word not in given or given[word].default is None, name
+
+
 def test_a_mechanism_by_name_or_id_comes_with_its_input(tuned):
     by_id = jaxsel.mechanism("ps-ALG0", repetitions=repetitions.poisson(3.0))
     assert by_id.mechanism is tuned.mechanism
