@@ -76,6 +76,10 @@ def audit_command(
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="Of a function: a time limit for each audit.")
     ] = None,
+    sequential: Annotated[
+        bool,
+        typer.Option("--sequential", help="Of a function: stop when the claim falls on --pair."),
+    ] = False,
     trials: TrialsOption = "1e6",
     delta: Annotated[float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")] = 0.0,
     confidence: ConfidenceOption = 0.95,
@@ -115,6 +119,7 @@ def audit_command(
             "--at": at,
             "--data": data,
             "--seconds": seconds,
+            "--sequential": sequential or None,
         }
         if is_function(mechanism):
             if any(option is not None for option in scaling):
@@ -127,6 +132,7 @@ def audit_command(
                 "delta": delta,
                 "trials": number,
                 "seconds": seconds,
+                "sequential": sequential,
                 "seed": seed,
             }
             _audit_function(mechanism, settings, at, given, confidence, json)

@@ -21,7 +21,8 @@ from jaxsel.auditing.functions.independence import check_independence
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
 from jaxsel.auditing.functions.subject import check_first_start, load
-from jaxsel.host.errors import check_integer, check_interval
+from jaxsel.auditing.sequential import SequentialTest
+from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _SEARCH = 0.5
 _LEFT = 1 / 3  # of the pairs, after each round of the search
 _FINALISTS = 2  # pairs whose events are learned with care
+# A sequential audit: its first trials, and how many confirm, for each that it took.
+_FIRST, _CONFIRMING = 64, 4
 _SEARCH_STREAM, _BOUND_STREAM = 0, 1
 # A power is stated for an event of this probability on the likelier side.
 _EVENT = 0.1
@@ -181,6 +184,7 @@ def audit_function(
     kind: str | None = None,
     call_seconds: float | None = None,
     workers: int | None = None,
+    sequential: bool = False,
 ) -> FunctionAudit:
     """Looks for a pair of neighbours and an event that refute a claim of a function.
 
@@ -200,6 +204,8 @@ def audit_function(
         unless time ends the audit or the function has randomness of its own.
       settings: parameters of the function that have defaults, by name.
       kind, call_seconds, workers: as for ``load`` and ``Draws``.
+      sequential: stops as soon as a sequential test of the claim on ``pair`` does, and
+        confirms on fresh trials; for a claim of epsilon at delta 0.
 
     Raises:
       InputError: for bad input, a pair that is none, a file that cannot be imported, or
@@ -222,10 +228,15 @@ def audit_function(
     ) as draws:
         share = math.inf if seconds is None else _CHECK * seconds
         constant = check_independence(draws, pairs[0].data, share)
-        (chosen, claim_met, search), spent = _searched(
-            draws, pairs, claims, int(_SEARCH * trials), clock
-        )
-        size = clock.affordable(trials - int(_SEARCH * trials), draws)
+        if sequential:
+            (chosen, claim_met, search), spent, size = _stopped(
+                draws, pairs, claims, error, trials, clock
+            )
+        else:
+            (chosen, claim_met, search), spent = _searched(
+                draws, pairs, claims, int(_SEARCH * trials), clock
+            )
+            size = clock.affordable(trials - int(_SEARCH * trials), draws)
         bound = [
             draws.draw(side, size, (_BOUND_STREAM, search.number, place))
             for place, side in enumerate((search.pair.data, search.pair.neighbour))
@@ -309,6 +320,46 @@ def _searched(
             left = sorted(left, key=lambda one: -_strength(one, eased))[:keep]
     found = [(_chosen(one, claim), claim, one) for one in left for claim in claims]
     return max(found, key=lambda each: each[0].evidence), spent
+
+
+def _stopped(
+    draws: Draws,
+    pairs: Sequence[Neighbours],
+    claims: Sequence[Claim],
+    error: float,
+    trials: int,
+    clock: _Clock,
+) -> tuple[tuple[Chosen, Claim, _Search], int, int]:
+    """As ``_searched``, until the claim falls; and how many fresh trials are to confirm it.
+
+    Raises:
+      InputError: if the pair is not given, or the claim is no epsilon at delta 0.
+    """
+    (claim, *curve), (pair, *others) = claims, pairs
+    if curve or claim.delta or others:
+        raise InputError("a sequential audit is of one given pair, and a claim of epsilon alone")
+    test, search = SequentialTest(claim.epsilon, error), _Search(0, pair)
+    each, spent = _FIRST, 0
+    while test.stopped is None and spent < trials // (1 + _CONFIRMING):
+        each = min(clock.affordable(each, draws), trials // (1 + _CONFIRMING) - spent)
+        search = search.more(draws, max(each, 1), spent)
+        assert search.tables is not None
+        new = [one.rows(slice(spent, None)) for one in search.tables]
+        rows = min(map(len, new))
+        test.feed(*(_for_bets(one)[:rows] for one in new))
+        spent = min(map(len, search.tables))
+        each = spent  # twice as many in all
+    # The test says how many trials are enough; the finding is the fresh trials' alone.
+    size = clock.affordable(min(_CONFIRMING * spent, trials - spent), draws)
+    return (_chosen(search, claim), claim, search), spent, size
+
+
+def _for_bets(given: Table) -> np.ndarray:
+    """Outcomes that a sequential test takes: real numbers where all are, else words."""
+    values = given.columns.get("value")
+    if values is None or len(set(given.shapes)) > 1 or np.all(values == np.floor(values)):
+        return given.words.astype(str)
+    return values
 
 
 def _strength(search: _Search, claims: Sequence[Claim]) -> float:
