@@ -17,7 +17,7 @@ References: Waudby-Smith & Ramdas 2020 (betting); Shafer 2021, Grunwald, de Heid
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -31,6 +31,9 @@ _BLOCK = 2048  # trials whose wealth is computed at once
 _PLACES = np.linspace(-2.4, 2.4, 13)
 # Parts of the wealth at stake: small ones for small excesses.
 _STAKES = np.array([0.01, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97])
+
+
+Outcomes = Sequence[Any] | np.ndarray
 
 
 class Stopped(NamedTuple):
@@ -69,7 +72,7 @@ class SequentialTest:
         self._events: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = []
         self._counts = np.zeros((0, 2, 3))
 
-    def feed(self, data: Sequence, neighbour: Sequence) -> bool:
+    def feed(self, data: Outcomes, neighbour: Outcomes) -> bool:
         """Adds trials, as many of the neighbour as of the data; True if the test has stopped.
 
         Args:
@@ -100,7 +103,7 @@ class SequentialTest:
         gains = self._gains(inside)
         totals = self._counts[..., None] + np.cumsum(gains, axis=-1)
         wealth = self._log_wealth(totals)  # [bets, trials]
-        every = special.logsumexp(wealth, axis=0) - math.log(len(wealth))
+        every = np.asarray(special.logsumexp(wealth, axis=0)) - math.log(len(wealth))
         above = np.flatnonzero(every >= -math.log(self.alpha))
         last = int(above[0]) if above.size else len(sides[0]) - 1
         self.samples += last + 1

@@ -317,7 +317,8 @@ def _searched(
             # What is nearly refuted by few trials shows at less than the claim.
             eased = [Claim(one.epsilon * (place + 1) / rounds, one.delta) for one in claims]
             keep = max(round(len(left) * _LEFT), _FINALISTS)
-            left = sorted(left, key=lambda one: -_strength(one, eased))[:keep]
+            strength = [-_strength(one, eased) for one in left]
+            left = [left[place] for place in np.argsort(strength, kind="stable")[:keep].tolist()]
     found = [(_chosen(one, claim), claim, one) for one in left for claim in claims]
     return max(found, key=lambda each: each[0].evidence), spent
 
