@@ -36,6 +36,7 @@ _FINALISTS = 2  # pairs whose events are learned with care
 # A sequential audit: its first trials, and how many confirm, for each that it took.
 _FIRST, _CONFIRMING = 64, 4
 _SEARCH_STREAM, _BOUND_STREAM = 0, 1
+_AT_ONCE, _FEW = 2**18, 1000  # trials of the bound that are held at once, and kept
 # A power is stated for an event of this probability on the likelier side.
 _EVENT = 0.1
 _CALL = 0.05  # of a time limit, for one call
@@ -238,27 +239,26 @@ def audit_function(
             )
             size = clock.affordable(trials - int(_SEARCH * trials), draws)
         bound = [
-            draws.draw(side, size, (_BOUND_STREAM, search.number, place))
+            _counted(draws, side, size, (_BOUND_STREAM, search.number, place), chosen)
             for place, side in enumerate((search.pair.data, search.pair.neighbour))
         ]
-    inside = [int(np.count_nonzero(chosen.event.holds(one))) for one in bound]
-    used = np.array([[len(one) - k, k] for one, k in zip(bound, inside, strict=True)])
+    used = np.array([[trials - inside, inside] for trials, inside, _ in bound])
     if chosen.swapped:
         used = used[::-1]
     generator = np.random.default_rng([seed, *used.ravel().tolist()])
     lower = event_epsilon(used, claim_met.delta, error, generator)
-    sizes = used.sum(axis=1).tolist()
+    sizes, first = used.sum(axis=1).tolist(), [few for _, _, few in bound]
     return FunctionAudit(
         function=function.name,
         relation=known.value,
         claim=said,
         epsilon=claim_met.epsilon,
         delta=claim_met.delta,
-        verdict=_verdict(lower, claim_met, constant, bound),
+        verdict=_verdict(lower, claim_met, constant, first),
         lower=lower,
         false_alarm=error,
         detectable=_detectable(min(sizes), claim_met, error),
-        event=chosen.event.words if not _failed(bound) else str(bound[0].words[0]),
+        event=chosen.event.words if not _failed(first) else str(first[0].words[0]),
         likelier="neighbour" if chosen.swapped else "data",
         data=search.pair.data,
         neighbour=search.pair.neighbour,
@@ -377,6 +377,22 @@ def _chosen(search: _Search, claim: Claim, quickly: bool = False) -> Chosen:
         second.rows(slice(len(second) // 2, None)),
     )
     return choose(learned_on, chosen_on, claim, quickly)
+
+
+def _counted(
+    draws: Draws, data: Any, trials: int, stream: tuple[int, ...], chosen: Chosen
+) -> tuple[int, int, Table]:
+    """Fresh trials, how many are in the event, and the first of them; the rest is not kept."""
+    made = inside = 0
+    first: Table | None = None
+    for block, begin in enumerate(range(0, trials, _AT_ONCE)):
+        if first is not None and time.monotonic() > draws.until:
+            break
+        found = draws.draw(data, min(_AT_ONCE, trials - begin), (*stream, block))
+        made, inside = made + len(found), inside + int(np.sum(chosen.event.holds(found)))
+        first = found.rows(slice(_FEW)) if first is None else first
+    assert first is not None
+    return made, inside, first
 
 
 def _failed(bound: Sequence[Table]) -> bool:

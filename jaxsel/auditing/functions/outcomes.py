@@ -4,9 +4,10 @@ Each outcome is read by itself, without a look at the others, so that tables of 
 trials can be compared: an event that was learned on one is looked up in the other.
 """
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ import numpy as np
 _ENTRIES = 64
 
 
-class Table(NamedTuple):
+class Table:
     """Trials, a row each.
 
     Attributes:
@@ -25,9 +26,10 @@ class Table(NamedTuple):
         Truth values and labels are columns of zeros and ones, named by what is true of them.
     """
 
-    words: np.ndarray
-    shapes: np.ndarray
-    columns: Mapping[str, np.ndarray]
+    def __init__(
+        self, words: np.ndarray, shapes: np.ndarray, columns: Mapping[str, np.ndarray]
+    ) -> None:
+        self.words, self.shapes, self.columns = words, shapes, columns
 
     def __len__(self) -> int:
         return len(self.words)
@@ -38,6 +40,51 @@ class Table(NamedTuple):
         return Table(self.words[places], self.shapes[places], columns)
 
 
+class _ArrayTable(Table):
+    """Trials whose outcomes are the rows of an array; words are made when they are asked for."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def rows(self, places: np.ndarray | slice) -> Table:
+        return _ArrayTable(self.values[places])
+
+    @functools.cached_property
+    def _flat(self) -> np.ndarray:
+        return self.values.reshape(len(self.values), -1)
+
+    @functools.cached_property
+    def columns(self) -> Mapping[str, np.ndarray]:
+        flat, names = self._flat, ["value"]
+        if self.values.ndim > 1:
+            places = np.ndindex(*self.values.shape[1:])
+            names = [f"entry {', '.join(map(str, place))}" for place in places]
+        found = {name: flat[:, i].astype(float) for i, name in enumerate(names[:_ENTRIES])}
+        return found | (_extremes(flat) if flat.shape[1] > 1 else {})
+
+    @functools.cached_property
+    def words(self) -> np.ndarray:
+        # A text is made once for each distinct row.
+        distinct, which = np.unique(self._flat, axis=0, return_inverse=True)
+        shown = np.empty(len(distinct), object)
+        shown[:] = [_text(self._plain(row), exact=True) for row in distinct]
+        return shown[np.reshape(which, -1)]
+
+    @functools.cached_property
+    def shapes(self) -> np.ndarray:
+        found = np.empty(len(self), object)
+        found[:] = _text(self._plain(np.zeros(self._flat.shape[1])), exact=False)
+        for row in np.flatnonzero(~np.isfinite(self._flat).all(axis=1)):
+            found[row] = _text(self._plain(self._flat[row]), exact=False)
+        return found
+
+    def _plain(self, row: np.ndarray) -> Any:
+        return row.tolist() if self.values.ndim > 1 else row[0].item()
+
+
 def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
     """Reads the outcomes of trials.
 
@@ -46,8 +93,10 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
         sets, dictionaries, data frames, or what a call did instead of answering. An array of
         shape (trials, ...) holds the trials in its first axis.
     """
-    if isinstance(outcomes, np.ndarray) and outcomes.dtype.kind in "fiub":
-        return _of_array(outcomes)
+    if isinstance(outcomes, np.ndarray) and outcomes.dtype.kind in "fiu" and outcomes.size:
+        return _ArrayTable(outcomes)
+    if isinstance(outcomes, np.ndarray):
+        outcomes = [outcome.tolist() for outcome in outcomes]
     words, shapes = np.empty(len(outcomes), object), np.empty(len(outcomes), object)
     columns: dict[str, np.ndarray] = {}
     for row, outcome in enumerate(outcomes):
@@ -56,8 +105,7 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
             if name not in columns:
                 columns[name] = np.full(len(outcomes), np.nan)
             columns[name][row] = value
-    labels = [name for name in columns if _is_label(name)]
-    for name in labels:
+    for name in filter(_is_label, columns):
         # What is not said to be true of an outcome is false of it.
         np.nan_to_num(columns[name], copy=False, nan=0.0)
     return Table(words, shapes, columns)
@@ -65,18 +113,11 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
 
 def together(tables: Sequence[Table]) -> Table:
     """The trials of several tables, one after the other."""
+    arrays = [one.values for one in tables if isinstance(one, _ArrayTable)]
+    if len(arrays) == len(tables) and len({array.shape[1:] for array in arrays}) == 1:
+        return _ArrayTable(np.concatenate(arrays))
     names = dict.fromkeys(name for one in tables for name in one.columns)
-    columns = {
-        name: np.concatenate(
-            [
-                one.columns[name]
-                if name in one.columns
-                else np.full(len(one), 0.0 if _is_label(name) else np.nan)
-                for one in tables
-            ]
-        )
-        for name in names
-    }
+    columns = {name: np.concatenate([column(one, name) for one in tables]) for name in names}
     words = np.concatenate([one.words for one in tables])
     return Table(words, np.concatenate([one.shapes for one in tables]), columns)
 
@@ -90,30 +131,6 @@ def column(given: Table, name: str) -> np.ndarray:
 
 def _is_label(name: str) -> bool:
     return " is " in name or name.startswith("number of ")
-
-
-def _of_array(values: np.ndarray) -> Table:
-    trials = len(values)
-    if values.dtype.kind == "b" or values.size == 0:
-        return table([value.tolist() for value in values])
-    flat = values.reshape(trials, -1)
-    names = ["value"]
-    if values.ndim > 1:
-        places = np.ndindex(*values.shape[1:])
-        names = [f"entry {', '.join(map(str, place))}" for place in places]
-    columns = {name: flat[:, place].astype(float) for place, name in enumerate(names[:_ENTRIES])}
-    finite = np.isfinite(flat).all(axis=1)
-    # Words of whole rows: equal rows have equal words, and a text is made once for each.
-    distinct, which = np.unique(flat, axis=0, return_inverse=True)
-    shown = np.empty(len(distinct), object)
-    shown[:] = [_text(row.tolist() if values.ndim > 1 else row[0], exact=True) for row in distinct]
-    shapes = np.empty(trials, object)
-    shapes[:] = _text([0.5] * flat.shape[1] if values.ndim > 1 else 0.5, exact=False)
-    for row in np.flatnonzero(~finite):
-        shapes[row] = _text(flat[row].tolist() if values.ndim > 1 else flat[row, 0], exact=False)
-    words = shown[np.reshape(which, -1)]
-    extremes = _extremes(flat) if flat.shape[1] > 1 else {}
-    return Table(words, shapes, columns | extremes)
 
 
 def _extremes(rows: np.ndarray) -> dict[str, np.ndarray]:

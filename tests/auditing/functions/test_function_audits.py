@@ -59,7 +59,7 @@ def ragged(rng, data, n):
 
 def prints(rng, data, n):
     print("hello")
-    return rng.normal(size=n) + np.sum(data)
+    return rng.laplace(size=n) + np.sum(data)
 
 
 stream = np.random.default_rng(0)
