@@ -34,8 +34,9 @@ def main(
 ) -> None:
     """Run the simulations behind the figures and store their records.
 
-    With --shard only a share of their trials is run, and kept in files beside --record, one
-    a grid; `jaxsel merge FILE... --out FOLDER` makes the records of them.
+    With --shard only a share of the trials is run. It is stored in files beside --record, one
+    for each grid of cells, which `jaxsel merge FILE... --out FOLDER` combines into the
+    records.
     """
     if list_them:
         rows = [[sim.name, sim.module, sim.trials] for sim in SIMS.values()]

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from jaxsel.sweeps.signature import Signature
 
 _RUNS = ("trials", "seed", "progress")  # parameters of a computed function that are not settings
-_LONGEST = 100  # letters of a file's name for settings
+_LONGEST = 100  # most characters of settings in a file name; longer ones are hashed
 
 
 class Setting(NamedTuple):
     """A parameter of an experiment's functions that can be set.
 
     Attributes:
-      name: of the parameter.
-      domain: its possible values.
-      value: its default: the paper's, or ours if the paper has none; for an axis, all
-        values.
-      is_axis: whether it has several values.
+      name: the parameter's name.
+      domain: the values that are allowed.
+      value: the default: the paper's value, or this project's if the paper states none; for
+        an axis, the tuple of all its values.
+      is_axis: whether the parameter is an axis, which has several values.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Piece(NamedTuple):
 
     Attributes:
       module: full name of the module that defines it.
-      name: of the function.
+      name: the function's name.
     """
 
     module: str
@@ -151,7 +151,7 @@ class Piece(NamedTuple):
 
     @property
     def experiment(self) -> str:
-        """The name of its experiment: its file's, with hyphens."""
+        """The name of its experiment, which is the file's name with hyphens for underscores."""
         return self.module.rpartition(".")[2].replace("_", "-")
 
     @property
@@ -160,18 +160,18 @@ class Piece(NamedTuple):
         return getattr(importlib.import_module(self.module), self.name)
 
     def signature(self) -> "Signature":
-        """Its settings."""
+        """The function's settings and axes."""
         return signature_of(self.function)
 
     def own(self, chosen: Settings) -> Settings:
-        """The chosen settings that the function has."""
+        """Those of the chosen settings that the function has."""
         if not chosen:
             return ()
         known = self.signature().settings
         return tuple(each for each in chosen if each.setting.name in known)
 
     def path(self, out: Path, chosen: Settings) -> Path:
-        """The path of its record."""
+        """The path of its record for these settings."""
         return out / f"{self.experiment}.{self.name}{suffix(self.own(chosen))}.nc"
 
     def read(self, out: Path, chosen: Settings) -> "xr.Dataset":
@@ -205,10 +205,10 @@ class Piece(NamedTuple):
         Args:
           shard: as for ``jaxsel.sweeps.keep_share``.
           record: a file name, to which the function's name is added.
-          trials, seed: of the whole run.
+          trials, seed: of the whole run, of which the shard is a share.
 
         Returns:
-          The name of its file.
+          The name of the shard's file.
 
         Raises:
           InputError: if the function is not a grid of cells.
@@ -249,7 +249,7 @@ class Piece(NamedTuple):
         Args:
           out: the folder of records.
           chosen: settings other than the defaults.
-          configuration: of the record, with "trials" and "seed".
+          configuration: the configuration of the record, including "trials" and "seed".
           progress: as for ``jaxsel.sweep``.
           again: whether to run again even if the record is up to date.
         """
@@ -269,7 +269,7 @@ class Piece(NamedTuple):
 
 
 def _can_resume(path: Path) -> bool:
-    """Whether a file is a sweep, whose tallies can be reused."""
+    """Whether a file holds a sweep, whose tallies a new run can reuse."""
     from jaxsel.sweeps import files
 
     try:
@@ -289,14 +289,14 @@ def compute(
     record: Path | None = None,
     attributes: Mapping[str, Any] = MappingProxyType({}),
 ) -> "xr.Dataset":
-    """The data set of a function of an experiment.
+    """Computes the data set of an experiment's function.
 
     Args:
       function: declared by ``cells`` or ``computed``.
-      values: of its settings, by name, if they are not the defaults.
+      values: settings that differ from their defaults, by name.
       trials: the requested budget.
       seed, progress: as for ``jaxsel.sweep``.
-      record: its file; None for none.
+      record: the file of its record; None stores nothing.
       attributes: further attributes of the data set.
     """
     from jaxsel.language.domains import read_values
@@ -323,7 +323,7 @@ def compute(
 
 
 def signature_of(function: Callable[..., Any], without: Iterable[str] = ()) -> "Signature":
-    """The settings of a function of an experiment, or of ``draw``.
+    """The settings of an experiment's function, or of ``draw``.
 
     Args:
       function: the function.
@@ -336,7 +336,7 @@ def signature_of(function: Callable[..., Any], without: Iterable[str] = ()) -> "
 
 
 def settings_of(signature: "Signature") -> dict[str, Setting]:
-    """The settings of a function that the command line takes: those with a meaning."""
+    """The settings that the command line offers: those whose domain has a description."""
     found: dict[str, Setting] = {}
     for name, domain in signature.settings.items():
         if not domain.help:

@@ -41,8 +41,8 @@ class Scale(NamedTuple):
     Attributes:
       mechanisms: names; () means all of the catalogue.
       compared: trials whose tallies are compared with the CPU's.
-      seconds: duration of the measurement of a mechanism's rate.
-      trials: of one mechanism of each family.
+      seconds: least duration of the run from which a mechanism's speed is computed.
+      trials: number of trials of the first mechanism of each family.
       networks: the settings of the networks to train.
     """
 
@@ -99,7 +99,10 @@ def _devices() -> tuple[Any, ...]:
 
 
 def compare(work: Work) -> Iterator[tuple[str, dict]]:
-    """The number of trials with other events than on the CPU, for the same seed."""
+    """Yields, by mechanism, in how many trials at least the event differs from the CPU's.
+
+    Both devices use the same seed. The number is half the l1 distance between their tallies.
+    """
     import jax
 
     here = _devices()
@@ -119,7 +122,7 @@ def compare(work: Work) -> Iterator[tuple[str, dict]]:
 
 
 def rates(work: Work) -> Iterator[tuple[str, dict]]:
-    """Trials a second of every mechanism, compiled, on all devices."""
+    """Yields the speed of every compiled mechanism on all devices, in trials per second."""
     for entry in work.entries_left():
         built = entry.build({})
         trials, spent = 2**14, 0.0
@@ -133,7 +136,10 @@ def rates(work: Work) -> Iterator[tuple[str, dict]]:
 
 
 def billion(work: Work) -> Iterator[tuple[str, dict]]:
-    """Many trials of the first mechanism of each family, against its exact law."""
+    """Yields, by family, a goodness-of-fit p-value of many trials of its first mechanism.
+
+    Mechanisms whose exact law is not known are run without a test.
+    """
     families: dict[str, MechanismEntry] = {}
     for entry in work.entries():
         families.setdefault(entry.module.split(".")[2], entry)
@@ -163,7 +169,7 @@ def _trials_in(record: Path) -> int:
 
 
 def networks(work: Work) -> Iterator[tuple[str, dict]]:
-    """Trains every learning rate from every seed, all at once."""
+    """Trains a network for every learning rate and seed, all at once."""
     if "table" in work.done:
         return
     import jax
@@ -235,8 +241,8 @@ def run(scale: Scale, folder: Path, minutes: float = math.inf) -> dict[str, Any]
 
     Args:
       scale: the amount of work.
-      folder: the folder of all results; one of another scale is refused.
-      minutes: when to stop; the current part is finished first.
+      folder: the folder of all results; one that holds the work of another scale is refused.
+      minutes: after how many minutes to stop; the current part is finished first.
 
     Returns:
       The record, including machine and versions; None if work remains.
@@ -270,7 +276,7 @@ def run(scale: Scale, folder: Path, minutes: float = math.inf) -> dict[str, Any]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the record; the status is 75 if there is more to do, 2 for bad input."""
+    """Prints the record; the exit status is 75 if work remains, and 2 for bad input."""
     parser = argparse.ArgumentParser("sims.gpu", description=__doc__)
     parser.add_argument("--small", action="store_true", help="a minute, on any machine")
     parser.add_argument("--minutes", type=float, default=math.inf, help="then stop")

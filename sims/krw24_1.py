@@ -1,10 +1,10 @@
 """Koskela, Redberg & Wang 2024, Figure 1: privacy of report noisy max with Gaussian noise.
 
-Simulated on both sides of constructed neighbours: two groups of equal scores that move
-apart, the sizes and the lead chosen by exact laws so that epsilon is largest; and a single
-candidate that moves against all others. One trial is one release (of k winners for
-compositions), reduced to whether the winner is in the first group (how many of the k
-winners are).
+Two kinds of neighbouring inputs are simulated on both sides. In the first, two groups of
+equal scores move apart; the group sizes and the lead are chosen by exact laws so that epsilon
+is largest. In the second, a single candidate moves against all others. One trial is one
+release, reduced to whether the winner belongs to the first group. For compositions one trial
+is k releases, reduced to the number of winners in the first group.
 """
 
 import functools
@@ -44,7 +44,7 @@ COMPOSITIONS = (1, 3, 10, 30, 100)
 
 @functools.cache
 def worst_pair(kind: str, delta: float, candidates: int, noise_scale: float) -> GroupPair:
-    """The pair of a kind, "groups" or "single", of largest epsilon at delta."""
+    """The pair of a kind, "groups" or "single", whose epsilon at delta is largest."""
     found = worst_group_pair if kind == "groups" else single_pair
     return found(delta, candidates, noise_scale)
 
@@ -58,7 +58,7 @@ def _exact(pair: GroupPair, noise_scale: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def _trial(kind: str, delta: float, candidates: int, noise_scale: float, side: str) -> Trial:
-    """The winner's group; beside it the exact epsilon of the pair."""
+    """A trial that tallies the winner's group; its data set also has the pair's exact epsilon."""
     pair = worst_pair(kind, delta, candidates, noise_scale)
     moved = moving_groups(pair, noise_scale)
     first, second = _exact(pair, noise_scale)
@@ -78,7 +78,7 @@ def moved(
     delta: Delta = 1e-3,
     noise_scale: NoiseScale = 4.0,
 ) -> Trial:
-    """The worst pairs of either kind by the number of candidates."""
+    """The worst pair of either kind, for each number of candidates."""
     return _trial(pair, delta, candidates, noise_scale, side)
 
 
@@ -89,7 +89,7 @@ def scaled(
     delta: Delta = 1e-3,
     fixed: Fixed = 100,
 ) -> Trial:
-    """The worst pair of groups by the noise scale."""
+    """The worst pair of groups, for each noise scale."""
     return _trial("groups", delta, fixed, noise, side)
 
 
@@ -104,9 +104,10 @@ def repeated(
     noise_scale: NoiseScale = 4.0,
     composed: Composed = 10,
 ) -> xr.Dataset:
-    """By the number k of releases: the number of winners in the first group.
+    """Tallies how many winners of k releases are in the first group, for each k.
 
-    Fewer trials of longer compositions; counts of more than k winners are 0.
+    Longer compositions have fewer trials. "counts" has the shape (releases, side, wins); its
+    entries for more than k wins are 0.
     """
     every = [int(k) for k in releases]
     counts = np.zeros((len(every), 2, max(every) + 1), np.int64)

@@ -17,8 +17,9 @@ def files(folder: Path, needed: str) -> dict[str, dict[str, Any]]:
     """The files of a folder that define the constant ``needed``, by name.
 
     Returns:
-      For each its constants: names in capitals that are given a literal. Papers come in
-      the order of the other documents, numbered figures before named ones.
+      The constants of each file, which are its upper-case names that are assigned a literal.
+      Files are sorted by paper, in the same order as in the documentation, with numbered
+      figures before named ones.
     """
     found = {path.stem.replace("_", "-"): _constants(path) for path in folder.glob("*.py")}
     return {name: found[name] for name in sorted(found, key=order) if needed in found[name]}
@@ -35,7 +36,7 @@ def declared(path: Path) -> tuple[str, ...]:
 
 
 def read_by_draw(path: Path, module: str) -> list[tuple[str, str]]:
-    """Module and name of the functions whose data sets ``draw`` of a file takes."""
+    """Module and name of each function whose data set a file's ``draw`` takes."""
     tree = ast.parse(path.read_bytes())
     homes = {
         alias.asname or alias.name: (node.module or "", alias.name)
@@ -56,12 +57,12 @@ def _name(decorator: ast.expr) -> str:
 
 
 def module_name(name: str) -> str:
-    """The file, without ".py", of a simulation or figure."""
+    """The file name, without ".py", of a simulation or figure."""
     return name.replace("-", "_")
 
 
 def order(name: str) -> tuple:
-    """By paper, numbered figures before named ones."""
+    """Sort key of a name: by paper, with numbered figures before named ones."""
     paper, _, rest = name.partition("-")
     place = _PAPERS.index(paper) if paper in _PAPERS else len(_PAPERS)
     number = re.match(r"\d+", rest)

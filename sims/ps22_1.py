@@ -114,9 +114,13 @@ def optimum(points, labels, alpha: float) -> np.ndarray:
 
 
 def _near_best(accuracy: np.ndarray) -> np.ndarray:
-    """Which alphas of accuracy[run, rate, alpha] may be the best, at each rate.
+    """Which alphas may have the largest mean accuracy at each rate: Bool["rates alphas"].
 
-    Runs are paired across alpha: differences are compared, two standard errors.
+    Runs are paired across alphas. An alpha may be best if its mean difference from the
+    leading one is at most two standard errors.
+
+    Args:
+      accuracy: Float["runs rates alphas"], training accuracies.
     """
     best = accuracy.mean(axis=0).argmax(axis=-1)
     leading = np.take_along_axis(accuracy, best[None, :, None], axis=-1)
@@ -138,11 +142,11 @@ def trained(
     batch: Batch = 8,
     epochs: Epochs = 100,
 ) -> xr.Dataset:
-    """Accuracy against alpha on both data sets, of the runs and of the minimiser.
+    """Accuracy against alpha on both data sets, of the runs and of the exact minimiser.
 
     Returns:
-      "mean", "low", "high" (the middle 80 %), "near_best" by data, rate and alpha;
-      "optimum" by data and alpha.
+      "mean", "low" and "high" (between which the middle 80 % of the runs lie) and
+      "near_best", each by data set, rate and alpha; "optimum" by data set and alpha.
     """
     sets, found = data_sets(), []
     with progress_bar(len(sets) * (len(ALPHAS) + 1), 0, progress) as advance:

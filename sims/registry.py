@@ -25,8 +25,8 @@ class Sim(NamedTuple):
     """The simulation of one file; see ``sims.experiment``.
 
     Attributes:
-      name: what the command line calls it: its file's, with hyphens.
-      trials: default budget: trials a grid cell (what a trial is, the module says).
+      name: its name on the command line, which is the file's with hyphens for underscores.
+      trials: the default budget, in trials per grid cell; the module says what a trial is.
       module: full name of its module.
       pieces: its functions.
     """
@@ -90,7 +90,11 @@ def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def find(name: str) -> Sim:
-    """The simulation of that name; raises InputError if there is none."""
+    """The simulation of that name.
+
+    Raises:
+      InputError: if there is none.
+    """
     if name not in SIMS:
         raise InputError(f"there is no simulation {name!r}; there are: {', '.join(SIMS)}")
     return SIMS[name]
@@ -100,7 +104,7 @@ def _configuration(piece: Piece, trials: int, seed: int, settings: Settings = ()
     """The configuration that determines the record of a function."""
     own: dict[str, Any] = {"sim": piece.experiment, "trials": trials, "seed": seed}
     if chosen := piece.own(settings):
-        # As it is read back: a record holds lists.
+        # A record that is read back has lists in place of tuples.
         own["settings"] = {
             setting.name: list(value) if isinstance(value, tuple) else value
             for setting, value in chosen
@@ -174,14 +178,14 @@ def run(
     """Runs a simulation and stores its records, unless the same are stored already.
 
     Args:
-      name: of the simulation.
-      trials: budget a grid cell; default: the simulation's own.
-      seed: of all its randomness.
+      name: name of the simulation.
+      trials: budget in trials per grid cell; None means the simulation's default.
+      seed: seed of all its randomness.
       out: folder of the records.
       again: run even if the record of this very configuration exists.
       progress: as for ``jaxsel.sweep``.
       say: called with messages about the progress.
-      settings: other numbers than the defaults.
+      settings: settings that differ from the defaults.
 
     Returns:
       The data set of each function, by name.

@@ -1,9 +1,9 @@
 """Zhu & Wang 2022, EXP3 and Table 2: multi-label PATE on attributes of faces.
 
 One trial labels all queries once. Votes are the same in every trial (see
-``common.multi_label_votes``): only the mechanisms' noise is drawn. A set that StableTopK
-does not release counts as "no label present". The data set has the releases, summed over
-trials, by label, and the votes.
+``common.multi_label_votes``); only the mechanisms' noise is drawn. A set that StableTopK does
+not release counts as "no label present". The data set has the votes, and the releases by
+label, summed over trials.
 """
 
 import functools
@@ -45,7 +45,7 @@ _LANES = 1024  # small, since a trial is long
 
 
 def _stacked(prepared: list[dict]) -> dict[str, Any]:
-    """One dict of arrays with a leading axis."""
+    """Stacks the arrays of several dicts with equal keys along a new first axis."""
     return {
         name: jax.tree.map(lambda *parts: np.stack(parts), *(p[name] for p in prepared))
         for name in prepared[0]
@@ -56,10 +56,11 @@ def _stacked(prepared: list[dict]) -> dict[str, Any]:
 def all_labels() -> Mechanism:
     """``noisy_labels`` on every query.
 
-    Each label is released on its own, so all queries of one label are one call.
+    Each label is released independently, so one call releases one label of all queries.
 
-    Data: votes and truth, "queries labels". Outcome: released and hits by label, over
-    all queries.
+    Data: "votes" and "truth", arrays with axes (queries, labels). Outcome: "released" and
+    "hits", the number of queries for which each label was released, and was released
+    correctly.
     """
     inner = noisy_labels()
 
@@ -92,9 +93,10 @@ def all_labels() -> Mechanism:
 def all_queries(selection: str) -> Mechanism:
     """``stable_top_k`` on every query, one after the other.
 
-    Data: votes and truth, "queries labels". Outcome: released and hits by label, how
-    many queries were answered, and sums of squares over queries of the labels right, of
-    the hits and of the wrong labels released.
+    Data: "votes" and "truth", arrays with axes (queries, labels). Outcome: "released" and
+    "hits" as for ``all_labels``; "answered", the number of queries for which a set was
+    released; and "squares", the sums over queries of the squared numbers of correct labels,
+    of hits and of wrongly released labels.
     """
     inner = stable_top_k(selection=selection, method="literal")
 
@@ -165,7 +167,7 @@ def _cell(
 
 
 class Cell(NamedTuple):
-    """A method, at this epsilon (NaN in the paper's table) and noise scale."""
+    """A method at one epsilon (NaN for the settings of the paper's table) and noise scale."""
 
     method: str
     epsilon: float
@@ -173,10 +175,10 @@ class Cell(NamedTuple):
 
 
 def cells(scenario: Scenario, asked: Labelling = Labelling()) -> list[Cell]:
-    """At EPSILONS, then as in the paper's table.
+    """The cells at EPSILONS, followed by those of the paper's table.
 
-    In the table StableTopK has the paper's noise, and both forms of PATE as much noise
-    as leaves them as accurate, or NaN if there is no such amount.
+    In the table StableTopK has the paper's noise. Both forms of PATE have as much noise as
+    leaves them as accurate, or NaN if no amount does.
     """
     queries, labels = scenario.truth.shape
     found = [
@@ -222,10 +224,10 @@ def _tallies(found: list, trials: int, seed: int, progress) -> dict[str, np.ndar
 def labelled(
     *, trials: int, seed: int, progress: bool | None, asked: Labelling = Labelling()
 ) -> xr.Dataset:
-    """Sums over trials of the releases, and the votes, by scenario.
+    """The votes, and the releases summed over trials, by scenario.
 
-    Votes are by query and label; released and hits by cell and label. Of squares see
-    ``all_queries``.
+    Votes have the axes (query, label); "released" and "hits" have (cell, label). "squares" is
+    explained in ``all_queries``.
     """
     found = []
     for number, scenario in enumerate(scenarios(asked)):
