@@ -1,13 +1,13 @@
 """The DP-SGD bases of Figures 6 to 8 of Koskela, Redberg & Wang 2024: the best of K runs.
 
 No network is trained. A run is one draw from a dominating pair: two laws on finitely many
-values of the privacy loss, from the accountant's privacy loss distribution of a whole run
-of DP-SGD. With several candidates a run first draws one uniformly, which is part of the
-release.
+values of the privacy loss, from the accountant's privacy loss distribution of a whole run of
+DP-SGD. With several candidates a run first draws one of them uniformly and releases which one
+it is.
 
-Runs are ranked by the privacy loss itself (largest or smallest first, whichever is worse),
-or in the order found worst for the privacy of the best of K runs at one delta. One trial
-releases the best of K runs. Float64 on the host.
+Runs are ranked by the privacy loss itself (largest or smallest first, whichever is worse), or
+in the order found worst for the privacy of the best of K runs at one delta. One trial
+releases the best of K runs. All laws are float64 arrays, computed in NumPy.
 """
 
 import functools
@@ -62,15 +62,15 @@ def sides(candidates: tuple[DpSgd, ...]) -> Sides:
 
 
 def tuned_masses(law: np.ndarray, ranking: np.ndarray, repetitions: Repetitions) -> np.ndarray:
-    """Law of the best of K runs by outcome, no run last; within 1e-12 in total.
+    """Law of the outcome of the best of K runs, accurate to 1e-12 in total.
 
     Args:
-      law: Float64["outcomes"], of one run.
-      ranking: Int["outcomes"], outcomes, best first.
+      law: Float64["outcomes"], law of one run's outcome.
+      ranking: Int["outcomes"], the outcomes, best first.
       repetitions: law of K.
 
     Returns:
-      Float64["outcomes+1"].
+      Float64["outcomes+1"]; the last entry is the probability that K = 0.
     """
     edges = np.minimum(np.concatenate([[0.0], np.cumsum(law[ranking])]), 1.0)
     found = np.empty(law.size + 1)
@@ -91,8 +91,8 @@ def ranked(candidates: tuple[DpSgd, ...], text: str, ranking: str) -> np.ndarray
     """A ranking of the outcomes of ``sides``, best first: Int["outcomes"].
 
     Args:
-      candidates: of one run.
-      text: law of K.
+      candidates: the settings from which one run draws.
+      text: the law of K as text.
       ranking: one of RANKINGS.
     """
     laws, repetitions = sides(candidates), parse(text)
@@ -121,13 +121,13 @@ def tuned_trial(candidates: tuple[DpSgd, ...], text: str, ranking: str, side: st
 def event(tuned: Sides, delta: float, trials: int) -> np.ndarray:
     """The event of large loss that is expected to prove the largest epsilon at delta.
 
-    It depends on the exact laws and the number of trials only, hence is fixed before any
+    It depends only on the exact laws and the number of trials, so it is fixed before any
     tally.
 
     Args:
       tuned: Float64["releases"] each, laws of the release on either side.
       delta: the delta at which epsilon is bounded.
-      trials: on each side.
+      trials: number of trials on each side.
 
     Returns:
       Bool["releases"], in the more promising direction.
@@ -139,7 +139,7 @@ def event(tuned: Sides, delta: float, trials: int) -> np.ndarray:
             loss = np.where(p > 0.0, np.log(p) - np.log(q), -np.inf)
         order = np.argsort(-loss, kind="stable")
         sums = [np.cumsum(law[order]) for law in (p, q)]
-        # Nested events, from one that is seen once up to nearly all.
+        # Nested events, from one expected in a single trial to one of probability 0.9.
         last = np.searchsorted(sums[0], np.geomspace(1.0 / trials, 0.9, _EVENTS))
         last = np.unique(np.minimum(last, p.size - 1))
         seen = [np.minimum(np.round(trials * each[last]), trials) for each in sums]

@@ -68,16 +68,19 @@ def _masses(trials: int, largest: float, count: int) -> np.ndarray:
 def natural_law(
     law: Repetitions, edges: npt.ArrayLike, shift: float, *, below: bool = False
 ) -> np.ndarray:
-    """Law of the bin of the released number in the natural order, nothing last.
+    """Law of the bin of the released number in the natural order.
 
     Args:
       law: law of K.
-      edges: increasing.
-      shift: mean of one run.
+      edges: increasing edges of the bins.
+      shift: mean of one run's output.
       below: return P(released < edge) at each edge instead.
+
+    Returns:
+      The probability of each bin in increasing order; last, that nothing is released.
     """
     z = np.asarray(edges, dtype=np.float64) - shift
-    # f(x) - f(0) from the side where it does not cancel
+    # f(x) - f(0), computed from the side on which it does not cancel
     lower = law.pgf(special.ndtr(z)) - law.probability_zero
     if below:
         return lower
@@ -101,12 +104,12 @@ def two_block_masses(
 
 
 def two_block_law(edges: npt.ArrayLike, cut: float, shift: float) -> np.ndarray:
-    """Law of the bin of ONE run, best bin first.
+    """Law of the bin that contains the output of ONE run, best bin first.
 
     Args:
-      edges: strictly increasing, the cut among them.
+      edges: strictly increasing edges of the bins, the cut among them.
       cut: bins above it come first, the highest best; then those below, the lowest best.
-      shift: mean of the run.
+      shift: mean of the run's output.
     """
     edges = np.asarray(edges, dtype=np.float64)
     if np.any(np.diff(edges) <= 0) or cut not in edges:
@@ -149,7 +152,7 @@ def _renyi(order, first, second, log_weight, none: float) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class GaussianPair:
-    """One run on the data and on the neighbour, which meets rho-zCDP exactly."""
+    """The laws of one run on the data and on the neighbour; the pair is exactly rho-zCDP."""
 
     rho: Annotated[float, positive("zCDP of one run")] = RHO
 
@@ -164,14 +167,15 @@ class GaussianPair:
         return 0.0, self.shift
 
     def natural_edges(self, law: Repetitions, trials: int) -> np.ndarray:
-        """Bins of the released number that are fine where the two sides differ most.
+        """Edges of bins of the released number that are fine where the two sides differ most.
 
-        Small outputs are rarer on the neighbour, large ones on the data; the rarest bin at
-        either end expects 256 counts on its rarer side. Depends on exact laws alone.
+        Small outputs are rarer on the neighbour, large ones on the data. At either end the
+        rarest bin expects 256 counts on the side where it is rarer. The edges depend on exact
+        laws alone.
 
         Args:
           law: law of K.
-          trials: a side.
+          trials: number of trials on each side.
 
         Returns:
           Increasing edges; their number does not depend on the law.
@@ -184,8 +188,9 @@ class GaussianPair:
     def two_block_cut(self, law: Repetitions, order: float = 10.0) -> float:
         """The cut at which Lemma 7 of Papernot & Steinke 2022 attains its supremum.
 
-        That is log(f'(q)^a f'(q')^(1 - a)) for q, q' the mass below the cut on either side
-        and a the order; the divergence of the tuned pair then comes close to the lemma's.
+        It maximises log(f'(q)^a f'(q')^(1 - a)), where q and q' are the masses below the cut
+        on either side and a is the order. The divergence of the tuned pair then comes close
+        to the lemma's bound.
         """
 
         def negative(cut: np.ndarray) -> np.ndarray:
@@ -196,11 +201,11 @@ class GaussianPair:
         return float(minimise(negative, -8.0, 8.0)[0])
 
     def two_block_edges(self, law: Repetitions, cut: float, trials: int) -> np.ndarray:
-        """Bins of the released number, with the cut among their increasing edges.
+        """Increasing edges of bins of the released number, the cut among them.
 
-        Below the cut they are fine towards the outputs of largest loss: the rarest expects
-        256 counts on the neighbour, where it is rarer. Above it they split the mass of one
-        run evenly.
+        Below the cut the bins are fine towards the outputs of largest loss. The rarest of
+        them expects 256 counts on the neighbour, where it is rarer. Above the cut the bins
+        split the mass of one run evenly.
         """
         total = float(two_block_masses(law, cut, cut, self.shift))
         masses = _masses(trials, 0.97 * total, _BLOCK_LEVELS)
@@ -212,16 +217,16 @@ class GaussianPair:
     def best_block(
         self, law: Repetitions, value: Callable[[np.ndarray, np.ndarray], np.ndarray]
     ) -> tuple[float, float, float]:
-        """The cut, and the event "released <= end", of largest value.
+        """The cut, and the event "released <= end", for which a value is largest.
 
         Args:
           law: law of K.
-          value: (probability of the event on the data, on the neighbour) -> what to
-            maximise, element by element; NaN counts as least.
+          value: (probability of the event on the data, on the neighbour) -> what to maximise,
+            element by element; NaN counts as least.
 
         Returns:
-          The value, the cut and the end, end <= cut, found on a grid that is refined
-          thrice around its best point.
+          The value, the cut and the end, where end <= cut. They are found on a grid that is
+          refined three times around its best point.
         """
         best = (-math.inf, 0.0, 0.0)
         middle, reach = (1.5, -2.0), (5.5, 6.0)
@@ -239,8 +244,8 @@ class GaussianPair:
     def two_block_epsilon(self, law: Repetitions, delta: float) -> float:
         """Exact epsilon at delta of the worst two-block order: log((P(E) - delta)/P'(E)).
 
-        E is the event "released <= end"; cut and end are the best ones, so that this is
-        a lower bound on the epsilon of every algorithm that covers all orders.
+        E is the event "released <= end", with the best cut and end. The result is therefore a
+        lower bound on the epsilon of every algorithm that covers all orders.
         """
 
         def epsilon(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -254,13 +259,13 @@ class GaussianPair:
     ) -> np.ndarray:
         """Exact Renyi divergences of the best of K Gaussian runs, data against neighbour.
 
-        By quadrature of A(y) = Q(y) f'(Q(worse than y)) (Koskela, Redberg & Wang 2024,
-        Theorem B.2), with the outcome "nothing" added.
+        They are computed by quadrature of A(y) = Q(y) f'(Q(worse than y)) (Koskela, Redberg &
+        Wang 2024, Theorem B.2), to which the outcome "nothing" is added.
 
         Args:
           order: > 1, up to 64, one-dimensional.
           law: law of K.
-          cut: of the two-block order; None for the natural one.
+          cut: the cut of the two-block order; None for the natural order.
 
         Returns:
           Float64[2, "order"]: D(A || A') and D(A' || A). In the natural order the second is

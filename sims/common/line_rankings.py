@@ -1,14 +1,14 @@
 """Privacy loss of the best of K runs on the real line: bases, laws of K, rankings.
 
-One run releases a number, on the data from the first law of a pair and on the neighbour
-from the second. Runs are ranked by the number itself (larger is better) or, at some
-epsilons, in the order found worst for the privacy of the best of K. Only which of 300
-intervals contains the released number is observed, which is post-processing. One trial is
-one execution of the tuned algorithm.
+One run releases a number, on the data from the first law of a pair and on the neighbour from
+the second. Runs are ranked by the number itself (larger is better) or, at some epsilons, in
+the order found worst for the privacy of the best of K. Only which of 300 intervals contains
+the released number is observed, which is post-processing. One trial is one execution of the
+tuned algorithm.
 
-``adversarial_orders`` of the tuning family works on one epsilon or delta at a time
-and refines; here one grid of cells serves a whole curve of epsilons. A ranking's profile is
-computed exactly, on the line, so that it bounds that of the worst from below.
+``adversarial_orders`` of the tuning family searches for one epsilon or delta at a time and
+refines its grid; here one grid of cells serves a whole curve of epsilons. A ranking's profile
+is computed exactly, on the line, so it is a lower bound on that of the worst ranking.
 """
 
 import dataclasses
@@ -48,11 +48,14 @@ FAMILIES = tuple(parse(text).family for text in LAWS)
 
 
 def address(before: int = 0) -> Callable[[Place], tuple[int, int]]:
-    """Address of a cell of ``LAWS`` after ``before`` grids; the laws of a family share a seed."""
+    """Seed and number of the cells of a grid over ``LAWS``, after ``before`` earlier grids.
+
+    All laws of one family share a seed.
+    """
     return counted_alike("law", FAMILIES, seeds=sorted(set(FAMILIES)), before=before)
 
 
-RANKINGS = ("natural", *(f"{target:g}" for target in TARGETS))  # or worst at a delta
+RANKINGS = ("natural", *(f"{target:g}" for target in TARGETS))  # natural, or worst at a delta
 
 CELLS = 300
 _POINTS = 41  # epsilons at which a worst ranking is searched
@@ -69,7 +72,7 @@ class LaplaceBase:
 
     @property
     def pair(self) -> ScorePair:
-        """Both laws."""
+        """The laws of one run's output on both sides."""
         return laplace_pair(self.laplace_scale)
 
 
@@ -86,7 +89,7 @@ class StepBase:
 
     @property
     def pair(self) -> ScorePair:
-        """Both laws."""
+        """The laws of one run's output on both sides."""
         return subsampled_gaussian_pair(self.step_noise, self.sampling_rate)
 
 
@@ -97,12 +100,12 @@ class Ranking(NamedTuple):
     """A ranking of the line, and the laws of one run's position in it.
 
     Attributes:
-      order: of the line itself.
+      order: the ranking itself, as an order of the line.
       run_laws: Float64["2 cells"], of one run on the pair's first and second side: the
         probability of each cell, the best cell first.
       direction: 0 if the ranking was searched for H(A || A'), 1 for H(A' || A).
-      epsilon: at which it was searched; NaN if it was not.
-      delta: of the tuned cells there, to one percent.
+      epsilon: the epsilon for which it was searched; NaN if it was not searched.
+      delta: the delta of the tuned cells at that epsilon, to one percent.
     """
 
     order: BlockOrder | MergedOrder
@@ -142,7 +145,7 @@ def _masses(law: LineLaw, edges: np.ndarray) -> np.ndarray:
 
 
 def natural_ranking(pair: ScorePair, repetitions: Repetitions) -> Ranking:
-    """Larger outputs are better."""
+    """The ranking in which larger outputs are better."""
     edges = _edges(pair, repetitions)
     laws = np.stack([_masses(law, edges) for law in (pair.first, pair.second)])
     return Ranking(NATURAL, laws, 0, np.nan, np.nan)
@@ -154,14 +157,17 @@ def worst_rankings(
     epsilons: Iterable[float],
     directions: Sequence[int] = (0, 1),
 ) -> list[Ranking]:
-    """For each direction and each epsilon the best of all mergers of the grid's cells.
+    """The worst ranking found for each direction and each epsilon.
+
+    It maximises delta among the rankings that take the grid's cells in turns from both ends
+    of the line.
 
     Args:
       pair: laws of one run's output.
       repetitions: law of K.
       epsilons: each >= 0.
-      directions: 0 for H(A || A'), 1 for H(A' || A). Where the line read backwards
-        swaps the two laws, either is as good as both.
+      directions: 0 for H(A || A'), 1 for H(A' || A). If reading the line backwards swaps the
+        two laws, either direction is as good as both.
 
     Returns:
       All epsilons of the first direction, then all of the next.
@@ -200,7 +206,7 @@ def _places(front: list[int], back: list[int]) -> np.ndarray:
 
 @functools.cache
 def _sought(base: LineBase, text: str) -> list[Ranking]:
-    """The worst ranking at each of some epsilons, in the worse direction."""
+    """The worst ranking at each epsilon of a grid, in the worse direction."""
     levels = np.linspace(0.0, base.largest, _POINTS)
     found = worst_rankings(base.pair, parse(text), levels, base.directions)
     return [max(found[place::_POINTS], key=lambda each: each.delta) for place in range(_POINTS)]
@@ -210,10 +216,10 @@ def planned(base: LineBase, text: str, ranking: str) -> Ranking:
     """A ranking whose delta is near a target, or the natural one.
 
     Args:
-      base: of one run.
-      text: law of K.
-      ranking: "natural", or a delta: the worst ranking at the epsilon of a grid where the
-        worst delta comes nearest to it.
+      base: the laws of one run.
+      text: the law of K as text.
+      ranking: "natural", or a target delta; then it is the worst ranking at that epsilon of a
+        grid where the worst delta comes nearest to the target.
     """
     if ranking == "natural":
         return natural_ranking(base.pair, parse(text))
@@ -225,7 +231,7 @@ def planned(base: LineBase, text: str, ranking: str) -> Ranking:
 
 
 def planned_trial(base: LineBase, text: str, ranking: str, side: str) -> Trial:
-    """The simulation of the released position in a ranking, with the ranking's epsilon."""
+    """The simulation of the released run's position in a ranking, with the ranking's epsilon."""
     found, repetitions = planned(base, text, ranking), parse(text)
     return Trial(
         private_tuning(finite(), repetitions.family),

@@ -27,7 +27,7 @@ from jaxsel.language.domains import probability
 from sims.common.multi_label_votes import Scenario, Votes
 
 SELECTION, TEST = 50.0, 60.0  # the paper's noise
-_NEGLIGIBLE = 1e-9  # queries that are almost surely not released need no law of the size
+_NEGLIGIBLE = 1e-9  # for queries released less often, the law of the size is not computed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Method(NamedTuple):
       name: for records and legends.
       mechanism: "pate", "pate-tau", "gumbel" or "gaussian" (StableTopK's selection).
       ratio: selection scale over test scale of StableTopK; 0 for PATE.
-      curve: noise scale (of PATE, or of StableTopK's test), number of labels, settings
-        -> Renyi curve of one query.
+      curve: (noise scale of PATE or of StableTopK's test, number of labels, settings) ->
+        Renyi curve of one query.
     """
 
     name: str
@@ -74,7 +74,7 @@ def _stable(selection: str, ratio: float):
 
 
 def _jointly(scale: float, labels: int, asked: Labelling) -> ApproximateRenyiCurve:
-    """Gaussian variant, all noisy gaps released: l2 sensitivity sqrt(labels - 1)."""
+    """Curve of the Gaussian variant that releases all gaps: l2 sensitivity sqrt(labels - 1)."""
     gaps = ApproximateRenyiCurve(
         lambda order: labels_renyi(order, SELECTION / TEST * scale, labels - 1)
     )
@@ -99,7 +99,7 @@ METHODS: dict[str, Method] = {
         Method("Gaussian, gaps released", "gaussian", SELECTION / TEST, _jointly),
     )
 }
-# With what the table compares besides.
+# The methods of the table, which compares two more.
 TABLE: dict[str, Method] = {
     **METHODS,
     "Gumbel": Method("Gumbel", "gumbel", _HALF / TEST, _stable("gumbel", _HALF / TEST)),
@@ -121,12 +121,12 @@ def total_epsilon(
     """Epsilon at delta of all queries.
 
     Args:
-      method: which.
-      scale: of its noise, in votes.
-      queries: how many.
-      labels: m.
-      asked: settings.
-      tight: by the best conversion; False for Lemma 17's own.
+      method: the mechanism and its analysis.
+      scale: scale of its noise, in votes.
+      queries: number of queries.
+      labels: number m of labels.
+      asked: the privacy budget; its delta is that of all queries together.
+      tight: whether to use the best conversion from Renyi DP; False means that of Lemma 17.
     """
     total = compose_curves(method.curve(scale, labels, asked), times=queries)
     if tight:
@@ -147,7 +147,7 @@ def scale_at(
 
 
 class Quality(NamedTuple):
-    """What is released on average, exact.
+    """Exact expectations of what is released.
 
     Attributes:
       accuracy: fraction of labels that are correct, where labels of an unreleased set count
@@ -170,10 +170,10 @@ def selection_law(gaps: np.ndarray, scale: float, noise: str) -> np.ndarray:
 
     Args:
       gaps: Float["queries sizes"].
-      scale: of the noise, in votes.
-      noise: "gumbel" (softmax) or "gaussian": the integral of the density of each level
-        times the distribution functions of all others, by a trapezoidal sum that is
-        accurate to 1e-8.
+      scale: scale of the noise, in votes.
+      noise: "gumbel", whose law is the softmax; or "gaussian", the integral of the density of
+        each level times the distribution functions of all others, by a trapezoidal sum that
+        is accurate to 1e-8.
 
     Returns:
       Float["queries sizes"].
@@ -194,7 +194,7 @@ def selection_law(gaps: np.ndarray, scale: float, noise: str) -> np.ndarray:
 
 
 def _released(scenario: Scenario, method: Method, scale: float, delta_t: float):
-    """Probability that each label of each query is released, and that a set is."""
+    """Probabilities that each label of each query is released, and that any set is."""
     if method.ratio == 0.0:
         votes = scenario.votes if method.mechanism == "pate" else scenario.scaled
         chance = special.ndtr((votes - scenario.teachers / 2.0) / scale)
@@ -223,8 +223,8 @@ def quality(scenario: Scenario, method: Method, scale: float, delta_t: float = 1
     Args:
       scenario: the votes.
       method: the mechanism.
-      scale: of its noise: of PATE, or of StableTopK's test.
-      delta_t: of one such test.
+      scale: noise scale of PATE, or of StableTopK's test, in votes.
+      delta_t: delta of one such test.
     """
     chance, answered = _released(scenario, method, scale, delta_t)
     truth = scenario.truth

@@ -29,16 +29,16 @@ class Scenario(NamedTuple):
 
     Attributes:
       votes: Float["queries labels"], teachers that voted for each label.
-      scaled: Float["queries labels"], the same after each teacher's votes for a query
-        were scaled to tau in all.
+      scaled: Float["queries labels"], the same after each teacher's votes for a query were
+        scaled to tau in all.
       truth: Bool["queries labels"].
       teachers: number of teachers.
       accuracy: fraction of single votes that are correct.
       false_positive, false_negative: fraction of wrong votes among absent and among present
         labels.
       source: description of the origin of truth and votes.
-      simulated: whether the votes are.
-      generated: whether the truth is invented, too.
+      simulated: whether the votes are simulated.
+      generated: whether the true labels are generated, too.
     """
 
     votes: np.ndarray
@@ -79,7 +79,7 @@ class Votes:
 
     queries: Annotated[int, whole("images to be labelled", at_least=10)] = 600
     teachers: Annotated[int, whole("who vote", at_least=10)] = 800
-    # The paper does not say.
+    # The paper does not state tau.
     tau: Annotated[int, whole("labels that a teacher of PATE-tau may vote for", at_least=1)] = 8
 
 

@@ -1,7 +1,8 @@
 """Tallies for the Renyi divergence of the best of K Gaussian runs, in two orders.
 
-Shared by Figures 2 and 3 of Papernot & Steinke 2022. One trial is one execution of the
-tuned algorithm; what is tallied is the bin of the released number, nothing released last.
+Shared by Figures 2 and 3 of Papernot & Steinke 2022. One trial is one execution of the tuned
+algorithm. It is tallied by the bin of the released number; the last outcome is that nothing
+is released.
 """
 
 from typing import Any
@@ -20,9 +21,9 @@ def natural_trial(law: Repetitions, side: int, trials: int, pair: GaussianPair) 
     """The natural order: the score is the released number.
 
     Args:
-      law: of K.
+      law: law of K.
       side: 0 for the data, 1 for the neighbour.
-      trials: a side.
+      trials: number of trials on each side.
       pair: the laws of one run.
 
     Returns:
@@ -49,7 +50,7 @@ def two_block_trial(law: Repetitions, side: int, trials: int, pair: GaussianPair
 def _trial(mechanism: Mechanism, data: Any, params: Any, **beside: Any) -> Trial:
     assert mechanism.law is not None
     exact = mechanism.law(data, params).probabilities
-    # Not by their labels: those of bins differ from law to law.
+    # Events are tallied by number, since the labels of the bins differ from law to law.
     tally = statistics.counts(mechanism.event, exact.size)
     beside["exact"] = exact
     return Trial(mechanism, data, params, statistic=tally, beside=beside)

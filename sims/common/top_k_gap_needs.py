@@ -1,8 +1,8 @@
 """Gaps that private top-k selection needs (Zhu & Wang 2022, Theorems 8 and 20).
 
-The least gap at which the test of Algorithm 4 or 5 releases its set with a given
-probability, and the least lead of one gap over all others, which are 0, at which report
-noisy max selects it with that probability; each at a total (epsilon, delta).
+Two quantities are computed, each at a total (epsilon, delta): the least gap at which the test
+of Algorithm 4 or 5 releases its set with a given probability; and the least lead of one gap
+over all others, which are 0, at which report noisy max selects it with that probability.
 """
 
 import dataclasses
@@ -46,14 +46,14 @@ SELECTIONS = {
 
 
 def one_release_scale(kind: str, epsilon: float, needs: Needs = Needs()) -> float:
-    """Noise of one test, as in Theorem 20 or "aligned" with Laplace noise's zCDP."""
+    """Noise scale of one test: Theorem 20's, or one "aligned" with the zCDP of Laplace noise."""
     if kind == "gaussian":
         return math.sqrt(2.0 * math.log(1.25 / needs.delta)) / epsilon
     return 1.0 / epsilon
 
 
 def one_release_gap(kind: str, epsilon: float, needs: Needs = Needs()) -> float:
-    """The least gap that passes one test except with probability needs.failure, exact."""
+    """The exact least gap that passes one test except with probability needs.failure."""
     noise = "laplace" if kind == "laplace" else "gaussian"
     scale = one_release_scale(kind, epsilon, needs)
     return gap_for_success(scale, needs.delta, needs.failure, noise)
@@ -61,9 +61,10 @@ def one_release_gap(kind: str, epsilon: float, needs: Needs = Needs()) -> float:
 
 @functools.cache
 def scale_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
-    """Noise of each of many tests, the best that its Renyi curve allows in total.
+    """The least noise scale of each of many tests, by the Renyi curve of their composition.
 
-    The failures of all tests together are needs.delta/2.
+    Half of needs.delta is spent on the delta of the tests themselves, split evenly between
+    them.
     """
     delta_t = needs.delta / 2.0 / releases
     return calibrate(
@@ -75,7 +76,7 @@ def scale_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
 
 
 def gap_of_test(noise: str, releases: int, needs: Needs = Needs()) -> float:
-    """The least gap that passes each of many tests except with needs.failure, exact."""
+    """The least gap that passes each of many tests except with probability needs.failure."""
     scale = scale_of_test(noise, releases, needs)
     delta_t = needs.delta / 2.0 / releases
     return gap_for_success(scale, delta_t, needs.failure, noise)
@@ -98,7 +99,8 @@ def _log_below(z: np.ndarray, noise: str) -> np.ndarray:
 def lead_for_success(noise: str, rivals: int, failure: float = 0.05) -> float:
     """The lead of one score over ``rivals`` equal ones with which it wins except with ``failure``.
 
-    In units of the noise scale. Closed form for Gumbel noise, else quadrature.
+    The lead is in units of the noise scale. It has a closed form for Gumbel noise and is
+    found by quadrature otherwise.
     """
     if noise == "gumbel":
         return math.log(rivals * (1.0 - failure) / failure)
@@ -123,11 +125,11 @@ def lead_for_success(noise: str, rivals: int, failure: float = 0.05) -> float:
 
 @functools.cache
 def selection_scale(name: str, candidates: int, releases: int, needs: Needs = Needs()) -> float:
-    """Noise of each of many selections of one of ``candidates`` - 1 gaps.
+    """Noise scale of each of many selections among ``candidates`` - 1 gaps.
 
     "laplace-Thm8" is accounted for by Theorem 8 alone, "gaussian-Cor9" by Corollary 9,
-    "gaussian-profile" by the sharpened profile of Theorem 3.2 of Koskela, Redberg &
-    Wang 2024, composed; the others by what is best (``top_k.noisy_gap_renyi``).
+    "gaussian-profile" by the composed profile of Theorem 3.2 of Koskela, Redberg & Wang 2024
+    as sharpened here; the others by the best bound known (``top_k.noisy_gap_renyi``).
     """
     if name == "gaussian-profile":
 
@@ -158,6 +160,6 @@ def selection_scale(name: str, candidates: int, releases: int, needs: Needs = Ne
 
 
 def selection_lead(name: str, candidates: int, releases: int, needs: Needs = Needs()) -> float:
-    """The least lead over gaps of 0 that is selected except with probability needs.failure."""
+    """The least lead over gaps of 0 that wins except with probability needs.failure."""
     scale = selection_scale(name, candidates, releases, needs)
     return scale * lead_for_success(SELECTIONS[name], candidates - 2, needs.failure)

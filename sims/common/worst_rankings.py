@@ -1,22 +1,23 @@
 """The Gaussian base of Figures 2 to 4 of Koskela, Redberg & Wang 2024, simulated.
 
-The pair is N(0, 1) on the data against N(1/4, 1) on the neighbour (noise multiplier 4).
-Two kinds of ranking of its outputs:
+The pair is N(0, 1) on the data against N(1/4, 1) on the neighbour (noise multiplier 4). Its
+outputs are ranked in two ways:
 
   natural: a larger output is better;
-  adversarial: at some epsilons, those at which the exact delta first falls below a target,
-    a ranking for which it is nearly largest. It takes intervals of outputs in turns from
-    both ends of the line.
+  adversarial: a ranking whose exact delta is nearly largest, at the epsilon where the largest
+    delta first falls below a target. It takes intervals of outputs in turns from both ends of
+    the line.
 
-``adversarial_orders`` of the tuning family works on one epsilon or delta at a time, and
-refines; here one grid of cells serves a whole curve of epsilons. What is returned is exact
-for the ranking found, so that it bounds the worst from below; its delta is within a few
-percent of what that search finds. The line read backwards swaps the two sides, so that one
-direction is enough: every ranking has a mirror image of equal divergence in the other.
+``adversarial_orders`` of the tuning family searches for one epsilon or delta at a time and
+refines its grid; here one grid of cells serves a whole curve of epsilons. What is returned is
+exact for the ranking found, so it is a lower bound on that of the worst ranking; its delta is
+within a few percent of what that search finds. Reading the line backwards swaps the two
+sides, so one direction is enough: every ranking has a mirror image of equal divergence in the
+other.
 
-Only the interval of the released output (its bin, in the natural order) is observed, which
-is post-processing: a lower bound on the loss of the mechanism. One trial is one execution
-of the tuned algorithm.
+Only the interval of the released output (its bin, in the natural order) is observed. This is
+post-processing, so its loss is a lower bound on that of the mechanism. One trial is one
+execution of the tuned algorithm.
 """
 
 import bisect
@@ -46,11 +47,11 @@ TARGETS = (0.1, 0.03, 0.01, 0.003, 0.001)  # deltas that millions of trials can 
 _CELLS = 300
 _REACH = 9.0  # the outer cells are half-lines
 _NATURAL_BINS = 64
-_TAIL = 1e-6  # mass of the tuned output outside the inner bins, a side and an end
+_TAIL = 1e-6  # mass of the tuned output beyond the inner bins, on each side and at each end
 
 
 class Ranking(NamedTuple):
-    """A ranking and its exact delta at an epsilon, first side against second."""
+    """A ranking, and its exact delta at an epsilon, of the first side against the second."""
 
     epsilon: float
     delta: float
@@ -58,7 +59,7 @@ class Ranking(NamedTuple):
 
 
 def _mass(law: LineLaw, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """P[left < Z < right], from the tail that is small."""
+    """P[left < Z < right], computed from the smaller tail."""
     above = np.exp(law.log_upper(left)) - np.exp(law.log_upper(right))
     below = np.exp(law.log_lower(right)) - np.exp(law.log_lower(left))
     return np.where(law.log_upper(left) < np.log(0.5), above, below)
@@ -69,21 +70,25 @@ class GaussianBase:
     """One run: N(0, 1) on the data, N(1/noise_multiplier, 1) on the neighbour."""
 
     noise_multiplier: Annotated[float, number("of the Gaussian mechanism", at_least=1.0)] = 4.0
-    directions: ClassVar = (0,)  # of the divergence that differ
-    largest: ClassVar = 2.0  # epsilon up to which ``line_rankings`` are sought
+    directions: ClassVar = (0,)  # the other direction of the divergence is the same by symmetry
+    largest: ClassVar = 2.0  # largest epsilon at which ``line_rankings`` searches for rankings
 
     @property
     def pair(self) -> ScorePair:
-        """Both laws."""
+        """The laws of one run's output on both sides."""
         return gaussian_pair(self.noise_multiplier)
 
     @property
     def means(self) -> tuple[float, float]:
-        """Of a run on the data and on the neighbour."""
+        """Means of one run's output on the data and on the neighbour."""
         return 0.0, 1.0 / self.noise_multiplier
 
     def worst_ranking(self, law: Repetitions) -> Callable[[float], Ranking]:
-        """For an epsilon >= 0 the best of all mergers of the grid's cells."""
+        """A function of epsilon >= 0 that finds the worst ranking made of the grid's cells.
+
+        That ranking maximises delta among those that take cells in turns from both ends of
+        the line.
+        """
         inner = np.linspace(_REACH, -_REACH, _CELLS - 1)
         edges = np.concatenate([[np.inf], inner, [-np.inf]])
         pair = self.pair
@@ -101,10 +106,10 @@ class GaussianBase:
         return found
 
     def ranked_laws(self, order: MergedOrder) -> np.ndarray:
-        """Law of the interval of the ranking that ONE run falls in: Float64["2 300"].
+        """Law of the interval of the ranking that contains the output of ONE run: Float64["2 300"].
 
-        Either side in a row, the best interval first; impossible ones, the worst, fill
-        the row, so that all rankings share one program.
+        The rows are the two sides, with the best interval first. Each row is filled up with
+        impossible intervals, ranked worst, so that all rankings share one compiled program.
         """
         pieces = order_pieces(order)
         left = np.array([piece.left for piece in pieces])
@@ -115,7 +120,7 @@ class GaussianBase:
         return laws
 
     def natural_edges(self, law: Repetitions) -> np.ndarray:
-        """Edges of equally wide bins that hold nearly all of the released number's law."""
+        """Edges of equally wide bins that contain nearly all mass of the released number."""
         grid = np.linspace(-10.0, 10.0, 20_001)
         found = []
         for mean in self.means:
@@ -127,15 +132,15 @@ class GaussianBase:
 
 @functools.cache
 def planned_ranking(base: GaussianBase, text: str, target: float) -> Ranking:
-    """The ranking, of those sought at 101 epsilons, whose delta first is at most a target.
+    """The worst ranking at the first of 101 epsilons where its delta is at most a target.
 
     Args:
-      base: of one run.
-      text: law of K.
-      target: delta.
+      base: the laws of one run.
+      text: the law of K as text.
+      target: the delta to reach.
 
     Raises:
-      InputError: if none has.
+      InputError: if the delta is larger at all of these epsilons.
     """
     worst = base.worst_ranking(parse(text))
     epsilons = np.linspace(0.0, 16.0 / base.noise_multiplier, 101)
@@ -149,9 +154,9 @@ def planned_ranking(base: GaussianBase, text: str, target: float) -> Ranking:
 
 
 def ranked_trial(base: GaussianBase, law: Repetitions, target: float, side: str) -> Trial:
-    """The simulation of the released interval of the adversarial ranking for a target.
+    """The simulation of the released interval of the adversarial ranking for a target delta.
 
-    With the epsilon of that ranking and its exact delta there.
+    Its data set also has the epsilon of that ranking and its exact delta there.
     """
     planned = planned_ranking(base, describe(law), target)
     return Trial(
@@ -163,7 +168,7 @@ def ranked_trial(base: GaussianBase, law: Repetitions, target: float, side: str)
 
 
 def natural_trial(base: GaussianBase, law: Repetitions, side: str) -> Trial:
-    """The simulation of the bin of the released number, if larger numbers are better."""
+    """The simulation of the bin of the released number, where larger numbers are better."""
     edges = base.natural_edges(law)
     return Trial(
         private_tuning(noised_score("gaussian"), law.family),
