@@ -23,8 +23,8 @@ class CategoricalTable(NamedTuple):
       columns: names of the columns.
       levels: number of levels of each column.
       counts: Int64[np.ndarray, "cells"].
-      source: description of their origin, for a caption.
-      generated: whether they replace real rows.
+      source: description of where the rows come from, for a caption.
+      generated: whether the rows are generated in place of real ones.
     """
 
     columns: tuple[str, ...]
@@ -51,7 +51,7 @@ def discretise(values: npt.ArrayLike, cuts: npt.ArrayLike) -> np.ndarray:
 
 
 def tabulate(codes: npt.ArrayLike, levels: Sequence[int]) -> np.ndarray:
-    """Int64["cells"], the rows in each cell.
+    """Counts the rows in each cell: Int64["cells"].
 
     Args:
       codes: Int["rows columns"], the level of each row in each column, from 0.
@@ -74,7 +74,7 @@ def tabulate(codes: npt.ArrayLike, levels: Sequence[int]) -> np.ndarray:
 
 
 def face_table(faces: FaceAttributes, columns: Sequence[str]) -> CategoricalTable:
-    """Images by some of their attributes, two levels each."""
+    """The table of images by some of their attributes, each of which has two levels."""
     for name in columns:
         check_choice("attribute", name, faces.names)
     chosen = [faces.names.index(name) for name in columns]
@@ -84,7 +84,7 @@ def face_table(faces: FaceAttributes, columns: Sequence[str]) -> CategoricalTabl
 
 
 def resampled(table: CategoricalTable, rows: int, *, seed: int = 0) -> CategoricalTable:
-    """``rows`` independent rows from the table: it is the population, they are data."""
+    """Draws ``rows`` independent rows, with the table as the population."""
     rows = check_integer("rows", rows, 1)
     generator = np.random.default_rng(check_integer("seed", seed, 0))
     counts = generator.multinomial(rows, table.counts / table.rows)

@@ -37,12 +37,12 @@ class FaceAttributes(NamedTuple):
     """The attributes of each image.
 
     Attributes:
-      names: of the 40 attributes.
+      names: names of the 40 attributes.
       present: Bool[np.ndarray, "images 40"].
-      training: the first so many images are the training set.
-      test: the images after the first so many are the test set.
-      source: description of their origin, for a caption.
-      generated: whether they replace real data.
+      training: number of images in the training set; they are the first ones.
+      test: number of images before the test set; all later ones belong to it.
+      source: description of where the attributes come from, for a caption.
+      generated: whether they are generated in place of real data.
     """
 
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ def _wanted() -> str:
 
 
 def _candidates(path: str | Path | None) -> list[Path]:
-    """The files that may hold them: of the path if given, else of the environment."""
+    """Files that may hold the attributes: at the path if given, else in JAXSEL_DATA."""
     folder = path if path is not None else os.environ.get(FOLDER_VARIABLE)
     if not folder:
         return []
@@ -90,7 +90,10 @@ def celeba_available(path: str | Path | None = None) -> bool:
 
 
 def _from_text(content: bytes) -> tuple[tuple[str, ...], np.ndarray]:
-    """The count, the names, then an image a line: its file, and 1 or -1 forty times."""
+    """Parses the published text: the count, the names, then one line per image.
+
+    A line has the image's file name, and 1 or -1 for each of the 40 attributes.
+    """
     _, names, table = content.split(b"\n", 2)
     letters = np.frombuffer(table, dtype=np.uint8)
     # A number begins after a blank; the file's name begins a line.
@@ -100,7 +103,7 @@ def _from_text(content: bytes) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def _from_npz(arrays) -> tuple[tuple[str, ...], np.ndarray]:
-    """attr_names, and attr_packed: eight attributes a byte."""
+    """Reads the arrays attr_names and attr_packed; the latter has eight attributes per byte."""
     present = np.unpackbits(arrays["attr_packed"], axis=1)[:, :ATTRIBUTES]
     return tuple(str(name) for name in arrays["attr_names"]), present.astype(bool)
 
@@ -128,12 +131,12 @@ def _read(place: Path) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def load_celeba(path: str | Path | None = None) -> FaceAttributes:
-    """The published attributes.
+    """Loads the published attributes.
 
     Args:
       path: of list_attr_celeba.txt (plain or .gz), of an .npz with attr_packed (eight
-        attributes a byte) and attr_names, or of the folder of one of them; by default
-        the folder in the variable JAXSEL_DATA, or its folder celeba.
+        attributes per byte) and attr_names, or of the folder of one of them; by default the
+        folder in the variable JAXSEL_DATA, or its folder celeba.
 
     Raises:
       InputError: if there is no such file, or an altered one.
@@ -152,11 +155,12 @@ def load_celeba(path: str | Path | None = None) -> FaceAttributes:
 def generated_attributes(*, seed: int = 0) -> FaceAttributes:
     """Generated attributes of 20,000 images, which replace the real ones.
 
-    Independent, with frequencies that fall geometrically from 0.85 to 0.02: 9.1 of 40
-    an image on average (CelebA: 9.0). The first 16,000 train, the last 2,000 test.
+    The attributes are independent, with frequencies that fall geometrically from 0.85 to
+    0.02, so an image has 9.1 of the 40 on average (CelebA: 9.0). The first 16,000 images are
+    the training set, the last 2,000 the test set.
 
     Args:
-      seed: of the draws.
+      seed: seed of the draws.
     """
     generator = np.random.default_rng(check_integer("seed", seed, 0))
     images, training, test = _GENERATED
@@ -173,7 +177,7 @@ def pick_queries(faces: FaceAttributes, queries: int, *, seed: int = 0) -> np.nd
     Args:
       faces: the attributes of the images.
       queries: number of different images.
-      seed: of the choice.
+      seed: seed of the choice.
 
     Raises:
       InputError: if the test set is smaller.

@@ -26,16 +26,15 @@ _URL = "https://raw.githubusercontent.com/nytimes/covid-19-data/master/us-states
 
 
 class CaseCounts(NamedTuple):
-    """New or all cases.
+    """New or cumulative cases, by day and state.
 
     Attributes:
       kind: one of KINDS.
       dates: tuple of days.
-      states: tuple of states, territories and the capital's district, in alphabetical
-        order.
+      states: tuple of states, territories and the capital's district, in alphabetical order.
       counts: Int64["days states"], >= 0.
-      source: description of the counts' origin, for a caption.
-      generated: whether they replace real data.
+      source: description of where the counts come from, for a caption.
+      generated: whether they are generated in place of real data.
     """
 
     kind: str
@@ -47,7 +46,7 @@ class CaseCounts(NamedTuple):
 
 
 def _window(content: bytes, kind: str) -> bytes:
-    """us-states.csv (date, state, fips, cases, deaths) as a table of days and states.
+    """Turns us-states.csv (date, state, fips, cases, deaths) into a table of days and states.
 
     Content of another form, such as the table itself, is returned unchanged.
     """
@@ -89,21 +88,21 @@ def _variants(kind: str) -> tuple[Source, ...]:
 
 
 def covid_available(path: str | Path | None = None) -> bool:
-    """Whether both kinds lie at the path or in the folder of the environment."""
+    """Whether both kinds of counts lie at the path or in the folder JAXSEL_DATA."""
     return all(any(available(s, path) for s in _variants(kind)) for kind in KINDS)
 
 
 def load_covid(kind: str = "daily", path: str | Path | None = None) -> CaseCounts:
-    """Cases of each day, or of all days up to it.
+    """Loads the new cases of each day, or the cumulative ones.
 
-    A daily count is the difference of two published totals. Three of them are negative
-    (Georgia on 12 April, Puerto Rico on 21 April, Idaho on 3 May) and are taken as 0:
-    counts of a histogram are not.
+    A daily count is the difference of two published totals. Three of these differences are
+    negative (Georgia on 12 April, Puerto Rico on 21 April, Idaho on 3 May) and are set to 0,
+    since a histogram has no negative counts.
 
     Args:
       kind: "daily" or "cumulative".
-      path: of the file us-states.csv, or its folder; by default the folder in the
-        variable JAXSEL_DATA.
+      path: of the file us-states.csv, or its folder; by default the folder in the variable
+        JAXSEL_DATA.
 
     Raises:
       InputError: if the kind is unknown, or no file or an altered one is found.
@@ -137,8 +136,8 @@ def load_covid(kind: str = "daily", path: str | Path | None = None) -> CaseCount
 def generated_covid(kind: str = "daily") -> CaseCounts:
     """A generated epidemic of 55 states, which replaces the real one.
 
-    State r has about 1/r of the cases; their number grows tenfold in 12.5 days until
-    day 25 and then stays, with Poisson noise from a fixed seed.
+    State r has about 1/r of the cases of the first. Their total grows tenfold in 12.5 days
+    until day 25 and is constant afterwards. Counts have Poisson noise from a fixed seed.
 
     Args:
       kind: "daily" or "cumulative".

@@ -55,10 +55,10 @@ class Setting(NamedTuple):
 
     Attributes:
       images: name of the image set.
-      noise_multiplier: standard deviation of the noise over the clipping norm, 1.
+      noise_multiplier: standard deviation of the noise over the clipping norm, which is 1.
       epochs: passes over the training images.
-      rates: learning rates, a logarithmic grid from 0.025 to 8.
-      seeds: networks trained with each.
+      rates: number of learning rates, on a logarithmic grid from 0.025 to 8.
+      seeds: number of networks trained with each learning rate.
     """
 
     images: str
@@ -77,9 +77,9 @@ class AccuracyTable(NamedTuple):
     Attributes:
       title: description, for a caption.
       learning_rates: Float64["rates"], ascending.
-      correct: Int64["rates seeds"], test images that were labelled correctly.
-      test_images: how many there are.
-      sampling_probability, noise_multiplier, steps: of DP-SGD.
+      correct: Int64["rates seeds"], numbers of correctly labelled test images.
+      test_images: number of test images.
+      sampling_probability, noise_multiplier, steps: parameters of DP-SGD.
     """
 
     title: str
@@ -104,7 +104,7 @@ def train(setting: Setting, images: ImageSet, rate: float, *, seed: int, number:
       setting: the settings.
       images: the data.
       rate: learning rate.
-      seed: of the table.
+      seed: seed of the table.
       number: index of the network in the table; each has its own randomness.
 
     Raises:
@@ -147,7 +147,11 @@ def _images(name: str) -> ImageSet:
 
 
 def _train(setting: Setting, rates: list[float], seed: int, number: int) -> int:
-    """Network ``number``: seed by seed, so that a part already spans all rates."""
+    """Trains network ``number``.
+
+    Networks are numbered seed by seed, so that a partial table already spans all learning
+    rates.
+    """
     rate = rates[number % len(rates)]
     return train(setting, _images(setting.images), rate, seed=seed, number=number)
 
@@ -155,7 +159,7 @@ def _train(setting: Setting, rates: list[float], seed: int, number: int) -> int:
 def _counts(
     setting: Setting, rates: list[float], seed: int, done: int, workers: int
 ) -> Iterator[int]:
-    """Right labels of network number ``done`` and those after it, in order."""
+    """Yields the numbers of correct labels of network ``done`` and all later ones, in order."""
     one = functools.partial(_train, setting, rates, seed)
     numbers = range(done, len(rates) * setting.seeds)
     if workers == 1:
@@ -228,20 +232,20 @@ def run(
     begun: Path | None = None,
     progress: bool | None = None,
 ) -> dict:
-    """Trains a table: a record that `load` accepts.
+    """Trains the networks of a table and returns it as a record that `load` accepts.
 
     Args:
       name: one of SETTINGS.
-      setting: another one in its place.
-      seed: of all randomness.
-      workers: processes that train, a network each.
+      setting: settings to use in place of that name's.
+      seed: seed of all randomness.
+      workers: number of processes that train, each one network at a time.
       out: folder of the progress; the same call resumes from it.
       begun: a record of the same table with fewer seeds, whose networks are reused.
       progress: None shows a bar on a terminal only.
 
     Raises:
-      InputError: if the images are not at hand, or ``out`` holds another table's part,
-        or ``begun`` is of another table.
+      InputError: if the images are not at hand, or ``out`` holds another table's part, or
+        ``begun`` is of another table.
     """
     check_choice("setting", name, SETTINGS)
     setting = SETTINGS[name] if setting is None else setting
@@ -288,7 +292,10 @@ def run(
 
 
 def _begun(path: Path | None, record: dict) -> tuple[list[int], list[list[dict]]]:
-    """Counts, seed by seed, and machines of the networks of a finished, smaller table."""
+    """Reads a finished table with fewer seeds: correct labels of its networks, and machines.
+
+    The labels are ordered seed by seed. Without a path both lists are empty.
+    """
     if path is None:
         return [], []
     saved = json.loads(path.read_text(encoding="utf-8"))

@@ -68,7 +68,7 @@ def _learner(family: str, hyperparameters: Mapping[str, Any], seed: int):
 
 
 def train(family: str, hyperparameters: Mapping[str, Any], seed: int = 0) -> dict:
-    """Trains one candidate on D1: its numbers of correct labels on D2 and test set."""
+    """Trains one candidate on D1; returns its numbers of correct labels on D2 and the test set."""
     if util.find_spec("sklearn") is None:
         raise InputError("scikit-learn is not installed; pip install scikit-learn")
     from sklearn.datasets import load_digits
@@ -95,7 +95,7 @@ def train(family: str, hyperparameters: Mapping[str, Any], seed: int = 0) -> dic
 
 
 def run(*, seed: int = 0, progress: bool = True) -> dict:
-    """Trains every candidate: a record that `load` accepts (seconds on two cores)."""
+    """Trains every candidate, which takes seconds, and returns a record that `load` accepts."""
     seed = check_integer("seed", seed, 0)
     grid = list(settings())
     candidates = []

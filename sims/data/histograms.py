@@ -1,8 +1,9 @@
 """Histograms for private top-k selection: numbers of users who visited each of many places.
 
-Two sets of check-ins of Carvalho, Wang, Gondara & Miao (2020), Foursquare and Gowalla
-(the sizes that Zhu & Wang 2022 give for BrightKite are Gowalla's), and generated ones.
-A user counts once a place. The files are not downloaded: a message says where they are.
+There are two sets of check-ins of Carvalho, Wang, Gondara & Miao (2020), Foursquare and
+Gowalla (the sizes that Zhu & Wang 2022 give for BrightKite are Gowalla's), and generated
+ones. A user counts once for each place. The files are not downloaded; an error message says
+where they can be found.
 """
 
 import gzip
@@ -28,9 +29,9 @@ class Sizes(NamedTuple):
 
     Attributes:
       users: number of users; 1/users is delta in their experiments.
-      candidates: places.
-      largest: users of the most visited place.
-      rare: users of the place that 99 % of the places do not exceed.
+      candidates: number of places.
+      largest: number of users of the most visited place.
+      rare: the 0.99 quantile, over places, of the number of users.
     """
 
     users: int
@@ -49,12 +50,12 @@ class Histogram(NamedTuple):
     """Counts of users.
 
     Attributes:
-      name: of the set.
+      name: name of the set.
       head: Int64["head"], the largest counts in descending order; all others are 0.
       candidates: total number of candidates, at least the size of the head.
       users: number of users.
-      source: description of the counts' origin, for a caption.
-      generated: whether it replaces real data.
+      source: description of where the counts come from, for a caption.
+      generated: whether they are generated in place of real data.
     """
 
     name: str
@@ -76,8 +77,8 @@ class _File(NamedTuple):
     Attributes:
       names: its possible names in a folder.
       kind, digest: checksum of the file as it is, "sha256", "md5" or "git" (blob id).
-      read: content -> Int64["places"], users of each place, in any order.
-      source: in words.
+      read: content -> Int64["places"], number of users of each place, in any order.
+      source: description of the file.
     """
 
     names: tuple[str, ...]
@@ -98,7 +99,7 @@ def _checksum(kind: str, content: bytes) -> str:
 
 
 def _users_of_each(users: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Distinct users of each place, given check-ins."""
+    """Number of distinct users of each place, given user and place of every check-in."""
     _, place = np.unique(places, return_inverse=True)
     _, user = np.unique(users, return_inverse=True)
     pairs = np.unique(place.astype(np.int64) * (user.max() + 1) + user)
@@ -106,7 +107,7 @@ def _users_of_each(users: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def _foursquare_archive(content: bytes) -> np.ndarray:
-    """dataset_tsmc2014.zip: tab-separated user, venue and six more columns, by city."""
+    """Reads dataset_tsmc2014.zip: one file per city, whose first columns are user and venue."""
     found = []
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for city in ("NYC", "TKY"):
@@ -124,7 +125,7 @@ def _foursquare_archive(content: bytes) -> np.ndarray:
 
 
 def _gowalla_check_ins(content: bytes) -> np.ndarray:
-    """loc-gowalla_totalCheckins.txt.gz: user, time, two degrees and place, by tabs."""
+    """Reads loc-gowalla_totalCheckins.txt.gz, whose first and last columns are user and place."""
     table = np.loadtxt(
         io.BytesIO(gzip.decompress(content)),
         dtype=np.int64,
@@ -196,7 +197,7 @@ def _wanted(name: str) -> str:
 
 
 def _candidates(name: str, path: str | Path | None) -> list[Path]:
-    """The files that may hold a set: of the path if given, else of the environment."""
+    """Files that may hold a set: at the path if given, else in the folder JAXSEL_DATA."""
     folder = path if path is not None else os.environ.get(FOLDER_VARIABLE)
     if not folder:
         return []
@@ -214,21 +215,21 @@ def _is_file(place: Path) -> bool:
 
 
 def check_ins_available(name: str, path: str | Path | None = None) -> bool:
-    """Whether a file of it lies at the path or in the folder of the environment."""
+    """Whether a file of the set lies at the path or in the folder JAXSEL_DATA."""
     check_choice("data set", name, CHECK_INS)
     return any(map(_is_file, _candidates(name, path)))
 
 
 def load_check_ins(name: str, path: str | Path | None = None) -> Histogram:
-    """Users of each place, as Carvalho et al. 2020 count them.
+    """Loads the number of users of each place, as Carvalho et al. 2020 count them.
 
-    The number of users, hence delta, is the published one whatever the file. So is the
-    number of candidates: places that the file does not have count 0.
+    The number of users, and therefore delta, is the published one whatever the file holds. So
+    is the number of candidates: places that the file lacks have the count 0.
 
     Args:
       name: one of CHECK_INS.
-      path: of the published file, or of the histogram prepared from it, or the folder;
-        by default the folder in the variable JAXSEL_DATA.
+      path: of the published file, or of the histogram prepared from it, or the folder; by
+        default the folder in the variable JAXSEL_DATA.
 
     Raises:
       InputError: if the name is unknown, or no file or an altered one is found.
@@ -257,12 +258,12 @@ def load_check_ins(name: str, path: str | Path | None = None) -> Histogram:
 def zipf_histogram(name: str, *, candidates: int | None = None) -> Histogram:
     """A power law with the published sizes of a set, which replaces it.
 
-    The place of rank r has largest / r^s users, rounded; s is such that 99 % of the
-    published number of places do not exceed the published quantile.
+    The place of rank r has largest / r^s users, rounded; s is such that 99 % of the published
+    number of places do not exceed the published quantile.
 
     Args:
       name: one of CHECK_INS.
-      candidates: fewer, for a quick look; default: the published number.
+      candidates: number of places, at least 100; by default the published number.
 
     Raises:
       InputError: for an unknown name or a bad number.
@@ -283,9 +284,9 @@ def two_level_histogram(k: int, *, bins: int = 15_000, count: float = 700.0) -> 
     """k bins of equal counts and none elsewhere (Zhu & Wang 2022, Figure 1(b)).
 
     Args:
-      k: in [1, bins).
-      bins: candidates.
-      count: of each of the k bins, a whole number of votes > 0.
+      k: number of bins that are not empty, in [1, bins).
+      bins: number of bins, which are the candidates.
+      count: count of each of the k bins, a whole number of votes > 0.
 
     Raises:
       InputError: for parameters out of range.

@@ -67,7 +67,10 @@ _SYNTHETIC_SHAPE = (5000, 10)
 
 
 def _bike_lines(content: bytes) -> bytes:
-    """hour.csv of the UCI archive (a header, dates as 2011-01-01) as Wang keeps it."""
+    """Converts hour.csv of the UCI archive to the lines of Wang's file.
+
+    The archive's file has a header, dates such as 2011-01-01, and other line ends.
+    """
     if content.startswith(b"instant,"):
         content = content.partition(b"\n")[2].replace(b"-", b",")
     return content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")

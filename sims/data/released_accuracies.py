@@ -36,8 +36,8 @@ class ReleasedAccuracies(NamedTuple):
     """Learning rates and accuracies.
 
     Attributes:
-      rates: Float64["400"], of the figure, ascending, as in the file.
-      accuracies: Float64["400"], on the test set, of four decimals.
+      rates: Float64["400"], learning rates of the figure, ascending, as in the file.
+      accuracies: Float64["400"], on the test set, rounded to four decimals.
       all_rates, all_accuracies: Float64["1012"], everything in the file, ascending.
     """
 
@@ -58,11 +58,11 @@ def released_available(path: str | Path | None = None) -> bool:
 
 
 def load_released_accuracies(path: str | Path | None = None) -> ReleasedAccuracies:
-    """The released table.
+    """Loads the released table.
 
     Args:
-      path: of lr_acc.json, or its folder; by default the folder in the variable
-        JAXSEL_DATA, or the folder ps22_released in it, else a download.
+      path: of lr_acc.json, or its folder; by default the folder in the variable JAXSEL_DATA,
+        or the folder ps22_released in it, else a download.
 
     Raises:
       InputError: if the file is missing, has another checksum, or lacks a rate.

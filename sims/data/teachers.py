@@ -34,8 +34,8 @@ class TeacherVotes(NamedTuple):
     Attributes:
       votes: Bool[np.ndarray, "teachers queries labels"].
       truth: Bool[np.ndarray, "queries labels"].
-      source: description of the votes' origin, for a caption.
-      simulated: whether they do not come from classifiers.
+      source: description of where the votes come from, for a caption.
+      simulated: whether they are simulated rather than made by classifiers.
     """
 
     votes: np.ndarray
@@ -96,19 +96,19 @@ def simulated_votes(
 ) -> TeacherVotes:
     """Votes with given error rates, correlated between teachers and between queries.
 
-    A teacher votes for a label where mean + noise > 0; the mean is set by the label's
-    error rate, and the standard normal noise is the sum of three independent parts: one
-    of the query and label, shared by all teachers (what is hard for one is hard for
-    all), one of the teacher and label, shared by all queries (some teachers are eager,
-    some are not), and the rest. The rates hold on average over all three.
+    A teacher votes for a label where mean + noise > 0. The mean is set by the label's error
+    rate. The standard normal noise is the sum of three independent parts: one of the query
+    and label, shared by all teachers (what is hard for one is hard for all); one of the
+    teacher and label, shared by all queries (some teachers are eager, some are not); and an
+    independent rest. The rates hold on average over all three.
 
     Args:
       truth: Bool["queries labels"].
-      false_positive, false_negative: rates, one or one a label, in (0, 1).
-      teachers: how many.
+      false_positive, false_negative: error rates in (0, 1), one number or one per label.
+      teachers: number of teachers.
       image_share, teacher_share: shares of the noise's variance, in [0, 1], at most 1
         together.
-      seed: of the draws.
+      seed: seed of the draws.
 
     Raises:
       InputError: for arguments out of range.

@@ -30,7 +30,7 @@ _SOURCE = "569 breast tumours (Wolberg et al. 1995), discretised"
 
 
 def run() -> dict:
-    """Counts of the occupied cells, by their numbers."""
+    """Makes the record that `load` reads, with the counts of all occupied cells by number."""
     if util.find_spec("sklearn") is None:
         raise InputError("scikit-learn is not installed; pip install scikit-learn")
     from sklearn.datasets import load_breast_cancer
