@@ -1,7 +1,7 @@
-"""One file a figure: reads records and claims, draws; never simulates.
+"""One file per figure. It reads records and claims and draws them; drawing never simulates.
 
-Run with ``python -m figures``. A file here with a ``TITLE`` is a figure; it is found by
-listing the folder, and read, not imported, until it is drawn.
+Run with ``python -m figures``. A file of this folder that defines ``TITLE`` is a figure.
+Figures are found by listing the folder, and are imported only when they are drawn.
 """
 
 from pathlib import Path

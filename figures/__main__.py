@@ -41,7 +41,7 @@ def _chosen(ids: list[str], everything: bool) -> list[Figure]:
 
 
 def _print_settings(figures: list[Figure]) -> None:
-    """What can be set of each figure, and what it is in the paper's."""
+    """Prints the settings of each figure, with their default values and what they mean."""
     rows = []
     for figure in figures:
         known = figure.settable()
@@ -54,7 +54,7 @@ def _print_settings(figures: list[Figure]) -> None:
 
 
 def _read_settings(texts: list[str], chosen: list[Figure]) -> dict[Figure, Settings]:
-    """The settings that were given, for each figure, all of which must have them."""
+    """Parses the given settings for each figure; every figure must have each of them."""
     given = read_settings(texts)
     return {
         figure: chosen_settings(figure.id, given, figure.settable()) if given else ()
@@ -88,8 +88,9 @@ def main(
 ) -> None:
     """Draw figures as PNG and PDF, running the simulations that are not stored yet.
 
-    What is up to date is left as it is. With --set NAME=VALUE, which may be repeated, a
-    figure is drawn with other numbers, into files of another name, and says so.
+    Figures that are up to date are not drawn again. With --set NAME=VALUE, which may be
+    repeated, a figure is drawn with other numbers; its files then have another name, and the
+    picture says so.
     """
     if list_settings:
         with bad_input_exits():
@@ -110,7 +111,7 @@ def main(
         if len(waiting) < len(chosen):
             say(f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {out}")
         if scheduler is not None:
-            processes = 1  # only this one has the scheduler's workers
+            processes = 1  # only this process has the scheduler's workers
         with workers(scheduler):
             _draw(waiting, places, reasons, processes)
 

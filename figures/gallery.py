@@ -1,9 +1,9 @@
-"""python -m figures.gallery [ID ...]: brings the pictures of docs/gallery to the code.
+"""python -m figures.gallery [ID ...]: brings the pictures of docs/gallery up to date.
 
 What is stale is simulated and drawn in ``figures/out``, as by ``python -m figures``. A
-picture and its digest are taken into the gallery only where the digest differs from the
-one that lies there: code that changed, but draws the same, costs no picture. A run that is
-stopped goes on where it was.
+picture and its digest are copied into the gallery only if the digest differs from the
+gallery's. Code that changed, but draws the same, therefore changes no picture. A run that is
+stopped resumes where it was.
 """
 
 import os
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "docs" / "gallery"
 DRAWN = Path(__file__).parent / "out"
 
-# Drawn from files of the folder in JAXSEL_DATA. All others are drawn as without one.
+# Drawn from data files in the folder JAXSEL_DATA. All others are drawn as if it were not set.
 FROM_FILES = {
     "ps22-7": released_accuracies.released_available,
     "krw24-5": lambda: available(regression.BIKE) and available(regression.ELEVATORS),
@@ -40,17 +40,17 @@ FROM_FILES = {
 
 
 def missing(name: str) -> str:
-    """What a picture of the gallery needs and is not here, in words; "" if nothing."""
+    """The reason why a picture of the gallery cannot be drawn here; "" if it can."""
     if name in FROM_FILES and not FROM_FILES[name]():
         return f"left as it is; its data files are not in the folder {FOLDER_VARIABLE}"
     return ""
 
 
 def bring(figure: Figure, drawn: Path, records: Path, gallery: Path) -> str:
-    """Draws a figure if it is stale, and takes it into the gallery if it shows else.
+    """Draws a figure if it is stale, and copies it into the gallery if it shows something else.
 
     Returns:
-      In words what was different; "" if nothing.
+      A description of the differences; "" if there are none.
     """
     place = Place(drawn, records)
     if why_drawn(figure, place):
@@ -71,7 +71,7 @@ def bring(figure: Figure, drawn: Path, records: Path, gallery: Path) -> str:
 
 
 def _work(name: str, folder: str, places: Sequence[Path]) -> tuple[str, str]:
-    """The task of a process: the figure, and what was different, or went wrong."""
+    """Task of one process: returns the figure's name, and what differed or went wrong."""
     from jaxsel.kernel import compiled
 
     compilation_cache()
@@ -100,10 +100,10 @@ def main(
         int, typer.Option("--processes", min=1, help="How many draw at once.")
     ] = default_processes(),
 ) -> None:
-    """Bring the pictures of the gallery to what the code draws.
+    """Bring the pictures of the gallery up to date with what the code draws.
 
-    Only a picture that shows something else is replaced, and what differs is said. Four
-    pictures need data files in the folder that JAXSEL_DATA names; without them they are
+    Only a picture that shows something else is replaced, and the differences are printed.
+    Four pictures need data files in the folder that JAXSEL_DATA names; without them they are
     left as they are.
     """
     with bad_input_exits():

@@ -1,4 +1,4 @@
-"""A paper's figure with other numbers: it says so, and shows all that was simulated."""
+"""Marks a paper's figure that is drawn with other numbers, and shows all simulated points."""
 
 import textwrap
 from collections.abc import Iterator
@@ -11,17 +11,17 @@ from matplotlib.lines import Line2D
 from jaxsel.pictures import style
 from sims.experiment import Settings, shown
 
-_LETTERS = 13.0  # an inch, in the warning's type
-_LINE, _PAD = 0.155, 0.06  # inches: of a line, and around the warning
+_LETTERS = 13.0  # characters per inch in the warning's font
+_LINE, _PAD = 0.155, 0.06  # height of a line and space around the warning, in inches
 _MARGIN = 0.04  # beyond the outermost point, as a share of the panel
 
 
 def mark(figure: Figure, chosen: Settings) -> None:
-    """Says above the figure, in red, which numbers are not the paper's.
+    """Writes above the figure, in red, which numbers are not the paper's.
 
     Args:
       figure: drawn with ``chosen``.
-      chosen: settings; none: nothing is done.
+      chosen: the settings; if there are none, nothing is done.
     """
     if not chosen:
         return
@@ -36,7 +36,7 @@ def mark(figure: Figure, chosen: Settings) -> None:
 
 
 def _note(figure: Figure, lines: list[str]) -> None:
-    """Text above everything, in a strip by which the figure grows."""
+    """Writes lines above everything else, in a strip that is added to the figure."""
     width, height = figure.get_size_inches()
     strip = _LINE * len(lines) + 2.0 * _PAD
     figure.draw_without_rendering()  # puts everything in its place
@@ -65,7 +65,7 @@ def _note(figure: Figure, lines: list[str]) -> None:
 
 
 def _points(axes: Axes) -> Iterator[np.ndarray]:
-    """Places of single marks, not of curves: Float["points 2"]."""
+    """Yields the places of single marks, not those of curves: Float["points 2"]."""
     for line in axes.lines:
         if _is_marks(line) and line.get_transform() == axes.transData:
             places = np.column_stack([line.get_xdata(), line.get_ydata()])
@@ -77,7 +77,7 @@ def _is_marks(line: Line2D) -> bool:
 
 
 def _widen(axes: Axes) -> None:
-    """Moves the ends of a panel, which were chosen for the paper's numbers."""
+    """Widens a panel, whose limits were chosen for the paper's numbers, to contain all marks."""
     found = list(_points(axes))
     if not found:
         return

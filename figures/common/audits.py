@@ -1,4 +1,4 @@
-"""Audited lower bounds on epsilon, from what was counted on two sides."""
+"""Audited lower bounds on epsilon, from tallies on two sides."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def audited(counts: xr.DataArray, confidence: float = 0.95) -> Any:
       confidence: of each bound.
 
     Returns:
-      A ``DataArray`` without the two dimensions.
+      A ``DataArray`` over the other dimensions.
     """
 
     def lower(sides) -> float:

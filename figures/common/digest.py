@@ -1,9 +1,9 @@
-"""What a picture shows, in numbers and words: what tells one drawing from another.
+"""Digests of what a picture shows, by which two drawings are compared.
 
-Two machines seldom draw the same pixels, though they draw the same things. A digest holds
-the things: sizes, words, ranges, and the points of every artist as thousandths of its
-panel, so that two digests are compared within about a pixel, and a stored one says what
-has changed. It is JSON, and a picture's takes a few kilobytes.
+Two machines seldom draw the same pixels, even of the same content. A digest holds the
+content: sizes, texts, ranges, and the points of every artist in thousandths of its panel. Two
+digests are compared to within about a pixel, and a stored one tells what has changed. A
+digest is JSON and takes a few kilobytes.
 """
 
 import base64
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PARTS = 1000  # of a panel's width or height
-# Thousandths within which drawings are the same: about a pixel of a panel's 500.
+# Drawings are equal within so many thousandths: about a pixel of a panel of 500 pixels.
 NEAR = 3
-# Letters differ by a pixel from machine to machine, and push panels and legends.
+# The same for panels and legends, which move with the widths of letters, and these differ by
+# a pixel between machines.
 NEAR_PLACES = 15
-_FAR = 2.0  # panels beyond the panel; it is not seen how far
-_BLOCKS = 64  # of a long curve's points; the mean of each block is kept
+_FAR = 2.0  # shares of a panel are clipped to [-2, 2]: nobody sees how far outside a point is
+_BLOCKS = 64  # number of blocks of a long curve's points; the mean of each is kept
 
 Digest = Mapping[str, Any]
 
 
 def digest(figure: "Figure") -> dict[str, Any]:
-    """What a figure shows; it is arranged first, if it was not.
+    """The digest of a figure, which is laid out first.
 
     Returns:
-      JSON-ready: size in inches, texts, legends, and for each panel its place, title,
-      axes, legend and artists. Of an artist it has kind, label, look, the texts it holds,
-      and, encoded, where its points and how dark its cells are.
+      A JSON-ready dict: size in inches, texts, legends, and for each panel its place, title,
+        axes, legend and artists. An artist has its kind, label, look and texts and, encoded,
+        the places of its points and the shades of its cells.
     """
     figure.draw_without_rendering()
     return {
@@ -70,7 +71,7 @@ def _axis(axis: "Axis", ends: tuple[float, float], free: bool) -> dict[str, Any]
         "label": axis.get_label().get_text(),
         "scale": axis.get_scale(),
         "range": [float(f"{end:.6g}") for end in ends],
-        "free": bool(free),  # its ends follow from what is drawn
+        "free": bool(free),  # whether the limits follow from what is drawn
         "ticks": [text.get_text() for text in labels if text.get_visible()],
     }
 
@@ -92,7 +93,7 @@ def _artists(axes: "Axes") -> Iterator["Artist"]:
         if artist in frame or not artist.get_visible():
             continue
         if getattr(artist, "get_text", str)() or not hasattr(artist, "get_text"):
-            yield artist  # a title that is not there is an empty text
+            yield artist  # titles that are not set are empty texts, which are left out
 
 
 def _artist(artist: "Artist", axes: "Axes") -> dict[str, Any]:
@@ -123,7 +124,7 @@ def _texts(artist: "Artist") -> list[str]:
 
 
 def _look(artist: "Artist") -> str:
-    """Colours, lines and markers, in words."""
+    """Colours, lines and markers of an artist, as text."""
     from matplotlib.colors import to_hex, to_rgba_array
 
     found = []
@@ -141,7 +142,7 @@ def _look(artist: "Artist") -> str:
 
 
 def _pixels(artist: "Artist") -> np.ndarray:
-    """Where its points are on the screen, Float["points 2"]."""
+    """Screen coordinates of an artist's points, Float["points 2"]."""
     from matplotlib.collections import Collection, PathCollection, QuadMesh
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
@@ -172,9 +173,9 @@ def _pixels(artist: "Artist") -> np.ndarray:
 
 
 def _means(shares: np.ndarray) -> np.ndarray:
-    """Float["points columns"] as it is if it is short, else means over its blocks.
+    """Float["points columns"] as it is if it is short, and otherwise the means over its blocks.
 
-    Every point counts, so that a part of a curve that moves is seen.
+    With means every point counts, so a change in any part of a curve is noticed.
     """
     shares = np.clip(shares, -_FAR, _FAR)
     if len(shares) <= _BLOCKS:
@@ -183,30 +184,30 @@ def _means(shares: np.ndarray) -> np.ndarray:
 
 
 def _parts(shares: np.ndarray) -> np.ndarray:
-    """Shares of a panel in thousandths, Int16["..."]; what is no number is the least."""
+    """Converts shares of a panel to thousandths, Int16["..."]; NaN becomes the least integer."""
     none = np.iinfo(np.int16).min
     found = np.rint(PARTS * np.nan_to_num(shares, nan=0.0))
     return np.where(np.isnan(shares), none, found).astype(np.int16)
 
 
 def encoded(parts: np.ndarray) -> str:
-    """Int16["points columns"] as letters; curves, whose steps are alike, as few."""
+    """Encodes Int16["points columns"] as text, which is short for curves with similar steps."""
     steps = np.diff(parts, axis=0, prepend=np.zeros_like(parts[:1]))
     text = base64.b64encode(zlib.compress(steps.T.astype("<i2").tobytes(), 9)).decode()
     return f"{parts.shape[1]}:{text}"
 
 
 def decoded(text: str) -> np.ndarray:
-    """What ``encoded`` was given."""
+    """Inverts ``encoded``."""
     columns, _, letters = text.partition(":")
     steps = np.frombuffer(zlib.decompress(base64.b64decode(letters)), dtype="<i2")
     return np.cumsum(steps.reshape(int(columns), -1).T, axis=0, dtype=np.int16)
 
 
 def write(path: Path, found: Digest) -> None:
-    """Stores a digest, a line for each thing that it says."""
+    """Stores a digest as JSON, with one line per entry."""
     text = json.dumps(found, ensure_ascii=False, indent=1)
-    # Numbers that belong together stand in one line.
+    # Lists of numbers are put on one line.
     text = re.sub(r"\[\s+([-\d.,\s]+?)\s+\]", lambda m: f"[{_one_line(m[1])}]", text)
     path.write_text(f"{text}\n", encoding="utf-8")
 
@@ -216,7 +217,7 @@ def _one_line(text: str) -> str:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """A stored digest; None if there is none that can be read."""
+    """Reads a stored digest; None if there is none, or it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -224,11 +225,11 @@ def read(path: Path) -> dict[str, Any] | None:
 
 
 def differences(stored: Digest, found: Digest) -> list[str]:
-    """How one digest differs from another, in words; empty if nobody would see it.
+    """Describes how one digest differs from another; empty if nobody would see it.
 
     Args:
-      stored: what was drawn before.
-      found: what is drawn now.
+      stored: the digest of what was drawn before.
+      found: the digest of what is drawn now.
     """
     told = _differ("the size", stored["size"], found["size"])
     told += _differ("texts", stored["texts"], found["texts"])

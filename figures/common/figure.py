@@ -1,4 +1,4 @@
-"""What a figure is, and where figures find the records they draw."""
+"""Figures as their files declare them, and where figures find the records they draw."""
 
 import contextlib
 import importlib
@@ -22,17 +22,18 @@ _SETTINGS: ContextVar[Settings] = ContextVar("settings", default=())
 class Figure(NamedTuple):
     """One figure, as its file in ``figures`` declares it.
 
-    The file defines ``TITLE``, ``SECONDS`` if it is not quick, what it simulates (see
-    ``sims.experiment``), and ``draw``, which makes the figure from the data sets of these
-    functions, or of those of other files, and from claims, bounds and exact laws.
+    The file defines ``TITLE``, ``SECONDS`` if it is not quick, the functions that it
+    simulates (see ``sims.experiment``), and ``draw``. The latter makes the figure from the
+    data sets of these functions, or of those of other files, and from claims, bounds and
+    exact laws.
 
     Attributes:
-      id: what the command line calls it, and the name of its files.
+      id: its name on the command line, and the name of its files.
       title: one line for people: paper, number, subject.
       sims: names of the simulations whose records it reads.
-      seconds: about how long it takes, simulations included, on one core; for the order
-        of drawing and for saying how long the others will take.
-      pieces: what ``draw`` takes: data sets of functions of experiments.
+      seconds: approximate time it takes on one core, simulations included; used to order the
+        figures and to estimate the remaining time.
+      pieces: the functions of experiments whose data sets ``draw`` takes.
     """
 
     id: str
@@ -47,7 +48,7 @@ class Figure(NamedTuple):
         return f"figures.{listing.module_name(self.id)}"
 
     def settable(self) -> dict[str, Setting]:
-        """The numbers that can be set, of its own and of its simulations, by name."""
+        """Settings of the figure and of its simulations, by name."""
         found = settings_of(self._signature())
         for piece in self.pieces:
             for name, setting in settings_of(piece.signature()).items():
@@ -71,7 +72,7 @@ class Figure(NamedTuple):
 
 @contextlib.contextmanager
 def records_in(folder: str | Path, settings: Settings = ()) -> Iterator[None]:
-    """Inside, figures read the records of this folder, run with these settings."""
+    """A context in which figures read the records of this folder, run with these settings."""
     folder_token = _RECORDS.set(Path(folder))
     settings_token = _SETTINGS.set(settings)
     try:

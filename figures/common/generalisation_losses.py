@@ -1,4 +1,4 @@
-"""What figure lt19-generalisations compares: data, budgets, exact and simulated losses."""
+"""Inputs, budgets, exact and simulated losses of figure lt19-generalisations."""
 
 import dataclasses
 import functools
@@ -31,7 +31,7 @@ _SPREAD = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """What every selection may spend, and how often fail."""
+    """Privacy budget and failure probability of every selector."""
 
     epsilon: Annotated[float, positive("epsilon in all")] = 1.0
     delta: Annotated[float, probability("delta in all, where there is one")] = 1e-6
@@ -39,22 +39,25 @@ class Budget:
 
     @property
     def pure(self) -> dict[str, Any]:
-        """Parameters of random stopping without a delta."""
+        """Parameters of random stopping for pure DP."""
         return {"epsilon": self.epsilon, "beta": self.beta}
 
     @property
     def release(self) -> float:
-        """The lead at which A_dist misses the best with chance beta."""
+        """The lead at which A_dist misses the best candidate with probability beta."""
         return margin_needed(1.0, self.epsilon, self.delta, self.beta)
 
     def margin(self, candidates: int, lead: float) -> Trial:
-        """The best leads all others, which are equal; see ``best_or_other``."""
+        """Margin-based selection where the best leads all others, which are equal.
+
+        See ``best_or_other``.
+        """
         data = {"count": candidates, "lead": lead}
         return Trial(best_or_other(), data, self.pure | {"delta": self.delta})
 
     @functools.cache  # noqa: B019  (a few budgets)
     def lead_needed(self, candidates: int) -> float:
-        """Exact lead at which margin-based selection misses the best so often."""
+        """Exact lead at which margin-based selection misses the best with probability beta."""
         low, high = 0.0, self.lead_proved(candidates)
         for _ in range(50):
             middle = 0.5 * (low + high)
@@ -63,12 +66,12 @@ class Budget:
         return high
 
     def lead_proved(self, candidates: int) -> float:
-        """The lead that is proved to be enough."""
+        """The lead that is proved to suffice."""
         return margin_selection_needed(candidates, 1.0, self.epsilon, self.delta, self.beta)
 
 
 def own_sensitivities(decoy: float) -> np.ndarray:
-    """Of the candidates with ``DECOY_SCORES``; the last is the decoy."""
+    """Sensitivities of the candidates with ``DECOY_SCORES``; the last one is the decoy."""
     sensitivities = np.ones(DECOY_SCORES.size)
     sensitivities[-1] = decoy
     return sensitivities
@@ -108,19 +111,19 @@ def best_or_other() -> Mechanism:
 
 
 def law_of(trial: Trial) -> np.ndarray:
-    """Exact law of what is simulated."""
+    """Exact law of the outcome of a trial."""
     law = trial.mechanism.law
     assert law is not None
     return law(trial.data, trial.params).probabilities
 
 
 def exact_loss(trial: Trial, scores: np.ndarray) -> float:
-    """Expected loss of what is simulated, a candidate with one of these scores."""
+    """Exact expected loss of a trial that selects among candidates with these scores."""
     return float(law_of(trial)[: scores.size] @ (scores.max() - scores))
 
 
 def ladder_tails(law: np.ndarray) -> np.ndarray:
-    """P[loss > 0], P[loss > 1], ... on the ladder, from chances or numbers."""
+    """P[loss > 0], P[loss > 1], ... on the ladder, from probabilities or counts."""
     return np.cumsum(law[::-1])[::-1][1:]
 
 
@@ -138,10 +141,18 @@ def mean_loss(scores: np.ndarray, counts: xr.DataArray, confidence: float = 0.95
 def leads_seen(
     missed: xr.DataArray, leads: xr.DataArray, trials: int, beta: float, confidence: float = 0.95
 ) -> tuple[float, float, float]:
-    """(lead, low, high) at which beta is missed, from chances at several leads."""
+    """(lead, low, high) where the best is missed with probability beta, by interpolation.
+
+    Args:
+      missed: how often the best was missed at each lead.
+      leads: increasing leads.
+      trials: number of trials at each lead.
+      beta: failure probability.
+      confidence: of the interval at each lead.
+    """
     low, high = clopper_pearson(missed.values, trials, confidence)
     found = []
     for chance in (missed.values / trials, low, high):
-        # Chances fall with the lead.
+        # The probability falls with the lead.
         found.append(float(np.interp(-np.log(beta), -np.log(chance), leads.values)))
     return found[0], found[1], found[2]

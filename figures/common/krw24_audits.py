@@ -1,6 +1,6 @@
 """Audits of the best of K Gaussian runs: lower bounds from tallies, and their marks.
 
-The event of each audit is planned on exact laws, before any tally is looked at.
+The event of each audit is planned on exact laws, before tallies are looked at.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,11 +20,11 @@ from sims.common.worst_rankings import GaussianBase
 
 
 class Audited(NamedTuple):
-    """An audited lower bound, and what it is a bound on.
+    """An audited lower bound, and the exact value that it bounds.
 
     Attributes:
       epsilon, delta: the point; one of them is the audited lower bound.
-      exact: the exact value on these neighbours of the one that is bounded.
+      exact: the exact value, on these neighbours, of the one that is bounded.
     """
 
     epsilon: float
@@ -38,17 +38,18 @@ Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def planned_event(
     laws: np.ndarray, trials: int, error: float, loss: Loss
 ) -> tuple[np.ndarray, float]:
-    """The event whose audit is expected to give the most, from exact laws alone.
+    """The event whose audit is expected to give the largest bound, from exact laws alone.
 
     Args:
       laws: Float64["2 outcomes"], exact laws of the tallied outcomes on either side.
-      trials: a side.
-      error: of each confidence limit.
+      trials: number of trials on each side.
+      error: error probability of each confidence limit.
       loss: (lower limit on one side, upper limit on the other) -> audited bound.
 
     Returns:
-      Bool["outcomes"]: the outcomes of largest likelihood ratio, one way or the other,
-      as many as are best when every tally is what it is expected to be; and that bound.
+      The event, Bool["outcomes"], and its bound if every tally equals its expectation. The
+      event consists of the outcomes of largest likelihood ratio, in one direction or the
+      other.
     """
     best = (np.zeros(laws.shape[1], dtype=bool), -np.inf)
     for p, q in (laws, laws[::-1]):
@@ -80,7 +81,7 @@ def audited_delta(seen: xr.Dataset, epsilon: float, confidence: float = 0.95) ->
 
     Args:
       seen: counts and exact laws of the outcomes on both sides.
-      epsilon: fixed beforehand.
+      epsilon: the epsilon, fixed beforehand.
       confidence: of the bound.
     """
     event, _ = planned_event(
@@ -96,11 +97,11 @@ def audited_delta(seen: xr.Dataset, epsilon: float, confidence: float = 0.95) ->
 def audited_epsilon(
     rankings: Iterable[xr.Dataset], delta: float, confidence: float = 0.95
 ) -> float:
-    """The audited lower bound on epsilon at delta, ranking and event planned first.
+    """The audited lower bound on epsilon at delta; ranking and event are planned first.
 
     Args:
-      rankings: of each counts and exact laws of the outcomes on both sides.
-      delta: at which epsilon is bounded.
+      rankings: for each ranking, counts and exact laws of the outcomes on both sides.
+      delta: the delta at which epsilon is bounded.
       confidence: of the bound.
     """
 
@@ -119,7 +120,7 @@ def audited_epsilon(
 
 
 def rankings(ranked: xr.Dataset, natural: xr.Dataset) -> dict[str, list[xr.Dataset]]:
-    """What was seen of one law of K in each ranking; bins of other laws left out."""
+    """The data sets of one law of K in each kind of ranking, without other laws' bins."""
     return {
         "adversarial": [ranked.sel(target=target) for target in ranked["target"]],
         "natural": [natural.dropna("outcome")],
@@ -137,8 +138,8 @@ def audited_deltas(
 
     Args:
       ranked, natural: counts and exact laws of that law of K.
-      base: of one run.
-      law: of K.
+      base: the laws of one run.
+      law: law of K.
       confidence: of each bound.
     """
     seen, found = rankings(ranked, natural), {}
@@ -156,7 +157,7 @@ def audited_deltas(
 
 
 def arrows(axes: Axes, x, y, ranking: str, label: str | None, **settings) -> None:
-    """Audited lower bounds: the arrow points to where the truth may be."""
+    """Draws audited lower bounds; the arrow points to where the truth may be."""
     marker = "o" if ranking == "adversarial" else "s"
     look = style.own(KINDS[ranking]["color"], marker=marker)
     chosen = {"markersize": 4.4, "elinewidth": 1.0, "capsize": 1.8, "zorder": 4}
@@ -165,7 +166,7 @@ def arrows(axes: Axes, x, y, ranking: str, label: str | None, **settings) -> Non
 
 
 def audited_points(axes: Axes, found: dict[str, list[Audited]]) -> None:
-    """Both rankings' audited lower bounds on delta, where they say anything."""
+    """Draws the positive audited lower bounds on delta of both rankings."""
     for ranking, points in found.items():
         shown = [each for each in points if each.delta]
         delta = np.array([each.delta for each in shown])

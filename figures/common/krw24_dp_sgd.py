@@ -1,8 +1,8 @@
 """What Figures 6 to 8 of Koskela, Redberg & Wang 2024 share: theorems on a DP-SGD base.
 
-The base is known by its privacy loss distribution (dp-accounting, rounded upwards), and
-for the Renyi bounds by the Renyi curve of the same accountant. "Exact" values are those
-of the best of K runs of the dominating pair that this distribution describes.
+The base is known by its privacy loss distribution (dp-accounting, rounded upwards), and for
+the Renyi bounds by the Renyi curve of the same accountant. "Exact" values are those of the
+best of K runs of the dominating pair that this distribution describes.
 """
 
 import functools
@@ -34,7 +34,7 @@ from jaxsel.repetitions import Repetitions, from_mean
 from sims.common.dp_sgd_runs import DpSgd, event, sides
 
 DELTA = 1e-6
-_COUNT = 4096  # grid points of an envelope, which then is 1e-4 of epsilon too large
+_COUNT = 4096  # grid points of an envelope, whose epsilon is then 1e-4 of it too large
 _RENYI = {
     "renyi": {"truncated_negative_binomial": "PS-Thm2", "poisson": "PS-Thm6"},
     "renyi-profile": {"poisson": "PS-Thm6-profile"},
@@ -48,7 +48,7 @@ def base(run: DpSgd) -> BaseGuarantee:
 
 
 def single_epsilon(guarantee: BaseGuarantee, delta: float = DELTA) -> float:
-    """epsilon at delta of one run, not tuned."""
+    """Epsilon at delta of one run, without tuning."""
     assert guarantee.profile is not None
     return epsilon_at(guarantee.profile, delta)
 
@@ -78,11 +78,11 @@ def _profile_bound(guarantee: BaseGuarantee, repetitions: Repetitions) -> Profil
 def epsilon(
     name: str, guarantee: BaseGuarantee, repetitions: Repetitions, delta: float = DELTA
 ) -> float:
-    """epsilon at delta of the best of K runs, by a statement.
+    """Epsilon at delta of the best of K runs, by a statement.
 
     Args:
       name: one of ``statements(repetitions)``.
-      guarantee: of one run.
+      guarantee: the guarantee of one run.
       repetitions: law of K.
       delta: in (0, 1).
     """
@@ -99,7 +99,7 @@ def epsilon(
 def profile(
     name: str, guarantee: BaseGuarantee, repetitions: Repetitions, at: np.ndarray
 ) -> np.ndarray:
-    """delta of the best of K runs at each epsilon; "single" is that of one run.
+    """Delta of the best of K runs at each epsilon; the statement "single" is that of one run.
 
     Other arguments as for ``epsilon``.
     """
@@ -121,7 +121,7 @@ def mean_at(name: str, guarantee: BaseGuarantee, family: str, target: float) -> 
 
     Args:
       name, guarantee: as for ``epsilon``.
-      family: of K.
+      family: family of laws of K.
       target: epsilon.
     """
 
@@ -147,7 +147,7 @@ def natural_profile(tuned: xr.Dataset, at: np.ndarray) -> np.ndarray:
     """Exact delta at each epsilon in the natural order.
 
     Args:
-      tuned: laws of what is released, of one base and law of K.
+      tuned: cells of one base and law of K, with the laws of what is released.
       at: epsilons.
     """
     p, q = tuned.masses.sel(ranking="natural").values
@@ -172,7 +172,7 @@ class Audited(NamedTuple):
 
 
 def audited(tuned: xr.Dataset, confidence: float = 0.95) -> Audited:
-    """Of one base and law of K; each bound holds with this confidence.
+    """Audited lower bounds of one base and law of K.
 
     Args:
       tuned: counts and laws of what is released.

@@ -1,4 +1,4 @@
-"""How Figures 6 to 8 of Koskela, Redberg & Wang 2024 show statements."""
+"""How Figures 6 to 8 of Koskela, Redberg & Wang 2024 draw statements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from figures.common.words import AUDITED
 from jaxsel.pictures import style
 from sims.common.dp_sgd_runs import DpSgd
 
-# As in Figures 2 to 4 where a statement is shown there.
+# The same as in Figures 2 to 4 for the statements that are shown there.
 LOOKS = {
     "single": style.own(style.BROWN, ":"),
     "renyi": style.own(style.GREY, "--"),
@@ -42,7 +42,7 @@ _MARKS = {
     "audited-natural": style.hollow(_NATURAL, markersize=5.4),
     "audited-adversarial": style.hollow(_EXACT, markersize=5.4),
 }
-# The key that stands for the marks of audits.
+# The legend entry that stands for several kinds of marks.
 _GROUPS = {"audited": ("audited-natural", "audited-adversarial")}
 
 
@@ -51,10 +51,10 @@ def _marks(axes: Axes, x, y, name: str) -> None:
 
 
 def simulated_profile(axes: Axes, tuned: xr.Dataset, at: np.ndarray, least: float):
-    """What is exact and what is audited of delta(epsilon), beside the statements.
+    """Draws exact and audited values of delta(epsilon), beside the statements.
 
     Args:
-      axes: its ends are set, too.
+      axes: the panel, whose limits are set, too.
       tuned: counts of the best of K runs.
       at: epsilons of the curves.
       least: the exact epsilon at DELTA in the adversarial order.
@@ -71,7 +71,7 @@ def simulated_profile(axes: Axes, tuned: xr.Dataset, at: np.ndarray, least: floa
 def searched_marks(
     axes: Axes, runs: tuple[DpSgd, ...], family: str, means: Sequence[float]
 ) -> None:
-    """Exact epsilons in the adversarial order against E[K]."""
+    """Draws exact epsilons in the adversarial order against E[K]."""
     worst = [shared.adversarial_epsilon(runs, family, mean) for mean in means]
     _marks(axes, means, worst, "exact")
 
@@ -84,7 +84,7 @@ def keys(names: Sequence[str], labels: Mapping[str, str] = LABELS) -> list[Line2
 
 
 def mean_curve(axes: Axes, means, values, look: Mapping[str, Any], **settings) -> None:
-    """A curve against E[K], on a logarithmic axis, through values at a few means.
+    """Draws a curve against E[K], on a logarithmic axis, through values at a few means.
 
     Between them it is a monotone cubic; every tenth point is one of the values.
     """
@@ -97,6 +97,6 @@ def mean_curve(axes: Axes, means, values, look: Mapping[str, Any], **settings) -
 
 
 def mean_axis(axes: Axes, ticks: Sequence[float]) -> None:
-    """A logarithmic axis for E[K] with these ticks in plain numbers."""
+    """Makes a logarithmic axis for E[K] with these ticks in plain numbers."""
     axes.set(xscale="log", xticks=ticks, xlabel="expected number of runs m = E[K]")
     style.plain_ticks(axes.xaxis)

@@ -1,8 +1,9 @@
 """From what a simulation proves to what a theorem claims: the ladder of one tuned base.
 
-For a base and a law of K: exact profiles under natural rankings of the base's outputs,
-the exact profile under the worst rankings that a search found, and bounds for every
-ranking. All deltas are the larger of both directions of the divergence.
+A ladder has one curve, its rung, for each kind of statement on a base and a law of K: exact
+profiles under natural rankings of the base's outputs, the exact profile under the worst
+rankings that a search found, and bounds for every ranking. All deltas are the larger of both
+directions of the divergence.
 """
 
 import functools
@@ -34,8 +35,8 @@ from jaxsel.repetitions import Repetitions, parse
 from sims.common.line_rankings import LaplaceBase, LineBase, StepBase, worst_rankings
 from sims.common.worst_rankings import GaussianBase
 
-_POINTS = 65  # epsilons of a curve
-_EVERY = 2  # at each second of them a worst ranking is sought
+_POINTS = 65  # number of epsilons of a curve
+_EVERY = 2  # a worst ranking is searched at every second one of them
 
 LOOKS = {
     "RDP": KINDS["RDP"],
@@ -46,7 +47,7 @@ LOOKS = {
     "anti-aligned": style.own(style.GREEN, "--", linewidth=1.2),
     "independent": style.own(style.GREEN, (0, (1, 1.6)), linewidth=1.2),
 }
-"""Appearance of each rung, from the weakest claim down."""
+"""Appearance of each rung, from the weakest claim downwards."""
 
 
 class Ladder(NamedTuple):
@@ -102,7 +103,7 @@ def _subsampled(noise_multiplier: float, q: float, pair: ScorePair) -> BaseGuara
 
 @functools.cache
 def guarantee(base: LineBase) -> BaseGuarantee:
-    """What the bounds know of one run."""
+    """The guarantee of one run from which the bounds are computed."""
     match base:
         case GaussianBase():
             return shared.guarantee(base)
@@ -118,10 +119,10 @@ _REACH = {GaussianBase: 3.6, LaplaceBase: 1.8, StepBase: 7.2}
 
 
 def natural_profiles(pair: ScorePair, law: Repetitions) -> dict[str, list[TunedProfile]]:
-    """Exact profiles under rankings that do not depend on epsilon, both directions.
+    """Exact profiles under rankings that do not depend on epsilon, in both directions.
 
-    "aligned": the score is the privacy loss of that direction; "anti-aligned": less it;
-    "independent": noise that has nothing to do with the output.
+    "aligned" ranks by the privacy loss of that direction, and "anti-aligned" by its negative;
+    "independent" ranks by noise that is independent of the output.
     """
     rising = bool(np.diff(pair.loss(np.array(pair.reach)))[0] > 0.0)
     up, down = (NATURAL, REVERSED) if rising else (REVERSED, NATURAL)
@@ -140,7 +141,7 @@ def natural_profiles(pair: ScorePair, law: Repetitions) -> dict[str, list[TunedP
 def _worst(
     base: LineBase, law: Repetitions, epsilons: np.ndarray, sought: np.ndarray
 ) -> np.ndarray:
-    """Exact deltas, at each epsilon under the worst of the rankings sought nearby."""
+    """Exact delta at each epsilon, under the worst of the rankings found at nearby epsilons."""
     pair = base.pair
     sides = (pair, reversed_pair(pair))
     found = worst_rankings(pair, law, sought, base.directions)
@@ -157,12 +158,12 @@ def _worst(
 
 
 def _profile_claim(base: BaseGuarantee, law: Repetitions) -> ProfileBound:
-    """The theorem of Koskela, Redberg & Wang, or N2 where they have none."""
+    """The theorem of Koskela, Redberg & Wang, or KRW-N2 of this project where they have none."""
     return profile_bounds(base, law)[0]
 
 
 def _renyi_claim(base: BaseGuarantee, law: Repetitions) -> tuple[str, RenyiCurve]:
-    """The theorem of Papernot & Steinke for this law of K, else their Lemma 7."""
+    """The theorem of Papernot & Steinke for this law of K, or else their Lemma 7."""
     built = tuned_curves(base, law)
     name = next(name for name in ("PS-Thm2", "PS-Thm6-profile", "PS-Lem7") if name in built)
     return name, built[name]()
@@ -170,7 +171,7 @@ def _renyi_claim(base: BaseGuarantee, law: Repetitions) -> tuple[str, RenyiCurve
 
 @functools.cache
 def ladder(base: LineBase, text: str, delta: float = shared.DELTA) -> Ladder:
-    """All rungs for a base and a law of K as text."""
+    """Computes all rungs for a base and a law of K, which is given as text."""
     law, known = parse(text), guarantee(base)
     epsilons = np.linspace(0.0, _REACH[type(base)], _POINTS)
     natural = natural_profiles(base.pair, law)

@@ -51,7 +51,7 @@ LABELS = {
 
 
 def kind(name: str, label: str | None = None) -> dict[str, Any]:
-    """Keywords for ``Axes.plot``: look and label of a kind of curve."""
+    """Keyword arguments of ``Axes.plot``: the look and label of a kind of curve."""
     return KINDS[name] | {"label": label or LABELS[name]}
 
 
@@ -69,7 +69,7 @@ def told(base: GaussianBase, law: str) -> str:
 
 @functools.cache
 def guarantee(base: GaussianBase) -> curves.BaseGuarantee:
-    """What the bounds know of one run."""
+    """The guarantee of one run from which the bounds are computed."""
     return curves.gaussian(base.noise_multiplier)
 
 
@@ -81,7 +81,7 @@ def profile(base: GaussianBase) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def natural_delta(base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
-    """Exact delta(epsilon) when larger outputs are better, the worse direction."""
+    """Exact delta(epsilon) if larger outputs are better, in the worse direction."""
     sides = (base.pair, reversed_pair(base.pair))
     return np.max([tuned_profile(side, law).delta(epsilon) for side in sides], axis=0)
 
@@ -99,9 +99,9 @@ def adversarial(base: GaussianBase, text: str, delta: float) -> float:
 
 
 def renyi_delta(renyi: RenyiCurve, epsilon: np.ndarray) -> np.ndarray:
-    """delta(epsilon) of a Renyi bound by Lemma 14 of Papernot & Steinke, best order.
+    """delta(epsilon) of a Renyi bound by Lemma 14 of Papernot & Steinke, at the best order.
 
-    As in the paper: neither Remark 5 nor the Bretagnolle-Huber inequality is used.
+    As in the paper, neither Remark 5 nor the Bretagnolle-Huber inequality is used.
     """
     _, log_delta = minimise_over_orders(
         lambda order: log_delta_at_order(order, renyi(order), epsilon)
@@ -116,7 +116,7 @@ def envelope_at(base: GaussianBase, text: str, delta: float) -> float:
 
 
 def exact_curves(axes: Axes, base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> None:
-    """The envelope bound, and the exact delta(epsilon) in both orders."""
+    """Draws the envelope bound, and the exact delta(epsilon) in both orders."""
     envelope = envelope_profile(guarantee(base), law)
     axes.plot(epsilon, envelope(epsilon), **kind("envelope"))
     few = np.linspace(0.0, epsilon[-1], _CURVE_POINTS)

@@ -1,7 +1,7 @@
-"""Making figures: what each picture was made from, and whether that still holds.
+"""Makes figures, and decides which ones are up to date.
 
 Beside each picture lies a digest of what it shows, and in ``.made`` a note of the code, the
-records and the libraries that it was drawn with; as long as nothing of these changed, the
+records and the libraries that it was drawn with. As long as none of these changed, the
 picture is not drawn again.
 """
 
@@ -26,12 +26,13 @@ T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """Where pictures and records lie, and how records are simulated.
+    """The folders of pictures and records, and how records are simulated.
 
     Attributes:
       pictures, records: folders.
-      trials, seed: of the simulations; None: as stored, else the simulation's own.
-      settings: other numbers than the defaults.
+      trials, seed: of the simulations; None means those of the stored record, or else the
+        simulation's own.
+      settings: settings that differ from the defaults.
     """
 
     pictures: Path
@@ -42,9 +43,9 @@ class Place(NamedTuple):
 
 
 def budget(name: str, place: Place) -> dict[str, Any]:
-    """Trials, seed and settings of a simulation, as keywords of ``registry.run``.
+    """Trials, seed and settings of a simulation, as keyword arguments of ``registry.run``.
 
-    What is not asked for of the first two stays as it was run.
+    Trials or a seed that ``place`` does not give are those of the stored record.
     """
     stored = registry.budget(name, place.records, place.settings)
     trials = stored.get("trials") if place.trials is None else place.trials
@@ -61,7 +62,7 @@ def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
     found = registry.dependencies(figure.module, without_claims=False)
     beside = ["figures.common.digest"]
     if place.settings:
-        # It writes the note above the picture.
+        # This module writes the note above the picture.
         beside.append("figures.common.altered")
     found["code"] |= source_digest.digests(beside)
     return found | {
@@ -73,7 +74,7 @@ def _made_from(figure: Figure, place: Place) -> dict[str, Any]:
 
 
 def _stem(figure: Figure, place: Place) -> str:
-    """The name of its files, without ending; another one with other numbers."""
+    """The name of the figure's files without ending, which depends on the settings."""
     return f"{figure.id}{suffix(place.settings)}"
 
 
@@ -82,7 +83,7 @@ def _note(figure: Figure, place: Place) -> Path:
 
 
 def why_drawn(figure: Figure, place: Place) -> str:
-    """Why a figure has to be drawn (again), in words; "" if it is up to date."""
+    """The reason why a figure has to be drawn (again); "" if it is up to date."""
     for name in figure.sims:
         reason = registry.why_simulated(name, out=place.records, **budget(name, place))
         if reason:
@@ -100,7 +101,7 @@ def why_drawn(figure: Figure, place: Place) -> str:
 def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]:
     """Simulates what a figure needs, draws it, and returns its pictures.
 
-    Beside them it writes what they show.
+    The digest of what they show is written beside them.
     """
     from figures.common import altered, digest
     from jaxsel.pictures import style
@@ -121,11 +122,11 @@ def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]
 
 
 def bring_up_to_date(name: str, given: dict[str, tuple[Place, str]]) -> tuple[str, str]:
-    """The task of a process of ``python -m figures``.
+    """The task of one process of ``python -m figures``.
 
     Args:
-      name: of the figure.
-      given: of each figure, where it lies and why it is drawn.
+      name: name of the figure.
+      given: for each figure, its place and the reason why it is drawn.
 
     Returns:
       The name, and the file of the picture.
@@ -144,9 +145,9 @@ def bring_up_to_date(name: str, given: dict[str, tuple[Place, str]]) -> tuple[st
 
 
 def chains(figures: Iterable[Figure]) -> list[list[Figure]]:
-    """The figures, those together that read the same records, in an order to begin in.
+    """Groups figures that read the same records, in the order in which to start them.
 
-    A few quick ones come first, so that there soon is something to look at, then those
+    A few quick ones come first, so that there soon is something to look at. Then come those
     that take longest, so that no process is left alone with one at the end.
     """
     found: list[list[Figure]] = []
@@ -160,9 +161,9 @@ def chains(figures: Iterable[Figure]) -> list[list[Figure]]:
 
 
 def default_processes() -> int:
-    """How many draw at once: one a core, at most four; one where JAX has a GPU or TPU."""
+    """Number of processes: one per core, at most four; one if JAX has a GPU or TPU."""
     if importlib.metadata.entry_points(group="jax_plugins"):
-        return 1  # which the processes would have to share
+        return 1  # several processes would have to share the device
     allowed = getattr(os, "sched_getaffinity", None)  # Linux has it
     cores = len(allowed(0)) if allowed else os.cpu_count() or 1
     return min(cores, 4)
@@ -171,26 +172,26 @@ def default_processes() -> int:
 def in_processes(
     task: Callable[..., T], jobs: Sequence[Sequence[Figure]], processes: int, *given: Any
 ) -> Iterator[T]:
-    """``task(id, *given)`` of every figure, its results in the order in which they end.
+    """``task(id, *given)`` of every figure; yields results in the order in which they finish.
 
     Args:
       task: a function of a module, which a new process can import.
-      jobs: from ``chains``; the figures of one are drawn one after another.
-      processes: how many work at once; 1: this one.
-      given: what else the task is called with.
+      jobs: from ``chains``; the figures of one job are drawn one after another.
+      processes: number of processes that work at once; 1 means this one.
+      given: further arguments of the task.
     """
     if processes == 1 or len(jobs) == 1:
         for figure in (figure for job in jobs for figure in job):
             yield task(figure.id, *given)
         return
-    # Processes that each start threads for small products wait for one another.
+    # Processes that each start BLAS threads for small products slow one another down.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     waiting = [list(job) for job in jobs]
     running = {}
-    # Not max_tasks_per_child, with which the pool of Python 3.11 comes to a stand.
+    # The option max_tasks_per_child can block the pool of Python 3.11.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         while waiting or running:
-            # No more than can run: a pool that is left finishes what it was given.
+            # No more are submitted than can run, since a pool that is closed finishes all of them.
             while waiting and len(running) < processes:
                 first, *others = waiting.pop(0)
                 running[pool.submit(task, first.id, *given)] = others
@@ -201,7 +202,7 @@ def in_processes(
 
 
 def time_left(done: Sequence[Figure], waiting: Sequence[Figure], spent: float) -> str:
-    """In words, from how long the figures took so far."""
+    """The remaining time as text, estimated from how long the figures took so far."""
     share = sum(f.seconds for f in waiting) / sum(f.seconds for f in done)
     minutes = spent * share / 60.0
     if not waiting:

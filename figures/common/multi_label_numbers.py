@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """Estimates of what ``Quality`` holds; ``answered`` is 1 for PATE."""
+    """Estimates of the fields of ``Quality``; ``answered`` is 1 for PATE."""
 
     accuracy: Estimate
     precision: Estimate
@@ -44,8 +44,8 @@ class Row(NamedTuple):
     """A line of the table.
 
     Attributes:
-      title, noise: in words.
-      epsilon: by Lemma 17 and by the tight conversion; None where there is none.
+      title, noise: as text.
+      epsilon: by Lemma 17 and by the tight conversion; None if there is none.
       found: for each scenario a Simulated, a Quality, or None for no entry.
     """
 
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 
 def scenario_of(row: xr.Dataset) -> Scenario:
-    """The votes that one scenario of the data set was made with."""
+    """The votes from which one scenario of the data set was made."""
     values: dict[str, Any] = {name: row[name].values[()] for name in Scenario._fields}
     return Scenario(**values)
 
@@ -75,11 +75,11 @@ def _ratio(hits: Estimate, wrong: Estimate) -> Estimate:
 def simulated(row: xr.Dataset, cell: int) -> Simulated:
     """Shares over all queries and trials, with intervals.
 
-    PATE releases every label independently, with different probabilities: the binomial
-    interval holds all the same (Hoeffding 1956). With StableTopK only queries are
-    independent; what is averaged is a query's number of labels, and the empirical
-    Bernstein interval holds though queries differ (Maurer & Pontil 2009, Theorem 11).
-    Precision combines two intervals of 97.5 %.
+    PATE releases every label independently with its own probability, for which the binomial
+    interval is valid, too (Hoeffding 1956). With StableTopK only queries are independent.
+    There the mean of a query's number of labels is estimated, and the empirical Bernstein
+    interval is valid although queries differ (Maurer & Pontil 2009, Theorem 11). Precision
+    combines two intervals of confidence 97.5 %.
     """
     truth, here = row["truth"].values, row.isel(cell=cell)
     queries, labels = truth.shape
@@ -92,7 +92,7 @@ def simulated(row: xr.Dataset, cell: int) -> Simulated:
     squares = here.squares.values
 
     def of_query(total: int, square: int, confidence: float) -> Estimate:
-        """Mean number of labels a query."""
+        """Mean number of labels per query."""
         n = queries * trials
         low, high = mean_interval(n, total, int(square), confidence, 0.0, labels)
         return Estimate(total / n, float(low), float(high))
@@ -123,9 +123,9 @@ def _times(estimate: Estimate, factor: float) -> Estimate:
 
 
 def by_label(row: xr.Dataset, cell: int) -> tuple[np.ndarray, ...]:
-    """Accuracy of each label and its 95 % interval: three of Float["labels"].
+    """Accuracy of each label and its 95 % interval: three arrays of Float["labels"].
 
-    Draws of different queries are independent, so the binomial interval holds for all
+    Draws of different queries are independent, so the binomial interval is valid for all
     methods (Hoeffding 1956).
     """
     truth, here = row["truth"].values, row.isel(cell=cell)
@@ -138,12 +138,12 @@ def by_label(row: xr.Dataset, cell: int) -> tuple[np.ndarray, ...]:
 
 
 def simulated_cells(row: xr.Dataset) -> list[int]:
-    """Those that there are."""
+    """Numbers of the cells that were simulated."""
     return np.flatnonzero(np.isfinite(row["scale"].values)).tolist()
 
 
 def _cell(row: xr.Dataset, name: str) -> int | None:
-    """The cell of a method in the table; None if there is no such noise."""
+    """The number of a method's cell in the table; None if no noise makes it as accurate."""
     for cell in simulated_cells(row):
         here = row.isel(cell=cell)
         if np.isnan(here["epsilon"]) and here["method"] == name:
@@ -152,7 +152,7 @@ def _cell(row: xr.Dataset, name: str) -> int | None:
 
 
 def references(scenario: Scenario) -> tuple[Quality, Quality]:
-    """Releasing no label at all, and the teachers' majority without noise."""
+    """Quality of releasing no label at all, and of the teachers' majority without noise."""
     truth = scenario.truth
     found = []
     for labels in (np.zeros_like(truth), scenario.votes > scenario.teachers / 2.0):
@@ -171,7 +171,7 @@ def references(scenario: Scenario) -> tuple[Quality, Quality]:
 
 
 def rows(labelled: xr.Dataset, asked: Labelling = Labelling()) -> list[Row]:
-    """The table: the paper's settings, and PATE made as accurate."""
+    """The rows of the table: the paper's settings, and PATE made as accurate."""
     everyone = [labelled.isel(scenario=s) for s in range(labelled.sizes["scenario"])]
     queries, labels = everyone[0]["truth"].shape
     none = (None,) * len(everyone)
@@ -218,7 +218,7 @@ def rows(labelled: xr.Dataset, asked: Labelling = Labelling()) -> list[Row]:
 def curve(
     scenario: Scenario, name: str, asked: Labelling = Labelling(), count: int = 50
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Epsilon (tight) from LOW to HIGH, and exact accuracy."""
+    """Epsilons from LOW to HIGH, by the tight conversion, and the exact accuracy at each."""
     method = METHODS[name]
     queries, labels = scenario.truth.shape
     widest, least = (scale_at(method, epsilon, queries, labels, asked) for epsilon in (LOW, HIGH))
@@ -231,7 +231,7 @@ def curve(
 def points(
     row: xr.Dataset, name: str, asked: Labelling = Labelling()
 ) -> list[tuple[float, Estimate]]:
-    """Epsilon and simulated accuracy of every cell of the method's mechanism."""
+    """Epsilon and simulated accuracy of every cell with the method's mechanism."""
     wanted, (queries, labels) = METHODS[name], row["truth"].shape
     found = []
     for cell in simulated_cells(row):

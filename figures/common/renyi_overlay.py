@@ -1,4 +1,4 @@
-"""What Figures 2 and 3 of Papernot & Steinke 2022 lay over the claims, and their panels."""
+"""The panels of Figures 2 and 3 of Papernot & Steinke 2022, and what is drawn over claims."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,10 +15,10 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions
 from sims.common.gaussian_orders import GaussianPair
 
-# Bins lose what happens inside the rarest of them; points are shown as long as the
-# divergence of the bins is this part of the divergence of the output itself.
+# Binning loses what happens inside the rarest bins. Points are shown while the divergence
+# of the bins is at least this share of that of the output itself.
 RESOLVED = 0.95
-# Between the points of one law and the next, lest their intervals hide each other.
+# Distance in order between the points of successive laws, so that their intervals are seen.
 STAGGER = 0.3
 TITLES = ("Score: larger outputs are better", "Score: outputs above a cut, then smaller ones")
 
@@ -28,9 +28,9 @@ class Overlay(NamedTuple):
 
     Attributes:
       order, exact: the curve of the released number itself.
-      point_order: where bins of it resolve that curve.
-      points: simulated divergence of the bins there.
-      binned: the exact divergence of the bins there.
+      point_order: orders at which the bins resolve that curve.
+      points: simulated divergence of the bins at these orders.
+      binned: exact divergence of the bins at these orders.
     """
 
     order: np.ndarray
@@ -48,18 +48,18 @@ def overlays(
     pair: GaussianPair,
     confidence: float = 0.95,
 ) -> list[Overlay]:
-    """Overlays of one of the orders, one a law.
+    """The overlay of each law, in one of the two orders of outputs.
 
-    In the natural order the worse direction at each order: the other one is that of the
-    mirrored score, which prefers small outputs. In the two-block order data against
-    neighbour.
+    In the natural order it is the worse direction at each Renyi order; the other direction is
+    that of the mirrored score, which prefers small outputs. In the two-block order it is the
+    data against the neighbour.
 
     Args:
       found: cells of ``sims.common.renyi_tallies``, laws by sides.
-      laws: those of the cells.
-      order: orders of the exact curves.
-      candidates: orders of the points, for each law.
-      pair: what one run releases.
+      laws: the laws of the cells.
+      order: Renyi orders of the exact curves.
+      candidates: Renyi orders of the points, for each law.
+      pair: the laws of one run.
       confidence: of all limits of one law together.
     """
     axis = found["exact"].dims[0]
@@ -77,12 +77,12 @@ def _overlay(
     pair: GaussianPair,
     confidence: float,
 ) -> Overlay:
-    """The worse of the directions at each order, chosen on exact values."""
+    """The overlay of one law, in the worse direction at each order by exact values."""
     cut = float(row["cut"][0]) if "cut" in row else None
     directions = [0, 1] if cut is None else [0]
     exact = pair.tuned_renyi(order, law, cut)[directions].max(axis=0)
     at_points = pair.tuned_renyi(candidates, law, cut)
-    # A law that always runs cannot release nothing: that is no outcome to be counted.
+    # If K >= 1 always, something is always released, and the last outcome is left out.
     outcomes = slice(None if law.probability_zero > 0 else -1)
     sides, tallies = (row[name].values[:, outcomes] for name in ("exact", "tally"))
     found = []
@@ -98,7 +98,7 @@ def _overlay(
 
 
 def simple_claims(axes: Axes, order: np.ndarray, count: int, pair: GaussianPair) -> None:
-    """What one run costs, and a fixed number of them by composition."""
+    """Draws the bounds of one run, and of a fixed number of runs by composition."""
     one = pair.rho * order
     style.line(axes, order, one, "Single run", linestyle="-", label="K = 1 (unrepeated)")
     style.line(
@@ -112,7 +112,7 @@ def simple_claims(axes: Axes, order: np.ndarray, count: int, pair: GaussianPair)
 
 
 def grey_keys(claims: str, seen: str) -> list[Line2D]:
-    """Legend entries of what each law of K has in its own colour."""
+    """Legend entries of the curves and marks that each law of K has in its own colour."""
     exact = style.own(style.GREY, style.DOTS, linewidth=1.1)
     return [
         Line2D([], [], linestyle="none", label=" "),
@@ -138,14 +138,14 @@ def renyi_figure(
 
     Args:
       panels: cells of the natural and of the two-block order, and their laws.
-      pair: what one run releases.
+      pair: the laws of one run.
       claims: draws the paper's curves, with the labels of its legend.
       looks: colour and marker of each law.
       orders_drawn: Renyi orders of the exact curves.
-      candidates: orders of the points, before they are moved apart.
-      claim_label: what the solid curves are.
-      top: of the vertical axis.
-      note: the caption, before what both figures say.
+      candidates: Renyi orders of the points, before they are moved apart.
+      claim_label: legend entry of the solid curves.
+      top: upper limit of the vertical axis.
+      note: the beginning of the caption.
     """
     figure, drawn = style.panels(2, width=10.4, height=4.4, sharey=True)
     middle = (len(looks) - 1) / 2.0

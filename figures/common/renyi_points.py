@@ -14,8 +14,8 @@ class RenyiInterval(NamedTuple):
     """Renyi divergence of tallied laws at each order, with limits for all at once.
 
     Attributes:
-      estimate: of the observed frequencies (biased; not a bound).
-      low, high: hold together, for every order, with the stated confidence.
+      estimate: divergence of the observed frequencies (biased; not a bound).
+      low, high: limits that hold together, for every order, with the stated confidence.
     """
 
     estimate: np.ndarray
@@ -40,10 +40,10 @@ def renyi_interval(
 ) -> RenyiInterval:
     """Interval for D_order(P || Q) of two laws over the same finitely many outcomes.
 
-    The sum of p^order q^(1 - order) increases in every p and decreases in every q, so
-    Clopper-Pearson limits for all of them, each of which errs with probability
-    (1 - confidence) / (4 outcomes), bound it at all orders together. The lower limit
-    also is one for any mechanism of which the outcomes are post-processing.
+    The sum of p^order q^(1 - order) increases in every p and decreases in every q.
+    Clopper-Pearson limits for all of them, each of which errs with probability (1 -
+    confidence) / (4 outcomes), therefore bound it at all orders together. The lower limit is
+    also valid for any mechanism of which the outcomes are post-processing.
 
     Args:
       counts, counts_neighbour: tallies of the same outcomes, every trial in exactly one.
@@ -51,8 +51,8 @@ def renyi_interval(
       confidence: in (0, 1).
 
     Returns:
-      RenyiInterval; the upper limit is inf where an outcome that the first side may have
-      was never seen on the second.
+      RenyiInterval; the upper limit is inf if an outcome that the first side may have was
+      never seen on the second.
 
     Raises:
       InputError: for bad tallies, orders or confidence.

@@ -1,4 +1,4 @@
-"""Accuracy of the best of K trained networks, and what the search costs, by three axes."""
+"""Accuracy of the best of K trained networks, and the privacy cost of the search."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from jaxsel.host.intervals import mean_interval
 from jaxsel.repetitions import Repetitions
 from sims.data.digits_accuracies import AccuracyTable
 
-DELTA = 1e-5  # of a search
+DELTA = 1e-5  # delta of a search
 _DENSE = 121
 _GAMMAS = (1e-7, 8e-6, 1e-4, 2.4e-4, 0.0015, 0.0035, 0.025, 0.05, 0.1, 0.2, 0.5)
 _RUNS = 100.0  # E[K] over gamma, for Poisson
@@ -33,7 +33,7 @@ class Search(NamedTuple):
 
     Attributes:
       law: gamma -> law of K.
-      gammas: of the points.
+      gammas: values of gamma of the points.
     """
 
     law: Callable[[float], Repetitions]
@@ -72,14 +72,14 @@ POINTS = {
 
 
 def expected(table: AccuracyTable, law: Repetitions) -> float:
-    """Exact mean accuracy of the best of K networks; no network counts as 0."""
+    """Exact mean accuracy of the best of K networks; K = 0 counts as accuracy 0."""
     best_first = np.sort(table.correct.ravel())[::-1]
     chance = np.full(best_first.size, 1.0 / best_first.size)
     return float(tuned_law(chance, law)[:-1] @ best_first) / table.test_images
 
 
 def numbers_of(table: AccuracyTable) -> tuple[float, float, int]:
-    """What its networks' privacy depends on: rate of sampling, noise, steps."""
+    """Sampling probability, noise multiplier and steps, which determine a network's privacy."""
     return table.sampling_probability, table.noise_multiplier, table.steps
 
 
@@ -87,14 +87,14 @@ def numbers_of(table: AccuracyTable) -> tuple[float, float, int]:
 def budget(
     numbers: tuple[float, float, int], point: Point, axis: str, delta: float = DELTA
 ) -> float:
-    """Privacy of a search.
+    """Privacy cost of a search.
 
     Args:
-      numbers: of a table, see ``numbers_of``.
+      numbers: parameters of a table's networks, see ``numbers_of``.
       point: the search.
-      axis: "released"; "least" is that by valid theorems; "theorem" and "envelope" are
-        epsilons at delta.
-      delta: of these.
+      axis: "released" is the budget of the authors' code, and "least" the same by valid
+        theorems; "theorem" and "envelope" are epsilons at delta.
+      delta: the delta of these.
     """
     law = point.law
     if axis == "released":
@@ -111,10 +111,10 @@ def budget(
 def _densely(
     numbers: tuple[float, float, int], points: tuple[Point, ...], axis: str, delta: float
 ) -> np.ndarray:
-    """Privacy along a search's range of gamma, at _DENSE logarithmic steps."""
+    """Privacy cost along a search's range of gamma, at _DENSE logarithmic steps."""
     if axis == "released":
         return np.array([budget(numbers, each, axis) for each in _between(points)])
-    # Proven bounds are costly, and smooth in log gamma.
+    # Proven bounds are costly to compute, and smooth in log gamma, so they are interpolated.
     values = [budget(numbers, point, axis, delta) for point in points]
     smooth = PchipInterpolator(np.log([point.gamma for point in points]), values)
     return smooth(np.log([each.gamma for each in _between(points)]))
@@ -129,11 +129,11 @@ def _between(points: Sequence[Point]) -> list[Point]:
 def curve(
     table: AccuracyTable, points: Sequence[Point], axis: str, delta: float = DELTA
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Privacy, ascending, and exact mean accuracy along a family of laws of K.
+    """Privacy cost, ascending, and exact mean accuracy along a family of laws of K.
 
     Args:
-      table: of the networks.
-      points: of one search, by ascending gamma; the curve passes through them.
+      table: the table of networks.
+      points: points of one search, by ascending gamma; the curve passes through them.
       axis, delta: as for ``budget``.
     """
     x = _densely(numbers_of(table), tuple(points), axis, delta)
@@ -143,9 +143,9 @@ def curve(
 
 
 def leaders(table: AccuracyTable, axis: str, privacy: np.ndarray) -> list[str]:
-    """The search with the largest mean accuracy at each privacy; "" where there is none.
+    """The search with the largest mean accuracy at each privacy cost; "" if there is none.
 
-    A search whose curve ends below a privacy is taken at its end.
+    A search whose curve ends below a cost is taken at its end.
     """
     rows = []
     for name in SEARCHES:
@@ -159,7 +159,7 @@ def leaders(table: AccuracyTable, axis: str, privacy: np.ndarray) -> list[str]:
 
 
 def simulated(found: xr.Dataset, table: AccuracyTable, confidence: float = 0.95) -> xr.Dataset:
-    """Mean accuracies at each point: "mean", and the interval "low" to "high".
+    """Mean accuracies at each point: "mean", and the interval from "low" to "high".
 
     Args:
       found: how often each network of the table was the best, by point.
@@ -171,7 +171,7 @@ def simulated(found: xr.Dataset, table: AccuracyTable, confidence: float = 0.95)
     counts = found.counts.sel(outcome=outcomes).transpose("point", "outcome").values
     rows = []
     for name, row in zip(found["point"].values, counts, strict=True):
-        # With K >= 1 the worst network is the worst that can come out.
+        # If K >= 1 always, no accuracy is below that of the worst network.
         none = POINTS[name].law.probability_zero > 0.0
         trials, total = int(row.sum()), int(row @ values)
         ends = mean_interval(

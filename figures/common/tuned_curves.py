@@ -22,12 +22,12 @@ _MARGIN = 0.1
 def curve(
     name: str, largest: float, smallest: float = 0.0, price: Price = Price()
 ) -> tuple[np.ndarray, list[laws.Repetitions]]:
-    """Laws of a family with epsilon between two values, and their epsilons."""
+    """Epsilons between two values, evenly spaced, and the laws of a family that have them."""
     family = FAMILIES[name]
     grid = np.linspace(family.low, family.high, _COARSE)
     epsilons = np.array([price.epsilon(family.law(t)) for t in grid])
-    # Evenly spaced epsilons look smooth. Read from a coarse table they come out uneven,
-    # read again from that result they do not; in the end they are computed exactly.
+    # Curves through evenly spaced epsilons look smooth. Inverting a coarse table leaves them
+    # uneven, and inverting its result once more does not; the last epsilons are exact.
     first = max(smallest - _MARGIN, float(epsilons[0]))
     last = min(largest + _MARGIN, float(epsilons[-1]))
     members: list[laws.Repetitions] = []
