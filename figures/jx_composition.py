@@ -37,7 +37,7 @@ _LOOKS = {
 
 @functools.cache
 def epsilons(family: str) -> dict[str, list[float]]:
-    """Epsilon at DELTA of each number of searches, by name."""
+    """Epsilon at DELTA for each number of searches, by name of the bound."""
     base, law = curves.gaussian(NOISE), parse(f"{family.lower()}:mean={MEAN}")
     bounds = base_envelopes(base, law)
     plain = pair_from_profile(lambda e: np.exp(envelope_log_delta(bounds, e)))

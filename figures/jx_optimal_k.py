@@ -28,7 +28,7 @@ NOISE = 4.0
 MEANS = (3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 SHOWN = (5.0, 30.0, 200.0)
 NOISES = (0.7, 1.4, 4.0, 16.0)
-SHAPES = (0.0, 0.5, 1.0, 1.2, 1.5, 2.0, 2.5, 3.5, 5.0)  # eta tried
+SHAPES = (0.0, 0.5, 1.0, 1.2, 1.5, 2.0, 2.5, 3.5, 5.0)  # values of eta that are tried
 _EFFORT = Effort(coarse=60, fine=150, points=1500)
 _LOOKS = {
     "best": style.own(style.BLACK, "-"),
@@ -45,7 +45,7 @@ _MEAN_LOOKS = {
 
 
 def wishes(mean: float) -> Wishes:
-    """As good as geometric K of that mean, with no more runs."""
+    """The wish for a winner as good as with geometric K of that mean, and no more runs."""
     rank = (1.0 - expected_quantile(geometric(1.0 / mean))) * (1.0 + 1e-9)
     return Wishes(runs=mean, rank=rank)
 
@@ -56,7 +56,7 @@ def _base(noise: float) -> curves.BaseGuarantee:
 
 
 def cost(law: Repetitions, noise: float, delta: float) -> float:
-    """The envelope's epsilon of a search with that law."""
+    """Epsilon at delta of a search with that law, by the envelope bound."""
     return envelope_epsilon(base_envelopes(_base(noise), law, count=8192), delta)
 
 
@@ -68,19 +68,19 @@ def optimum(noise: float, mean: float, delta: float) -> Found:
 
 @functools.cache
 def best_negative_binomial(noise: float, mean: float, delta: float) -> float:
-    """The least epsilon of negative binomial laws as good, over some shapes."""
+    """The least epsilon, over several shapes, of negative binomial laws that meet the wish."""
     laws = [fitted_negative_binomial(eta, wishes(mean)) for eta in SHAPES]
     return min(cost(each.law, noise, delta) for each in laws if each is not None)
 
 
 def poisson(noise: float, mean: float, delta: float) -> float:
-    """Epsilon of the Poisson law that is as good."""
+    """Epsilon of the Poisson law that meets the wish; NaN if none does."""
     law = fitted("poisson", wishes(mean))
     return math.nan if law is None else cost(law.law, noise, delta)
 
 
 def gain(noise: float, mean: float, delta: float) -> float:
-    """Share of the best negative binomial's or Poisson's epsilon that is saved."""
+    """The share of epsilon that the optimal law saves over the best of the other two families."""
     others = best_negative_binomial(noise, mean, delta), poisson(noise, mean, delta)
     return 1.0 - optimum(noise, mean, delta).epsilon / np.nanmin(others)
 
@@ -140,7 +140,7 @@ def _laws(axes: Axes, delta: float) -> None:
 
 
 def draw(delta: Annotated[float, probability("delta of the search")] = 1e-6) -> Canvas:
-    """Costs over the runs, savings over the noise, and the laws."""
+    """Draws costs against runs, savings against noise, and the laws."""
     figure, axes = style.panels(3, width=12.0, height=4.0)
     _costs(axes[0], delta)
     _gains(axes[1], delta)

@@ -1,4 +1,4 @@
-"""What a better winner costs at the noise of a plan, one curve a family of laws of K."""
+"""What a better winner costs at the noise of a plan, one curve per family of laws of K."""
 
 import dataclasses
 from typing import Annotated
@@ -17,7 +17,7 @@ SECONDS = 40
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """A search among DP-SGD runs, as a plan is asked for."""
+    """A search among DP-SGD runs, in the terms in which a plan is requested."""
 
     epsilon: Annotated[float, number("of the search", above=0.0)] = 3.0
     delta: Annotated[float, probability("of the search")] = 1e-6
@@ -28,7 +28,7 @@ class Search:
     good: Annotated[float, probability("share of the candidates that is good")] = 0.05
 
     def plan(self) -> Plan:
-        """Its plan."""
+        """The plan of this search."""
         return plan(
             f"dp_sgd:dataset_size={self.dataset_size},batch_size={self.batch_size},"
             f"epochs={self.epochs}",
@@ -40,5 +40,5 @@ class Search:
 
 
 def draw(search: Search = Search()) -> Canvas:
-    """Curves, the limit of any law of K, and the plan."""
+    """Draws the curves, the limit of any law of K, and the plan."""
     return draw_plan(search.plan())

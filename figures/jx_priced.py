@@ -49,7 +49,7 @@ _ATTAINED = "attained by a ranking, exact"
 
 @functools.cache
 def deltas(setting: Setting) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Epsilons, and delta at each by name."""
+    """Epsilons, and delta at each of them by name of the bound."""
     base, law = curves.gaussian(setting.noise), parse(setting.law)
     epsilons = np.linspace(0.0, setting.most, _POINTS)
     directions = priced_directions(base, law)
@@ -79,7 +79,7 @@ def _panel(axes: Axes, setting: Setting) -> None:
 
 
 def draw() -> Canvas:
-    """Delta against epsilon: bounds as lines, a ranking as points."""
+    """Draws delta against epsilon, with bounds as lines and a ranking as points."""
     figure, panels = style.panels(2, 2, width=10.4, height=7.6)
     for axes, setting in zip(panels, SETTINGS, strict=True):
         _panel(axes, setting)

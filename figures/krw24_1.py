@@ -36,7 +36,7 @@ TITLE = "Koskela, Redberg & Wang 2024, Figure 1: report noisy max"
 SECONDS = 21
 
 CANDIDATES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 300, 1000, 3000, 10_000)
-SEARCHED = (2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000)  # pairs take a while
+SEARCHED = (2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000)  # fewer: pairs are slow to find
 RELEASES = (1, 2, 3, 5, 10, 20, 30, 50, 100)
 _LOOKS = {
     "chernoff": style.own(style.ORANGE, "--"),
@@ -100,11 +100,11 @@ class Points(NamedTuple):
 
 
 def audited(found: xr.Dataset, delta: float, confidence: float = 0.95) -> Points:
-    """Of one release; each bound holds with this confidence.
+    """Audited lower bounds on epsilon of one release, for each pair.
 
     Args:
-      found: counts of pairs, of one axis beside side and outcome.
-      delta: at which epsilon is bounded.
+      found: counts with one axis of pairs beside side and outcome.
+      delta: the delta at which epsilon is bounded.
       confidence: of each bound.
     """
     lower = [
@@ -115,9 +115,10 @@ def audited(found: xr.Dataset, delta: float, confidence: float = 0.95) -> Points
 
 
 def audited_releases(repeated: xr.Dataset, delta: float, confidence: float = 0.95) -> Points:
-    """Of k releases, by how many winners are in the first group.
+    """Audited lower bounds on epsilon of k releases, by the wins of the first group.
 
-    The event, so many winners or more, is chosen on exact laws, not on the tallies.
+    The event is that there are at least, or at most, so many wins. It is chosen on exact
+    laws, not on the tallies.
     """
     lower = []
     for k in repeated["releases"].values.tolist():
@@ -135,9 +136,10 @@ def audited_releases(repeated: xr.Dataset, delta: float, confidence: float = 0.9
 def _best_event(
     laws: Sequence[np.ndarray], trials: int, delta: float, confidence: float
 ) -> np.ndarray:
-    """Bool[1, k + 1]: the numbers of wins whose audit is expected to give most.
+    """The event whose audit is expected to give the largest epsilon: Bool[1, k + 1].
 
-    From the exact laws of the number on both sides and the number of trials alone.
+    It is a set of numbers of wins, and depends only on their exact laws on both sides and on
+    the number of trials.
     """
     numbers = np.arange(laws[0].size)
     error = (1.0 - confidence) / 4.0

@@ -42,7 +42,7 @@ def ranked(
     side: str = over(*SIDES),
     base: GaussianBase = GaussianBase(),
 ) -> Trial:
-    """The interval released, in an adversarial ranking for each target."""
+    """The released interval, under an adversarial ranking for each target delta."""
     return ranked_trial(base, geometric(means), target, side)
 
 
@@ -50,12 +50,12 @@ def ranked(
 def natural(
     means: Mean = MEANS, side: str = over(*SIDES), base: GaussianBase = GaussianBase()
 ) -> Trial:
-    """The bin of the number released, in the natural ranking."""
+    """The bin of the released number, under the natural ranking."""
     return natural_trial(base, geometric(means), side)
 
 
 def theorem_claim(base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> np.ndarray:
-    """delta(epsilon) by Theorem 5.2, at its best epsilon_1."""
+    """delta(epsilon) by Theorem 5.2, at the best epsilon_1."""
     eta, gamma = law.parameters["eta"], law.parameters["gamma"]
     return negative_binomial_profile(shared.profile(base), eta, gamma).delta(epsilon)
 
@@ -71,7 +71,7 @@ def renyi_claim(base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> np
 def _as_printed(
     axes: Axes, mean: int, at: np.ndarray, theorem: np.ndarray, renyi: np.ndarray
 ) -> None:
-    """The two bounds of the paper; looks as in the other panels."""
+    """Draws the two bounds of the paper, in the same style as in the other panels."""
     for kind, name, curve, height in (
         ("profile", "Theorem 5.2", theorem, 1e-8),
         ("RDP", "RDP, Theorem 5.1", renyi, 1e-4),
@@ -92,7 +92,7 @@ def _as_printed(
 
 
 def draw(ranked: xr.Dataset, natural: xr.Dataset, base: GaussianBase = GaussianBase()) -> Canvas:
-    """The paper's panel, and one panel a mean with what is true of a Gaussian pair."""
+    """Draws the paper's panel, and for each mean a panel with what is true of a Gaussian pair."""
     means = ranked["means"].values.tolist()
     if len(means) != 3:
         raise InputError(f"krw24-2 has a panel for each of 3 means, not {len(means)}")

@@ -25,8 +25,8 @@ TITLE = "Koskela, Redberg & Wang 2024, Figure 3: epsilon against the mean of K"
 LOW, HIGH = 3.0, 1e5
 ETA = 1.0
 _FINE = np.geomspace(LOW, HIGH, 49)
-_COARSE = np.geomspace(LOW, HIGH, 17)  # for what takes long and is nearly straight
-# Means of the exact adversarial order, each a search of its own.
+_COARSE = np.geomspace(LOW, HIGH, 17)  # for curves that take long and are nearly straight
+# Means at which the worst order is found, by one search each.
 SEARCHED = (3, 30, 300, 3000, 100_000)
 
 CLAIMS = {
@@ -50,7 +50,7 @@ _LOOKS = {
 def claim(
     name: str, mean: float, base: GaussianBase = GaussianBase(), delta: float = shared.DELTA
 ) -> float:
-    """Epsilon at delta by one of CLAIMS."""
+    """Epsilon at delta by one of CLAIMS, for K of this mean."""
     law, guarantee = geometric(mean), shared.guarantee(base)
     gamma = law.parameters["gamma"]
     match name:
@@ -77,7 +77,7 @@ def draw(
     delta: shared.Delta = shared.DELTA,
     base: GaussianBase = GaussianBase(),
 ) -> Canvas:
-    """Claims against the mean; exact and audited values of a Gaussian pair."""
+    """Draws claims against the mean, with exact and audited values of a Gaussian pair."""
     figure, (axes,) = style.panels(width=7.4, height=4.9)
     for name, label in CLAIMS.items():
         look = _LOOKS.get(name) or shared.KINDS[name]

@@ -31,12 +31,12 @@ SECONDS = 18
 
 LAWS = ("n = 12", "n = 15", "n = 20", "n = 50", "n = 1000", "Poisson")
 PROFILED = over("n = 12", "n = 20", "Poisson")  # laws whose privacy is simulated
-FAMILIES = ("binomial", "binomial", "poisson")  # of these
+FAMILIES = ("binomial", "binomial", "poisson")  # families of these laws
 Mean = Annotated[int, whole("E[K] of all laws", at_least=2, at_most=11)]
 LARGEST = 40  # numbers of runs from here on are counted together
 LOW, HIGH = 1e-10, 2.0
 LARGEST_SHOWN = 24
-_TABLE = 128  # entries of the look-up tables, of which no law here needs as many
+_TABLE = 128  # entries of the look-up tables, more than any law here needs
 _SOURCES = {"renyi": "δ̂ by Lemma 14", "profile": "exact δ̂ (R-KRW-5)"}
 # Orange for Theorem 5.7, the darker the larger n, and grey for Renyi bounds, as in the
 # other panels.
@@ -64,7 +64,7 @@ def law_of(name: str, mean: int = 10) -> Repetitions:
 
 
 def _prepare(law: Repetitions, params):
-    """The table of ``sample_count``, padded so that all laws go into one program."""
+    """The table of ``sample_count``, padded so that all laws share one compiled program."""
     table = sampling.prepare_count(law)
     cdf = np.pad(table["cdf"], (0, _TABLE - table["cdf"].size), mode="edge")
     return table | {"cdf": cdf}, params
@@ -89,7 +89,7 @@ NUMBER_OF_RUNS = Mechanism(
     law=_law,
     resolution=2.0**-53,
 )
-"""K itself. Data: its law; no parameters."""
+"""A mechanism whose outcome is K itself. Its data are the law of K; it has no parameters."""
 
 
 @cells(measures=["counts", "frequency"], address=counted(after=100))
@@ -106,7 +106,7 @@ def ranked(
     mean: Mean = 10,
     base: GaussianBase = GaussianBase(),
 ) -> Trial:
-    """The interval released, in an adversarial ranking for each target."""
+    """The released interval, under an adversarial ranking for each target delta."""
     return ranked_trial(base, law_of(profiled, mean), target, side)
 
 
@@ -119,7 +119,7 @@ def natural(
     mean: Mean = 10,
     base: GaussianBase = GaussianBase(),
 ) -> Trial:
-    """The bin of the number released, in the natural ranking."""
+    """The bin of the released number, under the natural ranking."""
     return natural_trial(base, law_of(profiled, mean), side)
 
 
@@ -135,7 +135,7 @@ def theorem_claim(base: GaussianBase, law: Repetitions, epsilon: np.ndarray) -> 
 
 
 def renyi_claim(base: GaussianBase, mean: float, source: str, epsilon: np.ndarray) -> np.ndarray:
-    """delta(epsilon) by Theorem 5.6 for Poisson, its delta_hat from one of _SOURCES."""
+    """delta(epsilon) for Poisson K by Theorem 5.6, with delta_hat from one of _SOURCES."""
     guarantee = shared.guarantee(base)
     curve = poisson_renyi(guarantee, mean, delta_from=source, monotonised=False)
     return shared.renyi_delta(curve, epsilon)
@@ -158,13 +158,13 @@ def _as_printed(
 
 
 def simulated_cdf(row: xr.Dataset, confidence: float = 0.95):
-    """P[K <= k], k = 0, 1, ...: frequencies and their exact confidence limits."""
+    """Frequencies of K <= k for k = 0, 1, ..., with their exact confidence limits."""
     counts, trials = np.cumsum(row.counts.values)[:-1], row.attrs["trials"]
     return counts / trials, *clopper_pearson(counts, trials, confidence)
 
 
 def _numbers(axes: Axes, runs: xr.Dataset, mean: int) -> None:
-    """Distribution functions of K, and simulated frequencies on them."""
+    """Draws distribution functions of K, with simulated frequencies on them."""
     k = np.arange(LARGEST_SHOWN + 1)
     for row, name in enumerate(LAWS):
         label = f"Poisson({mean})" if name == "Poisson" else f"Bin({name[4:]}, {mean}/n)"
@@ -172,7 +172,8 @@ def _numbers(axes: Axes, runs: xr.Dataset, mean: int) -> None:
             k, law_of(name, mean).cdf(k), where="post", **_LOOKS[name], linewidth=1.2, label=label
         )
         cdf, low, high = (found[k] for found in simulated_cdf(runs.sel(law=name)))
-        # The points of one law and the next are moved apart; so few are rarely seen.
+        # Each law shows every third point, and successive laws different ones, since points that
+        # overlap are hard to tell apart.
         shown = (k % 3 == row % 3) & (cdf > 0.0)
         style.points(
             axes,
@@ -193,7 +194,7 @@ def draw(
     mean: Mean = 10,
     base: GaussianBase = GaussianBase(),
 ) -> Canvas:
-    """The paper's two panels; and what is true of a Gaussian pair for three laws."""
+    """Draws the paper's two panels, and what is true of a Gaussian pair for three laws."""
     figure, panels = style.panels(2, 3, width=7.6, height=9.6)
     printed, *others, linear, small = panels
     at = np.linspace(0.0, 14.4 / base.noise_multiplier, 181)

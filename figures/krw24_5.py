@@ -79,7 +79,7 @@ _TITLES = {
 
 
 class Split(NamedTuple):
-    """A data set cut for the two kinds of mechanism, as their ``data``."""
+    """A data set in the two forms of ``data``: split for tuning, and as a whole."""
 
     tuned: dict[str, np.ndarray]
     whole: dict[str, np.ndarray]
@@ -116,7 +116,7 @@ def split(name: str) -> Split:
 
 @functools.cache
 def calibration(theorem: str, epsilon: float) -> TunedCalibration:
-    """The runs of a tuned method; costs a second for the envelope bound."""
+    """Calibrates the runs of a tuned method; this takes a second for the envelope bound."""
     return calibrate_tuned(epsilon, DELTA, geometric(1.0 / MEAN_RUNS), theorem)
 
 
@@ -129,7 +129,7 @@ def _error(release):
 
 
 def _known(algorithm: str, cut: Split, epsilon: float) -> dict[str, Any]:
-    """What is known of a cell without a trial; NaN for an error that is not."""
+    """Values of a cell that need no simulation; NaN for an expected error that is not known."""
     known = np.nan
     if algorithm in BASELINES:
         params = {"epsilon": epsilon, "delta": DELTA, "error_unit": cut.zero_error}
@@ -151,10 +151,11 @@ def fits(
     data_set: str = over(*data_sets()),
     epsilon: float = over(0.1, 0.2, 0.5, 1.0, 2.0, 5.0),
 ) -> Trial:
-    """Sums of test errors, and how often each regularisation was kept, nothing last.
+    """Sums of test errors, and how often each regularisation was kept.
 
-    Errors are in units of "zero_error", that of predicting 0. "records" are the numbers
-    for training, validation and the test.
+    Errors are in units of "zero_error", that of predicting 0. The last count is of trials
+    that kept none. "records" are the numbers of records for training, validation and the
+    test.
     """
     cut = split(data_set)
     unit = {"error_unit": cut.zero_error}
@@ -179,7 +180,7 @@ def points(row: xr.Dataset, confidence: float = 0.95):
     """Mean test error at each epsilon, and its confidence limits.
 
     Args:
-      row: of one method and data set.
+      row: the cells of one method and data set.
       confidence: of each interval.
 
     Returns:
@@ -203,7 +204,7 @@ def _panel(axes: Axes, fits: xr.Dataset) -> None:
     for number, (method, (label, look)) in enumerate(_LOOKS.items()):
         mean, low, high = points(fits.sel(algorithm=method))
         top = max(top, high.max())
-        # Side by side, so that intervals stay apart.
+        # Methods are moved apart, so that their intervals do not overlap.
         moved = epsilons * 1.012 ** (number - 2.5)
         style.line(axes, moved, mean, look, linewidth=1.2, alpha=0.85)
         style.points(axes, moved, mean, low, high, look)
@@ -227,7 +228,7 @@ def _panel(axes: Axes, fits: xr.Dataset) -> None:
 
 
 def _wins(fits: xr.Dataset) -> dict[str, int]:
-    """At how many points of all panels each method has the lowest error."""
+    """At how many points of all panels each method has the lowest mean error."""
     means = [
         [points(fits.sel(algorithm=method, data_set=name))[0] for name in fits["data_set"]]
         for method in _LOOKS
@@ -248,7 +249,7 @@ def _against_the_paper(fits: xr.Dataset) -> str:
 
 
 def draw(fits: xr.Dataset) -> Canvas:
-    """Mean test errors of all methods on both data sets, with 95 % intervals."""
+    """Draws mean test errors of all methods on both data sets, with 95 % intervals."""
     figure, panels = style.panels(2, width=9.4, height=5.4)
     for name, axes in zip(fits["data_set"], panels, strict=True):
         _panel(axes, fits.sel(data_set=name))

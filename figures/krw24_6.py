@@ -20,7 +20,7 @@ TRIALS = 4_000_000
 SECONDS = 32
 
 RUNS = (DpSgd(256 / 60_000, 1.1, 14_062),)  # 60 epochs
-MEAN = 10  # of K above, and where it is simulated
+MEAN = 10  # E[K] in the upper panels and in the simulation
 FAMILIES = {
     "geometric": "Geometric, η = 1",
     "logarithmic": "Logarithmic, η = 0",
@@ -31,7 +31,7 @@ MEANS = {
     "logarithmic": np.geomspace(2.0, 1000.0, 9),
     "poisson": np.geomspace(2.0, 40.0, 9),
 }
-SEARCHED = {  # rankings take a while
+SEARCHED = {  # means at which a ranking is searched, which takes long
     "geometric": (10.0, 100.0),
     "logarithmic": (10.0, 100.0),
     "poisson": (10.0, 30.0),
@@ -40,7 +40,7 @@ LARGEST_EPSILON, LOWEST, HIGHEST = 8.0, 2.0, 9.0
 
 
 def _one_seed(place: Place) -> tuple[int, int]:
-    """Every law of K counts its rankings and sides alike."""
+    """Addresses with seed 0, on which every law of K numbers its rankings and sides alike."""
     return 0, counted("family")(place)[1]
 
 
@@ -48,12 +48,12 @@ def _one_seed(place: Place) -> tuple[int, int]:
 def tuned(
     family: str = over(*FAMILIES), ranking: str = RANKINGS, side: str = over(*SIDES)
 ) -> Trial:
-    """The best of K runs, in either order."""
+    """The best of K runs, under each ranking."""
     return tuned_trial(RUNS, f"{family}:mean={MEAN}", ranking, side)
 
 
 def epsilons(family: str, mean: float) -> dict[str, float]:
-    """epsilon at 1e-6 by each statement about a law of K."""
+    """Epsilon at delta = 1e-6 by each statement about a law of K."""
     law = from_mean(family, mean)
     return {
         name: shared.epsilon(name, shared.base(RUNS[0]), law) for name in shared.statements(law)
@@ -84,7 +84,7 @@ def _by_mean(axes: Axes, family: str) -> None:
 
 
 def draw(tuned: xr.Dataset) -> Canvas:
-    """Profiles at m = 10 above, epsilon at 1e-6 against m below; one column a law."""
+    """Draws profiles at m = 10 (above) and epsilon at 1e-6 against m (below), for each law."""
     figure, panels = style.panels(3, 2, width=10.4, height=7.6, sharey="row")
     for above, below, (family, title) in zip(panels[:3], panels[3:], FAMILIES.items(), strict=True):
         _profiles(above, tuned.sel(family=family), family)

@@ -22,43 +22,43 @@ TRIALS = 4_000_000
 SECONDS = 15
 
 RUNS = (DpSgd(16_384 / 50_000, 21.1, 250),)
-MEAN = 10  # of K on the left, and where it is simulated
+MEAN = 10  # E[K] in the left panel and in the simulation
 STATEMENTS = ("renyi", "profile", "envelope")
 MEANS = np.geomspace(2.0, 1e5, 13)
 RDP_MEANS = np.geomspace(2.0, 300.0, 9)
-SEARCHED = (10.0, 100.0, 1000.0)  # rankings take a while
-COMPARED = (10.0, 100.0)  # runs that the Renyi bound affords
+SEARCHED = (10.0, 100.0, 1000.0)  # means at which a ranking is searched, which takes long
+COMPARED = (10.0, 100.0)  # E[K] that the Renyi bound allows, in the comparison of bounds
 TOP = 3.5
 LARGEST_EPSILON = 3.5
 
 
 @cells(measures=["counts"], address=counted())
 def tuned(ranking: str = RANKINGS, side: str = over(*SIDES)) -> Trial:
-    """The best of K runs, in either order."""
+    """The best of K runs, under each ranking."""
     return tuned_trial(RUNS, f"geometric:mean={MEAN}", ranking, side)
 
 
 def epsilon(name: str, family: str, mean: float) -> float:
-    """epsilon at 1e-6 by a statement, K of that family and mean."""
+    """Epsilon at delta = 1e-6 by a statement, for K of that family and mean."""
     return shared.epsilon(name, shared.base(RUNS[0]), from_mean(family, mean))
 
 
 @functools.cache
 def epsilons(family: str, name: str) -> np.ndarray:
-    """epsilon at 1e-6 at each of MEANS."""
+    """Epsilon at delta = 1e-6 at each of MEANS."""
     return np.array([epsilon(name, family, mean) for mean in MEANS])
 
 
 @functools.cache
 def affordable(name: str, family: str, mean: float) -> float:
-    """The mean of K by a statement at the epsilon of the Renyi bound with ``mean``."""
+    """E[K] that a statement allows at the epsilon that the Renyi bound has for ``mean``."""
     target = epsilon("renyi", family, mean)
     guarantee = shared.base(RUNS[0])
     return shared.mean_at(name, guarantee, family, target)
 
 
 def gains(name: str, family: str) -> np.ndarray:
-    """``affordable`` over the mean, at each of RDP_MEANS; read off a smooth curve."""
+    """``affordable`` divided by the mean at each of RDP_MEANS, read off a smooth curve."""
     targets = [epsilon("renyi", family, mean) for mean in RDP_MEANS]
     log_mean = PchipInterpolator(epsilons(family, name), np.log(MEANS))(targets)
     return np.exp(log_mean) / RDP_MEANS
@@ -126,7 +126,7 @@ def _gains(axes: Axes) -> None:
 
 
 def draw(tuned: xr.Dataset) -> Canvas:
-    """Profiles, epsilon against m, and how many more runs each bound affords."""
+    """Draws profiles, epsilon against m, and how many times more runs each bound allows."""
     figure, (left, middle, right) = style.panels(3, width=10.8, height=4.6)
     _profiles(left, tuned)
     _by_mean(middle)

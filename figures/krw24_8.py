@@ -28,13 +28,13 @@ TITLE = "Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD"
 TRIALS = 4_000_000
 SECONDS = 25
 
-RATE, NOISE_MULTIPLIERS = 0.01, (2.0, 3.0, 4.0)  # of the candidates
+RATE, NOISE_MULTIPLIERS = 0.01, (2.0, 3.0, 4.0)  # sampling rate and noise of the candidates
 _RUN_EPSILON, _RUN_DELTA = 1.5, 1e-6
 LARGEST_MEAN = 300.0
-MEAN = 30  # of K on the left, and where it is simulated
+MEAN = 30  # E[K] in the left panel and in the simulation
 STATEMENTS = ("profile", "envelope")
 MEANS = np.geomspace(2.0, LARGEST_MEAN, 8)
-SEARCHED = (30.0, LARGEST_MEAN)  # rankings take a while
+SEARCHED = (30.0, LARGEST_MEAN)  # means at which a ranking is searched, which takes long
 LARGEST_EPSILON = 4.0
 _PATTERNS = ("-", "--", "-.")
 _CORNER = style.own(style.PURPLE, (0, (7, 1.5)), linewidth=1.6)
@@ -46,15 +46,15 @@ def _look(name: str, pattern: str) -> dict:
 
 
 def thresholds(mean: float) -> CandidateThresholds:
-    """What the candidates must meet if K is geometric with this mean."""
+    """The thresholds that the candidates must meet if K is geometric with this mean."""
     return candidate_thresholds(_RUN_EPSILON, _RUN_DELTA, geometric(1.0 / mean))
 
 
 @functools.cache
 def candidates() -> tuple[DpSgd, ...]:
-    """Those that make the most steps that the thresholds at LARGEST_MEAN allow.
+    """The candidates, with as many steps as the thresholds at LARGEST_MEAN allow.
 
-    They meet those of every smaller mean, too.
+    They meet the thresholds of every smaller mean, too.
     """
     limits = thresholds(LARGEST_MEAN)
     return tuple(
@@ -64,17 +64,17 @@ def candidates() -> tuple[DpSgd, ...]:
 
 @cells(measures=["counts"], address=counted())
 def tuned(ranking: str = RANKINGS, side: str = over(*SIDES)) -> Trial:
-    """The best of K runs, in either order."""
+    """The best of K runs, under each ranking."""
     return tuned_trial(candidates(), f"geometric:mean={MEAN}", ranking, side)
 
 
 @functools.cache
 def mixture(runs: tuple[DpSgd, ...]) -> BaseGuarantee:
-    """A run that first draws one of the candidates, with any probabilities.
+    """The guarantee of a run that first draws one of the candidates, with any probabilities.
 
-    The candidate is part of what the run returns, so that the divergence of the run is
-    the mean of the candidates', at most their maximum, in either direction. The pairs
-    made from the maximum hence dominate the run.
+    The candidate is part of what the run returns. The divergence of the run is therefore the
+    mean of the candidates' divergences, which is at most their maximum, in either direction.
+    Hence the pairs made from the maximum dominate the run.
     """
     pairs = [shared.base(each).pairs for each in runs]
 
@@ -86,9 +86,10 @@ def mixture(runs: tuple[DpSgd, ...]) -> BaseGuarantee:
 
 
 def epsilons(runs: tuple[DpSgd, ...], mean: float) -> dict[str, np.ndarray]:
-    """epsilon at 1e-6 by Corollary 6.2, and by other statements.
+    """Epsilon at delta = 1e-6 by Corollary 6.2, and by other statements.
 
-    The others: of each candidate, then of any mixture. K is geometric with that mean.
+    K is geometric with that mean. The other statements have one epsilon for each candidate,
+    and then one for any mixture of them.
     """
     law = from_mean("geometric", mean)
     bases = [*(shared.base(each) for each in runs), mixture(runs)]
@@ -163,7 +164,7 @@ def _keys(runs: tuple[DpSgd, ...]) -> list[Line2D]:
 
 
 def draw(tuned: xr.Dataset) -> Canvas:
-    """Profiles at m = 30, epsilon against m, and the gap between the two statements."""
+    """Draws profiles at m = 30, epsilon against m, and the gap between the two statements."""
     runs = candidates()
     rows = [epsilons(runs, mean) for mean in MEANS]
     figure, (left, middle, right) = style.panels(3, width=10.8, height=5.0)

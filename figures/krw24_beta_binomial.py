@@ -1,14 +1,14 @@
-"""Cohen et al. 2022: what one selection costs, against their Theorem 1 and the exact.
+"""The privacy cost of one Selection of Cohen et al. 2022: their Theorem 1 and exact values.
 
-Not in any of the papers: Koskela, Redberg & Wang 2024 leave this law of K open. Up to tau
-runs are made, each with probability p; p = U^(1/gamma) is drawn once. Two bases:
+This is in none of the papers: Koskela, Redberg & Wang 2024 leave this law of K open. Up to
+tau runs are made, each with probability p, where p = U^(1/gamma) is drawn once. There are two
+bases:
 
-  gaussian: N(0, 1) on the data and N(1/4, 1) on the neighbour, ranked in the order
-    found worst at some epsilons (see ``sims.common.line_rankings``);
-  pure: three outcomes of an epsilon-DP run, epsilon = 1. The best is e^epsilon times
-    likelier on the neighbour, the next on the data; that costs most if the latter is
-    rare, but then it is rarely seen. The laws are those of the audit that should be
-    best.
+  gaussian: N(0, 1) on the data and N(1/4, 1) on the neighbour, ranked in the order found
+    worst at some epsilons (see ``sims.common.line_rankings``);
+  pure: three outcomes of an epsilon-DP run, epsilon = 1. The best is e^epsilon times likelier
+    on the neighbour, the next on the data. This costs most if the next is rare, but then it
+    is rarely seen, so the laws are those of the audit that should find most.
 
 One trial is one execution of the tuned algorithm.
 """
@@ -61,7 +61,7 @@ _TITLES = ("γ = ½, 𝔼[K] = τ/3", "γ = 1, 𝔼[K] = τ/2", "γ = 2, 𝔼[K]
 
 
 def _numbered(place: Place) -> tuple[int, int]:
-    """Of one law of K: two rankings of the Gaussian base, then the pure base."""
+    """Seed 0 and a number: for each law of K two Gaussian rankings, then the pure base."""
     law = place.index["gamma"] * place.size["most"] + place.index["most"]
     row = 3 * law + place.index.get("ranking", 2)
     return 0, 2 * row + place.index["side"]
@@ -75,7 +75,7 @@ def ranked(
     side: str = over(*SIDES),
     base: GaussianBase = GaussianBase(),
 ) -> Trial:
-    """The interval released, in the ranking that is worst at a delta."""
+    """The released interval, under the ranking that is worst at a delta."""
     return planned_trial(base, describe(beta_binomial(most, gamma)), ranking, side)
 
 
@@ -84,7 +84,7 @@ def three_outcomes(best: float, share: float) -> np.ndarray:
 
     Args:
       best: mass of the best outcome on the data, at most 1/(1 + e^epsilon).
-      share: mass of the next on the neighbour, less than 1/(1 + e^epsilon) and at
+      share: mass of the next outcome on the neighbour, less than 1/(1 + e^epsilon) and at
         most 1 - e^epsilon best.
     """
     odds = math.exp(PURE)
@@ -93,7 +93,7 @@ def three_outcomes(best: float, share: float) -> np.ndarray:
 
 
 def planned_outcomes(law: Repetitions, trials: int) -> np.ndarray:
-    """Three outcomes whose rarer tallies should still tell the sides apart best."""
+    """The three-outcome laws that an audit with this many trials should tell apart best."""
     odds = math.exp(PURE)
     best = np.geomspace(1e-5, 0.999 / (1.0 + odds), 240)[:, None]
     share = best * np.geomspace(1e-4, 0.3, 60)
@@ -112,7 +112,7 @@ def planned_outcomes(law: Repetitions, trials: int) -> np.ndarray:
 
 @cells(measures=["counts", "frequency"], address=_numbered)
 def pure(trials: int, gamma: float = GAMMAS, most: int = MOST, side: str = over(*SIDES)) -> Trial:
-    """The outcome that is released, of the pure base."""
+    """The released outcome of the best of K runs of the pure base."""
     law = beta_binomial(most, gamma)
     outcomes = planned_outcomes(law, trials)[SIDES.index(side)]
     return Trial(private_tuning(finite(), law.family), outcomes, {"repetitions": law})
@@ -125,14 +125,14 @@ def pure(trials: int, gamma: float = GAMMAS, most: int = MOST, side: str = over(
 def gaussian_rungs(
     count: int, gamma: float, base: GaussianBase = GaussianBase(), delta: float = DELTA
 ) -> dict[str, float]:
-    """Epsilon at delta, for the Gaussian base.
+    """Epsilon at delta of the best of K runs of the Gaussian base, by name.
 
-    "adversarial", exact under a ranking found; "envelope"; "RDP", Lemma 7 of Papernot &
-    Steinke 2022; "Cohen", Theorem 1 from the base at delta/tau.
+    "adversarial" is exact under the worst ranking found; "envelope" is that bound; "RDP" is
+    Lemma 7 of Papernot & Steinke 2022; "Cohen" is Theorem 1, from the base at delta/tau.
     """
     law, known = beta_binomial(count, gamma), shared.guarantee(base)
     envelope = envelope_epsilon(base_envelopes(known, law), delta)
-    # a ranking that is bad at the envelope's epsilon is bad at its own
+    # a ranking that is bad at the envelope's epsilon is bad at its own epsilon, too
     (worst,) = worst_rankings(base.pair, law, [envelope], base.directions)
     return {
         "adversarial": tuned_profile(base.pair, law, worst.order).epsilon(delta),
@@ -144,9 +144,9 @@ def gaussian_rungs(
 
 @functools.cache
 def pure_rungs(count: int, gamma: float) -> dict[str, float]:
-    """Epsilon at delta 0 of an epsilon-DP base, epsilon = PURE; names as above.
+    """Epsilon at delta = 0 of the best of K runs of the pure base, by the same names.
 
-    "adversarial" is exact for three outcomes, the one that tells the sides apart being
+    "adversarial" is exact for three outcomes, where the outcome that tells the sides apart is
     nearly impossible.
     """
     law, odds = beta_binomial(count, gamma), math.exp(PURE)
@@ -181,7 +181,9 @@ def _lines(axes: Axes, runs: Sequence[int], found: list[dict[str, float]], label
 
 
 def lower_bounds(found: xr.Dataset, delta: float, confidence: float = 0.95) -> list[float]:
-    """Audited lower bounds on epsilon for each tau, ranking and event planned first.
+    """Audited lower bounds on epsilon for each tau.
+
+    Ranking and event are planned on exact laws, before tallies are looked at.
 
     Args:
       found: counts and exact laws of one gamma, in one ranking or several.
@@ -252,7 +254,7 @@ def _pure(axes: Axes, pure: xr.Dataset) -> None:
 def draw(
     ranked: xr.Dataset, pure: xr.Dataset, delta: Delta = DELTA, base: GaussianBase = GaussianBase()
 ) -> Canvas:
-    """Epsilon against tau: a panel a gamma for a Gaussian base, one for a pure base."""
+    """Draws epsilon against tau: a panel per gamma for the Gaussian base, one for the pure base."""
     figure, panels = style.panels(2, 2, width=7.6, height=6.7, sharex=True, sharey=True)
     setting = f"σ = {base.noise_multiplier:g}, δ = {words.power(delta)}"
     for axes, gamma, title in zip(panels[:3], ranked["gamma"], _TITLES, strict=True):

@@ -1,6 +1,6 @@
 """What tuning really costs: from audit to claim, for one base and six laws of K.
 
-Not in any of the papers. Drawn for three bases; this file's own figure is the Gaussian.
+This is in none of the papers. It is drawn for three bases; this file's own is the Gaussian.
 """
 
 import math
@@ -57,7 +57,7 @@ def released(
     side: str = over(*SIDES),
     base: GaussianBase = GaussianBase(),
 ) -> Trial:
-    """The interval released, in the natural ranking and in worst ones."""
+    """The released interval, under the natural ranking and under the worst ones."""
     return planned_trial(base, law, ranking, side)
 
 
@@ -65,7 +65,7 @@ def released(
 
 
 def _natural_points(found: Ladder) -> list[float]:
-    """About where the larger of two natural profiles is one of TARGETS."""
+    """Epsilons at which the larger of the two natural profiles is about one of TARGETS."""
     natural = np.maximum(found.deltas["aligned"], found.deltas["anti-aligned"])
     seen = natural > 1e-6
     targets = np.array([target for target in TARGETS if target < natural[0]])
@@ -78,12 +78,12 @@ def audited(row: xr.Dataset, found: Ladder, confidence: float = 0.95) -> dict[st
 
     Args:
       row: counts and exact laws of one law of K.
-      found: its ladder.
+      found: the exact profiles and bounds of that law.
       confidence: of each bound.
 
     Returns:
-      "adversarial" and "natural" (larger outputs are better); ``exact`` is that of the
-      cells told apart.
+      "adversarial" and "natural" (larger outputs are better); ``exact`` is the delta of the
+      cells that are observed.
     """
 
     def at(epsilon: float, ranking: str) -> Audited:
@@ -126,7 +126,7 @@ def _rungs(axes: Axes, found: Ladder) -> None:
 
 
 def _name_the_gap(axes: Axes, found: Ladder) -> None:
-    """Puts words in the middle of the shaded part, if it is wide enough for them."""
+    """Writes what the shaded part is into its middle, if it is wide enough for the words."""
     names = ("adversarial", "envelope")
     low, high = (np.log(np.maximum(found.deltas[name], 1e-3)) for name in names)
     width = high - low
@@ -145,7 +145,7 @@ def _name_the_gap(axes: Axes, found: Ladder) -> None:
 
 
 def _panel(axes: Axes, row: xr.Dataset, found: Ladder, delta: float, low: float) -> None:
-    # Every panel ends where its last curve does.
+    # Every panel ends where its last curve ends.
     ends = [found.epsilons[curve > low].max() for curve in found.deltas.values()]
     axes.set(yscale="log", xlim=(0.0, 1.02 * max(ends)), ylim=(low, 2.0))
     _rungs(axes, found)
@@ -180,13 +180,13 @@ def _panel(axes: Axes, row: xr.Dataset, found: Ladder, delta: float, low: float)
 
 
 def picture(released: xr.Dataset, base: LineBase, delta: float, told: str, low: float) -> Canvas:
-    """One panel a law of K: every rung from audit to claim, with epsilon at delta.
+    """One panel per law of K: every curve from audit to claim, with epsilon at delta.
 
     Args:
       released: counts and exact laws.
-      base: of one run.
-      delta: at which epsilons are written out.
-      told: the base in words.
+      base: the laws of one run.
+      delta: the delta at which epsilons are written out.
+      told: a description of the base.
       low: the least delta that is shown.
     """
     figure, panels = style.panels(2, 3, width=9.8, height=9.2, sharey=True)
@@ -216,7 +216,7 @@ def picture(released: xr.Dataset, base: LineBase, delta: float, told: str, low: 
 
 
 def draw(released: xr.Dataset, delta: Delta = DELTA, base: GaussianBase = GaussianBase()) -> Canvas:
-    """For the Gaussian mechanism."""
+    """Draws the panels for the Gaussian mechanism."""
     told = (
         f"Gaussian mechanism, sensitivity 1, σ = {base.noise_multiplier:g}: N(0, 1) "
         f"against N({words.fraction(base.means[1])}, 1)"

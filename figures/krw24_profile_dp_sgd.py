@@ -23,12 +23,12 @@ def released(
     side: str = over(*SIDES),
     base: StepBase = StepBase(),
 ) -> Trial:
-    """The interval released, in the natural ranking and in worst ones."""
+    """The released interval, under the natural ranking and under the worst ones."""
     return planned_trial(base, law, ranking, side)
 
 
 def draw(released: xr.Dataset, delta: Delta = DELTA, base: StepBase = StepBase()) -> Canvas:
-    """The panels of krw24-profile, for this base."""
+    """Draws the panels of krw24-profile, for this base."""
     noise, q = base.step_noise, base.sampling_rate
     told = (
         f"one step of DP-SGD, q = {q:g}, noise multiplier {noise:g}: {1.0 - q:g} N(0, 1) "

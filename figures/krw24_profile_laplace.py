@@ -23,12 +23,12 @@ def released(
     side: str = over(*SIDES),
     base: LaplaceBase = LaplaceBase(),
 ) -> Trial:
-    """The interval released, in the natural ranking and in worst ones."""
+    """The released interval, under the natural ranking and under the worst ones."""
     return planned_trial(base, law, ranking, side)
 
 
 def draw(released: xr.Dataset, delta: Delta = DELTA, base: LaplaceBase = LaplaceBase()) -> Canvas:
-    """The panels of krw24-profile, for this base."""
+    """Draws the panels of krw24-profile, for this base."""
     loss = words.fraction(1.0 / base.laplace_scale)
     told = f"Laplace mechanism, ε = {loss}: Laplace(1) around 0 and around {loss}"
     return krw24_profile.picture(released, base, delta, told, 1e-4)
