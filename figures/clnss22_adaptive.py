@@ -1,8 +1,8 @@
 """An analyst who overfits 500 rows, with and without protection.
 
-The population is a real table (Cohen et al. 2022, Theorems 10 and 12 promise
-answers near the population's). One trial draws the rows, asks m random queries and then
-the one that the answers suggest.
+The population is a real table. Cohen et al. 2022, Theorems 10 and 12, promise answers near
+the population's. In one trial the rows are drawn, the analyst asks m random queries and then
+the one query that their answers suggest.
 """
 
 import dataclasses
@@ -27,15 +27,15 @@ TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and what pro
 TRIALS = 128
 SECONDS = 14
 
-RANGE = (-2.0, 3.0)  # of all values, but with chance below 1e-12
-NOISE = 0.04  # scale of the plain noises
-# A total epsilon of 46, pure: 40 for the sparse vector, 6 for 60 answers. So few rows bear
-# no less, if answers are to be of use.
-ANSWERS, ANSWER = 60, 0.1  # how many, and epsilon of each
+RANGE = (-2.0, 3.0)  # contains all values, except with probability below 1e-12
+NOISE = 0.04  # scale of the Laplace and Gaussian noise that is added without a sparse vector
+# The total is 46, for pure DP: 40 for the sparse vector and 6 for 60 answers. With so few
+# rows, answers at a smaller epsilon would be useless.
+ANSWERS, ANSWER = 60, 0.1  # number of answers, and epsilon of each
 VECTOR = 40.0 / ANSWERS  # epsilon of each restarted sparse vector
 FAILURES, GAMMA = 60, 1.0
 TEST = 40.0 / (2 * FAILURES + GAMMA)  # epsilon of each Test
-# What is averaged over trials, of an Analysis.
+# The values of an Analysis whose means over trials are drawn.
 VALUES = {
     "answer": lambda outcome: outcome.answer,
     "empirical": lambda outcome: outcome.empirical,
@@ -66,7 +66,7 @@ class Sample:
     rate: Annotated[float, positive("of learning")] = 0.24
 
     def settings(self, protection: str) -> dict[str, Any]:
-        """What protects the answers."""
+        """Parameters of the mechanism that protects the answers."""
         if protection in ("laplace", "gaussian"):
             return {"noise_scale": NOISE}
         if protection == "none":
@@ -98,7 +98,7 @@ def analysed(
     queries: Annotated[int, whole("before the last", at_least=1)] = over(3, 10, 30, 100, 300, 1000),
     sample: Sample = Sample(),
 ) -> Trial:
-    """Moments of each value."""
+    """Moments over trials of each of VALUES."""
     data = table(attributes=11)
     shares = data.counts / data.rows
     return Trial(
@@ -140,7 +140,7 @@ def means(analysed: xr.Dataset, protection: str, value: str) -> tuple[np.ndarray
 
 
 def draw(analysed: xr.Dataset, sample: Sample = Sample()) -> Canvas:
-    """Everything is simulated; the asymptote is exact."""
+    """Draws simulated means; only the asymptote is exact."""
     queries, population = analysed["queries"].values, table(attributes=11)
     figure, (bare, protected, errors) = style.panels(3, width=11.4, height=4.2)
     panels = ((bare, "none", "exact answers"), (protected, "repetitive", "Theorem 11"))

@@ -1,9 +1,10 @@
 """How often the best of m candidates is chosen: Cohen et al. 2022, Theorem 7.
 
-One candidate leads m - 1 others, all equal. Each trial is one selection, at the exact
-lead that makes the best win with probability 1 - beta, times a factor near 1. All
-identical candidates are one group: m may be 2^128. The exponential mechanism's rivals
-are one, too: the largest of n Gumbel draws is one draw plus log n.
+One candidate leads m - 1 others, all equal. Each trial is one selection. The lead is the
+exact one with which the best wins with probability 1 - beta, times a factor near 1. All
+identical candidates form one group, so m may be 2^128. The rivals in the exponential
+mechanism form one candidate, too: the largest of n Gumbel draws is distributed like one draw
+plus log n.
 """
 
 import dataclasses
@@ -32,7 +33,7 @@ TRIALS = 200_000
 
 FACTORS = over(0.9, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1)
 BITS = over(4, 16, 32, 64, 128)  # log2 of the number of candidates
-_BOUND_BITS = 64  # the same, where k varies
+_BOUND_BITS = 64  # log2 of the number of candidates where k varies
 
 _KNOTS = (2, 8, 16, 22, 26, 30, 34, 40, 64, 128)
 _MANY = 10_000
@@ -44,25 +45,25 @@ _OTHERS = style.own(style.ORANGE, "-", "s")
 
 @dataclasses.dataclass(frozen=True)
 class Promise:
-    """A selection is (epsilon, delta)-DP in all, and fails with chance beta."""
+    """What a selection must satisfy: (epsilon, delta)-DP, and failure probability beta."""
 
     epsilon: Annotated[float, positive("epsilon in all")] = 1.0
     delta: Annotated[float, probability("delta in all")] = 1e-6
     beta: Annotated[float, probability("of a failure")] = 0.1
 
     def choosing(self, bound: int) -> NoisySelection:
-        """The choosing mechanism that keeps it."""
+        """Settings of the choosing mechanism that satisfy it, for the bound k."""
         return choosing_settings(self.epsilon, self.delta, self.beta, bound)
 
     def exponential_lead(self, bits: float, best: float = 1.0) -> float:
-        """Exact lead of ``best`` of 2^bits at which the exponential mechanism keeps it."""
+        """Exact lead of the ``best`` of 2^bits at which the exponential mechanism meets beta."""
         odds = (2.0**bits - best) / best * (1.0 - self.beta) / self.beta
         return max(2.0 / self.epsilon * math.log(odds), 0.0)
 
 
 @functools.cache
 def chosen_lead(bits: float, bound: int, promise: Promise = Promise()) -> float:
-    """Exact lead at which the choosing mechanism chooses the best of 2^bits."""
+    """Exact lead at which choosing the best of 2^bits candidates fails with probability beta."""
     settings = promise.choosing(bound)
     return needed_lead(1.0, 2.0**bits - 1.0, settings, promise.beta)
 
@@ -78,7 +79,7 @@ def _choosing(bits: int, bound: int, factor: float, promise: Promise) -> Trial:
 
 
 def exponential_trial(bits: int, best: float, factor: float, promise: Promise) -> Trial:
-    """The exponential mechanism, where ``best`` of 2^bits candidates lead."""
+    """One exponential mechanism among 2^bits candidates, of which ``best`` lead."""
     shift = 2.0 / promise.epsilon * math.log((2.0**bits - best) / best)
     lead = promise.exponential_lead(bits, best)
     return Trial(
@@ -91,7 +92,7 @@ def exponential_trial(bits: int, best: float, factor: float, promise: Promise) -
 
 @cells(measures=["counts"], address=counted())
 def by_candidates(bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
-    """The choosing mechanism for k = 1."""
+    """The choosing mechanism for k = 1 and several numbers of candidates."""
     return _choosing(bits, 1, factor, promise)
 
 
@@ -99,13 +100,13 @@ def by_candidates(bits: int = BITS, factor: float = FACTORS, promise: Promise = 
 def by_bound(
     bound: int = over(1, 100, _MANY), factor: float = FACTORS, promise: Promise = Promise()
 ) -> Trial:
-    """The same for several k, the bound on how far all scores together move."""
+    """The choosing mechanism for several k, the bound on how far all scores together move."""
     return _choosing(_BOUND_BITS, bound, factor, promise)
 
 
 @cells(measures=["counts"], address=counted(after=1))
 def exponential(bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
-    """The exponential mechanism."""
+    """The exponential mechanism for several numbers of candidates."""
     return exponential_trial(bits, 1.0, factor, promise)
 
 
@@ -113,9 +114,9 @@ class Estimate(NamedTuple):
     """Where the success rate crosses 1 - beta, as a factor of the exact lead.
 
     Attributes:
-      middle: by straight lines between the observed rates.
-      low, high: the last factor surely too small, the first one surely large enough, by
-        exact intervals at each; the ends of the grid if there is none.
+      middle: the crossing of straight lines between the observed rates.
+      low, high: the last factor that is surely too small and the first that is surely large
+        enough, by exact intervals at each factor; the ends of the grid if there is none.
     """
 
     middle: float
@@ -126,11 +127,11 @@ class Estimate(NamedTuple):
 def estimate(
     row: xr.Dataset, beta: float = 0.1, confidence: float = 0.95, won: str = "0"
 ) -> Estimate:
-    """From tallies at increasing factors.
+    """Estimates the crossing from tallies at increasing factors.
 
     Args:
       row: data set over "factor" and "outcome".
-      beta: of a failure.
+      beta: failure probability.
       confidence: of every interval.
       won: the outcome that is a success.
     """
@@ -146,7 +147,7 @@ def estimate(
 def marks(
     axes: Axes, x, found: xr.Dataset, look: dict[str, Any], promise: Promise, won: str = "0"
 ) -> None:
-    """Simulated leads at x, at their exact values times the estimated factors."""
+    """Draws simulated leads at x: the exact leads times the estimated factors."""
     if found.lead.ndim == 1:
         found = found.expand_dims("place")
     name = found.lead.dims[0]
@@ -158,7 +159,7 @@ def marks(
 
 
 def smooth(knots, values, x) -> np.ndarray:
-    """Through exact values at the knots, without overshooting."""
+    """Interpolates exact values at the knots by a curve that does not overshoot."""
     return PchipInterpolator(knots, values)(x)
 
 
@@ -239,7 +240,7 @@ def draw(
     exponential: xr.Dataset,
     promise: Promise = Promise(),
 ) -> Canvas:
-    """Left: against the number of candidates; right: against the bound k."""
+    """Draws leads against the number of candidates (left) and against the bound k (right)."""
     figure, (left, right) = style.panels(2, height=4.4)
     _candidates(left, by_candidates, by_bound, exponential, promise)
     _bounds(right, by_bound, promise)

@@ -1,8 +1,10 @@
 """The coin game of Cohen et al. 2022, Algorithm 2, in both directions (Lemmas 1 and 2).
 
-A game ends with the first 1. Two series: randomised response coins, the favoured side's 1
-being the likelier (the largest favoured divergence); and numbers of small coins, p =
-bias against p e^-epsilon, whose reverse divergence grows. One trial is one game.
+A game ends with the first 1, and one trial is one game. There are two series. In the first,
+the coins are those of randomised response, and the favoured side is likelier to show 1; this
+maximises the divergence in the favoured direction. In the second, numbers of small coins show
+1 with probability bias against bias e^-epsilon; their divergence in the reverse direction
+grows with the number of coins.
 """
 
 import math
@@ -46,7 +48,7 @@ _BACK_TWO = style.own(style.GREEN, (0, (5, 1.5)), "^")
 
 @cells(measures=["counts"], address=counted())
 def response(side: str = SIDES, epsilon: EPSILON = 0.5) -> Trial:
-    """Coins of randomised response."""
+    """A game with coins of randomised response."""
     share = float(special.expit(epsilon))
     biases = np.full(COINS, share if side == "P" else 1.0 - share)
     return Trial(coin_game(), biases, {"ones": 1})
@@ -54,13 +56,13 @@ def response(side: str = SIDES, epsilon: EPSILON = 0.5) -> Trial:
 
 @cells(measures=["counts"], address=counted(after=1))
 def small(side: str = SIDES, reverse_epsilon: REVERSE_EPSILON = 0.5, bias: BIAS = 0.05) -> Trial:
-    """Small coins; the longest game says how all shorter ones would have ended."""
+    """The longest game with small coins; it determines how all shorter ones would have ended."""
     here = bias if side == "P" else bias * math.exp(-reverse_epsilon)
     return Trial(coin_game(), np.full(NUMBERS[-1], here), {"ones": 1})
 
 
 def binary_renyi(first, second, order: float) -> np.ndarray:
-    """Renyi divergence of two coins; inf order: of the outcome 1 alone."""
+    """Renyi divergence between two coins; at order inf, the log-ratio of the outcome 1 alone."""
     first, second = np.asarray(first), np.asarray(second)
     with np.errstate(divide="ignore"):
         if math.isinf(order):
@@ -76,10 +78,10 @@ def audited_renyi(
     """Lower bounds (95 %) on D_order from one event each, by data processing.
 
     Args:
-      counts, other: Int["..."], how often each event happened on the two sides; it
-        must be the likelier on the first.
-      trials: a side.
-      order: > 1, inf for the max-divergence.
+      counts, other: Int["..."], how often each event happened on the two sides; it must be
+        the likelier on the first.
+      trials: number of trials on each side.
+      order: > 1; inf for the max-divergence.
     """
     low, _ = clopper_pearson(counts.values, trials, 0.95)
     _, high = clopper_pearson(other.values, trials, 0.95)
@@ -89,7 +91,7 @@ def audited_renyi(
 def reverse(
     numbers, order: float, bias: float = 0.05, epsilon: float = 0.5, *, forward: bool = False
 ) -> np.ndarray:
-    """Exact D_order(Q || P), or D_order(P || Q), of games with n small coins."""
+    """Exact D_order(Q || P), or D_order(P || Q) if ``forward``, of games with n small coins."""
     found = []
     for n in numbers:
         first = game_law(np.full(int(n), bias))
@@ -100,9 +102,9 @@ def reverse(
 
 
 def first_coin(response: xr.Dataset, order: float) -> float:
-    """Audited D_order(P || Q): the game is over after the first coin.
+    """Audited D_order(P || Q), from the event that the first coin ends the game.
 
-    The event was chosen beforehand for every order.
+    This event was fixed beforehand for every order.
     """
     over = response.counts.sel(outcome="0")
     trials = response.attrs["trials"]
@@ -168,7 +170,7 @@ def draw(
     reverse_epsilon: REVERSE_EPSILON = 0.5,
     bias: BIAS = 0.05,
 ) -> Canvas:
-    """Left: the favoured direction against the order; right: both against coins."""
+    """Draws the favoured direction against the order (left), both against coins (right)."""
     figure, (favoured, directions) = style.panels(2, width=9.0, height=4.3)
     _favoured(favoured, response, epsilon, bias)
     _directions(directions, small, reverse_epsilon, bias)

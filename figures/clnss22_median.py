@@ -1,7 +1,8 @@
 """How often no run beats the median: Cohen et al. 2022, Theorem 4; Liu & Talwar 2019.
 
-Each run beats the median with probability 1/2. One Selection of at most T runs, for
-several alpha and T; and random stopping, for several gamma. One trial is one execution.
+Each run beats the median with probability 1/2. Two algorithms are simulated: one Selection of
+at most T runs, for several alpha and T, and random stopping, for several gamma. One trial is
+one execution.
 """
 
 import functools
@@ -50,7 +51,7 @@ _LEAST = 5e-5
 
 
 def least_rounds(failure: float, alpha: float) -> int:
-    """The least T with at most this failure probability."""
+    """The least T whose failure probability is at most ``failure``."""
     low, high = 0, 1
     while median_failure(high, alpha) > failure:
         low, high = high, 2 * high
@@ -65,7 +66,7 @@ def least_rounds(failure: float, alpha: float) -> int:
 
 @cells(measures=["frequency"], address=counted())
 def selected(alpha: float = over(ALPHAS), failure: FAILURE = FAILURES) -> Trial:
-    """One Selection of at most the T runs that are needed; outcome 0 is better."""
+    """One Selection of at most T runs, the least T that suffices; outcome 0 beats the median."""
     rounds = least_rounds(failure, alpha)
     return Trial(
         better_than_median(finite()),
@@ -77,7 +78,7 @@ def selected(alpha: float = over(ALPHAS), failure: FAILURE = FAILURES) -> Trial:
 
 @cells(measures=["frequency"], address=counted(after=1))
 def stopped(failure: FAILURE = FAILURES) -> Trial:
-    """Random stopping at gamma = b/(1 - b), b the failure probability."""
+    """Random stopping at gamma = b/(1 - b), where b is the failure probability."""
     return Trial(
         private_tuning(finite()),
         _COIN,
@@ -88,7 +89,7 @@ def stopped(failure: FAILURE = FAILURES) -> Trial:
 
 @functools.cache
 def curve(alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    """T and exact failure probability, down to 5e-5."""
+    """Numbers T, and the exact failure probability at each, down to 5e-5."""
     rounds = np.unique(np.round(np.geomspace(1.0, 1e18, 400))).astype(np.int64)
     failure = np.array([median_failure(int(count), alpha) for count in rounds])
     kept = failure > _LEAST
@@ -96,7 +97,7 @@ def curve(alpha: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def theorem_calls(beta: float, alpha: float) -> float:
-    """log10 of T of Theorem 4."""
+    """log10 of the number T of runs in Theorem 4."""
     return beta_binomial_boosting(beta, alpha).log_max_calls / math.log(10.0)
 
 
@@ -140,7 +141,7 @@ def _calls(axes: Axes, epsilon: float, delta: float, thresholds: int) -> None:
             label=f"Theorem 4 (claim), β = {power}",
         )
     for power, beta, pattern in _BETAS:
-        # Its slack must be below 2: alpha epsilon < 2.
+        # The theorem's slack must be below 2: alpha epsilon < 2.
         some = alphas[alphas * epsilon < 1.9]
         theirs = [
             percentile_boosting(beta, float(a), epsilon, delta, thresholds=thresholds).log_max_calls
@@ -168,7 +169,7 @@ def draw(
     delta: Annotated[float, probability("delta of Theorem 4.7")] = 1e-6,
     thresholds: Annotated[int, whole("of Theorem 4.7", at_least=2)] = 100,
 ) -> Canvas:
-    """Left: failure against calls; right: calls against privacy."""
+    """Draws failure probabilities against runs (left), and runs against privacy (right)."""
     figure, (failures, calls) = style.panels(2, width=9.8, height=4.6)
     _failures(failures, selected, stopped)
     _calls(calls, epsilon, delta, thresholds)

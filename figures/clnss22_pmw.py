@@ -1,8 +1,9 @@
 """Errors and updates of private multiplicative weights (Cohen et al. 2022, section 4.3).
 
-A real table of 256 cells; (1, 1e-6)-DP in all; settings with their constants, learning
-rate 4 g. The analyst asks at each query for the cells that the hypothesis holds too
-rarely, which errs most; one trial is one interaction.
+The data are a real table of 256 cells. The mechanisms are (1, 1e-6)-DP, with the settings
+that are proven with all constants; updates have the learning rate 4 g, where g is the least
+error that updates. At each query the analyst asks for the cells to which the hypothesis gives
+too little mass, the query with the largest error. One trial is one interaction.
 """
 
 import dataclasses
@@ -36,8 +37,8 @@ SECONDS = 15
 
 MECHANISMS = over("hardt_rothblum", "repetitive")
 EDGES = tuple((np.arange(1, 2001) / 4000).tolist())  # of bins of the largest error
-LONG = 500  # queries where updates are counted
-_MOST = 600  # queries of a program
+LONG = 500  # number of queries in the simulation of updates
+_MOST = 600  # number of queries for which a program is compiled, at least
 _BLOCK = Performance(block_size=64)
 BETA = Annotated[float, probability("of a failure")]
 MANY = Annotated[int, whole("queries where beta varies", at_least=1)]
@@ -60,7 +61,7 @@ LEAST_BETA = 1e-30
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """(epsilon, delta)-DP in all."""
+    """The total privacy budget."""
 
     epsilon: Annotated[float, positive("epsilon in all")] = 1.0
     delta: Annotated[float, probability("delta in all")] = 1e-6
@@ -68,14 +69,14 @@ class Budget:
     def settings(
         self, name: str, cells: int, rows: int, queries: int, beta: float
     ) -> weights.Settings:
-        """What is proven for so many queries, with a failure probability."""
+        """The proven settings of a mechanism, for these queries and this failure probability."""
         return getattr(weights, name)(
             cells, rows, queries, self.epsilon, self.delta, beta, sharp=True
         )
 
 
 def _mechanism(name: str, queries: int) -> Mechanism:
-    # One program a mechanism: m is a number, not a shape.
+    # One compiled program per mechanism: the number of queries is an argument, not a shape.
     make = hardt_rothblum if name == "hardt_rothblum" else repetitive
     return make(max(queries, _MOST), analyst="worst")
 
@@ -106,19 +107,19 @@ def by_queries(
     beta: BETA = 0.01,
     budget: Budget = Budget(),
 ) -> Trial:
-    """Histograms of the largest error."""
+    """Histograms of the largest error, for several numbers of queries."""
     return _trial(mechanism, queries, beta, budget)
 
 
 @cells(address=counted("mechanism", first=4), performance=_BLOCK)
 def by_failure(
     mechanism: str = MECHANISMS,
-    # 1000 trials bound their quantiles on both sides.
+    # With 1000 trials, the confidence intervals of these quantiles have both ends.
     failure: BETA = over(0.3, 0.1, 0.03, 0.01),
     many: MANY = 200,
     budget: Budget = Budget(),
 ) -> Trial:
-    """The same where beta varies."""
+    """Histograms of the largest error, for several failure probabilities beta."""
     return _trial(mechanism, many, failure, budget)
 
 
@@ -129,7 +130,7 @@ def updated(
         0.05, 0.08, 0.13, 0.2, 0.3, 0.45
     ),
 ) -> Trial:
-    """Numbers of updates at errors of ``gap`` and hardly less: noise of gap/80."""
+    """Numbers of updates if hardly any query of an error below ``gap`` updates: noise of gap/80."""
     counted_cells = table().counts
     sharp, noise = rate == _SHARP, gap / 80.0
     return Trial(
@@ -157,13 +158,13 @@ def guarantee(
 
 
 def quantile(counts: np.ndarray, level: float) -> tuple[float, float, float]:
-    """Upper bin edge of a quantile, and a 95 % interval from order statistics."""
+    """A quantile, as the upper edge of its bin, with a 95 % interval from order statistics."""
     total, below = int(counts.sum()), np.cumsum(counts)
     low, high = stats.binom.ppf([0.025, 0.975], total, level)
     edges = np.append(EDGES, np.inf)
 
     def edge(rank: float) -> float:
-        if rank > total:  # beyond the largest one seen
+        if rank > total:  # beyond the largest error seen
             return math.nan
         return float(edges[np.searchsorted(below, max(rank, 1))])
 
@@ -174,7 +175,7 @@ def _points(axes: Axes, x, rows: xr.DataArray, beta, look: dict[str, Any]) -> No
     x, levels = np.asarray(x), 1.0 - np.broadcast_to(beta, len(rows))
     found = [quantile(row, p) for row, p in zip(rows.values, levels, strict=True)]
     middle, low, high = np.array(found).T
-    # An interval without an upper end is not drawn as if it ended.
+    # Intervals without an upper end are left out.
     known = np.isfinite(high)
     style.points(axes, x[known], middle[known], low[known], high[known], look)
 
@@ -206,7 +207,7 @@ def draw(
     many: MANY = 200,
     budget: Budget = Budget(),
 ) -> Canvas:
-    """Lines: proved; points: simulated, with 95 % intervals."""
+    """Draws proved errors as lines and simulated ones as points with 95 % intervals."""
     data = table()
     size = data.counts.size
     figure, (left, middle, right) = style.panels(3, width=11.4, height=4.3)

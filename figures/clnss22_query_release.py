@@ -34,7 +34,7 @@ TITLE = "Cohen et al. 2022, Theorem 5: query release with an error that is never
 TRIALS = 100_000
 SECONDS = 17
 
-LEVELS = np.linspace(0.05, 1.0, 20)  # shares of the cap
+LEVELS = np.linspace(0.05, 1.0, 20)  # levels of the error, as shares of its cap
 REPAIRED = (1, 3, 10, 30, 100, 300, 1000, 3000)  # numbers of queries
 CAP_DELTA = Annotated[float, probability("delta of the right panel")]
 
@@ -56,14 +56,14 @@ _LOWEST = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """Answers to queries, (epsilon, delta)-DP in all."""
+    """The number of queries, and the (epsilon, delta) of all their answers together."""
 
     epsilon: Annotated[float, positive("epsilon in all")] = 1.0
     delta: Annotated[float, probability("delta of the left panel")] = 0.05
     queries: Annotated[int, whole("of the left panel", at_least=1)] = 10
 
     def settings(self, name: str) -> QueryRelease:
-        """Theorem 5's algorithm, "corrected" or "sharp"."""
+        """Settings of Theorem 5's algorithm, which is "corrected" or "sharp"."""
         return query_release(self.queries, self.epsilon, self.delta, sharp=name == "sharp")
 
     def cap(self, name: str) -> float:
@@ -110,7 +110,7 @@ def repaired(
     epsilon: float = 1.0,
     cap_delta: CAP_DELTA = 1e-6,
 ) -> xr.Dataset:
-    """Caps of the sharper algorithm whose worst answers are repaired, by queries."""
+    """Caps of the sharper algorithm whose worst answers are repaired, by number of queries."""
     del trials, seed, progress
     found = [
         query_release(k, epsilon, cap_delta, sharp=True, inner="repaired").cap for k in REPAIRED
@@ -183,7 +183,7 @@ def draw(
     release: Release = Release(),
     cap_delta: CAP_DELTA = 1e-6,
 ) -> Canvas:
-    """The law of the error, and its cap against the number of queries."""
+    """Draws the law of the error (left), and its cap against the number of queries (right)."""
     figure, (left, right) = style.panels(2, width=8.6, height=3.9)
     _left(left, errors, release)
     _right(right, repaired, release.epsilon, cap_delta)

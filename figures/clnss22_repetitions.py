@@ -1,9 +1,9 @@
 """One query to the repetitive sparse vector: how it is answered, and what it costs.
 
-Cohen et al. 2022, Algorithm 3, with gamma, tau and k' of Section 4.2 (k' corrected) and
-margins d from the printed one down. One trial is a run with one query, f - t away from
-the threshold; it is answered bottom or top, or k' batches of Tests fail and it halts.
-Levels and margins are in units of the noise, 1/epsilon'.
+The algorithm is Cohen et al. 2022, Algorithm 3, with gamma, tau and k' of Section 4.2 (k'
+corrected) and margins d from the printed one down. One trial is a run with one query whose
+value is f - t away from the threshold. The query is answered bottom or top, or k' batches of
+Tests fail and the algorithm halts. Levels and margins are in units of the noise, 1/epsilon'.
 """
 
 import dataclasses
@@ -50,14 +50,14 @@ _ONE = style.own(style.GREY, ":", ".")
 
 @dataclasses.dataclass(frozen=True)
 class Promise:
-    """k answers above the threshold among m queries, with a chance of failure."""
+    """What a run must achieve: k answers above the threshold among m queries, except with beta."""
 
     wanted: Annotated[int, whole("answers above the threshold, k", at_least=1)] = 50
     queries: Annotated[int, whole("m", at_least=1)] = 2000
     beta: Annotated[float, probability("of a failure")] = 1e-3
 
     def settings(self, margin: float | None = None) -> RepetitiveSettings:
-        """Settings of Section 4.2, noise of scale 1; None: the printed margin."""
+        """Settings of Section 4.2 with noise of scale 1; by default with the printed margin."""
         found = repetitive_settings(self.wanted, self.queries, self.beta)
         printed = found.margin * found.query_epsilon
         margin = printed if margin is None else margin
@@ -66,7 +66,7 @@ class Promise:
 
 @functools.cache
 def margins(promise: Promise = Promise()) -> dict[str, float]:
-    """The printed one, the least whose failure bound is beta, and two too small."""
+    """The printed margin, the least one whose failure bound is beta, and two that are too small."""
     printed = promise.settings()
     least = needed_margin(printed, promise.wanted, promise.queries, promise.beta)
     values = (printed.margin, least, 0.75 * least, 0.5 * least)
@@ -86,7 +86,7 @@ def answered(
     ),
     promise: Promise = Promise(),
 ) -> Trial:
-    """Answers (halted, bottom, top), and failed batches and their squares."""
+    """Counts the answers (halted, bottom, top); sums the failed batches and their squares."""
     mechanism = repetitive_sparse_vector(event="pattern")
     return Trial(
         mechanism,
@@ -144,7 +144,7 @@ def _costs(axes: Axes, found: xr.Dataset, promise: Promise) -> None:
 
 
 def draw(answered: xr.Dataset, promise: Promise = Promise()) -> Canvas:
-    """Lines: exact laws; points: simulated, with 95 % intervals."""
+    """Draws exact laws as lines and simulated values as points with 95 % intervals."""
     figure, (answers, costs) = style.panels(2, width=9.4, height=4.9)
     _answers(answers, answered.sel(margin=LEAST), promise)
     _costs(costs, answered, promise)

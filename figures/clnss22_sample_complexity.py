@@ -18,15 +18,15 @@ SIMS = ()
 
 @dataclasses.dataclass(frozen=True)
 class Analysis:
-    """Queries to rows of a universe, with an error."""
+    """The size of the universe, the number of queries, and the error of their answers."""
 
     cells: Annotated[int, whole("of the universe", at_least=2)] = 2**20
     queries: Annotated[int, whole("how many", at_least=2)] = 10**6
     alpha: Annotated[float, probability("error")] = 0.1
 
 
-LEAST = 1e5  # of log10 beta, where the displays are drawn to
-DEEPEST = 300.0  # float64 ends there; settings with constants are drawn to it
+LEAST = 1e5  # the largest log10(1/beta) at which the paper's formulas are drawn
+DEEPEST = 300.0  # the same for settings with constants, near the range of float64
 DIGITS = np.geomspace(0.31, LEAST, 200)  # log10(1/beta)
 DIGITS_CONSTANTS = np.geomspace(0.31, DEEPEST, 60)
 
@@ -43,7 +43,7 @@ LOOKS = {
 
 
 def displays(digits: np.ndarray, asked: Analysis = Analysis()) -> dict[str, np.ndarray]:
-    """n of each display with constant 1, at log10(1/beta)."""
+    """Number of rows by each displayed formula, with constant 1, at values of log10(1/beta)."""
     found = []
     for digit in digits.tolist():
         found.append(
@@ -54,7 +54,10 @@ def displays(digits: np.ndarray, asked: Analysis = Analysis()) -> dict[str, np.n
 
 
 def with_constants(digits: np.ndarray, asked: Analysis = Analysis()) -> dict[str, np.ndarray]:
-    """n for error alpha on the rows, at epsilon = alpha and delta = alpha beta or 0."""
+    """Number of rows that is proven with constants, at values of log10(1/beta).
+
+    The error on the rows is alpha, at epsilon = alpha and delta = alpha beta or 0.
+    """
     found, (cells, queries, alpha) = [], dataclasses.astuple(asked)
     for digit in digits.tolist():
         beta = 10.0**-digit
@@ -68,7 +71,7 @@ def with_constants(digits: np.ndarray, asked: Analysis = Analysis()) -> dict[str
 
 
 def draw(asked: Analysis = Analysis()) -> Canvas:
-    """Both panels are formulas; nothing is simulated."""
+    """Draws the formulas (left) and the proven settings (right); nothing is simulated."""
     figure, (left, right) = style.panels(2, width=9.6, height=4.0)
     for axes, digits, curves in (
         (left, DIGITS, displays(DIGITS, asked)),

@@ -1,12 +1,13 @@
 """What Selection and Test with one p lose: Cohen et al. 2022, Theorems 1 and 2.
 
-Three series, all of epsilon-DP mechanisms, on pairs that are tight in the limit:
+There are three series of epsilon-DP mechanisms, on pairs that are tight in the limit:
 
-  selection: one call, over tau; three outcomes of a run, the best e^epsilon times
-    likelier on the neighbour, the middle one on the data;
-  tests: n Tests that answer top with ``quiet`` (e^epsilon quiet on the neighbour), then
-    one that is e^epsilon likelier to answer top on the data; the first top ends it;
-  calls: c Selections with one p, of ``call_rounds`` potential runs, gamma = 1.
+  selection: one call, for several tau; a run has three outcomes, the best e^epsilon times
+    likelier on the neighbour, the middle one e^epsilon times likelier on the data;
+  tests: n Tests that answer top with probability ``quiet`` (e^epsilon quiet on the
+    neighbour), then one that is e^epsilon times likelier to answer top on the data; the first
+    top ends the interaction;
+  calls: c Selections with one p, of ``call_rounds`` potential runs each, gamma = 1.
 
 One trial is one interaction.
 """
@@ -63,7 +64,7 @@ def candidate(epsilon: float, middle: float = 0.005) -> LawPair:
 
 
 def top_chances(side: str, epsilon: float, quiet: float) -> tuple[float, float]:
-    """Chances of top in the first Tests and in the last one, on a side."""
+    """Probabilities of top in the first Tests and in the last one, on a side."""
     loud = 1.0 / (1.0 + math.exp(epsilon))
     if side == "first":
         return quiet, loud * math.exp(epsilon)
@@ -77,7 +78,7 @@ def selection(
     side: str = SIDES,
     epsilon: EPSILON = 0.5,
 ) -> Trial:
-    """One Selection: best, middle, rest, none."""
+    """One Selection, whose outcomes are the best, the middle and the rest, and none."""
     return Trial(
         program((Select(),)),
         ([getattr(candidate(epsilon), side)],),
@@ -93,7 +94,7 @@ def noisy_tests(
     epsilon: EPSILON = 0.5,
     quiet: QUIET = 0.2,
 ) -> Trial:
-    """Tops among the first Tests, and in the last one."""
+    """Tallies the tops among the first Tests and in the last one."""
     return Trial(
         program((Tests(1), Tests(1)), limit=1),
         top_chances(side, epsilon, quiet),
@@ -125,7 +126,7 @@ def selection_loss(rounds: int, gamma: float, epsilon: float = 0.5) -> float:
 
 
 def answers_loss(bottoms: int, gamma: float, epsilon: float = 0.5, quiet: float = 0.2) -> float:
-    """Exact loss of n bottoms and then a top on the pair that is simulated."""
+    """Exact privacy loss of n bottoms and then a top, on the pair that is simulated."""
     sides = (top_chances(side, epsilon, quiet) for side in ("first", "second"))
     first, second = (top_after_bottoms(gamma, bottoms, low, 1, loud) for low, loud in sides)
     return first - second
@@ -140,11 +141,11 @@ def calls_loss(calls: int, middle: float, rounds: int, epsilon: float = 0.5) -> 
 
 
 def audited(counts: xr.DataArray, event: str, confidence: float = 0.95) -> float:
-    """The audited lower bound on epsilon by one event.
+    """The audited lower bound on epsilon from one event.
 
     Args:
       counts: over "side" and "outcome".
-      event: an outcome.
+      event: the outcome that is the event.
       confidence: of the bound.
     """
     first, second = (counts.sel(side=side).values for side in ("first", "second"))
@@ -153,7 +154,7 @@ def audited(counts: xr.DataArray, event: str, confidence: float = 0.95) -> float
 
 
 def _series(axes: Axes, found: xr.Dataset, loss, event: str, epsilon: float) -> None:
-    """Over the axis of numbers between "gamma" and "side"."""
+    """Draws one series against its numbers, the axis between "gamma" and "side"."""
     for name in found["gamma"].values:
         row, gamma, look = found.counts.sel(gamma=name), GAMMAS[name], _LOOKS[name]
         total = interaction_epsilon(epsilon, gamma, 1)
@@ -224,7 +225,7 @@ def draw(
     call_rounds: CALL_ROUNDS = 30,
     wide: WIDE = 0.1,
 ) -> Canvas:
-    """Lines: exact and claimed; marks: audited lower bounds."""
+    """Draws exact and claimed epsilons as lines and audited lower bounds as marks."""
     figure, (left, middle, right) = style.panels(3, width=10.6, height=4.0)
     losses = functools.partial(selection_loss, epsilon=epsilon)
     _series(left, selection, losses, "1", epsilon)

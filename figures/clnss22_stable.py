@@ -1,9 +1,9 @@
 """How often a leading group is selected: Cohen et al. 2022, Theorem 8.
 
-k candidates share the best score and lead all others, which are equal. Each trial is
-one selection, at the exact lead that makes one of them win with probability 1 - beta,
-times a factor near 1. Beside stable selection: a noisy test of the gap between the best
-and the second (k = 1 alone), and the exponential mechanism.
+k candidates share the best score and lead all others, which are equal. Each trial is one
+selection. The lead is the exact one with which one of the k wins with probability 1 - beta,
+times a factor near 1. Stable selection is compared with a noisy test of the gap between the
+best and the second score (for k = 1 alone), and with the exponential mechanism.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ TRIALS = 200_000
 
 BITS = over(4, 16, 32, 64, 128, 192)  # log2 of the number of candidates
 RANKS = over(1, 10, 100, 1000)
-_RANK_BITS = 192  # log2 of the number of candidates, where k varies
+_RANK_BITS = 192  # log2 of the number of candidates where k varies
 
 _KNOTS = (2, 8, 16, 22, 28, 34, 44, 192)
 _KNOT_RANKS = (1, 100, 10_000)
@@ -45,16 +45,16 @@ _SHARES = {
 
 @functools.cache
 def stable_lead(bits: float, rank: int, promise: Promise = Promise(), shares: int = 6) -> float:
-    """Exact lead at which stable selection selects one of the ``rank`` best."""
+    """Exact lead at which one of the ``rank`` best is selected except with probability beta."""
     settings = stable_settings(promise.epsilon, promise.delta, promise.beta, rank, shares=shares)
     return needed_lead(float(rank), 2.0**bits - rank, settings, promise.beta)
 
 
 def gap_test_lead(promise: Promise = Promise()) -> float:
-    """Exact lead at which a test of the gap passes.
+    """Exact lead at which a test of the gap passes with probability 1 - beta.
 
-    Half the gap moves by at most 1, and is at most 1 where the best may change: it is
-    tested with Laplace noise of scale 1/epsilon.
+    Half the gap has sensitivity 1, and is at most 1 wherever the best candidate may change.
+    It is tested with Laplace noise of scale 1/epsilon.
     """
     return 2.0 * gap_for_success(
         1.0 / promise.epsilon, promise.delta, promise.beta, "laplace", quantile=True
@@ -75,7 +75,7 @@ def _stable(bits: int, rank: int, factor: float, promise: Promise) -> Trial:
 def stable_by_candidates(
     bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
 ) -> Trial:
-    """Stable selection for k = 1."""
+    """Stable selection for k = 1 and several numbers of candidates."""
     return _stable(bits, 1, factor, promise)
 
 
@@ -83,7 +83,7 @@ def stable_by_candidates(
 def stable_by_rank(
     rank: int = RANKS, factor: float = FACTORS, promise: Promise = Promise()
 ) -> Trial:
-    """The same for several k."""
+    """Stable selection for several k."""
     return _stable(_RANK_BITS, rank, factor, promise)
 
 
@@ -91,7 +91,7 @@ def stable_by_rank(
 def exponential_by_candidates(
     bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
 ) -> Trial:
-    """The exponential mechanism for k = 1."""
+    """The exponential mechanism for k = 1 and several numbers of candidates."""
     return exponential_trial(bits, 1.0, factor, promise)
 
 
@@ -99,13 +99,13 @@ def exponential_by_candidates(
 def exponential_by_rank(
     rank: int = RANKS, factor: float = FACTORS, promise: Promise = Promise()
 ) -> Trial:
-    """The same for several k."""
+    """The exponential mechanism for several k."""
     return exponential_trial(_RANK_BITS, float(rank), factor, promise)
 
 
 @cells(measures=["counts"], address=counted(after=2))
 def gap_test(factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
-    """The test of the gap, which is for k = 1 alone."""
+    """The test of the gap, which applies to k = 1 alone."""
     lead = gap_test_lead(promise)
     return Trial(
         propose_test_release("laplace", threshold="quantile"),
@@ -189,7 +189,7 @@ def draw(
     gap_test: xr.Dataset,
     promise: Promise = Promise(),
 ) -> Canvas:
-    """Left: against the number of candidates; right: against k."""
+    """Draws leads against the number of candidates (left) and against k (right)."""
     figure, (left, right) = style.panels(2, height=4.6)
     _candidates(left, stable_by_candidates, exponential_by_candidates, gap_test, promise)
     _ranks(right, stable_by_rank, exponential_by_rank, gap_test, promise)

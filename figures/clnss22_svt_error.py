@@ -1,14 +1,14 @@
 """How far from the threshold sparse vectors err: failures at given errors.
 
-m queries of which k, evenly spaced, lie above the threshold and are to be found. The
-error of an algorithm is half the width of the zone around the threshold in which it may
-answer as it likes. Standard sparse vectors (Dwork & Roth 2014: AboveThreshold, k times)
-and the one of Lyu, Su & Li 2017 have the zone t +- alpha; queries lie just outside it.
-The repetitive sparse vector (Cohen et al. 2022, Algorithm 3) has the zone from t - d to
-t, with error d/2; the k queries lie just above it, all others in its middle, where it
-wastes most. One trial is one run of the repetitive sparse vector, and an eighth as many
-runs of the others are made; it fails if an answer is wrong or if it halts before k
-queries were found. All have the same privacy, (1, delta)-DP or 1-DP.
+Of m queries, k evenly spaced ones lie above the threshold and are to be found. The error of
+an algorithm is half the width of the zone around the threshold in which either answer is
+accepted. Standard sparse vectors (Dwork & Roth 2014: AboveThreshold, k times) and the one of
+Lyu, Su & Li 2017 have the zone t +- alpha, and the queries lie just outside it. The
+repetitive sparse vector (Cohen et al. 2022, Algorithm 3) has the zone from t - d to t, with
+error d/2. There the k queries lie just above it and all others in its middle, where they use
+up the most Tests. One trial is one run of the repetitive sparse vector; a quarter as many
+runs of the others are made. A run fails if an answer is wrong, or if it halts before k
+queries were found. All algorithms have the same privacy, (1, delta)-DP or 1-DP.
 """
 
 import dataclasses
@@ -68,7 +68,7 @@ _PURE = ("standard", "once", "paper", "least", "tuned")
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """Queries to be found among others, (epsilon, delta)-DP in all."""
+    """Queries of which some are to be found, at a total (epsilon, delta)."""
 
     queries: Annotated[int, whole("how many", at_least=2)] = 2000
     wanted: Annotated[int, whole("to be found", at_least=1)] = 50
@@ -77,27 +77,27 @@ class Search:
 
     @property
     def quiet(self) -> int:
-        """How many others lie before each."""
+        """Number of other queries before each one that is to be found."""
         return self.queries // self.wanted - 1
 
     @property
     def lengths(self) -> list[int]:
-        """Of the runs of equal queries."""
+        """Lengths of the runs of equal queries."""
         return [self.quiet, 1] * self.wanted
 
     def pure(self) -> "Search":
-        """The same of the right panel."""
+        """The same search with delta = 0, as in the right panel."""
         return dataclasses.replace(self, delta=0.0)
 
 
 @functools.cache
 def noise_of(name: str, search: Search = Search()) -> SparseNoise:
-    """Noise of the standard sparse vector, or of the one that is noised once.
+    """Noise of the standard sparse vector, or of "once", the one whose threshold is noised once.
 
-    The standard one runs AboveThreshold k times, epsilon_r-DP each: Laplace noise of
-    scale 2/epsilon_r on the threshold and 4/epsilon_r on queries. epsilon_r is
-    epsilon/k, or for delta > 0 the largest whose composition is (epsilon, delta)-DP by
-    the Renyi divergences of randomised response, the worst epsilon_r-DP mechanism.
+    The standard one runs AboveThreshold k times, epsilon_r-DP each, with Laplace noise of
+    scale 2/epsilon_r on the threshold and 4/epsilon_r on queries. epsilon_r is epsilon/k, or
+    for delta > 0 the largest whose composition is (epsilon, delta)-DP by the Renyi
+    divergences of randomised response, the worst epsilon_r-DP mechanism.
     """
     if name == "once":
         share = good_share(search.wanted)
@@ -129,9 +129,9 @@ def _log_tail(gap: np.ndarray) -> np.ndarray:
 
 
 def spike_failure(noise: SparseNoise, alpha: float, search: Search = Search()) -> float:
-    """Exact chance of a wrong answer: k spikes at alpha, all other levels -alpha."""
+    """Exact probability of a wrong answer: k spikes at alpha, all other levels at -alpha."""
     wide, narrow = noise.threshold_scale, noise.query_scale
-    end = 60.0 * wide  # beyond it the threshold's noise has chance e^-60
+    end = 60.0 * wide  # the threshold's noise exceeds it with probability e^-60
     kink = min(alpha, end)
     nodes, steps = panels([-end, -kink, 0.0, kink, end], min(wide, narrow))
     weights = steps * np.exp(-np.abs(nodes) / wide) / (2.0 * wide)
@@ -163,8 +163,9 @@ def needed_error(noise: SparseNoise, beta: float, search: Search = Search()) -> 
 def settings_of(name: str, beta: float, search: Search = Search()) -> RepetitiveSettings:
     """Settings of the repetitive sparse vector that are proven (1, delta)-DP.
 
-    "paper": Section 4.2 or Remark 2 (k' corrected), epsilon' calibrated; "least": the
-    same with the least d that its exact law allows; "tuned": all settings chosen.
+    "paper" has those of Section 4.2 or Remark 2 (k' corrected), with calibrated epsilon'.
+    "least" has the same with the least d that the exact law allows, and "tuned" chooses all
+    settings.
     """
     asked = search.wanted, search.queries
     total = search.epsilon, search.delta
@@ -196,7 +197,7 @@ def sparse(
     beta: BETA = BETAS,
     search: Search = Search(),
 ) -> Trial:
-    """Right runs, and failed ones, at the errors needed."""
+    """Counts correct and failed runs, at the exact error that each algorithm needs."""
     name, _, pure = algorithm.partition(", ")
     noise = noise_of(name, search.pure() if pure else search)
     error = needed_error(noise, beta, search)
@@ -216,7 +217,7 @@ def repetitive(
     beta: BETA = BETAS,
     search: Search = Search(),
 ) -> Trial:
-    """Runs that kept the guarantee, were wrong, or halted early."""
+    """Counts runs that kept the guarantee, that gave a wrong answer, and that halted early."""
     name, _, pure = algorithm.partition(", ")
     settings = settings_of(name, beta, search.pure() if pure else search)
     levels = [-settings.margin / 2.0, math.ulp(1.0)] * search.wanted
@@ -234,7 +235,7 @@ def repetitive(
 
 @functools.cache
 def curve(name: str, search: Search = Search()) -> np.ndarray:
-    """Error needed at each of CONFIDENCES: alpha, or d/2 for the repetitive one."""
+    """Error needed at each of CONFIDENCES: alpha, or d/2 of the repetitive sparse vector."""
     betas = [math.exp(-x) for x in CONFIDENCES]
     if name in ("standard", "once"):
         noise = noise_of(name, search)
@@ -248,7 +249,7 @@ def failures(found: xr.Dataset) -> np.ndarray:
 
 
 def points(row: xr.Dataset) -> dict[str, np.ndarray]:
-    """Errors and log(1/failure probability), with its 95 % interval."""
+    """Errors and log(1/failure probability) of the failures seen, with 95 % intervals."""
     failed, runs = failures(row), row.attrs["trials"]
     seen = failed > 0
     low, high = clopper_pearson(failed[seen], runs, 0.95)
@@ -261,13 +262,13 @@ def points(row: xr.Dataset) -> dict[str, np.ndarray]:
 
 
 def draw(sparse: xr.Dataset, repetitive: xr.Dataset, search: Search = Search()) -> Canvas:
-    """Lines: exact laws and bounds from them; points: simulated."""
+    """Draws exact laws, and bounds from them, as lines and simulated values as points."""
     figure, (left, right) = style.panels(2, width=9.4, height=5.2)
     for axes, names, ending in ((left, _APPROXIMATE, ""), (right, _PURE, ", pure")):
         here = search.pure() if ending else search
         for name in names:
             label, look = _LOOKS[name]
-            # The legend is taken from the panel that has all.
+            # The legend is taken from the panel that has all curves.
             style.line(axes, CONFIDENCES, curve(name, here), look, label=label)
             if name == "paper":
                 continue

@@ -1,19 +1,19 @@
 """What six sparse vectors lose on the standard worst case, as it gets longer.
 
-The six of Lyu, Su & Li 2017, Figure 1, at epsilon = 1 and c = 2 answers "above", on a
-pair of inputs in which m queries rise by 1 and others fall (general neighbours) or stay
-(monotone). What is counted is one pattern of answers on either side, the one that loses
-most as m grows:
+The algorithms are the six of Lyu, Su & Li 2017, Figure 1, at epsilon = 1 and c = 2 answers
+"above". In a pair of inputs m queries rise by 1 and others fall (general neighbours) or stay
+(monotone neighbours). One pattern of answers is counted on either side, the one with the
+largest privacy loss as m grows:
 
   1, 4: m times "below", twice "above", on (0^m, 1^2) against (1^m, 0^2);
-  2: the same pattern for one "above", twice, as the threshold's noise is redrawn;
+  2: the same pattern with one "above", twice, as the threshold's noise is redrawn;
   3: m times "below", then a released value at most the threshold, on m + 1 zeros against
-     (1^m, 0), which are monotone neighbours;
+    (1^m, 0), which are monotone neighbours;
   5: "below", "above", on (0, 1) against (1, 0);
   6: m times "below", m times "above", on 2m zeros against (1^m, (-1)^m).
 
-With monotone neighbours nothing falls: (0^m, 0^2) against (1^m, 0^2), and so on. One
-trial is one run of the sparse vector.
+With monotone neighbours nothing falls: (0^m, 0^2) against (1^m, 0^2), and so on. One trial is
+one run of the sparse vector.
 """
 
 import functools
@@ -58,12 +58,13 @@ LOOKS = {
 
 
 class Member(NamedTuple):
-    """One algorithm with what is counted.
+    """One algorithm, and the pairs on which its answers are counted.
 
     Attributes:
-      variant: of the figure.
-      sizes: m of the simulated points.
-      relations: of the neighbours; algorithm 3's pair is monotone, hence both.
+      variant: the algorithm of the figure.
+      sizes: values of m of the simulated points.
+      relations: relations of the neighbours; algorithm 3's pair is monotone, and therefore is
+        of both relations.
     """
 
     variant: variants.Variant
@@ -91,7 +92,7 @@ class Queries(NamedTuple):
 
 
 def queries_of(member: Member, size: int, relation: Relation) -> Queries:
-    """The pair with ``size`` rising queries, in as many runs for every size."""
+    """The pair with ``size`` rising queries; the number of runs does not depend on the size."""
     variant = member.variant
     falls = relation is Relation.GENERAL
     high = 1.0 if falls else 0.0
@@ -116,7 +117,10 @@ def noise_of(member: Member, size: int, epsilon: float = 1.0) -> SparseNoise:
 
 @functools.cache
 def _spotting(redrawn: bool, releases_values: bool) -> Mechanism:
-    """Whether the queries answered "above" are the wanted ones; data: (runs, wanted)."""
+    """A mechanism whose event is whether exactly the wanted queries are answered "above".
+
+    Its data are the runs of queries and the numbers of the wanted queries.
+    """
     core = sparse_vector(redrawn=redrawn, releases_values=releases_values, event="pattern")
     if not releases_values:
         core = sparse_vector(redrawn=redrawn, event="stop")
@@ -151,10 +155,10 @@ class Case(NamedTuple):
     """One algorithm on one pair.
 
     Attributes:
-      member: of the six.
-      relation: of the neighbours.
-      size: how many queries rise.
-      address: seed and number of its first side.
+      member: the algorithm.
+      relation: relation of the neighbours.
+      size: number of queries that rise.
+      address: seed and cell number of its first side.
     """
 
     member: Member
@@ -164,17 +168,17 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Coordinate of the case."""
+        """The name of the case, which is its coordinate in the data set."""
         return name_of(self.member, self.relation, self.size)
 
 
 def name_of(member: Member, relation: Relation, size: int) -> str:
-    """The case of an algorithm, by the relation that it has pairs of."""
+    """The name of an algorithm's case, in the relation in which it has pairs."""
     return f"{member.variant.number} {_relation_of(member, relation).value} {size}"
 
 
 def _relation_of(member: Member, relation: Relation) -> Relation:
-    """Algorithm 3's pair is monotone, hence one of general neighbours, too."""
+    """Relation of the pair; algorithm 3's is monotone, and therefore general, too."""
     return relation if relation in member.relations else member.relations[0]
 
 
@@ -197,7 +201,10 @@ def spotted(
     side: str = over("first", "second"),
     epsilon: EPSILON = 1.0,
 ) -> Trial:
-    """Whether the answers were the wanted ones, padded to equal shapes of a member."""
+    """Counts whether exactly the wanted queries are answered "above".
+
+    Inputs are padded so that all sizes of one algorithm have equal shapes.
+    """
     member, relation, size, _ = case
     variant, found = member.variant, queries_of(member, size, relation)
     all_sizes = [queries_of(member, m, member.relations[0]) for m in member.sizes]
@@ -225,7 +232,7 @@ def loss(member: Member, size: int, relation: Relation, epsilon: float = 1.0) ->
     """Exact privacy loss of the counted answers; infinite for algorithm 5."""
     variant = member.variant
     if variant is variants.ROTH:
-        # of m times "below" and a low value, claim SVT-LSL-Alg3-growth
+        # the loss of m times "below" and then a low value, by the claim SVT-LSL-Alg3-growth
         return size * epsilon / (2.0 * CUTOFF)
     found, noise = queries_of(member, size, relation), noise_of(member, size, epsilon)
     noise = noise._replace(redrawn=variant is variants.DWORK_ROTH)
@@ -237,12 +244,12 @@ def loss(member: Member, size: int, relation: Relation, epsilon: float = 1.0) ->
 
 
 def bounds(member: Member, relation: Relation, epsilon: float = 1.0) -> float:
-    """Proven epsilon, infinite where there is none."""
+    """The proven epsilon; infinite if there is none."""
     return member.variant.proven(epsilon, CUTOFF, relation)
 
 
 def counts_of(spotted: xr.Dataset, member: Member, relation: Relation) -> xr.DataArray:
-    """Int64["size side outcome"] of an algorithm."""
+    """Tallies of an algorithm: Int64["size side outcome"]."""
     names = [name_of(member, relation, size) for size in member.sizes]
     found = spotted.counts.sel(case=names).rename(case="size")
     return found.assign_coords(size=list(member.sizes))
@@ -284,7 +291,7 @@ def _panel(axes: Axes, spotted: xr.Dataset, relation: Relation, epsilon: float) 
 
 
 def draw(spotted: xr.Dataset, epsilon: EPSILON = 1.0) -> Canvas:
-    """Lines: exact; open markers: audited lower bounds."""
+    """Draws exact privacy losses as lines and audited lower bounds as open markers."""
     figure, panels = style.panels(2, width=8.6, height=4.4, sharey=True)
     for axes, relation in zip(panels, (Relation.GENERAL, Relation.MONOTONE), strict=True):
         _panel(axes, spotted, relation, epsilon)

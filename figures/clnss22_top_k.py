@@ -42,7 +42,7 @@ LARGE_CANDIDATES, LARGE_K = 10_000, 100
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """The k best of m candidates are released, (epsilon, delta)-DP in all."""
+    """The release of the k best of m candidates, and its total (epsilon, delta)."""
 
     epsilon: Annotated[float, positive("epsilon in all")] = 1.0
     delta: Annotated[float, probability("delta in all")] = 1e-6
@@ -55,7 +55,7 @@ class Release:
         return advanced_composition_share(self.epsilon, self.k, self.delta)
 
     def scores(self, lead: float) -> np.ndarray:
-        """The k best lead by this much."""
+        """Scores of which the k best lead all others by ``lead``."""
         return np.append(np.full(self.k, lead), np.zeros(self.candidates - self.k))
 
 
@@ -67,7 +67,7 @@ def peeled(beta: float, release: Release = Release()) -> float:
 
 @functools.cache
 def confident(beta: float, release: Release = Release()) -> float:
-    """The same of Theorem 6, set up for this beta."""
+    """Exact lead at which Theorem 6, set up for this beta, fails with probability beta."""
     settings = confident_settings(release.epsilon, release.delta, beta, release.k)
     return confident_lead(release.candidates, settings, beta)
 
@@ -92,7 +92,7 @@ def boosted(
     confident_beta: Annotated[float, probability("of a failure")] = over(0.8, 0.4, 0.2, 0.1),
     release: Release = Release(),
 ) -> Trial:
-    """Theorem 6 at its exact leads; 4/beta sets are drawn at most."""
+    """Theorem 6 at its exact leads; at most 4/beta sets are drawn."""
     lead = confident(confident_beta, release)
     return Trial(
         confident_top_k(events="hits"),
@@ -109,10 +109,10 @@ def boosted(
 
 @functools.cache
 def certain_gap(release: Release) -> float:
-    """What the gap never exceeds: Theorem 6, beta < delta.
+    """A bound that the gap never exceeds, from Theorem 6 with beta < delta.
 
-    The release is set up for delta/10 and beta = delta/10; sets with a larger gap, and
-    none, are replaced by the true top k.
+    The release is set up for delta/10 and beta = delta/10. Sets with a larger gap, and the
+    outcome that none is released, are replaced by the true top k.
     """
     tenth = release.delta / 10.0
     settings = confident_settings(release.epsilon, tenth, tenth, release.k)
@@ -120,7 +120,7 @@ def certain_gap(release: Release) -> float:
 
 
 def _lines(axes: Axes, release: Release, largest: float, knots: int) -> None:
-    """All against log(1/beta)."""
+    """Draws all curves against log(1/beta)."""
     x = np.linspace(0.2, largest, 41)
     exact = [peeled(math.exp(-t), release) for t in x]
     style.line(axes, x, exact, _PEELING, label="Peeling, exact")
@@ -132,12 +132,12 @@ def _lines(axes: Axes, release: Release, largest: float, knots: int) -> None:
 
 
 def failures(found: xr.Dataset, right: str) -> np.ndarray:
-    """How often something else than ``right`` was released: Int64["betas"]."""
+    """How often another outcome than ``right`` was released: Int64["betas"]."""
     return found.counts.drop_sel(outcome=right).sum("outcome").values
 
 
 def _marks(axes: Axes, found: xr.Dataset, right: str, look: dict[str, Any]) -> None:
-    """Simulated chances of failure at the exact leads, as horizontal bars."""
+    """Draws simulated failure probabilities at the exact leads, as horizontal bars."""
     failed, trials = failures(found, right), found.attrs["trials"]
     seen = failed > 0
     low, high = clopper_pearson(failed[seen], trials, 0.95)
@@ -147,7 +147,7 @@ def _marks(axes: Axes, found: xr.Dataset, right: str, look: dict[str, Any]) -> N
 
 
 def draw(peeling: xr.Dataset, boosted: xr.Dataset, release: Release = Release()) -> Canvas:
-    """Left: few candidates, with simulations; right: many."""
+    """Draws few candidates, with simulations (left), and many (right)."""
     many = dataclasses.replace(release, candidates=LARGE_CANDIDATES, k=LARGE_K)
     figure, (small, large) = style.panels(2, height=4.4)
     _lines(small, release, 34.0, 41)
