@@ -29,7 +29,7 @@ def released(
 
 
 def draw(released: xr.Dataset):
-    """Claimed, exact and audited epsilon against the number of draws."""
+    """Draws claimed, exact and audited epsilon against the number of draws."""
     laws = released.frequency_exact.transpose("draws", "side", "outcome").values
     exact = [exact_epsilon(data, neighbour) for data, neighbour in laws]
     canvas, axes = plt.subplots()

@@ -1,11 +1,11 @@
 """Liu & Talwar 2019, section 5.2: the number of clusters and the rank, chosen privately.
 
-One run takes a random size, runs private k-means (Lloyd on noisy counts and sums) or
-private principal components (a noisy covariance matrix), and scores the result with
-noise; it is epsilon_1-DP. Compared at equal total epsilon: Algorithm 2 at epsilon_1 =
-epsilon/3, and the best of as many runs as there are sizes, which costs their sum. One
-trial is one choice; what is tallied is the chosen size and, for measuring alone, the true
-loss of what was released with it.
+One run takes a random size, runs private k-means (Lloyd on noisy counts and sums) or private
+principal components (a noisy covariance matrix), and scores the result with noise; it is
+epsilon_1-DP. Two ways to choose are compared at equal total epsilon: Algorithm 2 at epsilon_1
+= epsilon/3, and the best of as many runs as there are sizes, which costs the sum of their
+epsilons. One trial is one choice. It is tallied by the chosen size and, for the measurement
+alone, by the true loss of what was released with it.
 """
 
 import dataclasses
@@ -34,18 +34,18 @@ SECONDS = 60
 TRIALS = 400
 BINS = 100
 ITERATIONS = 3
-CLUSTERS, RANK = 3, 2  # the truth
+CLUSTERS, RANK = 3, 2  # the true sizes
 
 
 class Problem(NamedTuple):
     """One intermediate step with a size to choose.
 
     Attributes:
-      base: what is run.
+      base: the private algorithm that one run executes.
       points: Float[np.ndarray, "n d"].
-      params: of the base, beside those that all have.
+      params: parameters of the base, beside those that are common to both problems.
       truth: the right size.
-      title: in words.
+      title: description for the picture.
     """
 
     base: Base
@@ -90,7 +90,7 @@ _LOOKS = {
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What there is to choose from, and how often it is run."""
+    """The sizes to choose from, the mean number of runs, and the price of size in the score."""
 
     sizes: Annotated[int, whole("how many there are to choose from", at_least=3)] = 6
     mean_runs: Annotated[int, whole("of Algorithm 2, on average", at_least=1)] = 12
@@ -102,7 +102,7 @@ def _address(place: Place) -> tuple[int, int]:
     return 10 * index["problem"] + index["chooser"], index["total"]
 
 
-# Runs of a block wait for its slowest trial.
+# A block takes as long as its slowest trial, so blocks are small.
 @cells(measures=["counts"], address=_address, performance=Performance(block_size=32))
 def chosen(
     problem: Problem = over(PROBLEMS),
@@ -110,7 +110,7 @@ def chosen(
     total: Annotated[float, positive("total epsilons")] = over(0.3, 1.0, 3.0, 10.0, 30.0),
     choice: Choice = Choice(),
 ) -> Trial:
-    """A size, and what the run with it releases."""
+    """The chosen size, and the loss of what the run with it releases."""
     if chooser == "algorithm-2":
         share, law = selected_epsilon(1.0), laws.geometric(1.0 / choice.mean_runs)
     else:
@@ -128,18 +128,18 @@ def chosen(
 
 
 def _log_runs_of_theorem_4_7(total: float, sizes: int) -> float:
-    """log10 of the runs that Theorem 4.7 asks for, epsilon_1 = epsilon_0 = total/3."""
+    """log10 of the number of runs in Theorem 4.7, at epsilon_1 = epsilon_0 = total/3."""
     third = min(1.0, total / 3.0)
     settings = pipeline(base_epsilon=third, slack=third, beta=0.1, thresholds=10, candidates=sizes)
     return float(np.log10(most_calls(settings)))
 
 
 def draw(chosen: xr.Dataset, choice: Choice = Choice()) -> Canvas:
-    """Above: the true loss of what was released; below: how often the size is right."""
+    """Draws the true loss of the release (above), and how often the size is right (below)."""
     totals, trials = chosen["total"].values, chosen.attrs["trials"]
     sizes, runs = choice.sizes, choice.mean_runs
     figure, axes = style.panels(2, 2, width=7.2, height=6.2, sharex=True)
-    # Losses as whole numbers of half bins: the middles of the bins.
+    # Losses are taken at the middles of their bins, in units of half a bin.
     halves = 2 * np.arange(BINS) + 1
     outcomes = [
         f"size {size} loss {loss}/{BINS}" for size in range(1, sizes + 1) for loss in range(BINS)

@@ -1,8 +1,9 @@
 """Liu & Talwar 2019, Appendices B.2 and B.3: losses that grow without bound.
 
-Algorithm 6 against Algorithm 1 on randomised response, whose score is the answer; and the
-median of N runs, or a random rank up to it, of two models with probabilities (1 +- e)/2.
-What is tallied is the output, on both sides. A trial is one release.
+Two comparisons are made. Algorithm 6 is compared with Algorithm 1 on randomised response,
+whose score is its answer. Further, the run with the median score of N runs, or with a random
+rank up to it, is released, where a run is one of two models with probabilities (1 +- e)/2. A
+trial is one release; its output is tallied on both sides.
 """
 
 import math
@@ -63,14 +64,14 @@ def algorithm_6(
     side: int = SIDES,
     epsilon: EPSILON = 1.0,
 ) -> Trial:
-    """The threshold may be lowered R times."""
+    """Algorithm 6, whose threshold may be lowered R times."""
     params = {"levels": levels, "gamma": gamma}
     return Trial(decreasing_thresholds(finite()), _answers(epsilon, side), params)
 
 
 @cells(measures=["counts", "frequency"], address=counted(after=1))
 def algorithm_1(gamma: float = over(0.3, 1.0), side: int = SIDES, epsilon: EPSILON = 1.0) -> Trial:
-    """The threshold stays."""
+    """Algorithm 1, whose threshold is fixed."""
     params = {"threshold": 1.0, "stop_probability": gamma}
     return Trial(threshold_selection(finite()), _answers(epsilon, side), params)
 
@@ -79,7 +80,7 @@ def _models(shift: float) -> pairs.LawPair:
     return pairs.bernoulli((1.0 + shift) / 2.0, (1.0 - shift) / 2.0)
 
 
-# The runs behind a percentile are many: a tenth of the trials.
+# One release takes many runs, so there are a tenth as many trials.
 @cells(measures=["counts", "frequency"], address=counted(after=2), share=Fraction(1, 10))
 def percentiles(
     rank: str = over("median", "random"),
@@ -87,13 +88,13 @@ def percentiles(
     side: int = SIDES,
     shift: SHIFT = 0.1,
 ) -> Trial:
-    """A run whose score has this rank among N."""
+    """The output of the run whose score has this rank among N."""
     params = {"count": runs, "rank": rank}
     return Trial(score_percentile(), _models(shift)[side], params)
 
 
 def threshold_losses(epsilon: float, gamma: float, levels) -> tuple[np.ndarray, float]:
-    """Exact epsilon of Algorithm 6 by R, and of Algorithm 1, on randomised response."""
+    """Exact epsilons on randomised response: of Algorithm 6 for each R, and of Algorithm 1."""
     pair = pairs.randomised_response(epsilon)
     lowered = [
         exact_epsilon(*(decreasing_threshold_law(q, [1.0, 0.0], n, gamma)[:-1] for q in pair))
@@ -104,7 +105,7 @@ def threshold_losses(epsilon: float, gamma: float, levels) -> tuple[np.ndarray, 
 
 
 def percentile_loss(shift: float, count: int, rank: str) -> float:
-    """Exact epsilon of the released model of N runs."""
+    """Exact epsilon of releasing the model whose score has this rank among N runs."""
     return exact_epsilon(*(percentile_law(q, count, rank) for q in _models(shift)))
 
 
@@ -185,7 +186,7 @@ def draw(
     epsilon: EPSILON = 1.0,
     shift: SHIFT = 0.1,
 ) -> Canvas:
-    """Lines: exact laws; points: audited from simulations."""
+    """Draws exact epsilons as lines and audited lower bounds as points."""
     figure, (left, right) = style.panels(2, width=9.0, height=4.6)
     _left(left, algorithm_6, algorithm_1, epsilon)
     _right(right, percentiles, shift)

@@ -1,9 +1,13 @@
 """Liu & Talwar 2019, Theorem 5.2: four selections beside the classical mechanisms.
 
-ladder: scores 0, -1, -2, ...: the exponential mechanism.
-decoys: one bad candidate of large sensitivity: the generalised exponential mechanism.
-margin: K - 1 equal candidates behind the best one: A_dist, which ``release`` is.
-medians: which list has the largest median: smooth against global sensitivity.
+Random stopping is compared with a classical mechanism on each of four inputs:
+
+  ladder: scores 0, -1, -2, ...; with the exponential mechanism;
+  decoys: one bad candidate of large sensitivity; with the generalised exponential mechanism;
+  margin: K - 1 equal candidates behind the best one; with A_dist, which is ``release``;
+  medians: which list has the largest median; with the exponential mechanism at global
+    sensitivity, where random stopping uses smooth sensitivity.
+
 One trial is one selection; all have the same total privacy.
 """
 
@@ -66,7 +70,7 @@ def _exponential(scores: np.ndarray, sensitivity: float, budget: Budget) -> Tria
 
 @cells(measures=MEASURES, address=counted("selection"))
 def ladder(selection: str = over("exponential", "stopping"), budget: Budget = Budget()) -> Trial:
-    """Scores in equal steps."""
+    """A selection among scores in equal steps."""
     if selection == "exponential":
         return _exponential(LADDER, 1.0, budget)
     return Trial(selection_exponential(), LADDER, budget.pure)
@@ -78,7 +82,7 @@ def decoys(
     sensitivity: Annotated[float, positive("of the decoy")] = over(1.0, 4.0, 16.0, 64.0, 256.0),
     budget: Budget = Budget(),
 ) -> Trial:
-    """One of 20 candidates is sensitive."""
+    """A selection among 20 candidates of which one, the decoy, has a larger sensitivity."""
     own = own_sensitivities(sensitivity)
     if selection == "exponential":
         return _exponential(DECOY_SCORES, float(own.max()), budget)
@@ -98,14 +102,14 @@ def margin(
     share: SHARE = over(0.9, 1.0, 1.1),
     budget: Budget = Budget(),
 ) -> Trial:
-    """Random stopping, close to the lead that it needs."""
+    """Random stopping, at leads close to the one that it needs."""
     lead = budget.lead_needed(candidates) * share
     return budget.margin(candidates, lead)._replace(beside={"lead": lead})
 
 
 @cells(measures=MEASURES, address=counted(after=6))
 def release(share: SHARE = over(0.9, 1.0, 1.1), budget: Budget = Budget()) -> Trial:
-    """A_dist, close to the lead that it needs."""
+    """A_dist, at leads close to the one that it needs."""
     lead = share * budget.release
     params = {"epsilon": budget.epsilon, "delta": budget.delta}
     return Trial(margin_mechanism(), [lead, 0.0], params, beside={"lead": lead})
@@ -117,7 +121,7 @@ def medians(
     length: Annotated[int, whole("of each list", at_least=1)] = over(101, 1001, 10_001, 100_001),
     budget: Budget = Budget(),
 ) -> Trial:
-    """Which of ten lists has the largest median."""
+    """A selection of the list with the largest median, among ten."""
     if selection == "exponential":
         return _exponential(np.median(lists(length), axis=1), HIGH, budget)
     params = budget.pure | {"delta": budget.delta, "high": HIGH}
@@ -125,7 +129,7 @@ def medians(
 
 
 def _columns(seen) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Estimates, lows and highs of some (estimate, low, high)."""
+    """Three arrays, of estimates, lower and upper limits, from triples of these."""
     mean, low, high = np.transpose(seen)
     return mean, low, high
 
@@ -257,7 +261,7 @@ def draw(
     medians: xr.Dataset,
     budget: Budget = Budget(),
 ) -> Canvas:
-    """Lines: exact laws; points: simulated, with 95 % intervals."""
+    """Draws exact laws as lines and simulated values as points with 95 % intervals."""
     figure, panels = style.panels(2, 2, width=9.4, height=7.6)
     _ladder(panels[0], ladder, budget)
     _decoys(panels[1], decoys, budget)

@@ -1,9 +1,9 @@
 """Liu & Talwar 2019, Theorem 3.5: what a hard stop adds to random stopping.
 
-Random stopping with at most T draws, audited on a pair for each T. Three outcomes that are
-epsilon-DP: better ones, likelier on the neighbour, and a rarer one in the middle, likelier
-on the data. For each T the masses are those that an audit with this many trials should
-tell apart best. A trial is one selection.
+Random stopping with at most T draws is audited on one pair for each T. A pair has three
+outcomes and is epsilon-DP: the better outcomes are likelier on the neighbour, and a rarer
+outcome in the middle is likelier on the data. For each T the masses are those that an audit
+with this many trials should tell apart best. A trial is one selection.
 """
 
 import math
@@ -32,7 +32,7 @@ from jaxsel.sweeps.signature import over
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
 SECONDS = 18
 TRIALS = 4_000_000
-GAMMA = 0.03  # where it is audited
+GAMMA = 0.03  # the gamma that is audited
 _GAMMAS = {0.3: style.SKY, 0.03: style.ORANGE, 0.003: style.PURPLE, 0.0003: style.BLACK}
 _SPREAD = 4.0  # standard deviations that the planned audit allows for
 
@@ -45,7 +45,7 @@ def planned_pair(steps: int, epsilon: float, trials: int) -> LawPair:
     law, odds = laws.capped(laws.geometric(GAMMA), steps), math.exp(epsilon)
     best = np.geomspace(1e-3 / steps, 0.7, 300)[:, None]
     other = np.minimum(best * odds, best / odds - math.expm1(-epsilon))
-    # What is left for the middle on both sides, epsilon-close itself.
+    # The mass that is left for the middle outcome on both sides; it must be epsilon-close, too.
     rest = 1.0 - best, 1.0 - other
     middle = np.minimum(rest[1], rest[0] / odds) * np.geomspace(1e-4, 0.5, 60)
     left = (rest[0] - middle * odds) / (rest[1] - middle)
@@ -63,7 +63,7 @@ def planned_pair(steps: int, epsilon: float, trials: int) -> LawPair:
     return LawPair(np.append(first, 1.0 - first.sum()), np.append(second, 1 - second.sum()))
 
 
-# Tables of K have T entries, so each T is a program.
+# Tables of K have T entries, so each T needs a program of its own.
 @cells(measures=["counts", "frequency"], address=counted("steps"))
 def stopped(
     steps: Annotated[int, whole("T of the audited points", at_least=1)] = over(
@@ -73,7 +73,7 @@ def stopped(
     epsilon: Annotated[float, positive("epsilon of one run")] = 0.5,
     planned: Annotated[int, whole("trials for which the pairs are made", at_least=2)] = TRIALS,
 ) -> Trial:
-    """Best of min(geometric, T) runs."""
+    """The best of K runs, where K is geometric but at most T."""
     mechanism = private_tuning(finite(), "capped", method="count")
     law = laws.capped(laws.geometric(GAMMA), steps)
     side_law = planned_pair(steps, epsilon, planned)[side]
@@ -86,9 +86,9 @@ def worst(epsilon: float, gamma: float, steps) -> np.ndarray:
 
 
 def smallest_steps(epsilon: float, gamma: float, slack: float = 0.1) -> int:
-    """Least T from which on the exact worst epsilon is at most 3 epsilon + 3 slack."""
+    """The least T from which on the exact worst epsilon is at most 3 epsilon + 3 slack."""
     low, high = 1, hard_stop_steps_pure(gamma, slack)
-    # It rises with T, passes its peak and falls: look beyond the peak.
+    # The epsilon rises with T to a peak and then falls, so the search is beyond the peak.
     grid = np.unique(np.geomspace(1, high, 60).astype(int))
     above = worst(epsilon, gamma, grid) > 3.0 * (epsilon + slack)
     if not above.any():
@@ -161,7 +161,7 @@ def draw(
     epsilon: Annotated[float, positive("epsilon of one run")] = 0.5,
     slack: Annotated[float, positive("epsilon_0 of Theorem 3.5")] = 0.1,
 ) -> Canvas:
-    """Lines: exact worst cases; points: audited from simulations."""
+    """Draws exact worst cases as lines and audited lower bounds as points."""
     figure, (left, right) = style.panels(2, width=9.4, height=5.2)
     _left(left, audited(stopped.counts.drop_sel(outcome="none")), epsilon, slack)
     _right(right, epsilon, slack)

@@ -1,7 +1,7 @@
 """Liu & Talwar 2019, Theorem 4.7, beside Cohen et al. 2022, Theorem 4: runs needed.
 
-What a private median costs: one trial is one run of an algorithm on a base whose median
-one wants to reach.
+Both search for a run that beats the median of a base. One trial is one execution of either
+algorithm.
 """
 
 import dataclasses
@@ -40,13 +40,13 @@ SCORES = np.linspace(0.0, 1.0, 21)
 MEDIAN_BASE = {"scores": SCORES.tolist(), "probabilities": np.full(21, 1.0 / 21.0).tolist()}
 _SEARCH = style.own(style.GREEN, "-", "^")
 _BOOST = style.own(style.PURPLE, "-", "D")
-_IS_BAD = SCORES < 0.5 - 0.25 - 1e-12  # the median less 1/(R-1) is good enough
+_IS_BAD = SCORES < 0.5 - 0.25 - 1e-12  # a score of the median less 1/(R-1) is good enough
 _RATIOS = np.geomspace(0.3, 10.0, 60)
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """What both searches spend: epsilon_0 = 1 in all beyond 2 epsilon_1."""
+    """The budget of both searches, 2 epsilon_1 + epsilon_0 in total, with epsilon_0 = 1."""
 
     base: Annotated[float, positive("epsilon_1, of one run")] = 0.1
     delta: Annotated[float, probability("delta in all")] = 1e-6
@@ -57,7 +57,7 @@ class Budget:
         return 1.0 / self.base
 
     def search(self, beta: float, reading: str = "sharp", slack: float = 1.0) -> Pipeline:
-        """Theorem 4.7 for K = 1 and R = 5."""
+        """Settings of Theorem 4.7 for K = 1 and R = 5."""
         return pipeline(
             base_epsilon=self.base, slack=slack, beta=beta, delta=self.delta, reading=reading
         )
@@ -65,7 +65,7 @@ class Budget:
 
 @cells(measures=["counts", "frequency"], address=counted(after=6))
 def search(beta: BETA = over(0.5, 0.2, 0.1, 0.05, 0.02, 0.01), budget: Budget = Budget()) -> Trial:
-    """What the search of Theorem 4.7 releases."""
+    """The release of the search of Theorem 4.7."""
     params = pipeline_params(budget.search(beta))
     return Trial(percentile_pipeline(), MEDIAN_BASE, params)
 
@@ -83,10 +83,10 @@ def boosting(
 
 
 def calls(ratio: float, beta: float, budget: Budget = Budget()) -> dict[str, float]:
-    """Largest numbers of runs at epsilon_0 = ratio epsilon_1, K = 1.
+    """Largest numbers of runs at epsilon_0 = ratio epsilon_1 and K = 1, by name.
 
-    Both algorithms then spend (2 + ratio) epsilon_1: Theorem 4.7 as corrected and in
-    the sharp reading, and Cohen et al.'s Theorem 4 with alpha = ratio.
+    Both algorithms then spend (2 + ratio) epsilon_1: Theorem 4.7, as corrected and in the
+    sharp reading, and Theorem 4 of Cohen et al. with alpha = ratio.
     """
     slack = min(ratio * budget.base, 1.0)
     return {"boosting": float(median_rounds(beta, ratio))} | {
@@ -96,10 +96,10 @@ def calls(ratio: float, beta: float, budget: Budget = Budget()) -> dict[str, flo
 
 @functools.cache
 def failures(beta: float, budget: Budget = Budget()) -> tuple[float, float]:
-    """Exact chances to end with nothing good enough: Theorem 4.7, Theorem 4.
+    """Exact probabilities that Theorem 4.7, and Theorem 4, end with nothing good enough.
 
-    The former at scores 0, 0.05, ..., 1, equally likely, where good enough is at least
-    the median less 1/(R-1); the latter where a run beats the median half of the time.
+    The former is at scores 0, 0.05, ..., 1, equally likely, where good enough means at least
+    the median less 1/(R-1). The latter is for runs that beat the median half of the time.
     """
     law = pipeline_law(**MEDIAN_BASE, settings=budget.search(beta))
     return (
@@ -131,7 +131,7 @@ def _ticks(axes: Axes, step: int, most: int) -> None:
 
 
 def missed(search: xr.Dataset, boosting: xr.Dataset) -> list[xr.DataArray]:
-    """How often each ended with nothing good enough: Int64["betas"]."""
+    """How often either algorithm ended with nothing good enough: Int64["betas"]."""
     bad = [str(number) for number in np.flatnonzero(_IS_BAD)]
     return [
         found.counts.sel(outcome=outcomes).sum("outcome")
@@ -140,7 +140,7 @@ def missed(search: xr.Dataset, boosting: xr.Dataset) -> list[xr.DataArray]:
 
 
 def draw(search: xr.Dataset, boosting: xr.Dataset, budget: Budget = Budget()) -> Canvas:
-    """Lines: exact numbers and laws; points: simulated, with 95 % intervals."""
+    """Draws exact numbers and laws as lines, simulated values as points with 95 % intervals."""
     trials, alpha = search.attrs["trials"], budget.ratio
     dense = np.geomspace(search["beta"].values[-1], search["beta"].values[0], 60)
     figure, (ratio, beta, failing) = style.panels(3, width=10.4, height=4.4)

@@ -1,9 +1,9 @@
 """Liu & Talwar 2019, Theorem D.2: selection has to lose nearly a factor of two.
 
-How often j is selected on the data sets of the theorem. One run is that of a random one of
-K mechanisms that answer 0 or 1; ties go to the lowest index, and j is the highest.
-Algorithm 1 has the threshold 1. What is tallied is the answer and whether it is that of j,
-on D_0 and on D_j. A trial is one selection.
+The figure shows how often j is selected on the data sets of the theorem. One run executes a
+random one of K mechanisms that answer 0 or 1. Ties go to the lowest index, and j is the
+highest. Algorithm 1 has the threshold 1. A trial is one selection. It is tallied, on D_0 and
+on D_j, by the answer and by whether it is that of j.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ _LOOKS = {
 
 @dataclasses.dataclass(frozen=True)
 class Packing:
-    """The data sets of the theorem, and when a selection stops."""
+    """The data sets of the theorem, and the stopping probability of a selection."""
 
     epsilon: Annotated[float, positive("epsilon of one mechanism")] = 0.01
     alpha: Annotated[float, number("of Theorem D.2", above=0.0, below=0.5)] = 0.1
@@ -51,12 +51,16 @@ class Packing:
     stop: Annotated[float, number("K times the stopping probability", above=0.0, below=1.0)] = 0.1
 
     def laws(self, candidates: float) -> tuple[np.ndarray, np.ndarray]:
-        """One run on D_0 and on D_j: success and failure, of another and of j."""
+        """Laws of one run on D_0 and on D_j.
+
+        The outcomes are success of another mechanism and of j, then failure of another and of
+        j.
+        """
         start, winner, loser, _ = packing_successes(candidates, self.alpha)
         return (packing_law(start, start, candidates), packing_law(winner, loser, candidates))
 
     def unit(self, candidates: float) -> float:
-        """Delta epsilon."""
+        """Delta times epsilon, the unit of the loss that is implied."""
         return packing_distance(self.epsilon, candidates, self.alpha) * self.epsilon
 
 
@@ -67,7 +71,7 @@ def selected(
     side: int = over({"D0": 0, "Dj": 1}),
     packing: Packing = Packing(),
 ) -> Trial:
-    """Selections among K mechanisms."""
+    """The selection among K mechanisms."""
     law, gamma = packing.laws(candidates)[side], packing.stop / candidates
     data = {"probabilities": law, "scores": [1.0, 1.0, 0.0, 0.0]}
     if algorithm == "algorithm-1":
@@ -78,7 +82,7 @@ def selected(
 
 
 def chances(algorithm: str, candidates: float, packing: Packing = Packing()) -> tuple[float, float]:
-    """Exact probabilities to choose j on D_0 and on D_j."""
+    """Exact probabilities of selecting j on D_0 and on D_j."""
     gamma = packing.stop / candidates
     first, last = (
         float(threshold_law(law, 2, gamma)[1])
@@ -90,7 +94,7 @@ def chances(algorithm: str, candidates: float, packing: Packing = Packing()) -> 
 
 
 def implied(algorithm: str, candidates: float, packing: Packing = Packing()) -> float:
-    """log(P[j on D_j]/P[j on D_0])/Delta, exactly, in epsilons of one mechanism."""
+    """Exact log(P[j on D_j]/P[j on D_0])/Delta, in units of one mechanism's epsilon."""
     first, last = chances(algorithm, candidates, packing)
     return math.log(last / first) / packing.unit(candidates)
 
@@ -98,12 +102,15 @@ def implied(algorithm: str, candidates: float, packing: Packing = Packing()) -> 
 def implied_interval(
     found: xr.Dataset, packing: Packing = Packing(), confidence: float = 0.95
 ) -> np.ndarray:
-    """The same as simulated, with its limits, for each number of candidates.
+    """Simulated ``implied`` with its confidence limits, for each number of candidates.
 
     Args:
-      found: an algorithm of ``selected``; j must have been chosen on both sides.
-      packing: that it was simulated with.
+      found: cells of one algorithm of ``selected``; j must have been chosen on both sides.
+      packing: the one that was simulated.
       confidence: of each interval.
+
+    Returns:
+      Float64["3 candidates"]: estimate, lower and upper limit.
     """
     chosen, trials = of_j(found), found.attrs["trials"]
     low, high = clopper_pearson(chosen, trials, 0.5 + 0.5 * confidence)
@@ -119,7 +126,7 @@ def of_j(found: xr.Dataset) -> np.ndarray:
 
 
 def draw(selected: xr.Dataset, packing: Packing = Packing()) -> Canvas:
-    """Lines: exact; points: simulated."""
+    """Draws exact values as lines and simulated ones as points."""
     epsilon, alpha = packing.epsilon, packing.alpha
     figure, (axes,) = style.panels(1, width=6.4, height=5.0)
     x = np.geomspace(10, 1e12, 120)

@@ -1,7 +1,7 @@
 """Liu & Talwar 2019, section 4: where the percentile sparse vectors halt.
 
 One trial is one run of an algorithm, on a ladder of rising shares or on a stream of equal
-shares.
+shares. A query's share is the probability that one run of its base reaches its threshold.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ _LOOKS = {
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """What the algorithms may spend, and how often fail, at epsilon_3 = 1."""
+    """Privacy budget and failure probability of the algorithms, at epsilon_3 = 1."""
 
     base: Annotated[float, positive("epsilon_1, of one run")] = 0.1
     slack: Annotated[float, positive("epsilon_0")] = 0.1
@@ -68,7 +68,7 @@ class Budget:
         return algorithm_5(thresholds=queries, **shared)
 
     def trial(self, name: str, log_odds: np.ndarray) -> Trial:
-        """An algorithm on queries with these log-odds."""
+        """A trial of an algorithm on queries with these log-odds."""
         if name == "Algorithm 3":
             params = {"target": 0.5, "base_epsilon": self.base, "final_epsilon": 1.0}
         else:
@@ -78,7 +78,7 @@ class Budget:
 
 @cells(measures=["counts", "frequency"], address=lambda place: (2 * place.index["algorithm"], 0))
 def ladder(algorithm: str = over(*MECHANISMS), budget: Budget = Budget()) -> Trial:
-    """Rising shares."""
+    """An algorithm on rising shares."""
     return budget.trial(algorithm, LADDER)
 
 
@@ -94,12 +94,12 @@ def equal(
     queries: QUERIES = 10,
     budget: Budget = Budget(),
 ) -> Trial:
-    """Streams of equal shares."""
+    """An algorithm on streams of equal shares."""
     return budget.trial(algorithm, np.full(queries, log_odds))
 
 
 def law(name: str, log_odds: np.ndarray, budget: Budget = Budget()) -> np.ndarray:
-    """Exact halting law of an algorithm on queries with these log-odds."""
+    """Exact law of where an algorithm halts, on queries with these log-odds."""
     exact = MECHANISMS[name].law
     assert exact is not None
     return exact(*budget.trial(name, log_odds)[1:3]).probabilities
@@ -108,11 +108,11 @@ def law(name: str, log_odds: np.ndarray, budget: Budget = Budget()) -> np.ndarra
 def bounds(
     name: str, log_odds: np.ndarray, queries: int = 10, budget: Budget = Budget()
 ) -> dict[str, np.ndarray]:
-    """Theorem 4.1 or 4.4 solved for the failure probability at equal shares.
+    """Failure probabilities at equal shares, by solving Theorem 4.1 or 4.4 for them.
 
-    "early" bounds halting within the stream, (b): beta with R the last query; "late"
-    passing over one query and halting at the next, (c) at R = 2; "far" passing over
-    one, (d) before its correction to a smaller one.
+    "early" is the bound (b) on halting within the stream: beta, where R is the last query.
+    "late" is the bound (c) on passing over one query and halting at the next: R = 2. "far" is
+    the bound (d), before its correction to a smaller one, on passing over one query.
     """
     shares = 1.0 / (1.0 + np.exp(-log_odds))
     if name == "Algorithm 3":
@@ -132,21 +132,21 @@ def bounds(
 
 
 def _percent(axes: Axes) -> None:
-    """An axis of log-odds, labelled by shares."""
+    """Labels an axis of log-odds with shares."""
     shares = [1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99]
     names = ["10⁻⁴", "10⁻³", "0.01", "0.1", "0.5", "0.9", "0.99"]
     axes.set_xticks([math.log(p / (1.0 - p)) for p in shares], names)
 
 
 def _power(number: float) -> str:
-    """As 4.8·10⁹."""
+    """A number as text, such as 4.8·10⁹."""
     mantissa, exponent = f"{number:.1e}".split("e")
     digits = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{mantissa}·10{digits}"
 
 
 def _halts(found: xr.Dataset, name: str, queries: int) -> xr.Dataset:
-    """Of an algorithm: where it may halt, query by query, and not that it does not."""
+    """Where an algorithm halts, query by query; the outcome that it does not halt is left out."""
     asked = "threshold" if name == "Algorithm 5" else "query"
     outcomes = [f"{asked} {number}" for number in range(1, queries + 1)]
     return found.sel(algorithm=name, outcome=outcomes)
@@ -155,7 +155,7 @@ def _halts(found: xr.Dataset, name: str, queries: int) -> xr.Dataset:
 def draw(
     ladder: xr.Dataset, equal: xr.Dataset, queries: QUERIES = 10, budget: Budget = Budget()
 ) -> Canvas:
-    """Lines: exact laws and bounds; points: simulated, with 95 % intervals."""
+    """Draws exact laws and bounds as lines, simulated values as points with 95 % intervals."""
     trials, x = ladder.attrs["trials"], equal["log_odds"].values
     dense = np.linspace(x[0], x[-1], 41)
     figure, (rising, early, late) = style.panels(3, width=10.4, height=4.6)

@@ -1,9 +1,9 @@
 """Liu & Talwar 2019: what selection costs, against how many runs it makes.
 
-Three outcomes that are 1-DP: the best one e times as likely on the neighbour, a rare one
-in the middle e times as rare. It is nearly worst for naive best-of-K, for Algorithms 1 and
-2, and for Selection of Cohen et al. 2022 at once. What is tallied is the outcome, on both
-sides, and a trial is one selection.
+A run has three outcomes and is 1-DP: the best outcome is e times as likely on the neighbour,
+and a rare one in the middle e times as rare. This is nearly the worst case for naive
+best-of-K, for Algorithms 1 and 2, and for Selection of Cohen et al. 2022 at once. A trial is
+one selection; its outcome is tallied on both sides.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ TRIALS = 1_500_000
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One run, on the data and on the neighbour."""
+    """The laws of one run on the data and on the neighbour."""
 
     epsilon: Annotated[float, positive("epsilon of one run")] = 1.0
     middle: Annotated[float, probability("of the middle outcome where it is rare")] = 0.006
@@ -50,10 +50,10 @@ class Selector(NamedTuple):
     """One way to select.
 
     Attributes:
-      mechanism: what runs, on the laws of ``Run`` with scores 1, 1 and 0.
-      params: expected number of calls -> its parameters.
-      factor: proven total epsilon, in epsilons of one run: expected calls -> factor.
-      label, look: in the picture.
+      mechanism: the mechanism, on the laws of ``Run`` with scores 1, 1 and 0.
+      params: expected number of calls -> the mechanism's parameters.
+      factor: expected number of calls -> proven total epsilon over the epsilon of one run.
+      label, look: of its curves in the picture.
     """
 
     mechanism: Mechanism
@@ -130,14 +130,14 @@ def exact(selector: Selector, calls: float, run: Run = Run()) -> float:
 
 
 def _runs(name: str, calls: float) -> float:
-    """Expected number of runs, where it cannot be just any number."""
+    """Expected number of runs; Selection attains it only approximately."""
     if name.startswith("selection"):
         return SELECTORS[name].params(calls)["repetitions"].mean
     return calls
 
 
 def draw(selected: xr.Dataset, run: Run = Run()) -> Canvas:
-    """Lines: exact laws; dashes: theorems; points: audited from simulations."""
+    """Draws exact laws as lines, theorems as dashes, and audited lower bounds as points."""
     calls, epsilon = selected["calls"].values, run.epsilon
     lower = audited(selected.counts) / epsilon
     figure, (axes,) = style.panels(1, width=6.4, height=5.0)

@@ -1,11 +1,11 @@
 """Liu & Talwar 2019, section 5.1: private choice among 56 real models of digits.
 
-Each run draws a candidate uniformly and adds Laplace(1/(n epsilon_1)) noise to its
-validation accuracy; by Lemma 5.1 the pair (candidate, noisy score) is epsilon_1-DP for the
-validation set. What a selector releases of these runs costs the total epsilon stated with
-it. Scores here are counts of correct labels, which move by at most 1. One trial is one
-selection. Where nothing is released (Algorithm 1 gave up, or K = 0) the user takes a
-uniformly random candidate, which costs nothing.
+Each run draws a candidate uniformly and adds Laplace(1/(n epsilon_1)) noise to its validation
+accuracy. By Lemma 5.1 the pair (candidate, noisy score) is epsilon_1-DP for the validation
+set. What a selector releases of these runs costs the total epsilon that is stated with it.
+Scores here are counts of correct labels, whose sensitivity is 1. One trial is one selection.
+If nothing is released (Algorithm 1 gave up, or K = 0) the user takes a uniformly random
+candidate, which costs nothing.
 """
 
 import dataclasses
@@ -48,10 +48,10 @@ class Selector(NamedTuple):
     """One way to choose a candidate.
 
     Attributes:
-      mechanism: what runs.
-      params: epsilon of one run -> its parameters.
+      mechanism: the mechanism.
+      params: epsilon of one run -> the mechanism's parameters.
       total: epsilon of one run -> total epsilon of what is released.
-      base_epsilons: of one run, at the simulated points.
+      base_epsilons: epsilons of one run at the simulated points.
     """
 
     mechanism: Mechanism
@@ -85,14 +85,14 @@ def _tuning(law: laws.Repetitions, total, base_epsilons) -> Selector:
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """How many runs every selector makes, and delta where it needs one."""
+    """The expected number of runs of every selector, and delta for those that need one."""
 
     mean_runs: Annotated[int, whole("E[K] of all laws of K", at_least=2)] = 56
     delta: Annotated[float, probability("of the laws that need one")] = 1e-6
 
     @functools.cache  # noqa: B019  (totals are costly, and asked for again and again)
     def selectors(self) -> dict[str, Selector]:
-        """All of them; the approximate ones at runs whose totals span the same range."""
+        """All selectors by name; those with a delta span the same range of total epsilons."""
         runs = self.mean_runs
         return {
             "threshold=0.9": self._threshold(0.9),
@@ -193,10 +193,11 @@ _LOOKS = {
 
 
 def measures() -> dict[str, tuple[np.ndarray, int]]:
-    """Whole numbers of each outcome, and what to divide by: accuracy, regret.
+    """Accuracy and regret as whole numbers for each outcome, and the divisor of each.
 
-    With nothing released a uniformly random candidate is taken, so its numbers are
-    sums over candidates; all others are multiplied by the number of candidates.
+    If nothing is released a uniformly random candidate is taken. The numbers of that outcome
+    are therefore sums over candidates, and all others are multiplied by the number of
+    candidates.
     """
     models = candidates()
     test, validation = models["test"], models["validation"]
@@ -225,12 +226,12 @@ def expected(selector: Selector, base_epsilons) -> dict[str, np.ndarray]:
 
 
 def lines(selector: Selector, totals) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Total epsilon and exact expectations, densely.
+    """Total epsilon and exact expectations, densely along a selector's range.
 
     Args:
-      selector: what selects.
-      totals: at its simulated points; those of approximate bounds are costly, and smooth
-        in between.
+      selector: the selector.
+      totals: total epsilons at its simulated points. Between them total epsilon is
+        interpolated, because approximate bounds are costly, and smooth.
     """
     base = np.asarray(selector.base_epsilons)
     total = PchipInterpolator(np.log(base), np.log(totals))
@@ -239,7 +240,7 @@ def lines(selector: Selector, totals) -> tuple[np.ndarray, dict[str, np.ndarray]
 
 
 def points(found: xr.Dataset, confidence: float = 0.95) -> dict[str, tuple[np.ndarray, ...]]:
-    """(mean, low, high) of each measure at the points of a selector of ``selected``."""
+    """(mean, low, high) of each measure, at the points of one selector of ``selected``."""
     trials = found.attrs["trials"]
     outcomes = [*map(str, range(candidates()["test"].size)), "none"]
     counts = found.counts.sel(outcome=outcomes).values
@@ -258,7 +259,7 @@ def points(found: xr.Dataset, confidence: float = 0.95) -> dict[str, tuple[np.nd
 
 
 def draw(selected: xr.Dataset, search: Search = Search()) -> Canvas:
-    """Lines: exact laws; points: simulated, with 95 % intervals."""
+    """Draws exact laws as lines and simulated values as points with 95 % intervals."""
     models, trials = candidates(), selected.attrs["trials"]
     runs, delta = search.mean_runs, words.power(search.delta)
     figure, (accuracy, regret) = style.panels(2, width=9.4, height=5.6)

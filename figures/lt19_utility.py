@@ -1,9 +1,9 @@
 """Liu & Talwar 2019: what selection costs in utility at equal total epsilon.
 
-A synthetic landscape of 100 scores of sensitivity 1: one run of Algorithms 1 and 2
-draws a candidate uniformly and adds Laplace noise of scale 1/epsilon_1 to its score.
-Every selector gets the same total epsilon, pure. One trial is one selection. Where
-Algorithm 1 gives up, a uniformly random candidate is taken.
+The input is a synthetic landscape of 100 scores of sensitivity 1. One run of Algorithms 1 and
+2 draws a candidate uniformly and adds Laplace noise of scale 1/epsilon_1 to its score. Every
+selector has the same total epsilon, for pure DP. One trial is one selection. If Algorithm 1
+gives up, a uniformly random candidate is taken.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ TRIALS = 500_000
 
 @dataclasses.dataclass(frozen=True)
 class Landscape:
-    """The scores, and when Algorithm 1 stops."""
+    """The scores, and the stopping probability of Algorithm 1."""
 
     candidates: Annotated[int, whole("how many scores", at_least=10)] = 100
     beta: Annotated[float, probability("of a failure")] = 0.1
@@ -43,19 +43,19 @@ class Landscape:
     def tenths(self) -> np.ndarray:
         """The scores in tenths, best first: Int64["candidates"].
 
-        Few are good: the share that loses less than x grows like x^2.
+        Few scores are good: the share of candidates that lose less than x grows like x^2.
         """
         share = (np.arange(self.candidates) + 0.5) / self.candidates
         return np.round(1000.0 * (1.0 - np.sqrt(share))).astype(np.int64)
 
     @property
     def scores(self) -> np.ndarray:
-        """Float["candidates"]."""
+        """The scores, best first: Float["candidates"]."""
         return self.tenths / 10.0
 
     @property
     def stop_probability(self) -> float:
-        """As LT-E18 says."""
+        """Stopping probability for failure probability beta, as corrected in erratum LT-E18."""
         return self.beta / (2.0 * self.candidates)
 
 
@@ -63,9 +63,9 @@ class Selector(NamedTuple):
     """One way to choose a candidate.
 
     Attributes:
-      mechanism: what runs.
-      params: landscape, total epsilon -> its parameters.
-      label, look: in the picture.
+      mechanism: the mechanism.
+      params: (landscape, total epsilon) -> the mechanism's parameters.
+      label, look: of its curves in the picture.
     """
 
     mechanism: Mechanism
@@ -136,9 +136,10 @@ def selected(
 
 
 def _losses(land: Landscape, large: float) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers for each outcome: K times the loss in tenths, and of its excess.
+    """For each outcome, K times the loss in tenths, and K times whether the loss is large.
 
-    With no release, the last outcome, a uniformly random candidate is taken, hence the K.
+    If nothing is released, the last outcome, a uniformly random candidate is taken. The
+    factor K keeps its mean a whole number.
     """
     lost = land.tenths.max() - land.tenths
     excess = (lost > 10.0 * large).astype(np.int64)
@@ -149,7 +150,7 @@ def _losses(land: Landscape, large: float) -> tuple[np.ndarray, np.ndarray]:
 def lines(
     selector: Selector, epsilons: np.ndarray, land: Landscape = Landscape(), large: float = 15.0
 ) -> list[np.ndarray]:
-    """Exact expected loss, and exact chance of a large one, at each epsilon."""
+    """Exact expected loss, and exact probability of a large loss, at each epsilon."""
     law, found = selector.mechanism.law, []
     assert law is not None
     for values, unit in zip(_losses(land, large), (10.0, 1.0), strict=True):
@@ -162,11 +163,12 @@ def lines(
 def points(
     found: xr.Dataset, land: Landscape = Landscape(), large: float = 15.0, confidence: float = 0.95
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(mean, low, high) of the loss, and of the chance of a large one.
+    """(mean, low, high) of the loss, and of the probability of a large loss.
 
     Args:
-      found: a selector of ``selected``.
-      land, large: as simulated, and what a large loss is above.
+      found: cells of one selector of ``selected``.
+      land: the landscape that was simulated.
+      large: the loss above which a loss is large.
       confidence: of each interval.
     """
     outcomes = [*map(str, range(land.candidates)), "none"]
@@ -176,7 +178,8 @@ def points(
     scale = 10.0 * land.candidates
     low, high = mean_interval(trials, total, squares, confidence, 0.0, float(lost.max()))
     result = [(total / trials / scale, low / scale, high / scale)]
-    # With no release the chance is that of a random candidate: bounded, not binomial.
+    # A trial without release counts with the probability of a random candidate, so that the sum
+    # is of bounded numbers and not binomial.
     total, squares = counts @ excess, counts @ excess**2
     if np.any(counts[:, -1]):
         limits = mean_interval(trials, total, squares, confidence, 0.0, float(excess.max()))
@@ -192,7 +195,7 @@ def draw(
     land: Landscape = Landscape(),
     large: Annotated[float, positive("a loss above this is a failure")] = 15.0,
 ) -> Canvas:
-    """Lines: exact laws; points: simulated, with 95 % intervals."""
+    """Draws exact laws as lines and simulated values as points with 95 % intervals."""
     epsilons, scores = selected["epsilon"].values, land.scores
     dense = np.geomspace(epsilons[0], epsilons[-1], 33)
     figure, panels = style.panels(2, width=9.4, height=5.0)

@@ -21,7 +21,7 @@ _SERIES = {
 
 
 def _panel(axes: Axes, found: xr.Dataset, name: str) -> None:
-    """One data set, on its own scale: means, their spread, and the exact minimiser."""
+    """Draws one data set on its own scale: means, their spread, and the exact minimiser."""
     label, colour, marker = _SERIES[name]
     alphas, mean = found["alpha"].values, found["mean"].values
     axes.fill_between(alphas, found.low, found.high, color=colour, alpha=0.13, linewidth=0)
@@ -73,7 +73,7 @@ def draw(
     batch: Batch = 8,
     epochs: Epochs = 100,
 ) -> Canvas:
-    """Mean training accuracy, its spread over runs, and the exact minimiser's."""
+    """Draws mean training accuracy, its spread over runs, and that of the exact minimiser."""
     shown = _at(trained, learning_rate)
     figure, panels = style.panels(2, width=9.0, height=4.1)
     for name, axes in zip(_SERIES, panels, strict=True):

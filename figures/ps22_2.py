@@ -39,7 +39,7 @@ MEANS = over(10, 100, 1000, 10_000, 100_000, 1_000_000)
 def natural(
     trials: int, mean: MEAN = MEANS, side: int = over(SIDES), pair: GaussianPair = GaussianPair()
 ) -> Trial:
-    """Bins of the released number where larger outputs are better."""
+    """The bin of the released number, where larger outputs are better."""
     return natural_trial(from_mean("logarithmic", mean), side, trials, pair)
 
 
@@ -47,7 +47,7 @@ def natural(
 def two_block(
     trials: int, mean: MEAN = MEANS, side: int = over(SIDES), pair: GaussianPair = GaussianPair()
 ) -> Trial:
-    """Bins of the released number in the two-block order."""
+    """The bin of the released number, in the two-block order."""
     return two_block_trial(from_mean("logarithmic", mean), side, trials, pair)
 
 

@@ -51,7 +51,7 @@ def natural(
     mean: OF_ALL = MEAN,
     pair: GaussianPair = GaussianPair(),
 ) -> Trial:
-    """Bins of the released number where larger outputs are better."""
+    """The bin of the released number, where larger outputs are better."""
     return natural_trial(law_of(law, mean), side, trials, pair)
 
 
@@ -63,14 +63,14 @@ def two_block(
     mean: OF_ALL = MEAN,
     pair: GaussianPair = GaussianPair(),
 ) -> Trial:
-    """Bins of the released number in the two-block order."""
+    """The bin of the released number, in the two-block order."""
     return two_block_trial(law_of(law, mean), side, trials, pair)
 
 
 def claim(name: str, order: np.ndarray, mean: int = MEAN, rho: float = RHO) -> np.ndarray:
-    """The theorem for a law: Corollary 4; or Theorem 6 with delta from Lemma 14.
+    """The theorem's bound for a law: Corollary 4, or Theorem 6 with delta from Lemma 14.
 
-    The latter is at the best order from ``order`` on.
+    The latter is the least bound over all orders from ``order`` on.
     """
     if name == "poisson":
         return poisson_renyi(curves.zcdp(rho), mean, delta_from="renyi")(order)
@@ -84,7 +84,7 @@ def draw(
     mean: OF_ALL = MEAN,
     pair: GaussianPair = GaussianPair(),
 ) -> Canvas:
-    """The paper's bounds beside exact and simulated divergences of Gaussian pairs."""
+    """Draws the paper's bounds beside exact and simulated divergences of Gaussian pairs."""
 
     def claims(axes: Axes) -> None:
         simple_claims(axes, ORDERS, mean, pair)

@@ -1,11 +1,11 @@
 """Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs.
 
-Audits of the best of K Gaussian runs in the two-block order (see
-``sims.common.gaussian_orders``). For each law of K the cut, and one event "released <=
-end", are planned on exact laws: those whose audited lower bound on epsilon at delta = 1e-6
-is the largest if every tally is what it is expected to be. Three outcomes of a run are told
-apart then: above the cut, up to the end, between them. One trial is one execution of the
-tuned algorithm.
+The best of K Gaussian runs is audited in the two-block order (see
+``sims.common.gaussian_orders``). For each law of K the cut, and one event "released <= end",
+are planned on exact laws. They are those whose audited lower bound on epsilon at delta = 1e-6
+is largest if every tally equals its expectation. Only three outcomes of a run are then told
+apart: above the cut, up to the end, and between them. One trial is one execution of the tuned
+algorithm.
 """
 
 from typing import NamedTuple
@@ -70,8 +70,8 @@ class Plan(NamedTuple):
 
 
 def plan(law: Repetitions, trials: int, pair: GaussianPair, delta: float) -> Plan:
-    """The plan whose audit is expected to give the most."""
-    # One event, its complement, both directions: as epsilon_lower_bound divides it.
+    """The plan whose audit is expected to give the largest lower bound."""
+    # The error is divided as in epsilon_lower_bound: one event and its complement, both directions.
     error = (1.0 - CONFIDENCE) / 4.0
 
     def bound(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ def audits(
     pair: GaussianPair = GaussianPair(),
     price: Price = Price(),
 ) -> Trial:
-    """Outcomes of the best run on either side, and how they were planned."""
+    """Outcomes of the best run on either side, with the plan of their audit."""
     repetitions = law_of(*law)
     planned = plan(repetitions, trials, pair, price.delta)
     return Trial(
@@ -133,7 +133,7 @@ def audited(
 
 
 def draw(audits: xr.Dataset, pair: GaussianPair = GaussianPair(), price: Price = Price()) -> Canvas:
-    """Claims as the paper draws them; exact and audited epsilons of Gaussian pairs."""
+    """Draws claims as in the paper, with exact and audited epsilons of Gaussian pairs."""
     figure, (axes,) = style.panels(width=6.4, height=4.9)
     for name, legend in NAMES.items():
         means = _means(name)

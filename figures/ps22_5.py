@@ -1,7 +1,7 @@
 """Papernot & Steinke 2022, Figure 5: expected quantile against privacy.
 
-A run is summarised by its quantile, which is uniform; the best of K is drawn through the
-generating function of K and its quantile is averaged (0 if K = 0). One trial is one
+A run is represented by its quantile, which is uniform. The best of K runs is drawn through
+the generating function of K, and its quantile is averaged (0 if K = 0). One trial is one
 execution of the tuned algorithm.
 """
 
@@ -30,12 +30,12 @@ from sims.common.tuned_laws import FAMILIES, Price
 TITLE = "Papernot & Steinke 2022, Figure 5: expected quantile against privacy"
 TRIALS = 1_000_000
 
-_UNIT = 2**30  # the fixed point of the sums
+_UNIT = 2**30  # sums are in fixed point, in units of its inverse
 
 
 @functools.cache
 def uniform_quantile() -> Base:
-    """A base whose score is its own quantile, uniform on (0, 1); one label."""
+    """A base whose score is its own quantile, uniform on (0, 1); it has a single label."""
 
     def at_rank(key, rank, data, params):
         del key, data, params
@@ -75,7 +75,7 @@ def tuned(
     ),
     price: Price = Price(),
 ) -> Trial:
-    """Laws of K that the paper's theorems give these epsilons."""
+    """A family's law of K that has this epsilon by the paper's theorems."""
     law = price.law_at(FAMILIES[family], epsilon)
     return Trial(
         private_tuning(uniform_quantile(), law.family),
@@ -94,7 +94,7 @@ def theory(
 
 
 def simulated(row: xr.Dataset, confidence: float = 0.95) -> tuple[np.ndarray, ...]:
-    """The mean quantile of a family at each epsilon, and its interval."""
+    """The mean quantile of a family at each epsilon, and its confidence limits."""
     count = row.attrs["trials"]
     total = [int(each) for each in row["sum"].values]
     parts = zip(row["square_high"].values, row["square_low"].values, strict=True)
@@ -109,7 +109,7 @@ def draw(
     high: Annotated[float, positive("epsilon where curves end")] = 7.0,
     price: Price = Price(),
 ) -> Canvas:
-    """Curves: the theorems as printed; points: simulated, with 95 % intervals."""
+    """Draws the theorems as printed as curves, simulated values as points with 95 % intervals."""
     figure, (axes,) = style.panels(height=4.0)
     for name, legend in NAMES.items():
         style.line(axes, *theory(name, low, high, price), legend)

@@ -50,7 +50,7 @@ def tuned(
     base_success: SUCCESS = 0.01,
     price: Price = Price(),
 ) -> Trial:
-    """Laws of K that the paper's theorems give these epsilons."""
+    """A family's law of K that has this epsilon by the paper's theorems."""
     return _trial(price.law_at(FAMILIES[family], epsilon), base_success, price)
 
 
@@ -60,7 +60,7 @@ def naive(
     base_success: SUCCESS = 0.01,
     price: Price = Price(),
 ) -> Trial:
-    """Fixed numbers of runs, which pay for composition."""
+    """A fixed number of runs, whose epsilon is that of composition."""
     return _trial(point_mass(count), base_success, price)
 
 
@@ -88,7 +88,7 @@ def draw(
     base_success: SUCCESS = 0.01,
     price: Price = Price(),
 ) -> Canvas:
-    """Curves: the theorems as printed; points: simulated, with 95 % intervals."""
+    """Draws the theorems as printed as curves, simulated values as points with 95 % intervals."""
     figure, (axes,) = style.panels(height=4.0)
     for name in (NAIVE, *(name for name in NAMES if name in DRAWN)):
         found = theory(name, low, high, base_success, price)

@@ -1,11 +1,11 @@
 """Papernot & Steinke 2022, Figure 7: accuracy of the best network of a random search.
 
-One trial draws K and then, K times, a network of a table of trained ones, uniformly, and
-keeps the most accurate; the paper makes 500. Tables: the authors', if it is at hand (see
-sims.data.released_accuracies), and those of ``sims.data.digits_accuracies``. The laws
-of K and their gammas are those of the authors' released code: E[K] of Poisson is 100 gamma,
-and all laws but the logarithmic leave out the smallest gammas. Without a run (Poisson) the
-accuracy counts as 0, as there.
+One trial draws K, then K times draws a network uniformly from a table of trained ones, and
+keeps the most accurate; the paper makes 500 trials. The tables are the authors', if it is at
+hand (see sims.data.released_accuracies), and those of ``sims.data.digits_accuracies``. The
+laws of K and their gammas are those of the authors' released code: E[K] of Poisson is 100
+gamma, and all laws but the logarithmic leave out the smallest gammas. If there is no run
+(Poisson), the accuracy counts as 0, as in their code.
 """
 
 import textwrap
@@ -59,7 +59,7 @@ AXES = {
 
 
 class _Window(NamedTuple):
-    """What a row of panels shows: privacy, and accuracy."""
+    """The ranges of privacy and of accuracy that a row of panels shows."""
 
     privacy: tuple[float, float]
     accuracy: tuple[float, float]
@@ -98,14 +98,14 @@ _FAMILIES = [point.law.family for point in POINTS.values()]
 
 
 def _address(place: Place) -> tuple[int, int]:
-    """A table has ten seeds; on each, laws of one family share one."""
+    """Addresses with ten seeds per table, of which the laws of one family share one."""
     alone = Place({"point": place.index["point"]}, {})
     seed, number = counted_alike("point", _FAMILIES)(alone)
     return 10 * place.index["table"] + seed, number
 
 
 def _mark(table: AccuracyTable) -> int:
-    """A number that tells a table from others."""
+    """A number that distinguishes a table from others."""
     return int(digest(table.correct)[:12], 16)
 
 
@@ -122,7 +122,7 @@ def searched(table: AccuracyTable = over(TABLES), point: Point = over(POINTS)) -
 
 
 def _table_panel(axes: Axes, table: AccuracyTable, window: _Window) -> None:
-    """Every network of the table, and the paper's range of learning rates."""
+    """Draws every network of the table, and the paper's range of learning rates."""
     rates = np.repeat(table.learning_rates, table.correct.shape[1])
     axes.axvspan(*PAPER_RATES, color="#f0f0f0", linewidth=0)
     axes.plot(
@@ -173,7 +173,7 @@ def _search_panel(
 
 
 def _checked(searched: xr.Dataset, name: str) -> AccuracyTable:
-    """The table of that name, which must be the one that was searched."""
+    """The table of that name; raises InputError if another one was searched."""
     table = TABLES[name]
     if np.any(searched["table_mark"].sel(table=name) != _mark(table)):
         raise InputError(
@@ -185,7 +185,7 @@ def _checked(searched: xr.Dataset, name: str) -> AccuracyTable:
 def draw(
     searched: xr.Dataset, delta: Annotated[float, probability("delta of a search")] = DELTA
 ) -> Canvas:
-    """Lines: exact means; points: the paper's experiment, with 95 % intervals."""
+    """Draws exact means as lines; the paper's experiment as points with 95 % intervals."""
     names = [name for name in searched["table"].values if name in TABLES]
     figure, panels = style.panels(
         4,

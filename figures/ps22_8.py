@@ -1,8 +1,8 @@
 """Papernot & Steinke 2022, Figure 8: conditional sampling on the pair that is nearly worst.
 
-The base algorithm runs until its output falls into S = {1, 2}. At each order the pair of
-Appendix D.2 has both Renyi divergences equal to 0.1 times the order. One trial is one
-search; what is tallied is the output, on both sides.
+The base algorithm runs until its output is in S = {1, 2}. At each order the pair of Appendix
+D.2 has both Renyi divergences equal to 0.1 times the order. One trial is one search; its
+output is tallied on both sides.
 """
 
 from typing import Annotated, NamedTuple
@@ -27,7 +27,7 @@ from sims.common.tuned_laws import RHO
 TITLE = "Papernot & Steinke 2022, Figure 8: conditional sampling"
 TRIALS = 4_000_000
 
-LARGEST = 0.25  # a that the paper allows; it does not state which it takes
+LARGEST = 0.25  # the largest a that the paper allows; it does not state its own
 A = Annotated[float, number("of the pair of Appendix D.2", above=0.0, at_most=LARGEST)]
 ZCDP = Annotated[float, positive("zCDP of one run")]
 RIGHT, TOP = 25.0, 6.0
@@ -49,7 +49,7 @@ def searched(
     a: A = LARGEST,
     rho: ZCDP = RHO,
 ) -> Trial:
-    """Outputs of the searches; the first two are those in S, which scores at least 1."""
+    """Outputs of the searches; the first two are those in S, which has scores of at least 1."""
     pair = tight_conditional(*fitted_tight_conditional(order, rho, a), a)
     data = {"probabilities": pair[side], "scores": (1.0, 1.0, 0.0)}
     return Trial(threshold_selection(finite()), data, {"threshold": 1.0})
@@ -59,8 +59,8 @@ class Theory(NamedTuple):
     """The curves of the figure at one order.
 
     Attributes:
-      upper: Corollary 16 (2) with divergences rho times the order, as the paper has it.
-      upper_true: the same with the pair's own divergence at one order less.
+      upper: Corollary 16 (2) with divergences rho times the order, as in the paper.
+      upper_true: the same with the pair's own divergence at the order less one.
       lower: the exact divergence of the conditioned pair.
     """
 
@@ -70,7 +70,7 @@ class Theory(NamedTuple):
 
 
 def theory(order: float, a: float = LARGEST, rho: float = RHO) -> Theory:
-    """The curves at one order; the upper ones, which hold from 2 on, are nan below it."""
+    """The curves at one order; the upper bounds hold from order 2 on, and are NaN below it."""
     first, second = tight_conditional(*fitted_tight_conditional(order, rho, a), a)
     good, other = first[:2], second[:2]
     lower = float(renyi_divergence(good / good.sum(), other / other.sum(), order))
@@ -100,7 +100,7 @@ def simulated(searched: xr.Dataset, confidence: float = 0.95) -> np.ndarray:
 
 
 def draw(searched: xr.Dataset, a: A = LARGEST, rho: ZCDP = RHO) -> Canvas:
-    """The paper's bounds, the bound for the pair itself, and the simulated divergence."""
+    """Draws the paper's bounds, the bound for the pair itself, and simulated divergences."""
     upper, upper_true, lower = np.array([theory(order, a, rho) for order in ORDERS]).T
     figure, (axes,) = style.panels(width=5.8, height=4.3)
     axes.plot(ORDERS, upper, color=style.ORANGE, label="upper bound (claim)")

@@ -1,15 +1,15 @@
 """Zhu & Wang 2022, Figure 1(a): the 15 US states with most COVID-19 cases, day by day.
 
-Ten days, (0.1, 1e-6)-DP together, in four windows from 12 March 2020; once with the new
-cases of each day and once with all cases so far. Counts are those of The New York Times
-in the folder of the variable JAXSEL_DATA, or else a generated epidemic's. One trial is
-one day's release.
+The releases of ten days are (0.1, 1e-6)-DP together. There are four such windows from 12
+March 2020, once with the new cases of each day and once with all cases so far. Counts are
+those of The New York Times in the folder of the variable JAXSEL_DATA, or else a generated
+epidemic's. One trial is one day's release.
 
-EM-CDP and StableTopK (Algorithm 3, lambda = 0) compose by zCDP. TS and LD are composed
-by advanced composition over the days, as in the paper; "LD, pooled" composes all its
-picks at once by bounded range. In the paper's text a failed stability test of TS is
-followed by exponential mechanisms at half of the budget; "TS, then EM" does that, also
-where TS releases fewer than 15 states.
+EM-CDP and StableTopK (Algorithm 3, lambda = 0) compose by zCDP. TS and LD are composed by
+advanced composition over the days, as in the paper; "LD, pooled" composes all its picks at
+once by bounded range. In the paper's text a failed stability test of TS is followed by
+exponential mechanisms at half of the budget. "TS, then EM" does that, and also fills up where
+TS releases fewer than 15 states.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ from sims.data.covid import KINDS, CaseCounts, covid_available, generated_covid,
 TITLE = "Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases"
 TRIALS = 4000
 SECONDS = 17
-_LONGEST, _WINDOWS = 10, 4  # days of a window, of those that the data have
+_LONGEST, _WINDOWS = 10, 4  # days of a window at most, and number of windows in the data
 METHODS: Mapping[str, Mechanism] = {
     "EM-CDP": exponential_top_k(),
     "StableTopK": fixed_top_k(),
@@ -73,14 +73,14 @@ class Recall(NamedTuple):
 
 
 def recalls(counts: np.ndarray, k: int, window: int, confidence: float = 0.95) -> Recall:
-    """Mean over the days of a window of the mean recall of a day.
+    """Mean recall of a day, averaged over the days of each window.
 
     Args:
       counts: Int64["days hits"], tallies of the number of hits.
       k: size of the set.
-      window: days in each.
-      confidence: of each window's interval: the mean of its days' intervals, each of
-        which errs with a window-th of the rest.
+      window: number of days in each window.
+      confidence: of each window's interval, which is the mean of its days' intervals; each of
+        those errs with probability (1 - confidence)/window.
     """
     hits = np.arange(counts.shape[-1])
     trials, totals = counts.sum(axis=1), (counts * hits).sum(axis=1)
@@ -97,7 +97,7 @@ _MONTHS = ("", "Jan", "Feb", "Mar", "Apr", "May", "Jun")
 
 
 def _span(first: str, last: str) -> str:
-    """2020-03-12 to 2020-03-21 as "12–21 Mar"."""
+    """Dates as text: "12–21 Mar" for 2020-03-12 to 2020-03-21."""
     names = [_MONTHS[int(day[5:7])] for day in (first, last)]
     start = f"{int(first[8:])}" + ("" if names[0] == names[1] else f" {names[0]} ")
     return f"{start}–{int(last[8:])} {names[1]}"
@@ -111,7 +111,7 @@ def _days(dates: list[str], window: int) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """A window of days, and what is spent in it."""
+    """A window of days, and its privacy budget."""
 
     epsilon: Annotated[float, positive("epsilon of a window")] = 0.1
     delta: Annotated[float, probability("delta of a window")] = 1e-6
@@ -119,14 +119,14 @@ class Window:
     window: Annotated[int, whole("days of a window", at_least=1, at_most=_LONGEST)] = _LONGEST
 
     def _day(self, epsilon: float, delta: float) -> dict[str, float]:
-        """(epsilon, delta) of one day: half of delta for advanced composition."""
+        """(epsilon, delta) of one day; half of delta is spent on advanced composition."""
         share = advanced_composition_share(epsilon, self.window, delta / 2.0)
         return {"epsilon": share, "delta": delta / 2.0 / self.window}
 
     def params(self, method: str, candidates: int) -> dict[str, Any]:
         """Parameters of one day of a method.
 
-        The limited domain has 5 k states, or all but one where there are fewer.
+        The limited domain has 5 k states, or all but one if there are fewer.
         """
         epsilon, delta, k, days = self.epsilon, self.delta, self.k, self.window
         domain = min(5 * k, candidates - 1)
@@ -177,10 +177,10 @@ def released(
 
 
 def findings(released: xr.Dataset, window: Window = Window()) -> dict[str, list[str]]:
-    """For which kinds of counts a statement of the paper is seen in the means.
+    """The kinds of counts for which the means confirm each of two statements of the paper.
 
-    "order": EM-CDP above StableTopK above TS with its fallback above LD, in every
-    window; "rising": the recall of all four rises from window to window.
+    "order": EM-CDP is above StableTopK, above TS with its fallback, above LD, in every
+    window. "rising": the recall of all four rises from window to window.
     """
     found: dict[str, list[str]] = {"order": [], "rising": []}
     for kind in released["kind"].values:
@@ -224,7 +224,7 @@ def _panel(axes: Axes, tally: xr.DataArray, data: CaseCounts, window: Window) ->
 
 
 def draw(released: xr.Dataset, window: Window = Window()) -> Canvas:
-    """Mean recall in four windows of ten days, for both readings of the counts."""
+    """Draws mean recall in four windows of ten days, for both readings of the counts."""
     days = released.sizes["day"] // _LONGEST * window.window
     shown = released.isel(day=slice(days))
     kinds = [str(kind) for kind in shown["kind"].values]

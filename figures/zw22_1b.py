@@ -1,8 +1,8 @@
 """Zhu & Wang 2022, Figure 1(b): recall where k of 15,000 bins count 700 and the rest 0.
 
-(0.15, 1e-6)-DP a query, for many k: one-shot Gumbel noise on all bins (EM-CDP), Top
-Stable, and StableTopK, which finds k itself (Algorithm 2). One trial is one query; its
-recall is the number of full bins released, over k.
+Each query is (0.15, 1e-6)-DP, for many k. The mechanisms are one-shot Gumbel noise on all
+bins (EM-CDP), Top Stable, and StableTopK, which finds k itself (Algorithm 2). One trial is
+one query; its recall is the number of full bins released, over k.
 """
 
 import dataclasses
@@ -52,12 +52,12 @@ _GENERAL = ("EM-CDP, for counts moving either way", style.own(style.BLUE, ":"))
 CURVE = tuple(int(k) for k in np.unique(np.rint(np.geomspace(10, 1500, 33))))
 
 
-_CAPACITY = 4096  # visits of a race at the largest k, and more
+_CAPACITY = 4096  # more visits than a race makes at the largest k
 
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """A query of a histogram of two levels, and what it spends."""
+    """A query of a histogram of two levels, and its privacy budget."""
 
     epsilon: Annotated[float, positive("epsilon of a query")] = 0.15
     delta: Annotated[float, probability("delta of a query")] = 1e-6
@@ -65,7 +65,7 @@ class Query:
     count: Annotated[int, whole("of a full bin", at_least=1)] = 700
 
     def stable(self) -> StableTopK:
-        """Half of delta for the test, as in the paper."""
+        """Calibration of StableTopK; half of delta is for the test, as in the paper."""
         return stable_top_k_calibration(self.epsilon, self.delta)
 
     def params(self, method: str, k: int) -> dict[str, Any]:
@@ -79,13 +79,13 @@ class Query:
         return {"k": k, "rho": found.rho, "delta_t": found.delta_t}
 
     def threshold(self, k: int) -> int:
-        """Of Top Stable, in votes."""
+        """The threshold of Top Stable, in votes."""
         return round(top_stable(self.epsilon, self.delta, k).threshold)
 
 
 def _address(place: Place) -> tuple[int, int]:
     method = place.index["method"]
-    # What Top Stable tests has another shape at every k: it was run for each alone.
+    # The shapes of Top Stable depend on k, so each k is a run of its own and starts at number 0.
     return method, 0 if list(METHODS)[method] == "TS" else place.index["k"]
 
 
@@ -122,10 +122,10 @@ def exact(method: str, k: int, query: Query = Query()) -> tuple[float, float]:
     """Mean and standard deviation of a query's recall, from its exact law.
 
     Args:
-      method: of the simulation, or "EM-CDP, general": noise for counts that may move in
-        different directions.
-      k: how many bins are full.
-      query: what is asked.
+      method: of the simulation, or "EM-CDP, general", whose noise is for counts that may move
+        in different directions.
+      k: number of full bins.
+      query: the histogram and the budget.
     """
     if method.startswith("EM-CDP"):
         relation = Relation.GENERAL if method != "EM-CDP" else Relation.MONOTONE
@@ -171,7 +171,7 @@ def recalls(row: xr.Dataset, confidence: float = 0.95) -> Recall:
 
 
 def draw(queried: xr.Dataset, query: Query = Query()) -> Canvas:
-    """Exact curves, simulated points, and the spread of single queries."""
+    """Draws exact curves, simulated points, and the spread of single queries."""
     figure, (axes,) = style.panels(width=6.2, height=4.4)
     for method, (label, look) in _LOOKS.items():
         mean, deviation = np.array([exact(method, k, query) for k in CURVE]).T
@@ -205,7 +205,7 @@ def draw(queried: xr.Dataset, query: Query = Query()) -> Canvas:
 
 
 def _finding(query: Query, smallest: int, largest: int) -> str:
-    """What is seen of Top Stable, where its tests pass at every k."""
+    """The caption's words on Top Stable; "" unless its tests pass at every k."""
     first, last = query.threshold(smallest), query.threshold(largest)
     if last >= query.count:
         return ""

@@ -1,8 +1,8 @@
 """How often a gap is enough for private top-k selection (Zhu & Wang 2022).
 
-Theorem 20 and noises of report noisy max. Each trial is one test of Algorithm 4 or 5, or
-one selection by report noisy max, at a gap that is the exact answer of
-``top_k_gap_needs`` times a factor near 1; what is counted is how often it succeeds.
+The figure shows Theorem 20 and the noises of report noisy max. Each trial is one test of
+Algorithm 4 or 5, or one selection by report noisy max. Its gap is the exact answer of
+``top_k_gap_needs`` times a factor near 1, and successes are counted.
 """
 
 import math
@@ -72,14 +72,14 @@ def _test(noise: str, gap: float, factor: float, scale: float, delta_t: float) -
 
 
 def _place_of_one(place: Place) -> tuple[int, int]:
-    """Both Gaussian noises, then Laplace noise."""
+    """Address of a cell: both Gaussian noises share a seed, and Laplace noise has the next."""
     kind, epsilon, factor = place.index.values()
     _, epsilons, factors = place.size.values()
     return kind // 2, (kind % 2 * epsilons + epsilon) * factors + factor
 
 
 def _place_of_many(place: Place) -> tuple[int, int]:
-    """After one test of each noise."""
+    """Address of a cell, numbered after the cells of one test with the same noise."""
     return counted("noise", first=28 if place.index["noise"] else 56)(place)
 
 
@@ -130,12 +130,12 @@ def selected(
 
 
 class Estimate(NamedTuple):
-    """Where the success probability crosses what is wanted, as a factor of the exact gap.
+    """Where the success probability crosses the wanted one, as a factor of the exact gap.
 
     Attributes:
-      middle: by straight lines between the observed rates.
-      low, high: the last factor surely too small, the first one surely large enough, by
-        exact intervals at each; -inf and inf if there is none.
+      middle: the crossing of straight lines between the observed rates.
+      low, high: the last factor that is surely too small and the first that is surely large
+        enough, by exact intervals at each factor; -inf and inf if there is none.
     """
 
     middle: float
@@ -146,7 +146,14 @@ class Estimate(NamedTuple):
 def estimate(
     successes: xr.DataArray, trials: int, failure: float = 0.05, confidence: float = 0.95
 ) -> Estimate:
-    """From tallies at increasing factors, the axis "factor"; for each this confidence."""
+    """Estimates the crossing from tallies at increasing factors, the axis "factor".
+
+    Args:
+      successes: Int["factor"], numbers of successes.
+      trials: number of trials at each factor.
+      failure: the wanted failure probability.
+      confidence: of each interval.
+    """
     factors = successes["factor"].values
     wanted = 1.0 - failure
     below, above = clopper_pearson(successes.values, trials, confidence)
@@ -157,7 +164,7 @@ def estimate(
 
 
 def leads(name: str, candidates: int, releases, needs: Needs = Needs()) -> np.ndarray:
-    """Needed lead at each number of releases; NaN where no noise suffices."""
+    """The lead that is needed at each number of releases; NaN if no noise suffices."""
     found = []
     for count in releases:
         try:
@@ -168,7 +175,7 @@ def leads(name: str, candidates: int, releases, needs: Needs = Needs()) -> np.nd
 
 
 def _marks(axes: Axes, row: xr.Dataset, failure: float, look: dict[str, Any], marker: str) -> None:
-    """Of a data set over an axis and the factors."""
+    """Draws the estimated gaps of a data set, over its axis beside "factor"."""
     gap, factors = row.gap.isel(factor=0), row["factor"].values
     found = [estimate(each, row.attrs["trials"], failure) for each in row.tally]
     middle, low, high = np.array(found).T * gap.values
@@ -228,7 +235,7 @@ def _selections(axes: Axes, found: xr.Dataset, needs: Needs) -> None:
 
 
 def _where_curves_end(candidates, needs: Needs = Needs()) -> str:
-    """Told if a curve does end before the panel does."""
+    """The caption's words on curves that end before the panel does; "" if none does."""
     drawn = [leads(name, m, _FEW, needs) for name in _SELECTIONS for m in candidates]
     if not np.isnan(drawn).any():
         return ""
@@ -242,7 +249,7 @@ def _total(needs: Needs) -> str:
 def draw(
     one_test: xr.Dataset, many_tests: xr.Dataset, selected: xr.Dataset, needs: Needs = Needs()
 ) -> Canvas:
-    """Gaps of one and of many tests; leads of the noises of report noisy max."""
+    """Draws gaps of one and of many tests, and leads of the noises of report noisy max."""
     sizes = selected["candidates"].values.tolist()
     if len(sizes) != 2:
         raise InputError("the picture has a panel for each of two numbers of candidates")

@@ -1,13 +1,13 @@
 """Zhu & Wang 2022, Table 1: proportion of the true top k among places of check-ins.
 
-Foursquare, and Gowalla with 1,280,968 places (the paper calls it BrightKite), from the
-folder of the variable JAXSEL_DATA; where they are not at hand, generated power laws
-stand in. k and epsilon are the paper's, delta = 1/users, half of it for the test of
-StableTopK. One trial is one release; it costs about k draws, not one a place.
+The data are Foursquare, and Gowalla with 1,280,968 places (the paper calls it BrightKite),
+from the folder of the variable JAXSEL_DATA. Where they are not at hand, generated power laws
+replace them. k and epsilon are the paper's; delta = 1/users, half of it for the test of
+StableTopK. One trial is one release; it costs about k draws, not one per place.
 
-What the paper leaves open: StableTopK is Algorithm 3 with r = 0 (lambda = 0); the
-limited domain has k-bar = k, or 5 k. Top Stable runs as published, and as its authors'
-code reads the gaps.
+Where the paper leaves details open: StableTopK is Algorithm 3 with r = 0 (lambda = 0); the
+limited domain has k-bar = k, or 5 k; Top Stable runs as published, and as its authors' code
+reads the gaps.
 """
 
 import functools
@@ -48,15 +48,15 @@ TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"
 TRIALS = 4000
 SECONDS = 38
 STAND_IN = 20_000  # places of a generated histogram
-_MOST = 100  # hits that are told apart
+_MOST = 100  # largest number of hits that is tallied
 
 
 class Method(NamedTuple):
     """One column of the table.
 
     Attributes:
-      mechanism: what runs.
-      domain: k-bar, in units of k.
+      mechanism: the mechanism.
+      domain: k-bar of the limited domain, in units of k.
     """
 
     mechanism: Mechanism
@@ -103,7 +103,7 @@ _COLOURS = LinearSegmentedColormap.from_list("share", ["#ffffff", "#e3eef6", "#a
 
 
 def _address(place: Place) -> tuple[int, int]:
-    """Cells that shared a program had a seed together, method after method."""
+    """Addresses of cells; those that share a program share a seed, method after method."""
     index, size = place.index, place.size
     before, after = 0, 0
     for name in list(METHODS)[: index["column"] + 1]:
@@ -172,7 +172,7 @@ class Proportion(NamedTuple):
 
 
 def proportion(counts: np.ndarray, k: int, confidence: float = 0.95) -> Proportion:
-    """Of tallies of the number of hits, 0 first."""
+    """The proportion and its limits, from tallies of the number of hits, 0 first."""
     hits = np.arange(counts.size)
     trials, total = int(counts.sum()), int((counts * hits).sum())
     squares = int((counts * hits**2).sum())
@@ -228,7 +228,7 @@ def _panel(axes: Axes, tally: xr.DataArray, *, labels: bool) -> None:
         seen = {name: proportion(cells.sel(column=name).values, k) for name in methods}
         best = max(each.mean for name, each in seen.items() if name != "TS as coded")
         for x, (name, each) in enumerate(seen.items()):
-            # All that cannot be told from the best.
+            # Bold marks all methods whose proportion cannot be told from the best one.
             bold = each.high >= best and name != "TS as coded"
             below = f"{_short(each.low)}–{_short(each.high)}"
             _cell(axes, x, y, each.mean, below, bold)
@@ -254,7 +254,7 @@ def _panel(axes: Axes, tally: xr.DataArray, *, labels: bool) -> None:
 
 
 def draw(released: xr.Dataset) -> Canvas:
-    """One table a data set, coloured by the proportion."""
+    """Draws one table per data set, coloured by the proportion."""
     names = [str(name) for name in released["places"].values]
     figure, panels = style.panels(len(names), width=11.2, height=5.4)
     for name, axes in zip(names, panels, strict=True):

@@ -28,20 +28,20 @@ _LABELS = {
     "Gaussian, corollaries": "StableTopK, Gaussian: Corollaries 9, 19",
 }
 _HEADS = ("accuracy", "answered", "precision", "recall")
-# Where the columns of the table end, as shares of its width.
+# Right ends of the table's columns, on an axis from 0 to _WIDTH.
 _NOISE, _EPSILON = 0.33, (0.43, 0.505)
 _COLUMNS = ((0.59, 0.665, 0.74, 0.80), (0.88, 0.955, 1.03, 1.09))
 _WIDTH = 1.1
 
 
 def _value(estimate) -> str:
-    """Three digits; a dash where nothing was released."""
+    """A value as text, with three digits; a dash if nothing was released."""
     value = estimate if isinstance(estimate, float) else estimate.value
     return "–" if np.isnan(value) else f"{value:.3f}"
 
 
 def _table(axes, labelled: xr.Dataset, asked: Labelling) -> None:
-    """Rows as text, rules as in a book."""
+    """Draws the table: rows as text, between horizontal rules."""
     found = numbers.rows(labelled, asked)
     height = len(found) + 2.4
     axes.set(xlim=(0.0, _WIDTH), ylim=(-height, 0.3))
@@ -135,7 +135,7 @@ def _widest(labelled: xr.Dataset) -> float:
 
 
 def draw(labelled: xr.Dataset, asked: Labelling = Labelling()) -> Canvas:
-    """The table above, a panel for each kind of teachers below."""
+    """Draws the table (above), and a panel for each kind of teachers (below)."""
     letters = labelled["scenario"].values
     figure = Canvas(figsize=(9.2, 7.6), layout="constrained")
     FigureCanvasAgg(figure)
