@@ -44,9 +44,9 @@ def run(
     """Measures the goals, each in fresh processes, and reports them in order.
 
     Args:
-      goals: which of ``GOALS``; None means all.
+      goals: numbers of ``GOALS``; None means all.
       repeats: timed repeats of each candidate, at least 1.
-      seconds: aimed duration of one repeat, > 0.
+      seconds: target duration of one repeat, > 0.
       record: for goal 14, a file with one line per command, from which it resumes.
       progress: whether to report finished goals on standard error.
 
@@ -54,7 +54,7 @@ def run(
       InputError: if a goal is unknown or a setting out of range.
       RuntimeError: if a competitor does not sample its law, or a process fails.
     """
-    # Here, not above: a goal's child process imports this package too.
+    # Imported here because a goal's child process imports this package, too.
     from benchmarks import identity, scaling, startup, wishes
     from benchmarks.measure import TIMED
     from benchmarks.processes import run_python
@@ -112,8 +112,9 @@ def run_mechanisms(
     """Mechanisms of the catalogue against their limits and NumPy, in a fresh process.
 
     Args:
-      names: of mechanisms; none means all.
-      record: a JSON file that is written after every form, from which it resumes.
+      names: names of mechanisms; none means all.
+      record: a JSON file that is written after every form, from which the measurement
+        resumes.
       repeats: timed repeats of each candidate, at least 1.
       seconds: target duration of one repeat, > 0.
       progress: whether to report progress on standard error.
@@ -122,8 +123,8 @@ def run_mechanisms(
       The document of ``benchmarks.mechanisms``: machine, versions, and one row per form.
 
     Raises:
-      InputError: for an unknown mechanism, a setting out of range, or a record of
-        something else.
+      InputError: for an unknown mechanism, a setting out of range, or a record of something
+        else.
       RuntimeError: if what is timed does not sample its law.
     """
     from benchmarks import mechanisms

@@ -37,7 +37,7 @@ class Compared(NamedTuple):
     Attributes:
       mechanism, method: their names; method is "" if there is only one.
       default: whether this is the default method.
-      before, after: nanoseconds of processor time a trial, the least of the repeats.
+      before, after: nanoseconds of processor time per trial, the least of the repeats.
       same: whether the tallies are equal.
     """
 
@@ -55,7 +55,7 @@ class Compared(NamedTuple):
 
 
 class _Tree:
-    """A process that makes trials with the code of a folder."""
+    """A process that simulates with the code of a folder."""
 
     def __init__(self, folder: Path):
         flags = f"{os.environ.get('XLA_FLAGS', '')} {serving.XLA_FLAGS}"
@@ -67,7 +67,11 @@ class _Tree:
         )
 
     def ask(self, mechanism: str, method: str, trials: int) -> dict[str, Any]:
-        """{"seconds": of the processor, "counts": by event}, or {"refused": why}."""
+        """Simulates that many trials of a mechanism.
+
+        Returns:
+          {"seconds": processor time, "counts": tallies by event}, or {"refused": reason}.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         question = {"mechanism": mechanism, "method": method, "trials": trials}
@@ -104,12 +108,12 @@ def compare(
 
     Args:
       commit: a git revision.
-      names: of mechanisms; none means all. Those missing in the commit are omitted.
-      repeats: number of timings of each.
-      seconds: of processor time that one timing takes, about.
+      names: names of mechanisms; none means all. Those missing in the commit are omitted.
+      repeats: number of timings of each method.
+      seconds: processor time that one timing takes, approximately.
 
     Raises:
-      InputError: for a commit or a mechanism that is not there.
+      InputError: for a commit or a mechanism that does not exist.
     """
     entries = [catalogue.find_mechanism(name) for name in names]
     forms = [

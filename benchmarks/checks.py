@@ -1,4 +1,4 @@
-"""Chi-square tests that a competitor samples the exact law."""
+"""Chi-square tests of whether a competitor samples the exact law."""
 
 import numpy as np
 from scipy import stats
@@ -17,8 +17,8 @@ def chi_square_p_value(tallies: np.ndarray, law: np.ndarray) -> float:
     """P-value of integer tallies under a law; rare events are merged into one.
 
     Args:
-      tallies: Int["events"]: how often each event happened.
-      law: Float["events"]: their probabilities, summing to 1.
+      tallies: Int["events"], how often each event happened.
+      law: Float["events"], the probabilities of the events, which sum to 1.
     """
     tallies = np.asarray(tallies, dtype=np.float64)
     expected = tallies.sum() * np.asarray(law)
@@ -35,7 +35,7 @@ def chi_square_p_value(tallies: np.ndarray, law: np.ndarray) -> float:
 
 
 def maxima_p_value(maxima: np.ndarray, count: int, log_cdf) -> float:
-    """P-value of maxima of ``count`` independent variates each, with this log cdf."""
+    """P-value of maxima, each of ``count`` independent variates with this log cdf."""
     uniform = np.exp(count * log_cdf(np.asarray(maxima, dtype=np.float64)))
     observed = np.histogram(uniform, bins=16, range=(0.0, 1.0))[0]
     return _p_value(observed, np.full(16, uniform.size / 16))

@@ -1,9 +1,9 @@
 """The limit of a mechanism: a program with the counted operations of its trials only.
 
-The same program serves all mechanisms: a loop for each kind of operation, run as often as
-counted. The words and the arguments stay in registers and cache. Hashes and the short
-logarithms of their words run fused, as in a sampler. Look-ups and their memory traffic,
-integer and float32 arithmetic, moves and tallies are omitted.
+The same program serves all mechanisms. It has one loop for each kind of operation, which runs
+as often as that kind was counted. The random words and the arguments stay in registers and
+cache. Hashes and the short logarithms of their words run fused, as in a sampler. Look-ups and
+their memory traffic, integer and float32 arithmetic, moves and tallies are omitted.
 """
 
 import itertools
@@ -20,19 +20,19 @@ from benchmarks.timing import Sampler
 from jaxsel.kernel import stream
 from jaxsel.kernel.logarithm import log
 
-# Elements of a round of a loop.
+# Number of elements in one round of a loop.
 LANES = 2048
 _SIDE_BY_SIDE = 4
-# Trials of a call: counts are rounded to one round of a loop in this many.
+# Trials per call; counts are rounded to one round of a loop in this many trials.
 BLOCK = 2**15
-# Operations in float64 that the loop of a float64 function does beside it: two for its
-# argument, and a logarithm two more to take it apart.
+# Float64 arithmetic in the loop of a float64 function: two operations for its argument, and
+# for a logarithm two more to separate exponent and fraction.
 _BESIDE = 2
 _TAKEN_APART = 2
 
 
 class _Values(NamedTuple):
-    """What the loops work on: lanes, arguments and running maxima of the elements."""
+    """The arrays of the loops: lanes, arguments, and running maxima of the elements."""
 
     lane: Any
     argument_single: Any
@@ -91,7 +91,7 @@ _FUNCTIONS: dict[str, Callable] = {
     "erf_inv": lax.erf_inv,
 }
 _FUSED = (f"{HASH}, 1 {SHORT_LOG}", f"{HASH}, 2 {SHORT_LOG}")
-# A round of each loop, and how many operations of its kind it does an element.
+# One round of each loop, and its number of operations per element.
 _LOOPS: dict[str, tuple[Callable, int]] = {
     HASH: (_hashes(0), 1),
     _FUSED[0]: (_hashes(1), 1),
@@ -103,15 +103,15 @@ _LOOPS: dict[str, tuple[Callable, int]] = {
     for name in TRANSCENDENTAL
     for dtype in ("float32", "float64")
 }
-# The fastest there is.
+# The fastest logarithm available.
 _LOOPS["log float64"] = _elementwise(log, double=True), 1
 
 
 def per_loop(counts: Mapping[str, float]) -> dict[str, float]:
     """Operations of one trial by loop of the limit program.
 
-    Every hash takes as many short logarithms with it, at most two, as there are for it;
-    float64 arithmetic is less what the loops of functions do of it anyway.
+    Every hash is fused with as many short logarithms, at most two, as there are for it.
+    Float64 arithmetic is reduced by what the loops of functions do of it anyway.
     """
     hashes, logs = counts.get(HASH, 0.0), counts.get(SHORT_LOG, 0.0)
     twice = min(max(logs - hashes, 0.0), hashes)
@@ -139,7 +139,7 @@ def _size(kind: str) -> int:
 
 
 def run(lane, seed, turns: Mapping[str, Any]):
-    """The limit program: ``lane`` names the elements, ``turns`` the rounds of loops."""
+    """Runs the limit program; ``lane`` numbers the elements, ``turns`` has each loop's rounds."""
     argument = 0.25 + lane.astype(jnp.float64) * 2.0**-13
     single = argument.astype(jnp.float32)
     values = _Values(lane, single, argument, single, argument)
@@ -159,7 +159,7 @@ _program = jax.jit(run)
 
 
 def limit_of(counts: Mapping[str, float]) -> Sampler:
-    """A sampler that does the counted operations of its "trials"."""
+    """A sampler whose "trials" do the counted operations and nothing else."""
     seeds = itertools.count(1)
     lane = np.arange(LANES, dtype=np.uint32)
 

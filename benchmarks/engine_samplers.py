@@ -11,7 +11,7 @@ BLOCK = 8192
 
 
 def simulated(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
-    """Trials of a mechanism by ``simulate``, a fresh seed a call, all in one block call."""
+    """Trials of a mechanism by ``simulate``, with a fresh seed and all trials in one block call."""
     seeds = itertools.count(1)
 
     def run(trials: int):

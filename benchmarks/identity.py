@@ -1,7 +1,8 @@
 """Goal 9: the same tallies for any block size, devices and processes.
 
-Run as ``python -m benchmarks.identity FIRST TRIALS HOW...``: prints the tallies of a
-range of trials, one JSON document, for every HOW, written BLOCKxDEVICES.
+Run as ``python -m benchmarks.identity FIRST TRIALS HOW...``, with every HOW written as
+BLOCKxDEVICES. For each HOW it prints the tallies of the same range of trials, in one JSON
+document.
 """
 
 import json

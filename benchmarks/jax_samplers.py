@@ -35,14 +35,14 @@ def argmax_of_gumbel(scores: np.ndarray, law: np.ndarray) -> Sampler:
 
 
 def masked_loop(base: np.ndarray, mean: float, law: np.ndarray, *, search_once: bool) -> Sampler:
-    """Best of K runs, K geometric: every trial walks to the greatest K there may be.
+    """Best of K runs, K geometric: every trial loops up to the largest K that may occur.
 
     Args:
       base: probabilities of the outcomes of one run, best first.
-      mean: of K; the loop ends at its 1 - 1e-9 quantile.
-      law: of the best outcome, with a last entry (0) for no outcome.
-      search_once: keep the least uniform and look its outcome up at the end; otherwise
-        every run is looked up, as it must be where runs are not inverse cdfs.
+      mean: mean of K; the loop ends at the 1 - 1e-9 quantile of K.
+      law: law of the best outcome, with a last entry (0) for no outcome.
+      search_once: keep the least uniform and look up its outcome at the end; otherwise every
+        run is looked up, as it must be if runs are not inverse cdfs.
     """
     gamma = 1.0 / mean
     longest = int(np.ceil(np.log(1e-9) / np.log1p(-gamma)))

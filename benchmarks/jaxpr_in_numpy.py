@@ -97,10 +97,10 @@ _WITH_SETTINGS: dict[str, Callable] = {
 
 
 def run(function: Callable, *args: Any, watch: Watch) -> list[np.ndarray]:
-    """Runs ``function(*args)`` and returns the leaves of what it returns.
+    """Runs ``function(*args)`` and returns the leaves of its result.
 
     Args:
-      function: of JAX arrays.
+      function: a function of JAX arrays.
       *args: its arguments.
       watch: replacements of jitted functions by name, called with a number that identifies
         the call and with the arguments in NumPy.
@@ -109,7 +109,7 @@ def run(function: Callable, *args: Any, watch: Watch) -> list[np.ndarray]:
 
 
 def runner(function: Callable, *args: Any, watch: Watch) -> Callable[..., list[np.ndarray]]:
-    """Traces ``function(*args)`` once; returns a function of arguments of these shapes.
+    """Traces ``function(*args)`` once; returns a function of arguments of the same shapes.
 
     Arguments as for ``run``.
     """

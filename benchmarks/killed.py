@@ -1,7 +1,7 @@
 """A long run, killed twice and resumed, against the same run undisturbed.
 
-``python -m benchmarks.killed --trials 1e10``: one mechanism of each of three families;
-exit status 1 if a tally differs.
+``python -m benchmarks.killed --trials 1e10`` runs one mechanism of each of three families.
+The exit status is 1 if a tally differs.
 """
 
 import argparse
@@ -35,11 +35,12 @@ print(json.dumps(found.values.tolist()))
 
 
 class Pace(NamedTuple):
-    """How often a run saves.
+    """How often a run saves its progress.
 
     Attributes:
-      seconds: between saves, at least.
-      blocks: of trials between saves, at least; 0 for about half a second of them.
+      seconds: least time between two saves.
+      blocks: least number of blocks of trials between two saves; 0 for about half a second of
+        them.
     """
 
     seconds: float
@@ -52,7 +53,7 @@ def _command(mechanism: str, trials: int, record: str, pace: Pace) -> list[str]:
 
 
 def _done(record: Path) -> int:
-    """Trials in a record; none if there is none yet."""
+    """Number of trials in a record; 0 if it does not exist yet."""
     from jaxsel.host import records
 
     if not record.exists():
@@ -62,15 +63,18 @@ def _done(record: Path) -> int:
 
 
 def killed_and_resumed(mechanism: str, trials: int, pace: Pace) -> tuple[np.ndarray, list[int]]:
-    """Tallies of a run killed past a third and past two thirds; where it was killed.
+    """Runs a simulation that is killed after one third and after two thirds of its trials.
 
     Args:
-      mechanism: name in the catalogue, at its defaults.
-      trials: of the run.
-      pace: of saving.
+      mechanism: name in the catalogue, at its default settings.
+      trials: number of trials of the run.
+      pace: how often it saves.
+
+    Returns:
+      The tallies, and the numbers of trials that were saved when it was killed.
 
     Raises:
-      RuntimeError: if it ended before it could be killed: it takes more trials.
+      RuntimeError: if it ended before it could be killed, so that more trials are needed.
     """
     record = Path(tempfile.mkdtemp()) / "run.nc"
     command = _command(mechanism, trials, str(record), pace)
@@ -88,7 +92,7 @@ def killed_and_resumed(mechanism: str, trials: int, pace: Pace) -> tuple[np.ndar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints a line a mechanism; 0 if all tallies are equal."""
+    """Prints one line per mechanism; the exit status is 0 if all tallies are equal."""
     parser = argparse.ArgumentParser(prog="benchmarks.killed", description=__doc__)
     parser.add_argument("--trials", default="1e8")
     parser.add_argument("--save-seconds", type=float, default=1.0)

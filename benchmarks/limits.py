@@ -1,7 +1,8 @@
 """Limit kernels: the least time of a noisy maximum on this machine.
 
-The same words and the same transform as the mechanism, reduced by a plain maximum: no
-scores, no index, no tallies. Any additional time of a mechanism is its overhead.
+A limit kernel makes the same random words and the same transform as the mechanism, reduced by
+a plain maximum: no scores, no index, no tallies. Any additional time of a mechanism is its
+overhead.
 """
 
 import itertools
@@ -25,7 +26,7 @@ class Limit(NamedTuple):
 
     Attributes:
       sampler: makes "trials" of which only the running maximum is kept.
-      maxima: ``seed -> Float["BLOCK"]``: the maxima of one block, to check their law.
+      maxima: ``seed -> Float["BLOCK"]``, the maxima of one block, to check their law.
     """
 
     sampler: Sampler
@@ -33,12 +34,13 @@ class Limit(NamedTuple):
 
 
 def limit_kernel(law: str, count: int, precision: str = "fast") -> Limit:
-    """The greatest of ``count`` variates of a noise law, minus them for "exponential".
+    """The largest of ``count`` variates of a noise law; for "exponential", minus the least.
 
     Args:
-      law: noise law, see ``jaxsel.kernel.noise``; the race keeps its least exponential.
-      count: variates a trial, a multiple of two.
-      precision: of the draws.
+      law: noise law, see ``jaxsel.kernel.noise``; an exponential race keeps its least
+        variate.
+      count: number of variates per trial, a multiple of two.
+      precision: precision of the draws.
     """
     variates = noise.variates(law, precision)
     num_hashes = count // noise.draws_per_hash(precision)

@@ -19,7 +19,10 @@ TIMED = (1, 2, 3, 4, 5, 6, 7, 8, 11, 12)
 
 
 def pin_to_one_cpu() -> None:
-    """To be called before JAX starts: XLA uses as many threads as there are CPUs."""
+    """Restricts this process to one CPU; to be called before JAX starts.
+
+    Otherwise XLA uses as many threads as there are CPUs.
+    """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"

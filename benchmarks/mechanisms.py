@@ -32,12 +32,13 @@ class Speed(NamedTuple):
     Attributes:
       mechanism, method: their names; method is "" if there is only one.
       default: whether this is the default method.
-      rate: trials a second of processor time on one thread, the fastest of the repeats.
+      rate: trials per second of processor time on one thread, in the fastest repeat.
       of_limit: the time of its limit program (``counted_limit``) over its own; None if
         nothing was counted.
-      over_numpy: the time of vectorised NumPy over its own: the same algorithm an operation
-        at a time, or inversion of the exact law for method "law"; None if NumPy cannot.
-      operations: mean a trial by kind (``operations``).
+      over_numpy: the time of vectorised NumPy over its own: the same algorithm one operation
+        at a time, or inversion of the exact law for method "law"; None if NumPy cannot run
+        it.
+      operations: mean number of operations per trial, by kind (``operations``).
       float64: how many of them are in float64.
     """
 
@@ -57,7 +58,7 @@ def forms(names: Sequence[str] = ()) -> Iterator[tuple[MechanismEntry, str, Buil
     The default methods of all mechanisms come first.
 
     Args:
-      names: of the mechanisms; none means all.
+      names: names of the mechanisms; none means all.
 
     Raises:
       InputError: for an unknown name.
@@ -76,7 +77,7 @@ def forms(names: Sequence[str] = ()) -> Iterator[tuple[MechanismEntry, str, Buil
             with jax.enable_x64(True):
                 built.mechanism.prepare(built.data, built.params)
         except InputError:
-            continue  # no exact law, or not of this base
+            continue  # the method needs an exact law, or is not for this base
         yield entry, method, built
 
 
@@ -110,7 +111,7 @@ def measure(entry: MechanismEntry, method: str, built: Built, settings: Settings
     if method == "law" and mechanism.law is not None:
         samplers["NumPy"] = inverse_cdf(mechanism.law(data, params).probabilities)
     else:
-        with contextlib.suppress(TypeError):  # no such form
+        with contextlib.suppress(TypeError):  # NumPy cannot run it
             samplers["NumPy"] = numpy_form(mechanism, data, params)
     times = time_all(samplers, settings)
     return Speed(
@@ -126,7 +127,7 @@ def measure(entry: MechanismEntry, method: str, built: Built, settings: Settings
 
 
 def machine() -> dict[str, Any]:
-    """The machine, the versions and the date, without which a rate means little."""
+    """The machine, the versions and the date, without which a speed means little."""
     name = platform.processor()
     described = Path("/proc/cpuinfo")
     if described.exists():
@@ -151,9 +152,10 @@ def measure_all(
     """The document of all forms of the mechanisms of these names; none means all.
 
     Args:
-      names: of mechanisms.
-      settings: duration of the measurements.
-      record: a JSON file that is written after every form, from which it resumes.
+      names: names of mechanisms.
+      settings: repeats and duration of the measurements.
+      record: a JSON file that is written after every form, from which the measurement
+        resumes.
       say: called with a message for every finished form.
 
     Raises:

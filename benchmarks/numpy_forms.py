@@ -1,8 +1,8 @@
 """Any mechanism in vectorised NumPy: its own trace, one operation at a time.
 
-The same algorithm as one would write it by hand in NumPy for a block of trials: arrays over
-trials, and NumPy's own generator (SFC64) instead of counters. Gathers and sorts, for which
-NumPy has no equivalent in this form, are run by JAX, uncompiled.
+This is the algorithm as one would write it by hand in NumPy for a block of trials, with
+arrays over trials and NumPy's own generator (SFC64) instead of counters. Gathers and sorts,
+for which NumPy has no equivalent in this form, are run by JAX, uncompiled.
 """
 
 from typing import Any
@@ -18,12 +18,12 @@ from benchmarks.timing import Sampler
 from jaxsel.kernel import stream
 from jaxsel.language.base import Mechanism
 
-# Trials of a block: arrays of them stay in cache, and hide what a call of NumPy costs.
+# Trials per block: arrays stay in cache, and the cost of calling NumPy is negligible.
 BLOCK = 4096
 
 
 def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
-    """Trials of a mechanism in NumPy.
+    """A sampler that simulates a mechanism in NumPy.
 
     Args:
       mechanism: the mechanism.
@@ -42,7 +42,7 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
         return raw[::2].reshape(shape), raw[1::2].reshape(shape)
 
     def logarithm(place, exponent, fraction):
-        del place  # what NumPy would write: its own
+        del place  # NumPy's own logarithm, as one would write it there
         return [exponent * exponent.dtype.type(np.log(2)) + np.log1p(fraction)]
 
     def events(lane, prepared):
@@ -65,7 +65,7 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
             watch={THREEFRY: two_words, "join_single": logarithm, "join_double": logarithm},
         )
 
-        block(lane, prepared)  # raises here what cannot be done
+        block(lane, prepared)  # raises an error at once if NumPy cannot run it
 
     def run(trials: int) -> np.ndarray:
         tallies = np.zeros(count, dtype=np.int64)

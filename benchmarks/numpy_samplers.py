@@ -1,7 +1,7 @@
 """The NumPy competitors, each written as well as we know how.
 
-Blocks that stay in cache, buffers that are reused, float32 where it is faster, SFC64 (the
-fastest of NumPy's generators), tallies by bincount.
+They use blocks that stay in cache, buffers that are reused, float32 where it is faster, SFC64
+(the fastest of NumPy's generators), and tallies by bincount.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _DRAWS = 8192
 
 
 def new_generator() -> np.random.Generator:
-    """A fresh SFC64 generator, seeded alike everywhere."""
+    """A fresh SFC64 generator, with the same seed everywhere."""
     return np.random.Generator(np.random.SFC64(20260101))
 
 
@@ -38,7 +38,7 @@ def in_blocks(winners: Callable[[], np.ndarray], block: int, law) -> Sampler:
 
 
 def gumbel_argmax(scores: np.ndarray) -> Sampler:
-    """The plain way: argmax(scores + Gumbel), float64."""
+    """The plain method: argmax(scores + Gumbel), in float64."""
     generator = new_generator()
     shape = (_ROWS // 2, scores.size)
 
@@ -55,7 +55,7 @@ def _weights(scores: np.ndarray) -> np.ndarray:
 
 
 def race_from_ziggurat(scores: np.ndarray) -> Sampler:
-    """The exponential race, float32 exponentials by the Generator's ziggurat."""
+    """The exponential race, with float32 exponentials from the generator's ziggurat."""
     generator, weights = new_generator(), _weights(scores)
     values = np.empty((_ROWS, scores.size), dtype=np.float32)
 
@@ -68,7 +68,7 @@ def race_from_ziggurat(scores: np.ndarray) -> Sampler:
 
 
 def race_from_uniforms(scores: np.ndarray) -> Sampler:
-    """The exponential race, -log of float32 uniforms (NumPy's logarithm is vectorised)."""
+    """The exponential race, with -log of float32 uniforms (NumPy's logarithm is vectorised)."""
     generator, weights = new_generator(), -_weights(scores)
     values = np.empty((_ROWS, scores.size), dtype=np.float32)
 
@@ -83,7 +83,7 @@ def race_from_uniforms(scores: np.ndarray) -> Sampler:
 
 
 def race_from_raw_words(scores: np.ndarray) -> Sampler:
-    """The exponential race, uniforms made by hand from two 32-bit halves of raw words."""
+    """The exponential race, with uniforms made by hand from the 32-bit halves of raw words."""
     source, weights = np.random.SFC64(20260101), -_weights(scores)
     size = _ROWS * scores.size
 
@@ -101,7 +101,7 @@ def race_from_raw_words(scores: np.ndarray) -> Sampler:
 
 
 def inverse_cdf(law: np.ndarray) -> Sampler:
-    """Inversion of the known law: searchsorted."""
+    """Inversion of the known law by searchsorted."""
     generator, cdf = new_generator(), np.cumsum(law)[:-1]
     u = np.empty(_DRAWS)
 
@@ -113,7 +113,7 @@ def inverse_cdf(law: np.ndarray) -> Sampler:
 
 
 def sorted_inverse_cdf(law: np.ndarray) -> Sampler:
-    """Inversion with each block's uniforms sorted first, which loses the order of trials."""
+    """Inversion where each block's uniforms are sorted first, which loses the order of trials."""
     generator, cdf = new_generator(), np.cumsum(law)[:-1]
     u = np.empty(_ROWS)
 

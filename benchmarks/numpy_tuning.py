@@ -1,4 +1,4 @@
-"""NumPy's ways to the best of K runs, K geometric."""
+"""The best of K runs, K geometric, in NumPy."""
 
 import numpy as np
 
@@ -11,10 +11,10 @@ def ragged(base, mean: float, law: np.ndarray, *, search_once: bool) -> Sampler:
 
     Args:
       base: probabilities of the outcomes of one run, best first.
-      mean: of K.
-      law: of the best outcome, with a last entry (0) for no outcome.
-      search_once: reduce the uniforms and look up one a trial; otherwise every run is
-        looked up, as it must be where runs are not inverse cdfs.
+      mean: mean of K.
+      law: law of the best outcome, with a last entry (0) for no outcome.
+      search_once: reduce the uniforms and look up one per trial; otherwise every run is
+        looked up, as it must be if runs are not inverse cdfs.
     """
     generator, cdf = new_generator(), np.cumsum(base)[:-1]
     block = 256
@@ -31,7 +31,7 @@ def ragged(base, mean: float, law: np.ndarray, *, search_once: bool) -> Sampler:
 
 
 def power(base, mean: float, law: np.ndarray) -> Sampler:
-    """The least of K uniforms is 1 - V^(1/K); logarithms straight from the ziggurat."""
+    """The least of K uniforms as 1 - V^(1/K), with logarithms straight from the ziggurat."""
     generator, cdf = new_generator(), np.cumsum(base)[:-1]
     block = 2**14
     scale = -1.0 / np.log1p(-1.0 / mean)

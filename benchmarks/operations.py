@@ -1,9 +1,9 @@
 """The least number of operations of one trial of a mechanism, counted from its trace.
 
 Operations of the trace are counted by kind: hashes, logarithms, exponentials, float64
-arithmetic. Only operations that depend on the number of the trial count, since the others
-are done once per block. Loops count as often as they run; if that depends on the trial, the
-counts are computed by a program that carries them along, and averaged over trials.
+arithmetic. Only operations that depend on the number of the trial count, since the others are
+done once per block. The body of a loop counts as often as it runs. If that depends on the
+trial, the counts are computed by a program that carries them along, and averaged over trials.
 """
 
 import math
@@ -21,7 +21,7 @@ from jaxsel.kernel import stream
 from jaxsel.language.base import Mechanism
 
 HASH = "hash"
-# jaxsel's own logarithm, for float32 that is positive and normal.
+# jaxsel's own logarithm, for positive, normal float32 numbers.
 SHORT_LOG = "short log"
 ARITHMETIC = "float64 arithmetic"
 TRANSCENDENTAL = (
@@ -47,7 +47,7 @@ KINDS = (
     ARITHMETIC,
 )
 _PLACE = {kind: place for place, kind in enumerate(KINDS)}
-# Jitted functions that count as one operation an element.
+# Jitted functions that count as one operation per element.
 THREEFRY = "threefry_rounds"
 _NAMED = {THREEFRY: HASH, "join_single": SHORT_LOG, "join_double": "log float64"}
 _MOVES = {
@@ -73,7 +73,7 @@ _MOVES = {
     "optimization_barrier",
     "bitcast_convert_type",
 }
-# Primitives that call another program, and their parameter that contains it.
+# Primitives that call another program, and the parameter that contains it.
 _CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -86,10 +86,10 @@ _SAMPLE = 1024
 
 
 def operations(mechanism: Mechanism, data: Any, params: Any) -> dict[str, float]:
-    """Mean operations a trial by kind, those that occur.
+    """Mean number of operations per trial, for each kind that occurs.
 
     Args:
-      mechanism: what runs.
+      mechanism: the mechanism.
       data, params: its prepared input; call this under ``jax.enable_x64(True)``.
     """
     word: Any = jax.ShapeDtypeStruct((), jnp.uint32)
@@ -102,11 +102,12 @@ def operations(mechanism: Mechanism, data: Any, params: Any) -> dict[str, float]
 
 
 def count(function: Callable[..., Any], *args: Any) -> dict[str, float]:
-    """Mean operations by kind that depend on the first argument, a uint32 number.
+    """Mean number of operations by kind that depend on the first argument, a uint32 number.
 
     Args:
-      function: of JAX arrays.
-      *args: shapes or values; of the first three, numbers, only the shapes are used.
+      function: a function of JAX arrays.
+      *args: shapes or values; of the first three, which are numbers, only the shapes are
+        used.
     """
     closed = jax.make_jaxpr(function)(*args)
     jaxpr, used = partial_eval.dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))
@@ -127,7 +128,7 @@ def count(function: Callable[..., Any], *args: Any) -> dict[str, float]:
     jax.eval_shape(over, *words)
     cost = found[0]
     if not isinstance(cost, np.ndarray):
-        # It runs once: compiling it well would take longer than running it badly.
+        # The program runs once, so optimising it would take longer than it saves.
         quick: Any = {"xla_backend_optimization_level": 0}
         compiled = jax.jit(over).lower(*words).compile(compiler_options=quick)
         cost = np.asarray(compiled(*words)).mean(axis=0)
@@ -148,14 +149,14 @@ def _is_literal(atom) -> bool:
 
 
 def _inner(value) -> tuple[Any, Sequence[Any]]:
-    """Jaxpr and constants of an open or closed jaxpr."""
+    """The jaxpr and constants of an open or closed jaxpr."""
     if isinstance(value, ClosedJaxpr):
         return value.jaxpr, value.consts
     return value, ()
 
 
 def _own_cost(equation) -> np.ndarray:
-    """The cost of an operation without inner programs."""
+    """The cost of an operation, without the programs that it calls."""
     cost = _nothing()
     name = equation.primitive.name
     results = [atom.aval for atom in equation.outvars]
@@ -173,7 +174,7 @@ def _own_cost(equation) -> np.ndarray:
         size *= 2 * math.prod(operands[0].shape[axis] for axis in contracted)
     elif name == "sort":
         size *= max(1, math.ceil(math.log2(max(2, size))))
-    else:  # a reduction costs what it reads
+    else:  # the cost of a reduction is the number of elements that it reads
         size = max([size, *(math.prod(aval.shape) for aval in operands)])
     cost[_PLACE[ARITHMETIC]] = size
     return cost
@@ -182,7 +183,7 @@ def _own_cost(equation) -> np.ndarray:
 def _walk(jaxpr, consts, values, taints) -> tuple[list[Any], list[bool], Any]:
     """Runs a jaxpr; returns the results, whether they depend on the trial, and the cost.
 
-    The cost is a NumPy array while it is known without running.
+    The cost is a NumPy array as long as it is known without running the program.
     """
     environment: dict[Any, tuple[Any, bool]] = {}
 
@@ -235,7 +236,7 @@ def _step(equation, values, taints) -> tuple[list[Any], list[bool], Any]:
 
 
 def _taints(jaxpr, consts, taints) -> list[bool]:
-    """Which results depend on the trial, by an abstract evaluation."""
+    """Which results depend on the trial, found by abstract evaluation."""
     found: list[list[bool]] = []
 
     def walk(*values):

@@ -35,7 +35,7 @@ def _imported(name: str):
 
 
 def opendp_noisy_max(scores: np.ndarray, law: np.ndarray) -> tuple[Sampler, str]:
-    """OpenDP make_noisy_max with Gumbel noise at scale 1, and a word on the version.
+    """OpenDP's make_noisy_max with Gumbel noise at scale 1, and a remark on the version.
 
     Raises:
       Unavailable: if it is not installed.
@@ -53,7 +53,10 @@ def opendp_noisy_max(scores: np.ndarray, law: np.ndarray) -> tuple[Sampler, str]
 
 
 def opendp_noisy_top_k(counts: np.ndarray, k: int) -> tuple[Callable[[], np.ndarray], str]:
-    """One call of OpenDP make_noisy_top_k with Gumbel noise at scale 1; its version.
+    """OpenDP's make_noisy_top_k with Gumbel noise at scale 1, and a remark on the version.
+
+    Returns:
+      A function that makes one release, and the remark.
 
     Raises:
       Unavailable: if it is not installed, or too old to have it.

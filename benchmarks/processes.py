@@ -20,7 +20,7 @@ def run_python(module: str, *arguments: str, extra: Mapping[str, str] | None = N
       RuntimeError: if the process fails.
     """
     environment = {k: v for k, v in os.environ.items() if k not in _INHERITED}
-    # The current folder may be another one.
+    # The current folder may not be the checkout.
     path = os.pathsep.join(filter(None, (str(ROOT), environment.get("PYTHONPATH"))))
     environment |= {"JAX_PLATFORMS": "cpu", "PYTHONPATH": path} | dict(extra or {})
     command = [sys.executable, "-m", module, *arguments]

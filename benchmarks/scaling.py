@@ -1,8 +1,8 @@
 """Goal 13: two devices, shards or joined processes are as fast as two independent processes.
 
-Run as ``python -m benchmarks.scaling WAY TRIALS SEED INDEX ADDRESS``: one process, which
-prints "ready" when it has compiled, runs its trials when it reads a line, and prints its
-seconds.
+Run as ``python -m benchmarks.scaling WAY TRIALS SEED INDEX ADDRESS``. This is one process,
+which prints "ready" when it has compiled, runs its trials whenever it reads a line, and
+prints the seconds that they took.
 """
 
 import os
@@ -18,21 +18,21 @@ from benchmarks.results import GoalResult, at_least
 _TRIALS = 2**28
 _LEAST = 0.95
 _APART = "two processes apart"
-# Way -> its number of processes, of one thread each; devices have one thread each.
+# Way -> number of processes with one thread each; two devices have one thread each.
 _WAYS = {_APART: 2, "two shards": 2, "two joined processes": 2, "two devices": 1}
 _ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 _TWO_DEVICES = "--xla_force_host_platform_device_count=2"
 
 
 def measure(repeats: int = 5, trials: int = _TRIALS) -> list[GoalResult]:
-    """Rates of two devices, shards or joined processes, relative to two independent processes.
+    """Speeds of two devices, shards or joined processes, relative to two independent processes.
 
-    All are started and compiled first, and then run in turn; ratios are of the fastest
-    repeats.
+    All processes are started and compiled first, and then run in turn. Ratios are those of
+    the fastest repeats.
 
     Args:
-      repeats: of each way.
-      trials: in one repeat, by both together.
+      repeats: number of repeats of each way.
+      trials: number of trials of one repeat, by both together.
     """
     running = {way: _started(way, trials) for way in _WAYS}
     spent: dict[str, list[float]] = {way: [] for way in _WAYS}
@@ -84,7 +84,7 @@ def _expect(process: subprocess.Popen, word: str) -> None:
 
 
 def _counted(processes: Sequence[subprocess.Popen]) -> float:
-    """Seconds until all of them have run once."""
+    """Seconds until all of the processes have run once."""
     started = time.perf_counter()
     for process in processes:
         assert process.stdin is not None
@@ -110,7 +110,7 @@ def _serve(way: str, trials: int, index: int, address: str) -> None:
     def count(seed: int) -> None:
         settings = {"seed": seed, "progress": False}
         if way == "two shards":
-            # A file each time: what is kept is not counted again.
+            # A new file each time, since stored trials are not run again.
             with keeping(Shard(index, 2), f"{folder}/{seed}.nc"):
                 simulate(built, trials=trials, **settings)
         elif way == _APART:

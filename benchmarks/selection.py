@@ -14,7 +14,7 @@ from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.kernel.tables import alias_table, from_law
 
 _PARAMS = {"noise_scale": 1.0}
-# Name, noise, method, noise of the limit kernel, and the log cdf of its variate.
+# Name, noise, method, noise of the limit kernel, and log cdf of that noise's variate.
 _FORMS = (
     ("race", "gumbel", "race", "exponential", lambda x: x),
     ("Gumbel", "gumbel", "literal", "gumbel", stats.gumbel_r.logcdf),
@@ -24,7 +24,7 @@ _FORMS = (
 
 
 def scores_of(count: int) -> np.ndarray:
-    """Scores from 0 to 5 noise scales: many candidates win now and then."""
+    """Scores from 0 to 5 noise scales, so that many candidates win occasionally."""
     return np.linspace(0.0, 5.0, count)
 
 
@@ -58,7 +58,7 @@ def measure_limits(settings: Settings) -> list[GoalResult]:
 
 
 def measure_gumbel(settings: Settings) -> list[GoalResult]:
-    """Goal 3: brute-force Gumbel noisy max, 100 candidates, against all competitors."""
+    """Goal 3: Gumbel noisy max by brute force, 100 candidates, against all competitors."""
     scores = scores_of(100)
     law = numpy_samplers.softmax(scores)
     samplers = {
@@ -146,7 +146,7 @@ def measure_alias(settings: Settings) -> list[GoalResult]:
 
 
 def measure_tail_cost(settings: Settings) -> list[GoalResult]:
-    """Goal 8, first half: the cost of accurate tails."""
+    """Goal 8, first half: the time that accurate tails cost."""
     times: dict[str, Timing] = time_all(
         {"fast": _engine(), "tail": _engine(precision="tail")}, settings
     )

@@ -1,6 +1,6 @@
-"""Runs trials for ``benchmarks.against``, with the package on the path.
+"""Runs trials for ``benchmarks.against``, with the package to be timed on the path.
 
-It runs with other trees, so it calls only what every commit has: the catalogue, and
+It runs with the code of any commit, so it uses only what every commit has: the catalogue, and
 ``simulate``.
 """
 
@@ -20,7 +20,7 @@ XLA_FLAGS = (
 
 @functools.lru_cache(maxsize=1)
 def _built(mechanism: str, method: str):
-    """The mechanism at its default settings; the programs of the last one are dropped."""
+    """The mechanism at its default settings; compiled programs of the previous one are dropped."""
     import jax
 
     from jaxsel import catalogue

@@ -1,7 +1,7 @@
 """Goal 6: AboveThreshold over 1,000 queries, by jumps and by a literal scan.
 
-Run as ``python -m benchmarks.sparse_vector TRIALS METHOD``: prints the seconds and the
-growth of the resident memory, in MiB, of that many trials in a fresh process.
+Run as ``python -m benchmarks.sparse_vector TRIALS METHOD``. It runs that many trials in a
+fresh process, and prints the seconds and the growth of the resident memory, in MiB.
 """
 
 import re
@@ -36,7 +36,7 @@ def workload(queries: int = QUERIES) -> dict[str, list[float]]:
 
 
 def numpy_scan(queries: int = QUERIES) -> Sampler:
-    """The direct method: all noises of a block of trials, and the first query above."""
+    """The direct method in NumPy: all noises of a block of trials, and the first query above."""
     generator = new_generator()
     noise = above_threshold_noise(1.0)
     data = workload(queries)
@@ -56,7 +56,7 @@ def numpy_scan(queries: int = QUERIES) -> Sampler:
 
 
 def measure(settings: Settings, queries: int = QUERIES) -> list[GoalResult]:
-    """Rates of the jump, of the literal scan and of NumPy, interleaved."""
+    """Speeds of the jump, of the literal scan and of NumPy, interleaved."""
     data = workload(queries)
     samplers = {
         "jump": simulated(above_threshold(method="jump"), data, _PARAMS),
@@ -103,10 +103,10 @@ def measure_memory(trials: int = TRIALS) -> list[GoalResult]:
 
 
 def _peak() -> float:
-    """Largest resident memory of this process so far, MiB."""
+    """Largest resident memory of this process so far, in MiB."""
     status = Path("/proc/self/status")
     if status.exists():
-        # Linux hands getrusage's maximum on from the parent process; not this one.
+        # On Linux getrusage inherits the maximum of the parent process; this number does not.
         found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
         if found:
             return int(found[1]) / 2**10
@@ -114,7 +114,7 @@ def _peak() -> float:
 
 
 def main(trials: int, method: str) -> None:
-    """Prints seconds and MiB of that many trials."""
+    """Prints the seconds and MiB of that many trials."""
     import jax.numpy as jnp
 
     from jaxsel.kernel.engine import simulate

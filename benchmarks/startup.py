@@ -18,7 +18,7 @@ _PROCESSES = 4
 
 
 def measure_compilation() -> list[GoalResult]:
-    """The first simulation of a process, without and with a persistent cache."""
+    """Time of the first simulation of a process, without and with a persistent cache."""
     cold, warm = [], []
     for _ in range(_PROCESSES):
         with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def _first_call() -> float:
 
 
 def measure_dynamic_trials(settings: Settings) -> list[GoalResult]:
-    """The engine's loop over any number of blocks, against a fixed number of blocks."""
+    """Time of the engine's loop over any number of blocks, against a fixed number of blocks."""
     import jax
 
     from benchmarks.selection import scores_of

@@ -76,7 +76,7 @@ def replaced(page: str, document: Mapping[str, Any]) -> str:
     """The page with the table of this document.
 
     Raises:
-      InputError: if the page has not both marks.
+      InputError: if one of the two marks is not on the page.
     """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)

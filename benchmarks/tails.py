@@ -1,8 +1,8 @@
 """Goal 8, second half: the accuracy of tails, by inverting the sampler instead of sampling.
 
-With the side of the uniform fixed, each noise is a monotone function of the integer that
-its random words spell. The probability that it gives to a tail is therefore found by
-bisection over that integer, exactly.
+For each side of the uniform, the noise is a monotone function of the integer whose digits are
+its random words. The probability that the sampler gives to a tail is therefore found exactly,
+by bisection over that integer.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _BITS = {"fast": 32, "tail": 64}
 
 
 def _noise_of_integers(law: str, precision: str) -> Callable[[np.ndarray], np.ndarray]:
-    """The variate of the integer that the words spell, most significant word first."""
+    """The noise as a function of the integer made of its words, most significant word first."""
     transform = jax.jit(noise.from_words(law, precision))
 
     def of(integers: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ def _share_beyond(values, points: np.ndarray, upper: bool, bits: int) -> np.ndar
     half = np.uint64(1) << np.uint64(bits - 1)
     for base in (np.uint64(0), half):
         start = np.full(points.size, base)
-        # Beyond holds for the first so many integers of this half, or for all but those.
+        # The integers of this half that lie beyond a point are its first ones, or its last ones.
         first = beyond(start)
         low = np.zeros(points.size, np.uint64)
         high = np.full(points.size, half)
@@ -67,8 +67,11 @@ def log_tail_errors(law: str, precision: str, upper: bool, deepest: float) -> np
     Args:
       law: noise law, see ``jaxsel.kernel.noise``.
       precision: "fast" or "tail".
-      upper: the upper tail, or the lower one.
-      deepest: the least tail probability; from 0.1 down by quarter decades.
+      upper: whether the tails are upper or lower ones.
+      deepest: the least tail probability.
+
+    Returns:
+      Float["tails"], for tail probabilities from 0.1 downwards by factors of 10^(1/4).
     """
     wanted = 10.0 ** np.arange(-1.0, np.log10(deepest) - 1e-9, -0.25)
     exact = _LAWS[law]
@@ -79,7 +82,7 @@ def log_tail_errors(law: str, precision: str, upper: bool, deepest: float) -> np
 
 
 def _worst(precision: str, deepest: float) -> tuple[float, str]:
-    """The worst error of a log-probability, or of a log-ratio of two in one tail."""
+    """The largest error of a log-probability, or of a log-ratio of two in the same tail."""
     worst, where = 0.0, ""
     for law in _LAWS:
         for upper in (True, False):
@@ -91,7 +94,7 @@ def _worst(precision: str, deepest: float) -> tuple[float, str]:
 
 
 def measure() -> list[GoalResult]:
-    """The log-ratio bias of every noise in both tails, to 1e-8."""
+    """The bias of log-ratios of every noise in both tails, down to probability 1e-8."""
     error, where = _worst("tail", 1e-8)
     fast_error, fast_where = _worst("fast", 1e-6)
     method = "by bisection over the words"

@@ -1,8 +1,7 @@
-"""Times candidates in one process, in interleaved repeats, of which the fastest count.
+"""Times candidates in one process, in interleaved repeats, and compares the fastest ones.
 
-A shared machine slows every candidate at times; the fastest of several interleaved repeats
-is the least disturbed, and ratios of fastest repeats are stable while absolute rates are
-not.
+A shared machine slows every candidate at times. The fastest of several interleaved repeats is
+the least disturbed, and ratios of fastest repeats are stable while absolute speeds are not.
 """
 
 import time
@@ -13,7 +12,7 @@ import numpy as np
 
 from benchmarks.checks import chi_square_p_value
 
-# False-alarm probability of every check of a law.
+# The false-alarm probability of every test of a law.
 _ALPHA = 1e-6
 
 
@@ -24,7 +23,7 @@ class Settings(NamedTuple):
       repeats: timed repeats of each candidate.
       seconds: target duration of one repeat.
       clock: the clock. ``time.process_time`` excludes the time of other programs on a busy
-        machine; it is for a single thread without a GPU.
+        machine; it is meant for a single thread without a GPU.
     """
 
     repeats: int
@@ -36,10 +35,11 @@ class Sampler(NamedTuple):
     """A competitor, which makes trials and returns their tallies.
 
     Attributes:
-      run: ``trials -> tallies``, fresh randomness at every call; blocks until done.
+      run: ``trials -> tallies``, with fresh randomness at every call; returns when it is
+        done.
       block: the number of trials must be a multiple of this.
-      law: probabilities of the tallied events, checked against all timed runs together;
-        None if ``run`` returns something else.
+      law: probabilities of the tallied events, tested against all timed runs together; None
+        if ``run`` returns something else.
     """
 
     run: Callable[[int], Any]
@@ -48,11 +48,11 @@ class Sampler(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """Seconds a trial.
+    """Seconds per trial.
 
     Attributes:
       fastest, median: over the repeats.
-      trials: in one repeat.
+      trials: number of trials in one repeat.
       p_value: of the chi-square test of the timed tallies; None if there is no law.
     """
 
@@ -122,7 +122,7 @@ def ratio(times: Mapping[str, Timing], slow: str, fast: str) -> float:
 
 
 def rates(times: Mapping[str, Timing], *names: str) -> str:
-    """The rates behind a ratio, as text."""
+    """The absolute speeds behind a ratio, as text."""
     parts = []
     for name in names:
         timing = times[name]

@@ -1,4 +1,4 @@
-"""Goal 7: one-shot Gumbel top-k (EM-CDP), 15,000 candidates, all counts different."""
+"""Goal 7: one-shot Gumbel top-k (EM-CDP) among 15,000 candidates with different counts."""
 
 import itertools
 from collections.abc import Callable
@@ -24,12 +24,12 @@ _LEAST_EXPECTED = 5.0
 
 
 def counts_of(candidates: int = CANDIDATES) -> np.ndarray:
-    """50/sqrt(rank) noise scales: no two are equal."""
+    """Counts of 50/sqrt(rank) noise scales, no two of which are equal."""
     return 50.0 / np.sqrt(np.arange(1.0, candidates + 1.0))
 
 
 def arrivals(counts: np.ndarray, k: int) -> Sampler:
-    """jaxsel's own: whole calls of ``simulate``, tallies of the hits."""
+    """jaxsel's own sampler: complete calls of ``simulate``, with tallies of the hits."""
     mechanism, seeds = exponential_top_k(), itertools.count(1)
     params = {"k": k, "noise_scale": 1.0}
 
@@ -60,7 +60,7 @@ def _tallied(hits: Callable[[], np.ndarray], block: int, k: int) -> Sampler:
 
 
 def gumbel_argpartition(counts: np.ndarray, k: int) -> Sampler:
-    """The direct method: the k largest of counts + Gumbel, float64, counts descending."""
+    """The direct method: the k largest of counts + Gumbel, in float64; counts are descending."""
     generator = new_generator()
     rows = np.zeros((_ROWS, counts.size))
 
@@ -74,17 +74,17 @@ def gumbel_argpartition(counts: np.ndarray, k: int) -> Sampler:
 
 
 def same_law_p_value(first: np.ndarray, second: np.ndarray) -> float:
-    """P-value that two tallies of hits come from one law: chi-square, up to 16 bins.
+    """P-value that two tallies of hits come from one law: chi-square, with up to 16 bins.
 
-    The exact law of the hits is out of reach where all counts differ, so samplers are
-    compared with each other.
+    The exact law of the hits is out of reach if all counts differ, so samplers are compared
+    with each other.
     """
     both = first + second
-    # Bins of equal shares, however the hits are spread.
+    # Bins with equal shares of the trials, whatever the law of the hits.
     share = (np.cumsum(both) - both / 2.0) / both.sum()
     bins = np.minimum((share * 16).astype(int), 15)
     table = np.stack([np.bincount(bins, part, 16) for part in (first, second)])
-    # The fewest rare bins that together are expected often enough become one.
+    # The rarest bins, as few as together reach the least expected count, are merged.
     total = table.sum(axis=0)
     order = np.argsort(total)
     least = _LEAST_EXPECTED * total.sum() / min(first.sum(), second.sum())
@@ -101,7 +101,7 @@ def same_law_p_value(first: np.ndarray, second: np.ndarray) -> float:
 def _checked(samplers: dict[str, Sampler]) -> dict[str, float]:
     """Checks that all competitors have the same law of hits as the direct method."""
     found = {
-        # A peer's call takes long: fewer of its trials.
+        # A call of another library takes long, so it makes fewer trials.
         name: sampler.run(_CHECKED if sampler.block >= _ROWS else 16 * sampler.block)
         for name, sampler in samplers.items()
     }
@@ -116,7 +116,7 @@ def _checked(samplers: dict[str, Sampler]) -> dict[str, float]:
 
 
 def measure(settings: Settings) -> list[GoalResult]:
-    """EM-CDP by arrivals against NumPy's Gumbel noise and against OpenDP."""
+    """EM-CDP by arrivals, against NumPy's Gumbel noise and against OpenDP."""
     counts, results = counts_of(), []
     for k, over_numpy, over_opendp in _GOALS:
         samplers = {"arrivals": arrivals(counts, k), "NumPy": gumbel_argpartition(counts, k)}

@@ -1,7 +1,8 @@
 """Goal 12: sums of clipped gradients, the main cost of DP-SGD, against other libraries.
 
-The strided network of Papernot & Steinke 2022 on 256 images of 28 x 28 pixels, one
-thread. All sums are of the same gradients, and are compared before they are timed.
+The strided network of Papernot & Steinke 2022 is run on 256 images of 28 x 28 pixels, with
+one thread. All libraries sum the same gradients, and their sums are compared before they are
+timed.
 """
 
 import contextlib
@@ -34,9 +35,9 @@ _ON_OURS = "jax_privacy on jaxsel's network"
 _PHYSICAL = 64
 _MODES = tuple(f"Opacus {mode}" for mode in peers.OPACUS_MODES)
 _CHUNKS = f"Opacus ew, {_PHYSICAL} at a time"
-# jaxsel clips to C (1 - 2**-14), Opacus adds 1e-6 to norms; the rest is rounding.
+# jaxsel clips to C (1 - 2**-14) and Opacus adds 1e-6 to norms; all else is rounding.
 _TOLERANCE = 2.0**-12
-# Square, and the network's largest: some libraries are best at the one or the other.
+# A square product, and the network's largest; libraries differ in which they are best at.
 _PRODUCTS = ((512, 512, 512), (1568, 576, 64))
 
 
@@ -44,10 +45,10 @@ class Work(NamedTuple):
     """The gradients to be summed.
 
     Attributes:
-      params: of the network.
-      strides: of its convolutions.
-      images, labels: of the batch.
-      clip_norm: C; about half of the gradients are longer.
+      params: parameters of the network.
+      strides: strides of its convolutions.
+      images, labels: the batch.
+      clip_norm: the clipping norm C; about half of the gradients are longer.
     """
 
     params: Any
@@ -70,7 +71,7 @@ class Competitor(NamedTuple):
 
 
 def work(batch: int = BATCH, side: int = SIDE) -> Work:
-    """Random images of ``side`` x ``side`` pixels, random labels, fresh parameters."""
+    """Random images of ``side`` x ``side`` pixels, with random labels and fresh parameters."""
     generator = np.random.default_rng(13)
     images = generator.random((batch, side, side, 1), dtype=np.float32)
     labels = generator.integers(0, 10, batch).astype(np.int32)
@@ -83,14 +84,14 @@ def work(batch: int = BATCH, side: int = SIDE) -> Work:
 def example_operations(params: Any, strides: tuple[int, ...], side: int) -> int:
     """Floating-point operations of the matrix products of one example's gradient.
 
-    A product of the forward pass has two of its size in the backward pass, one of them
-    for the gradient of its inputs, which the first layer does not need. Products with
-    padding count.
+    A product of the forward pass has two products of its size in the backward pass. One of
+    these is for the gradient with respect to its inputs, which the first layer does not need.
+    Products with padding are counted.
 
     Args:
-      params: of the network.
-      strides: of its convolutions.
-      side: of the square images.
+      params: parameters of the network.
+      strides: strides of its convolutions.
+      side: width and height of the images, in pixels.
     """
     total = 0
     for number, stride in enumerate(strides):
@@ -101,7 +102,7 @@ def example_operations(params: Any, strides: tuple[int, ...], side: int) -> int:
 
 
 def _compiled(function: Callable[..., Any], *arguments) -> Competitor:
-    """A JAX function compiled for these arguments, and the time of the compilation."""
+    """A JAX function compiled for these arguments, with a note on time and memory."""
     start = time.perf_counter()
     program = jax.jit(function).lower(*arguments).compile()
     seconds = time.perf_counter() - start
@@ -164,10 +165,10 @@ def _opacus(task: Work) -> dict[str, Competitor]:
 
 
 def same_sums(found: Mapping[str, Any]) -> None:
-    """Refuses sums that differ from the one called "plain".
+    """Checks that all sums agree with the one called "plain".
 
     Raises:
-      RuntimeError: if one does.
+      RuntimeError: if one does not.
     """
     flat = {
         name: np.concatenate(
@@ -187,7 +188,7 @@ class _Products(NamedTuple):
 
 
 def _products(operations: int) -> dict[str, _Products]:
-    """One matrix product over and over, of about so many operations together.
+    """Matrix products of each shape, repeated to about so many operations together.
 
     They last about as long as a sum, so that a busy machine disturbs both alike.
     """
@@ -225,11 +226,11 @@ def _rate(timing: Timing) -> str:
 
 
 def measure(settings: Settings, task: Work | None = None) -> list[GoalResult]:
-    """The clipped sum of a batch, in examples a second.
+    """The speed of the clipped sum of a batch, in examples per second.
 
     Args:
       settings: how long to measure.
-      task: what to sum; None for ``work()``.
+      task: the gradients to sum; None for ``work()``.
     """
     task = work() if task is None else task
     batch, side = task.images.shape[:2]

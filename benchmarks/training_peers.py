@@ -1,7 +1,7 @@
 """Sums of clipped gradients by other libraries: jax_privacy and Opacus, on CPU.
 
-Both get the network, the parameters and the batch of jaxsel's own sums; what they return
-is brought to the same form, so that it can be compared.
+Both get the network, the parameters and the batch of jaxsel's own sums. What they return is
+converted to the same form, so that it can be compared.
 """
 
 import warnings
@@ -20,11 +20,11 @@ OPACUS_MODES = ("hooks", "functorch", "ew", "ghost")
 
 
 class FlaxNetwork(nn.Module):
-    """The network as one would write it, of Flax's own convolutions.
+    """The network as one would usually write it, with Flax's own convolutions.
 
     Attributes:
-      features: of the convolutions.
-      strides: likewise.
+      features: numbers of features of the convolutions.
+      strides: strides of the convolutions.
       classes: number of classes.
     """
 
@@ -43,8 +43,8 @@ def usual_loss(params: Any, strides: tuple[int, ...]) -> Callable[..., Array]:
     """``(params, images, labels) -> mean cross-entropy`` of a ``FlaxNetwork``.
 
     Args:
-      params: of jaxsel's network; they fit this one too.
-      strides: of its convolutions.
+      params: parameters of jaxsel's network, which fit this one, too.
+      strides: strides of its convolutions.
     """
     kernels = [params[name]["kernel"] for name in sorted(params)]
     features = tuple(kernel.shape[-1] for kernel in kernels)
@@ -69,9 +69,9 @@ def jax_privacy_sum(
 
     Args:
       loss: ``(params, image, label) -> scalar``.
-      clip_norm: C.
-      keep_batch_dim: whether the loss wants a batch axis, which has size 1.
-      microbatch: examples at a time; None for all at once, its default.
+      clip_norm: the clipping norm C.
+      keep_batch_dim: whether the loss expects a batch axis, which has size 1.
+      microbatch: number of examples at a time; None for all at once, its default.
 
     Raises:
       Unavailable: if it is not installed.
@@ -112,11 +112,11 @@ def _rotated_back(kernel: np.ndarray) -> np.ndarray:
 
 
 def _torch_network(torch, params: Any, strides: tuple[int, ...]):
-    """The network with these parameters, for images turned by half a turn; its layers.
+    """The network with these parameters, for images rotated by 180 degrees, and its layers.
 
-    A convolution of stride 2 and padding 1 in PyTorch starts one pixel earlier than
-    "SAME" padding does. On an even number of pixels it is the same one seen from the
-    other end, so images and kernels are turned and nothing has to be padded by hand.
+    A convolution of stride 2 and padding 1 in PyTorch starts one pixel earlier than with
+    "SAME" padding. On an even number of pixels it is the same convolution seen from the other
+    end. Images and kernels are therefore rotated, and nothing has to be padded by hand.
     """
     weighted = []
     for name in sorted(params):  # Conv_0, Conv_1, ..., Dense_0
@@ -149,13 +149,13 @@ def opacus_sum(
     """The clipped sum of one batch by Opacus, as a tree like ``params``.
 
     Args:
-      mode: of the per-example gradients, one of ``OPACUS_MODES``.
-      params: of the network.
-      strides: of its convolutions.
+      mode: how per-example gradients are computed, one of ``OPACUS_MODES``.
+      params: parameters of the network.
+      strides: strides of its convolutions.
       images: Float["batch height width channels"], height and width multiples of 4.
       labels: Int["batch"].
-      clip_norm: C.
-      physical_batch: examples at a time, as Opacus's BatchMemoryManager has them; None
+      clip_norm: the clipping norm C.
+      physical_batch: number of examples at a time, as in Opacus's BatchMemoryManager; None
         for all at once. Not for "ghost".
 
     Raises:

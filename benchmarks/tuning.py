@@ -18,7 +18,7 @@ _MEAN = 100.0
 
 def measure(settings: Settings) -> list[GoalResult]:
     """The shortcuts of private tuning against loops over K and against NumPy."""
-    # Probabilities rise from the best outcome to the worst, so that K matters.
+    # Probabilities rise from the best outcome to the worst, so that the result depends on K.
     base = np.linspace(1.0, 3.0, 100)
     base /= base.sum()
     params = {"repetitions": repetitions.geometric(1.0 / _MEAN)}

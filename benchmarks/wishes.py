@@ -24,8 +24,8 @@ from jaxsel.host.progress import progress_bar
 GOAL = 14
 COUNT, SEED = 200, 20260101
 MEDIAN, WORST = 2.0, 15.0  # CPU seconds
-_COMMAND_SECONDS = 600.0  # wall time after which a command is ended
-_TOTAL_SECONDS = 3600.0  # after which no further command begins
+_COMMAND_SECONDS = 600.0  # wall time after which a command is killed
+_TOTAL_SECONDS = 3600.0  # wall time after which no further command begins
 _SHOWN = 5
 
 
@@ -35,7 +35,7 @@ class Timed(NamedTuple):
     Attributes:
       command: its arguments.
       seconds: CPU seconds of its process, user and system.
-      status: its exit status; None if it was ended.
+      status: its exit status; None if it was killed.
     """
 
     command: tuple[str, ...]
@@ -44,7 +44,7 @@ class Timed(NamedTuple):
 
 
 def _between(generator: np.random.Generator, low: float, high: float) -> float:
-    """Log-uniform, to four digits."""
+    """A log-uniform draw, rounded to four digits."""
     return float(f"{math.exp(generator.uniform(math.log(low), math.log(high))):.4g}")
 
 
@@ -98,7 +98,7 @@ def draw(count: int = COUNT, seed: int = SEED) -> list[tuple[str, ...]]:
 
     Args:
       count: number of commands; the first ones do not depend on it.
-      seed: of all choices.
+      seed: seed of all choices.
     """
     generator = np.random.default_rng(seed)
     found = []
@@ -128,7 +128,7 @@ def draw(count: int = COUNT, seed: int = SEED) -> list[tuple[str, ...]]:
 
 
 def timed(command: tuple[str, ...]) -> Timed:
-    """Runs one command in a fresh process, its output thrown away.
+    """Runs one command in a fresh process and discards its output.
 
     Raises:
       RuntimeError: if it ends in a traceback.
@@ -139,7 +139,7 @@ def timed(command: tuple[str, ...]) -> Timed:
         )
         end, ended = time.monotonic() + _COMMAND_SECONDS, False
         while True:
-            # wait4 tells what this child took, and no other.
+            # wait4 returns the resources that this child used, and no other.
             number, wait_status, spent = os.wait4(process.pid, os.WNOHANG)
             if number:
                 break
@@ -208,7 +208,7 @@ def measure(
 
 
 def results(found: list[Timed], count: int) -> list[GoalResult]:
-    """The median and the worst, with the worst five commands."""
+    """The median and the largest CPU time, with the five slowest commands."""
     if not found:
         raise InputError("there was no time for a single command; allow more seconds")
     ranked = sorted(found, key=lambda each: -each.seconds)

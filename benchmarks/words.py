@@ -1,4 +1,4 @@
-"""Goal 1: random words a second, against ``jax.random.bits``."""
+"""Goal 1: random words per second, against ``jax.random.bits``."""
 
 import itertools
 
@@ -16,7 +16,7 @@ _BLOCK = 2**15
 
 
 def measure(settings: Settings) -> list[GoalResult]:
-    """Rate and bit-equality of the words of ``jaxsel.kernel.stream``."""
+    """Speed of the words of ``jaxsel.kernel.stream``, and their equality bit for bit."""
     times = time_all({"stream": _stream(), "jax.random.bits": _builtin()}, settings)
     detail = rates(times, "stream", "jax.random.bits")
     compared, differing = _differing_bits()
@@ -40,7 +40,7 @@ def measure(settings: Settings) -> list[GoalResult]:
 
 
 def _consumer(use, width: int) -> Sampler:
-    """Folds block after block into one array: every word is used, none is stored."""
+    """A sampler that folds all blocks into one array: every word is used, none is stored."""
 
     @jax.jit
     def run(seed, blocks):
