@@ -1,8 +1,8 @@
 """Shared settings: strict JAX, four CPU devices, and one false-alarm rate.
 
-Most of the time goes into compilation, so compiled programs are kept in ``.jax_cache`` of
-the checkout: tests that compile the same program share it, between workers, too, and the
-next run starts warm. Remove the folder for a cold start.
+Most of the time goes into compilation, so compiled programs are kept in ``.jax_cache`` of the
+checkout. Tests that compile the same program share it, also between workers, and the next run
+starts warm. Remove the folder for a cold start.
 """
 
 import copy
@@ -16,13 +16,13 @@ import zlib
 from importlib import metadata
 from pathlib import Path
 
-# Before JAX is imported: sharding is tested on four devices everywhere.
+# Set before JAX is imported, so that sharding is tested on four devices everywhere.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = (
         os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
     )
-# Nearly all programs run once: their compilation costs more than what optimising saves.
+# Nearly all programs run once, so that optimising them costs more than it saves.
 # The tests of the newest versions, before a release, optimise as users do.
 if "xla_backend_optimization_level" not in os.environ["XLA_FLAGS"]:
     os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
@@ -44,7 +44,7 @@ from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.kernel import compiled
 from tests import selecting
 
-# Each worker is one process of many: its BLAS threads would wait for those of others.
+# Each worker is one process of many, whose BLAS threads would slow one another down.
 one_for_this_process()
 
 # Every statistical assertion accepts a false alarm with this probability.
@@ -55,7 +55,7 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 _ROOT = Path(__file__).parent.parent
 _CHANGED = pytest.StashKey[selecting.Selection | None]()
-# Stated shapes and types are checked while tests run, in the rooms that run on devices.
+# While tests run, declared shapes and types are checked in the packages that run on devices.
 CHECKED_ROOMS = tuple(
     f"jaxsel.kernel.{name}"
     for name in ("stream", "noise", "logarithm", "rows", "tables", "repetition_sampling", "look_up")
@@ -63,7 +63,7 @@ CHECKED_ROOMS = tuple(
 
 
 def samplers() -> tuple[str, ...]:
-    """The modules of the families that draw: those that import JAX at once."""
+    """The modules of the families that draw, which are those that import JAX at the top."""
     found = []
     for path in sorted((_ROOT / "jaxsel" / "families").rglob("*.py")):
         if re.search(r"^(import|from) jax\b", path.read_text("utf-8"), re.M):
@@ -71,20 +71,20 @@ def samplers() -> tuple[str, ...]:
     return tuple(found)
 
 
-# Before any of them is imported.
+# The hook must be installed before any of these modules is imported.
 install_import_hook([*CHECKED_ROOMS, *samplers()], "beartype.beartype")
 
 
 class _WithoutChecks(cloudpickle.CloudPickler):
-    """Sends the functions themselves: what checks them holds what cannot be sent."""
+    """Pickles functions without the wrappers that check types, which cannot be pickled."""
 
     def reducer_override(self, obj):
         if (
             isinstance(obj, types.FunctionType)
             and obj.__globals__.get("__name__", "").startswith("jaxtyping.")
-            and "<locals>" in obj.__qualname__  # others go by their names
+            and "<locals>" in obj.__qualname__  # others are pickled by name
         ):
-            # A copy of a function is the function.
+            # copy.copy of a function returns the function itself.
             return copy.copy, (inspect.unwrap(obj),)
         return super().reducer_override(obj)
 
@@ -102,19 +102,19 @@ def pytest_report_header(config):
     return f"JAXSEL_TEST_SEED={seed()} jax={jax.__version__}"
 
 
-# Files whose tests share little, a quarter of all: in parts, for more than one worker.
+# Files whose tests share little and take a quarter of the time; several workers share them.
 _SHARED_OUT, _PARTS = ("tests/catalogue/test_every_claim.py",), 8
 _LONG = ("tests/training/", *_SHARED_OUT)
 
 
 class _Scheduling(LoadScopeScheduling):
-    """Tests of one file run in one worker, but for the longest files."""
+    """Runs the tests of one file in one worker, except for the longest files."""
 
     def _split_scope(self, nodeid: str) -> str:
         scope = super()._split_scope(nodeid)
         if scope not in _SHARED_OUT or "[" not in nodeid:
             return scope
-        case = nodeid.partition("[")[2]  # what asks of the same claim goes together
+        case = nodeid.partition("[")[2]  # tests of the same claim go to the same worker
         return f"{scope}::{zlib.crc32(case.encode()) % _PARTS}"
 
 
@@ -139,7 +139,7 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Files of which nothing is asked are not even imported."""
+    """Skips files of which no test is selected; they are not even imported."""
     asked = config.stash[_CHANGED]
     if asked is None or not collection_path.name.startswith("test_"):
         return None
@@ -148,7 +148,7 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """The few long tests first: at the end one worker would wait for another."""
+    """Runs the few long tests first, since at the end other workers would wait for them."""
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
     asked = config.stash[_CHANGED]
     if asked is not None:
@@ -160,16 +160,16 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """What was imported and collected stays: not to be looked through after each file."""
+    """Exempts what was imported and collected from garbage collection, which saves time."""
     gc.collect()
     gc.freeze()
 
 
-# Programs that were compiled, or read from the cache, since some were last dropped.
+# Programs that were compiled or read from the cache since programs were last dropped.
 _programs = 0
 _MOST_PROGRAMS = 64
-# At the end of a file fewer are kept: files have few in common, and read those from the
-# cache. What followed without JAX had them in memory to its end.
+# At the end of a file fewer are kept, since files have few programs in common and read those
+# from the cache. Tests without JAX that follow need not keep them in memory.
 _MOST_AT_THE_END = 16
 
 
@@ -183,8 +183,10 @@ jax.monitoring.register_event_duration_secs_listener(_count_program)
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
-    """A program takes megabytes, and is never dropped otherwise: after so many tests of
-    one worker, gigabytes."""
+    """Drops compiled programs after so many tests of a worker, to save memory.
+
+    A program takes megabytes and is never dropped otherwise, which amounts to gigabytes.
+    """
     global _programs
     ends = nextitem is None or nextitem.path != item.path
     if _programs > (_MOST_AT_THE_END if ends else _MOST_PROGRAMS):
@@ -198,12 +200,12 @@ def _file_and_words(item) -> tuple[str, set[str]]:
 
 
 def seed() -> int:
-    """Fixed in CI; set JAXSEL_TEST_SEED to the date in nightly runs."""
+    """The seed of the tests: fixed in CI; set JAXSEL_TEST_SEED to the date in nightly runs."""
     return int(os.environ.get("JAXSEL_TEST_SEED", "20260101"))
 
 
 def _coarse_prices():
-    """Quick programs of the priced envelope: at any resolution it is a bound."""
+    """Makes programs of the priced envelope quick: at any resolution it is a bound."""
     from jaxsel.families.tuning.bounds import priced_envelope
 
     coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
@@ -213,7 +215,7 @@ def _coarse_prices():
 
 
 coarse_prices = pytest.fixture(_coarse_prices)
-# For a file whose own fixtures account, too: those of a file come before those of a test.
+# For a file whose module-scoped fixtures do accounting, too: they run before those of a test.
 coarse_prices_of_file = pytest.fixture(_coarse_prices, scope="module")
 
 

@@ -1,7 +1,7 @@
 """``python -m tests.killed_worker MARKER``: Dask loses a worker in the middle of a run.
 
-Exit status 0 if the tallies are those of this process alone. In a process of its own: what
-a cluster leaves behind must not hold up others.
+The exit status is 0 if the tallies are those of this process alone. The test runs in a
+process of its own, because what a cluster leaves behind must not hold up others.
 """
 
 import os
@@ -18,15 +18,15 @@ from tests.shards.test_executors import python_mechanism
 
 
 def main(marker: Path) -> int:
-    """Runs it; the marker is written by the worker that dies."""
+    """Runs the simulation; the worker that dies writes the marker."""
     import distributed
 
-    # Its types say that everything is awaited.
+    # Its type annotations claim that everything is awaited.
     make_cluster: Any = distributed.LocalCluster
     here = os.getpid()
 
     def run(lane):
-        # In the middle of the third block one worker, and only one, is killed.
+        # One worker, and only one, is killed in the middle of the third block.
         if lane == 2 * 64 + 9 and not marker.exists() and os.getpid() != here:
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What functions below the questions take: one release as their record."""
+"""A single release as a record, which is what functions below the questions take."""
 
 from typing import Any
 
@@ -7,6 +7,6 @@ from jaxsel.families.tuning.composing_searches import Release
 
 
 def one_release(*given: Any, **more: Any) -> Release:
-    """As ``jaxsel.release``, of one thing."""
+    """Like ``jaxsel.release``, of a single release."""
     (one,) = jaxsel.release(*given, **more)
     return one

@@ -1,12 +1,12 @@
-"""The tests that a change of some files can reach, found by reading what imports what.
+"""Selects the tests that a change of some files can reach, from what imports what.
 
-``make test-changed`` asks for those of the files that differ from a commit. A test depends
-on every module that its file imports, and that those import, inside functions, too; on the
-modules that its strings name (``"jaxsel.kernel.engine.count_here"``); and on the modules
-of the mechanisms, claims, figures and simulations that its strings or its parameters name,
-because the catalogue finds those by listing. A test that asks for all of them, and names
-none, depends on all. What is no module of Python, or is new, reaches every test that lists
-files.
+``make test-changed`` does so for the files that differ from a commit. A test depends on every
+module that its file imports, and on those that these import, also inside functions. It
+depends on the modules that its strings name (``"jaxsel.kernel.engine.count_here"``). It also
+depends on the modules of the mechanisms, claims, figures and simulations that its strings or
+parameters name, because the catalogue finds those by listing. A test that asks for all of
+them and names none depends on all. A file that is not a Python module, or is new, reaches
+every test that lists files.
 """
 
 import ast
@@ -21,14 +21,14 @@ from jaxsel.host import source_digest
 
 ROOT = Path(__file__).parents[1]
 _PACKAGES = ("jaxsel", "sims", "figures", "benchmarks", "tests")
-# What a command line starts: python -m jaxsel.
+# The module that a command line such as python -m jaxsel starts.
 _COMMANDS = {"jaxsel": "jaxsel.cli.main", "sims": "sims.__main__", "figures": "figures.__main__"}
-# A test that lists files, or reads them.
+# Signs of a test that lists files, or reads them.
 _LISTS_FILES = re.compile(
     r"\b(r?glob|iterdir|walk|walk_packages|listdir|read_text|read_bytes)\("
     r"|ls-files|tomllib"
 )
-# A test that asks the catalogue for all it has.
+# Signs of a test that asks the catalogue for all that it has.
 _LISTS_ALL = re.compile(
     r"\b(mechanisms|all_claims|published_claims|self_checks|errata|remarks|measured)\("
     r"|\b(FIGURES|SIMS|SWEEPS)\b"
@@ -36,11 +36,11 @@ _LISTS_ALL = re.compile(
 
 
 class Module(NamedTuple):
-    """What one file of Python says of others.
+    """What the file of a Python module says about others.
 
     Attributes:
-      path: of the file, from the root.
-      imports: modules that it imports anywhere, and that its strings name.
+      path: path of the file, from the root.
+      imports: modules that it imports anywhere, and those that its strings name.
       words: words of its strings, in lower case.
       lists_files, lists_all: whether it lists files, or all that the catalogue has.
     """
@@ -53,13 +53,13 @@ class Module(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What a change can reach.
+    """The tests that a change can reach.
 
     Attributes:
-      everything: True if no choice can be made.
-      files: paths of the files of tests to be run whole, from the root.
-      parts: of those where the parameters of a test decide.
-      names: of the mechanisms, claims, figures and simulations that the change reaches.
+      everything: whether all tests have to run because no choice is possible.
+      files: paths, from the root, of test files that are run completely.
+      parts: paths of test files in which the parameters of a test decide.
+      names: names of the mechanisms, claims, figures and simulations that the change reaches.
     """
 
     everything: bool
@@ -68,11 +68,11 @@ class Selection(NamedTuple):
     names: frozenset[str]
 
     def holds(self, file: str, words: Iterable[str] = ()) -> bool:
-        """Whether a test of a file is among them.
+        """Whether a test of a file is selected.
 
         Args:
           file: path from the root.
-          words: of the test's parameters, in lower case.
+          words: words of the test's parameters, in lower case.
         """
         if self.everything or file in self.files:
             return True
@@ -92,7 +92,7 @@ def _paths() -> dict[str, Path]:
 
 @functools.cache
 def _public() -> dict[str, str]:
-    """Names of the package -> the modules that define them."""
+    """Public names of the package -> the modules that define them."""
     import jaxsel
 
     inside = {name: (module, f"{module}.{own}") for name, (module, own) in jaxsel._places().items()}
@@ -100,7 +100,7 @@ def _public() -> dict[str, str]:
 
 
 def _within(name: str) -> str | None:
-    """The longest start of a dotted name that is a module of ours."""
+    """The longest prefix of a dotted name that is one of our modules; None if there is none."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         if ".".join(parts[:length]) in _paths():
@@ -109,7 +109,7 @@ def _within(name: str) -> str | None:
 
 
 def words(text: str) -> set[str]:
-    """What a text may name: ids and names have no blanks."""
+    """The words of a text that may be ids or names, which have no blanks."""
     return {word.lower() for word in re.findall(r"[\w.()'+:/-]+", text)}
 
 
@@ -124,7 +124,7 @@ def _needs(source: str, attribute: str | None) -> set[str]:
 
 @functools.cache
 def module(name: str) -> Module:
-    """What the file of a module says of others."""
+    """What the file of a module says about others."""
     path = _paths()[name]
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
@@ -144,7 +144,7 @@ def module(name: str) -> Module:
                 imports.add(_COMMANDS[node.value])
     return Module(
         path.relative_to(ROOT).as_posix(),
-        # The package itself only hands on what its modules define.
+        # The package itself only re-exports what its modules define.
         frozenset(imports - {name, "jaxsel"}),
         frozenset(said),
         _LISTS_FILES.search(text) is not None,
@@ -167,7 +167,7 @@ def reached(name: str) -> frozenset[str]:
 
 @functools.cache
 def named() -> dict[str, frozenset[str]]:
-    """Every name of the catalogue, of a figure or simulation -> what it is made from."""
+    """Names of mechanisms, claims, figures and simulations -> the modules they are made from."""
     from figures import FIGURES
     from jaxsel.catalogue import mechanisms, self_checks
     from jaxsel.language import declared
@@ -217,8 +217,8 @@ def select(changed: Iterable[str], new: Iterable[str] = ()) -> Selection:
     """The tests that a change can reach.
 
     Args:
-      changed: paths of the files that differ, from the root; a new or lost one, too.
-      new: those of them that were not there before.
+      changed: paths, from the root, of the files that differ, including new and deleted ones.
+      new: those of them that did not exist before.
     """
     by_path = {path.relative_to(ROOT).as_posix(): name for name, path in _paths().items()}
     changed, files, parts = set(changed), set(), set()
@@ -226,12 +226,12 @@ def select(changed: Iterable[str], new: Iterable[str] = ()) -> Selection:
     if any(
         path not in by_path or path.endswith("conftest.py") or path == "tests/__init__.py"
         for path in of_python
-    ):  # lost, or it is part of every test
+    ):  # the file was deleted, or is part of every test
         return Selection(True, frozenset(), frozenset(), frozenset())
     modules = {by_path[path] for path in of_python}
     names = {name for name, of in named().items() if not modules.isdisjoint(of)}
     unknown = changed - of_python
-    # Data of the package decides what its claims say; a document decides nothing.
+    # Data files of the package influence what its claims say; documents influence nothing.
     inside = any(path.split("/")[0] in ("jaxsel", "sims", "figures") for path in unknown)
     for test in _tests():
         found = module(test)
@@ -249,7 +249,7 @@ def select(changed: Iterable[str], new: Iterable[str] = ()) -> Selection:
 
 
 def since(commit: str) -> Selection:
-    """The tests that what differs from a commit can reach; uncommitted files count."""
+    """The tests that the difference from a commit can reach, including uncommitted files."""
 
     def said(*arguments: str) -> list[str]:
         asked = ["git", "-C", str(ROOT), *arguments]
@@ -262,7 +262,7 @@ def since(commit: str) -> Selection:
 
 
 def of_parameters(parameters: Iterable[Any]) -> set[str]:
-    """Words of a test's parameters: texts, and the ids and names of records."""
+    """Words of a test's parameters: of texts, and of ids and names of records."""
     found: set[str] = set()
     for value in parameters:
         for each in value if isinstance(value, tuple | list) else (value,):

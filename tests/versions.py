@@ -1,9 +1,9 @@
-"""``python -m tests.versions lowest|newest``: tests in a fresh environment.
+"""``python -m tests.versions lowest|newest``: runs tests in a fresh environment.
 
-Before a release. "lowest" installs the lowest version of every dependency that
-``pyproject.toml`` allows (what these depend on, newest), "newest" the newest. Then the
-tests that are named run there, by default those that touch every dependency;
-``make test-lowest`` and ``make test-newest`` call it.
+This is for releases. "lowest" installs the lowest version of every dependency that
+``pyproject.toml`` allows (and the newest of what these depend on), "newest" installs the
+newest. Then the given tests run there, by default those that use every dependency. ``make
+test-lowest`` and ``make test-newest`` call it.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# Checkpoints, the command line, records, laws, data, figures: all that others provide.
+# Checkpoints, command line, records, laws, data, figures: all that depends on other packages.
 TESTS = (
     "tests/training",
     "tests/cli/test_cli.py",
@@ -30,7 +30,7 @@ _BOUND = re.compile(r"^([A-Za-z0-9._-]+(?:\[[a-z0-9,]+\])?)>=([0-9][0-9.]*)$")
 
 
 def requirements(which: str, project: dict) -> list[str]:
-    """What pip is asked for: everything to run and to test.
+    """The packages for pip to install, which are all that is needed to run and to test.
 
     Args:
       which: "lowest" or "newest".
@@ -55,7 +55,7 @@ def _run(command: Iterable[str | Path]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Makes the environment, installs, tests; the exit status of the tests."""
+    """Makes the environment, installs, and tests; returns the exit status of the tests."""
     parser = argparse.ArgumentParser(prog="python -m tests.versions")
     parser.add_argument("which", choices=("lowest", "newest"))
     parser.add_argument("tests", nargs="*", default=TESTS, help="files or node ids")
@@ -70,9 +70,9 @@ def main(arguments: list[str]) -> int:
     if _run([*pip, *wanted]) or _run([*pip, "--no-deps", "--editable", "."]):
         return 1
     _run([python, "-m", "pip", "freeze", "--exclude-editable"])
-    # As users run it: optimised, unlike the daily tests.
+    # Programs are optimised as for users, unlike in the daily tests.
     os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=3"
-    # What an old package thinks of a newer one that it uses is not about us.
+    # Old packages may warn about newer ones that they use, which is not our concern.
     calm = ["-W", "default::DeprecationWarning"] if given.which == "lowest" else []
     return _run([python, "-m", "pytest", "-q", *calm, *given.tests])
 

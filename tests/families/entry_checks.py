@@ -1,4 +1,4 @@
-"""What the tests of several families ask of a mechanism and of its catalogue entry."""
+"""What the tests of several families check of a mechanism and of its catalogue entry."""
 
 import math
 
@@ -19,13 +19,13 @@ def entries_of(family):
 
 
 def check_samples_follow_law(mechanism, cells, seed, trials=60_000):
-    """Tallies of every cell (data, params) fit the exact law, and no law nearby."""
+    """Checks that the tallies of every cell (data, params) fit the exact law, and no law nearby."""
     tallies = simulate_grid(mechanism, cells, trials=trials, seed=seed, progress=False)
     for (data, params), counts in zip(cells, tallies.values, strict=True):
         expected = mechanism.law(data, params).probabilities
         assert expected.sum() == pytest.approx(1.0, abs=1e-10)
         assert goodness_of_fit(counts, expected) > ALPHA
-        # Power: 12 standard deviations between the two likeliest outcomes are noticed.
+        # Power: moving 12 standard deviations between the two likeliest outcomes is noticed.
         second, top = np.argsort(expected)[-2:]
         if trials * expected[second] < 200.0:
             continue
@@ -36,7 +36,7 @@ def check_samples_follow_law(mechanism, cells, seed, trials=60_000):
 
 
 def check_methods_follow_law(entry, settings, seed):
-    """Every method samples the exact law, at each of these settings."""
+    """Checks that every method samples the exact law, at each of these settings."""
     for method in entry.settings["method"].options:
         if method == "law":
             continue
@@ -48,9 +48,9 @@ def check_methods_follow_law(entry, settings, seed):
 
 
 def check_promise(entry):
-    """Guarantees are kept by exact laws, and the hope for a broken mechanism is dashed.
+    """Checks that exact laws keep the guarantee, and that a broken mechanism breaks its promise.
 
-    Audits of all entries: ``test_contract`` and the claims AUDIT-*.
+    Audits of all entries are in ``test_contract`` and the claims AUDIT-*.
     """
     mechanism = entry.build({}).mechanism
     losses = []

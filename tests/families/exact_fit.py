@@ -6,12 +6,12 @@ from tests.conftest import ALPHA
 
 
 def check_fit(mechanism, cells, seed, trials=100_000) -> None:
-    """Refuses a sampler whose outcomes do not have the law, and shows that it would."""
+    """Checks that the outcomes of a sampler follow the exact law, and that the check has power."""
     found = simulate_grid(mechanism, cells, trials=trials, seed=seed, progress=False)
     for tallies, cell in zip(found.values, cells, strict=True):
         exact = mechanism.law(*cell).probabilities
         assert goodness_of_fit(tallies, exact / exact.sum()) > ALPHA
-        # Power: a percent of the mass moved from the likeliest to its neighbour.
+        # Power: a law with 0.02 of the mass moved from the likeliest outcome is rejected.
         wrong = exact.copy()
         best = wrong[:-1].argmax()
         wrong[best] -= 0.02

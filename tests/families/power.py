@@ -1,4 +1,4 @@
-"""The power of a check: what it says of a claim that is a little stronger than it is."""
+"""The power of a check: its verdict on a claim that is a little stronger than the true one."""
 
 from unittest import mock
 
@@ -8,7 +8,7 @@ from jaxsel.language.base import Budget
 
 
 def judged_with(claim_id: str, factor: float, budget: Budget) -> str:
-    """The outcome of a claim's check if, in every case, it claimed that many times as much."""
+    """The verdict of a claim's check if the claim were that factor larger in every case."""
     cases_at = checking.cases_at
 
     def stronger(*given):

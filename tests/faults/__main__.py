@@ -1,4 +1,4 @@
-"""``python -m tests.faults``: plants faults, one at a time, and says who sees each."""
+"""``python -m tests.faults``: plants faults one at a time, and reports who notices each."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from tests.faults.drawing import drawn
 from tests.faults.looking import Answer, Seen, claims_say, look
 from tests.faults.planting import Fault, digest, faults, rooms, sandbox
 
-# Of all faults, those that must be seen.
+# Share of all faults that must be noticed.
 _SHARE = 0.95
 
 
@@ -26,7 +26,7 @@ def _chosen(arguments: argparse.Namespace) -> list[Fault]:
 
 
 def _look_at_all(chosen: list[Fault], folder: Path, jobs: int) -> Iterator[Seen]:
-    """Each fault in one of ``jobs`` copies of the tree."""
+    """Tries each fault in one of ``jobs`` copies of the tree."""
     trees: queue.Queue[Path] = queue.Queue()
     for number in range(jobs):
         trees.put(sandbox(folder / str(number)))
@@ -43,7 +43,7 @@ def _look_at_all(chosen: list[Fault], folder: Path, jobs: int) -> Iterator[Seen]
 
 
 def _healthy(tree: Path, planted: Iterable[Fault]) -> bool:
-    """Without a fault every claim is as expected, or the rest means nothing."""
+    """Whether every claim is as expected without a fault; otherwise no result means anything."""
     claims = sorted({claim for fault in planted for claim in fault.claims})
     found = claims_say(tree, claims) if claims else Answer()
     if found != Answer():
@@ -76,7 +76,7 @@ def _report(found: list[Seen]) -> int:
 
 
 def _kept(file: Path | None) -> dict[str, dict]:
-    """What was found for this tree before, by the digest of tree and fault."""
+    """Earlier results, by the digest of tree and fault."""
     if file is None or not file.exists():
         return {}
     lines = file.read_text(encoding="utf-8").splitlines()
@@ -99,7 +99,10 @@ def _seen(fault: Fault, row: dict) -> Seen:
 
 
 def main() -> int:
-    """Plants, looks, reports; exit status 1 unless 95 % are seen and the rest explained."""
+    """Plants faults and reports.
+
+    The exit status is 1 unless 95 % of them are noticed and all others are explained.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--room", action="append", choices=rooms())
     parser.add_argument("--name", default="", help="faults with this in their name")

@@ -1,6 +1,6 @@
-"""``python -m tests.faults.asking ID ...``: the first claim not as expected, as JSON.
+"""``python -m tests.faults.asking ID ...``: prints the first claim not as expected, as JSON.
 
-Cheap claims are asked first: self-checks compile the mechanism.
+Cheap claims are validated first; self-checks come last, since they compile the mechanism.
 """
 
 import json
@@ -18,8 +18,8 @@ BUDGET = Budget(trials=100_000, cases=60)
 def main() -> None:
     """Prints {"unexpected": the first id that is not as expected or null, "crashes": ids}.
 
-    A check that raises judges nothing: the next one is asked. One that does not end within
-    its time ends the process.
+    A check that raises an error judges nothing, and the next one is tried. A check that does
+    not end within its time ends the process.
     """
     unexpected, crashes = None, []
     for name in sorted(sys.argv[1:], key=is_self_check):

@@ -1,7 +1,7 @@
-"""Faults drawn by chance: one operator, constant, index or argument of a module changed.
+"""Faults drawn at random: one operator, constant, index or argument of a module is changed.
 
-``drawn.toml`` lists the modules, with the claims and tests that should see a change of
-each, and the changes that nothing can see, each with its reason.
+``drawn.toml`` lists the modules, each with the claims and tests that should notice a change,
+and the changes that no check can notice, each with the reason.
 """
 
 import ast
@@ -56,7 +56,7 @@ _CALLS = {
 }
 
 
-# The same either way round, or refused at once.
+# Functions whose value does not depend on the order of arguments, or that refuse another one.
 _SYMMETRIC = {
     "min",
     "max",
@@ -73,11 +73,11 @@ _SYMMETRIC = {
 
 
 class Module(NamedTuple):
-    """A file whose code is changed, and who should see it.
+    """A file whose code is changed, and the checks that should notice it.
 
     Attributes:
       file: path from the root.
-      claims, tests: as of ``Fault``.
+      claims, tests: as for ``Fault``.
     """
 
     file: str
@@ -86,11 +86,13 @@ class Module(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Text [start, stop) of a file, in bytes, and what replaces it.
+    """A replacement of the text [start, stop) of a file, in bytes.
 
     Attributes:
       kind: "operator", "constant", "index" or "argument".
       line: number of its first line, from 1.
+      start, stop: byte offsets of the old text.
+      new: the new text.
     """
 
     kind: str
@@ -101,7 +103,7 @@ class Change(NamedTuple):
 
 
 def modules() -> list[Module]:
-    """Those of drawn.toml."""
+    """The modules of drawn.toml."""
     return [
         Module(one["file"], tuple(one.get("claims", ())), tuple(one.get("tests", ())))
         for one in _table().get("module", ())
@@ -109,7 +111,7 @@ def modules() -> list[Module]:
 
 
 def survivors() -> dict[str, str]:
-    """The reason why nothing can see a change, by its name."""
+    """The reason why no check can notice a change, by the change's name."""
     return {one["name"]: one["reason"] for one in _table().get("survivor", ())}
 
 
@@ -144,7 +146,7 @@ class _Changes(ast.NodeVisitor):
             self.found.append(Change(kind, line, start, stop, new))
 
     def _function(self, node: ast.FunctionDef) -> None:
-        # Decorators, annotations and defaults are what domains and catalogue tests read.
+        # Decorators, annotations and defaults are left out: domains and catalogue tests read them.
         self._inside += 1
         for statement in node.body:
             self.visit(statement)
@@ -157,10 +159,10 @@ class _Changes(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        """What is raised is words."""
+        """Skips error messages, which are text."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Words, too."""
+        """Skips formatted strings, which are text, too."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -248,7 +250,7 @@ def _parses(text: str) -> bool:
 
 
 def as_fault(module: Module, text: str, change: Change) -> Fault:
-    """The change with so many lines around it that they stand once in the file."""
+    """The change as a fault, with enough lines around it to occur once in the file."""
     whole, changed = text.encode(), _changed(text, change)
     lines, others = text.splitlines(keepends=True), changed.splitlines(keepends=True)
     first, last = change.line - 1, whole[: change.stop].count(b"\n")
@@ -265,11 +267,11 @@ def as_fault(module: Module, text: str, change: Change) -> Fault:
 
 
 def drawn(count: int, seed: int) -> list[Fault]:
-    """Changes drawn at random: as many of each module, and of each kind within it.
+    """Draws changes at random: equally many of each module, and of each kind within it.
 
     Args:
-      count: how many, >= 1; fewer come where the modules have fewer.
-      seed: same seed, same code: same changes.
+      count: number of changes, >= 1; there are fewer if the modules have fewer.
+      seed: the same seed and the same code give the same changes.
     """
     generator = random.Random(seed)
     streams = [_of_module(module, generator) for module in modules()]
@@ -285,7 +287,7 @@ def drawn(count: int, seed: int) -> list[Fault]:
 
 
 def _of_module(module: Module, generator: random.Random) -> Iterator[Fault]:
-    """Its changes, a kind after the other, none twice."""
+    """Yields the changes of a module without repetition, one kind after the other."""
     text = (ROOT / module.file).read_text(encoding="utf-8")
     by_kind: dict[str, list[Change]] = {}
     for change in changes(text):

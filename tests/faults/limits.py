@@ -1,6 +1,6 @@
-"""A time limit for each test and claim that is asked, so that what never ends has a name.
+"""A time limit for each test and claim, so that one that never ends is known by name.
 
-A plugin of pytest (``-p tests.faults.limits``), and a context for claims.
+This is a plugin of pytest (``-p tests.faults.limits``), and a context for claims.
 """
 
 import faulthandler
@@ -11,20 +11,21 @@ from contextlib import contextmanager
 import pytest
 
 SECONDS = "FAULTS_SECONDS"
-"""Environment variable: the limit of one test or claim."""
+"""Environment variable with the limit of one test or claim, in seconds."""
 ASKED = "ASKED "
 OVER = "Timeout ("
-"""Begin the lines of standard error that say what is asked, and that it takes too long."""
+"""Beginnings of lines on standard error: which check begins, and that one takes too long."""
 
-# Before pytest puts its own files in the place of these.
+# Duplicated before pytest replaces standard error by a file of its own.
 _ERRORS = os.dup(2)
 
 
 @contextmanager
 def limited(name: str) -> Iterator[None]:
-    """Ends the process where what is in the context takes too long.
+    """Ends the process if the body of the context takes too long.
 
-    By a thread that needs no interpreter: a loop within compiled code ends, too.
+    This is done by a thread that needs no interpreter, so that a loop in compiled code ends,
+    too.
     """
     os.write(_ERRORS, f"{ASKED}{name}\n".encode())
     seconds = float(os.environ[SECONDS])
@@ -37,6 +38,6 @@ def limited(name: str) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """One test, with all that is set up for it."""
+    """Limits one test, including its fixtures."""
     with limited(item.nodeid):
         return (yield)

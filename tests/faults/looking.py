@@ -1,4 +1,4 @@
-"""Who sees a planted fault: its claims and its tests, each asked for themselves."""
+"""Who notices a planted fault: its claims and its tests, asked separately."""
 
 import json
 import os
@@ -14,21 +14,22 @@ from typing import NamedTuple
 from tests.faults.limits import ASKED, OVER, SECONDS
 from tests.faults.planting import Fault, planted
 
-# Of one test or claim, some ten times what the slowest takes on a busy machine; and of all
-# that are asked of one fault.
+# Time limits: of one test or claim, about ten times what the slowest takes on a busy machine,
+# and of all checks of one fault.
 _SECONDS_EACH = 300
 _SECONDS = 1800
 
 
 class Answer(NamedTuple):
-    """What claims, or tests, say of a tree.
+    """The result of checking a tree by claims or by tests.
 
     Attributes:
-      noticed: the first claim that is not as expected, or the first test that fails or
-        does not end, by name; "" if all is as it should be.
-      trouble: why nothing can be said: a crash, an id that does not exist, or no answer
-        within the time of all; "" otherwise.
-      endless: whether what noticed did not end, within a time that is ample for it.
+      noticed: the first claim that is not as expected, or the first test that fails or does
+        not end, by name; "" if there is none.
+      trouble: why there is no result: a crash, an id that does not exist, or the time limit
+        of all checks; "" otherwise.
+      endless: whether the check in ``noticed`` did not end within its time limit, which is
+        ample.
     """
 
     noticed: str = ""
@@ -37,12 +38,12 @@ class Answer(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What became of one fault.
+    """The results for one fault.
 
     Attributes:
-      fault: what was planted.
-      claims: what its claims say; None if it names none.
-      tests: what its tests say; None if it names none.
+      fault: the planted fault.
+      claims: result of its claims; None if it names none.
+      tests: result of its tests; None if it names none.
     """
 
     fault: Fault
@@ -51,21 +52,22 @@ class Seen(NamedTuple):
 
     @property
     def seen(self) -> bool:
-        """True if a claim or a test noticed."""
+        """Whether a claim or a test noticed the fault."""
         return any(one.noticed for one in (self.claims, self.tests) if one)
 
     @property
     def broken(self) -> str:
-        """Why the fault judges nobody, though nobody noticed; "" if it judges.
+        """The reason why no check could judge the fault; "" if one noticed it or all could.
 
-        A crash is no judgement: what cannot run is seen by whoever runs it, not by a check.
+        A crash is no judgement: code that cannot run is noticed by whoever runs it, not by a
+        check.
         """
         troubles = [one.trouble for one in (self.claims, self.tests) if one]
         return "" if self.seen else "; ".join(filter(None, troubles))
 
     @property
     def by(self) -> str:
-        """Who noticed, in words."""
+        """Who noticed the fault, as text."""
         asked = (("claim", self.claims), ("test", self.tests))
         words = [
             f"{kind} {one.noticed}{', which does not end' if one.endless else ''}"
@@ -78,7 +80,7 @@ class Seen(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """What a command printed, and its exit status; None if it was ended for its time."""
+    """Output and exit status of a command; the status is None if its time was over."""
 
     status: int | None
     output: str
@@ -86,7 +88,7 @@ class _Said(NamedTuple):
 
     @property
     def endless(self) -> str:
-        """The name of the test or claim that did not end within its time; "" if none."""
+        """The name of the test or claim that did not end within its time; "" if there is none."""
         lines = self.errors.splitlines()
         over = [place for place, line in enumerate(lines) if line.startswith(OVER)]
         asked = [line for line in lines[: over[0]] if line.startswith(ASKED)] if over else []
@@ -94,7 +96,7 @@ class _Said(NamedTuple):
 
     @property
     def last_line(self) -> str:
-        """What it said last."""
+        """The last line of its output."""
         lines = [*self.output.splitlines(), *self.errors.splitlines()]
         own = [line for line in lines if line.strip() and not line.startswith(ASKED)]
         return own[-1] if own else "no output"
@@ -102,10 +104,10 @@ class _Said(NamedTuple):
 
 def _run(folder: Path, *command: str) -> _Said:
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONHASHSEED": "0"}
-    # A file of the same size changed within a second looks unchanged to stored bytecode.
+    # Stored bytecode would be reused for a file that was changed within a second to the same size.
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     environment[SECONDS] = str(_SECONDS_EACH)
-    # Files, not pipes: what a test has begun may outlive it, and would hold a pipe open.
+    # Files are used because a process that a test started may outlive it and keep a pipe open.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             [sys.executable, *command],
@@ -131,7 +133,7 @@ def _run(folder: Path, *command: str) -> _Said:
 
 
 def claims_say(folder: Path, claims: Sequence[str]) -> Answer:
-    """Puts claims to the test in that tree."""
+    """Validates claims in that tree."""
     said = _run(folder, "-m", "tests.faults.asking", *claims)
     if said.endless:
         return Answer(said.endless, endless=True)
@@ -159,16 +161,16 @@ def tests_say(folder: Path, tests: Sequence[str]) -> Answer:
     if said.status == 0:
         return Answer()
     told = [line.partition(" ") for line in said.output.splitlines()]
-    # Of what follows the name, which may have spaces, pytest says " - " first.
+    # The name may have spaces; pytest writes " - " between it and the message.
     failed = [rest.split(" - ")[0] for mark, _, rest in told if mark in ("FAILED", "ERROR")]
-    # 1: tests ran and some failed. All else is a crash or a name that is not there.
+    # Status 1: tests ran and some failed. Others mean a crash or a name that does not exist.
     if said.status == 1 and failed:
         return Answer(failed[0])
     return Answer(trouble=f"tests: {said.last_line}")
 
 
 def look(fault: Fault, folder: Path) -> Seen:
-    """Plants the fault in that tree, and asks its claims, and its tests."""
+    """Plants the fault in that tree, and checks the tree by its claims and by its tests."""
     with planted(fault, folder):
         claims = claims_say(folder, fault.claims) if fault.claims else None
         tests = tests_say(folder, fault.tests) if fault.tests else None

@@ -1,4 +1,4 @@
-"""Faults as data, and a copy of the tree to plant them in."""
+"""Faults as data, and copies of the tree in which they are planted."""
 
 import functools
 import hashlib
@@ -22,11 +22,10 @@ class Fault(NamedTuple):
       room: name of the file of faults that it comes from.
       name: what a careless person did.
       file: path of the changed file from the root.
-      old, new: the text that is replaced, which stands once in the file, and what replaces
-        it.
-      claims: ids that ``validate`` should find not as expected.
-      tests: files or node ids of tests of which one should fail.
-      survives: of a fault that nothing sees: why.
+      old, new: the text that is replaced, which occurs once in the file, and its replacement.
+      claims: ids of claims that ``validate`` should find not as expected.
+      tests: files or node ids of tests, of which one should fail.
+      survives: the reason why no check notices the fault, if none does.
     """
 
     room: str
@@ -89,15 +88,15 @@ def _tree(folder: Path) -> str:
 
 
 def digest(folder: Path, fault: Fault) -> str:
-    """Of a fault and the copy of the tree it is tried in."""
+    """Digest of a fault and of the copy of the tree in which it is tried."""
     return hashlib.sha256(f"{_tree(folder)} {fault!r}".encode()).hexdigest()[:32]
 
 
 def places(text: str, old: str) -> list[tuple[int, int]]:
-    """Where a fault's text stands in a file, however the formatter has laid it out.
+    """Where a fault's text occurs in a file, whatever its layout by the formatter.
 
-    Between two words or signs any white space may stand, and before a bracket that closes a
-    comma more or less.
+    Any white space may stand between two words or signs. A comma before a closing bracket may
+    be added or left out.
     """
     words = re.findall(r"\w+|[^\w\s]", old)
     parts = [re.escape(word) for word in words]
@@ -111,10 +110,10 @@ def places(text: str, old: str) -> list[tuple[int, int]]:
 
 @contextmanager
 def planted(fault: Fault, folder: Path) -> Iterator[None]:
-    """The fault stands in the copy of the tree while the context lasts.
+    """Plants the fault in the copy of the tree while the context lasts.
 
     Raises:
-      ValueError: if the text to replace does not stand in its file exactly once.
+      ValueError: if the text to replace does not occur in its file exactly once.
     """
     path = folder / fault.file
     right = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Where the workers of a test run share records."""
+"""Sets the folder in which the workers of a test run share records."""
 
 import os
 
@@ -11,5 +11,5 @@ from tests.figures import sharing
 def _shared_folder(tmp_path_factory):
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent  # each worker has a folder of its own in it
+        base = base.parent  # the folders of all workers lie in it
     sharing.FOLDER = base / "records"

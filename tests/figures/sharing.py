@@ -1,4 +1,4 @@
-"""Small records, made once for all tests and workers, and what every picture must be."""
+"""Small records, made once for all tests and workers, and what every picture must satisfy."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ from jaxsel.pictures import style
 from sims import registry
 from tests.conftest import seed
 
-FOLDER = Path()  # set by conftest: common to all workers
+FOLDER = Path()  # set by conftest to a folder that all workers share
 
 
 @contextlib.contextmanager
@@ -32,13 +32,13 @@ def name_of(module: ModuleType) -> str:
 def records_of(trials: Mapping[str, int], at: int | None = None) -> Path:
     """A folder with a record of each simulation, run with that many trials.
 
-    Each test file has its own, as it may have shrunk what is simulated.
+    Each test file has its own folder, because it may have reduced what is simulated.
     """
     return _records(trials, at, Path(sys._getframe(1).f_code.co_filename).stem)
 
 
 def record_of(module: ModuleType, trials: int, at: int | None = None):
-    """The record of one simulation, likewise."""
+    """The record of one simulation, as for ``records_of``."""
     stem = Path(sys._getframe(1).f_code.co_filename).stem
     folder = _records({name_of(module): trials}, at, f"{stem}-{trials}")
     return registry.load(name_of(module), folder)
@@ -56,11 +56,11 @@ def _records(trials: Mapping[str, int], at: int | None, stem: str) -> Path:
 
 
 def drawn(module, record, monkeypatch, tmp_path):
-    """The figure: its captions and labels lie inside, and its files are written.
+    """Draws the figure, and checks that its captions and labels lie inside and files are written.
 
     Args:
-      record: the data set of each function that ``draw`` takes, by name; or one that
-        ``load`` returns.
+      record: the data set of each function that ``draw`` takes, by name; or one that ``load``
+        returns.
     """
     given = record if isinstance(record, dict) else {}
     if not given:
@@ -83,17 +83,17 @@ def drawn(module, record, monkeypatch, tmp_path):
 
 def counts_of(found) -> np.ndarray:
     """How often each outcome happened: Int64["... outcomes"]."""
-    # NaN where another cell has an outcome that this one has not.
+    # The frequency of an outcome that only other cells have is NaN.
     shares = np.nan_to_num(found.frequency.values)
     return np.rint(shares * found.attrs["trials"]).astype(np.int64)
 
 
 def check_laws(found, alpha: float) -> None:
-    """Every cell of a data set with the measure "frequency" follows its exact law.
+    """Checks that every cell of a data set with "frequency" follows its exact law.
 
     Args:
       found: the data set.
-      alpha: chance of a false alarm, a cell.
+      alpha: probability of a false alarm, per cell.
     """
     laws = np.nan_to_num(found.frequency_exact.values)
     counts = counts_of(found)

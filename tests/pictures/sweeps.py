@@ -1,4 +1,4 @@
-"""Sweeps made by hand: what a picture is given, with numbers from simple formulas."""
+"""Sweeps as a picture receives them, made by hand with numbers from simple formulas."""
 
 import json
 
@@ -7,12 +7,12 @@ import xarray as xr
 
 
 def dataset(coordinates, variables, **attributes) -> xr.Dataset:
-    """A sweep.
+    """The data set of a sweep.
 
     Args:
       coordinates: name -> points, or (dimension, points, attributes).
-      variables: measure -> (dimensions, values, attributes); its companions likewise.
-      **attributes: of the data set, beside the usual ones.
+      variables: measure -> (dimensions, values, attributes); companions of measures likewise.
+      **attributes: attributes of the data set, beside the usual ones.
     """
     data = {name: (dims, values) for name, (dims, values, _) in variables.items()}
     found = xr.Dataset(data, coords=coordinates)
@@ -33,7 +33,7 @@ def dataset(coordinates, variables, **attributes) -> xr.Dataset:
 
 
 def estimate(dims, exact, name="success probability", trials=100_000, units="1"):
-    """An estimate ``success`` a little beside its exact law, and its interval."""
+    """An estimate ``success`` that differs slightly from its exact law, with an interval."""
     exact = np.asarray(exact, dtype=float)
     error = np.sqrt(exact * (1.0 - exact) / trials) + 1e-6
     aside = np.random.default_rng(7).normal(size=exact.shape)
@@ -70,12 +70,12 @@ def _success(mean, share):
 
 
 def one_axis() -> xr.Dataset:
-    """Success by mean."""
+    """Success probability by mean of K."""
     return dataset({"mean": MEANS}, estimate(("mean",), _success(MEANS, 0.03)))
 
 
 def two_axes() -> xr.Dataset:
-    """Success by mean and law of K, a word."""
+    """Success probability by mean of K and law of K, which is a word."""
     shares = np.array([0.01, 0.03, 0.06])
     success = _success(MEANS[:, None], shares)
     return dataset(
@@ -84,7 +84,7 @@ def two_axes() -> xr.Dataset:
 
 
 def three_axes() -> xr.Dataset:
-    """Success by mean, law of K and epsilon; and a mean number of runs in another row."""
+    """Success by mean, law of K and epsilon, and a mean number of runs as a second row."""
     shares = np.array([0.01, 0.03, 0.06])
     epsilon = np.array([0.5, 1.0])
     success = _success(MEANS[:, None, None], shares[:, None] * epsilon)
@@ -96,7 +96,7 @@ def three_axes() -> xr.Dataset:
 
 
 def words() -> xr.Dataset:
-    """Success by law of K, with two outcomes."""
+    """Success probability by law of K, with two outcomes."""
     success = np.array([[0.1, 0.5], [0.3, 0.6], [0.35, 0.2]])
     return dataset(
         {"repetitions": list(LAWS), "outcome": ["good", "best"]},
@@ -105,7 +105,7 @@ def words() -> xr.Dataset:
 
 
 def zipped() -> xr.Dataset:
-    """Mean and epsilon go together: one dimension, two coordinates."""
+    """Mean and epsilon vary together: one dimension with two coordinates."""
     return dataset(
         {"mean": MEANS, "epsilon": ("mean", 0.1 * np.arange(1, 8))},
         estimate(("mean",), _success(MEANS, 0.03)),
@@ -113,19 +113,19 @@ def zipped() -> xr.Dataset:
 
 
 def heat_map() -> xr.Dataset:
-    """Success by mean and epsilon, both long."""
+    """Success probability by mean and epsilon, both with many points."""
     success = _success(MEANS[:, None], 0.02 * EPSILONS)
     coordinates = {"mean": MEANS, "epsilon": EPSILONS}
     return dataset(coordinates, estimate(("mean", "epsilon"), success))
 
 
 def bounded() -> xr.Dataset:
-    """An audit and theorems by epsilon."""
+    """An audited bound and proven bounds, by epsilon."""
     return dataset({"epsilon": EPSILONS}, bounds(("epsilon",), EPSILONS))
 
 
 def bounded_by_law() -> xr.Dataset:
-    """The same for three laws of K."""
+    """An audited bound and proven bounds, by epsilon and by three laws of K."""
     losses = EPSILONS[:, None] * np.array([1.0, 0.8, 0.5])
     coordinates = {"epsilon": EPSILONS, "repetitions": list(LAWS)}
     return dataset(coordinates, bounds(("epsilon", "repetitions"), losses))

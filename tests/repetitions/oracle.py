@@ -1,7 +1,7 @@
-"""The same laws of K by mpmath, straight from their definitions, and example laws.
+"""The laws of K by mpmath, straight from their definitions, and example laws.
 
-Nothing here shares a formula with the package beyond the papers' own definitions: the
-probabilities are products, the generating functions are those printed, at 80 digits.
+Nothing here shares a formula with the package beyond the papers' own definitions:
+probabilities are products, and generating functions are those printed, at 80 digits.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from mpmath import mpf
 
 from jaxsel import repetitions as laws
 
-# Relative accuracy asked of float64: 1e-12 is about 5000 rounding errors, for values
-# whose logarithm may be 700.
+# The relative accuracy that float64 must reach: 1e-12 is about 5000 rounding errors, for
+# values whose logarithm may be 700.
 ACCURACY = 1e-12
 
 # Tails from 1e-18 to 1, dense at both ends and on both sides of 1/2.
@@ -27,7 +27,7 @@ TAILS = np.concatenate(
 
 
 class Exact(NamedTuple):
-    """A law of K in mpmath: probabilities, generating function, its derivative."""
+    """A law of K in mpmath: its probabilities, generating function and derivative, and moments."""
 
     pmf: Callable[[int], mpf]
     pgf: Callable[[mpf], mpf]
@@ -76,12 +76,12 @@ def _relative_error(value: float, exact: mpf, floor: float = 1e-300) -> float:
 
 
 def worst(values, exact) -> float:
-    """The largest relative error; values below 1e-300 need only be that small."""
+    """The largest relative error; exact values below 1e-300 need only be as small."""
     pairs = zip(np.atleast_1d(values), exact, strict=True)
     return max(_relative_error(value, true) for value, true in pairs)
 
 
-# One law of each kind, small enough to sum: bounded by 4000 up to a tail below 1e-17.
+# One law of each kind, small enough to sum: P[K > 4000] is below 1e-17.
 EXAMPLES = {
     "point_mass": laws.point_mass(7),
     "single": laws.point_mass(1),

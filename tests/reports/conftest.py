@@ -1,4 +1,4 @@
-"""Statements that are quick to make: any resolution of the priced envelope is a bound."""
+"""Computes statements quickly: at any resolution the priced envelope is a bound."""
 
 import pytest
 

@@ -17,7 +17,7 @@ EMPTY = {"meta", "link", "img", "br", "hr", "input", "use", "path", "rect", "cir
 
 
 class Page(html.parser.HTMLParser):
-    """Reads a page: every element is closed, and what could be loaded is kept."""
+    """Parses a page: checks that every element is closed, and collects what could be loaded."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

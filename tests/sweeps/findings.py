@@ -1,4 +1,4 @@
-"""What ``docs/sweeps.md`` finds, computed from the library: exact values and bounds."""
+"""The findings of ``docs/sweeps.md``, computed from the library: exact values and bounds."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ POISSON = math.inf  # the limit of eta
 
 
 def law(eta: float, mean: float) -> Repetitions:
-    """A truncated negative binomial law, or Poisson's."""
+    """A truncated negative binomial law, or the Poisson law for infinite eta."""
     if eta == POISSON:
         return repetitions.from_mean("poisson", mean)
     return repetitions.parse(f"tnb:eta={eta!r},mean={mean!r}")
@@ -39,7 +39,7 @@ def mean_for_quantile(eta: float, quantile: float) -> float:
 
 
 def mean_for_best(eta: float, candidates: int, chance: float) -> float:
-    """E[K] at which K draws among candidates hold the best one with this chance."""
+    """E[K] at which K draws among candidates contain the best one with this probability."""
     return _mean_where(
         eta, lambda k: float(repetitions.success_probability(k, 1 / candidates)) - chance
     )
@@ -52,7 +52,7 @@ def envelope(noise: float, found: Repetitions) -> float:
 
 
 def renyi(noise: float, found: Repetitions) -> float:
-    """The same by Theorem 2, or for Poisson 6, of Papernot & Steinke 2022."""
+    """Epsilon of the same search by Papernot & Steinke 2022: Theorem 2, or 6 for Poisson."""
     known = tuned_curves(curves.gaussian(noise_multiplier=noise), found)
     build = known["PS-Thm2"] if "PS-Thm2" in known else known["PS-Thm6"]
     return renyi_to_epsilon(build(), DELTA).epsilon
@@ -72,7 +72,7 @@ def every_candidate_once(noise: float, candidates: int) -> float:
 
 
 def random_draws(noise: float, candidates: int, chance: float, etas: Sequence[float]) -> float:
-    """The least epsilon of a random search that finds the best with this chance."""
+    """The least epsilon of a random search that finds the best with this probability."""
     return min(envelope(noise, law(eta, mean_for_best(eta, candidates, chance))) for eta in etas)
 
 

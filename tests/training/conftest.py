@@ -1,4 +1,4 @@
-"""Searches are accounted for at large deltas: quickly, as the statements about them."""
+"""Accounts for searches with coarse, quick bounds, which suffice at large deltas."""
 
 import pytest
 

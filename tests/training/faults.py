@@ -1,6 +1,6 @@
-"""DP-SGD with planted faults, one each; the tests must catch all of them.
+"""Versions of DP-SGD with one planted fault each; the tests must notice all of them.
 
-Each function can stand for ``noisy_gradient``.
+Each function can replace ``noisy_gradient``.
 """
 
 import functools
@@ -49,7 +49,7 @@ def _realised(batch):
 
 
 def realised_mean(model, plan, params, data, key):
-    """Sum and noise divided by the realised size of the batch."""
+    """Sum and noise are divided by the realised batch size instead of the expected one."""
     batch = _batch(plan, key)
     total = _sum(model, plan, params, data, batch)
     mean = _mean(total, _noise(plan, key, total), _realised(batch))
@@ -57,7 +57,7 @@ def realised_mean(model, plan, params, data, key):
 
 
 def noise_on_realised_mean(model, plan, params, data, key):
-    """The mean over the realised batch, with noise for the expected one."""
+    """The mean is over the realised batch, but its noise is for the expected batch size."""
     batch = _batch(plan, key)
     total = _sum(model, plan, params, data, batch)
     mean = jax.tree.map(lambda leaf: leaf / _realised(batch), total)
@@ -66,7 +66,7 @@ def noise_on_realised_mean(model, plan, params, data, key):
 
 
 def fixed_size(model, plan, params, data, key):
-    """Batches of a fixed size, drawn without replacement."""
+    """Batches have a fixed size and are drawn without replacement."""
     own = stream.fold(key, dp_sgd._BATCH_TAG)
     coins = noise.ends(own, jnp.arange(plan.examples, dtype=jnp.uint32), "tail")[0]
     size = int(plan.batch_size + 0.5)
@@ -77,7 +77,7 @@ def fixed_size(model, plan, params, data, key):
 
 
 def unscaled_noise(model, plan, params, data, key):
-    """Noise of standard deviation sigma, whatever C is."""
+    """The noise has standard deviation sigma, whatever the clipping norm C is."""
     batch = _batch(plan, key)
     total = _sum(model, plan, params, data, batch)
     mean = _mean(total, _noise(plan, key, total, 1.0), plan.batch_size)
@@ -85,14 +85,14 @@ def unscaled_noise(model, plan, params, data, key):
 
 
 def unclipped(model, plan, params, data, key):
-    """Per-example gradients as they are."""
+    """Per-example gradients are not clipped."""
     batch = _batch(plan, key)
     total = _sum(model, plan, params, data, batch, UNCLIPPED)
     return _mean(total, _noise(plan, key, total), plan.batch_size), batch.overflow
 
 
 def same_noise_every_step(model, plan, params, data, key):
-    """The key of the noise forgets the step."""
+    """The key of the noise does not depend on the step."""
     batch = _batch(plan, key)
     total = _sum(model, plan, params, data, batch)
     added = _noise(plan, stream.make_key(1, 2), total)
@@ -100,7 +100,7 @@ def same_noise_every_step(model, plan, params, data, key):
 
 
 def same_noise_every_leaf(model, plan, params, data, key):
-    """All leaves draw from one stream."""
+    """All leaves of the gradient draw the same noise."""
     batch = _batch(plan, key)
     total = _sum(model, plan, params, data, batch)
     own = stream.fold(key, dp_sgd._NOISE_TAG)
@@ -140,7 +140,7 @@ def _shuffled(model, plan, runs, start, data, base, steps):
 
 
 def shuffled_scores(model, plan, data, *, steps, runs, seed, tag) -> np.ndarray:
-    """``canary_scores`` of DP-SGD that shuffles the data and goes through it in order."""
+    """``canary_scores`` of DP-SGD that shuffles the data once and goes through it in order."""
     data = (jnp.asarray(data[0]), jnp.asarray(data[1]))
     start = dp_sgd.initialise(model, data[0][0], Recorder(plan)(0.1), seed)
     base = stream.fold(stream.make_key(seed), tag)

@@ -1,4 +1,4 @@
-"""Pairs of laws that are close: pure ones, and all but for a probability delta."""
+"""Pairs of laws that are epsilon-close, purely or except with probability delta."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""High-precision oracle of the tuned densities, written apart from the library.
+"""A high-precision oracle of the tuned densities, written independently of the library.
 
-Everything is spelled out in mpmath from the definitions: densities, tails, the slope
-f'(1 - u) of each law's generating function, and the mass of better outcomes.
+Everything is computed in mpmath from the definitions: densities, tails, the slope f'(1 - u)
+of each law's generating function, and the mass of better outcomes.
 """
 
 import itertools
@@ -57,7 +57,7 @@ def point_mass(count):
 
 
 def excess(laws, slope, good, bad, epsilon):
-    """z -> A(z) - e^epsilon A'(z) under the ranking of two blocks and the rest."""
+    """z -> A(z) - e^epsilon A'(z) under the ranking of two blocks, followed by the rest."""
     factor = mp.exp(epsilon)
 
     def tuned(law, z):
