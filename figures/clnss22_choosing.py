@@ -132,7 +132,7 @@ def estimate(
     Args:
       row: data set over "factor" and "outcome".
       beta: failure probability.
-      confidence: of every interval.
+      confidence: confidence level of every interval.
       won: the outcome that is a success.
     """
     wanted, trials = 1.0 - beta, row.attrs["trials"]

@@ -123,7 +123,7 @@ def points(row: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
 
     Args:
       row: the data set of one algorithm.
-      confidence: of every interval.
+      confidence: confidence level of every interval.
     """
     trials = row.attrs["trials"]
     above = trials - np.cumsum(row.tally.values)[:-1]

@@ -146,7 +146,7 @@ def audited(counts: xr.DataArray, event: str, confidence: float = 0.95) -> float
     Args:
       counts: over "side" and "outcome".
       event: the outcome that is the event.
-      confidence: of the bound.
+      confidence: confidence level of the bound.
     """
     first, second = (counts.sel(side=side).values for side in ("first", "second"))
     events = counts["outcome"].values[None] == event

@@ -1,4 +1,4 @@
-"""What several searches on the same data cost together, by each way to add them up."""
+"""What several searches on the same data cost together, by each method of composition."""
 
 import functools
 
@@ -72,7 +72,7 @@ def _panel(axes: Axes, family: str) -> None:
 
 
 def draw() -> Canvas:
-    """Epsilon against the number of searches, for two laws of K."""
+    """Draws epsilon against the number of searches, for two laws of K."""
     figure, panels = style.panels(2, width=10.4, height=5.0, sharey=True)
     for axes, family in zip(panels, LAWS, strict=True):
         _panel(axes, family)

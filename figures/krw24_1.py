@@ -105,7 +105,7 @@ def audited(found: xr.Dataset, delta: float, confidence: float = 0.95) -> Points
     Args:
       found: counts with one axis of pairs beside side and outcome.
       delta: the delta at which epsilon is bounded.
-      confidence: of each bound.
+      confidence: confidence level of each bound.
     """
     lower = [
         epsilon_lower_bound(*sides, delta=delta, confidence=confidence).lower

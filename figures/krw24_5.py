@@ -181,7 +181,7 @@ def points(row: xr.Dataset, confidence: float = 0.95):
 
     Args:
       row: the cells of one method and data set.
-      confidence: of each interval.
+      confidence: confidence level of each interval.
 
     Returns:
       Float64["epsilons"] three times: mean, low, high.

@@ -188,7 +188,7 @@ def lower_bounds(found: xr.Dataset, delta: float, confidence: float = 0.95) -> l
     Args:
       found: counts and exact laws of one gamma, in one ranking or several.
       delta: 0 for the pure base.
-      confidence: of each bound.
+      confidence: confidence level of each bound.
     """
     seen = [found]
     if "ranking" in found.dims:

@@ -79,7 +79,7 @@ def audited(row: xr.Dataset, found: Ladder, confidence: float = 0.95) -> dict[st
     Args:
       row: counts and exact laws of one law of K.
       found: the exact profiles and bounds of that law.
-      confidence: of each bound.
+      confidence: confidence level of each bound.
 
     Returns:
       "adversarial" and "natural" (larger outputs are better); ``exact`` is the delta of the

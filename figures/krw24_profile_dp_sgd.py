@@ -1,4 +1,4 @@
-"""What tuning really costs: profiles from audit to claim, one step of DP-SGD."""
+"""What tuning really costs: profiles from audit to claim, for one step of DP-SGD."""
 
 import xarray as xr
 from matplotlib.figure import Figure as Canvas

@@ -1,4 +1,4 @@
-"""What tuning really costs: profiles from audit to claim, Laplace base."""
+"""What tuning really costs: profiles from audit to claim, for a Laplace base."""
 
 import xarray as xr
 from matplotlib.figure import Figure as Canvas

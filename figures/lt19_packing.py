@@ -107,7 +107,7 @@ def implied_interval(
     Args:
       found: cells of one algorithm of ``selected``; j must have been chosen on both sides.
       packing: the one that was simulated.
-      confidence: of each interval.
+      confidence: confidence level of each interval.
 
     Returns:
       Float64["3 candidates"]: estimate, lower and upper limit.

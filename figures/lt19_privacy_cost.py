@@ -53,7 +53,7 @@ class Selector(NamedTuple):
       mechanism: the mechanism, on the laws of ``Run`` with scores 1, 1 and 0.
       params: expected number of calls -> the mechanism's parameters.
       factor: expected number of calls -> proven total epsilon over the epsilon of one run.
-      label, look: of its curves in the picture.
+      label, look: label and look of its curves in the picture.
     """
 
     mechanism: Mechanism

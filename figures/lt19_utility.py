@@ -65,7 +65,7 @@ class Selector(NamedTuple):
     Attributes:
       mechanism: the mechanism.
       params: (landscape, total epsilon) -> the mechanism's parameters.
-      label, look: of its curves in the picture.
+      label, look: label and look of its curves in the picture.
     """
 
     mechanism: Mechanism
@@ -169,7 +169,7 @@ def points(
       found: cells of one selector of ``selected``.
       land: the landscape that was simulated.
       large: the loss above which a loss is large.
-      confidence: of each interval.
+      confidence: confidence level of each interval.
     """
     outcomes = [*map(str, range(land.candidates)), "none"]
     counts, trials = found.counts.sel(outcome=outcomes).values, found.attrs["trials"]

@@ -54,7 +54,7 @@ class Plan(NamedTuple):
     """How a law of K is audited.
 
     Attributes:
-      cut: the best outputs of a run are above it.
+      cut: the best outputs of a run are those above it.
       end: the event is "released <= end".
     """
 

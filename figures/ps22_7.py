@@ -1,9 +1,9 @@
 """Papernot & Steinke 2022, Figure 7: accuracy of the best network of a random search.
 
 One trial draws K, then K times draws a network uniformly from a table of trained ones, and
-keeps the most accurate; the paper makes 500 trials. The tables are the authors', if it is at
-hand (see sims.data.released_accuracies), and those of ``sims.data.digits_accuracies``. The
-laws of K and their gammas are those of the authors' released code: E[K] of Poisson is 100
+keeps the most accurate; the paper makes 500 trials. The tables are that of the authors, if it
+is at hand (see sims.data.released_accuracies), and those of ``sims.data.digits_accuracies``.
+The laws of K and their gammas are those of the authors' released code: E[K] of Poisson is 100
 gamma, and all laws but the logarithmic leave out the smallest gammas. If there is no run
 (Poisson), the accuracy counts as 0, as in their code.
 """
@@ -111,7 +111,7 @@ def _mark(table: AccuracyTable) -> int:
 
 @cells(measures=["counts"], address=_address)
 def searched(table: AccuracyTable = over(TABLES), point: Point = over(POINTS)) -> Trial:
-    """How often each network was the best; networks are numbered row by row."""
+    """Counts how often each network was the best; networks are numbered row by row."""
     law = point.law
     return Trial(
         private_tuning(score_table(), law.family),

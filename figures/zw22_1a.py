@@ -79,8 +79,8 @@ def recalls(counts: np.ndarray, k: int, window: int, confidence: float = 0.95) -
       counts: Int64["days hits"], tallies of the number of hits.
       k: size of the set.
       window: number of days in each window.
-      confidence: of each window's interval, which is the mean of its days' intervals; each of
-        those errs with probability (1 - confidence)/window.
+      confidence: confidence level of each window's interval. It is the mean of its days'
+        intervals, each of which errs with probability (1 - confidence)/window.
     """
     hits = np.arange(counts.shape[-1])
     trials, totals = counts.sum(axis=1), (counts * hits).sum(axis=1)
@@ -166,7 +166,7 @@ def released(
     day: int = over(*range(_LONGEST * _WINDOWS)),
     window: Window = Window(),
 ) -> Trial:
-    """How often each number of the true top k was released on a day."""
+    """Counts how often each number of the true top k was released on a day."""
     counted_cases = cases(kind).counts[day]
     return Trial(
         METHODS[release],

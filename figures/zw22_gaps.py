@@ -90,7 +90,7 @@ def one_test(
     factor: float = FACTORS,
     needs: Needs = Needs(),
 ) -> Trial:
-    """How often one test passes."""
+    """Counts how often one test passes."""
     gap = exact.one_release_gap(kind, test_epsilon, needs)
     scale = exact.one_release_scale(kind, test_epsilon, needs)
     noise = "laplace" if kind == "laplace" else "gaussian"
@@ -104,7 +104,7 @@ def many_tests(
     factor: float = FACTORS,
     needs: Needs = Needs(),
 ) -> Trial:
-    """How often each of many tests passes."""
+    """Counts how often each of many tests passes."""
     gap = exact.gap_of_test(noise, releases, needs)
     scale = exact.scale_of_test(noise, releases, needs)
     return _test(noise, gap, factor, scale, needs.delta / 2.0 / releases)
@@ -118,7 +118,7 @@ def selected(
     factor: float = FACTORS,
     needs: Needs = Needs(),
 ) -> Trial:
-    """How often the leading gap is selected."""
+    """Counts how often the leading gap is selected."""
     gap = exact.selection_lead(name, candidates, releases, needs)
     return Trial(
         largest_gap(SELECTIONS[name]),
@@ -152,7 +152,7 @@ def estimate(
       successes: Int["factor"], numbers of successes.
       trials: number of trials at each factor.
       failure: the wanted failure probability.
-      confidence: of each interval.
+      confidence: confidence level of each interval.
     """
     factors = successes["factor"].values
     wanted = 1.0 - failure

@@ -153,7 +153,7 @@ def released(
     k: Annotated[int, whole("k of the rows", at_least=1, at_most=_MOST)] = over(3, 10, 50),
     epsilon: Annotated[float, positive("epsilons of the rows")] = over(0.4, 0.8, 1.0),
 ) -> Trial:
-    """How often each number of the true top k was released."""
+    """Counts how often each number of the true top k was released."""
     found = histogram(places)
     return Trial(
         METHODS[column].mechanism,

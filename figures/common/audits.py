@@ -12,7 +12,7 @@ def audited(counts: xr.DataArray, confidence: float = 0.95) -> Any:
 
     Args:
       counts: Int64["... side outcome"], dimensions in any order.
-      confidence: of each bound.
+      confidence: confidence level of each bound.
 
     Returns:
       A ``DataArray`` over the other dimensions.

@@ -148,7 +148,7 @@ def leads_seen(
       leads: increasing leads.
       trials: number of trials at each lead.
       beta: failure probability.
-      confidence: of the interval at each lead.
+      confidence: confidence level of the interval at each lead.
     """
     low, high = clopper_pearson(missed.values, trials, confidence)
     found = []

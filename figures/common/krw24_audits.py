@@ -82,7 +82,7 @@ def audited_delta(seen: xr.Dataset, epsilon: float, confidence: float = 0.95) ->
     Args:
       seen: counts and exact laws of the outcomes on both sides.
       epsilon: the epsilon, fixed beforehand.
-      confidence: of the bound.
+      confidence: confidence level of the bound.
     """
     event, _ = planned_event(
         _laws(seen),
@@ -102,7 +102,7 @@ def audited_epsilon(
     Args:
       rankings: for each ranking, counts and exact laws of the outcomes on both sides.
       delta: the delta at which epsilon is bounded.
-      confidence: of the bound.
+      confidence: confidence level of the bound.
     """
 
     def loss(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -140,7 +140,7 @@ def audited_deltas(
       ranked, natural: counts and exact laws of that law of K.
       base: the laws of one run.
       law: law of K.
-      confidence: of each bound.
+      confidence: confidence level of each bound.
     """
     seen, found = rankings(ranked, natural), {}
     found["adversarial"] = [

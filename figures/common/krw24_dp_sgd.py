@@ -176,7 +176,7 @@ def audited(tuned: xr.Dataset, confidence: float = 0.95) -> Audited:
 
     Args:
       tuned: counts and laws of what is released.
-      confidence: of each bound.
+      confidence: confidence level of each bound.
     """
     trials = tuned.attrs["trials"]
 

@@ -60,7 +60,7 @@ def overlays(
       order: Renyi orders of the exact curves.
       candidates: Renyi orders of the points, for each law.
       pair: the laws of one run.
-      confidence: of all limits of one law together.
+      confidence: confidence level of all limits of one law together.
     """
     axis = found["exact"].dims[0]
     return [

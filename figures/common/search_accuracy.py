@@ -164,7 +164,7 @@ def simulated(found: xr.Dataset, table: AccuracyTable, confidence: float = 0.95)
     Args:
       found: how often each network of the table was the best, by point.
       table: the networks.
-      confidence: of each interval.
+      confidence: confidence level of each interval.
     """
     values, unit = np.append(table.correct.ravel(), 0), table.test_images
     outcomes = [*map(str, range(table.correct.size)), "none"]

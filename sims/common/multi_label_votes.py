@@ -84,7 +84,7 @@ class Votes:
 
 
 def scenarios(asked: Votes = Votes()) -> list[Scenario]:
-    """Both scenarios; with generated attributes if CelebA is not available.
+    """Both scenarios; their true attributes are generated if CelebA is not available.
 
     If the user has votes of real teachers, the second scenario has the same numbers of
     queries and teachers, and is omitted if CelebA lacks labels or test images.

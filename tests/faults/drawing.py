@@ -230,7 +230,7 @@ class _Changes(ast.NodeVisitor):
 
 
 def changes(text: str) -> list[Change]:
-    """All small changes of a module's text, in its order."""
+    """All small changes of a module's text, in the order in which they occur."""
     found = sorted(_Changes(text).found, key=lambda one: (one.start, one.stop))
     return [one for one in found if _parses(_changed(text, one))]
 

@@ -76,7 +76,7 @@ def _relative_error(value: float, exact: mpf, floor: float = 1e-300) -> float:
 
 
 def worst(values, exact) -> float:
-    """The largest relative error; exact values below 1e-300 need only be as small."""
+    """The largest relative error; values that are exactly below 1e-300 need only be that small."""
     pairs = zip(np.atleast_1d(values), exact, strict=True)
     return max(_relative_error(value, true) for value, true in pairs)
 
