@@ -16,8 +16,8 @@ import numpy as np
 from jaxsel.auditing.event_limits import event_epsilon, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.drawing import Draws
-from jaxsel.auditing.functions.events import Chosen, Claim, choose
-from jaxsel.auditing.functions.independence import check_independence
+from jaxsel.auditing.functions.events import Chosen, Claim, Event, choose
+from jaxsel.auditing.functions.independence import check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
 from jaxsel.auditing.functions.subject import check_first_start, load
@@ -239,7 +239,7 @@ def audit_function(
             )
             size = clock.affordable(trials - int(_SEARCH * trials), draws)
         bound = [
-            _counted(draws, side, size, (_BOUND_STREAM, search.number, place), chosen)
+            _counted(draws, side, size, (_BOUND_STREAM, search.number, place), chosen.event)
             for place, side in enumerate((search.pair.data, search.pair.neighbour))
         ]
     used = np.array([[trials - inside, inside] for trials, inside, _ in bound])
@@ -380,19 +380,28 @@ def _chosen(search: _Search, claim: Claim, quickly: bool = False) -> Chosen:
 
 
 def _counted(
-    draws: Draws, data: Any, trials: int, stream: tuple[int, ...], chosen: Chosen
+    draws: Draws, data: Any, trials: int, stream: tuple[int, ...], event: Event
 ) -> tuple[int, int, Table]:
-    """Fresh trials, how many are in the event, and the first of them; the rest is not kept."""
-    made = inside = 0
+    """Fresh trials, how many are in the event, and the first of them; the rest is not kept.
+
+    Raises:
+      CouldNotError: if the event's shares differ between calls by more than chance.
+    """
+    sizes: list[int] = []
+    counts: list[int] = []
     first: Table | None = None
     for block, begin in enumerate(range(0, trials, _AT_ONCE)):
         if first is not None and time.monotonic() > draws.until:
             break
-        found = draws.draw(data, min(_AT_ONCE, trials - begin), (*stream, block))
-        made, inside = made + len(found), inside + int(np.sum(chosen.event.holds(found)))
+        made = draws.blocks(data, min(_AT_ONCE, trials - begin), (*stream, block))
+        found, ends = together(made), np.cumsum([len(one) for one in made])
+        inside = np.split(event.holds(found), ends[:-1])
+        sizes += [len(one) for one in made]
+        counts += [int(np.sum(part)) for part in inside]
         first = found.rows(slice(_FEW)) if first is None else first
     assert first is not None
-    return made, inside, first
+    check_shares(draws.function.name, event.words, np.array(counts), np.array(sizes))
+    return sum(sizes), sum(counts), first
 
 
 def _failed(bound: Sequence[Table]) -> bool:

@@ -18,8 +18,9 @@ from jaxsel.host.errors import InputError
 NO_ANSWER = "no answer within the limit"
 KILLED = "the call ended its process"
 ALL_ROWS = -1  # the number of a vectorised call for all rows, in place of a trial's
-# A vectorised call that raises is asked for single rows; if so many raise in a row, all do.
-_SINGLES = 3
+# So many single rows are asked of a vectorised function whose call ended its process: each
+# that does so again costs a new process.
+_SINGLES = 64
 
 
 class Did(str):
@@ -87,34 +88,40 @@ class Task(NamedTuple):
     budget: float = math.inf
 
 
-def _no_progress(trial: int) -> None:
-    del trial
+class Unwatched:
+    """What is told of calls where none can end the process that asks for them."""
+
+    def begin(self, trial: int) -> None:
+        """Notes that a trial's call begins."""
+
+    def keep(self, trial: int, outcome: Any) -> None:
+        """Keeps the outcome of a trial, so that the trial need not be made again."""
 
 
 def run(
     function: Function,
     task: Task,
-    known: Mapping[int, str] | None = None,
-    progress: Callable[[int], None] = _no_progress,
+    known: Mapping[int, Any] | None = None,
+    watcher: Unwatched | None = None,
 ) -> Table:
     """The outcomes of a task.
 
     Args:
       function: what is called.
       task: the trials to make.
-      known: what became of calls that ended their process, by the number of the trial: they
-        are not made again.
-      progress: called with the number of each trial before its call.
+      known: outcomes by the number of the trial, where a call has ended the process: none of
+        these trials is made again, or those that end the process would be too many.
+      watcher: is told of each call before and after.
 
     Raises:
       InputError: if a vectorised function does not return one outcome for each trial.
     """
-    known = known or {}
+    known, watcher = known or {}, watcher or Unwatched()
     if function.kind == "jax":
         return table(_of_keys(function, task))
     generator = np.random.default_rng(np.random.SeedSequence([*task.entropy, len(known)]))
     if function.kind == "vectorised":
-        return _vectorised(function, task, generator, known, progress)
+        return _vectorised(function, task, generator, known, watcher)
     leading = (generator, task.data) if function.kind == "generator" else (task.data,)
     call = functools.partial(function.call, *leading, **task.settings)
     outcomes: list[Any] = []
@@ -123,10 +130,11 @@ def run(
         if trial and time.monotonic() > end:
             break
         if trial in known:
-            outcomes.append(Did(known[trial]))
+            outcomes.append(known[trial])
             continue
-        progress(trial)
+        watcher.begin(trial)
         outcomes.append(_answer(call, task.seconds))
+        watcher.keep(trial, outcomes[-1])
     return table(outcomes)
 
 
@@ -134,8 +142,8 @@ def _vectorised(
     function: Function,
     task: Task,
     generator: np.random.Generator,
-    known: Mapping[int, str],
-    progress: Callable[[int], None],
+    known: Mapping[int, Any],
+    watcher: Unwatched,
 ) -> Table:
     def ask(rows: int) -> Any:
         call = functools.partial(function.call, generator, task.data, rows, **task.settings)
@@ -152,7 +160,7 @@ def _vectorised(
 
     trials = task.trials
     if ALL_ROWS not in known:
-        progress(ALL_ROWS)
+        watcher.begin(ALL_ROWS)
         found = ask(trials)
         if not isinstance(found, Did):
             return table(found if isinstance(found, np.ndarray) else list(found))
@@ -160,16 +168,17 @@ def _vectorised(
             return table([found] * trials)
     # Rows of a call that failed as a whole would not be independent: each is asked alone.
     outcomes: list[Any] = []
-    for row in range(trials):
+    end = time.monotonic() + task.budget
+    for row in range(min(trials, _SINGLES) if ALL_ROWS in known else trials):
+        if row and time.monotonic() > end:
+            break
         if row in known:
-            outcomes.append(Did(known[row]))
+            outcomes.append(known[row])
         else:
-            progress(row)
+            watcher.begin(row)
             found = ask(1)
             outcomes.append(found if isinstance(found, Did) else found[0])
-        if row + 1 == _SINGLES and all(isinstance(one, Did) for one in outcomes):
-            outcomes += [outcomes[0]] * (trials - _SINGLES)
-            break
+            watcher.keep(row, outcomes[-1])
     return table(outcomes)
 
 

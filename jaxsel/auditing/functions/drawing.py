@@ -240,7 +240,11 @@ class Draws:
         return found + [one.result() for one in waiting]
 
     def draw(self, data: Any, trials: int, stream: tuple[int, ...]) -> Table:
-        """The outcomes of trials; fewer where the time is over.
+        """The outcomes of trials, as ``blocks``, in one table."""
+        return together(self.blocks(data, trials, stream))
+
+    def blocks(self, data: Any, trials: int, stream: tuple[int, ...]) -> list[Table]:
+        """The outcomes of trials, by block of calls; fewer where the time is over.
 
         Args:
           data: the input.
@@ -253,15 +257,15 @@ class Draws:
         """
         began = time.monotonic()
         found = self._drawn(data, trials, stream)
-        self._timed(len(found), began)
+        self._timed(sum(map(len, found)), began)
         return found
 
-    def _drawn(self, data: Any, trials: int, stream: tuple[int, ...]) -> Table:
+    def _drawn(self, data: Any, trials: int, stream: tuple[int, ...]) -> list[Table]:
         size = _BLOCK[self.function.kind]
         sizes = [min(size, trials - first) for first in range(0, trials, size)]
         tasks = [self._task(data, rows, stream, block) for block, rows in enumerate(sizes)]
         if not self._pool:
-            return together([calls.run(self.function, task) for task in self._in_time(tasks)])
+            return [calls.run(self.function, task) for task in self._in_time(tasks)]
         idle = list(self._pool)
         lock = threading.Lock()
 
@@ -276,7 +280,7 @@ class Draws:
 
         with ThreadPoolExecutor(len(self._pool)) as pool:
             try:
-                return together(self._in_order(pool, run, tasks))
+                return self._in_order(pool, run, tasks)
             except BaseException:
                 for worker in self._pool:
                     worker.stop()

@@ -2,21 +2,26 @@
 
 A generator with a fixed seed that repeats one stream in every process, a seed set inside the
 function, a memoised answer, one draw that all rows of a call share: each makes many trials
-one, and "refutes" anything.
+one, and "refutes" anything. Trials that only share a part of their randomness show by an
+event whose share differs between calls by more than chance.
 """
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 from jaxsel.auditing.functions.drawing import Draws
-from jaxsel.auditing.functions.outcomes import Table
+from jaxsel.auditing.functions.outcomes import Table, column, together
 from jaxsel.host.errors import CouldNotError
 
 _CALLS = 8
 _ROWS = 64  # of a call, at most
+_COLUMNS = 48
+_EXPECTED = 10.0  # trials in an event, and out of it, in calls that are compared
 _FEW = 8  # fewer rows of a call are not compared with each other
 # Independent trials look like dependent ones with at most this probability.
 _CHANCE = 1e-9
@@ -68,7 +73,53 @@ def check_independence(draws: Draws, data: Any, seconds: float = math.inf) -> bo
         )
     for one, other in itertools.pairwise(found):
         _check_end(name, one, other)
+    sizes = np.array(list(map(len, found)))
+    for words, inside in _common_events(found):
+        counts = np.array([part.sum() for part in np.split(inside, np.cumsum(sizes)[:-1])])
+        check_shares(name, words, counts, sizes)
     return False
+
+
+def _common_events(tables: list[Table]) -> Iterator[tuple[str, np.ndarray]]:
+    """The commonest outcome, and the lower half of each entry, where they are neither rare."""
+    whole = together(tables)
+    values, counts = np.unique(whole.words.astype(str), return_counts=True)
+    common = str(values[counts.argmax()])
+    yield f"the outcome is {common}", whole.words.astype(str) == common
+    for name in list(whole.columns)[:_COLUMNS]:
+        entry = column(whole, name)
+        level = np.nanmedian(entry) if np.isfinite(entry).any() else 0.0
+        yield f"{name} <= {level:.6g}", entry <= level
+
+
+def check_shares(name: str, event: str, counts: np.ndarray, sizes: np.ndarray) -> None:
+    """Refuses trials among which an event's share differs between calls by more than chance.
+
+    Args:
+      name: of the function.
+      event: in words.
+      counts, sizes: Int["calls"], trials in the event and all trials, in the order made.
+
+    Raises:
+      CouldNotError: if the chi-square statistic of equal shares has probability below 1e-9.
+    """
+    share = counts.sum() / max(sizes.sum(), 1)
+    # Calls are put together until the statistic is nearly a chi-square.
+    needed = _EXPECTED / max(min(share, 1.0 - share), 1e-300)
+    groups = np.floor(np.cumsum(sizes) / max(needed, 1.0))
+    ends = np.flatnonzero(np.diff(groups, prepend=0.0)) + 1
+    if len(ends) < 2:
+        return
+    starts = np.concatenate([[0], ends[:-1]])
+    seen, made = np.add.reduceat(counts, starts), np.add.reduceat(sizes, starts)
+    share = seen.sum() / made.sum()
+    statistic = float(np.sum((seen - made * share) ** 2 / (made * share * (1.0 - share))))
+    if scipy.special.chdtrc(len(ends) - 1, statistic) < _CHANCE:
+        raise CouldNotError(
+            f"the share of trials of {name} in which {event} differs between calls by more than "
+            "chance: rows of a call, or calls of a process, share a draw or a state; trials that "
+            "are not independent cannot be audited"
+        )
 
 
 def _equal(one: Table, other: Table) -> bool:

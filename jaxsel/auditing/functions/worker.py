@@ -10,10 +10,58 @@ import os
 import pickle
 import struct
 import sys
+from pathlib import Path
+from typing import Any
 
-from jaxsel.auditing.functions.calls import run
+from jaxsel.auditing.functions.calls import Did, Unwatched, run
 from jaxsel.auditing.functions.subject import Function, imported
 from jaxsel.host.errors import InputError
+
+
+class _Watcher(Unwatched):
+    """Writes down the trial that begins and the outcomes so far, which outlive the process."""
+
+    def __init__(self, file: str) -> None:
+        with open(file, "r+b") as opened:
+            self._noted = mmap.mmap(opened.fileno(), 8)
+        self._kept = open(Path(file).with_suffix(".kept"), "a+b", buffering=0)
+
+    def begin(self, trial: int) -> None:
+        self._noted[:] = struct.pack("q", trial)
+
+    def keep(self, trial: int, outcome: Any) -> None:
+        try:
+            text = pickle.dumps((trial, outcome))
+        except Exception:  # of whatever class of a stranger's
+            text = pickle.dumps((trial, Did(outcome)))
+        self._kept.write(text)
+
+    def known(self, ended: dict[int, str]) -> dict[int, Any]:
+        """The outcomes of a task that was begun before, or nothing for a new one.
+
+        Args:
+          ended: what became of its trials that ended their process.
+
+        Raises:
+          InputError: if an outcome cannot be read again.
+        """
+        found: dict[int, Any] = {}
+        if not ended:
+            self._kept.truncate(0)
+            return found
+        self._kept.seek(0)
+        try:
+            while True:
+                trial, outcome = pickle.load(self._kept)
+                found[trial] = outcome
+        except EOFError:
+            pass
+        except Exception as error:
+            raise InputError(
+                "outcomes cannot be read again by a new process after a call ended the old one: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        return found | {trial: Did(what) for trial, what in ended.items()}
 
 
 def main(arguments: list[str]) -> None:
@@ -21,11 +69,7 @@ def main(arguments: list[str]) -> None:
     file, name, kind, progress_file = arguments
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    with open(progress_file, "r+b") as opened:
-        noted = mmap.mmap(opened.fileno(), 8)
-
-    def progress(trial: int) -> None:
-        noted[:] = struct.pack("q", trial)
+    watcher = _Watcher(progress_file)
 
     def say(answer: object) -> None:
         pickle.dump(answer, answers)
@@ -39,11 +83,11 @@ def main(arguments: list[str]) -> None:
     say(None)
     while True:
         try:
-            task, known = pickle.load(sys.stdin.buffer)
+            task, ended = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            answer: object = run(function, task, known, progress)
+            answer: object = run(function, task, watcher.known(ended), watcher)
         except InputError as error:
             answer = error
         say(answer)

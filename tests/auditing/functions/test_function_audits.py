@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel.auditing.functions.drawing import Draws
+from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
+from jaxsel.host.intervals import binomial_p_value
 from jaxsel.testing import NoPowerError, assert_private
+from tests.conftest import ALPHA
 
 FILE = """
 import os
@@ -43,6 +47,13 @@ def dies_on_one(rng, data):
     return rng.random() < 0.5
 
 
+def raises_in_rows(rng, data, n):
+    found = rng.random(n)
+    if (found < 0.3).any():
+        raise ValueError
+    return found
+
+
 def hangs_on_one(rng, data):
     if data and rng.random() < 0.3:
         time.sleep(60)
@@ -71,6 +82,20 @@ def shared_stream(rng, data, n):
 
 def own_seed(rng, data, n):
     return np.sum(data) + np.random.default_rng(1).laplace(size=n)
+
+
+def one_threshold_for_all(rng, data, n):
+    threshold = rng.laplace(scale=2.0)
+    noisy = np.asarray(data)[None] + rng.laplace(scale=4.0, size=(n, len(data)))
+    return np.where((noisy >= threshold).any(1), (noisy >= threshold).argmax(1), -1)
+
+
+level = [0.0]
+
+
+def drifts(rng, data):
+    level[0] += 0.01
+    return sum(data) + level[0] + rng.laplace(scale=1.0)
 
 
 def one_draw_for_all(rng, data, n):
@@ -177,6 +202,19 @@ def test_what_a_call_does_instead_of_answering_is_an_outcome(file, name, event):
     assert event in found.event
 
 
+@pytest.mark.parametrize(
+    ("name", "share", "word"),
+    [("dies_on_one", 0.05, "the call ended its process"), ("raises_in_rows", 0.3, "raised")],
+)
+def test_calls_that_end_a_process_are_as_many_as_they_are(file, name, share, word):
+    trials = 1500 if name == "dies_on_one" else 6000
+    with Draws(load(f"{file}:{name}"), seed=4) as draws:
+        words = draws.draw([1.0], trials, (7,)).words
+    count = sum(str(one).startswith(word) for one in words)
+    assert len(words) == trials
+    assert binomial_p_value(count, trials, share, "two-sided") >= ALPHA
+
+
 def test_no_answer_within_the_limit_is_an_outcome(file):
     found = _audit(
         f"{file}:hangs_on_one", pair=([], [1.0]), trials=300, call_seconds=0.02, confidence=0.99
@@ -201,6 +239,8 @@ def test_a_time_limit_is_kept_and_said(file):
         ("own_seed", "same outcomes in every process"),
         ("one_draw_for_all", "one draw is shared"),
         ("memoised", "an answer is remembered"),
+        ("one_threshold_for_all", "differs between calls by more than chance"),
+        ("drifts", "differs between calls by more than chance"),
         ("budget.answer", "after 5 calls every call of budget.answer raised RuntimeError"),
     ],
 )
