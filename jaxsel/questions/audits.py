@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Pair
-from jaxsel.questions.audit_claims import claim_words, claims_of
 
 if TYPE_CHECKING:
     from jaxsel.auditing.audit import Audit
@@ -125,7 +124,9 @@ def function_audit(
     **options: Any,
 ) -> "FunctionAudit":
     """``audit_function`` for a claim in any of its forms: see ``audit_claims.claims_of``."""
+    # Help texts are read without SciPy.
     from jaxsel.auditing.functions.audit_function import audit_function
+    from jaxsel.questions.audit_claims import claim_words, claims_of
 
     settings = settings or {}
     return audit_function(

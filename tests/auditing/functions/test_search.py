@@ -208,3 +208,26 @@ def _audited(program, false_alarm=1e-3):
         trials=10_000,
         false_alarm=false_alarm,
     )
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_every_call_has_a_stream_of_its_own(sequential):
+    """So that the bound is on other trials than those that chose pair and event."""
+    seen = []
+
+    def noisy(rng, data, n):
+        found = rng.laplace(data[0], size=n)
+        seen.append((n, float(found[0]) - data[0]))
+        return found
+
+    function_audit(
+        noisy,
+        relation="general",
+        claim=1.0,
+        pair=([0.0], [1.0]),
+        trials=40_000,
+        false_alarm=0.05,
+        sequential=sequential,
+    )
+    noise = [round(first, 9) for _, first in seen]
+    assert len(set(noise)) == len(noise) > 8
