@@ -16,7 +16,7 @@ import numpy as np
 from jaxsel.auditing.event_limits import event_epsilon, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.drawing import Draws
-from jaxsel.auditing.functions.events import Chosen, Claim, Event, choose
+from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose
 from jaxsel.auditing.functions.independence import check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
@@ -186,6 +186,8 @@ def audit_function(
     call_seconds: float | None = None,
     workers: int | None = None,
     sequential: bool = False,
+    search_trials: int | None = None,
+    largest: bool = False,
 ) -> FunctionAudit:
     """Looks for a pair of neighbours and an event that refute a claim of a function.
 
@@ -207,6 +209,9 @@ def audit_function(
       kind, call_seconds, workers: as for ``load`` and ``Draws``.
       sequential: stops as soon as a sequential test of the claim on ``pair`` does, and
         confirms on fresh trials; for a claim of epsilon at delta 0.
+      search_trials: those on each side that look for pair and event; by default half.
+      largest: looks for the event that bounds epsilon by most, and not for the one that
+        most surely refutes the claim.
 
     Raises:
       InputError: for bad input, a pair that is none, a file that cannot be imported, or
@@ -220,6 +225,12 @@ def audit_function(
     function = load(subject, kind)
     pairs = _pairs(known, data, pair)
     clock = _Clock(began, seconds)
+    searching = int(_SEARCH * trials)
+    if search_trials is not None:
+        searching = check_integer("search_trials", search_trials, 2)
+        if searching >= trials:
+            raise InputError(f"search_trials is {searching}; it must be below trials, {trials}")
+    aims = [LargestBound(*one) for one in claims] if largest else list(claims)
     given = dict(settings or {})
     limit = call_seconds
     if limit is None and seconds is not None:
@@ -231,13 +242,11 @@ def audit_function(
         constant = check_independence(draws, pairs[0].data, share)
         if sequential:
             (chosen, claim_met, search), spent, size = _stopped(
-                draws, pairs, claims, error, trials, clock
+                draws, pairs, aims, error, trials, clock
             )
         else:
-            (chosen, claim_met, search), spent = _searched(
-                draws, pairs, claims, int(_SEARCH * trials), clock
-            )
-            size = clock.affordable(trials - int(_SEARCH * trials), draws)
+            (chosen, claim_met, search), spent = _searched(draws, pairs, aims, searching, clock)
+            size = clock.affordable(trials - searching, draws)
         bound = [
             _counted(draws, side, size, (_BOUND_STREAM, search.number, place), chosen.event)
             for place, side in enumerate((search.pair.data, search.pair.neighbour))
@@ -299,8 +308,8 @@ class _Clock:
 
 
 def _searched(
-    draws: Draws, pairs: Sequence[Neighbours], claims: Sequence[Claim], trials: int, clock: _Clock
-) -> tuple[tuple[Chosen, Claim, _Search], int]:
+    draws: Draws, pairs: Sequence[Neighbours], claims: Sequence[Aim], trials: int, clock: _Clock
+) -> tuple[tuple[Chosen, Aim, _Search], int]:
     """Event, claim and pair with the most evidence, and the trials a side that it took."""
     left = [_Search(number, pair) for number, pair in enumerate(pairs)]
     rounds = 1
@@ -315,7 +324,7 @@ def _searched(
         spent += each * len(left)
         if not last:
             # What is nearly refuted by few trials shows at less than the claim.
-            eased = [Claim(one.epsilon * (place + 1) / rounds, one.delta) for one in claims]
+            eased = [one._replace(epsilon=one.epsilon * (place + 1) / rounds) for one in claims]
             keep = max(round(len(left) * _LEFT), _FINALISTS)
             strength = [-_strength(one, eased) for one in left]
             left = [left[place] for place in np.argsort(strength, kind="stable")[:keep].tolist()]
@@ -326,11 +335,11 @@ def _searched(
 def _stopped(
     draws: Draws,
     pairs: Sequence[Neighbours],
-    claims: Sequence[Claim],
+    claims: Sequence[Aim],
     error: float,
     trials: int,
     clock: _Clock,
-) -> tuple[tuple[Chosen, Claim, _Search], int, int]:
+) -> tuple[tuple[Chosen, Aim, _Search], int, int]:
     """As ``_searched``, until the claim falls; and how many fresh trials are to confirm it.
 
     Raises:
@@ -363,11 +372,11 @@ def _for_bets(given: Table) -> np.ndarray:
     return values
 
 
-def _strength(search: _Search, claims: Sequence[Claim]) -> float:
+def _strength(search: _Search, claims: Sequence[Aim]) -> float:
     return max(_chosen(search, claim, quickly=True).evidence for claim in claims)
 
 
-def _chosen(search: _Search, claim: Claim, quickly: bool = False) -> Chosen:
+def _chosen(search: _Search, claim: Aim, quickly: bool = False) -> Chosen:
     """The event that is learned on one half of a pair's trials and chosen on the other."""
     assert search.tables is not None
     first, second = search.tables
@@ -413,7 +422,7 @@ def _failed(bound: Sequence[Table]) -> bool:
     )
 
 
-def _verdict(lower: float, claim: Claim, constant: bool, bound: Sequence[Table]) -> str:
+def _verdict(lower: float, claim: Aim, constant: bool, bound: Sequence[Table]) -> str:
     if lower > claim.epsilon:
         return REFUTED
     if _failed(bound):
@@ -423,7 +432,7 @@ def _verdict(lower: float, claim: Claim, constant: bool, bound: Sequence[Table])
     return NOT_REFUTED
 
 
-def _detectable(trials: int, claim: Claim, error: float) -> float:
+def _detectable(trials: int, claim: Aim, error: float) -> float:
     """The smallest epsilon that so many trials would have refuted, for expected counts.
 
     The event has probability delta and ``_EVENT`` besides on the likelier side.

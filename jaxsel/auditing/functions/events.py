@@ -14,6 +14,7 @@ import numpy as np
 import scipy.special
 
 from jaxsel.auditing.functions.outcomes import Table, column, together
+from jaxsel.host.intervals import clopper_pearson_lower
 
 # A value or an outcome is an event of its own from this share of one side's trials on: the
 # bounds of clamping have it, the low bits of a float have not.
@@ -24,6 +25,7 @@ _COLUMNS = 48
 _KEPT = 15  # candidates of each kind that are tried on other trials
 _SEEDS = 5  # events that are combined with others
 _ROWS = 10_000  # trials of a side that combinations and the regression are learned from
+_ERROR = 0.1  # of a limit by which events are compared
 _ITERATIONS = 8  # of the logistic regression
 _RIDGE = 1.0
 
@@ -59,6 +61,41 @@ class Claim(NamedTuple):
     epsilon: float
     delta: float = 0.0
 
+    def evidence(self, x: np.ndarray, y: np.ndarray, trials: tuple[int, int]) -> np.ndarray:
+        """The exponent of the Chernoff bound of X given X + Y at the claim; 0 if X is not above.
+
+        Args:
+          x, y: Float["events"], counts where the event is to be the likelier, and on the other
+            side.
+          trials: of the two sides.
+        """
+        if not all(trials):
+            return np.zeros(np.shape(x))
+        y = y + trials[1] * self.delta * np.exp(-self.epsilon)
+        share = scipy.special.expit(self.epsilon + np.log(trials[0] / trials[1]))
+        expected = (x + y) * share
+        found = scipy.special.rel_entr(x, expected) + scipy.special.rel_entr(y, x + y - expected)
+        return np.where(x > expected, found, 0.0)
+
+
+class LargestBound(NamedTuple):
+    """A claim whose event is to bound epsilon by as much as it can, however sure it is to fall."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    def evidence(self, x: np.ndarray, y: np.ndarray, trials: tuple[int, int]) -> np.ndarray:
+        """A lower limit of the log-ratio of the probabilities, at least 0; as ``Claim``'s."""
+        if not (all(trials) and np.size(x)):
+            return np.zeros(np.shape(x))
+        x = np.maximum(x - trials[0] * self.delta, 0.0)
+        low = clopper_pearson_lower(np.floor(x), np.floor(x) + y, error=_ERROR)
+        with np.errstate(divide="ignore"):
+            return np.maximum(scipy.special.logit(low) - np.log(trials[0] / trials[1]), 0.0)
+
+
+Aim = Claim | LargestBound
+
 
 class Chosen(NamedTuple):
     """The event with the most evidence.
@@ -66,8 +103,7 @@ class Chosen(NamedTuple):
     Attributes:
       event: the outcomes.
       swapped: whether they are the likelier on the neighbour.
-      evidence: how far the frequencies are above the claim, as the exponent of a Chernoff
-        bound on the probability of such frequencies: 0 if they are not above it.
+      evidence: the claim's, on the trials on which the event was chosen.
     """
 
     event: Event
@@ -75,28 +111,10 @@ class Chosen(NamedTuple):
     evidence: float
 
 
-def evidence(x: np.ndarray, y: np.ndarray, trials: tuple[int, int], claim: Claim) -> np.ndarray:
-    """The exponent of the Chernoff bound of X given X + Y at the claim; 0 if X is not above.
-
-    Args:
-      x, y: Float["events"], counts where the event is to be the likelier, and on the other
-        side.
-      trials: of the two sides.
-      claim: epsilon and delta.
-    """
-    if not all(trials):
-        return np.zeros(np.shape(x))
-    y = y + trials[1] * claim.delta * np.exp(-claim.epsilon)
-    share = scipy.special.expit(claim.epsilon + np.log(trials[0] / trials[1]))
-    expected = (x + y) * share
-    found = scipy.special.rel_entr(x, expected) + scipy.special.rel_entr(y, x + y - expected)
-    return np.where(x > expected, found, 0.0)
-
-
 def choose(
     learned_on: tuple[Table, Table],
     chosen_on: tuple[Table, Table],
-    claim: Claim,
+    claim: Aim,
     quickly: bool = False,
 ) -> Chosen:
     """The event, and its direction, with the most evidence against the claim.
@@ -111,7 +129,7 @@ def choose(
     return _ranked(proposed, chosen_on, claim)[0]
 
 
-def learn(tables: tuple[Table, Table], claim: Claim, quickly: bool = False) -> list[Event]:
+def learn(tables: tuple[Table, Table], claim: Aim, quickly: bool = False) -> list[Event]:
     """The candidates of each kind with the most evidence on these trials."""
     if not all(map(len, tables)):
         return []
@@ -134,16 +152,16 @@ def _counts(events: Sequence[Event], given: Table) -> np.ndarray:
     return np.array([np.count_nonzero(event.holds(given)) for event in events], float)
 
 
-def _ranked(events: Sequence[Event], tables: tuple[Table, Table], claim: Claim) -> list[Chosen]:
+def _ranked(events: Sequence[Event], tables: tuple[Table, Table], claim: Aim) -> list[Chosen]:
     """Each event or its complement, in its better direction, by evidence."""
     n, m = len(tables[0]), len(tables[1])
     x, y = (_counts(events, given) for given in tables)
     found = np.stack(
         [
-            evidence(x, y, (n, m), claim),
-            evidence(y, x, (m, n), claim),
-            evidence(n - x, m - y, (n, m), claim),
-            evidence(m - y, n - x, (m, n), claim),
+            claim.evidence(x, y, (n, m)),
+            claim.evidence(y, x, (m, n)),
+            claim.evidence(n - x, m - y, (n, m)),
+            claim.evidence(m - y, n - x, (m, n)),
         ]
     )
     best = found.argmax(axis=0)
@@ -155,7 +173,7 @@ def _ranked(events: Sequence[Event], tables: tuple[Table, Table], claim: Claim) 
 
 
 def _conjunctions(
-    seeds: Sequence[Chosen], others: Sequence[Chosen], tables: tuple[Table, Table], claim: Claim
+    seeds: Sequence[Chosen], others: Sequence[Chosen], tables: tuple[Table, Table], claim: Aim
 ) -> list[Chosen]:
     """What the best seeds say together with the others, where that is more evidence."""
     few = [given.rows(slice(_ROWS)) for given in tables]
@@ -169,7 +187,7 @@ def _conjunctions(
         sides = [np.concatenate(pair).astype(float) for pair in zip(joint, rest, strict=True)]
         first, second = (1, 0) if seed.swapped else (0, 1)
         trials = (len(few[first]), len(few[second]))
-        gained = evidence(sides[first], sides[second], trials, claim)
+        gained = claim.evidence(sides[first], sides[second], trials)
         for place in np.argsort(-gained)[:_SEEDS].tolist():
             if gained[place] <= seed.evidence:
                 break
@@ -187,21 +205,21 @@ class _Ranks:
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     def of(self, given: Table) -> np.ndarray:
-        every = getattr(given, self._kind)
+        texts, which = getattr(given, self._kind)
         # Many events ask for the ranks of the same trials, one after the other.
-        if self._last is None or self._last[0] is not every:
+        if self._last is None or self._last[0] is not which:
             others = len(self._ranks)
-            ranks = np.fromiter((self._ranks.get(t, others) for t in every), int, len(every))
-            self._last = (every, ranks)
+            ranks = np.array([self._ranks.get(text, others) for text in texts], dtype=int)
+            self._last = (which, ranks[which])
         return self._last[1]
 
 
 def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
     """Whole outcomes and shapes, and their unions in order of the likelihood ratio."""
-    for kind in ("words", "shapes"):
+    for kind in ("coded_words", "coded_shapes"):
         sides = [
-            dict(zip(*np.unique(getattr(t, kind).astype(str), return_counts=True), strict=True))
-            for t in tables
+            dict(zip(texts, np.bincount(which, minlength=len(texts)).tolist(), strict=True))
+            for texts, which in (getattr(given, kind) for given in tables)
         ]
         least = [max(2.0, _ATOM * len(given)) for given in tables]
         every = [
@@ -303,8 +321,13 @@ def _scores(tables: tuple[Table, Table]) -> Iterator[Event]:
         curvature[np.diag_indices_from(curvature)] += _RIDGE
         weights += np.linalg.lstsq(curvature, slope)[0]
 
+    last: list[tuple[Table, np.ndarray]] = []
+
     def score(given: Table) -> np.ndarray:
-        return features.of(given) @ weights
+        # All levels ask for the score of the same trials, one after the other.
+        if not last or last[0][0] is not given:
+            last[:] = [(given, features.of(given) @ weights)]
+        return last[0][1]
 
     for level in np.unique(np.quantile(design @ weights, np.linspace(0, 1, _LEVELS + 1)[1:-1])):
         yield Event(

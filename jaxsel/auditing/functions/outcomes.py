@@ -34,6 +34,16 @@ class Table:
     def __len__(self) -> int:
         return len(self.words)
 
+    @functools.cached_property
+    def coded_words(self) -> tuple[list[str], np.ndarray]:
+        """The distinct words, and for each trial the place of its own among them."""
+        return _coded(self.words)
+
+    @functools.cached_property
+    def coded_shapes(self) -> tuple[list[str], np.ndarray]:
+        """The same of the shapes."""
+        return _coded(self.shapes)
+
     def rows(self, places: np.ndarray | slice) -> "Table":
         """The trials at these places."""
         columns = {name: column[places] for name, column in self.columns.items()}
@@ -66,23 +76,66 @@ class _ArrayTable(Table):
         return found | (_extremes(flat) if flat.shape[1] > 1 else {})
 
     @functools.cached_property
-    def words(self) -> np.ndarray:
+    def coded_words(self) -> tuple[list[str], np.ndarray]:
         # A text is made once for each distinct row.
-        distinct, which = np.unique(self._flat, axis=0, return_inverse=True)
-        shown = np.empty(len(distinct), object)
-        shown[:] = [_text(self._plain(row), exact=True) for row in distinct]
-        return shown[np.reshape(which, -1)]
+        first, which = _distinct(self._flat)
+        return [_text(self._plain(row), exact=True) for row in self._flat[first]], which
+
+    @functools.cached_property
+    def words(self) -> np.ndarray:
+        texts, which = self.coded_words
+        return _objects(texts)[which]
+
+    @functools.cached_property
+    def coded_shapes(self) -> tuple[list[str], np.ndarray]:
+        finite = np.isfinite(self._flat).all(axis=1)
+        others = np.flatnonzero(~finite)
+        given = [np.zeros(self._flat.shape[1]), *self._flat[others]]
+        texts, which = _coded(_objects([_text(self._plain(row), exact=False) for row in given]))
+        codes = np.full(len(self), which[0])
+        codes[others] = which[1:]
+        return texts, codes
 
     @functools.cached_property
     def shapes(self) -> np.ndarray:
-        found = np.empty(len(self), object)
-        found[:] = _text(self._plain(np.zeros(self._flat.shape[1])), exact=False)
-        for row in np.flatnonzero(~np.isfinite(self._flat).all(axis=1)):
-            found[row] = _text(self._plain(self._flat[row]), exact=False)
-        return found
+        texts, which = self.coded_shapes
+        return _objects(texts)[which]
 
     def _plain(self, row: np.ndarray) -> Any:
         return row.tolist() if self.values.ndim > 1 else row[0].item()
+
+
+def _objects(texts: Sequence[str]) -> np.ndarray:
+    found = np.empty(len(texts), object)
+    found[:] = texts
+    return found
+
+
+def _coded(texts: np.ndarray) -> tuple[list[str], np.ndarray]:
+    codes: dict[str, int] = {}
+    which = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), int, len(texts))
+    return list(codes), which
+
+
+def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of rows that differ from all before, and for each row which of these it is."""
+    whole = rows.dtype.kind in "iu"
+    # Of the two zeros, one.
+    plain = (
+        rows.astype(np.int64 if rows.dtype.kind == "i" else np.uint64)
+        if whole
+        else (rows.astype(float) + 0.0)
+    )
+    bits = np.ascontiguousarray(plain).view(np.uint64)
+    odd = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64) * 2 + 1
+    _, first, which = np.unique(
+        ((bits ^ (bits >> np.uint64(29))) * odd).sum(axis=1), return_index=True, return_inverse=True
+    )
+    if np.array_equal(bits[first][which], bits):
+        return first, which
+    # Two rows with one number: about never; then rows are sorted by all their entries.
+    _, first, which = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+    return first, np.reshape(which, -1)
 
 
 def table(outcomes: Sequence[Any] | np.ndarray) -> Table:

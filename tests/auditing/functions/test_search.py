@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from benchmarks.small_programs import programs
+from benchmarks.audit_tables.small_programs import programs
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.events import Claim, choose, evidence
+from jaxsel.auditing.functions.events import Claim, choose
 from jaxsel.auditing.functions.outcomes import table, together
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import binomial_p_value
@@ -106,12 +106,13 @@ def test_evidence_is_a_bound_on_the_tail_of_the_ratio():
     for claim, trials in itertools.product((Claim(0.0), Claim(0.7)), ((500, 500), (300, 900))):
         share = np.exp(claim.epsilon) * trials[0] / trials[1]
         tail = scipy.stats.binom.sf(x - 1, x + y, share / (1 + share))
-        found = evidence(x, y, trials, claim)
+        found = claim.evidence(x, y, trials)
         assert np.all(np.exp(-found) >= tail * (1 - 1e-9))
         assert np.all(found <= -np.log(tail) + 1e-9)
     # What delta allows is no evidence.
-    assert evidence(np.array([50.0]), np.array([0.0]), (1000, 1000), Claim(1.0, 0.05)) == 0.0
-    assert evidence(np.array([150.0]), np.array([0.0]), (1000, 1000), Claim(1.0, 0.05)) > 3.0
+    allowed, trials = Claim(1.0, 0.05), (1000, 1000)
+    assert allowed.evidence(np.array([50.0]), np.array([0.0]), trials) == 0.0
+    assert allowed.evidence(np.array([150.0]), np.array([0.0]), trials) > 3.0
 
 
 @pytest.mark.parametrize("size", [1, 6])

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from benchmarks.small_programs import Program
+from benchmarks.audit_tables.small_programs import Program
 
 
 def above_threshold_exact_queries(rng, data, epsilon=1.0):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.small_programs import Program
+from benchmarks.audit_tables.small_programs import Program
 
 
 def clamped_geometric_count(rng, data, n, epsilon=1.0):

@@ -30,6 +30,6 @@ class Program(NamedTuple):
 
 def programs() -> tuple[tuple[Program, ...], tuple[Program, ...]]:
     """The wrong ones and the right ones."""
-    from benchmarks.small_programs import right, wrong
+    from benchmarks.audit_tables.small_programs import right, wrong
 
     return wrong.PROGRAMS, right.PROGRAMS
