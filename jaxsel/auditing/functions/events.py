@@ -197,47 +197,40 @@ def _conjunctions(
     return sorted(found, key=_weakest_last)
 
 
-class _Ranks:
-    """The rank of each outcome's text in a list of texts; the list's length for all others."""
+def _remembered(compute: Callable[[Table], np.ndarray]) -> Callable[[Table], np.ndarray]:
+    """As ``compute``, for many events that ask about the same trials one after the other."""
+    last: list[tuple[Table, np.ndarray]] = []
 
-    def __init__(self, kind: str, texts: Sequence[str]) -> None:
-        self._kind, self._ranks = kind, {text: place for place, text in enumerate(texts)}
-        self._last: tuple[np.ndarray, np.ndarray] | None = None
+    def found(given: Table) -> np.ndarray:
+        if not last or last[0][0] is not given:
+            last[:] = [(given, compute(given))]
+        return last[0][1]
 
-    def of(self, given: Table) -> np.ndarray:
-        texts, which = getattr(given, self._kind)
-        # Many events ask for the ranks of the same trials, one after the other.
-        if self._last is None or self._last[0] is not which:
-            others = len(self._ranks)
-            ranks = np.array([self._ranks.get(text, others) for text in texts], dtype=int)
-            self._last = (which, ranks[which])
-        return self._last[1]
+    return found
 
 
 def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
     """Whole outcomes and shapes, and their unions in order of the likelihood ratio."""
-    for kind in ("coded_words", "coded_shapes"):
-        sides = [
-            dict(zip(texts, np.bincount(which, minlength=len(texts)).tolist(), strict=True))
-            for texts, which in (getattr(given, kind) for given in tables)
+    for kind in ("words", "shapes"):
+        frequent = [given.frequent(kind, max(2.0, _ATOM * len(given))) for given in tables]
+        total = {
+            one: sum(side.get(one, 0) for side in frequent) for side in frequent for one in side
+        }
+        every = sorted(total, key=lambda token: -total[token])[:_ATOMS]
+        counts = [
+            np.bincount(given.ranks(kind, every), minlength=len(every) + 1) + 0.5
+            for given in tables
         ]
-        least = [max(2.0, _ATOM * len(given)) for given in tables]
-        every = [
-            token
-            for token in dict.fromkeys([*sides[0], *sides[1]])
-            if any(side.get(token, 0) >= low for side, low in zip(sides, least, strict=True))
-        ]
-        every.sort(key=lambda token: -sum(side.get(token, 0) for side in sides))
-        every = [str(token) for token in every[:_ATOMS]]
-        every.sort(key=lambda t: -(sides[0].get(t, 0) + 0.5) / (sides[1].get(t, 0) + 0.5))
-        ranks = _Ranks(kind, every)
+        ratios = counts[0][: len(every)] / counts[1][: len(every)]
+        every = [every[place] for place in np.argsort(-ratios, kind="stable").tolist()]
+        ranks = _remembered(lambda given, kind=kind, every=every: given.ranks(kind, every))
         for rank, token in enumerate(every):
-            yield Event(f"the outcome is {token}", lambda t, k=rank, of=ranks.of: of(t) == k)
+            yield Event(f"the outcome is {token}", lambda t, k=rank, of=ranks: of(t) == k)
         for size in range(2, len(every)):
             shown = ", ".join(every[:3]) + (", ..." if size > 3 else "")
             yield Event(
                 f"the outcome is one of {size}: {shown}",
-                lambda given, size=size, of=ranks.of: of(given) < size,
+                lambda given, size=size, of=ranks: of(given) < size,
             )
 
 
@@ -282,6 +275,7 @@ def _unions(name: str, sides: Sequence[np.ndarray], levels: np.ndarray) -> Itera
         places = np.searchsorted(levels, values, side="left")
         return np.where(np.isnan(values), size, places)
 
+    of = _remembered(lambda given: bins(column(given, name)))
     counts = [np.bincount(bins(side), minlength=size + 1)[:size] for side in sides]
     order = np.argsort(-(counts[0] + 0.5) / (counts[1] + 0.5), kind="stable")
     for number in range(1, size):
@@ -289,7 +283,7 @@ def _unions(name: str, sides: Sequence[np.ndarray], levels: np.ndarray) -> Itera
         inside[order[:number]] = True
         yield Event(
             f"{name} in {_intervals(levels, inside[:size])}",
-            lambda given, inside=inside: inside[bins(column(given, name))],
+            lambda given, inside=inside: inside[of(given)],
         )
 
 
@@ -321,14 +315,7 @@ def _scores(tables: tuple[Table, Table]) -> Iterator[Event]:
         curvature[np.diag_indices_from(curvature)] += _RIDGE
         weights += np.linalg.lstsq(curvature, slope)[0]
 
-    last: list[tuple[Table, np.ndarray]] = []
-
-    def score(given: Table) -> np.ndarray:
-        # All levels ask for the score of the same trials, one after the other.
-        if not last or last[0][0] is not given:
-            last[:] = [(given, features.of(given) @ weights)]
-        return last[0][1]
-
+    score = _remembered(lambda given: features.of(given) @ weights)
     for level in np.unique(np.quantile(design @ weights, np.linspace(0, 1, _LEVELS + 1)[1:-1])):
         yield Event(
             f"a logistic score of {len(names)} entries <= {level:.4g}",

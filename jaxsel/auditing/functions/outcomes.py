@@ -5,7 +5,9 @@ trials can be compared: an event that was learned on one is looked up in the oth
 """
 
 import functools
+import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,15 +36,16 @@ class Table:
     def __len__(self) -> int:
         return len(self.words)
 
-    @functools.cached_property
-    def coded_words(self) -> tuple[list[str], np.ndarray]:
-        """The distinct words, and for each trial the place of its own among them."""
-        return _coded(self.words)
+    def frequent(self, kind: str, least: float) -> dict[str, int]:
+        """The words or the shapes that occur at least so often, and how often."""
+        counts = Counter(getattr(self, kind))
+        return {text: count for text, count in counts.items() if count >= least}
 
-    @functools.cached_property
-    def coded_shapes(self) -> tuple[list[str], np.ndarray]:
-        """The same of the shapes."""
-        return _coded(self.shapes)
+    def ranks(self, kind: str, texts: Sequence[str]) -> np.ndarray:
+        """The place of each trial's words or shape among texts; their number if it is none."""
+        places = {text: place for place, text in enumerate(texts)}
+        found = (places.get(text, len(texts)) for text in getattr(self, kind))
+        return np.fromiter(found, int, len(self))
 
     def rows(self, places: np.ndarray | slice) -> "Table":
         """The trials at these places."""
@@ -76,30 +79,78 @@ class _ArrayTable(Table):
         return found | (_extremes(flat) if flat.shape[1] > 1 else {})
 
     @functools.cached_property
-    def coded_words(self) -> tuple[list[str], np.ndarray]:
-        # A text is made once for each distinct row.
-        first, which = _distinct(self._flat)
-        return [_text(self._plain(row), exact=True) for row in self._flat[first]], which
+    def _bits(self) -> np.ndarray:
+        return _bits(self._flat)
+
+    @functools.cached_property
+    def _hashes(self) -> np.ndarray:
+        return _hashes(self._bits)
 
     @functools.cached_property
     def words(self) -> np.ndarray:
-        texts, which = self.coded_words
-        return _objects(texts)[which]
-
-    @functools.cached_property
-    def coded_shapes(self) -> tuple[list[str], np.ndarray]:
-        finite = np.isfinite(self._flat).all(axis=1)
-        others = np.flatnonzero(~finite)
-        given = [np.zeros(self._flat.shape[1]), *self._flat[others]]
-        texts, which = _coded(_objects([_text(self._plain(row), exact=False) for row in given]))
-        codes = np.full(len(self), which[0])
-        codes[others] = which[1:]
-        return texts, codes
+        # A text is made once for each distinct row.
+        first, which, _ = self._distinct
+        return _objects([_text(self._plain(row), exact=True) for row in self._flat[first]])[which]
 
     @functools.cached_property
     def shapes(self) -> np.ndarray:
-        texts, which = self.coded_shapes
-        return _objects(texts)[which]
+        found = np.empty(len(self), object)
+        found[:] = _text(self._plain(np.zeros(self._flat.shape[1])), exact=False)
+        for row in np.flatnonzero(~np.isfinite(self._flat).all(axis=1)):
+            found[row] = _text(self._plain(self._flat[row]), exact=False)
+        return found
+
+    @functools.cached_property
+    def _one_shape(self) -> str | None:
+        """The shape of all trials where all their numbers are finite."""
+        shape = _text(self._plain(np.zeros(self._flat.shape[1])), exact=False)
+        return shape if np.isfinite(self._flat).all() else None
+
+    def frequent(self, kind: str, least: float) -> dict[str, int]:
+        if kind == "shapes":
+            if self._one_shape is None:
+                return super().frequent(kind, least)
+            return {self._one_shape: len(self)} if len(self) >= least else {}
+        first, _, counts = self._distinct
+        kept = np.flatnonzero(counts >= least)
+        texts = [_text(self._plain(row), exact=True) for row in self._flat[first[kept]]]
+        return dict(zip(texts, counts[kept].tolist(), strict=True))
+
+    def ranks(self, kind: str, texts: Sequence[str]) -> np.ndarray:
+        if kind == "shapes":
+            if self._one_shape is None:
+                return super().ranks(kind, texts)
+            place = list(texts).index(self._one_shape) if self._one_shape in texts else len(texts)
+            return np.full(len(self), place)
+        known = [
+            (place, row) for place, row in enumerate(map(self._read, texts)) if row is not None
+        ]
+        found = np.full(len(self), len(texts))
+        if known:
+            bits = _bits(np.array([row for _, row in known]))
+            hashes = _hashes(bits)
+            order = np.argsort(hashes)
+            place = np.searchsorted(hashes[order], self._hashes).clip(max=len(known) - 1)
+            row = order[place]
+            same = np.flatnonzero(hashes[row] == self._hashes)
+            same = same[(bits[row[same]] == self._bits[same]).all(axis=1)]
+            found[same] = np.array([place for place, _ in known])[row[same]]
+        return found
+
+    def _read(self, text: str) -> np.ndarray | None:
+        """The row whose words these are; None if no row of this kind has them."""
+        try:
+            row = np.array(json.loads(text.replace("nan", "NaN").replace("inf", "Infinity")))
+        except ValueError:
+            return None
+        if row.dtype.kind not in "iuf" or row.shape != self.values.shape[1:]:
+            return None
+        row = row.reshape(-1).astype(self.values.dtype)
+        return row if _text(self._plain(row), exact=True) == text else None
+
+    @functools.cached_property
+    def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return _distinct(self._bits, self._hashes)
 
     def _plain(self, row: np.ndarray) -> Any:
         return row.tolist() if self.values.ndim > 1 else row[0].item()
@@ -111,31 +162,31 @@ def _objects(texts: Sequence[str]) -> np.ndarray:
     return found
 
 
-def _coded(texts: np.ndarray) -> tuple[list[str], np.ndarray]:
-    codes: dict[str, int] = {}
-    which = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), int, len(texts))
-    return list(codes), which
-
-
-def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of rows that differ from all before, and for each row which of these it is."""
-    whole = rows.dtype.kind in "iu"
+def _bits(rows: np.ndarray) -> np.ndarray:
+    """The bits of every number, equal where numbers are."""
+    kinds = {"i": np.int64, "u": np.uint64, "f": np.float64}
     # Of the two zeros, one.
-    plain = (
-        rows.astype(np.int64 if rows.dtype.kind == "i" else np.uint64)
-        if whole
-        else (rows.astype(float) + 0.0)
+    return (rows.astype(kinds[rows.dtype.kind]) + 0).view(np.uint64)
+
+
+def _hashes(bits: np.ndarray) -> np.ndarray:
+    """A number for each row; different ones for different rows, but for rare accidents."""
+    generator = np.random.default_rng(0)
+    odd = generator.integers(2**63, size=bits.shape[1], dtype=np.uint64) * np.uint64(2)
+    return ((bits ^ (bits >> np.uint64(29))) * (odd + np.uint64(1))).sum(axis=1)
+
+
+def _distinct(bits: np.ndarray, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Places of distinct rows, for each row which of these it is, and how often each occurs."""
+    _, first, which, counts = np.unique(
+        hashes, return_index=True, return_inverse=True, return_counts=True
     )
-    bits = np.ascontiguousarray(plain).view(np.uint64)
-    odd = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64) * 2 + 1
-    _, first, which = np.unique(
-        ((bits ^ (bits >> np.uint64(29))) * odd).sum(axis=1), return_index=True, return_inverse=True
-    )
-    if np.array_equal(bits[first][which], bits):
-        return first, which
-    # Two rows with one number: about never; then rows are sorted by all their entries.
-    _, first, which = np.unique(bits, axis=0, return_index=True, return_inverse=True)
-    return first, np.reshape(which, -1)
+    if not np.array_equal(bits[first][which], bits):
+        # An accident of the hashes: all entries are compared.
+        _, first, which, counts = np.unique(
+            bits, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+    return first, np.reshape(which, -1), counts
 
 
 def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
@@ -209,6 +260,7 @@ def _text(outcome: Any, exact: bool) -> str:
     if isinstance(outcome, bool) or outcome is None or isinstance(outcome, str):
         return repr(outcome)
     if isinstance(outcome, int | float):
+        outcome = outcome + 0  # -0.0 is 0.0
         if math.isfinite(outcome):
             return repr(outcome) if exact else "#"
         return repr(float(outcome))

@@ -45,6 +45,26 @@ def test_an_array_and_the_list_of_its_rows_are_the_same_table():
         np.testing.assert_array_equal(column, of_list.columns[name])
 
 
+@pytest.mark.parametrize("kind", ["words", "shapes"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0.0, 1.5], [-0.0, 1.5], [np.nan, 2.0], [np.inf, 1.0], [0.0, 1.5], [-np.inf, 1.0]],
+        [[0.1], [0.2], [0.1]],
+        [2**60 + 1, 2**60, 2**60 + 1, -3],
+        [0.5, np.nan, 0.5, -0.0, 0.0],
+    ],
+)
+def test_texts_are_found_in_an_array_as_in_the_list_of_its_rows(rows, kind):
+    of_array, of_list = table(np.array(rows)), table(rows)
+    every = [*dict.fromkeys(of_list.words.tolist() + of_list.shapes.tolist()), "'label'", "[7]"]
+    assert of_array.ranks(kind, every).tolist() == of_list.ranks(kind, every).tolist()
+    for least in (1, 2, 3):
+        assert of_array.frequent(kind, least) == of_list.frequent(kind, least)
+    single = table(np.array(rows).astype(np.float32))
+    assert single.ranks("words", list(single.frequent("words", 1))).max() < len(rows)
+
+
 def test_the_order_of_keys_and_of_labels_is_part_of_an_outcome():
     found = table([{"a": 1, "b": 2}, {"b": 2, "a": 1}, ["x", "y"], ["y", "x"], {3, 1}, {1, 3}])
     assert len(set(found.words[:4])) == 4
