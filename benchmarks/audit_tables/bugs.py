@@ -11,6 +11,9 @@ from benchmarks.audit_tables.small_programs import Program, programs
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.questions.audits import function_audit
 
+TRIALS, SECONDS, RUNS = 30_000, 2.0, 1
+"""Of each audit, where nothing else is asked."""
+
 FALSE_ALARM = 1e-3
 _BAR = 24  # of thirty
 _SURPRISING = 1e-6

@@ -17,6 +17,9 @@ from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.auditing.sequential import SequentialTest
 from jaxsel.host.intervals import binomial_p_value
 
+TRIALS, SECONDS, RUNS = 1_000_000, None, 4000
+"""Of each audit, where nothing else is asked."""
+
 ERROR = 0.1
 ALPHA = 0.05  # of the sequential test
 _SURPRISING = 1e-6
@@ -66,23 +69,27 @@ def _row(name: str, above: int, runs: int, error: float, began: float) -> Row:
     }
 
 
-def _response(generator: np.random.Generator, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+def _response(
+    generator: np.random.Generator, epsilon: float, trials: int
+) -> tuple[np.ndarray, np.ndarray]:
     keep = 1.0 / (1.0 + math.exp(-epsilon))
-    draws = generator.random((2, _STREAM))
+    draws = generator.random((2, trials))
     return draws[0] < keep, draws[1] >= keep
 
 
-def _laplace(generator: np.random.Generator, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    return generator.laplace(size=_STREAM), generator.laplace(epsilon, size=_STREAM)
+def _laplace(
+    generator: np.random.Generator, epsilon: float, trials: int
+) -> tuple[np.ndarray, np.ndarray]:
+    return generator.laplace(size=trials), generator.laplace(epsilon, size=trials)
 
 
-_Pair = Callable[[np.random.Generator, float], tuple[np.ndarray, np.ndarray]]
+_Pair = Callable[[np.random.Generator, float, int], tuple[np.ndarray, np.ndarray]]
 
 
-def _stops(draw: _Pair, epsilon: float, swapped: bool, runs: int, seed: int) -> int:
+def _stops(draw: _Pair, epsilon: float, swapped: bool, trials: int, runs: int, seed: int) -> int:
     stops = 0
     for stream in range(runs):
-        sides = draw(np.random.default_rng([seed, swapped, stream]), epsilon)
+        sides = draw(np.random.default_rng([seed, swapped, stream]), epsilon, trials)
         test = SequentialTest(epsilon, ALPHA)
         stops += test.feed(*(sides[::-1] if swapped else sides))
     return stops
@@ -92,10 +99,11 @@ def rows(trials: int, seed: int, seconds: float | None, runs: int) -> Iterator[R
     """Audits known pairs again and again, and feeds sequential tests with pairs at their claim.
 
     Args:
-      trials: the largest number on each side; pairs of more are left out.
+      trials: the largest number on each side; pairs of more are left out, and sequential
+        tests have so many, at most 100,000.
       seed: of all randomness.
       seconds: unused: every row is run to its end.
-      runs: audits of each pair; a twentieth as many sequential tests of 100,000 trials.
+      runs: audits of each pair; a twentieth as many sequential tests.
     """
     del seconds
     cases = [(p, q, 0.0, n) for p, q, n in _EVENTS] + [(p, q, d, n) for p, q, d, n in _DELTAS]
@@ -112,7 +120,7 @@ def rows(trials: int, seed: int, seconds: float | None, runs: int) -> Iterator[R
     for name, draw in (("randomised response", _response), ("Laplace", _laplace)):
         for swapped in (False, True):
             began, streams = time.monotonic(), max(runs // 20, 1)
-            stops = _stops(draw, 0.5, swapped, streams, seed)
+            stops = _stops(draw, 0.5, swapped, min(trials, _STREAM), streams, seed)
             order = "neighbour first" if swapped else "data first"
             yield _row(f"sequential: {name}, {order}", stops, streams, ALPHA, began)
 

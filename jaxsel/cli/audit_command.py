@@ -1,6 +1,7 @@
 """jaxsel audit: the privacy loss of a mechanism, or of a function of one's own, from below."""
 
 import ast
+import importlib
 import itertools
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from jaxsel.cli.arguments import (
     read_trials,
 )
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.cli.run_commands import ConfidenceOption, TrialsOption
+from jaxsel.cli.run_commands import ConfidenceOption
 from jaxsel.cli.scaling import (
     CoordinatorOption,
     ProcessesOption,
@@ -29,11 +30,13 @@ from jaxsel.cli.scaling import (
     say_kept,
     scaled,
 )
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.language import printing
 from jaxsel.questions.audits import function_audit, is_function
+from jaxsel.questions.checkout import beside
 
 SubjectArgument = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="MECHANISM|FILE.py:FUNCTION",
         help="A name or id of `jaxsel list mechanisms`, or a function of your own.",
@@ -43,7 +46,7 @@ SubjectArgument = Annotated[
 
 
 def audit_command(
-    mechanism: SubjectArgument,
+    mechanism: SubjectArgument = None,
     settings: SettingsArgument = None,
     pair: Annotated[
         str | None,
@@ -80,7 +83,21 @@ def audit_command(
         bool,
         typer.Option("--sequential", help="Of a function: stop when the claim falls on --pair."),
     ] = False,
-    trials: TrialsOption = "1e6",
+    bugs: Annotated[
+        bool, typer.Option("--bugs", help="Audit small programs, wrong and right ones.")
+    ] = False,
+    zoo: Annotated[
+        bool, typer.Option("--zoo", help="Audit the mechanisms of a published evaluation.")
+    ] = False,
+    calibration: Annotated[
+        bool, typer.Option("--calibration", help="How often a claim falls that is kept exactly.")
+    ] = False,
+    runs: Annotated[
+        int | None, typer.Option("--runs", help="Of --bugs and --calibration: audits of each.")
+    ] = None,
+    trials: Annotated[
+        str | None, typer.Option("--trials", help="How many, by default 1e6.")
+    ] = None,
     delta: Annotated[float, typer.Option("--delta", help="Of (epsilon, delta)-DP.")] = 0.0,
     confidence: ConfidenceOption = 0.95,
     record: RecordOption = None,
@@ -98,6 +115,7 @@ def audit_command(
     jaxsel audit noisy_max epsilon=2
     jaxsel audit dp_sgd --delta 1e-2 --trials 1e5
     jaxsel audit mine.py:my_mean --relation replace_one --claim epsilon --at epsilon=.3,1,3
+    jaxsel audit --bugs
 
     Simulates both sides of each constructed neighbouring pair. Prints the audited lower
     bound on epsilon (of all pairs together at the stated confidence), the exact epsilon
@@ -107,10 +125,24 @@ def audit_command(
     jax.random and data; pairs are proposed for its relation, and what it does instead of
     answering (an exception, no answer within the limit) is an outcome, too.
 
+    In a checkout, --bugs, --zoo and --calibration judge the auditor itself, a table each.
+
     Exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 cannot be judged, 4 not supported.
     """
     with bad_input_exits():
         check_interval("confidence", confidence, 0, 1)
+        tables = {"bugs": bugs, "zoo": zoo, "calibration": calibration}
+        asked = [name for name, wanted in tables.items() if wanted]
+        if asked or mechanism is None:
+            if len(asked) != 1 or mechanism is not None:
+                raise InputError(
+                    "name a mechanism or a function, or give one of --bugs, --zoo, --calibration"
+                )
+            _audit_table(asked[0], trials, seconds, runs, seed, json)
+            return
+        if runs is not None:
+            raise InputError("--runs goes with --bugs or --calibration")
+        trials = trials or "1e6"
         number = read_trials(trials)
         scaling = Scaling(shard, record, coordinator, processes, process, scheduler)
         of_functions = {
@@ -151,6 +183,29 @@ def audit_command(
         }
         refuted = _audit_mechanism(scaling, options, trials, number, json)
     raise typer.Exit(1 if refuted else 0)
+
+
+def _audit_table(
+    name: str, trials: str | None, seconds: float | None, runs: int | None, seed: int, json: bool
+) -> None:
+    """Makes a table of ``benchmarks.audit_tables``; exit status 1 if its bar is missed."""
+    if beside("benchmarks") is None:
+        raise InputError("the tables of audits are made in a checkout of jaxsel; run them there")
+    table = importlib.import_module(f"benchmarks.audit_tables.{name}")
+    number = table.TRIALS if trials is None else read_trials(trials)
+    repeats = table.RUNS if runs is None else check_integer("runs", runs, 1)
+    rows = []
+    for row in table.rows(number, seed, table.SECONDS if seconds is None else seconds, repeats):
+        rows.append(row)
+        if not json:
+            say("; ".join(f"{what} {printing.cell(found)}" for what, found in row.items()))
+    said, reached = table.judged(rows)
+    if json:
+        print_json({"table": name, "trials": number, "seed": seed, "rows": rows, "found": said})
+    else:
+        columns = list(rows[0]) if rows else []
+        print_table(said, columns, [[row[column] for column in columns] for row in rows])
+    raise typer.Exit(0 if reached else 1)
 
 
 def _literal(name: str, text: str) -> Any:

@@ -71,6 +71,7 @@ class FunctionAudit(NamedTuple):
       pairs: how many pairs were searched.
       limited: whether the time, and not the number of trials, ended the audit.
       seconds: how long it took.
+      search_seconds: of these, until pair and event were chosen.
       seed: of the randomness that is handed to the function.
     """
 
@@ -93,6 +94,7 @@ class FunctionAudit(NamedTuple):
     pairs: int
     limited: bool
     seconds: float
+    search_seconds: float
     seed: int
 
     @property
@@ -247,6 +249,7 @@ def audit_function(
         else:
             (chosen, claim_met, search), spent = _searched(draws, pairs, aims, searching, clock)
             size = clock.affordable(trials - searching, draws)
+        chosen_at = time.monotonic()
         bound = [
             _counted(draws, side, size, (_BOUND_STREAM, search.number, place), chosen.event)
             for place, side in enumerate((search.pair.data, search.pair.neighbour))
@@ -277,6 +280,7 @@ def audit_function(
         pairs=len(pairs),
         limited=clock.short or min(sizes) < size,
         seconds=time.monotonic() - began,
+        search_seconds=chosen_at - began,
         seed=seed,
     )
 
