@@ -47,12 +47,11 @@ def _bounds(
         tallies = [generator.multinomial(trials // 2, law, size=2) for law in laws]
         if method == "split":
             data, neighbour = (side[0] for side in tallies)
-            selection = (tallies[0][1], tallies[1][1])
-            options = {"selection": selection, "events": np.array([[True, False, False]])}
+            selection, events = (tallies[0][1], tallies[1][1]), np.array([[True, False, False]])
         else:
             data, neighbour = (side.sum(axis=0) for side in tallies)
-            options = {"events": "singletons"}
-        bound = epsilon_lower_bound(data, neighbour, delta, 1.0 - ERROR, **options)
+            selection, events = None, "singletons"
+        bound = epsilon_lower_bound(data, neighbour, delta, 1.0 - ERROR, events, selection)
         found.append(bound.lower)
     return np.array(found)
 

@@ -83,6 +83,10 @@ def audit_command(
         bool,
         typer.Option("--sequential", help="Of a function: stop when the claim falls on --pair."),
     ] = False,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Of a function of rng: compare its draws at equal noise."),
+    ] = False,
     bugs: Annotated[
         bool, typer.Option("--bugs", help="Audit small programs, wrong and right ones.")
     ] = False,
@@ -125,6 +129,9 @@ def audit_command(
     jax.random and data; pairs are proposed for its relation, and what it does instead of
     answering (an exception, no answer within the limit) is an outcome, too.
 
+    --replay runs a function of rng twice, at equal noise, and compares its draws: their number,
+    law, scale, and what they are added to. It takes no time, and is no verdict.
+
     In a checkout, --bugs, --zoo and --calibration judge the auditor itself, a table each.
 
     Exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 cannot be judged, 4 not supported.
@@ -152,6 +159,7 @@ def audit_command(
             "--data": data,
             "--seconds": seconds,
             "--sequential": sequential or None,
+            "--replay": replay or None,
         }
         if is_function(mechanism):
             if any(option is not None for option in scaling):
@@ -167,6 +175,9 @@ def audit_command(
                 "sequential": sequential,
                 "seed": seed,
             }
+            if replay:
+                _replay_function(mechanism, settings, given, json)
+                return
             _audit_function(mechanism, settings, at, given, confidence, json)
             return
         named = [name for name, value in of_functions.items() if value is not None]
@@ -268,6 +279,28 @@ def _audit_function(
         print_json([{"at": cell, **found._asdict()} for cell, found in audits])
     status = {"refuted": 1, "failed": 3}
     raise typer.Exit(max((status.get(found.verdict, 0) for _, found in audits), key=_worst))
+
+
+def _replay_function(
+    subject: str, settings: list[str] | None, given: dict[str, Any], json: bool
+) -> None:
+    """Compares the draws of a function at equal noise; a finding is no refutation."""
+    from jaxsel.auditing.functions.replay import replay
+
+    claim = _number(str(given["claim"]))
+    if given["relation"] is None or not isinstance(claim, int | float):
+        raise InputError("--replay needs --relation and, as a number, --claim")
+    found = replay(
+        subject,
+        claim=float(claim),
+        settings={name: _number(text) for name, text in read_settings(settings).items()},
+        **{name: given[name] for name in ("relation", "pair", "data", "seed")},
+    )
+    if json:
+        print_json(found._asdict())
+    else:
+        table = found.summary()
+        print_table(table.sentence, table.columns, table.rows)
 
 
 def _worst(status: int) -> int:

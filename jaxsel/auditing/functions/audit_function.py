@@ -225,7 +225,7 @@ def audit_function(
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     trials = check_integer("trials", trials, 100)
     function = load(subject, kind)
-    pairs = _pairs(known, data, pair)
+    pairs = neighbours.pairs(known, data, pair)
     clock = _Clock(began, seconds)
     searching = int(_SEARCH * trials)
     if search_trials is not None:
@@ -285,14 +285,6 @@ def audit_function(
     )
 
 
-def _pairs(relation: Relation, data: Any, pair: tuple[Any, Any] | None) -> list[Neighbours]:
-    if pair is not None:
-        neighbours.check(relation, *pair)
-        return [Neighbours(*pair, "the given pair")]
-    example = neighbours.example(relation) if data is None else data
-    return neighbours.propose(relation, example)
-
-
 class _Clock:
     """How many trials a side the time that is left allows."""
 
@@ -327,8 +319,7 @@ def _searched(
         left = [one.more(draws, each, place) for one in left]
         spent += each * len(left)
         if not last:
-            # What is nearly refuted by few trials shows at less than the claim.
-            eased = [one._replace(epsilon=one.epsilon * (place + 1) / rounds) for one in claims]
+            eased = [one.eased((place + 1) / rounds) for one in claims]
             keep = max(round(len(left) * _LEFT), _FINALISTS)
             strength = [-_strength(one, eased) for one in left]
             left = [left[place] for place in np.argsort(strength, kind="stable")[:keep].tolist()]

@@ -25,7 +25,8 @@ _COLUMNS = 48
 _KEPT = 15  # candidates of each kind that are tried on other trials
 _SEEDS = 5  # events that are combined with others
 _ROWS = 10_000  # trials of a side that combinations and the regression are learned from
-_ERROR = 0.1  # of a limit by which events are compared
+# Of a limit by which events are compared: the best of thousands is hardly above its truth.
+_ERROR, _EASED = 1e-3, 0.3
 _ITERATIONS = 8  # of the logistic regression
 _RIDGE = 1.0
 
@@ -77,21 +78,31 @@ class Claim(NamedTuple):
         found = scipy.special.rel_entr(x, expected) + scipy.special.rel_entr(y, x + y - expected)
         return np.where(x > expected, found, 0.0)
 
+    def eased(self, share: float) -> "Claim":
+        """A claim of less: what is nearly refuted by few trials shows there."""
+        return self._replace(epsilon=share * self.epsilon)
+
 
 class LargestBound(NamedTuple):
     """A claim whose event is to bound epsilon by as much as it can, however sure it is to fall."""
 
     epsilon: float
     delta: float = 0.0
+    error: float = _ERROR
 
     def evidence(self, x: np.ndarray, y: np.ndarray, trials: tuple[int, int]) -> np.ndarray:
-        """A lower limit of the log-ratio of the probabilities, at least 0; as ``Claim``'s."""
+        """A lower limit of the log-ratio of the probabilities, of whatever sign; as ``Claim``'s."""
         if not (all(trials) and np.size(x)):
             return np.zeros(np.shape(x))
         x = np.maximum(x - trials[0] * self.delta, 0.0)
-        low = clopper_pearson_lower(np.floor(x), np.floor(x) + y, error=_ERROR)
+        low = clopper_pearson_lower(np.floor(x), np.floor(x) + y, error=self.error)
         with np.errstate(divide="ignore"):
-            return np.maximum(scipy.special.logit(low) - np.log(trials[0] / trials[1]), 0.0)
+            return scipy.special.logit(low) - np.log(trials[0] / trials[1])
+
+    def eased(self, share: float) -> "LargestBound":
+        """With a larger error: among few trials, what is likeliest largest is kept."""
+        del share
+        return self._replace(error=_EASED)
 
 
 Aim = Claim | LargestBound

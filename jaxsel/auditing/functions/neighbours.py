@@ -52,6 +52,22 @@ def example(relation: Relation) -> Any:
     return _EXAMPLES[relation]
 
 
+def pairs(
+    relation: Relation, data: Any = None, pair: tuple[Any, Any] | None = None
+) -> list[Neighbours]:
+    """The given pair, which must be one, or those that are proposed for an example.
+
+    Args:
+      relation: in what sense they are neighbours.
+      data: an example of the input; by default five scores, or eight records of 0 and 1.
+      pair: two inputs.
+    """
+    if pair is not None:
+        check(relation, *pair)
+        return [Neighbours(*pair, "the given pair")]
+    return propose(relation, example(relation) if data is None else data)
+
+
 def propose(relation: Relation, data: Any) -> list[Neighbours]:
     """Pairs of neighbours for a relation.
 
