@@ -314,7 +314,8 @@ def _searched(
     spent = 0
     for place in range(rounds):
         last = place + 1 == rounds
-        quota = (trials - spent) // (rounds - place)
+        # Most are made where most pairs are compared, by fewest trials each.
+        quota = trials - spent if last else (trials - spent) // 2
         each = max(clock.affordable(quota, draws, 0.5 / (rounds - place)) // len(left), 2)
         left = [one.more(draws, each, place) for one in left]
         spent += each * len(left)
