@@ -210,7 +210,7 @@ def test_whatever_is_searched_a_tight_claim_falls_as_often_as_is_said(seed):
     ],
 )
 def test_small_wrong_programs_are_refuted(name):
-    assert _audited(WRONG[name]).refuted
+    assert _audited(WRONG[name], trials=30_000).refuted
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -219,14 +219,14 @@ def test_small_right_programs_are_not(name):
     assert found.verdict == "not refuted"
 
 
-def _audited(program, false_alarm=1e-3):
+def _audited(program, false_alarm=1e-3, trials=10_000):
     return function_audit(
         program.function,
         relation=program.relation,
         claim=program.epsilon,
         delta=program.delta,
         data=program.data,
-        trials=10_000,
+        trials=trials,
         false_alarm=false_alarm,
     )
 
