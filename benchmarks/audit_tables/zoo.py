@@ -238,7 +238,7 @@ ZOO = (
 
 
 _ERROR = 0.1  # of the published bounds, too
-_SEARCH = 8_000_000  # trials a side that look for pair and event, at most
+_SEARCH = 20_000_000  # trials a side that look for pair and event, at most
 _SHORT = 0.01  # by how much a bound may be short of the exact value
 _SHORT_OF_SPARSE = 0.015
 
@@ -247,7 +247,7 @@ def rows(trials: int, seed: int, seconds: float | None, runs: int) -> Iterator[R
     """Audits each member: pair and event are searched, and bounded on fresh trials.
 
     Args:
-      trials: on each side; of them, the search has at most eight million.
+      trials: on each side; of them, the search has at most twenty million.
       seed: of all randomness.
       seconds: at most, for each member.
       runs: unused; each member is audited once.

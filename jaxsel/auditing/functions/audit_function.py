@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # Of the trials on each side, the part that looks for pair and event; the rest is the bound's.
 _SEARCH = 0.5
 _LEFT = 1 / 3  # of the pairs, after each round of the search
+_AGAIN = 40  # events that are compared on more trials, for a bound that is to be large
 _FINALISTS = 2  # pairs whose events are learned with care
 # A sequential audit: its first trials, and how many confirm, for each that it took.
 _FIRST, _CONFIRMING = 64, 4
@@ -247,7 +248,10 @@ def audit_function(
                 draws, pairs, aims, error, trials, clock
             )
         else:
-            (chosen, claim_met, search), spent = _searched(draws, pairs, aims, searching, clock)
+            again = searching // 2 if largest else 0
+            (chosen, claim_met, search), spent = _searched(
+                draws, pairs, aims, searching - again, clock, again
+            )
             size = clock.affordable(trials - searching, draws)
         chosen_at = time.monotonic()
         bound = [
@@ -304,9 +308,19 @@ class _Clock:
 
 
 def _searched(
-    draws: Draws, pairs: Sequence[Neighbours], claims: Sequence[Aim], trials: int, clock: _Clock
+    draws: Draws,
+    pairs: Sequence[Neighbours],
+    claims: Sequence[Aim],
+    trials: int,
+    clock: _Clock,
+    trials_again: int = 0,
 ) -> tuple[tuple[Chosen, Aim, _Search], int]:
-    """Event, claim and pair with the most evidence, and the trials a side that it took."""
+    """Event, claim and pair with the most evidence, and the trials a side that it took.
+
+    Args:
+      draws, pairs, claims, trials, clock: what is searched, and on how many trials a side.
+      trials_again: on which the best events are compared once more.
+    """
     left = [_Search(number, pair) for number, pair in enumerate(pairs)]
     rounds = 1
     while len(pairs) * _LEFT**rounds > _FINALISTS / 2:
@@ -324,8 +338,35 @@ def _searched(
             keep = max(round(len(left) * _LEFT), _FINALISTS)
             strength = [-_strength(one, eased) for one in left]
             left = [left[place] for place in np.argsort(strength, kind="stable")[:keep].tolist()]
-    found = [(_chosen(one, claim), claim, one) for one in left for claim in claims]
-    return max(found, key=lambda each: each[0].evidence), spent
+    found = [(_ranked(one, claim), claim, one) for one in left for claim in claims]
+    if trials_again:
+        each = max(clock.affordable(trials_again, draws, 0.5) // len(found), 2)
+        found = [
+            (_compared_again(draws, one, claim, few[:_AGAIN], each, rounds), claim, one)
+            for few, claim, one in found
+        ]
+        spent += each * len(found)
+    few, claim, one = max(found, key=lambda each: each[0][0].evidence)
+    return (few[0], claim, one), spent
+
+
+def _compared_again(
+    draws: Draws, search: _Search, claim: Aim, few: list[Chosen], trials: int, done: int
+) -> list[Chosen]:
+    """The same events by their evidence on many more trials, of which only counts are kept."""
+    counts, made = np.zeros((2, len(few))), np.zeros(2, dtype=int)
+    for block, begin in enumerate(range(0, trials, _AT_ONCE)):
+        for side, data in enumerate((search.pair.data, search.pair.neighbour)):
+            stream = (_SEARCH_STREAM, search.number, done + block, side)
+            found = draws.draw(data, min(_AT_ONCE, trials - begin), stream)
+            counts[side] += [np.count_nonzero(one.event.holds(found)) for one in few]
+            made[side] += len(found)
+    n, m = made.tolist()
+    (x, y), there = counts, claim.evidence(counts[0], counts[1], (n, m))
+    back = claim.evidence(y, x, (m, n))
+    strength = np.where([one.swapped for one in few], back, there).tolist()
+    again = [one._replace(evidence=now) for one, now in zip(few, strength, strict=True)]
+    return sorted(again, key=lambda one: -one.evidence)
 
 
 def _stopped(
@@ -357,7 +398,7 @@ def _stopped(
         each = spent  # twice as many in all
     # The test says how many trials are enough; the finding is the fresh trials' alone.
     size = clock.affordable(min(_CONFIRMING * spent, trials - spent), draws)
-    return (_chosen(search, claim), claim, search), spent, size
+    return (_ranked(search, claim)[0], claim, search), spent, size
 
 
 def _for_bets(given: Table) -> np.ndarray:
@@ -369,11 +410,11 @@ def _for_bets(given: Table) -> np.ndarray:
 
 
 def _strength(search: _Search, claims: Sequence[Aim]) -> float:
-    return max(_chosen(search, claim, quickly=True).evidence for claim in claims)
+    return max(_ranked(search, claim, quickly=True)[0].evidence for claim in claims)
 
 
-def _chosen(search: _Search, claim: Aim, quickly: bool = False) -> Chosen:
-    """The event that is learned on one half of a pair's trials and chosen on the other."""
+def _ranked(search: _Search, claim: Aim, quickly: bool = False) -> list[Chosen]:
+    """Events that are learned on one half of a pair's trials, as they do on the other."""
     assert search.tables is not None
     first, second = search.tables
     learned_on = (first.rows(slice(0, len(first) // 2)), second.rows(slice(0, len(second) // 2)))

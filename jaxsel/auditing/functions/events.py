@@ -26,7 +26,7 @@ _KEPT = 15  # candidates of each kind that are tried on other trials
 _SEEDS = 5  # events that are combined with others
 _ROWS = 10_000  # trials of a side that combinations and the regression are learned from
 # Of a limit by which events are compared: the best of thousands is hardly above its truth.
-_ERROR, _EASED = 1e-3, 0.3
+_ERROR = 1e-3
 _ITERATIONS = 8  # of the logistic regression
 _RIDGE = 1.0
 
@@ -88,21 +88,20 @@ class LargestBound(NamedTuple):
 
     epsilon: float
     delta: float = 0.0
-    error: float = _ERROR
 
     def evidence(self, x: np.ndarray, y: np.ndarray, trials: tuple[int, int]) -> np.ndarray:
         """A lower limit of the log-ratio of the probabilities, of whatever sign; as ``Claim``'s."""
         if not (all(trials) and np.size(x)):
             return np.zeros(np.shape(x))
         x = np.maximum(x - trials[0] * self.delta, 0.0)
-        low = clopper_pearson_lower(np.floor(x), np.floor(x) + y, error=self.error)
+        low = clopper_pearson_lower(np.floor(x), np.floor(x) + y, error=_ERROR)
         with np.errstate(divide="ignore"):
             return scipy.special.logit(low) - np.log(trials[0] / trials[1])
 
     def eased(self, share: float) -> "LargestBound":
-        """With a larger error: among few trials, what is likeliest largest is kept."""
+        """The same: a limit ranks pairs whatever it is."""
         del share
-        return self._replace(error=_EASED)
+        return self
 
 
 Aim = Claim | LargestBound
@@ -127,8 +126,8 @@ def choose(
     chosen_on: tuple[Table, Table],
     claim: Aim,
     quickly: bool = False,
-) -> Chosen:
-    """The event, and its direction, with the most evidence against the claim.
+) -> list[Chosen]:
+    """Events, each in its better direction, by their evidence against the claim.
 
     Args:
       learned_on: trials on the data and on the neighbour that propose candidates.
@@ -137,22 +136,21 @@ def choose(
       quickly: leaves out conjunctions.
     """
     proposed = learn(learned_on, claim, quickly) or [_ANY]
-    return _ranked(proposed, chosen_on, claim)[0]
+    return _ranked(proposed, chosen_on, claim)
 
 
 def learn(tables: tuple[Table, Table], claim: Aim, quickly: bool = False) -> list[Event]:
     """The candidates of each kind with the most evidence on these trials."""
     if not all(map(len, tables)):
         return []
-    words, entries, scores = (
-        _ranked(list(kind(tables)), tables, claim)[:_KEPT] for kind in (_words, _entries, _scores)
-    )
+    kinds = (_words, _entries, _unions, _scores)
+    singles = [one for kind in kinds for one in _ranked(list(kind(tables)), tables, claim)[:_KEPT]]
     if quickly:
-        return [one.event for one in (*words, *entries, *scores)]
-    singles = sorted([*words, *entries, *scores], key=_weakest_last)
+        return [one.event for one in singles]
+    singles.sort(key=_weakest_last)
     joint = _conjunctions(singles, singles, tables, claim)[:_KEPT]
     triple = _conjunctions(joint, singles, tables, claim)[:_KEPT]
-    return [one.event for one in (*words, *entries, *scores, *joint, *triple)]
+    return [one.event for one in (*singles, *joint, *triple)]
 
 
 def _weakest_last(one: Chosen) -> float:
@@ -245,8 +243,17 @@ def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
             )
 
 
-def _entries(tables: tuple[Table, Table]) -> Iterator[Event]:
-    """Values, thresholds and unions of bins of each column."""
+class _Entry(NamedTuple):
+    """A column of both sides, and levels at which it is cut."""
+
+    name: str
+    sides: list[np.ndarray]
+    values: np.ndarray
+    counts: np.ndarray
+    levels: np.ndarray
+
+
+def _cut(tables: tuple[Table, Table]) -> Iterator[_Entry]:
     for name in list(dict.fromkeys([*tables[0].columns, *tables[1].columns]))[:_COLUMNS]:
         sides = [column(given, name) for given in tables]
         both = np.concatenate(sides)
@@ -254,16 +261,21 @@ def _entries(tables: tuple[Table, Table]) -> Iterator[Event]:
         if both.size == 0:
             continue
         values, counts = np.unique(both, return_counts=True)
-        for value in values[counts >= max(2.0, 2.0 * _ATOM * both.size)][:_ATOMS].tolist():
-            yield Event(f"{name} is {value:g}", _equals(name, value))
         ranks = np.linspace(0.0, 1.0, _LEVELS + 1)[1:-1]
         ends = np.array([1.0, 3.0, 10.0, 30.0, 100.0]) / both.size
         ranks = np.unique(np.concatenate([ranks, ends[ends < 0.5], 1.0 - ends[ends < 0.5]]))
         levels = np.unique(np.quantile(both, ranks, method="lower"))
+        yield _Entry(name, sides, values, counts, levels)
+
+
+def _entries(tables: tuple[Table, Table]) -> Iterator[Event]:
+    """Values and thresholds of each column."""
+    for name, _, values, counts, levels in _cut(tables):
+        often = counts >= max(2.0, 2.0 * _ATOM * counts.sum())
+        for value in values[often][:_ATOMS].tolist():
+            yield Event(f"{name} is {value:g}", _equals(name, value))
         for level in levels.tolist():
             yield Event(f"{name} <= {level:.6g}", _between(name, -np.inf, level))
-        if len(values) > 2:
-            yield from _unions(name, sides, levels)
 
 
 def _equals(name: str, value: float) -> Callable[[Table], np.ndarray]:
@@ -278,8 +290,14 @@ def _between(name: str, low: float, high: float) -> Callable[[Table], np.ndarray
     return holds
 
 
-def _unions(name: str, sides: Sequence[np.ndarray], levels: np.ndarray) -> Iterator[Event]:
-    """Unions of the bins between levels, in order of the likelihood ratio."""
+def _unions(tables: tuple[Table, Table]) -> Iterator[Event]:
+    """Unions of the bins between levels of each column, in order of the likelihood ratio."""
+    for entry in _cut(tables):
+        if len(entry.values) > 2:
+            yield from _unions_of(entry.name, entry.sides, entry.levels)
+
+
+def _unions_of(name: str, sides: Sequence[np.ndarray], levels: np.ndarray) -> Iterator[Event]:
     size = len(levels) + 1
 
     def bins(values: np.ndarray) -> np.ndarray:
