@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.audit_tables import Row
 from benchmarks.audit_tables.small_programs import Program, programs
+from jaxsel.auditing.functions.audit_function import FunctionAudit
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.questions.audits import function_audit
 
@@ -19,21 +20,29 @@ _BAR = 24  # of thirty
 _SURPRISING = 1e-6
 
 
+def audited(
+    program: Program,
+    trials: int,
+    seconds: float | None = None,
+    seed: int = 0,
+    false_alarm: float = FALSE_ALARM,
+) -> FunctionAudit:
+    """The audit of a program, given what a person would give."""
+    return function_audit(
+        program.function,
+        relation=program.relation,
+        claim=program.epsilon,
+        delta=program.delta,
+        data=program.data,
+        trials=trials,
+        seconds=seconds,
+        false_alarm=false_alarm,
+        seed=seed,
+    )
+
+
 def _row(program: Program, wrong: bool, trials: int, seeds: range, seconds: float | None) -> Row:
-    found = [
-        function_audit(
-            program.function,
-            relation=program.relation,
-            claim=program.epsilon,
-            delta=program.delta,
-            data=program.data,
-            trials=trials,
-            seconds=seconds,
-            false_alarm=FALSE_ALARM,
-            seed=seed,
-        )
-        for seed in seeds
-    ]
+    found = [audited(program, trials, seconds, seed) for seed in seeds]
     most = max(found, key=lambda one: one.lower - one.epsilon)
     return {
         "program": program.function.__name__,

@@ -23,6 +23,7 @@ from jaxsel.auditing.functions.outcomes import Table, together
 from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.auditing.sequential import SequentialTest
 from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 # Of the trials on each side, the part that looks for pair and event; the rest is the bound's.
 _SEARCH = 0.5
 _LEFT = 1 / 3  # of the pairs, after each round of the search
+# Of the evidence that refutes: with less of it in the search, a refutation is beyond hope.
+_HOPE = 0.25
 _AGAIN = 40  # events that are compared on more trials, for a bound that is to be large
 _FINALISTS = 2  # pairs whose events are learned with care
 # A sequential audit: its first trials, and how many confirm, for each that it took.
@@ -59,6 +62,8 @@ class FunctionAudit(NamedTuple):
         same outcome; or "failed", if no trial of either side gave an answer.
       lower: the lower bound on epsilon at ``delta``, which is above the truth with
         probability at most ``false_alarm``.
+      upper: an upper limit, as sure, of the epsilon that the same event shows; other events and
+        pairs may show more.
       false_alarm: the largest probability that a function that keeps its claim is refuted.
       detectable: the smallest epsilon that so many trials would have refuted, on an event of
         probability 0.1.
@@ -83,6 +88,7 @@ class FunctionAudit(NamedTuple):
     delta: float
     verdict: str
     lower: float
+    upper: float
     false_alarm: float
     detectable: float
     event: str
@@ -126,6 +132,11 @@ class FunctionAudit(NamedTuple):
                 f"trials would have refuted {self.detectable:.3g} and more on an event of "
                 f"probability {_EVENT:g} (false-alarm rate {self.false_alarm:g}). That is no proof."
             )
+            if self.upper < self.epsilon:
+                said += (
+                    f" The event that was found shows at most {self.upper:.3g}: more queries or "
+                    "candidates, or another pair, are needed to see more."
+                )
         elif self.verdict == CONSTANT:
             said = f"{self.function} gives one outcome, whatever the input and the trial."
         else:
@@ -250,7 +261,7 @@ def audit_function(
         else:
             again = searching // 2 if largest else 0
             (chosen, claim_met, search), spent = _searched(
-                draws, pairs, aims, searching - again, clock, again
+                draws, pairs, aims, error, searching - again, clock, again
             )
             size = clock.affordable(trials - searching, draws)
         chosen_at = time.monotonic()
@@ -272,6 +283,7 @@ def audit_function(
         delta=claim_met.delta,
         verdict=_verdict(lower, claim_met, constant, first),
         lower=lower,
+        upper=_upper(used, claim_met.delta, error),
         false_alarm=error,
         detectable=_detectable(min(sizes), claim_met, error),
         event=chosen.event.words if not _failed(first) else str(first[0].words[0]),
@@ -311,6 +323,7 @@ def _searched(
     draws: Draws,
     pairs: Sequence[Neighbours],
     claims: Sequence[Aim],
+    error: float,
     trials: int,
     clock: _Clock,
     trials_again: int = 0,
@@ -318,7 +331,8 @@ def _searched(
     """Event, claim and pair with the most evidence, and the trials a side that it took.
 
     Args:
-      draws, pairs, claims, trials, clock: what is searched, and on how many trials a side.
+      draws, pairs, claims, error, trials, clock: what is searched, what error the bound may
+        have, and on how many trials a side.
       trials_again: on which the best events are compared once more.
     """
     left = [_Search(number, pair) for number, pair in enumerate(pairs)]
@@ -339,6 +353,10 @@ def _searched(
             strength = [-_strength(one, eased) for one in left]
             left = [left[place] for place in np.argsort(strength, kind="stable")[:keep].tolist()]
     found = [(_ranked(one, claim), claim, one) for one in left for claim in claims]
+    if all(few[0].evidence < -_HOPE * math.log(error) for few, _, _ in found):
+        # Hardly anything speaks against the claim: the event that shows most is looked at.
+        most = {claim: LargestBound(claim.epsilon, claim.delta) for claim in claims}
+        found = [(_ranked(one, most.get(claim, claim)), claim, one) for _, claim, one in found]
     if trials_again:
         each = max(clock.affordable(trials_again, draws, 0.5) // len(found), 2)
         found = [
@@ -467,6 +485,16 @@ def _verdict(lower: float, claim: Aim, constant: bool, bound: Sequence[Table]) -
     if constant and len({str(word) for one in bound for word in one.words}) == 1:
         return CONSTANT
     return NOT_REFUTED
+
+
+def _upper(used: np.ndarray, delta: float, error: float) -> float:
+    """An upper limit of the epsilon that the event shows, at least 0."""
+    (n, m), (x, y) = used.sum(axis=1), used[:, 1]
+    high = clopper_pearson_upper(x, n, error=error / 2.0) - delta
+    low = clopper_pearson_lower(y, m, error=error / 2.0)
+    if high <= 0.0:
+        return 0.0
+    return math.inf if low == 0.0 else max(math.log(high / low), 0.0)
 
 
 def _detectable(trials: int, claim: Aim, error: float) -> float:

@@ -310,6 +310,15 @@ def test_assert_private_fails_passes_or_says_that_it_has_no_power(file):
         assert_private(f"{file}:laplace_sum", [0.0, 0.0], [0.0, 1.0], trials=200, **on)
 
 
+def test_where_the_event_shows_less_than_the_claim_it_says_so(file):
+    on = {"pair": ([0.0, 0.0], [0.0, 1.0]), "relation": "replace_one", "confidence": 0.99}
+    found = _audit(f"{file}:laplace_sum", 3.0, trials=20_000, **on)
+    assert found.lower < 1.0 < found.upper < 1.3
+    assert "are needed to see more" in str(found)
+    # At the truth there is nothing more to see.
+    assert "needed to see more" not in str(_audit(f"{file}:laplace_sum", 1.0, trials=20_000, **on))
+
+
 def test_what_a_function_prints_does_not_disturb_its_answers(file):
     assert _audit(f"{file}:prints").verdict == "not refuted"
 

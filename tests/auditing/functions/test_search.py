@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from benchmarks.audit_tables.bugs import audited
 from benchmarks.audit_tables.small_programs import programs
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.events import Claim, choose
@@ -210,25 +211,13 @@ def test_whatever_is_searched_a_tight_claim_falls_as_often_as_is_said(seed):
     ],
 )
 def test_small_wrong_programs_are_refuted(name):
-    assert _audited(WRONG[name], trials=60_000).refuted
+    assert audited(WRONG[name], 60_000).refuted
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_small_right_programs_are_not(name):
-    found = _audited(RIGHT[name], false_alarm=1e-6)
+    found = audited(RIGHT[name], 10_000, false_alarm=1e-6)
     assert found.verdict == "not refuted"
-
-
-def _audited(program, false_alarm=1e-3, trials=10_000):
-    return function_audit(
-        program.function,
-        relation=program.relation,
-        claim=program.epsilon,
-        delta=program.delta,
-        data=program.data,
-        trials=trials,
-        false_alarm=false_alarm,
-    )
 
 
 @pytest.mark.parametrize("sequential", [False, True])
