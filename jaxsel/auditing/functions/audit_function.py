@@ -306,7 +306,14 @@ class _Clock:
 
     def __init__(self, began: float, seconds: float | None) -> None:
         self.end = math.inf if seconds is None else began + seconds
+        self._searched = math.inf if seconds is None else began + _SEARCH * seconds
         self.short = False
+
+    def searched_enough(self) -> bool:
+        """Whether the time for the search is over."""
+        over = time.monotonic() > self._searched
+        self.short = self.short or over
+        return over
 
     def affordable(self, trials: int, draws: Draws, share: float = 1.0) -> int:
         """At most so many trials, as many as a share of the time that is left allows."""
@@ -342,6 +349,10 @@ def _searched(
     spent = 0
     for place in range(rounds):
         last = place + 1 == rounds
+        if place and clock.searched_enough():
+            # What is learned takes time, too, and the bound needs its share.
+            left = left[:1]
+            break
         # Most are made where most pairs are compared, by fewest trials each.
         quota = trials - spent if last else (trials - spent) // 2
         each = max(clock.affordable(quota, draws, 0.5 / (rounds - place)) // len(left), 2)
