@@ -119,7 +119,6 @@ def audit_command(
     jaxsel audit noisy_max epsilon=2
     jaxsel audit dp_sgd --delta 1e-2 --trials 1e5
     jaxsel audit mine.py:my_mean --relation replace_one --claim epsilon --at epsilon=.3,1,3
-    jaxsel audit --bugs
 
     Simulates both sides of each constructed neighbouring pair. Prints the audited lower
     bound on epsilon (of all pairs together at the stated confidence), the exact epsilon
