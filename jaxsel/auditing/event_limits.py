@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.special
+from numpy.typing import ArrayLike
 
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 
@@ -46,13 +47,18 @@ def thinned(
     return counts - np.bincount(events, minlength=counts.size), rate
 
 
-def log_ratio_lower(x: float, y: float, error: float) -> float:
-    """A lower limit for log(E[X] / E[Y]) of two independent Poisson counts; -inf if x is 0."""
-    if x == 0:
-        return -math.inf
-    share = clopper_pearson_lower(x, x + y, error=error)
-    rest = clopper_pearson_upper(y, x + y, error=error)
-    return math.log(share) - math.log(rest)
+def log_ratio_lower(x: ArrayLike, y: ArrayLike, error: float) -> np.ndarray:
+    """A lower limit for log(E[X] / E[Y]) of two independent Poisson counts; -inf if x is 0.
+
+    Args:
+      x, y: the counts; elementwise.
+      error: the largest probability that a limit exceeds the truth.
+    """
+    total = np.add(x, y)
+    share = clopper_pearson_lower(x, total, error=error)
+    rest = clopper_pearson_upper(y, total, error=error)
+    with np.errstate(divide="ignore"):
+        return np.log(share) - np.log(rest)
 
 
 def event_epsilon(
@@ -69,6 +75,18 @@ def event_epsilon(
     """
     counts, rates, rest = poisson_counts(used, error, generator)
     return conditional_epsilon(counts, rates, delta, rest, generator)
+
+
+def event_epsilon_upper(used: np.ndarray, delta: float, error: float) -> float:
+    """An upper limit for the epsilon that one event shows, at least 0; as ``event_epsilon``."""
+    (n, m), (x, y) = used.sum(axis=1), used[:, 1]
+
+    def loss(q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(q) - np.log(np.maximum(p - delta, 0.0))
+
+    # Where delta alone allows the event, it shows nothing.
+    return max(0.0, -two_limits((y, x), (m, n), loss, error, 0.5))
 
 
 def poisson_counts(
@@ -107,7 +125,7 @@ def conditional_epsilon(
     epsilon = 0.0
     while True:
         # Between epsilon and this limit fewer points are left, so that all is rejected.
-        limit = log_ratio_lower(x, y + points, error) - shift
+        limit = float(log_ratio_lower(x, y + points, error)) - shift
         if not limit > epsilon:
             return epsilon
         points = int(generator.binomial(points, math.exp(epsilon - limit)))

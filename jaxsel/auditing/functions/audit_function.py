@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.auditing.event_limits import event_epsilon, log_ratio_lower
+from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose
-from jaxsel.auditing.functions.independence import check_independence, check_shares
+from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
 from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.auditing.sequential import SequentialTest
 from jaxsel.host.errors import InputError, check_integer, check_interval
-from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
 
@@ -266,15 +265,18 @@ def audit_function(
             size = clock.affordable(trials - searching, draws)
         chosen_at = time.monotonic()
         bound = [
-            _counted(draws, side, size, (_BOUND_STREAM, search.number, place), chosen.event)
+            _counted(draws, side, size, (_BOUND_STREAM, search.number, place), [chosen.event])
             for place, side in enumerate((search.pair.data, search.pair.neighbour))
         ]
-    used = np.array([[trials - inside, inside] for trials, inside, _ in bound])
+    for one in bound:
+        check_shares(function.name, chosen.event.words, one.counts[0], one.sizes)
+    inside = np.array([one.counts.sum() for one in bound])
+    used = np.stack([[one.sizes.sum() for one in bound] - inside, inside], axis=1)
     if chosen.swapped:
         used = used[::-1]
     generator = np.random.default_rng([seed, *used.ravel().tolist()])
     lower = event_epsilon(used, claim_met.delta, error, generator)
-    sizes, first = used.sum(axis=1).tolist(), [few for _, _, few in bound]
+    sizes, first = used.sum(axis=1).tolist(), [one.first for one in bound]
     return FunctionAudit(
         function=function.name,
         relation=known.value,
@@ -283,7 +285,7 @@ def audit_function(
         delta=claim_met.delta,
         verdict=_verdict(lower, claim_met, constant, first),
         lower=lower,
-        upper=_upper(used, claim_met.delta, error),
+        upper=event_epsilon_upper(used, claim_met.delta, error),
         false_alarm=error,
         detectable=_detectable(min(sizes), claim_met, error),
         event=chosen.event.words if not _failed(first) else str(first[0].words[0]),
@@ -364,10 +366,10 @@ def _searched(
             strength = [-_strength(one, eased) for one in left]
             left = [left[place] for place in np.argsort(strength, kind="stable")[:keep].tolist()]
     found = [(_ranked(one, claim), claim, one) for one in left for claim in claims]
-    if all(few[0].evidence < -_HOPE * math.log(error) for few, _, _ in found):
+    enough = -_HOPE * math.log(error)
+    if all(isinstance(claim, Claim) and few[0].evidence < enough for few, claim, _ in found):
         # Hardly anything speaks against the claim: the event that shows most is looked at.
-        most = {claim: LargestBound(claim.epsilon, claim.delta) for claim in claims}
-        found = [(_ranked(one, most.get(claim, claim)), claim, one) for _, claim, one in found]
+        found = [(_ranked(one, LargestBound(*claim)), claim, one) for _, claim, one in found]
     if trials_again:
         each = max(clock.affordable(trials_again, draws, 0.5) // len(found), 2)
         found = [
@@ -383,16 +385,13 @@ def _compared_again(
     draws: Draws, search: _Search, claim: Aim, few: list[Chosen], trials: int, done: int
 ) -> list[Chosen]:
     """The same events by their evidence on many more trials, of which only counts are kept."""
-    counts, made = np.zeros((2, len(few))), np.zeros(2, dtype=int)
-    for block, begin in enumerate(range(0, trials, _AT_ONCE)):
-        for side, data in enumerate((search.pair.data, search.pair.neighbour)):
-            stream = (_SEARCH_STREAM, search.number, done + block, side)
-            found = draws.draw(data, min(_AT_ONCE, trials - begin), stream)
-            counts[side] += [np.count_nonzero(one.event.holds(found)) for one in few]
-            made[side] += len(found)
-    n, m = made.tolist()
-    (x, y), there = counts, claim.evidence(counts[0], counts[1], (n, m))
-    back = claim.evidence(y, x, (m, n))
+    events = [one.event for one in few]
+    sides = [
+        _counted(draws, data, trials, (_SEARCH_STREAM, search.number, done, side), events)
+        for side, data in enumerate((search.pair.data, search.pair.neighbour))
+    ]
+    (n, x), (m, y) = ((int(one.sizes.sum()), one.counts.sum(axis=1)) for one in sides)
+    there, back = claim.evidence(x, y, (n, m)), claim.evidence(y, x, (m, n))
     strength = np.where([one.swapped for one in few], back, there).tolist()
     again = [one._replace(evidence=now) for one, now in zip(few, strength, strict=True)]
     return sorted(again, key=lambda one: -one.evidence)
@@ -454,29 +453,36 @@ def _ranked(search: _Search, claim: Aim, quickly: bool = False) -> list[Chosen]:
     return choose(learned_on, chosen_on, claim, quickly)
 
 
-def _counted(
-    draws: Draws, data: Any, trials: int, stream: tuple[int, ...], event: Event
-) -> tuple[int, int, Table]:
-    """Fresh trials, how many are in the event, and the first of them; the rest is not kept.
+class _Counts(NamedTuple):
+    """Events on fresh trials of one input.
 
-    Raises:
-      CouldNotError: if the event's shares differ between calls by more than chance.
+    Attributes:
+      counts: Int["events calls"], trials in each event.
+      sizes: Int["calls"], all trials.
+      first: the first of the trials; the rest is not kept.
     """
-    sizes: list[int] = []
-    counts: list[int] = []
+
+    counts: np.ndarray
+    sizes: np.ndarray
+    first: Table
+
+
+def _counted(
+    draws: Draws, data: Any, trials: int, stream: tuple[int, ...], events: Sequence[Event]
+) -> _Counts:
+    counts: list[np.ndarray] = []
+    sizes: list[np.ndarray] = []
     first: Table | None = None
     for block, begin in enumerate(range(0, trials, _AT_ONCE)):
         if first is not None and time.monotonic() > draws.until:
             break
         made = draws.blocks(data, min(_AT_ONCE, trials - begin), (*stream, block))
-        found, ends = together(made), np.cumsum([len(one) for one in made])
-        inside = np.split(event.holds(found), ends[:-1])
-        sizes += [len(one) for one in made]
-        counts += [int(np.sum(part)) for part in inside]
+        found = together(made)
+        counts.append(np.stack([by_call(event.holds(found), made) for event in events]))
+        sizes.append(np.array([len(one) for one in made]))
         first = found.rows(slice(_FEW)) if first is None else first
     assert first is not None
-    check_shares(draws.function.name, event.words, np.array(counts), np.array(sizes))
-    return sum(sizes), sum(counts), first
+    return _Counts(np.concatenate(counts, axis=1), np.concatenate(sizes), first)
 
 
 def _failed(bound: Sequence[Table]) -> bool:
@@ -498,16 +504,6 @@ def _verdict(lower: float, claim: Aim, constant: bool, bound: Sequence[Table]) -
     return NOT_REFUTED
 
 
-def _upper(used: np.ndarray, delta: float, error: float) -> float:
-    """An upper limit of the epsilon that the event shows, at least 0."""
-    (n, m), (x, y) = used.sum(axis=1), used[:, 1]
-    high = clopper_pearson_upper(x, n, error=error / 2.0) - delta
-    low = clopper_pearson_lower(y, m, error=error / 2.0)
-    if high <= 0.0:
-        return 0.0
-    return math.inf if low == 0.0 else max(math.log(high / low), 0.0)
-
-
 def _detectable(trials: int, claim: Aim, error: float) -> float:
     """The smallest epsilon that so many trials would have refuted, for expected counts.
 
@@ -518,7 +514,7 @@ def _detectable(trials: int, claim: Aim, error: float) -> float:
     points = round(trials * claim.delta * math.exp(-claim.epsilon))
 
     def refuted(y: int) -> bool:
-        return log_ratio_lower(x, y + points, error) > claim.epsilon
+        return bool(log_ratio_lower(x, y + points, error) > claim.epsilon)
 
     if not refuted(0):
         return math.inf

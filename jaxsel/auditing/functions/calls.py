@@ -124,16 +124,24 @@ def run(
         return _vectorised(function, task, generator, known, watcher)
     leading = (generator, task.data) if function.kind == "generator" else (task.data,)
     call = functools.partial(function.call, *leading, **task.settings)
+    ask = functools.partial(_answer, call, task.seconds)
+    return _one_by_one(ask, task.trials, task.budget, known, watcher)
+
+
+def _one_by_one(
+    ask: Callable[[], Any], trials: int, budget: float, known: Mapping[int, Any], watcher: Unwatched
+) -> Table:
+    """The outcomes of so many trials that are asked for singly; fewer if the budget is spent."""
     outcomes: list[Any] = []
-    end = time.monotonic() + task.budget
-    for trial in range(task.trials):
+    end = time.monotonic() + budget
+    for trial in range(trials):
         if trial and time.monotonic() > end:
             break
         if trial in known:
             outcomes.append(known[trial])
             continue
         watcher.begin(trial)
-        outcomes.append(_answer(call, task.seconds))
+        outcomes.append(ask())
         watcher.keep(trial, outcomes[-1])
     return table(outcomes)
 
@@ -166,20 +174,14 @@ def _vectorised(
             return table(found if isinstance(found, np.ndarray) else list(found))
         if str(found) == NO_ANSWER:
             return table([found] * trials)
+
     # Rows of a call that failed as a whole would not be independent: each is asked alone.
-    outcomes: list[Any] = []
-    end = time.monotonic() + task.budget
-    for row in range(min(trials, _SINGLES) if ALL_ROWS in known else trials):
-        if row and time.monotonic() > end:
-            break
-        if row in known:
-            outcomes.append(known[row])
-        else:
-            watcher.begin(row)
-            found = ask(1)
-            outcomes.append(found if isinstance(found, Did) else found[0])
-            watcher.keep(row, outcomes[-1])
-    return table(outcomes)
+    def ask_one() -> Any:
+        found = ask(1)
+        return found if isinstance(found, Did) else found[0]
+
+    rows = min(trials, _SINGLES) if ALL_ROWS in known else trials
+    return _one_by_one(ask_one, rows, task.budget, known, watcher)
 
 
 def _of_keys(function: Function, task: Task) -> Any:

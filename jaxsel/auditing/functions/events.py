@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.special
 
+from jaxsel.auditing.event_limits import log_ratio_lower
 from jaxsel.auditing.functions.outcomes import Table, column, together
-from jaxsel.host.intervals import clopper_pearson_lower
 
 # A value or an outcome is an event of its own from this share of one side's trials on: the
 # bounds of clamping have it, the low bits of a float have not.
@@ -93,10 +93,8 @@ class LargestBound(NamedTuple):
         """A lower limit of the log-ratio of the probabilities, of whatever sign; as ``Claim``'s."""
         if not (all(trials) and np.size(x)):
             return np.zeros(np.shape(x))
-        x = np.maximum(x - trials[0] * self.delta, 0.0)
-        low = clopper_pearson_lower(np.floor(x), np.floor(x) + y, error=_ERROR)
-        with np.errstate(divide="ignore"):
-            return scipy.special.logit(low) - np.log(trials[0] / trials[1])
+        x = np.floor(np.maximum(x - trials[0] * self.delta, 0.0))
+        return log_ratio_lower(x, y, _ERROR) - np.log(trials[0] / trials[1])
 
     def eased(self, share: float) -> "LargestBound":
         """The same: a limit ranks pairs whatever it is."""
@@ -143,8 +141,9 @@ def learn(tables: tuple[Table, Table], claim: Aim, quickly: bool = False) -> lis
     """The candidates of each kind with the most evidence on these trials."""
     if not all(map(len, tables)):
         return []
-    kinds = (_words, _entries, _unions, _scores)
-    singles = [one for kind in kinds for one in _ranked(list(kind(tables)), tables, claim)[:_KEPT]]
+    cut = list(_cut(tables))
+    kinds = (_words(tables), _entries(cut), _unions(cut), _scores(tables))
+    singles = [one for kind in kinds for one in _ranked(list(kind), tables, claim)[:_KEPT]]
     if quickly:
         return [one.event for one in singles]
     singles.sort(key=_weakest_last)
@@ -268,9 +267,9 @@ def _cut(tables: tuple[Table, Table]) -> Iterator[_Entry]:
         yield _Entry(name, sides, values, counts, levels)
 
 
-def _entries(tables: tuple[Table, Table]) -> Iterator[Event]:
+def _entries(cut: Sequence[_Entry]) -> Iterator[Event]:
     """Values and thresholds of each column."""
-    for name, _, values, counts, levels in _cut(tables):
+    for name, _, values, counts, levels in cut:
         often = counts >= max(2.0, 2.0 * _ATOM * counts.sum())
         for value in values[often][:_ATOMS].tolist():
             yield Event(f"{name} is {value:g}", _equals(name, value))
@@ -290,9 +289,9 @@ def _between(name: str, low: float, high: float) -> Callable[[Table], np.ndarray
     return holds
 
 
-def _unions(tables: tuple[Table, Table]) -> Iterator[Event]:
+def _unions(cut: Sequence[_Entry]) -> Iterator[Event]:
     """Unions of the bins between levels of each column, in order of the likelihood ratio."""
-    for entry in _cut(tables):
+    for entry in cut:
         if len(entry.values) > 2:
             yield from _unions_of(entry.name, entry.sides, entry.levels)
 

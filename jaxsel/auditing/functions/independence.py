@@ -8,7 +8,7 @@ event whose share differs between calls by more than chance.
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,8 +75,7 @@ def check_independence(draws: Draws, data: Any, seconds: float = math.inf) -> bo
         _check_end(name, one, other)
     sizes = np.array(list(map(len, found)))
     for words, inside in _common_events(found):
-        counts = np.array([part.sum() for part in np.split(inside, np.cumsum(sizes)[:-1])])
-        check_shares(name, words, counts, sizes)
+        check_shares(name, words, by_call(inside, found), sizes)
     return False
 
 
@@ -90,6 +89,12 @@ def _common_events(tables: list[Table]) -> Iterator[tuple[str, np.ndarray]]:
         entry = column(whole, name)
         level = np.nanmedian(entry) if np.isfinite(entry).any() else 0.0
         yield f"{name} <= {level:.6g}", entry <= level
+
+
+def by_call(inside: np.ndarray, tables: Sequence[Table]) -> np.ndarray:
+    """How many trials of each table are inside, Int["calls"]; ``inside`` is of all together."""
+    ends = np.cumsum([len(one) for one in tables])
+    return np.array([np.count_nonzero(part) for part in np.split(inside, ends[:-1])])
 
 
 def check_shares(name: str, event: str, counts: np.ndarray, sizes: np.ndarray) -> None:

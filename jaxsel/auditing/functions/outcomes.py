@@ -94,23 +94,25 @@ class _ArrayTable(Table):
 
     @functools.cached_property
     def shapes(self) -> np.ndarray:
-        found = np.empty(len(self), object)
-        found[:] = _text(self._plain(np.zeros(self._flat.shape[1])), exact=False)
-        for row in np.flatnonzero(~np.isfinite(self._flat).all(axis=1)):
+        found = np.full(len(self), self._finite_shape, object)
+        for row in self._not_finite:
             found[row] = _text(self._plain(self._flat[row]), exact=False)
         return found
 
     @functools.cached_property
-    def _one_shape(self) -> str | None:
-        """The shape of all trials where all their numbers are finite."""
-        shape = _text(self._plain(np.zeros(self._flat.shape[1])), exact=False)
-        return shape if np.isfinite(self._flat).all() else None
+    def _finite_shape(self) -> str:
+        return _text(self._plain(np.zeros(self._flat.shape[1])), exact=False)
+
+    @functools.cached_property
+    def _not_finite(self) -> np.ndarray:
+        """Places of the trials that have another shape."""
+        return np.flatnonzero(~np.isfinite(self._flat).all(axis=1))
 
     def frequent(self, kind: str, least: float) -> dict[str, int]:
         if kind == "shapes":
-            if self._one_shape is None:
+            if self._not_finite.size:
                 return super().frequent(kind, least)
-            return {self._one_shape: len(self)} if len(self) >= least else {}
+            return {self._finite_shape: len(self)} if len(self) >= least else {}
         first, _, counts = self._distinct
         kept = np.flatnonzero(counts >= least)
         texts = [_text(self._plain(row), exact=True) for row in self._flat[first[kept]]]
@@ -118,10 +120,9 @@ class _ArrayTable(Table):
 
     def ranks(self, kind: str, texts: Sequence[str]) -> np.ndarray:
         if kind == "shapes":
-            if self._one_shape is None:
+            if self._not_finite.size:
                 return super().ranks(kind, texts)
-            place = list(texts).index(self._one_shape) if self._one_shape in texts else len(texts)
-            return np.full(len(self), place)
+            return np.full(len(self), [*texts, self._finite_shape].index(self._finite_shape))
         known = [
             (place, row) for place, row in enumerate(map(self._read, texts)) if row is not None
         ]

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.subject import Function, load
 from jaxsel.host.errors import CouldNotError, UnsupportedError
 from jaxsel.language.printing import Summary, printed
@@ -99,18 +98,19 @@ class _Noise(np.ndarray):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [_plain(one) for one in inputs]
-        before = [np.array(one) for one in plain] if method == "__call__" else []
         out = options.get("out")
         if out is not None:
             options["out"] = tuple(_plain(one) for one in out)
-        found = getattr(ufunc, method)(*plain, **options)
         traced = [
             place
             for place, one in enumerate(inputs)
             if isinstance(one, _Noise) and one.draw is not None
         ]
         if method != "__call__" or ufunc not in _LINEAR or not traced:
+            found = getattr(ufunc, method)(*plain, **options)
             return found if out is None else _first(out)
+        before = [np.array(one) for one in plain]  # what is changed in place is lost
+        found = ufunc(*plain, **options)
         first = None
         for place in traced:
             noise = inputs[place]
@@ -319,7 +319,13 @@ def replay(
         )
     pairs = neighbours.pairs(known, data, pair)
     given = dict(settings or {})
-    found = [_replayed(function, each, given, claim, seed) for each in pairs]
+    runs = [
+        [_run(function, side, given, seed) for side in (each.data, each.neighbour)]
+        for each in pairs
+    ]
+    if all(problem for sides in runs for _, problem in sides):
+        raise CouldNotError(f"{function.name} {runs[0][0].problem} on every pair")
+    found = [_replayed(one, other, claim) for one, other in runs]
     kept = [(len(said), _largest(draws), place) for place, (said, draws) in enumerate(found)]
     _, _, best = max(kept)
     findings, draws = found[best]
@@ -334,7 +340,14 @@ def _largest(draws: Sequence[ReplayedDraw]) -> float:
     return max((draw.ratio for draw in draws), default=0.0)
 
 
-def _run(function: Function, data: Any, settings: Mapping[str, Any], seed: int) -> tuple:
+class _Run(NamedTuple):
+    """The draws of one run, and what it raised, in words."""
+
+    draws: list[_Draw]
+    problem: str
+
+
+def _run(function: Function, data: Any, settings: Mapping[str, Any], seed: int) -> _Run:
     recorder = _Recorder(seed)
     rest = (1,) if function.kind == "vectorised" else ()
     problem = ""
@@ -342,18 +355,14 @@ def _run(function: Function, data: Any, settings: Mapping[str, Any], seed: int) 
         function.call(recorder, data, *rest, **settings)
     except Exception as error:
         problem = f"raises {type(error).__name__}"
-    return recorder.draws, problem
+    return _Run(recorder.draws, problem)
 
 
-def _replayed(
-    function: Function, pair: Neighbours, settings: Mapping[str, Any], claim: float, seed: int
-) -> tuple[list[str], list[ReplayedDraw]]:
-    (first, problem), (second, other_problem) = (
-        _run(function, side, settings, seed) for side in (pair.data, pair.neighbour)
-    )
+def _replayed(data: _Run, neighbour: _Run, claim: float) -> tuple[list[str], list[ReplayedDraw]]:
+    first, second = data.draws, neighbour.draws
     findings: list[str] = []
-    if problem != other_problem:
-        answers = [what or "answers" for what in (problem, other_problem)]
+    if data.problem != neighbour.problem:
+        answers = [one.problem or "answers" for one in (data, neighbour)]
         findings.append(f"the data {answers[0]}, the neighbour {answers[1]}")
     if len(first) != len(second):
         findings.append(f"the data asks for {len(first)} draws, the neighbour for {len(second)}")

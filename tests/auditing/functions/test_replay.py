@@ -126,3 +126,11 @@ def test_it_is_a_question_like_an_audit():
         data=[0.0, 1.0],
     )
     assert "which is 2 of its scale" in found.findings[0]
+
+
+def test_a_function_that_always_raises_is_no_finding():
+    def broken(rng, data):
+        raise KeyError("no such column")
+
+    with pytest.raises(CouldNotError, match="raises KeyError on every pair"):
+        replay(broken, relation="replace_one", claim=1.0)
