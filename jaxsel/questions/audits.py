@@ -7,6 +7,7 @@ simulated on its pair; a function is called as it is, on pairs that a relation p
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jaxsel.auditing.functions.subject import call_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Pair
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def is_function(subject: object) -> bool:
-    """Whether a subject is a function, or names one as path/to/file.py:function."""
+    """Whether a subject is called as a function is, or names one as path/to/file.py:function."""
     if isinstance(subject, str):
         return ".py:" in subject
     # A mechanism is a record; the modules that define it need not be imported to see that.
-    return callable(subject) and not isinstance(subject, tuple)
+    return call_of(subject) is not None and not isinstance(subject, tuple)
 
 
 def audit(
@@ -49,8 +50,9 @@ def audit(
     Args:
       subject: a mechanism: a name, for its default settings; the result of
         ``jaxsel.mechanism``; or a mechanism of your own, with a pair. Or a function:
-        ``f(rng, data, n)``, ``f(rng, data)``, ``f(data)``, ``f(key, data)``, or
-        "path/to/file.py:name".
+        ``f(rng, data, n)``, ``f(rng, data)``, ``f(data)``, ``f(key, data)``,
+        "path/to/file.py:name", or an object that is called: a measurement of OpenDP, a
+        mechanism of diffprivlib, a method of any other.
       pair: the neighbouring inputs; for a mechanism that includes pairs, the name of one,
         by default the first; for a function, two inputs in place of proposed ones.
       trials: number of trials on each input; for a function, the search included.

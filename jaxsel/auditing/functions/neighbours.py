@@ -73,9 +73,9 @@ def propose(relation: Relation, data: Any) -> list[Neighbours]:
 
     Args:
       relation: in what sense they are neighbours.
-      data: an example of the input. For scores: a vector, whose length is kept. For records:
-        a list, an array or a data frame, whose records and range are used. For a local
-        randomiser: the list of inputs that are compared.
+      data: an example of the input. For scores: a vector, whose length is kept, or one number,
+        the answer of a query. For records: a list, an array or a data frame, whose records and
+        range are used. For a local randomiser: the list of inputs that are compared.
     """
     if relation in _SCORES:
         found = _of_scores(relation, data)
@@ -146,8 +146,12 @@ def _record_problem(relation: Relation, data: list, neighbour: list) -> str:
 
 def _of_scores(relation: Relation, data: Any) -> Iterator[Neighbours]:
     given = np.asarray(data, float)
+    if given.ndim == 0:
+        for pair in _of_scores(relation, np.asarray(data).reshape(1)):
+            yield Neighbours(pair.data[0].item(), pair.neighbour[0].item(), pair.why)
+        return
     if given.ndim != 1 or given.size == 0:
-        raise InputError(f"scores have shape {given.shape}; they must be a vector")
+        raise InputError(f"scores have shape {given.shape}; they must be a vector or one number")
     size = given.size
     low, ones, one, half = (
         np.zeros(size),

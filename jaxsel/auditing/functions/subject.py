@@ -22,6 +22,9 @@ KINDS = {
 }
 """How a function is called, by kind: NumPy's Generator or a key of jax.random first."""
 
+METHODS = ("randomise",)
+"""What is called of an object that cannot be called itself: a mechanism of diffprivlib."""
+
 
 class StartedAgain(BaseException):
     """A file that is imported for its function begins the audit of it; the import ends here."""
@@ -43,11 +46,22 @@ class Function(NamedTuple):
     path: tuple[str, str] | None
 
 
-def load(subject: Callable[..., Any] | str | Function, kind: str | None = None) -> Function:
+def call_of(subject: Any) -> Callable[..., Any] | None:
+    """What is called of a subject: itself, or its method of ``METHODS``; None if there is none."""
+    methods = (getattr(subject, name, None) for name in METHODS)
+    return subject if callable(subject) else next(filter(callable, methods), None)
+
+
+def load(subject: Any, kind: str | None = None) -> Function:
     """The function that a subject names.
 
+    An object runs in this process, as it is: a measurement of OpenDP, which is called; a
+    mechanism of diffprivlib, whose ``randomise`` is; or any other, by a method of its own that
+    is given.
+
     Args:
-      subject: a function, or "path/to/file.py:name"; the name may have dots.
+      subject: a function, a method or an object that has a call; or "path/to/file.py:name",
+        where the name may have dots.
       kind: one of ``KINDS``; by default it is told from the names of the parameters that
         have no default: ``rng, data, n``; ``rng, data``; ``key, data``; or one of any name.
 
@@ -61,12 +75,15 @@ def load(subject: Callable[..., Any] | str | Function, kind: str | None = None) 
         file, _, name = subject.rpartition(":")
         if not file or not name:
             raise InputError(f"{subject!r} names no function; write path/to/file.py:function")
-        call = imported(file, name)
+        given = imported(file, name)
         found = (str(Path(file).resolve()), name)
     else:
-        call, name, found = subject, _name(subject), _importable(subject)
-    if not callable(call):
-        raise InputError(f"{name} is {call!r}, which cannot be called")
+        given, name, found = subject, _name(call_of(subject) or subject), _importable(subject)
+    call = call_of(given)
+    if call is None:
+        raise InputError(
+            f"{name} is {given!r}, which cannot be called; give one of its methods that takes data"
+        )
     return Function(name, _kind(call, name, kind), call, found)
 
 
