@@ -5,6 +5,7 @@ import importlib.metadata
 import sys
 import types
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,12 @@ def _looped(once: Callable[[], int], law: np.ndarray) -> Sampler:
     return Sampler(run, _BLOCK, law)
 
 
-def _imported(name: str):
+def imported(name: str) -> Any:
+    """A module of another library.
+
+    Raises:
+      Unavailable: if it is not installed, or cannot be imported.
+    """
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -40,7 +46,7 @@ def opendp_noisy_max(scores: np.ndarray, law: np.ndarray) -> tuple[Sampler, str]
     Raises:
       Unavailable: if it is not installed.
     """
-    dp = _imported("opendp.prelude")
+    dp = imported("opendp.prelude")
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=scores.size)
     # Under zero-concentrated DP the noise of make_noisy_max is Gumbel.
@@ -61,7 +67,7 @@ def opendp_noisy_top_k(counts: np.ndarray, k: int) -> tuple[Callable[[], np.ndar
     Raises:
       Unavailable: if it is not installed, or too old to have it.
     """
-    dp = _imported("opendp.prelude")
+    dp = imported("opendp.prelude")
     version = importlib.metadata.version("opendp")
     if not hasattr(dp.m, "make_noisy_top_k"):
         raise Unavailable(f"opendp {version} has no make_noisy_top_k")
@@ -80,18 +86,25 @@ def diffprivlib_exponential(scores: np.ndarray, law: np.ndarray) -> tuple[Sample
     Raises:
       Unavailable: if it is not installed, or cannot be imported beside scikit-learn.
     """
-    note = ""
-    try:
-        mechanisms = _imported("diffprivlib.mechanisms")
-    except Unavailable:
-        mechanisms = _without_models()
-        note = ", imported without its diffprivlib.models"
+    mechanisms, note = diffprivlib_mechanisms()
     # Its law is exp(epsilon u / 2 sensitivity).
     mechanism = mechanisms.Exponential(
         epsilon=2.0, sensitivity=1.0, utility=[float(score) for score in scores]
     )
     version = importlib.metadata.version("diffprivlib")
     return _looped(mechanism.randomise, law), f"diffprivlib {version}{note}"
+
+
+def diffprivlib_mechanisms() -> tuple[Any, str]:
+    """The module diffprivlib.mechanisms, and a remark if its models had to be left out.
+
+    Raises:
+      Unavailable: if it is not installed, or cannot be imported.
+    """
+    try:
+        return imported("diffprivlib.mechanisms"), ""
+    except Unavailable:
+        return _without_models(), ", imported without its diffprivlib.models"
 
 
 def _without_models():
@@ -105,6 +118,6 @@ def _without_models():
         del sys.modules[loaded]
     sys.modules[name] = types.ModuleType(name)
     try:
-        return _imported("diffprivlib.mechanisms")
+        return imported("diffprivlib.mechanisms")
     finally:
         sys.modules.pop(name, None)

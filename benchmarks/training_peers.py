@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from benchmarks.peers import _imported
+from benchmarks.peers import imported
 
 OPACUS_MODES = ("hooks", "functorch", "ew", "ghost")
 
@@ -76,7 +76,7 @@ def jax_privacy_sum(
     Raises:
       Unavailable: if it is not installed.
     """
-    return _imported("jax_privacy.clipping").clipped_grad(
+    return imported("jax_privacy.clipping").clipped_grad(
         loss,
         l2_clip_norm=clip_norm,
         batch_argnums=(1, 2),
@@ -86,7 +86,7 @@ def jax_privacy_sum(
 
 
 def _torch():
-    torch = _imported("torch")
+    torch = imported("torch")
     torch.set_num_threads(1)
     return torch
 
@@ -162,9 +162,9 @@ def opacus_sum(
       Unavailable: if it is not installed.
     """
     torch = _torch()
-    optimizers = _imported("opacus.optimizers")
-    samples = _imported("opacus.grad_sample.utils")
-    losses = _imported("opacus.utils.fast_gradient_clipping_utils")
+    optimizers = imported("opacus.optimizers")
+    samples = imported("opacus.grad_sample.utils")
+    losses = imported("opacus.utils.fast_gradient_clipping_utils")
     ghost = mode == "ghost"
     plain, weighted = _torch_network(torch, params, strides)
     extra = {"max_grad_norm": clip_norm} if ghost else {}

@@ -13,6 +13,7 @@ Row = Mapping[str, Any]
 TABLES = {
     "bugs": "Small programs, thirty wrong and fifteen right, and which of them are refuted.",
     "zoo": "The thirteen mechanisms of a published evaluation of auditors, with its bounds.",
+    "libraries": "What other libraries promise and what is found, of those that are installed.",
     "calibration": "How often a claim that is kept exactly falls, by method.",
 }
 """The tables and what they show; each is a module of this folder."""

@@ -93,11 +93,14 @@ def audit_command(
     zoo: Annotated[
         bool, typer.Option("--zoo", help="Audit the mechanisms of a published evaluation.")
     ] = False,
+    libraries: Annotated[
+        bool, typer.Option("--libraries", help="Audit the installed ones of five libraries.")
+    ] = False,
     calibration: Annotated[
         bool, typer.Option("--calibration", help="How often a claim falls that is kept exactly.")
     ] = False,
     runs: Annotated[
-        int | None, typer.Option("--runs", help="Of --bugs and --calibration: audits of each.")
+        int | None, typer.Option("--runs", help="Of a table but --zoo: audits of each.")
     ] = None,
     trials: Annotated[
         str | None, typer.Option("--trials", help="How many, by default 1e6.")
@@ -131,23 +134,23 @@ def audit_command(
     --replay runs a function of rng twice, at equal noise, and compares its draws: their number,
     law, scale, and what they are added to. It takes no time, and is no verdict.
 
-    In a checkout, --bugs, --zoo and --calibration judge the auditor itself, a table each.
+    In a checkout, --bugs, --zoo and --calibration judge the auditor itself, a table each;
+    --libraries holds mechanisms, accountants and auditors of others to what they promise.
 
     Exit status: 0 not refuted, 1 refuted, 2 bad usage, 3 cannot be judged, 4 not supported.
     """
     with bad_input_exits():
         check_interval("confidence", confidence, 0, 1)
-        tables = {"bugs": bugs, "zoo": zoo, "calibration": calibration}
+        tables = {"bugs": bugs, "zoo": zoo, "libraries": libraries, "calibration": calibration}
         asked = [name for name, wanted in tables.items() if wanted]
         if asked or mechanism is None:
             if len(asked) != 1 or mechanism is not None:
-                raise InputError(
-                    "name a mechanism or a function, or give one of --bugs, --zoo, --calibration"
-                )
+                one = ", ".join(f"--{name}" for name in tables)
+                raise InputError(f"name a mechanism or a function, or give one of {one}")
             _audit_table(asked[0], trials, seconds, runs, seed, json)
             return
         if runs is not None:
-            raise InputError("--runs goes with --bugs or --calibration")
+            raise InputError("--runs goes with --bugs, --libraries or --calibration")
         trials = trials or "1e6"
         number = read_trials(trials)
         scaling = Scaling(shard, record, coordinator, processes, process, scheduler)

@@ -37,7 +37,7 @@ def _lax():
 
 def installed(name: str) -> None:
     try:
-        peers._imported(name)
+        peers.imported(name)
     except peers.Unavailable as error:
         pytest.skip(str(error))
 

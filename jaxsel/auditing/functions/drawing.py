@@ -56,7 +56,10 @@ class _Worker:
             [*command, file, name, self._function.kind, str(self._file)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | ONE_THREAD | {IN_WORKER: "1"},
+            # What the file imports is found where it is found here.
+            env=os.environ
+            | ONE_THREAD
+            | {IN_WORKER: "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         assert process.stdout is not None
         try:
