@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 COMMIT ?= HEAD
 
-.PHONY: reproduce gallery test test-all test-changed test-lowest test-newest faults lint docs measure bench bench-against gpu validate clean
+.PHONY: reproduce gallery test test-all test-changed test-lowest test-newest test-adapters faults lint docs measure bench bench-against gpu validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -51,6 +51,11 @@ faults: $(VENV)/tools
 # Before a release: the lowest and the newest versions that pyproject.toml allows.
 test-lowest test-newest: test-%:
 	$(PYTHON) -m tests.versions $*
+
+# With the libraries that an audit adapts to, in two environments: a missing one is a failure.
+test-adapters:
+	$(PYTHON) -m tests.versions newest --extra libraries --folder .venv-libraries tests/adapters/test_libraries.py
+	$(PYTHON) -m tests.versions newest --extra diffprivlib --folder .venv-diffprivlib tests/adapters/test_diffprivlib.py
 
 lint: $(VENV)/tools
 	$(BIN)/ruff check .

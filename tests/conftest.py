@@ -50,6 +50,9 @@ one_for_this_process()
 # Every statistical assertion accepts a false alarm with this probability.
 ALPHA = 1e-6
 
+# Needs other libraries: only `make test-adapters`, which names these files, collects them.
+collect_ignore = ["adapters"]
+
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 

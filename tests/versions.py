@@ -3,7 +3,7 @@
 This is for releases. "lowest" installs the lowest version of every dependency that
 ``pyproject.toml`` allows (and the newest of what these depend on), "newest" installs the
 newest. Then the given tests run there, by default those that use every dependency. ``make
-test-lowest`` and ``make test-newest`` call it.
+test-lowest``, ``make test-newest`` and ``make test-adapters`` call it, the last with extras.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tomllib
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -26,20 +26,26 @@ TESTS = (
     "tests/figures/test_making.py",
     "tests/data",
 )
-_BOUND = re.compile(r"^([A-Za-z0-9._-]+(?:\[[a-z0-9,]+\])?)>=([0-9][0-9.]*)$")
+_BOUND = re.compile(r"^([A-Za-z0-9._-]+(?:\[[a-z0-9,]+\])?)>=([0-9][0-9.]*)(?:,<[0-9.]+)?$")
 
 
-def requirements(which: str, project: dict) -> list[str]:
+def requirements(which: str, project: dict, extras: Sequence[str] = ()) -> list[str]:
     """The packages for pip to install, which are all that is needed to run and to test.
 
     Args:
       which: "lowest" or "newest".
       project: the table "project" of pyproject.toml.
+      extras: optional dependencies besides those of the tests.
 
     Raises:
-      ValueError: for a dependency that is not written as name>=version.
+      ValueError: for a dependency that is not written as name>=version, with ,<version or
+        without.
     """
-    listed = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    optional = project["optional-dependencies"]
+    listed = [
+        *project["dependencies"],
+        *(one for extra in ("test", *extras) for one in optional[extra]),
+    ]
     found = []
     for text in listed:
         match = _BOUND.match(text)
@@ -59,13 +65,14 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.versions")
     parser.add_argument("which", choices=("lowest", "newest"))
     parser.add_argument("tests", nargs="*", default=TESTS, help="files or node ids")
+    parser.add_argument("--extra", action="append", default=[], help="of pyproject.toml, too")
     parser.add_argument("--folder", type=Path, help="of the environment")
     given = parser.parse_intermixed_args(arguments)
     folder = given.folder or ROOT / f".venv-{given.which}"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     venv.create(folder, with_pip=True, clear=True)
     python = folder / "bin" / "python"
-    wanted = requirements(given.which, project)
+    wanted = requirements(given.which, project, given.extra)
     pip = [python, "-m", "pip", "install", "--quiet"]
     if _run([*pip, *wanted]) or _run([*pip, "--no-deps", "--editable", "."]):
         return 1

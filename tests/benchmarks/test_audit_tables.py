@@ -1,11 +1,13 @@
 """Tables that judge the auditor: their laws, a smaller half of each, and the command."""
 
 import math
+import sys
+import types
 
 import numpy as np
 import pytest
 
-from benchmarks.audit_tables import TABLES, calibration, zoo
+from benchmarks.audit_tables import TABLES, calibration, libraries, zoo
 from jaxsel.host.intervals import binomial_p_value
 from tests.cli.test_cli import run, run_json
 from tests.conftest import ALPHA
@@ -95,4 +97,137 @@ def test_each_table_is_a_command(capsys):
         code, _, said = run(capsys, "audit", *words)
         assert (code, "--calibration" in said) == (2, True)
     assert run(capsys, "audit", "noisy_max", "--runs", "3")[0] == 2
-    assert set(TABLES) == {"bugs", "zoo", "calibration"}
+    assert set(TABLES) == {"bugs", "zoo", "libraries", "calibration"}
+
+
+# --- Libraries ------------------------------------------------------------------------
+
+EFFORT = libraries.Effort(trials=10_000, seed=0, seconds=None, runs=1000)
+
+
+def subject(words):
+    (found,) = (one for one in libraries.SUBJECTS if words in one.name)
+    return found
+
+
+def test_libraries_that_are_installed_are_as_is_known_and_others_are_named(monkeypatch):
+    only = [one for one in libraries.SUBJECTS if one.library == "dp-accounting"]
+    monkeypatch.setattr(libraries, "SUBJECTS", only)
+    absent = {"opendp", "autodp", "jax_privacy", "diffprivlib"}
+    here = libraries.installed
+    monkeypatch.setattr(libraries, "installed", lambda name: None if name in absent else here(name))
+    rows = list(libraries.rows(1000, 0, None, 10))
+    missing = {row["library"] for row in rows if row["verdict"] == "not installed"}
+    assert missing == absent
+    assert all("pip install" in row["measure"] for row in rows if row["library"] in absent)
+    measured = [row for row in rows if row["library"] not in absent]
+    assert len(measured) == len(only) >= 4
+    assert all(row["verdict"] == row["known"] == "cleared" for row in measured)
+    said, reached = libraries.judged(rows)
+    assert said.startswith("0 found, 4 cleared, 0 cannot be judged; 4 of 4 are as is known")
+    assert "opendp" in said
+    assert reached
+
+
+def test_a_table_is_not_reached_where_what_is_known_is_not_seen():
+    broken = libraries.Subject("a", "b", lambda _: None, ("1.0",))
+    assert [broken.expected(version) for version in ("1.0", "1.1")] == ["found", None]
+    kept = libraries.Subject("a", "b", lambda _: None)
+    assert kept.expected("1.1") == "cleared"
+    seen = libraries.Seen("number", 1.0, 1.0, "cleared")
+    rows = [
+        libraries.looked(one._replace(look=lambda _: seen), "1.0", EFFORT) for one in (broken, kept)
+    ]
+    assert libraries.judged(rows)[1] is False
+    assert libraries.judged(rows[1:])[1] is True
+
+
+def test_what_a_library_raises_is_a_row():
+    def raises(effort):
+        raise OSError("no such\n symbol")
+
+    row = libraries.looked(libraries.Subject("a", "b", raises), "1.0", EFFORT)
+    assert (row["verdict"], row["measure"]) == ("cannot be judged", "OSError: no such symbol")
+    assert not libraries.judged([row])[1]
+
+
+@pytest.mark.parametrize("stop", [0.1, 0.9])
+def test_runs_that_stop_by_another_chance_are_found(stop, seed, monkeypatch):
+    look = subject(f"stop probability {stop:g}").look
+    generator = np.random.default_rng(seed)
+    for real, verdict in ((stop, "cleared"), (1.2 * stop if stop < 0.5 else 0.8, "found")):
+        monkeypatch.setattr(
+            libraries.mechanisms,
+            "runs_of_selection",
+            lambda probability, selections, real=real: generator.geometric(real, selections),
+        )
+        seen = look(EFFORT._replace(trials=50_000))
+        assert seen.verdict == verdict
+        assert seen.promised == pytest.approx(1 / stop)
+        assert seen.found == pytest.approx(1 / real, rel=0.1)
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.05, "cleared"), (0.2, "found")])
+def test_auditors_are_judged_by_their_false_alarms(share, verdict, seed, monkeypatch):
+    generator = np.random.default_rng(seed)
+
+    class CanaryScoreAuditor:
+        def __init__(self, inside, outside):
+            assert len(inside) + len(outside) == 200
+
+        def epsilon_from_gdp(self, significance, delta):
+            assert significance == 0.05
+            return float(generator.random() < share)
+
+    module = types.ModuleType("jax_privacy.auditing")
+    module.CanaryScoreAuditor = CanaryScoreAuditor
+    monkeypatch.setitem(sys.modules, "jax_privacy", types.ModuleType("jax_privacy"))
+    monkeypatch.setitem(sys.modules, "jax_privacy.auditing", module)
+    seen = subject("from a Gaussian").look(EFFORT)
+    assert seen.verdict == verdict
+    assert seen.found == pytest.approx(share, abs=0.08)
+
+
+@pytest.mark.parametrize("relation", ["general", "monotone"])
+def test_an_accountant_that_forgets_that_queries_fall_is_found(relation, monkeypatch):
+    class Mechanism:
+        falls = 1.0  # how often a query that falls is paid for
+
+        def __init__(self, params):
+            self.params = params
+
+        def RenyiDP(self, order):
+            assert order == np.inf
+            return (self.falls * self.params["c"] + 1.0) / self.params["b"]
+
+    module = types.ModuleType("autodp.mechanism_zoo")
+    module.LaplaceSVT_Mechanism = Mechanism
+    monkeypatch.setitem(sys.modules, "autodp", types.ModuleType("autodp"))
+    monkeypatch.setitem(sys.modules, "autodp.mechanism_zoo", module)
+    look = subject(f"{relation} queries, b = 10, cut-off 1").look
+    verdicts = []
+    for falls in (1.0, 2.0):
+        monkeypatch.setattr(Mechanism, "falls", falls)
+        verdicts.append(look(EFFORT).verdict)
+    assert verdicts == (["found", "cleared"] if relation == "general" else ["cleared"] * 2)
+
+
+@pytest.mark.parametrize(("scale", "verdict"), [(1.0, "cleared"), (0.5, "found")])
+def test_a_library_function_is_audited_by_its_file(scale, verdict, tmp_path, monkeypatch):
+    file = tmp_path / "mechanisms.py"
+    file.write_text(
+        f"import numpy as np\nGENERATOR = np.random.default_rng()\n\n\n"
+        f"def noisy(data):\n    return data + GENERATOR.laplace(scale={scale})\n\n\n"
+        "def low(data):\n    return False\n"
+    )
+    monkeypatch.setattr(libraries.mechanisms, "__file__", str(file))
+    seen = libraries._audited("noisy", lambda: 1.0, EFFORT)
+    assert (seen.verdict, seen.promised) == (verdict, 1.0)
+    assert seen.found < 1.0 / scale
+    assert libraries._audited("low", lambda: 1.0, EFFORT, pair=(0.0, 1.0)).verdict == "cleared"
+
+
+def test_low_bits_are_told_from_none():
+    has = libraries.mechanisms.has_low_bits
+    assert not any(map(has, (0.0, 1.0, -3.0, 1 - 2.0**-53, 5 * 2.0**-53)))
+    assert all(map(has, (2.0**-54, 0.1 * 2.0**-3, -(2.0**-60))))

@@ -323,6 +323,19 @@ def test_what_a_function_prints_does_not_disturb_its_answers(file):
     assert _audit(f"{file}:prints").verdict == "not refuted"
 
 
+def test_what_a_file_imports_is_found_where_it_is_found_here(tmp_path, monkeypatch):
+    beside = tmp_path / "elsewhere"
+    beside.mkdir()
+    (beside / "scale_of_noise.py").write_text("SCALE = 1.0\n")
+    file = tmp_path / "imports.py"
+    file.write_text(
+        "from scale_of_noise import SCALE\n\n\n"
+        "def mine(rng, data, n):\n    return sum(data) + rng.laplace(scale=SCALE, size=n)\n"
+    )
+    monkeypatch.syspath_prepend(beside)
+    assert _audit(f"{file}:mine").verdict == "not refuted"
+
+
 def test_no_jax_is_imported_and_a_script_does_not_begin_again(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
