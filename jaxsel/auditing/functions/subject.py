@@ -55,9 +55,9 @@ def call_of(subject: Any) -> Callable[..., Any] | None:
 def load(subject: Any, kind: str | None = None) -> Function:
     """The function that a subject names.
 
-    An object runs in this process, as it is: a measurement of OpenDP, which is called; a
-    mechanism of diffprivlib, whose ``randomise`` is; or any other, by a method of its own that
-    is given.
+    An object is audited by its call: a measurement of OpenDP, which is called; a mechanism of
+    diffprivlib, whose ``randomise`` is; any other by a method that is given. It runs in this
+    process as it is, and one that a file names is made anew by each process.
 
     Args:
       subject: a function, a method or an object that has a call; or "path/to/file.py:name",
@@ -75,16 +75,30 @@ def load(subject: Any, kind: str | None = None) -> Function:
         file, _, name = subject.rpartition(":")
         if not file or not name:
             raise InputError(f"{subject!r} names no function; write path/to/file.py:function")
-        given = imported(file, name)
+        call = imported_call(file, name)
         found = (str(Path(file).resolve()), name)
     else:
-        given, name, found = subject, _name(call_of(subject) or subject), _importable(subject)
-    call = call_of(given)
+        name, found = _name(call_of(subject) or subject), _importable(subject)
+        call = _checked(subject, name)
+    return Function(name, _kind(call, name, kind), call, found)
+
+
+def _checked(subject: Any, name: str) -> Callable[..., Any]:
+    call = call_of(subject)
     if call is None:
         raise InputError(
-            f"{name} is {given!r}, which cannot be called; give one of its methods that takes data"
+            f"{name} is {subject!r}, which cannot be called; give a method of it that takes data"
         )
-    return Function(name, _kind(call, name, kind), call, found)
+    return call
+
+
+def imported_call(file: str, name: str) -> Callable[..., Any]:
+    """What is called of an attribute of a file.
+
+    Raises:
+      InputError: as ``imported``, or if it has no call.
+    """
+    return _checked(imported(file, name), name)
 
 
 def imported(file: str, name: str) -> Any:

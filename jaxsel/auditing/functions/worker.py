@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.auditing.functions.calls import Did, Unwatched, run
-from jaxsel.auditing.functions.subject import Function, imported
+from jaxsel.auditing.functions.subject import Function, imported_call
 from jaxsel.host.errors import InputError
 
 
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> None:
         answers.flush()
 
     try:
-        function = Function(name, kind, imported(file, name), None)
+        function = Function(name, kind, imported_call(file, name), None)
     except InputError as error:
         say(error)
         return

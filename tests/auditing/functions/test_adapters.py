@@ -63,13 +63,30 @@ def test_an_object_is_audited_in_this_process_as_it_is(which, seed):
         assert_private(wrong, 0.0, 1.0, relation="general", epsilon=1.0, trials=10_000)
 
 
+def test_an_object_of_a_file_is_made_by_each_process(tmp_path):
+    file = tmp_path / "objects.py"
+    file.write_text(
+        "import numpy as np\n\n\nclass Mechanism:\n"
+        "    def __init__(self, scale):\n        self.scale = scale\n"
+        "        self.generator = np.random.default_rng()\n\n"
+        "    def randomise(self, value):\n"
+        "        return value + self.generator.laplace(scale=self.scale)\n\n\n"
+        "right, wrong = Mechanism(1.0), Mechanism(0.5)\n"
+    )
+    given = {"relation": "general", "claim": 1.0, "data": 0.0, "trials": 10_000}
+    right, wrong = (
+        jaxsel.audit(f"{file}:{name}", confidence=1 - ALPHA, **given) for name in ("right", "wrong")
+    )
+    assert (right.refuted, wrong.refuted) == (False, True)
+
+
 def test_names_and_kinds_of_objects():
     assert load(Measurement(1.0, 0))[:2] == ("Measurement", "own")
     assert load(Mechanism(1.0, 0))[:2] == ("Mechanism.randomise", "own")
 
 
 def test_what_has_no_call_is_refused():
-    with pytest.raises(InputError, match=r"cannot be called; give one of its methods"):
+    with pytest.raises(InputError, match=r"cannot be called; give a method of it"):
         load(object())
     with pytest.raises(InputError, match=r"Choice\.randomise takes nothing"):
         load(Choice())
