@@ -166,7 +166,9 @@ def test_the_guarantee_is_that_of_the_account():
     assert found == {"training records": training, "validation records": validation}
     assert search.guarantee.epsilon == max(training, validation)
     assert _search().guarantee.epsilon == training
-    assert jaxsel.report(search.guarantee).statement.subject.proof.epsilon == search.guarantee.epsilon
+    assert (
+        jaxsel.report(search.guarantee).statement.subject.proof.epsilon == search.guarantee.epsilon
+    )
 
 
 def test_records_that_train_and_are_scored_pay_for_both():

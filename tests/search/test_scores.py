@@ -30,6 +30,7 @@ def test_one_record_moves_a_clipped_mean_by_its_range_however_large_its_value():
     for worst in (1e3, -1e3, math.inf, -math.inf, math.nan):
         moved = score.units(np.append(values, worst)) - score.units(values)
         assert 0 <= moved <= score.sensitivity
+    assert score.units(np.append(values, math.nan)) == score.units(np.append(values, -1e3))
     assert score.units(np.append(values, 1e3)) - score.units(values) == score.sensitivity
     told = score.units(np.append(values, 0.0)) * score.unit - 1.0  # the mean of five
     assert told == pytest.approx(1.0 / 5, abs=score.unit * 5)
