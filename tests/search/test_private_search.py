@@ -220,6 +220,13 @@ def test_candidates_of_unlike_privacy_have_the_dominating_guarantee():
     )
 
 
+def test_a_saved_law_is_a_law_of_k(tmp_path):
+    law = jaxsel.repetitions.geometric(0.25)
+    jaxsel.repetitions.save(law, tmp_path / "law.txt")
+    found = _search(repetitions=f"file:{tmp_path / 'law.txt'}").guarantee
+    assert found.epsilon == jaxsel.account(BASE, law, attain=False).epsilon
+
+
 def test_declarations_and_watchers_are_printed():
     said = str(_search().guarantee)
     assert "declares public" in said
