@@ -96,6 +96,10 @@ if TYPE_CHECKING:
     from jaxsel.questions.tuned import release as release
     from jaxsel.questions.tuned import tuned as tuned
     from jaxsel.reports.report import Report as Report
+    from jaxsel.search import scores as scores
+    from jaxsel.search.guarantee import dominating as dominating
+    from jaxsel.search.private_search import PrivateSearch as PrivateSearch
+    from jaxsel.search.private_search import Winner as Winner
     from jaxsel.shards import executors as executors
     from jaxsel.sweeps.functions import Trial as Trial
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism

@@ -15,6 +15,7 @@ from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, s
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.families.tuning.accountant import account
 from jaxsel.questions import named, tuned
+from jaxsel.search import private_search
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -132,7 +133,7 @@ def test_ids_in_the_documents_exist():
 
 def test_the_example_of_the_package():
     assert doctest.testmod(jaxsel).failed == 0
-    for public in (named, tuned):
+    for public in (named, tuned, private_search):
         assert doctest.testmod(public).failed == 0
 
 
@@ -143,7 +144,7 @@ def _blocks(page: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("page", "number"),
-    [(page, i) for page in ("guide", "scaling") for i in range(len(_blocks(page)))],
+    [(page, i) for page in ("guide", "scaling", "searching") for i in range(len(_blocks(page)))],
 )
 def test_python_in_the_documents_runs(page, number, coarse_prices):
     """Each block by itself: a reader copies one. What it asserts holds of coarse prices."""
@@ -153,7 +154,7 @@ def test_python_in_the_documents_runs(page, number, coarse_prices):
 
 
 def test_the_documents_have_python():
-    assert all(len(_blocks(page)) >= 2 for page in ("guide", "scaling"))
+    assert all(len(_blocks(page)) >= 2 for page in ("guide", "scaling", "searching"))
 
 
 def test_the_guide_says_how_trials_are_drawn():

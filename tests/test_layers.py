@@ -47,6 +47,8 @@ ALLOWED = {
         "reports",
         "running",
     },
+    # A private search of anybody's training, and what it proves.
+    "search": STATING | THEORY | {"families.tuning", "questions", "reports"},
     "sweeps": STATING
     | THEORY
     | {"auditing", "catalogue", "families.tuning", "kernel", "running", "shards"},

@@ -2,16 +2,24 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from jaxsel.families.tuning.planning.planned import Plan
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
-from jaxsel.questions.cost import Cost
 from jaxsel.questions.tuned import Released
 from jaxsel.reports.reading import plan_subject, read_json, read_search, search_subject
 from jaxsel.reports.report import Report
 from jaxsel.reports.statement import Subject, state
+
+
+@runtime_checkable
+class HasSubject(Protocol):
+    """What knows how a report describes it: the cost of a search, the guarantee of one."""
+
+    def subject(self) -> Subject:
+        """What a report describes."""
+        ...
 
 
 @one_blas_thread()
@@ -19,9 +27,10 @@ def report(of: object) -> Report:
     """What is proved of a search, and what any attack can still do, ready for a paper.
 
     Args:
-      of: what ``tuned``, ``release``, ``account``, ``compose`` or ``plan`` returned; or a
-        file with what ``jaxsel plan --json`` or ``jaxsel tune --json`` printed, or that as
-        a mapping; or the folder of a finished search.
+      of: what ``tuned``, ``release``, ``account``, ``compose`` or ``plan`` returned, or the
+        guarantee of a private search; or a file with what ``jaxsel plan --json`` or
+        ``jaxsel tune --json`` printed, or that as a mapping; or the folder of a search that
+        ``jaxsel tune`` finished.
 
     Returns:
       A report with ``markdown()``, ``latex()``, ``html()`` and ``write(folder)``; its
@@ -43,7 +52,7 @@ def report(of: object) -> Report:
 def _subject(of: object) -> Subject:
     if isinstance(of, Released):
         of = of.cost(attain=False)
-    if isinstance(of, Cost):
+    if isinstance(of, HasSubject):
         return of.subject()
     if isinstance(of, Plan):
         return plan_subject(of.as_record())

@@ -16,6 +16,7 @@ GOOD = {
     "gaussian:noise_multiplier=4": curves.gaussian(4.0),
     " gaussian : noise_multiplier = 4e0 ": curves.gaussian(4.0),
     "laplace:noise_scale=2": curves.laplace(2.0),
+    "discrete_gaussian:sigma=3,sensitivity=2": curves.discrete_gaussian(3.0, 2),
     "gdp:mu=0.25": curves.gaussian(4.0),
     "zcdp:rho=0.1": curves.zcdp(0.1),
     "pure:epsilon=1": curves.pure(1.0),

@@ -88,6 +88,12 @@ _FORMS = (
     _Form(
         "laplace", ("noise_scale",), curves.laplace, "Laplace noise; its scale over the sensitivity"
     ),
+    _Form(
+        "discrete_gaussian",
+        ("sigma", "sensitivity"),
+        curves.discrete_gaussian,
+        "discrete Gaussian noise on a whole number that one record moves by the sensitivity",
+    ),
     _Form("gdp", ("mu",), curves.gaussian_differential_privacy, "mu-GDP"),
     _Form("zcdp", ("rho",), curves.zcdp, "rho-zCDP"),
     _Form("pure", ("epsilon",), curves.pure, "epsilon-DP"),

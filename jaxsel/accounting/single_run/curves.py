@@ -29,11 +29,15 @@ from jaxsel.accounting.single_run.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.host.errors import check_interval, check_positive
+from jaxsel.host.errors import check_integer, check_interval, check_positive
 from jaxsel.language.printing import Summary, printed
 
 # Range of noise and mu in which squares and their inverses are normal float64 numbers.
 _LEAST, _MOST = 1e-100, 1e100
+
+
+# How far a discrete Gaussian law is looked at, in sigmas, and more than the mass beyond.
+_DISCRETE_REACH, _LEFT_OUT = 14.0, 1e-40
 
 
 def _scale(name: str, value: float) -> float:
@@ -194,6 +198,45 @@ def _gaussian(scale: float) -> BaseGuarantee:
         attaining=functools.cache(lambda: _known(gaussian_cells(1.0 / scale))),
         # n runs are one with n times the squared shift.
         composed=lambda count: _gaussian(scale / math.sqrt(count)),
+    )
+
+
+def discrete_gaussian(sigma: float, sensitivity: int = 1) -> BaseGuarantee:
+    """Discrete Gaussian noise on a whole number (Canonne, Kamath & Steinke 2020).
+
+    The law of noise x has probability proportional to exp(-x^2 / (2 sigma^2)). It is
+    log-concave, so its shifts have monotone likelihood ratios, and the largest shift dominates
+    the smaller ones: events of threshold are the worst, and their probabilities grow with it.
+
+    Args:
+      sigma: in whole units, in [1e-2, 1e5].
+      sensitivity: the most by which one record moves the number, a whole number >= 1.
+    """
+    sigma = check_interval("sigma", sigma, 1e-2, 1e5, low_open=False, high_open=False)
+    shift = check_integer("sensitivity", sensitivity, 1)
+
+    @functools.cache
+    def build() -> tuple[DominatingPair, ...]:
+        reach = math.ceil(_DISCRETE_REACH * sigma)
+        x = np.arange(-reach, reach + shift + 1, dtype=np.float64)
+        first = np.exp(-0.5 * (x / sigma) ** 2)
+        second = np.exp(-0.5 * ((x - shift) / sigma) ** 2)
+        total = float(np.sum(np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)))
+        loss = shift * (shift - 2.0 * x) / (2.0 * sigma**2)
+        # Losses ascend; the mass that is left out counts as an infinite loss.
+        return (
+            DominatingPair(
+                np.concatenate([[-np.inf], loss[::-1], [np.inf]]),
+                np.concatenate([[0.0], first[::-1] / total, [_LEFT_OUT]]),
+                np.concatenate([[_LEFT_OUT], second[::-1] / total, [0.0]]),
+            ),
+        )
+
+    return from_pairs(
+        f"discrete_gaussian:sigma={sigma!r},sensitivity={shift}",
+        build,
+        # Proposition 5 there: at most that of the continuous law.
+        renyi=lambda order: closed_forms.gaussian_renyi(order, sigma / shift),
     )
 
 

@@ -1,0 +1,1 @@
+"""Private searches of anybody's training."""

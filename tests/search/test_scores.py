@@ -1,0 +1,82 @@
+"""Scores: what is told, by how much one record moves it, and the noise on it."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from jaxsel.host.errors import InputError
+from jaxsel.search import scores
+
+
+def test_one_record_moves_a_count_by_at_most_one():
+    count = scores.count(noise=3.0)
+    right = np.array([True, False, True, True])
+    assert count.units(right) == count.units(3) == 3
+    assert count.sensitivity == 1
+    assert abs(count.units(right[:-1]) - count.units(right)) <= 1
+
+
+@pytest.mark.parametrize("told", [0.93, np.array([0.2, 0.4]), "7", None, np.array([[True]])])
+def test_a_count_is_no_fraction(told):
+    with pytest.raises(InputError, match="the noise is on the count"):
+        scores.count(noise=3.0).units(told)
+
+
+def test_one_record_moves_a_clipped_mean_by_its_range_however_large_its_value():
+    score = scores.clipped_mean(-1.0, 1.0, size=5, noise=2.0)
+    values = np.array([0.3, -0.2, 0.9, 0.0])
+    for worst in (1e3, -1e3, math.inf, -math.inf, math.nan):
+        moved = score.units(np.append(values, worst)) - score.units(values)
+        assert 0 <= moved <= score.sensitivity
+    assert score.units(np.append(values, math.nan)) == score.units(np.append(values, -1e3))
+    assert score.units(np.append(values, 1e3)) - score.units(values) == score.sensitivity
+    told = score.units(np.append(values, 0.0)) * score.unit - 1.0  # the mean of five
+    assert told == pytest.approx(1.0 / 5, abs=score.unit * 5)
+
+
+def test_a_mean_is_no_value_for_each_record():
+    with pytest.raises(InputError, match="a mean has no sensitivity"):
+        scores.clipped_mean(0.0, 1.0, size=10, noise=1.0).units(0.7)
+
+
+def test_rounding_is_within_the_stated_sensitivity():
+    score = scores.stated(sensitivity=0.01, noise=5.0)
+    generator = np.random.default_rng(0)
+    low = generator.uniform(-1.0, 1.0, 10_000)
+    moved = [abs(score.units(a + 0.01) - score.units(a)) for a in low.tolist()]
+    assert max(moved) <= score.sensitivity
+    # Without the one unit that is added for rounding, some would exceed it.
+    assert max(moved) > score.sensitivity - 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("told", [math.nan, math.inf])
+def test_a_score_that_is_no_number_is_refused_where_records_are_private(told):
+    with pytest.raises(InputError, match="failed=True"):
+        scores.stated(sensitivity=1.0, noise=1.0).units(told)
+    assert scores.public().units(math.nan) == -math.inf
+
+
+def test_noise_is_on_every_score_but_public_ones():
+    generator = random.Random(1)
+    noisy = [scores.count(noise=5.0).noisy(100, generator) for _ in range(400)]
+    # Var of a sample variance of 400 normal numbers: 2 sigma^4 / 399; five standard deviations.
+    assert np.var(noisy) == pytest.approx(25.0, abs=5 * 25.0 * math.sqrt(2 / 399))
+    assert all(isinstance(each, int) for each in noisy)
+    assert scores.public().noisy(0.25, generator) == 0.25
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: scores.count(noise=0.0),
+        lambda: scores.clipped_mean(1.0, 1.0, size=3, noise=1.0),
+        lambda: scores.clipped_mean(0.0, math.inf, size=3, noise=1.0),
+        lambda: scores.clipped_mean(0.0, 1.0, size=0, noise=1.0),
+        lambda: scores.stated(sensitivity=0.0, noise=1.0),
+    ],
+)
+def test_bad_scores_are_refused(make):
+    with pytest.raises(InputError):
+        make()
