@@ -86,9 +86,9 @@ def assert_private(
     if found.verdict == FAILED:
         raise CouldNotError(f"{found}")
     if detects is not None and found.detectable > max(detects, found.epsilon):
-        by = "time" if found.limited else "trials"
         raise NoPowerError(
             f"no power: {found.trials} trials a side would have refuted epsilon "
-            f"{found.detectable:.3g} and more, not {detects:g}; the {by} ended the audit"
+            f"{found.detectable:.3g} and more, not {detects:g}; the audit was ended by "
+            f"{found.ended_by}"
         )
     return found

@@ -3,7 +3,7 @@
 import ast
 import importlib
 import itertools
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,6 +34,9 @@ from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.language import printing
 from jaxsel.questions.audits import function_audit, is_function
 from jaxsel.questions.checkout import beside
+
+if TYPE_CHECKING:
+    from jaxsel.auditing.functions.audit_function import FunctionAudit
 
 SubjectArgument = Annotated[
     str | None,
@@ -277,10 +280,11 @@ def _audit_function(
                 say(", ".join(f"{name} = {value}" for name, value in cell.items()))
             table = found.summary()
             print_table(table.sentence, table.columns, table.rows)
+        if found.ended_by == "an interrupt":
+            break
     if json:
         print_json([{"at": cell, **found._asdict()} for cell, found in audits])
-    status = {"refuted": 1, "failed": 3}
-    raise typer.Exit(max((status.get(found.verdict, 0) for _, found in audits), key=_worst))
+    raise typer.Exit(max((_status(found) for _, found in audits), key=_worst))
 
 
 def _replay_function(
@@ -305,9 +309,14 @@ def _replay_function(
         print_table(table.sentence, table.columns, table.rows)
 
 
+def _status(found: "FunctionAudit") -> int:
+    known = {"refuted": 1, "failed": 3}.get(found.verdict, 0)
+    return 130 if known == 0 and found.ended_by == "an interrupt" else known
+
+
 def _worst(status: int) -> int:
     # A refutation is said even where another setting could not be judged.
-    return {0: 0, 3: 1, 1: 2}[status]
+    return {0: 0, 130: 1, 3: 2, 1: 3}[status]
 
 
 def _audit_mechanism(

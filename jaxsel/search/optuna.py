@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+# Optuna is optional, and is not there where types are checked.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: reportOptionalMemberAccess=false
 import optuna
 from optuna.distributions import (
     BaseDistribution,

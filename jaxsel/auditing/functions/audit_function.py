@@ -6,9 +6,12 @@ bound on epsilon comes from fresh trials, at the whole false-alarm rate: whateve
 did, a function that keeps its claim is refuted with at most that probability.
 """
 
+import contextlib
 import math
+import signal
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -74,7 +77,7 @@ class FunctionAudit(NamedTuple):
         the other side.
       trials: on each side, those of the search included.
       pairs: how many pairs were searched.
-      limited: whether the time, and not the number of trials, ended the audit.
+      ended_by: "trials", "time" or "an interrupt": what ended the audit.
       seconds: how long it took.
       search_seconds: of these, until pair and event were chosen.
       seed: of the randomness that is handed to the function.
@@ -98,7 +101,7 @@ class FunctionAudit(NamedTuple):
     counts: tuple[int, int, int, int]
     trials: int
     pairs: int
-    limited: bool
+    ended_by: str
     seconds: float
     search_seconds: float
     seed: int
@@ -142,7 +145,6 @@ class FunctionAudit(NamedTuple):
             said = f"FAILED: {self.function} gave no answer in any trial: {self.event}."
         other = "neighbour" if self.likelier == "data" else "data"
         x, n, y, m = self.counts
-        by = "time" if self.limited else "trials"
         rows = [
             ["pair", self.why],
             ["data", _short(self.data)],
@@ -151,7 +153,7 @@ class FunctionAudit(NamedTuple):
             [f"on the {self.likelier}", f"{x} of {n}"],
             [f"on the {other}", f"{y} of {m}"],
             ["lower bound on epsilon", f"{self.lower:.4g}"],
-            ["trials a side", f"{self.trials} (the {by} ended it), {self.pairs} pairs"],
+            ["trials a side", f"{self.trials}, ended by {self.ended_by}; {self.pairs} pairs"],
             ["seconds", f"{self.seconds:.1f}"],
         ]
         return Summary(said, ("what", "found"), rows)
@@ -248,9 +250,12 @@ def audit_function(
     limit = call_seconds
     if limit is None and seconds is not None:
         limit = seconds if function.kind == "vectorised" else _CALL * seconds
-    with Draws(
-        function, given, seed=seed, call_seconds=limit, workers=workers, until=clock.end
-    ) as draws:
+    with (
+        Draws(
+            function, given, seed=seed, call_seconds=limit, workers=workers, until=clock.end
+        ) as draws,
+        clock.interruptible(draws),
+    ):
         share = math.inf if seconds is None else _CHECK * seconds
         constant = check_independence(draws, pairs[0].data, share)
         if sequential:
@@ -264,10 +269,7 @@ def audit_function(
             )
             size = clock.affordable(trials - searching, draws)
         chosen_at = time.monotonic()
-        bound = [
-            _counted(draws, side, size, (_BOUND_STREAM, search.number, place), [chosen.event])
-            for place, side in enumerate((search.pair.data, search.pair.neighbour))
-        ]
+        bound = _counted(draws, search, size, (_BOUND_STREAM, search.number), [chosen.event])
     for one in bound:
         check_shares(function.name, chosen.event.words, one.counts[0], one.sizes)
     inside = np.array([one.counts.sum() for one in bound])
@@ -296,7 +298,7 @@ def audit_function(
         counts=(int(used[0, 1]), sizes[0], int(used[1, 1]), sizes[1]),
         trials=spent + min(sizes),
         pairs=len(pairs),
-        limited=clock.short or min(sizes) < size,
+        ended_by=clock.ended_by(min(sizes) < size),
         seconds=time.monotonic() - began,
         search_seconds=chosen_at - began,
         seed=seed,
@@ -309,7 +311,33 @@ class _Clock:
     def __init__(self, began: float, seconds: float | None) -> None:
         self.end = math.inf if seconds is None else began + seconds
         self._searched = math.inf if seconds is None else began + _SEARCH * seconds
-        self.short = False
+        self.short = self._interrupted = False
+
+    @contextlib.contextmanager
+    def interruptible(self, draws: Draws) -> Iterator[None]:
+        """The first interrupt from the keyboard ends the time, the second one the process."""
+
+        def hear(number: int, frame: Any) -> None:
+            if self._interrupted:
+                before(number, frame)
+            self._interrupted = True
+            self.end = self._searched = draws.until = time.monotonic()
+
+        before: Any = signal.getsignal(signal.SIGINT)
+        if not callable(before) or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        signal.signal(signal.SIGINT, hear)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def ended_by(self, fewer: bool) -> str:
+        """What ended an audit, of which there are fewer trials than were wanted or not."""
+        if self._interrupted:
+            return "an interrupt"
+        return "time" if self.short or fewer else "trials"
 
     def searched_enough(self) -> bool:
         """Whether the time for the search is over."""
@@ -386,10 +414,7 @@ def _compared_again(
 ) -> list[Chosen]:
     """The same events by their evidence on many more trials, of which only counts are kept."""
     events = [one.event for one in few]
-    sides = [
-        _counted(draws, data, trials, (_SEARCH_STREAM, search.number, done, side), events)
-        for side, data in enumerate((search.pair.data, search.pair.neighbour))
-    ]
+    sides = _counted(draws, search, trials, (_SEARCH_STREAM, search.number, done), events)
     (n, x), (m, y) = ((int(one.sizes.sum()), one.counts.sum(axis=1)) for one in sides)
     there, back = claim.evidence(x, y, (n, m)), claim.evidence(y, x, (m, n))
     strength = np.where([one.swapped for one in few], back, there).tolist()
@@ -468,21 +493,34 @@ class _Counts(NamedTuple):
 
 
 def _counted(
-    draws: Draws, data: Any, trials: int, stream: tuple[int, ...], events: Sequence[Event]
-) -> _Counts:
-    counts: list[np.ndarray] = []
-    sizes: list[np.ndarray] = []
-    first: Table | None = None
+    draws: Draws, search: _Search, trials: int, stream: tuple[int, ...], events: Sequence[Event]
+) -> list[_Counts]:
+    """Counts events on both sides of a pair, by turns: an end of the time cuts both alike."""
+    sides = [
+        (data, (*stream, side))
+        for side, data in enumerate((search.pair.data, search.pair.neighbour))
+    ]
+    blocks: list[list[_Counts]] = []
     for block, begin in enumerate(range(0, trials, _AT_ONCE)):
-        if first is not None and time.monotonic() > draws.until:
+        if blocks and time.monotonic() > draws.until:
             break
-        made = draws.blocks(data, min(_AT_ONCE, trials - begin), (*stream, block))
-        found = together(made)
-        counts.append(np.stack([by_call(event.holds(found), made) for event in events]))
-        sizes.append(np.array([len(one) for one in made]))
-        first = found.rows(slice(_FEW)) if first is None else first
-    assert first is not None
-    return _Counts(np.concatenate(counts, axis=1), np.concatenate(sizes), first)
+        inputs = [(data, (*own, block)) for data, own in sides]
+        made = draws.by_turns(inputs, min(_AT_ONCE, trials - begin))
+        blocks.append([_of_block(tables, events) for tables in made])
+    return [
+        _Counts(
+            np.concatenate([one.counts for one in each], axis=1),
+            np.concatenate([one.sizes for one in each]),
+            each[0].first,
+        )
+        for each in zip(*blocks, strict=True)
+    ]
+
+
+def _of_block(tables: Sequence[Table], events: Sequence[Event]) -> _Counts:
+    found = together(tables)
+    counts = np.stack([by_call(event.holds(found), tables) for event in events])
+    return _Counts(counts, np.array(list(map(len, tables))), found.rows(slice(_FEW)))
 
 
 def _failed(bound: Sequence[Table]) -> bool:

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -225,18 +225,22 @@ class Draws:
         budget = max(self.until - time.monotonic(), 0.0)
         return calls.Task(data, self.settings, trials, entropy, self.call_seconds, budget)
 
-    def _in_time(self, tasks: list[calls.Task]) -> Iterator[calls.Task]:
+    def _in_time(self, tasks: list[calls.Task], least: int) -> Iterator[calls.Task]:
         for number, task in enumerate(tasks):
-            if number == 0 or time.monotonic() <= self.until:
+            if number < least or time.monotonic() <= self.until:
                 yield task
 
     def _in_order(
-        self, pool: ThreadPoolExecutor, run: Callable[[calls.Task], Table], tasks: list[calls.Task]
+        self,
+        pool: ThreadPoolExecutor,
+        run: Callable[[calls.Task], Table],
+        tasks: list[calls.Task],
+        least: int,
     ) -> list[Table]:
         """The tables of the tasks that are begun in time; each process has one at a time."""
         found: list[Table] = []
         waiting: deque[Future[Table]] = deque()
-        for task in self._in_time(tasks):
+        for task in self._in_time(tasks, least):
             waiting.append(pool.submit(run, task))
             if len(waiting) > 2 * len(self._pool):
                 found.append(waiting.popleft().result())
@@ -258,17 +262,33 @@ class Draws:
         Raises:
           InputError: if the file cannot be imported or the answers are no outcomes.
         """
-        began = time.monotonic()
-        found = self._drawn(data, trials, stream)
-        self._timed(sum(map(len, found)), began)
+        (found,) = self.by_turns([(data, stream)], trials)
         return found
 
-    def _drawn(self, data: Any, trials: int, stream: tuple[int, ...]) -> list[Table]:
+    def by_turns(
+        self, inputs: Sequence[tuple[Any, tuple[int, ...]]], trials: int
+    ) -> list[list[Table]]:
+        """As ``blocks``, of several inputs by turns, so that all have as many where time ends.
+
+        Args:
+          inputs: each with its stream.
+          trials: of each.
+        """
+        began = time.monotonic()
+        found = self._drawn(inputs, trials)
+        self._timed(sum(map(len, found)), began)
+        return [found[place :: len(inputs)] for place in range(len(inputs))]
+
+    def _drawn(self, inputs: Sequence[tuple[Any, tuple[int, ...]]], trials: int) -> list[Table]:
         size = _BLOCK[self.function.kind]
         sizes = [min(size, trials - first) for first in range(0, trials, size)]
-        tasks = [self._task(data, rows, stream, block) for block, rows in enumerate(sizes)]
+        tasks = [
+            self._task(data, rows, stream, block)
+            for block, rows in enumerate(sizes)
+            for data, stream in inputs
+        ]
         if not self._pool:
-            return [calls.run(self.function, task) for task in self._in_time(tasks)]
+            return [calls.run(self.function, task) for task in self._in_time(tasks, len(inputs))]
         idle = list(self._pool)
         lock = threading.Lock()
 
@@ -283,7 +303,7 @@ class Draws:
 
         with ThreadPoolExecutor(len(self._pool)) as pool:
             try:
-                return self._in_order(pool, run, tasks)
+                return self._in_order(pool, run, tasks, len(inputs))
             except BaseException:
                 for worker in self._pool:
                     worker.stop()

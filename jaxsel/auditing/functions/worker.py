@@ -8,6 +8,7 @@ goes to the standard error.
 import mmap
 import os
 import pickle
+import signal
 import struct
 import sys
 from pathlib import Path
@@ -66,6 +67,8 @@ class _Watcher(Unwatched):
 
 def main(arguments: list[str]) -> None:
     """Answers tasks until the standard input ends."""
+    # The process that asks hears the keyboard, and ends this one when it has what is known.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     file, name, kind, progress_file = arguments
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

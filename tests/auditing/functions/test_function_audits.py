@@ -1,5 +1,8 @@
 """Audits of functions as strangers write them: found, called, judged, and nothing lost."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -227,9 +230,9 @@ def test_a_time_limit_is_kept_and_said(file):
     began = time.monotonic()
     found = _audit(f"{file}:one_by_one", trials=10**8, seconds=1.5)
     assert time.monotonic() - began < 10.0
-    assert found.limited
+    assert found.ended_by == "time"
     assert found.trials < 10**8
-    assert "the time ended it" in str(found)
+    assert "ended by time" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -359,3 +362,37 @@ def test_no_jax_is_imported_and_a_script_does_not_begin_again(tmp_path):
     assert done.stdout.split() == ["begun", "ended"], done.stderr
     # The processes print to the standard error, each until it meets the audit.
     assert done.returncode == 0
+
+
+_SLOW = """
+import time
+
+
+def slow(rng, data):
+    time.sleep(0.01)
+    return float(data[0] + rng.laplace(scale=0.2))
+"""
+
+
+def test_an_interrupt_prints_what_is_known_so_far(tmp_path):
+    (tmp_path / "slow.py").write_text(_SLOW)
+    command = [sys.executable, "-m", "jaxsel", "audit", f"{tmp_path / 'slow.py'}:slow"]
+    command += ["--relation", "general", "--claim", "1", "--pair", "[0.0];[1.0]", "--json"]
+    process = subprocess.Popen(
+        [*command, "--trials", "1e5"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(8.0)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    out, err = process.communicate(timeout=60)
+    (found,) = json.loads(out)
+    assert found["ended_by"] == "an interrupt", err
+    x, n, y, m = found["counts"]
+    assert abs(n - m) <= 64  # a block of calls
+    assert x <= n
+    assert y <= m
+    assert 0 < found["trials"] < 100_000
+    assert process.returncode == (1 if found["verdict"] == "refuted" else 130)
