@@ -34,6 +34,7 @@ def assert_private(
     settings: Mapping[str, Any] | None = None,
     kind: str | None = None,
     call_seconds: float | None = None,
+    repetitions: Any = None,
 ) -> FunctionAudit:
     """Fails where what a function returns refutes its claim of (epsilon, delta)-DP.
 
@@ -56,6 +57,7 @@ def assert_private(
         asks for nothing.
       settings: parameters of the function that have defaults, by name.
       kind, call_seconds: as for ``audit_function``.
+      repetitions: as for ``jaxsel.audit``: a law of K, for a whole private search.
 
     Returns:
       What was seen, which prints.
@@ -80,6 +82,7 @@ def assert_private(
         settings=settings,
         kind=kind,
         call_seconds=call_seconds,
+        repetitions=repetitions,
     )
     if found.verdict == REFUTED:
         raise AssertionError(f"\n{found}")

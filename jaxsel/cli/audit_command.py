@@ -82,6 +82,12 @@ def audit_command(
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="Of a function: a time limit for each audit.")
     ] = None,
+    repetitions: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a function: audit the best of K runs, K by this law, beside its account."
+        ),
+    ] = None,
     sequential: Annotated[
         bool,
         typer.Option("--sequential", help="Of a function: stop when the claim falls on --pair."),
@@ -163,6 +169,7 @@ def audit_command(
             "--at": at,
             "--data": data,
             "--seconds": seconds,
+            "--repetitions": repetitions,
             "--sequential": sequential or None,
             "--replay": replay or None,
         }
@@ -178,6 +185,7 @@ def audit_command(
                 "trials": number,
                 "seconds": seconds,
                 "sequential": sequential,
+                "repetitions": repetitions,
                 "seed": seed,
             }
             if replay:

@@ -43,6 +43,39 @@ def claims_of(claim: Any, delta: float, settings: Mapping[str, Any]) -> tuple[Cl
     return kept
 
 
+def claims_of_search(
+    claim: Any, delta: float, settings: Mapping[str, Any], repetitions: Any
+) -> tuple[tuple[Claim, ...], str]:
+    """The points that the account of a search proves, and the account in words.
+
+    Args:
+      claim, delta, settings: of one run, as in ``claims_of``.
+      repetitions: the law of K, or its text.
+
+    Raises:
+      InputError: for what is no claim or law, or if nothing is proved of the search.
+    """
+    from jaxsel.questions.tuned import tuned
+    from jaxsel.repetitions import as_law, describe
+
+    base = _met(claim, settings)
+    if isinstance(base, int | float):
+        base = f"approximate:epsilon={base},delta={delta}" if delta else f"pure:epsilon={base}"
+    elif delta:
+        raise InputError("delta is given for a claim that is a curve; leave it out")
+    law = as_law(repetitions)
+    search = tuned(base, law)
+    pure = search.epsilon(0.0)
+    points = [Claim(epsilon, search.delta(epsilon)) for epsilon in _EPSILONS if epsilon < pure]
+    if math.isfinite(pure):
+        points.append(Claim(pure, 0.0))
+    kept = tuple(point for point in points if point.delta < 1.0)
+    if not kept:
+        raise InputError(f"nothing is proved of {describe(law)} runs of {base}")
+    at = f", epsilon {pure:.4g}" if math.isfinite(pure) else ""
+    return kept, f"the account of {describe(law)} runs of {base}{at}"
+
+
 def claim_words(claim: Any, delta: float, settings: Mapping[str, Any]) -> str:
     """A claim for people."""
     claim = _met(claim, settings)

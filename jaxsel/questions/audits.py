@@ -44,6 +44,7 @@ def audit(
     kind: str | None = None,
     call_seconds: float | None = None,
     sequential: bool | None = None,
+    repetitions: Any = None,
 ) -> "Audit | FunctionAudit":
     """A lower bound on epsilon at ``delta``, from trials on two neighbouring inputs.
 
@@ -67,6 +68,9 @@ def audit(
       claim: for a function: epsilon, or a guarantee whose curve is claimed, in the forms of
         ``release``; the name of a setting; or a function of the settings.
       data: for a function: an example of its input, from which pairs are proposed.
+      repetitions: for a function: the law of K, or its text; what is audited is the best of K
+        runs by the first number of their outcomes, against the account of ``claim``, which is
+        then that of one run.
       seconds, settings, kind, call_seconds, sequential: for a function: see
         ``auditing.functions.audit_function``.
 
@@ -86,6 +90,7 @@ def audit(
         "kind": kind,
         "call_seconds": call_seconds,
         "sequential": sequential,
+        "repetitions": repetitions,
     }
     of_mechanisms = {"method": method, "progress": progress, "performance": performance}
     if is_function(subject):
@@ -123,20 +128,34 @@ def function_audit(
     claim: Any,
     delta: float = 0.0,
     settings: Mapping[str, Any] | None = None,
+    kind: str | None = None,
+    repetitions: Any = None,
     **options: Any,
 ) -> "FunctionAudit":
-    """``audit_function`` for a claim in any of its forms: see ``audit_claims.claims_of``."""
+    """``audit_function`` for a claim in any of its forms: see ``audit_claims.claims_of``.
+
+    Args:
+      repetitions: the law of K, or its text: then the best of K runs is audited, the claim is
+        that of one run, and what is put to the test is the account of the search.
+    """
     # Help texts are read without SciPy.
     from jaxsel.auditing.functions.audit_function import audit_function
-    from jaxsel.questions.audit_claims import claim_words, claims_of
+    from jaxsel.questions.audit_claims import claim_words, claims_of, claims_of_search
 
     settings = settings or {}
+    if repetitions is None:
+        claims = claims_of(claim, delta, settings)
+        said = claim_words(claim, delta, settings)
+    else:
+        from jaxsel.auditing.functions.best_of import best_of
+        from jaxsel.auditing.functions.subject import load
+        from jaxsel.repetitions import as_law, quantile_table
+
+        claims, said = claims_of_search(claim, delta, settings, repetitions)
+        table = quantile_table(as_law(repetitions))
+        subject, settings = best_of(load(subject, kind), *table, settings)
     return audit_function(
-        subject,
-        claims=claims_of(claim, delta, settings),
-        said=claim_words(claim, delta, settings),
-        settings=settings,
-        **options,
+        subject, claims=claims, said=said, settings=settings, kind=kind, **options
     )
 
 

@@ -1,0 +1,131 @@
+"""The best of K runs of a function, audited beside the account of the search."""
+
+import math
+
+import numpy as np
+import pytest
+
+import jaxsel
+from jaxsel.auditing.functions.best_of import NO_RUN, best_of
+from jaxsel.auditing.functions.subject import load
+from jaxsel.cli.main import main
+from jaxsel.families.tuning.attained.exact_laws import tuned_law
+from jaxsel.host.errors import InputError, UnsupportedError
+from jaxsel.repetitions import as_law, quantile_table
+from jaxsel.testing import assert_private
+
+LAW, PAIR = "geometric:mean=5", ([0.0], [1.0])
+
+
+def responses(rng, data, n, *, epsilon=1.0):
+    """Randomised response of the bit, which is its own score."""
+    honest = rng.random(n) < 1.0 / (1.0 + math.exp(-epsilon))
+    return np.where(honest, data[0], 1.0 - data[0])
+
+
+def one_response(rng, data, *, epsilon=1.0):
+    return float(responses(rng, data, 1, epsilon=epsilon)[0]), "model"
+
+
+def _audit(function=responses, **given):
+    options = {"relation": "replace_one", "claim": 1.0, "trials": 400_000, "repetitions": LAW}
+    return jaxsel.audit(function, PAIR, confidence=1 - 1e-6, **options | given)
+
+
+def _exact(epsilon):
+    honest = 1.0 / (1.0 + math.exp(-epsilon))
+    first, second = (tuned_law([p, 1 - p], as_law(LAW))[:2] for p in (honest, 1 - honest))
+    return float(np.max(np.abs(np.log(first / second))))
+
+
+def test_a_search_leaks_what_is_exact_and_less_than_its_account():
+    found, exact = _audit(), _exact(1.0)
+    assert not found.refuted
+    assert exact < 3.0  # the account of geometric K; the worst base is another
+    assert found.lower <= exact
+    # Counts of this size bound the ratio of so likely events to a few percent.
+    assert found.lower > 0.95 * exact
+    assert "the account of" in found.claim
+    assert "best of K runs of responses" in found.function
+
+
+def test_a_run_that_breaks_its_claim_is_seen_in_the_search():
+    found = _audit(settings={"epsilon": 2.5}, claim=0.5)
+    assert _exact(2.5) > 1.5  # the account of runs of 0.5
+    assert found.refuted
+
+
+def own_response(data):
+    return float(np.random.default_rng().random() < 0.5)
+
+
+@pytest.mark.parametrize("function", [one_response, own_response])
+def test_every_kind_of_function_is_searched(function):
+    found = _audit(function, trials=4_000, seconds=20.0)
+    assert not found.refuted
+    assert found.trials > 500
+
+
+def test_the_winner_has_the_law_of_the_best_of_k():
+    law = as_law("poisson:mean=2")
+    search, settings = best_of(load(responses), *quantile_table(law), {"epsilon": 1.0})
+    n = 200_000
+    outcomes = search.call(np.random.default_rng(3), [1.0], n, **settings)
+    found = [sum(one == value for one in outcomes) for value in (1.0, 0.0, NO_RUN)]
+    honest = 1.0 / (1.0 + math.exp(-1.0))
+    for count, p in zip(found, tuned_law([honest, 1 - honest], law), strict=True):
+        assert abs(count - n * p) < 5.3 * math.sqrt(n * p * (1 - p)) + 1  # 1e-7
+    assert sum(found) == n
+
+
+def test_the_first_of_equal_runs_wins():
+    def numbered(rng, data, n):
+        return np.column_stack([np.zeros(n), np.arange(n)])
+
+    search, settings = best_of(load(numbered), *quantile_table(as_law("point_mass:count=3")), {})
+    won = search.call(np.random.default_rng(0), [0.0], 4, **settings)
+    assert won[:, 1].tolist() == [0.0, 3.0, 6.0, 9.0]
+
+
+def test_the_larger_score_wins_and_nan_is_the_worst():
+    def scored(rng, data, n):
+        return np.array([np.nan, 2.0, 5.0, 1.0, np.nan, np.nan])[:n]
+
+    search, settings = best_of(load(scored), *quantile_table(as_law("point_mass:count=3")), {})
+    won = search.call(np.random.default_rng(0), [0.0], 2, **settings)
+    assert won.tolist() == [5.0, 1.0]
+
+
+def test_in_a_test_of_ones_own():
+    assert_private(
+        responses, *PAIR, relation="replace_one", epsilon=1.0, repetitions=LAW, detects=None
+    )
+    with pytest.raises(AssertionError, match="the account of"):
+        assert_private(
+            responses,
+            *PAIR,
+            relation="replace_one",
+            epsilon=0.5,
+            repetitions=LAW,
+            settings={"epsilon": 2.5},
+        )
+
+
+def test_what_is_not_served_is_said():
+    def with_key(key, data):
+        return data
+
+    with pytest.raises(UnsupportedError, match="takes a key"):
+        _audit(with_key)
+    with pytest.raises(InputError, match="law of K"):
+        _audit(repetitions="zipf:mean=2")
+
+
+def test_the_command_line_audits_a_search(capsys):
+    command = ["audit", f"{__file__}:responses", "--relation", "replace_one", "--claim", "1"]
+    command += ["--pair", "[0.0];[1.0]", "--repetitions", LAW, "--trials", "1e4"]
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert "epsilon 3" in out
