@@ -34,7 +34,7 @@ ALLOWED = {
     "families.private_training": STATING | THEORY | {"data", "kernel", "training"},
     "catalogue": STATING | THEORY | {"auditing", "families", "kernel", "running"},
     # Draws, and finds what a theorem says.
-    "reports": STATING | THEORY | {"catalogue", "families.tuning", "pictures"},
+    "reports": STATING | THEORY | {"auditing", "catalogue", "families.tuning", "pictures"},
     "questions": STATING
     | THEORY
     | {

@@ -3,6 +3,8 @@
 import ast
 import importlib
 import itertools
+import shlex
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -88,6 +90,12 @@ def audit_command(
             help="Of a function: audit the best of K runs, K by this law, beside its account."
         ),
     ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Of a function: also write a report: FILE.html, .md or .json."
+        ),
+    ] = None,
     sequential: Annotated[
         bool,
         typer.Option("--sequential", help="Of a function: stop when the claim falls on --pair."),
@@ -170,6 +178,7 @@ def audit_command(
             "--data": data,
             "--seconds": seconds,
             "--repetitions": repetitions,
+            "--report": report,
             "--sequential": sequential or None,
             "--replay": replay or None,
         }
@@ -191,7 +200,7 @@ def audit_command(
             if replay:
                 _replay_function(mechanism, settings, given, json)
                 return
-            _audit_function(mechanism, settings, at, given, confidence, json)
+            _audit_function(mechanism, settings, at, given, confidence, json, report)
             return
         named = [name for name, value in of_functions.items() if value is not None]
         if named:
@@ -269,6 +278,7 @@ def _audit_function(
     given: dict[str, Any],
     confidence: float,
     json: bool,
+    report: str | None,
 ) -> None:
     """Audits a function at each setting; the error probability is shared by the settings."""
     if given["relation"] is None or given["claim"] is None:
@@ -278,6 +288,8 @@ def _audit_function(
         )
     fixed = {name: _number(text) for name, text in read_settings(settings).items()}
     cells = _values(at)
+    if report is not None and len(cells) > 1:
+        raise InputError("a report is of one setting; give one value to each --at")
     audits = []
     for cell in cells:
         false_alarm = (1.0 - confidence) / len(cells)
@@ -292,6 +304,11 @@ def _audit_function(
             break
     if json:
         print_json([{"at": cell, **found._asdict()} for cell, found in audits])
+    if report is not None:
+        from jaxsel.reports.audits import AuditReport
+
+        command = shlex.join(["jaxsel", *sys.argv[1:]])
+        AuditReport(audits[0][1], command).write(report)
     raise typer.Exit(max((_status(found) for _, found in audits), key=_worst))
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
+from jaxsel.auditing.functions.audit_function import FunctionAudit
 from jaxsel.families.tuning.planning.planned import Plan
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
 from jaxsel.questions.tuned import Released
+from jaxsel.reports.audits import AuditReport
 from jaxsel.reports.reading import plan_subject, read_json, read_search, search_subject
 from jaxsel.reports.report import Report
 from jaxsel.reports.statement import Subject, state
@@ -22,15 +24,19 @@ class HasSubject(Protocol):
         ...
 
 
+@overload
+def report(of: FunctionAudit) -> AuditReport: ...
+@overload
+def report(of: object) -> Report: ...
 @one_blas_thread()
-def report(of: object) -> Report:
+def report(of: object) -> Report | AuditReport:
     """What is proved of a search, and what any attack can still do, ready for a paper.
 
     Args:
       of: what ``tuned``, ``release``, ``account``, ``compose`` or ``plan`` returned, or the
         guarantee of a private search; or a file with what ``jaxsel plan --json`` or
         ``jaxsel tune --json`` printed, or that as a mapping; or the folder of a search that
-        ``jaxsel tune`` finished.
+        ``jaxsel tune`` finished; or the audit of a function, for an issue on its project's page.
 
     Returns:
       A report with ``markdown()``, ``latex()``, ``html()`` and ``write(folder)``; its
@@ -46,6 +52,8 @@ def report(of: object) -> Report:
         >>> found.statement.mu >= 1 / 8
         True
     """
+    if isinstance(of, FunctionAudit):
+        return AuditReport(of)
     return Report(state(_subject(of)))
 
 

@@ -20,6 +20,8 @@ class Contents(NamedTuple):
       rows: names and values of a table.
       notes: the meaning of the numbers.
       references: full bibliographic references.
+      headings: of the table, of the paragraph and of the notes.
+      command: what a person types to have this again, to be shown as it is.
     """
 
     title: str
@@ -29,6 +31,12 @@ class Contents(NamedTuple):
     rows: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     references: tuple[str, ...]
+    headings: tuple[str, str, str] = (
+        "What is proved, and of what",
+        "For a paper",
+        "What the numbers mean",
+    )
+    command: str = ""
 
 
 _RARE = 1e-6  # a probability of no release that is not worth mentioning

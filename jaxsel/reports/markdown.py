@@ -19,6 +19,7 @@ def markdown(found: Contents) -> str:
         "",
         " ".join(map(escaped, found.paragraph)),
         "",
+        *([f"```\n{found.command}\n```", ""] if found.command else []),
         "| | |",
         "|---|---|",
         *(f"| {escaped(name)} | {escaped(value)} |" for name, value in found.rows),

@@ -2,6 +2,10 @@
 
 import html
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
 
 from jaxsel.pictures import proof
 from jaxsel.pictures.inline import svg
@@ -33,7 +37,8 @@ h2 { font-size: 1.1rem; margin: 2rem 0 0.6rem; }
 .numbers dd { font-size: 1.3rem; margin: 0; font-variant-numeric: tabular-nums; }
 .pictures { display: grid; gap: 1rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); }
-figure { margin: 0; }
+figure { margin: 0; max-width: 34rem; }
+pre { white-space: pre-wrap; background: var(--panel); padding: 0.6rem 0.8rem; }
 figcaption { font-size: 0.85rem; color: var(--faint); }
 svg { width: 100%; height: auto; display: block; }
 svg text { fill: var(--ink);
@@ -80,38 +85,53 @@ def drawn_of(statement: Statement) -> proof.Drawn:
     )
 
 
-def _pictures(statement: Statement) -> str:
+_COLOURS = {
+    proof.PROVEN["color"]: "var(--proven)",
+    proof.GAUSSIAN["color"]: "var(--gaussian)",
+    proof.FAINT: "var(--faint)",
+    proof.INK: "var(--ink)",
+    "#000000": "var(--ink)",
+    "#e3e3e3": "var(--line)",
+}
+
+
+class Picture(NamedTuple):
+    """A figure of a page, its name and its caption."""
+
+    name: str
+    figure: Figure
+    caption: str
+
+
+def pictures(statement: Statement) -> tuple[Picture, ...]:
+    """The figures of a statement."""
     drawn = drawn_of(statement)
-    colours = {
-        proof.PROVEN["color"]: "var(--proven)",
-        proof.GAUSSIAN["color"]: "var(--gaussian)",
-        proof.FAINT: "var(--faint)",
-        proof.INK: "var(--ink)",
-        "#000000": "var(--ink)",
-        "#e3e3e3": "var(--line)",
-    }
-    shown = (
-        (
+    return (
+        Picture(
             "profile",
             proof.draw_profile(drawn),
             "The proven δ at every ε, and that of the nearest Gaussian.",
         ),
-        (
+        Picture(
             "tradeoff",
             proof.draw_tradeoff(drawn),
             "The largest true positive rate that the proof leaves to any test, at every "
             "false positive rate; the points are the rates stated.",
         ),
     )
-    return "".join(
-        f"<figure>{svg(figure, name, html.escape(text), colours)}"
-        f"<figcaption>{escaped(text)}</figcaption></figure>\n"
-        for name, figure, text in shown
+
+
+def _shown(picture: Picture) -> str:
+    name, figure, caption = picture
+    return (
+        f"<figure>{svg(figure, name, html.escape(caption), _COLOURS)}"
+        f"<figcaption>{escaped(caption)}</figcaption></figure>\n"
     )
 
 
-def page(statement: Statement, found: Contents) -> str:
+def page(found: Contents, drawn: Sequence[Picture]) -> str:
     """The whole page."""
+    table, told, meaning = found.headings
     numbers = "".join(
         f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>\n"
         for name, value in found.numbers
@@ -121,6 +141,9 @@ def page(statement: Statement, found: Contents) -> str:
         for name, value in found.rows
     )
     notes = "".join(f"<li>{escaped(note)}</li>\n" for note in found.notes)
+    command = ""
+    if found.command:
+        command = f"<pre><code>{html.escape(found.command)}</code></pre>\n"
     works = "".join(f"<li>{escaped(work)}</li>\n" for work in found.references)
     if works:
         works = f"<h2>References</h2>\n<ul>\n{works}</ul>\n"
@@ -140,13 +163,13 @@ def page(statement: Statement, found: Contents) -> str:
 <dl class="numbers">
 {numbers}</dl>
 <div class="pictures">
-{_pictures(statement)}</div>
-<h2>What is proved, and of what</h2>
-<table>
+{"".join(map(_shown, drawn))}</div>
+<h2>{escaped(table)}</h2>
+{command}<table>
 {rows}</table>
-<h2>For a paper</h2>
+<h2>{escaped(told)}</h2>
 <p>{escaped(" ".join(found.paragraph))}</p>
-<h2>What the numbers mean</h2>
+<h2>{escaped(meaning)}</h2>
 <ul>
 {notes}</ul>
 {works}</main>

@@ -38,9 +38,9 @@ class Report(NamedTuple):
 
     def html(self) -> str:
         """A self-contained page with figures."""
-        from jaxsel.reports.page import page
+        from jaxsel.reports.page import page, pictures
 
-        return page(self.statement, self.contents)
+        return page(self.contents, pictures(self.statement))
 
     def plot(self) -> "Figure":
         """Draws the proven privacy profile, with the stated guarantee marked."""

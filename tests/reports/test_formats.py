@@ -139,7 +139,7 @@ def test_the_page_loads_nothing_and_is_well_formed():
 
 
 def test_the_page_escapes_what_it_is_given():
-    text = page.page(quick().statement, hostile())
+    text = page.page(hostile(), page.pictures(quick().statement))
     assert "<b>" not in text
     assert "&lt;b&gt;&quot;q&quot;" in text
     assert "3\u202f×\u202f10<sup>−7</sup>" in text
