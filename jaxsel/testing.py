@@ -34,6 +34,7 @@ def assert_private(
     settings: Mapping[str, Any] | None = None,
     kind: str | None = None,
     call_seconds: float | None = None,
+    bits: bool = False,
 ) -> FunctionAudit:
     """Fails where what a function returns refutes its claim of (epsilon, delta)-DP.
 
@@ -56,6 +57,7 @@ def assert_private(
         asks for nothing.
       settings: parameters of the function that have defaults, by name.
       kind, call_seconds: as for ``audit_function``.
+      bits: judges what is released as bits, and not as real numbers: see ``audit_function``.
 
     Returns:
       What was seen, which prints.
@@ -80,6 +82,7 @@ def assert_private(
         settings=settings,
         kind=kind,
         call_seconds=call_seconds,
+        bits=bits,
     )
     if found.verdict == REFUTED:
         raise AssertionError(f"\n{found}")

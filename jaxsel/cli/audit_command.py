@@ -87,6 +87,9 @@ def audit_command(
         bool,
         typer.Option("--replay", help="Of a function of rng: compare its draws at equal noise."),
     ] = False,
+    bits: Annotated[
+        bool, typer.Option("--bits", help="Of a function: judge released bits, not real numbers.")
+    ] = False,
     bugs: Annotated[
         bool, typer.Option("--bugs", help="Audit small programs, wrong and right ones.")
     ] = False,
@@ -159,6 +162,7 @@ def audit_command(
             "--seconds": seconds,
             "--sequential": sequential or None,
             "--replay": replay or None,
+            "--bits": bits or None,
         }
         if is_function(mechanism):
             if any(option is not None for option in scaling):
@@ -173,6 +177,7 @@ def audit_command(
                 "seconds": seconds,
                 "sequential": sequential,
                 "seed": seed,
+                "bits": bits,
             }
             if replay:
                 _replay_function(mechanism, settings, given, json)

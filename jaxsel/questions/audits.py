@@ -43,6 +43,7 @@ def audit(
     kind: str | None = None,
     call_seconds: float | None = None,
     sequential: bool | None = None,
+    bits: bool | None = None,
 ) -> "Audit | FunctionAudit":
     """A lower bound on epsilon at ``delta``, from trials on two neighbouring inputs.
 
@@ -65,7 +66,7 @@ def audit(
       claim: for a function: epsilon, or a guarantee whose curve is claimed, in the forms of
         ``release``; the name of a setting; or a function of the settings.
       data: for a function: an example of its input, from which pairs are proposed.
-      seconds, settings, kind, call_seconds, sequential: for a function: see
+      seconds, settings, kind, call_seconds, sequential, bits: for a function: see
         ``auditing.functions.audit_function``.
 
     Returns:
@@ -84,6 +85,7 @@ def audit(
         "kind": kind,
         "call_seconds": call_seconds,
         "sequential": sequential,
+        "bits": bits,
     }
     of_mechanisms = {"method": method, "progress": progress, "performance": performance}
     if is_function(subject):

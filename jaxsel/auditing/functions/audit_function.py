@@ -78,6 +78,7 @@ class FunctionAudit(NamedTuple):
       seconds: how long it took.
       search_seconds: of these, until pair and event were chosen.
       seed: of the randomness that is handed to the function.
+      bits: whether outcomes were judged as released bits, and not as real numbers.
     """
 
     function: str
@@ -102,6 +103,7 @@ class FunctionAudit(NamedTuple):
     seconds: float
     search_seconds: float
     seed: int
+    bits: bool = False
 
     @property
     def refuted(self) -> bool:
@@ -120,16 +122,18 @@ class FunctionAudit(NamedTuple):
     def summary(self) -> Summary:
         """The verdict in words, beside the event and its counts on both sides."""
         at = f" at delta {self.delta:g}" if self.delta else ""
+        how = " as released bits" if self.bits else ""
+        claimed = f"{self.function} claims {self.claim} ({self.relation})"
         if self.verdict == REFUTED:
             said = (
-                f"REFUTED: {self.function} claims {self.claim} ({self.relation}); epsilon{at} is "
-                f"at least {self.lower:.4g} (false-alarm rate {self.false_alarm:g})."
+                f"REFUTED{how}: {claimed}; epsilon{at} is at least {self.lower:.4g} "
+                f"(false-alarm rate {self.false_alarm:g})."
             )
         elif self.verdict == NOT_REFUTED:
             said = (
-                f"Not refuted: {self.function} claims {self.claim} ({self.relation}); so many "
-                f"trials would have refuted {self.detectable:.3g} and more on an event of "
-                f"probability {_EVENT:g} (false-alarm rate {self.false_alarm:g}). That is no proof."
+                f"Not refuted{how}: {claimed}; so many trials would have refuted "
+                f"{self.detectable:.3g} and more on an event of probability {_EVENT:g} "
+                f"(false-alarm rate {self.false_alarm:g}). That is no proof."
             )
             if self.upper < self.epsilon:
                 said += (
@@ -201,6 +205,7 @@ def audit_function(
     sequential: bool = False,
     search_trials: int | None = None,
     largest: bool = False,
+    bits: bool = False,
 ) -> FunctionAudit:
     """Looks for a pair of neighbours and an event that refute a claim of a function.
 
@@ -225,6 +230,8 @@ def audit_function(
       search_trials: those on each side that look for pair and event; by default half.
       largest: looks for the event that bounds epsilon by most, and not for the one that
         most surely refutes the claim.
+      bits: judges outcomes as released bits: events may ask of which power of two a number is
+        a multiple, which floating-point noise does not hide. By default numbers are real.
 
     Raises:
       InputError: for bad input, a pair that is none, a file that cannot be imported, or
@@ -235,6 +242,8 @@ def audit_function(
     known = relation_of(relation)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     trials = check_integer("trials", trials, 100)
+    if bits and sequential:
+        raise InputError("a sequential audit takes values as real numbers; leave out bits")
     function = load(subject, kind)
     pairs = neighbours.pairs(known, data, pair)
     clock = _Clock(began, seconds)
@@ -249,7 +258,7 @@ def audit_function(
     if limit is None and seconds is not None:
         limit = seconds if function.kind == "vectorised" else _CALL * seconds
     with Draws(
-        function, given, seed=seed, call_seconds=limit, workers=workers, until=clock.end
+        function, given, seed=seed, call_seconds=limit, workers=workers, until=clock.end, bits=bits
     ) as draws:
         share = math.inf if seconds is None else _CHECK * seconds
         constant = check_independence(draws, pairs[0].data, share)
@@ -300,6 +309,7 @@ def audit_function(
         seconds=time.monotonic() - began,
         search_seconds=chosen_at - began,
         seed=seed,
+        bits=bool(bits),
     )
 
 

@@ -139,7 +139,7 @@ class Draws:
     """Draws trials of one function; a context that ends its processes when it is left.
 
     Attributes:
-      function, settings, seed, call_seconds, until: as given.
+      function, settings, seed, call_seconds, until, bits: as given.
       workers: number of processes; 0 if the function runs in this one.
       rate: trials a second, the fastest draw's so far.
     """
@@ -153,6 +153,7 @@ class Draws:
         call_seconds: float | None = None,
         workers: int | None = None,
         until: float = math.inf,
+        bits: bool = False,
     ) -> None:
         """Prepares to draw.
 
@@ -166,8 +167,9 @@ class Draws:
             and one of jax.random keys, runs in this process.
           until: no block of trials is begun after this time, in seconds of
             ``time.monotonic``, but the first of each draw.
+          bits: gives the tables of ``draw`` and ``blocks`` the columns of low bits.
         """
-        self.until, self.rate = until, 0.0
+        self.until, self.rate, self.bits = until, 0.0, bits
         self.function, self.seed, self.call_seconds = function, seed, call_seconds
         self.settings = dict(settings or {})
         here = function.path is None or function.kind == "jax"
@@ -258,7 +260,7 @@ class Draws:
         began = time.monotonic()
         found = self._drawn(data, trials, stream)
         self._timed(sum(map(len, found)), began)
-        return found
+        return [one.with_bits() for one in found] if self.bits else found
 
     def _drawn(self, data: Any, trials: int, stream: tuple[int, ...]) -> list[Table]:
         size = _BLOCK[self.function.kind]
