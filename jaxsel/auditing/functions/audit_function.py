@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.drawing import Draws
+from jaxsel.auditing.functions.drawing import Draws, call_limit
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
@@ -42,7 +42,6 @@ _SEARCH_STREAM, _BOUND_STREAM = 0, 1
 _AT_ONCE, _FEW = 2**18, 1000  # trials of the bound that are held at once, and kept
 # A power is stated for an event of this probability on the likelier side.
 _EVENT = 0.1
-_CALL = 0.05  # of a time limit, for one call
 _CHECK = 0.2  # of a time limit, for comparing calls and processes
 
 REFUTED, NOT_REFUTED, CONSTANT, FAILED = "refuted", "not refuted", "constant", "failed"
@@ -254,9 +253,7 @@ def audit_function(
             raise InputError(f"search_trials is {searching}; it must be below trials, {trials}")
     aims = [LargestBound(*one) for one in claims] if largest else list(claims)
     given = dict(settings or {})
-    limit = call_seconds
-    if limit is None and seconds is not None:
-        limit = seconds if function.kind == "vectorised" else _CALL * seconds
+    limit = call_limit(function, seconds) if call_seconds is None else call_seconds
     with Draws(
         function, given, seed=seed, call_seconds=limit, workers=workers, until=clock.end, bits=bits
     ) as draws:

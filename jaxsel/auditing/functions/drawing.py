@@ -27,6 +27,7 @@ from jaxsel.host.errors import InputError
 # depend on the number of processes.
 _BLOCK = {"vectorised": 4096, "jax": 16384, "generator": 64, "own": 64}
 _GRACE = 2.0  # seconds beyond a call's limit, after which its process is ended
+_CALL = 0.05  # of a time limit, for one call
 _LOOK = 0.05  # seconds between two looks at a process that works
 
 
@@ -133,6 +134,13 @@ def _close(process: subprocess.Popen) -> None:
         if pipe is not None:
             with contextlib.suppress(OSError):  # what it was sent is lost with it
                 pipe.close()
+
+
+def call_limit(function: Function, seconds: float | None) -> float | None:
+    """The time limit of a call, where all calls together have one and it has none."""
+    if seconds is None or function.kind == "vectorised":
+        return seconds
+    return _CALL * seconds
 
 
 class Draws:
