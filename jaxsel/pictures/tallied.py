@@ -35,7 +35,7 @@ def draw_outcomes(
             shift = 0.5 * (cell + 0.5) / len(counts) - 0.25
             low, high = clopper_pearson(row, np.full(len(row), trials), 0.95)
             drawn = style.points(axes, places + shift, row / trials, low, high, look)
-            drawn.set_label(f"cell {cell}")
+            drawn.set_label(f"cell {cell}" if law is None else "seen")
         if len(labels) <= _WORDS:
             turned = 30 if max(map(len, labels)) * len(labels) > 60 else 0
             axes.set_xticks(places, labels, rotation=turned, ha="right" if turned else "center")

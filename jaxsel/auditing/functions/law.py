@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 2**18  # trials that are held at once
 _CHECK = 0.2  # of a time limit, for comparing calls and processes
+_GROUPS = 1024  # of calls, whose counts are kept apart
 _SHOWN = 8  # cells that the summary shows
 _POINTS = 4096  # of a discrete law, that have cells of their own
 _POWER = 0.8  # at which a deviation counts as one that would be seen
@@ -193,7 +194,9 @@ def check_law(
     function = load(subject, kind)
     until = math.inf if seconds is None else began + seconds
     limit = call_limit(function, seconds) if call_seconds is None else call_seconds
-    counts, sizes, elsewhere = [], [], _ELSEWHERE
+    counts: list[Any] = []
+    sizes: list[int] = []
+    elsewhere = _ELSEWHERE
     with Draws(
         function, settings, seed=seed, call_seconds=limit, workers=workers, until=until
     ) as draws:
@@ -211,6 +214,8 @@ def check_law(
                 sizes.append(len(one))
                 if counts[-1][-1] and elsewhere == _ELSEWHERE:
                     elsewhere += f", such as {one.words[int(np.argmax(places))]}"
+                if len(counts) > _GROUPS:
+                    counts, sizes = _paired(counts), _paired(sizes)
     total, every = np.sum(counts, axis=0), sum(sizes)
     worst = int(np.argmax(np.abs(_deviations(total, every * cells.probabilities))))
     by_call = np.array([one[worst] for one in counts])
@@ -230,6 +235,11 @@ def check_law(
         seconds=time.monotonic() - began,
         seed=seed,
     )
+
+
+def _paired(counts: list[Any]) -> list[Any]:
+    """The sums of every two counts that follow one another."""
+    return [sum(counts[place + 1 : place + 2], counts[place]) for place in range(0, len(counts), 2)]
 
 
 def _check_kind(name: str, made: Table, cells: _Cells) -> None:

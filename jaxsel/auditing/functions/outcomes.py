@@ -270,7 +270,8 @@ def _low_bits(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         f"{LOWEST_BIT}{name}": lowest_bits(columns[name]) for name in entries if not _is_label(name)
     }
     if len(found) > 1:
-        found[f"{LOWEST_BIT}any entry"] = np.fmin.reduce(list(found.values()))
+        # First, since not all entries are looked at.
+        found = {f"{LOWEST_BIT}some entry": np.fmin.reduce(list(found.values()))} | found
     return found
 
 
