@@ -214,8 +214,7 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
     """
     if isinstance(outcomes, np.ndarray) and outcomes.dtype.kind in "fiu" and outcomes.size:
         return _ArrayTable(outcomes)
-    if isinstance(outcomes, np.ndarray):
-        outcomes = [outcome.tolist() for outcome in outcomes]
+    outcomes = list(outcomes)
     words, shapes = np.empty(len(outcomes), object), np.empty(len(outcomes), object)
     columns: dict[str, np.ndarray] = {}
     for row, outcome in enumerate(outcomes):
