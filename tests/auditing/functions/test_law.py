@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -211,6 +213,18 @@ def test_a_key_of_jax_and_the_public_name_and_a_picture():
     (axes,) = figure.axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["the law", "seen"]
     assert math.isclose(sum(found.probabilities), 1.0)
+
+
+def test_no_jax_is_imported_for_a_law():
+    script = (
+        "import sys\nimport jaxsel\n"
+        "found = jaxsel.check_law(lambda rng, data: rng.random(), 0, law='uniform', trials=500)\n"
+        "print(found.trials, 'jax' in sys.modules, 'matplotlib' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["500", "False", "False"], done.stderr
 
 
 @pytest.fixture(name="file", scope="module")
