@@ -147,7 +147,7 @@ def check_law(
     data: Any,
     *,
     law: Any,
-    trials: int = 100_000,
+    trials: int,
     seed: int = 0,
     false_alarm: float = 0.05,
     seconds: float | None = None,
