@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from jaxsel.auditing.audit import Audit as Audit
     from jaxsel.auditing.audit import audit_delta as audit_delta
     from jaxsel.auditing.functions.audit_function import FunctionAudit as FunctionAudit
+    from jaxsel.auditing.functions.law import LawCheck as LawCheck
+    from jaxsel.auditing.functions.law import check_law as check_law
     from jaxsel.auditing.functions.replay import Replay as Replay
     from jaxsel.auditing.functions.replay import replay as replay
     from jaxsel.catalogue.validation import Validation as Validation

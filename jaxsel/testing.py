@@ -35,6 +35,7 @@ def assert_private(
     kind: str | None = None,
     call_seconds: float | None = None,
     repetitions: Any = None,
+    bits: bool = False,
 ) -> FunctionAudit:
     """Fails where what a function returns refutes its claim of (epsilon, delta)-DP.
 
@@ -58,6 +59,7 @@ def assert_private(
       settings: parameters of the function that have defaults, by name.
       kind, call_seconds: as for ``audit_function``.
       repetitions: as for ``jaxsel.audit``: a law of K, for a whole private search.
+      bits: judges what is released as bits, and not as real numbers: see ``audit_function``.
 
     Returns:
       What was seen, which prints.
@@ -83,6 +85,7 @@ def assert_private(
         kind=kind,
         call_seconds=call_seconds,
         repetitions=repetitions,
+        bits=bits,
     )
     if found.verdict == REFUTED:
         raise AssertionError(f"\n{found}")

@@ -104,6 +104,15 @@ def audit_command(
         bool,
         typer.Option("--replay", help="Of a function of rng: compare its draws at equal noise."),
     ] = False,
+    bits: Annotated[
+        bool, typer.Option("--bits", help="Of a function: judge released bits, not real numbers.")
+    ] = False,
+    law: Annotated[
+        str | None,
+        typer.Option(
+            "--law", help="Of a function: the law of its outcomes on --data, laplace:loc=3,scale=2."
+        ),
+    ] = None,
     bugs: Annotated[
         bool, typer.Option("--bugs", help="Audit small programs, wrong and right ones.")
     ] = False,
@@ -151,6 +160,9 @@ def audit_command(
     --replay runs a function of rng twice, at equal noise, and compares its draws: their number,
     law, scale, and what they are added to. It takes no time, and is no verdict.
 
+    --bits judges what is released as bits: floating-point noise without care fails. --law tests
+    the outcomes on one input against a distribution of scipy.stats, and says nothing of privacy.
+
     In a checkout, --bugs, --zoo and --calibration judge the auditor itself, a table each;
     --libraries holds mechanisms, accountants and auditors of others to what they promise.
 
@@ -181,6 +193,8 @@ def audit_command(
             "--report": report,
             "--sequential": sequential or None,
             "--replay": replay or None,
+            "--bits": bits or None,
+            "--law": law,
         }
         if is_function(mechanism):
             if any(option is not None for option in scaling):
@@ -196,7 +210,16 @@ def audit_command(
                 "sequential": sequential,
                 "repetitions": repetitions,
                 "seed": seed,
+                "bits": bits,
             }
+            if law is not None:
+                of_pairs = of_functions | {"--pair": pair, "--delta": delta or None}
+                of_law = ("--law", "--data", "--seconds")
+                named = [k for k, v in of_pairs.items() if v is not None and k not in of_law]
+                if named:
+                    raise InputError(f"{', '.join(named)} cannot be given with --law")
+                _check_law(mechanism, settings, law, given, confidence, json)
+                return
             if replay:
                 _replay_function(mechanism, settings, given, json)
                 return
@@ -337,6 +360,34 @@ def _replay_function(
 def _status(found: "FunctionAudit") -> int:
     known = {"refuted": 1, "failed": 3}.get(found.verdict, 0)
     return 130 if known == 0 and found.ended_by == "an interrupt" else known
+
+
+def _check_law(
+    subject: str,
+    settings: list[str] | None,
+    law: str,
+    given: dict[str, Any],
+    confidence: float,
+    json: bool,
+) -> None:
+    """Tests the outcomes of a function on one input; exit status 1 if they have another law."""
+    from jaxsel.auditing.functions.law import check_law
+
+    if given["data"] is None:
+        raise InputError("--law needs --data, the input on which the outcomes have that law")
+    found = check_law(
+        subject,
+        law=law,
+        false_alarm=1.0 - confidence,
+        settings={name: _number(text) for name, text in read_settings(settings).items()},
+        **{name: given[name] for name in ("data", "trials", "seconds", "seed")},
+    )
+    if json:
+        print_json({"refuted": found.refuted, **found._asdict()})
+    else:
+        table = found.summary()
+        print_table(table.sentence, table.columns, table.rows)
+    raise typer.Exit(1 if found.refuted else 0)
 
 
 def _worst(status: int) -> int:

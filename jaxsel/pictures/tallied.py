@@ -16,13 +16,16 @@ _WORDS = 12  # more outcomes are numbered in the picture
 _LEAST = 1e-4  # the smallest probability of so many runs that is drawn
 
 
-def draw_outcomes(counts: np.ndarray, labels: Sequence[str], trials: int) -> Figure:
+def draw_outcomes(
+    counts: np.ndarray, labels: Sequence[str], trials: int, law: np.ndarray | None = None
+) -> Figure:
     """Draws how often each outcome happened in each cell, with exact 95 % intervals.
 
     Args:
       counts: Int["cells outcomes"].
       labels: of the outcomes.
       trials: of each cell.
+      law: Float["outcomes"], probabilities that are drawn beside the counts.
     """
     with style.applied():
         figure, (axes,) = style.panels(width=max(4.6, 0.35 * min(len(labels), 30)))
@@ -32,12 +35,14 @@ def draw_outcomes(counts: np.ndarray, labels: Sequence[str], trials: int) -> Fig
             shift = 0.5 * (cell + 0.5) / len(counts) - 0.25
             low, high = clopper_pearson(row, np.full(len(row), trials), 0.95)
             drawn = style.points(axes, places + shift, row / trials, low, high, look)
-            drawn.set_label(f"cell {cell}")
+            drawn.set_label(f"cell {cell}" if law is None else "seen")
         if len(labels) <= _WORDS:
             turned = 30 if max(map(len, labels)) * len(labels) > 60 else 0
             axes.set_xticks(places, labels, rotation=turned, ha="right" if turned else "center")
         axes.set(xlabel="outcome", ylabel=f"share of {trials:,} trials", ylim=(0.0, None))
-        if len(counts) > 1:
+        if law is not None:
+            axes.step(places, law, where="mid", color=style.BLACK, label="the law")
+        if len(counts) > 1 or law is not None:
             axes.legend()
     return figure
 

@@ -45,6 +45,7 @@ def audit(
     call_seconds: float | None = None,
     sequential: bool | None = None,
     repetitions: Any = None,
+    bits: bool | None = None,
 ) -> "Audit | FunctionAudit":
     """A lower bound on epsilon at ``delta``, from trials on two neighbouring inputs.
 
@@ -71,7 +72,7 @@ def audit(
       repetitions: for a function: the law of K, or its text; what is audited is the best of K
         runs by the first number of their outcomes, against the account of ``claim``, which is
         then that of one run.
-      seconds, settings, kind, call_seconds, sequential: for a function: see
+      seconds, settings, kind, call_seconds, sequential, bits: for a function: see
         ``auditing.functions.audit_function``.
 
     Returns:
@@ -91,6 +92,7 @@ def audit(
         "call_seconds": call_seconds,
         "sequential": sequential,
         "repetitions": repetitions,
+        "bits": bits,
     }
     of_mechanisms = {"method": method, "progress": progress, "performance": performance}
     if is_function(subject):

@@ -67,7 +67,7 @@ class AuditReport(NamedTuple):
             numbers,
             paragraph,
             tuple(rows),
-            _NOTES,
+            (*_NOTES, _AS_BITS if found.bits else _AS_NUMBERS),
             (),
             ("What was audited, and what was found", "For an issue", "What the numbers mean"),
             self.command,
@@ -128,9 +128,9 @@ _NOTES = (
     "The lower bound exceeds the true epsilon with probability at most the false-alarm rate, "
     "whatever the search did.",
     "A claim that is not refuted is not proved: other pairs and events may show more.",
-    "Values are taken as real numbers unless the report says otherwise: low bits of floats are "
-    "not looked at.",
 )
+_AS_NUMBERS = "Values are taken as real numbers: low bits of floats are not looked at."
+_AS_BITS = "Values are taken as released bits: the lowest bit of each float is looked at, too."
 
 
 def _versions() -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.drawing import Draws
+from jaxsel.auditing.functions.drawing import Draws, call_limit
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
@@ -45,7 +45,6 @@ _SEARCH_STREAM, _BOUND_STREAM = 0, 1
 _AT_ONCE, _FEW = 2**18, 1000  # trials of the bound that are held at once, and kept
 # A power is stated for an event of this probability on the likelier side.
 _EVENT = 0.1
-_CALL = 0.05  # of a time limit, for one call
 _CHECK = 0.2  # of a time limit, for comparing calls and processes
 
 REFUTED, NOT_REFUTED, CONSTANT, FAILED = "refuted", "not refuted", "constant", "failed"
@@ -81,6 +80,7 @@ class FunctionAudit(NamedTuple):
       seconds: how long it took.
       search_seconds: of these, until pair and event were chosen.
       seed: of the randomness that is handed to the function.
+      bits: whether outcomes were judged as released bits, and not as real numbers.
     """
 
     function: str
@@ -105,6 +105,7 @@ class FunctionAudit(NamedTuple):
     seconds: float
     search_seconds: float
     seed: int
+    bits: bool = False
 
     @property
     def refuted(self) -> bool:
@@ -123,16 +124,18 @@ class FunctionAudit(NamedTuple):
     def summary(self) -> Summary:
         """The verdict in words, beside the event and its counts on both sides."""
         at = f" at delta {self.delta:g}" if self.delta else ""
+        how = " as released bits" if self.bits else ""
+        claimed = f"{self.function} claims {self.claim} ({self.relation})"
         if self.verdict == REFUTED:
             said = (
-                f"REFUTED: {self.function} claims {self.claim} ({self.relation}); epsilon{at} is "
-                f"at least {self.lower:.4g} (false-alarm rate {self.false_alarm:g})."
+                f"REFUTED{how}: {claimed}; epsilon{at} is at least {self.lower:.4g} "
+                f"(false-alarm rate {self.false_alarm:g})."
             )
         elif self.verdict == NOT_REFUTED:
             said = (
-                f"Not refuted: {self.function} claims {self.claim} ({self.relation}); so many "
-                f"trials would have refuted {self.detectable:.3g} and more on an event of "
-                f"probability {_EVENT:g} (false-alarm rate {self.false_alarm:g}). That is no proof."
+                f"Not refuted{how}: {claimed}; so many trials would have refuted "
+                f"{self.detectable:.3g} and more on an event of probability {_EVENT:g} "
+                f"(false-alarm rate {self.false_alarm:g}). That is no proof."
             )
             if self.upper < self.epsilon:
                 said += (
@@ -203,6 +206,7 @@ def audit_function(
     sequential: bool = False,
     search_trials: int | None = None,
     largest: bool = False,
+    bits: bool = False,
 ) -> FunctionAudit:
     """Looks for a pair of neighbours and an event that refute a claim of a function.
 
@@ -227,6 +231,8 @@ def audit_function(
       search_trials: those on each side that look for pair and event; by default half.
       largest: looks for the event that bounds epsilon by most, and not for the one that
         most surely refutes the claim.
+      bits: judges outcomes as released bits: events may ask of which power of two a number is
+        a multiple, which floating-point noise does not hide. By default numbers are real.
 
     Raises:
       InputError: for bad input, a pair that is none, a file that cannot be imported, or
@@ -237,6 +243,8 @@ def audit_function(
     known = relation_of(relation)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     trials = check_integer("trials", trials, 100)
+    if bits and sequential:
+        raise InputError("a sequential audit takes values as real numbers; leave out bits")
     function = load(subject, kind)
     pairs = neighbours.pairs(known, data, pair)
     clock = _Clock(began, seconds)
@@ -247,12 +255,16 @@ def audit_function(
             raise InputError(f"search_trials is {searching}; it must be below trials, {trials}")
     aims = [LargestBound(*one) for one in claims] if largest else list(claims)
     given = dict(settings or {})
-    limit = call_seconds
-    if limit is None and seconds is not None:
-        limit = seconds if function.kind == "vectorised" else _CALL * seconds
+    limit = call_limit(function, seconds) if call_seconds is None else call_seconds
     with (
         Draws(
-            function, given, seed=seed, call_seconds=limit, workers=workers, until=clock.end
+            function,
+            given,
+            seed=seed,
+            call_seconds=limit,
+            workers=workers,
+            until=clock.end,
+            bits=bits,
         ) as draws,
         clock.interruptible(draws),
     ):
@@ -302,6 +314,7 @@ def audit_function(
         seconds=time.monotonic() - began,
         search_seconds=chosen_at - began,
         seed=seed,
+        bits=bool(bits),
     )
 
 

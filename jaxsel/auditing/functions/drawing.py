@@ -27,6 +27,7 @@ from jaxsel.host.errors import InputError
 # depend on the number of processes.
 _BLOCK = {"vectorised": 4096, "jax": 16384, "generator": 64, "own": 64}
 _GRACE = 2.0  # seconds beyond a call's limit, after which its process is ended
+_CALL = 0.05  # of a time limit, for one call
 _LOOK = 0.05  # seconds between two looks at a process that works
 
 
@@ -138,11 +139,18 @@ def _close(process: subprocess.Popen) -> None:
                 pipe.close()
 
 
+def call_limit(function: Function, seconds: float | None) -> float | None:
+    """The time limit of a call, where all calls together have one and it has none."""
+    if seconds is None or function.kind == "vectorised":
+        return seconds
+    return _CALL * seconds
+
+
 class Draws:
     """Draws trials of one function; a context that ends its processes when it is left.
 
     Attributes:
-      function, settings, seed, call_seconds, until: as given.
+      function, settings, seed, call_seconds, until, bits: as given.
       workers: number of processes; 0 if the function runs in this one.
       rate: trials a second, the fastest draw's so far.
     """
@@ -156,6 +164,7 @@ class Draws:
         call_seconds: float | None = None,
         workers: int | None = None,
         until: float = math.inf,
+        bits: bool = False,
     ) -> None:
         """Prepares to draw.
 
@@ -169,8 +178,9 @@ class Draws:
             and one of jax.random keys, runs in this process.
           until: no block of trials is begun after this time, in seconds of
             ``time.monotonic``, but the first of each draw.
+          bits: gives the tables of ``draw`` and ``blocks`` the columns of low bits.
         """
-        self.until, self.rate = until, 0.0
+        self.until, self.rate, self.bits = until, 0.0, bits
         self.function, self.seed, self.call_seconds = function, seed, call_seconds
         self.settings = dict(settings or {})
         here = function.path is None or function.kind == "jax"
@@ -277,6 +287,7 @@ class Draws:
         began = time.monotonic()
         found = self._drawn(inputs, trials)
         self._timed(sum(map(len, found)), began)
+        found = [one.with_bits() for one in found] if self.bits else found
         return [found[place :: len(inputs)] for place in range(len(inputs))]
 
     def _drawn(self, inputs: Sequence[tuple[Any, tuple[int, ...]]], trials: int) -> list[Table]:

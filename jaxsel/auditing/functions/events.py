@@ -14,7 +14,7 @@ import numpy as np
 import scipy.special
 
 from jaxsel.auditing.event_limits import log_ratio_lower
-from jaxsel.auditing.functions.outcomes import Table, column, together
+from jaxsel.auditing.functions.outcomes import LOWEST_BIT, Table, column, together
 
 # A value or an outcome is an event of its own from this share of one side's trials on: the
 # bounds of clamping have it, the low bits of a float have not.
@@ -242,6 +242,13 @@ def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
             )
 
 
+def _names(tables: tuple[Table, Table]) -> list[str]:
+    """The columns that are looked at: those of low bits are no part of the others' number."""
+    every = list(dict.fromkeys([*tables[0].columns, *tables[1].columns]))
+    low = [name for name in every if name.startswith(LOWEST_BIT)]
+    return [name for name in every if name not in low][:_COLUMNS] + low[:_COLUMNS]
+
+
 class _Entry(NamedTuple):
     """A column of both sides, and levels at which it is cut."""
 
@@ -253,7 +260,7 @@ class _Entry(NamedTuple):
 
 
 def _cut(tables: tuple[Table, Table]) -> Iterator[_Entry]:
-    for name in list(dict.fromkeys([*tables[0].columns, *tables[1].columns]))[:_COLUMNS]:
+    for name in _names(tables):
         sides = [column(given, name) for given in tables]
         both = np.concatenate(sides)
         both = both[np.isfinite(both)]
@@ -274,7 +281,10 @@ def _entries(cut: Sequence[_Entry]) -> Iterator[Event]:
         for value in values[often][:_ATOMS].tolist():
             yield Event(f"{name} is {value:g}", _equals(name, value))
         for level in levels.tolist():
-            yield Event(f"{name} <= {level:.6g}", _between(name, -np.inf, level))
+            words = f"{name} <= {level:.6g}"
+            if name.startswith(LOWEST_BIT):
+                words = f"{name.removeprefix(LOWEST_BIT)} is no multiple of 2^{level + 1:g}"
+            yield Event(words, _between(name, -np.inf, level))
 
 
 def _equals(name: str, value: float) -> Callable[[Table], np.ndarray]:
@@ -328,7 +338,7 @@ def _intervals(levels: np.ndarray, inside: np.ndarray) -> str:
 
 def _scores(tables: tuple[Table, Table]) -> Iterator[Event]:
     """Levels of a logistic regression on all columns."""
-    names = list(dict.fromkeys([*tables[0].columns, *tables[1].columns]))[:_COLUMNS]
+    names = _names(tables)
     if len(names) < 2:
         return
     features = _Features.fitted(names, together(tables))

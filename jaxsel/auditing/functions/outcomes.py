@@ -15,6 +15,8 @@ import numpy as np
 
 # Of a longer outcome, the entries after these are read in its words alone.
 _ENTRIES = 64
+LOWEST_BIT = "exponent of the lowest bit of "
+"""What the names of columns of low bits begin with; see ``with_bits``."""
 
 
 class Table:
@@ -52,18 +54,29 @@ class Table:
         columns = {name: column[places] for name, column in self.columns.items()}
         return Table(self.words[places], self.shapes[places], columns)
 
+    def with_bits(self) -> "Table":
+        """The same trials with the low bits of their numbers as further columns.
+
+        For each entry the largest k such that its value is a multiple of 2^k: infinity for 0,
+        NaN where there is no finite number; and of several entries the smallest.
+        """
+        return Table(self.words, self.shapes, {**self.columns, **_low_bits(self.columns)})
+
 
 class _ArrayTable(Table):
     """Trials whose outcomes are the rows of an array; words are made when they are asked for."""
 
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
+    def __init__(self, values: np.ndarray, bits: bool = False) -> None:
+        self.values, self.bits = values, bits
 
     def __len__(self) -> int:
         return len(self.values)
 
     def rows(self, places: np.ndarray | slice) -> Table:
-        return _ArrayTable(self.values[places])
+        return _ArrayTable(self.values[places], self.bits)
+
+    def with_bits(self) -> Table:
+        return _ArrayTable(self.values, True)
 
     @functools.cached_property
     def _flat(self) -> np.ndarray:
@@ -76,7 +89,8 @@ class _ArrayTable(Table):
             places = np.ndindex(*self.values.shape[1:])
             names = [f"entry {', '.join(map(str, place))}" for place in places]
         found = {name: flat[:, i].astype(float) for i, name in enumerate(names[:_ENTRIES])}
-        return found | (_extremes(flat) if flat.shape[1] > 1 else {})
+        low = _low_bits(found) if self.bits else {}
+        return found | (_extremes(flat) if flat.shape[1] > 1 else {}) | low
 
     @functools.cached_property
     def _bits(self) -> np.ndarray:
@@ -200,8 +214,7 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
     """
     if isinstance(outcomes, np.ndarray) and outcomes.dtype.kind in "fiu" and outcomes.size:
         return _ArrayTable(outcomes)
-    if isinstance(outcomes, np.ndarray):
-        outcomes = [outcome.tolist() for outcome in outcomes]
+    outcomes = list(outcomes)
     words, shapes = np.empty(len(outcomes), object), np.empty(len(outcomes), object)
     columns: dict[str, np.ndarray] = {}
     for row, outcome in enumerate(outcomes):
@@ -218,9 +231,9 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
 
 def together(tables: Sequence[Table]) -> Table:
     """The trials of several tables, one after the other."""
-    arrays = [one.values for one in tables if isinstance(one, _ArrayTable)]
-    if len(arrays) == len(tables) and len({array.shape[1:] for array in arrays}) == 1:
-        return _ArrayTable(np.concatenate(arrays))
+    arrays = [one for one in tables if isinstance(one, _ArrayTable)]
+    if len(arrays) == len(tables) and len({one.values.shape[1:] for one in arrays}) == 1:
+        return _ArrayTable(np.concatenate([one.values for one in arrays]), arrays[0].bits)
     names = dict.fromkeys(name for one in tables for name in one.columns)
     columns = {name: np.concatenate([column(one, name) for one in tables]) for name in names}
     words = np.concatenate([one.words for one in tables])
@@ -236,6 +249,29 @@ def column(given: Table, name: str) -> np.ndarray:
 
 def _is_label(name: str) -> bool:
     return " is " in name or name.startswith("number of ")
+
+
+def lowest_bits(values: np.ndarray) -> np.ndarray:
+    """The largest k such that a value is a multiple of 2^k; infinity for 0, NaN for no number."""
+    finite = np.isfinite(values)
+    fraction, exponent = np.frexp(np.where(finite, values, 0.0))
+    mantissa = (fraction * 2.0**53).astype(np.int64)
+    # A negative number in two's complement has its lowest bit where the positive one has it.
+    _, place = np.frexp((mantissa & -mantissa).astype(float))
+    found = np.where(mantissa == 0, np.inf, exponent - 53.0 + place - 1.0)
+    return np.where(finite, found, np.nan)
+
+
+def _low_bits(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The columns of low bits, by the columns that hold entries."""
+    entries = [name for name in columns if name == "value" or name.startswith("entry ")]
+    found = {
+        f"{LOWEST_BIT}{name}": lowest_bits(columns[name]) for name in entries if not _is_label(name)
+    }
+    if len(found) > 1:
+        # First, since not all entries are looked at.
+        found = {f"{LOWEST_BIT}some entry": np.fmin.reduce(list(found.values()))} | found
+    return found
 
 
 def _extremes(rows: np.ndarray) -> dict[str, np.ndarray]:

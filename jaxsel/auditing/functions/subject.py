@@ -168,6 +168,8 @@ def _importable(call: Any) -> tuple[str, str] | None:
     file = getattr(module, "__file__", None)
     if module is None or file is None or "<" in name or getattr(call, "__self__", None):
         return None
+    if not Path(file).is_file():  # a script that is read from the standard input
+        return None
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)

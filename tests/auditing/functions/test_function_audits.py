@@ -339,6 +339,19 @@ def test_what_a_file_imports_is_found_where_it_is_found_here(tmp_path, monkeypat
     assert _audit(f"{file}:mine").verdict == "not refuted"
 
 
+def test_a_function_of_a_script_from_the_standard_input_is_audited_in_its_process():
+    script = (
+        "import jaxsel\n"
+        "def f(rng, data, n):\n    return len(data) + rng.laplace(size=n)\n"
+        "options = {'relation': 'add_or_remove_one', 'claim': 0.3, 'trials': 5000}\n"
+        "print(jaxsel.audit(f, **options).verdict)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-"], input=script, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "refuted", done.stderr
+
+
 def test_no_jax_is_imported_and_a_script_does_not_begin_again(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -1,0 +1,265 @@
+"""Outcomes beside the law that a function's documentation promises."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import jaxsel
+from jaxsel.auditing.functions.law import check_law
+from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
+from jaxsel.host.intervals import binomial_p_value
+from tests.conftest import ALPHA
+
+
+def _laplace(rng, data, n, scale=2.0):
+    return sum(data) + rng.laplace(scale=scale, size=n)
+
+
+def _poisson(rng, data, n, mean=3.0):
+    return sum(data) + rng.poisson(mean, n)
+
+
+def _answer(rng, data, n, other=0.2):
+    places = rng.choice(3, p=[0.5, 0.5 - other, other], size=n)
+    return np.array(["yes", "no", None], object)[places]
+
+
+def _here(function):
+    """The same function, called in this process: no other can import it."""
+    return lambda rng, data, n, **settings: function(rng, data, n, **settings)
+
+
+# A function, its law, and what makes it another by 5 %.
+CASES = {
+    "continuous": (_laplace, "laplace:loc=3,scale=2", {"scale": 2.1}),
+    "frozen": (_laplace, scipy.stats.laplace(3, 2), {"scale": 1.9}),
+    "discrete": (_poisson, "poisson:mu=3,loc=3", {"mean": 3.15}),
+    "mapping of numbers": (
+        _poisson,
+        {k + 3: float(scipy.stats.poisson(3).pmf(k)) for k in range(60)},
+        {"mean": 2.85},
+    ),
+    "words": (_answer, {"yes": 0.5, "no": 0.3, None: 0.2}, {"other": 0.19}),
+    "wide": (
+        lambda rng, data, n, size=10**6: rng.integers(size, size=n),
+        "randint:low=0,high=1000000",
+        {"size": 950_000},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_law_that_is_off_by_a_twentieth_is_refuted(case):
+    function, law, wrong = CASES[case]
+    options = {"law": law, "trials": 100_000, "false_alarm": ALPHA, "seed": 1}
+    right = check_law(_here(function), [1, 2], **options)
+    assert not right.refuted, right
+    assert right.trials == sum(right.counts) == 100_000
+    found = check_law(_here(function), [1, 2], **options, settings=wrong)
+    assert found.refuted, found
+    assert "REFUTED" in str(found)
+    for one in (right, found):
+        assert "This speaks of one input, and not of privacy." in str(one)
+
+
+@pytest.mark.parametrize("case", ["continuous", "discrete", "mapping of numbers"])
+def test_a_right_law_is_refuted_as_often_as_is_said(case):
+    function, law, _ = CASES[case]
+    trials, runs, error = (2000, 300, 0.1)
+    found = [
+        check_law(_here(function), [1, 2], law=law, trials=trials, false_alarm=error, seed=seed)
+        for seed in range(runs)
+    ]
+    count = sum(one.refuted for one in found)
+    assert binomial_p_value(count, runs, error, "greater") >= ALPHA
+    # And the p-values are no mere ones: the test has its power from somewhere.
+    assert sum(one.p_value < 0.5 for one in found) > runs / 20
+
+
+def test_what_is_said_to_be_seen_is_seen_in_most_runs():
+    law, trials, runs = {k: 1 / 20 for k in range(20)}, 5000, 200
+    off = check_law(
+        lambda rng, data, n: rng.integers(20, size=n), 0, law=law, trials=trials
+    ).detectable
+    shares = (1.0 + off * np.where(np.arange(20) % 2, 1.0, -1.0)) / 20
+
+    def other(rng, data, n):
+        return rng.choice(20, size=n, p=shares)
+
+    count = sum(
+        check_law(other, 0, law=law, trials=trials, seed=seed).refuted for seed in range(runs)
+    )
+    assert binomial_p_value(count, runs, 0.5, "less") >= ALPHA
+    assert count > runs / 3
+
+
+@pytest.mark.parametrize(
+    ("function", "law", "seen"),
+    [
+        (lambda rng, data, n: rng.exponential(size=n) - 1e-3, "expon", "-0.0"),
+        (lambda rng, data, n: np.where(rng.random(n) < 1e-3, np.nan, rng.random(n)), "uniform",
+         "nan"),
+        (lambda rng, data, n: rng.poisson(3, n) + 0.5 * (rng.random(n) < 1e-3), "poisson:mu=3",
+         ".5"),
+        (lambda rng, data: 1 / (rng.random() > 0.01) and int(rng.integers(2)), {0: 0.5, 1: 0.5},
+         "raised ZeroDivisionError"),
+    ],
+)  # fmt: skip
+def test_what_a_law_never_gives_refutes_it_and_is_shown(function, law, seen):
+    found = check_law(function, 0, law=law, trials=20_000, false_alarm=ALPHA)
+    assert found.p_value == 0.0
+    assert found.cells[-1].startswith("anything else, such as ")
+    assert seen in found.cells[-1]
+    assert 0 < found.counts[-1] < 2000
+    assert found.cells[-1] in str(found)
+
+
+def test_an_end_of_a_support_is_rounded_as_numbers_are():
+    # .1 in float32 lies above .1.
+    def rounded(rng, data, n):
+        return np.minimum(rng.uniform(0, 0.1, n) * 1.05, 0.1).astype(np.float32)
+
+    found = check_law(rounded, 0, law="uniform:loc=0,scale=0.1", trials=2000)
+    assert found.counts[-1] == 0
+    assert found.refuted  # by the twentieth of it that is moved to its end
+
+
+def test_numbers_of_a_mapping_are_equal_whatever_their_type():
+    law = {1: 0.5, 0: 0.5}
+    for make in (float, int, np.float32):
+        found = check_law(lambda rng, data, m=make: m(rng.random() < 0.5), 0, law=law, trials=2000)
+        assert not found.counts[-1]
+        assert not found.refuted
+    # Truth values are no numbers.
+    found = check_law(lambda rng, data: bool(rng.random() < 0.5), 0, law={True: 0.5, False: 0.5},
+                      trials=2000)  # fmt: skip
+    assert not found.counts[-1]
+
+
+def test_cells_of_few_expected_trials_do_not_raise_the_alarm():
+    # A law with many rare points: each would be far off in standard deviations.
+    law = {k: 2.0**-k / 1.0 for k in range(1, 40)} | {40: 2.0**-39}
+    runs, error = 200, 0.1
+
+    def geometric(rng, data, n):
+        return np.minimum(rng.geometric(0.5, n), 40)
+
+    count = sum(
+        check_law(geometric, 0, law=law, trials=1000, false_alarm=error, seed=seed).refuted
+        for seed in range(runs)
+    )
+    assert binomial_p_value(count, runs, error, "greater") >= ALPHA
+
+
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        ("laplac:loc=3", "no distribution of scipy.stats; did you mean laplace"),
+        ("laplace:lok=3", "write laplace:loc=..,scale=.."),
+        ("laplace:loc=a", "loc must be a number"),
+        ("gamma:loc=3", "a missing"),
+        (scipy.stats.gamma, "give its parameters: a"),
+        ("laplace:loc=3,scale=-1", "a parameter is out of range"),
+        ({"a": 0.5, "b": 0.4}, "they sum to 0.9"),
+        ({}, "they sum to 0"),
+        ({"a": -0.5, "b": 1.5}, "non-negative"),
+        (3.0, "it must be a distribution of scipy.stats"),
+    ],
+)
+def test_bad_laws_are_refused_in_a_sentence(law, message):
+    with pytest.raises(InputError, match=message):
+        check_law(_laplace, [1, 2], law=law, trials=1000)
+
+
+def test_what_cannot_be_judged_is_neither_right_nor_wrong():
+    with pytest.raises(UnsupportedError, match="a function that returns one"):
+        check_law(lambda rng, data: [rng.random()] * 2, 0, law="uniform", trials=1000)
+    with pytest.raises(CouldNotError, match="gave no answer"):
+        check_law(lambda rng, data: 1 / 0, 0, law="uniform", trials=1000)
+    with pytest.raises(CouldNotError, match="one draw is shared"):
+        check_law(lambda rng, data, n: np.full(n, rng.random()), 0, law="uniform", trials=20_000)
+
+    # Every sixteen rows share a draw: too little for the first look, and seen in the counts.
+    def lumps(rng, data, n):
+        return np.where(rng.random() < 0.5, 0.4, 0.6) + rng.uniform(-0.4, 0.4, n)
+
+    with pytest.raises(CouldNotError, match="more than chance"):
+        check_law(lumps, 0, law="uniform", trials=200_000)
+    # A constant that is promised is right.
+    found = check_law(lambda rng, data: 3, 0, law={3: 1.0}, trials=1000)
+    assert not found.refuted
+
+
+def test_time_ends_a_check_and_it_says_so():
+    found = check_law(lambda rng, data: rng.random(), 0, law="uniform", trials=10**8, seconds=1.0)
+    assert found.limited
+    assert found.trials < 10**8
+    assert "the time ended" in str(found)
+
+
+def test_a_key_of_jax_and_the_public_name_and_a_picture():
+    import jax
+
+    def in_jax(key, data):
+        return data.sum() + jax.random.laplace(key)
+
+    found = jaxsel.check_law(in_jax, [1.0, 2.0], law="laplace:loc=3", trials=30_000)
+    assert not found.refuted
+    figure = found.plot()
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["the law", "seen"]
+    assert math.isclose(sum(found.probabilities), 1.0)
+
+
+def test_no_jax_is_imported_for_a_law():
+    script = (
+        "import sys\nimport jaxsel\n"
+        "found = jaxsel.check_law(lambda rng, data: rng.random(), 0, law='uniform', trials=500)\n"
+        "print(found.trials, 'jax' in sys.modules, 'matplotlib' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["500", "False", "False"], done.stderr
+
+
+@pytest.fixture(name="file", scope="module")
+def _file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("laws") / "mine.py"
+    path.write_text(
+        "def f(rng, data, n, scale=2.0):\n    return sum(data) + rng.laplace(scale=scale, size=n)\n"
+    )
+    return str(path)
+
+
+def _run(*words):
+    from jaxsel.cli import main
+
+    with pytest.raises(SystemExit) as stop:
+        main(["audit", *words])
+    return stop.value.code or 0
+
+
+def test_the_command_exits_by_its_verdict(file, capsys):
+    asked = [f"{file}:f", "--data", "[1, 2]", "--trials", "5e4", "--confidence", "0.999999"]
+    right = "laplace:loc=3,scale=2"
+    assert _run(*asked, "--law", right, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["refuted"], found["trials"], found["law"]) == (False, 50_000, right)
+    assert _run(*asked, "scale=2.2", "--law", right) == 1
+    assert "REFUTED" in capsys.readouterr().out
+    for more, message in (
+        (["--relation", "l1"], "--relation cannot be given with --law"),
+        (["--bits"], "--bits cannot be given with --law"),
+    ):
+        assert _run(*asked, "--law", right, *more) == 2
+        assert message in capsys.readouterr().err
+    assert _run(f"{file}:f", "--law", right) == 2
+    assert "--law needs --data" in capsys.readouterr().err
+    assert _run("noisy_max", "--law", right) == 2
+    assert "--law cannot be given for a mechanism" in capsys.readouterr().err
