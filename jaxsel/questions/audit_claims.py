@@ -70,10 +70,11 @@ def claims_of_search(
     if math.isfinite(pure):
         points.append(Claim(pure, 0.0))
     kept = tuple(point for point in points if point.delta < 1.0)
+    runs = repetitions if isinstance(repetitions, str) else describe(law)
     if not kept:
-        raise InputError(f"nothing is proved of {describe(law)} runs of {base}")
+        raise InputError(f"nothing is proved of {runs} runs of {base}")
     at = f", epsilon {pure:.4g}" if math.isfinite(pure) else ""
-    return kept, f"the account of {describe(law)} runs of {base}{at}"
+    return kept, f"the account of {runs} runs of {base}{at}"
 
 
 def claim_words(claim: Any, delta: float, settings: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The best of K runs of a function, audited beside the account of the search."""
 
+import json
 import math
 
 import numpy as np
@@ -123,9 +124,9 @@ def test_what_is_not_served_is_said():
 
 def test_the_command_line_audits_a_search(capsys):
     command = ["audit", f"{__file__}:responses", "--relation", "replace_one", "--claim", "1"]
-    command += ["--pair", "[0.0];[1.0]", "--repetitions", LAW, "--trials", "1e4"]
+    command += ["--pair", "[0.0];[1.0]", "--repetitions", LAW, "--trials", "1e4", "--json"]
     with pytest.raises(SystemExit) as ended:
         main(command)
     assert ended.value.code == 0
-    out = capsys.readouterr().out
-    assert "epsilon 3" in out
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["claim"] == f"the account of {LAW} runs of pure:epsilon=1.0, epsilon 3"
