@@ -37,7 +37,7 @@ STOPPING = {
 """What ends a run, as the user declares it."""
 
 
-def dominating(*bases: object) -> BaseGuarantee:
+def dominating(bases: Sequence[object]) -> BaseGuarantee:
     """A guarantee that each of several bases keeps: for candidates of unlike privacy.
 
     A run whose candidate is drawn whatever the data is a mixture of its candidates' runs, and
@@ -46,7 +46,7 @@ def dominating(*bases: object) -> BaseGuarantee:
     (Koskela, Redberg & Wang 2024, Section 6.2).
 
     Args:
-      *bases: one for each candidate, in the forms of ``jaxsel.guarantee_of``.
+      bases: one for each candidate, in the forms of ``jaxsel.guarantee_of``.
 
     Raises:
       InputError: if there is none, or their relations differ.

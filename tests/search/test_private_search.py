@@ -210,7 +210,7 @@ def test_an_adaptive_search_pays_for_every_run():
 
 def test_candidates_of_unlike_privacy_have_the_dominating_guarantee():
     bases = ["gaussian:noise_multiplier=2", "laplace:noise_scale=1.5"]
-    found = dominating(*bases)
+    found = dominating(bases)
     each = [jaxsel.guarantee_of(base) for base in bases]
     for epsilon in (0.0, 0.2, 0.6, 1.0, 3.0):
         largest = max(one.delta(epsilon) for one in each)
