@@ -26,7 +26,8 @@ from jaxsel.host.errors import InputError, check_interval
 
 # Trials a side that only choose the events.
 BURN_IN = 8
-_BLOCK = 2048  # trials whose wealth is computed at once
+_BLOCK = 2048  # trials that are counted at once
+_GROUP = 64  # of these, whose wealth is computed trial by trial where it may be large enough
 # Thresholds, in standard deviations of what the burn-in saw.
 _PLACES = np.linspace(-2.4, 2.4, 13)
 # Parts of the wealth at stake: small ones for small excesses.
@@ -99,19 +100,37 @@ class SequentialTest:
             sides = self._begin(sides)
         if not self._events or not len(sides[0]):
             return
-        inside = np.stack([[holds(side) for side in sides] for _, holds in self._events])
+        seen = [_labels(side) for side in sides]
+        inside = np.stack([[holds(side) for side in seen] for _, holds in self._events])
         gains = self._gains(inside)
-        totals = self._counts[..., None] + np.cumsum(gains, axis=-1)
-        wealth = self._log_wealth(totals)  # [bets, trials]
-        every = np.asarray(special.logsumexp(wealth, axis=0)) - math.log(len(wealth))
-        above = np.flatnonzero(every >= -math.log(self.alpha))
-        last = int(above[0]) if above.size else len(sides[0]) - 1
-        self.samples += last + 1
-        self._counts, self.log_wealth = totals[..., last], float(every[last])
-        if above.size:
-            bet = int(np.argmax(wealth[:, last])) // len(_STAKES)
-            event, way = self._events[bet // 2][0], ("data", "neighbour")[bet % 2]
-            self.stopped = Stopped(self.samples, event, way)
+        starts = np.arange(0, len(sides[0]), _GROUP)
+        groups = np.add.reduceat(gains, starts, axis=-1, dtype=float)
+        ends = self._counts[..., None] + np.cumsum(groups, axis=-1)
+        before = ends - groups
+        # Nothing but a gain raises the wealth, and the mean is no larger than if all came first.
+        most = before.copy()
+        most[:, :, 0] = ends[:, :, 0]
+        for group in np.flatnonzero(self._mean(most) >= -math.log(self.alpha)).tolist():
+            first = int(starts[group])
+            each = np.cumsum(gains[..., first : first + _GROUP], axis=-1, dtype=float)
+            totals = before[..., group, None] + each
+            every = self._mean(totals)
+            above = np.flatnonzero(every >= -math.log(self.alpha))
+            if above.size:
+                last = int(above[0])
+                self._stop(first + last + 1, totals[..., last])
+                return
+        self._move(len(sides[0]), ends[..., -1])
+
+    def _move(self, trials: int, counts: np.ndarray) -> None:
+        self.samples += trials
+        self._counts, self.log_wealth = counts, float(self._mean(counts[..., None])[0])
+
+    def _stop(self, trials: int, counts: np.ndarray) -> None:
+        self._move(trials, counts)
+        bet = int(np.argmax(self._log_wealth(counts[..., None])[:, 0])) // len(_STAKES)
+        event, way = self._events[bet // 2][0], ("data", "neighbour")[bet % 2]
+        self.stopped = Stopped(self.samples, event, way)
 
     def _begin(self, sides: list[np.ndarray]) -> list[np.ndarray]:
         """Collects the burn-in, chooses the events once it is whole, and returns what is left."""
@@ -131,13 +150,17 @@ class SequentialTest:
           inside: Bool["events sides trials"].
 
         Returns:
-          Float["events directions 3 trials"]: for each direction, ones where it did.
+          Bool["events directions 3 trials"]: for each direction, where it did.
         """
         x, y = inside[:, 0], inside[:, 1]
         both = x & y
-        return np.stack(
-            [np.stack([x & ~y, y & ~x, both], 1), np.stack([y & ~x, x & ~y, both], 1)], 1
-        ).astype(float)
+        first, second = x & ~y, y & ~x
+        return np.stack([np.stack([first, second, both], 1), np.stack([second, first, both], 1)], 1)
+
+    def _mean(self, totals: np.ndarray) -> np.ndarray:
+        """log of the mean wealth, Float["trials"]; ``totals`` as of ``_log_wealth``."""
+        wealth = self._log_wealth(totals)
+        return np.asarray(special.logsumexp(wealth, axis=0)) - math.log(len(wealth))
 
     def _log_wealth(self, totals: np.ndarray) -> np.ndarray:
         """log of the wealth of every bet, Float["events * directions * stakes, trials"]."""
@@ -145,6 +168,11 @@ class SequentialTest:
         logs = np.log1p(np.outer(_STAKES, [win, -1.0, win - 1.0]))  # [stakes, 3]
         found = np.einsum("sk,edkt->edst", logs, totals)
         return found.reshape(-1, totals.shape[-1])
+
+
+def _labels(side: np.ndarray) -> np.ndarray:
+    """Real numbers as they are, and all else as text."""
+    return side if side.dtype.kind == "f" else side.astype(str)
 
 
 def _events(seen: np.ndarray) -> list[tuple[str, Callable[[np.ndarray], np.ndarray]]]:
@@ -159,12 +187,8 @@ def _events(seen: np.ndarray) -> list[tuple[str, Callable[[np.ndarray], np.ndarr
             found.append((f"value > {level:.4g}", lambda side, at=level: side > at))
         return found
     words = list(dict.fromkeys(str(one) for one in seen))
-    labels = [
-        (f"the outcome is {word}", lambda side, word=word: side.astype(str) == word)
-        for word in words
-    ]
+    labels = [(f"the outcome is {word}", lambda side, word=word: side == word) for word in words]
     others = [
-        (f"the outcome is not {word}", lambda side, word=word: side.astype(str) != word)
-        for word in words
+        (f"the outcome is not {word}", lambda side, word=word: side != word) for word in words
     ]
     return labels + (others if len(words) > 2 else [])

@@ -88,13 +88,15 @@ def test_a_pair_at_exactly_its_claim_hardly_ever_stops(pair, swapped, seed):
     assert _samples(ordered, epsilon / 2, alpha, seed, 20_000) < math.inf
 
 
-def test_how_it_is_fed_does_not_matter():
-    generator = np.random.default_rng(5)
+@pytest.mark.parametrize(("seed", "each"), [(5, 7), *((seed, 1) for seed in range(6, 16))])
+def test_how_it_is_fed_does_not_matter(seed, each):
+    """Trial by trial the wealth is looked at after each, and whole where it may be enough."""
+    generator = np.random.default_rng(seed)
     x, y = generator.normal(size=400), generator.normal(0.7, size=400)
     whole, parts = SequentialTest(0.0, 1e-3), SequentialTest(0.0, 1e-3)
     whole.feed(x, y)
-    for first in range(0, 400, 7):
-        if parts.feed(x[first : first + 7], y[first : first + 7]):
+    for first in range(0, 400, each):
+        if parts.feed(x[first : first + each], y[first : first + each]):
             break
     assert whole.stopped == parts.stopped
     assert whole.stopped is not None

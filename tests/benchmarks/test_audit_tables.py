@@ -79,10 +79,10 @@ def test_the_zoo_is_bounded_below_the_exact_values_and_near_them(monkeypatch):
 
 
 def test_kept_claims_fall_no_more_often_than_is_said(seed):
-    rows = list(calibration.rows(10_000, seed, None, 200))
-    assert len(rows) == 2 * 2 + 4
+    rows = list(calibration.rows(10_000, seed, None, 60))
+    assert len(rows) == 3 * 2 + 3 + 4
     said, reached = calibration.judged(rows)
-    assert said.startswith("8 of 8")
+    assert said.startswith("13 of 13")
     assert reached
     unfair = calibration._row("a", 190, 200, 0.1, 0.0)
     assert not unfair["fair"]
@@ -90,9 +90,47 @@ def test_kept_claims_fall_no_more_often_than_is_said(seed):
     assert math.isclose(unfair["share"], 0.95)
 
 
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_the_limit_of_one_event_lies_above_the_truth_as_often_as_is_enumerated(delta, seed):
+    pair, runs = calibration._Pair(0.05, 0.03, delta, 10_000), 4000
+    bounds, scores, enumerated = calibration._bounds_as_given(pair, runs, seed)
+    assert 0.08 < enumerated < 0.1
+    above = int(np.sum(bounds > pair.truth))
+    if delta:  # the truth may be rejected and a smaller epsilon not
+        assert binomial_p_value(above, runs, enumerated, "greater") > ALPHA
+    else:
+        assert binomial_p_value(above, runs, enumerated, "two-sided") > ALPHA
+        # The score limit is no exact one, and nearly one here.
+        above = int(np.sum(scores > pair.truth))
+        assert binomial_p_value(above, runs, 0.1, "two-sided") > ALPHA
+
+
+def test_a_score_limit_is_where_the_score_test_rejects():
+    (limit,) = calibration._score_limits(np.array([[60, 30]]), 1000, 0.1)
+    # The root by scipy of the score statistic, whose likeliest q is found by search.
+    import scipy.optimize
+
+    def statistic(theta):
+        ratio = math.exp(theta)
+
+        def surprise(q):
+            p = ratio * q
+            logs = 60 * math.log(p) + 940 * math.log1p(-p) + 30 * math.log(q)
+            return -(logs + 970 * math.log1p(-q))
+
+        q = scipy.optimize.minimize_scalar(
+            surprise, bounds=(1e-4, 0.4), method="bounded", options={"xatol": 1e-12}
+        ).x
+        p = ratio * q
+        spread = math.sqrt((p * (1 - p) + ratio**2 * q * (1 - q)) / 1000)
+        return (0.06 - ratio * 0.03) / spread - 1.2815515655446004
+
+    assert math.isclose(limit, scipy.optimize.brentq(statistic, -0.5, 0.69), rel_tol=1e-6)
+
+
 def test_each_table_is_a_command(capsys):
-    code, found = run_json(capsys, "audit", "--calibration", "--trials", "1e4", "--runs", "20")
-    assert (code, len(found["rows"])) == (0, 8)
+    code, found = run_json(capsys, "audit", "--calibration", "--trials", "1e4", "--runs", "5")
+    assert (code, len(found["rows"])) == (0, 13)
     for words in (("--bugs", "--zoo"), (), ("noisy_max", "--bugs")):
         code, _, said = run(capsys, "audit", *words)
         assert (code, "--calibration" in said) == (2, True)
