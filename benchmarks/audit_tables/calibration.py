@@ -125,7 +125,9 @@ def _enumerated(pair: _Pair, rates: tuple[float, float], error: float) -> float:
 def _score_limits(counts: np.ndarray, trials: int, error: float) -> np.ndarray:
     """Lower limits of log(p / q) by the score test, of equal numbers of trials on both sides."""
     x, y = counts.T.astype(float)
-    low, high = np.full(len(x), -20.0), np.log(x / y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        high = np.nan_to_num(np.clip(np.log(x / y), -20.0, 20.0), nan=-20.0)
+    low = np.full(len(x), -20.0)
     quantile = float(scipy.special.ndtri(1.0 - error))
     for _ in range(60):
         middle = (low + high) / 2.0

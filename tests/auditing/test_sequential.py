@@ -105,6 +105,20 @@ def test_how_it_is_fed_does_not_matter(seed, each):
     assert BURN_IN < whole.samples < 400
 
 
+def test_it_stops_at_the_first_trial_after_which_the_wealth_is_enough():
+    """However soon it is lost again."""
+    gained = np.array([0, 1] * (BURN_IN // 2) + [1] * 20 + [0] * 40 + [0, 1] * 500)
+    whole, single = SequentialTest(0.1, 0.05), SequentialTest(0.1, 0.05)
+    whole.feed(gained, 1 - gained)
+    for trial in range(len(gained)):
+        if single.feed(gained[trial : trial + 1], 1 - gained[trial : trial + 1]):
+            break
+    assert whole.stopped == single.stopped
+    assert whole.stopped is not None
+    assert BURN_IN < whole.samples <= BURN_IN + 20
+    assert whole.log_wealth == pytest.approx(single.log_wealth)
+
+
 def test_the_wealth_is_a_mean_of_products_of_factors():
     """By the definition, one factor after the other."""
     generator = np.random.default_rng(1)
