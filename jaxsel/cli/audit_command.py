@@ -102,7 +102,7 @@ def audit_command(
     ] = False,
     replay: Annotated[
         bool,
-        typer.Option("--replay", help="Of a function of rng: compare its draws at equal noise."),
+        typer.Option("--replay", help="Of a function of rng or key: compare its draws at equal noise."),
     ] = False,
     bits: Annotated[
         bool, typer.Option("--bits", help="Of a function: judge released bits, not real numbers.")
@@ -157,8 +157,8 @@ def audit_command(
     jax.random and data; pairs are proposed for its relation, and what it does instead of
     answering (an exception, no answer within the limit) is an outcome, too.
 
-    --replay runs a function of rng twice, at equal noise, and compares its draws: their number,
-    law, scale, and what they are added to. It takes no time, and is no verdict.
+    --replay runs a function of rng or key twice, at equal noise, and compares its draws: their
+    number, law, scale, and what they are added to. It takes no time, and is no verdict.
 
     --bits judges what is released as bits: floating-point noise without care fails. --law tests
     the outcomes on one input against a distribution of scipy.stats, and says nothing of privacy.

@@ -1,11 +1,11 @@
 """replay: two runs of a function at the same noise, whose draws are compared.
 
-A function that takes NumPy's Generator is run on both inputs of a pair with one that writes down
-each draw: its law, its shape, the scale of what is drawn and what is added to it. At the same
-noise, a private function asks for the same draws on both sides; its centres (value without
-noise) differ by the sensitivity, and that, divided by the scale, is what it claims. One pair of
-runs shows what sampling needs millions of trials for; it proves nothing, since a mechanism may
-rightly stop earlier on one side.
+A function that takes NumPy's Generator, or a key of jax.random, is run on both inputs of a pair,
+and each draw is written down: its law, its shape, the scale of what is drawn and what is added
+to it. At the same noise, a private function asks for the same draws on both sides; its centres
+(value without noise) differ by the sensitivity, and that, divided by the scale, is what it
+claims. One pair of runs shows what sampling needs millions of trials for; it proves nothing,
+since a mechanism may rightly stop earlier on one side.
 
 The idea of recording and replaying draws is that of Re:cord-play (PETS 2026).
 """
@@ -16,199 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.auditing.functions import neighbours
+from jaxsel.auditing.functions.recording import Draw, Recorder
 from jaxsel.auditing.functions.subject import Function, load
-from jaxsel.host.errors import CouldNotError, UnsupportedError
+from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
 
-# Laws of noise that is added: the parameters of each method before its size.
-_ADDED = {
-    "laplace": ("loc", "scale"),
-    "normal": ("loc", "scale"),
-    "gumbel": ("loc", "scale"),
-    "logistic": ("loc", "scale"),
-    "exponential": ("scale",),
-    "standard_normal": (),
-    "standard_exponential": (),
-    "standard_cauchy": (),
-}
-# Other methods, whose parameters are compared as they are.
-_OTHER = (
-    *("random", "uniform", "integers", "choice", "binomial", "geometric", "poisson", "gamma"),
-    *("standard_gamma", "beta", "chisquare", "multinomial", "dirichlet", "permutation", "shuffle"),
-    *("permuted", "negative_binomial", "hypergeometric", "standard_t", "weibull", "bytes"),
-)
 _SLACK = 1e-9
-
-
-class _Draw:
-    """One draw: what was asked for, and what became of it.
-
-    Attributes:
-      law, shape, parameters: of the call.
-      scale: Float["entries"], by which the standard law is multiplied.
-      centres: for each entry the numbers that it was added to, one for each use.
-    """
-
-    def __init__(self, law: str, shape: tuple[int, ...], parameters: tuple[Any, ...]) -> None:
-        self.law, self.shape, self.parameters = law, shape, parameters
-        size = int(np.prod(shape))
-        self.scale = np.ones(size)
-        self.centres: list[list[float]] = [[] for _ in range(size)]
-
-    def use(self, places: np.ndarray, centre: np.ndarray, factor: np.ndarray) -> None:
-        """Notes what is added to some entries, and by how much they are multiplied."""
-        flat = places.ravel()
-        self.scale[flat] = np.abs(np.broadcast_to(factor, places.shape)).ravel()
-        for place, value in zip(flat, np.broadcast_to(centre, places.shape).ravel(), strict=True):
-            self.centres[place].append(float(value))
-
-
-class _Noise(np.ndarray):
-    """What was drawn, through sums with and products by other numbers."""
-
-    draw: _Draw | None = None
-    places: np.ndarray  # of the draw, for each entry
-    centre: np.ndarray
-    factor: np.ndarray
-
-    @classmethod
-    def of(cls, values: Any, draw: _Draw, places: np.ndarray, centre: Any, factor: Any) -> "_Noise":
-        found = np.asarray(values, float).view(cls)
-        found.draw, found.places = draw, places
-        found.centre = np.broadcast_to(centre, found.shape)
-        found.factor = np.broadcast_to(factor, found.shape)
-        return found
-
-    def __round__(self, digits: int = 0) -> float:
-        return round(float(self), digits)
-
-    def __array_finalize__(self, parent: Any) -> None:
-        self.draw = None  # whatever is not known to be linear ends the trace
-
-    def __getitem__(self, key: Any) -> Any:
-        found = np.asarray(self)[key]
-        if self.draw is None:
-            return found
-        parts = (part[key] for part in (self.places, self.centre, self.factor))
-        return _Noise.of(found, self.draw, *parts)
-
-    def __iter__(self) -> Any:
-        return (self[place] for place in range(len(self)))
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        plain = [_plain(one) for one in inputs]
-        out = options.get("out")
-        if out is not None:
-            options["out"] = tuple(_plain(one) for one in out)
-        traced = [
-            place
-            for place, one in enumerate(inputs)
-            if isinstance(one, _Noise) and one.draw is not None
-        ]
-        if method != "__call__" or ufunc not in _LINEAR or not traced:
-            found = getattr(ufunc, method)(*plain, **options)
-            return found if out is None else _first(out)
-        before = [np.array(one) for one in plain]  # what is changed in place is lost
-        found = ufunc(*plain, **options)
-        first = None
-        for place in traced:
-            noise = inputs[place]
-            linear = _linear(ufunc, place, before, noise)
-            if linear is None:
-                continue
-            centre, factor = linear
-            places = np.broadcast_to(noise.places, np.shape(found))
-            noise.draw.use(places, centre, factor)
-            first = first or _Noise.of(found, noise.draw, places, centre, factor)
-        if out is None:
-            return found if first is None else first
-        target = _first(out)
-        if isinstance(target, _Noise) and first is not None:
-            target.draw, target.places = first.draw, first.places
-            target.centre, target.factor = first.centre, first.factor
-        return target
-
-
-_LINEAR = (np.add, np.subtract, np.multiply, np.true_divide, np.negative)
-
-
-def _plain(one: Any) -> Any:
-    return one.view(np.ndarray) if isinstance(one, _Noise) else one
-
-
-def _first(out: Any) -> Any:
-    return out[0] if isinstance(out, tuple) else out
-
-
-def _linear(
-    ufunc: Any, place: int, plain: Sequence[np.ndarray], noise: _Noise
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Centre and factor of the result in the noise of one operand; None if it is not linear."""
-    if ufunc is np.negative:
-        return -noise.centre, -noise.factor
-    other = plain[1 - place]
-    if ufunc is np.add:
-        return noise.centre + other, noise.factor + 0.0 * other
-    if ufunc is np.subtract:
-        sign = 1.0 if place == 0 else -1.0
-        return sign * (noise.centre - other), sign * noise.factor + 0.0 * other
-    if ufunc is np.multiply:
-        return noise.centre * other, noise.factor * other
-    if place == 0:
-        return noise.centre / other, noise.factor / other
-    return None
-
-
-class _Recorder(np.random.Generator):
-    """A generator that writes down every draw."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(np.random.PCG64(seed))
-        self.draws: list[_Draw] = []
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a generator that records its draws cannot be copied")
-
-
-def _added(law: str, names: Sequence[str]) -> Any:
-    drawn = getattr(np.random.Generator, law)
-
-    def method(self: _Recorder, *given: Any, **options: Any) -> Any:
-        values = drawn(self, *given, **options)
-        asked = dict(zip((*names, "size"), given, strict=False)) | options
-        scale = np.asarray(asked.get("scale", 1.0), float)
-        centre = np.asarray(asked.get("loc", 0.0), float)
-        shape = np.shape(values)
-        draw = _Draw(law, shape, ())
-        self.draws.append(draw)
-        places = np.arange(int(np.prod(shape))).reshape(shape)
-        draw.use(places, centre, scale)
-        return _Noise.of(values, draw, places, centre, scale)
-
-    return method
-
-
-def _other(law: str) -> Any:
-    drawn = getattr(np.random.Generator, law)
-
-    def method(self: _Recorder, *given: Any, **options: Any) -> Any:
-        said = (*given, *options.values())
-        values = drawn(self, *given, **options)
-        # What is shuffled or chosen from is data; its size is what is asked for.
-        parameters = tuple(
-            one if np.ndim(one) == 0 else f"an array of shape {np.shape(one)}" for one in said
-        )
-        self.draws.append(_Draw(law, np.shape(values), parameters))
-        return values
-
-    return method
-
-
-for _law, _names in _ADDED.items():
-    setattr(_Recorder, _law, _added(_law, _names))
-for _law in _OTHER:
-    setattr(_Recorder, _law, _other(_law))
+_ROUNDINGS = 8  # that a sum before the noise may be off by
 
 
 class ReplayedDraw(NamedTuple):
@@ -218,19 +33,16 @@ class ReplayedDraw(NamedTuple):
       law, shape: of the draw on the data.
       scale: the smallest by which the standard law is multiplied, over its entries; NaN for a
         law whose noise is not added.
-      moved: by how much the centres of its entries differ between the two runs: the largest
-        over entries, the l1 norm and the l2 norm.
+      moved: by how much the centres of its entries differ between the two runs, where the
+        noise is multiplied as in the end: the largest over entries, the l1 norm and the l2 norm.
+      ratio: the largest difference of an entry's centres, in its own scale.
     """
 
     law: str
     shape: tuple[int, ...]
     scale: float
     moved: tuple[float, float, float]
-
-    @property
-    def ratio(self) -> float:
-        """The largest difference of an entry's centres, in scales."""
-        return self.moved[0] / self.scale if self.scale else float("inf")
+    ratio: float
 
 
 @printed
@@ -294,28 +106,29 @@ def replay(
     """Runs a function on both inputs of a pair at the same noise, and compares its draws.
 
     Args:
-      subject: a function ``f(rng, data)`` or ``f(rng, data, n)``, which is asked for one row,
-        or "path/to/file.py:name".
+      subject: a function ``f(rng, data)``, ``f(rng, data, n)``, which is asked for one row,
+        or ``f(key, data)``, which JAX traces; or "path/to/file.py:name".
       relation: in what sense inputs are neighbours, as for an audit.
       claim: epsilon, at which centres may move by so many scales.
       data: an example of the input, from which pairs are proposed.
       pair: two neighbours; then no others are proposed.
       settings: parameters of the function that have defaults, by name.
       seed: of the noise.
-      kind: "generator" or "vectorised", where the names of the parameters do not tell.
+      kind: "generator", "vectorised" or "jax", where the names of the parameters do not tell.
 
     Returns:
       The pair with the most findings, and then the largest move.
 
     Raises:
-      UnsupportedError: for a function that takes no Generator.
+      UnsupportedError: for a function that takes neither.
       CouldNotError: if the function raises on every pair.
       InputError: for bad input.
     """
     function, known = load(subject, kind), relation_of(relation)
-    if function.kind not in ("generator", "vectorised"):
+    if function.kind not in ("generator", "vectorised", "jax"):
         raise UnsupportedError(
-            f"{function.name} takes no Generator of NumPy, whose draws could be written down"
+            f"{function.name} takes no Generator of NumPy and no key of jax.random, whose draws "
+            "could be written down"
         )
     pairs = neighbours.pairs(known, data, pair)
     given = dict(settings or {})
@@ -330,7 +143,7 @@ def replay(
     _, _, best = max(kept)
     findings, draws = found[best]
     if not findings and not draws:
-        raise CouldNotError(f"{function.name} draws nothing from rng on any pair")
+        raise CouldNotError(f"{function.name} draws nothing from its rng or key on any pair")
     return Replay(
         function.name, known.value, claim, *pairs[best], tuple(findings), tuple(draws), len(pairs)
     )
@@ -343,19 +156,27 @@ def _largest(draws: Sequence[ReplayedDraw]) -> float:
 class _Run(NamedTuple):
     """The draws of one run, and what it raised, in words."""
 
-    draws: list[_Draw]
+    draws: list[Draw]
     problem: str
 
 
 def _run(function: Function, data: Any, settings: Mapping[str, Any], seed: int) -> _Run:
-    recorder = _Recorder(seed)
+    recorder = Recorder(seed)
     rest = (1,) if function.kind == "vectorised" else ()
-    problem = ""
+    trace = None
     try:
-        function.call(recorder, data, *rest, **settings)
+        if function.kind == "jax":
+            # Functions of NumPy are replayed without JAX, which takes a second to import.
+            from jaxsel.auditing.functions.key_recording import traced
+
+            trace = traced(function, data, settings, seed)
+        else:
+            function.call(recorder, data, *rest, **settings)
+    except InputError:
+        raise
     except Exception as error:
-        problem = f"raises {type(error).__name__}"
-    return _Run(recorder.draws, problem)
+        return _Run(recorder.draws, f"raises {type(error).__name__}")
+    return _Run(recorder.draws if trace is None else trace.draws(), "")
 
 
 def _replayed(data: _Run, neighbour: _Run, claim: float) -> tuple[list[str], list[ReplayedDraw]]:
@@ -366,6 +187,7 @@ def _replayed(data: _Run, neighbour: _Run, claim: float) -> tuple[list[str], lis
         findings.append(f"the data {answers[0]}, the neighbour {answers[1]}")
     if len(first) != len(second):
         findings.append(f"the data asks for {len(first)} draws, the neighbour for {len(second)}")
+    findings += _of_keys(first)
     draws: list[ReplayedDraw] = []
     for place, (one, other) in enumerate(zip(first, second, strict=False)):
         if one.law != other.law or one.shape != other.shape:
@@ -374,27 +196,48 @@ def _replayed(data: _Run, neighbour: _Run, claim: float) -> tuple[list[str], lis
                 f"{other.shape} on the neighbour"
             )
             break
-        if one.law not in _ADDED:
+        if not one.added:
             if one.parameters != other.parameters:
                 findings.append(
                     f"draw {place}, {one.law}, takes {one.parameters} on the data, "
                     f"{other.parameters} on the neighbour"
                 )
-            draws.append(ReplayedDraw(one.law, one.shape, float("nan"), (0.0, 0.0, 0.0)))
+            draws.append(ReplayedDraw(one.law, one.shape, float("nan"), (0.0, 0.0, 0.0), 0.0))
             continue
-        if not np.allclose(one.scale, other.scale, rtol=_SLACK, atol=0.0, equal_nan=True):
+        slack = max(_SLACK, _ROUNDINGS * one.rounding)
+        if not np.allclose(one.scale, other.scale, rtol=slack, atol=0.0, equal_nan=True):
             findings.append(
                 f"the scale of draw {place}, {one.law}, depends on the data: "
                 f"{_shown(one.scale)} and {_shown(other.scale)}"
             )
         draw = _compared(one, other)
         draws.append(draw)
-        if draw.ratio > claim * (1.0 + _SLACK):
+        if draw.ratio > claim + slack * (claim + _reach(one) + _reach(other)):
             findings.append(
                 f"what draw {place}, {one.law}, is added to moves by {draw.moved[0]:.4g}, which is "
                 f"{draw.ratio:.4g} of its scale; {claim:g} is claimed"
             )
     return findings, draws
+
+
+def _of_keys(draws: Sequence[Draw]) -> list[str]:
+    """Draws that are no fresh ones, since they are made from one key of jax.random."""
+    seen: dict[bytes, int] = {}
+    shared = []
+    for place, draw in enumerate(draws):
+        shared += [(seen[key], place) for key in draw.keys if key in seen]
+        seen |= dict.fromkeys(draw.keys - seen.keys(), place)
+    if not shared:
+        return []
+    (first, second), more = shared[0], len(shared) - 1
+    also = f", and {more} more pairs are" if more else ""
+    return [f"draws {first} and {second} are made from one key{also}"]
+
+
+def _reach(draw: Draw) -> float:
+    """The largest number that noise is added to, in its scale; rounding is a part of it."""
+    found = [abs(centre) / scale for every in draw.uses for centre, scale in every if scale]
+    return max(filter(np.isfinite, found), default=0.0)
 
 
 def _move(one: float, other: float) -> float:
@@ -407,13 +250,25 @@ def _shown(scale: np.ndarray) -> str:
     return " to ".join(f"{value:.4g}" for value in sorted({scale.min(), scale.max()}))
 
 
-def _compared(one: _Draw, other: _Draw) -> ReplayedDraw:
-    moved = np.zeros(len(one.centres))
-    for place, (first, second) in enumerate(zip(one.centres, other.centres, strict=True)):
+def _compared(one: Draw, other: Draw) -> ReplayedDraw:
+    moved, ratios = np.zeros(len(one.uses)), np.zeros(len(one.uses))
+    for place, (first, second) in enumerate(zip(one.uses, other.uses, strict=True)):
         # Equal noise cancels where other noise is added, too.
-        steps = [_move(a, b) for a, b in zip(first, second, strict=False)]
-        moved[place] = max(steps, default=0.0)
+        steps = [
+            (_move(a, b), min(scale, scale_there))
+            for (a, scale), (b, scale_there) in zip(first, second, strict=False)
+        ]
+        ratios[place] = max((_in_scales(step, scale) for step, scale in steps), default=0.0)
+        last = min(one.scale[place], other.scale[place])
+        moved[place] = ratios[place] * last if last else max((step for step, _ in steps), default=0)
     scale = float(min(one.scale.min(initial=np.inf), other.scale.min(initial=np.inf)))
     norms = (float(np.linalg.norm(moved, order)) for order in (np.inf, 1, 2))
     largest, absolute, euclidean = norms if moved.size else (0.0, 0.0, 0.0)
-    return ReplayedDraw(one.law, one.shape, scale, (largest, absolute, euclidean))
+    ratio = float(ratios.max(initial=0.0))
+    return ReplayedDraw(one.law, one.shape, scale, (largest, absolute, euclidean), ratio)
+
+
+def _in_scales(step: float, scale: float) -> float:
+    if step == 0.0:
+        return 0.0
+    return step / scale if scale else float("inf")

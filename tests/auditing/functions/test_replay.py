@@ -2,13 +2,15 @@
 
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxsel
 from benchmarks.audit_tables.small_programs import programs
 from jaxsel.auditing.functions.replay import replay
-from jaxsel.host.errors import CouldNotError, UnsupportedError
+from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 
 WRONG, RIGHT = ({one.function.__name__: one for one in kind} for kind in programs())
 
@@ -24,7 +26,7 @@ def _replay(function, **options):
         (lambda rng, x: rng.laplace(x, 3.0), 3.0, (1.0, 1.0, 1.0)),
         (lambda rng, x: x + rng.laplace(scale=3.0, size=2), 3.0, (1.0, 1.0, 1.0)),
         (lambda rng, x: rng.normal(size=2) * 3.0 - x, 3.0, (1.0, 1.0, 1.0)),
-        (lambda rng, x: (x - rng.standard_normal(2)) / 2.0, 0.5, (1.0, 1.0, 1.0)),
+        (lambda rng, x: (x - rng.standard_normal(2)) / 2.0, 0.5, (0.5, 0.5, 0.5)),
         (lambda rng, x: float(x.sum() + 4.0 * rng.gumbel()), 4.0, (1.0, 1.0, 1.0)),
         (lambda rng, x: sum(x) + -rng.laplace(scale=2.0), 2.0, (1.0, 1.0, 1.0)),
         (lambda rng, x: next(v + rng.laplace(0, 5) for v in x), 5.0, (1.0, 1.0, 1.0)),
@@ -42,6 +44,23 @@ def test_scale_and_centres_are_read_through_sums_and_products(form, scale, moved
     assert found.findings == ()
     assert found.draws[0].scale == pytest.approx(scale)
     assert found.draws[0].moved == pytest.approx(moved)
+
+
+def test_a_move_is_measured_by_the_scale_that_its_noise_has_there():
+    def halved(rng, data):
+        return (sum(data) + rng.laplace()) / 2.0
+
+    assert _replay(halved).findings == ()
+    assert "which is 1 of its scale" in _replay(halved, claim=0.99).findings[0]
+    own = np.array([1.0, 10.0])  # of each entry
+
+    def weighted(rng, data):
+        return own * data + rng.laplace(size=2) * own
+
+    found = _replay(weighted, pair=([1.0, 2.0], [1.5, 1.0]))
+    assert found.findings == ()
+    assert found.draws[0].ratio == pytest.approx(1.0)
+    assert found.draws[0].moved[0] == pytest.approx(10.0)
 
 
 def test_noise_that_is_added_to_in_place_and_to_noise_is_followed():
@@ -114,7 +133,7 @@ def test_right_programs_have_no_finding(name):
 def test_what_cannot_be_replayed_says_so():
     with pytest.raises(UnsupportedError, match="takes no Generator"):
         _replay(lambda data: 1.0)
-    with pytest.raises(CouldNotError, match="draws nothing from rng"):
+    with pytest.raises(CouldNotError, match="draws nothing from its rng"):
         _replay(lambda rng, data: 1.0)
 
 
@@ -134,3 +153,124 @@ def test_a_function_that_always_raises_is_no_finding():
 
     with pytest.raises(CouldNotError, match="raises KeyError on every pair"):
         replay(broken, relation="replace_one", claim=1.0)
+
+
+def _scanned(key, data, factor=4.0):
+    """A sparse vector that stops, one query after the other."""
+    first, rest = jax.random.split(key)
+    threshold = 0.5 + 2.0 * jax.random.laplace(first)
+
+    def step(done, given):
+        query, own = given
+        above = (query + factor * jax.random.laplace(own) >= threshold) & ~done
+        return done | above, above
+
+    return jax.lax.scan(step, False, (data, jax.random.split(rest, data.shape[0])))[1]
+
+
+def _looped(key, data):
+    def body(state):
+        place, key, total = state
+        key, own = jax.random.split(key)
+        return place + 1, key, total + data[place] + 5.0 * jax.random.laplace(own)
+
+    return jax.lax.while_loop(lambda state: state[0] < 2, body, (0, key, 0.0))[2]
+
+
+KEYED = {
+    "sum": (lambda key, x: x + 3.0 * jax.random.laplace(key, (2,)), "laplace", 3.0, 1.0),
+    "difference": (lambda key, x: 2.0 * jax.random.normal(key, (2,)) - x, "normal", 2.0, 1.0),
+    "quotient": (lambda key, x: (x - jax.random.gumbel(key, (2,))) / 2.0, "gumbel", 0.5, 0.5),
+    "scalar": (lambda key, x: x.sum() + 7.0 * jax.random.logistic(key), "logistic", 7.0, 1.0),
+    "one of several": (lambda key, x: x[0] + jax.random.exponential(key, (4,))[2], "exponential",
+                       1.0, 1.0),
+    "vmapped": (
+        lambda key, x: jax.vmap(lambda own, v: v + 2.0 * jax.random.cauchy(own))(
+            jax.random.split(key), x
+        ),
+        "cauchy", 2.0, 1.0),
+    "reshaped": (lambda key, x: jnp.tile(x, 2).reshape(2, 2)
+                 + 5.0 * jax.random.laplace(key, (4,)).reshape(2, 2).T, "laplace", 5.0, 1.0),
+    "jitted": (jax.jit(lambda key, x: jax.nn.relu(x) * 3.0 + jax.random.laplace(key, (2,))),
+               "laplace", 1.0, 3.0),
+    "scanned": (lambda key, x: _scanned(key, x), "laplace", 2.0, 1.0),
+    "branched": (lambda key, x: jax.lax.cond(x[1] > 0.0, lambda: x + jax.random.laplace(key, (2,)),
+                 lambda: x), "laplace", 1.0, 1.0),
+    "scanned backwards": (lambda key, x: jax.lax.scan(lambda c, v: (0.5 * c + v, c),
+                          jax.random.laplace(key), x, reverse=True)[0], "laplace", 0.25, 1.0),
+    "looped": (_looped, "laplace", 5.0, 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_draws_of_a_key_are_read_off_the_trace(name):
+    function, law, scale, moved = KEYED[name]
+    found = _replay(lambda key, data: function(key, data), claim=100.0)
+    assert found.findings == ()
+    assert {draw.law for draw in found.draws} == {law}
+    assert found.draws[0].scale == pytest.approx(scale)
+    assert max(draw.moved[0] for draw in found.draws) == pytest.approx(moved)
+
+
+def test_a_trace_is_evaluated_as_jax_does(monkeypatch):
+    """Whatever the trace of all functions above returns is what JAX computes."""
+    from jaxsel.auditing.functions import key_recording
+    from jaxsel.auditing.functions.subject import load
+
+    data = np.array([1.0, 2.0])
+    for name, (function, *_) in KEYED.items():
+        trace = key_recording.traced(load(lambda key, x, f=function: f(key, x)), data, {}, 3)
+        with jax.enable_x64(True):
+            (found,) = key_recording._Evaluation().run(trace.closed, trace.inputs)
+            expected = function(jax.random.key(3), jnp.asarray(data))
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, err_msg=name)
+
+
+def test_wrong_functions_of_a_key_are_found():
+    def said(function, **options):
+        return "; ".join(_replay(function, claim=0.5, **options).findings)
+
+    half = said(lambda key, x: jnp.argmax(x + jax.random.laplace(key, x.shape)))
+    assert "moves by 1, which is 1 of its scale; 0.5 is claimed" in half
+    scaled = said(lambda key, x: x.sum() + jax.random.normal(key) * jnp.std(x))
+    assert "the scale of draw 0, normal, depends on the data" in scaled
+    shared = said(
+        lambda key, x: x + 4.0 * jax.random.laplace(key, x.shape) > 2.0 * jax.random.laplace(key)
+    )
+    assert "draws 0 and 1 are made from one key" in shared
+    looped = said(
+        lambda key, x: jax.lax.fori_loop(
+            0, 2, lambda i, total: total + x[i] + 9.0 * jax.random.laplace(key), 0.0
+        )
+    )
+    assert "draws 0 and 1 are made from one key" in looped
+    branch = said(
+        lambda key, x: jax.lax.cond(
+            x[0] > 1.5,
+            lambda: x[0] + 9.0 * jax.random.laplace(key),
+            lambda: x[0] + 9.0 * jax.random.normal(key),
+        )
+    )
+    assert "draw 0 is normal of shape () on the data, laplace of shape ()" in branch
+    chance = said(lambda key, x: jax.random.bernoulli(key, x[0] / 4.0))
+    assert "draw 0, bernoulli, takes (0.25,) on the data, (0.5,) on the neighbour" in chance
+    assert _replay(lambda key, x: _scanned(key, x), claim=0.5).findings == ()
+
+
+def test_rounding_in_float32_is_no_move():
+    def mean(key, data):
+        total = jnp.mean(data.astype(jnp.float32))
+        return total + jax.random.laplace(key, dtype=jnp.float32) / data.shape[0]
+
+    options = {"relation": "replace_one", "data": np.linspace(0.0, 1.0, 7), "pair": None}
+    assert _replay(mean, claim=1.0, **options).findings == ()
+    assert "moves by" in _replay(mean, claim=0.999, **options).findings[0]
+
+
+def test_a_function_of_a_key_that_cannot_be_replayed_says_so():
+    with pytest.raises(CouldNotError, match="draws nothing"):
+        _replay(lambda key, data: data.sum())
+    with pytest.raises(CouldNotError, match="raises TracerBoolConversionError on every pair"):
+        _replay(lambda key, data: 1.0 if data[0] > 0 else jax.random.laplace(key))
+    with pytest.raises(InputError, match="which takes numbers"):
+        _replay(lambda key, data: 1.0, relation="replace_one", data=["a", "b"], pair=None)
