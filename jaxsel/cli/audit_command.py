@@ -101,8 +101,10 @@ def audit_command(
         typer.Option("--sequential", help="Of a function: stop when the claim falls on --pair."),
     ] = False,
     replay: Annotated[
-        bool,
-        typer.Option("--replay", help="Of a function of rng or key: compare its draws at equal noise."),
+        bool, typer.Option("--replay", help="Of a function: compare its draws at equal noise.")
+    ] = False,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Of a function: bound its whole privacy profile, too.")
     ] = False,
     bits: Annotated[
         bool, typer.Option("--bits", help="Of a function: judge released bits, not real numbers.")
@@ -194,6 +196,7 @@ def audit_command(
             "--sequential": sequential or None,
             "--replay": replay or None,
             "--bits": bits or None,
+            "--curve": curve or None,
             "--law": law,
         }
         if is_function(mechanism):
@@ -211,6 +214,7 @@ def audit_command(
                 "repetitions": repetitions,
                 "seed": seed,
                 "bits": bits,
+                "curve": curve,
             }
             if law is not None:
                 of_pairs = of_functions | {"--pair": pair, "--delta": delta or None}

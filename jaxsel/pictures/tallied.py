@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy import special
 
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
@@ -72,6 +73,34 @@ def draw_event(
         shown = title if len(title) <= 60 else f"{title[:57]}..."
         axes.set_title(f"Event: {shown}", fontsize=8)
         axes.legend()
+    return figure
+
+
+def draw_curve(profile: np.ndarray, tradeoff: np.ndarray, mu: float) -> Figure:
+    """Draws what many events show together, as bands.
+
+    Args:
+      profile: Float["3 points"], epsilon, and the ends of the band of delta.
+      tradeoff: Float["3 points"], type I errors, and the ends of the band of type II errors.
+      mu: of a Gaussian that is drawn beside the trade-off.
+    """
+    with style.applied():
+        figure, (left, right) = style.panels(2, width=7.6, height=3.2)
+        shown = {"color": style.BLUE, "alpha": 0.25, "linewidth": 0, "label": "these events show"}
+        left.fill_between(*profile, **shown)
+        left.plot(profile[0], profile[1], color=style.BLUE, label="lower bound")
+        left.set(xlabel="ε", ylabel="δ", xlim=(0.0, profile[0].max()), ylim=(0.0, None))
+        left.set_title("Privacy profile")
+        left.legend()
+        right.fill_between(*tradeoff, **shown)
+        right.plot(tradeoff[0], tradeoff[2], color=style.BLUE, label="upper bound")
+        if math.isfinite(mu):
+            nearest = special.ndtr(special.ndtri(1.0 - tradeoff[0]) - mu)
+            label = f"Gaussian, μ = {mu:.3g}"
+            right.plot(tradeoff[0], nearest, "--", color=style.BLACK, label=label)
+        right.set(xlabel="type I error", ylabel="type II error", xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+        right.set_title("Trade-off")
+        right.legend()
     return figure
 
 

@@ -46,6 +46,7 @@ def audit(
     sequential: bool | None = None,
     repetitions: Any = None,
     bits: bool | None = None,
+    curve: bool | None = None,
 ) -> "Audit | FunctionAudit":
     """A lower bound on epsilon at ``delta``, from trials on two neighbouring inputs.
 
@@ -72,7 +73,7 @@ def audit(
       repetitions: for a function: the law of K, or its text; what is audited is the best of K
         runs by the first number of their outcomes, against the account of ``claim``, which is
         then that of one run.
-      seconds, settings, kind, call_seconds, sequential, bits: for a function: see
+      seconds, settings, kind, call_seconds, sequential, bits, curve: for a function: see
         ``auditing.functions.audit_function``.
 
     Returns:
@@ -93,6 +94,7 @@ def audit(
         "sequential": sequential,
         "repetitions": repetitions,
         "bits": bits,
+        "curve": curve,
     }
     of_mechanisms = {"method": method, "progress": progress, "performance": performance}
     if is_function(subject):

@@ -85,7 +85,10 @@ class AuditReport(NamedTuple):
             "How often the event happened on both inputs, with 95 % intervals, and what the claim "
             "allows, given the frequency on the other input."
         )
-        return page(self.contents, (Picture("event", self.plot(), caption),))
+        pictures = [Picture("event", self.plot(), caption)]
+        if self.audit.curve is not None and self.audit.curve.events:
+            pictures.append(Picture("curve", self.audit.curve.plot(), _OF_CURVE))
+        return page(self.contents, tuple(pictures))
 
     def json(self) -> str:
         """Names and numbers, the command and the versions."""
@@ -128,6 +131,10 @@ _NOTES = (
     "The lower bound exceeds the true epsilon with probability at most the false-alarm rate, "
     "whatever the search did.",
     "A claim that is not refuted is not proved: other pairs and events may show more.",
+)
+_OF_CURVE = (
+    "What many events show together: bands of the privacy profile and of the trade-off. The line "
+    "is a bound; the other end of the band is the most that these events may show."
 )
 _AS_NUMBERS = "Values are taken as real numbers: low bits of floats are not looked at."
 _AS_BITS = "Values are taken as released bits: the lowest bit of each float is looked at, too."

@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
+from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
 from jaxsel.auditing.functions.drawing import Draws, call_limit
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
@@ -81,6 +82,7 @@ class FunctionAudit(NamedTuple):
       search_seconds: of these, until pair and event were chosen.
       seed: of the randomness that is handed to the function.
       bits: whether outcomes were judged as released bits, and not as real numbers.
+      curve: what many events show together, where that was asked for.
     """
 
     function: str
@@ -106,6 +108,7 @@ class FunctionAudit(NamedTuple):
     search_seconds: float
     seed: int
     bits: bool = False
+    curve: AuditCurve | None = None
 
     @property
     def refuted(self) -> bool:
@@ -158,6 +161,7 @@ class FunctionAudit(NamedTuple):
             ["lower bound on epsilon", f"{self.lower:.4g}"],
             ["trials a side", f"{self.trials}, ended by {self.ended_by}; {self.pairs} pairs"],
             ["seconds", f"{self.seconds:.1f}"],
+            *([] if self.curve is None else self.curve.rows(self.epsilon)),
         ]
         return Summary(said, ("what", "found"), rows)
 
@@ -207,6 +211,7 @@ def audit_function(
     search_trials: int | None = None,
     largest: bool = False,
     bits: bool = False,
+    curve: bool = False,
 ) -> FunctionAudit:
     """Looks for a pair of neighbours and an event that refute a claim of a function.
 
@@ -233,6 +238,8 @@ def audit_function(
         most surely refutes the claim.
       bits: judges outcomes as released bits: events may ask of which power of two a number is
         a multiple, which floating-point noise does not hide. By default numbers are real.
+      curve: also bounds the whole privacy profile and the trade-off, from up to 32 events; its
+        limits hold together at ``false_alarm``, beside the verdict.
 
     Raises:
       InputError: for bad input, a pair that is none, a file that cannot be imported, or
@@ -280,11 +287,14 @@ def audit_function(
                 draws, pairs, aims, error, searching - again, clock, again
             )
             size = clock.affordable(trials - searching, draws)
+        assert search.tables is not None
+        others = curve_events(search.tables, claim_met.epsilon) if curve else []
         chosen_at = time.monotonic()
-        bound = _counted(draws, search, size, (_BOUND_STREAM, search.number), [chosen.event])
+        events = [chosen.event, *others]
+        bound = _counted(draws, search, size, (_BOUND_STREAM, search.number), events)
     for one in bound:
         check_shares(function.name, chosen.event.words, one.counts[0], one.sizes)
-    inside = np.array([one.counts.sum() for one in bound])
+    inside = np.array([one.counts[0].sum() for one in bound])
     used = np.stack([[one.sizes.sum() for one in bound] - inside, inside], axis=1)
     if chosen.swapped:
         used = used[::-1]
@@ -315,6 +325,11 @@ def audit_function(
         search_seconds=chosen_at - began,
         seed=seed,
         bits=bool(bits),
+        curve=audit_curve(
+            others, [one.counts[1:] for one in bound], [one.sizes for one in bound], error
+        )
+        if curve
+        else None,
     )
 
 
