@@ -409,3 +409,41 @@ def test_an_interrupt_prints_what_is_known_so_far(tmp_path):
     assert y <= m
     assert 0 < found["trials"] < 100_000
     assert process.returncode == (1 if found["verdict"] == "refuted" else 130)
+
+
+STATEFUL = """
+class AboveThreshold:
+    def __init__(self, redraws):
+        self.redraws, self.threshold = redraws, None
+
+    def reset(self, rng):
+        if self.threshold is None or self.redraws:
+            self.threshold = 0.5 + rng.laplace(scale=2.0)
+
+    def ask(self, query, rng):
+        return bool(query + rng.laplace(scale=4.0) >= self.threshold)
+
+
+ONE = {}
+
+
+def conversation(rng, data, redraws=True):
+    above = ONE.setdefault("above", AboveThreshold(redraws))
+    above.reset(rng)
+    said = []
+    for query in data:
+        said.append(above.ask(query, rng))
+        if said[-1]:
+            break
+    return said
+"""
+
+
+def test_an_object_with_a_reset_is_audited_and_one_that_keeps_its_noise_is_refused(tmp_path):
+    file = tmp_path / "stateful.py"
+    file.write_text(STATEFUL)
+    asked = {"relation": "general", "claim": 1.0, "data": [0.0, 1.0, 0.0], "trials": 20_000}
+    found = jaxsel.audit(f"{file}:conversation", confidence=1.0 - 1e-6, **asked)
+    assert found.verdict == "not refuted"
+    with pytest.raises(CouldNotError, match="calls of a process, share a draw or a state"):
+        jaxsel.audit(f"{file}:conversation", settings={"redraws": False}, **asked)
