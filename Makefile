@@ -52,11 +52,12 @@ faults: $(VENV)/tools
 test-lowest test-newest: test-%:
 	$(PYTHON) -m tests.versions $*
 
-# With the libraries that audits and searches adapt to, in two environments: a missing one is a
-# failure.
+# With the libraries that audits and searches adapt to, in three environments: a missing one is a
+# failure. Opacus brings PyTorch.
 test-adapters:
 	$(PYTHON) -m tests.versions newest --extra libraries --extra optuna --folder .venv-libraries \
 	  tests/adapters/test_libraries.py tests/adapters/test_optuna.py
+	$(PYTHON) -m tests.versions newest --extra opacus --folder .venv-opacus tests/adapters/test_opacus.py
 	$(PYTHON) -m tests.versions newest --extra diffprivlib --folder .venv-diffprivlib tests/adapters/test_diffprivlib.py
 
 lint: $(VENV)/tools

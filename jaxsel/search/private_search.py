@@ -12,13 +12,19 @@ import random
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.secrecy import is_fixed
-from jaxsel.host.errors import InputError, check_choice, check_integer, check_interval
+from jaxsel.host.errors import (
+    CouldNotError,
+    InputError,
+    check_choice,
+    check_integer,
+    check_interval,
+)
 from jaxsel.host.own_code import Reading, suffix
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
@@ -284,20 +290,23 @@ class PrivateSearch:
 
     def _restarted(self) -> None:
         """Runs that were handed out by a process that was killed are begun once again."""
-        state, changed = self._state, False
-        for place, status in enumerate(state["status"]):
-            if status != _OUT or place in state["again"]:
-                continue
-            changed = True
+        state = self._state
+        self._here: dict[str, int] = {}  # runs that this process handed out, by name
+        out = [place for place, status in enumerate(state["status"]) if status == _OUT]
+        self._lose([place for place in out if place not in state["again"]])
+
+    def _lose(self, places: Sequence[int]) -> None:
+        """Runs whose worker ended without a word are begun once again, or have failed."""
+        state = self._state
+        for place in places:
             if place in state["lost"]:
                 # Whether a run kills its worker may depend on the data: twice is a failure.
                 state["status"][place] = _FAILED
             else:
                 state["lost"].append(place)
                 state["again"].append(place)
-        if changed:
+        if places:
             self._storage.save(state)
-        self._here: dict[str, int] = {}  # runs that this process handed out, by name
 
     @property
     def over(self) -> bool:
@@ -441,9 +450,15 @@ class PrivateSearch:
         Args:
           train: (candidate, seed) -> the score, or (score, outcome); a run in which it raises
             has failed, and the traceback stays in ``problems``, a secret.
-          executor: of ``concurrent.futures`` or Dask, which makes runs side by side.
+          executor: of ``concurrent.futures`` or Dask (``client.get_executor()``), which makes
+            runs side by side.
           together: how many.
           simulation: as in ``release``.
+
+        Raises:
+          CouldNotError: if a worker of the executor ends without a word; ``run`` with another
+            executor goes on. A run that was under way is begun once again with its seed, alone,
+            so that one that ends its worker twice is known, and has failed.
         """
         if executor is None:
             for run in self:
@@ -451,15 +466,35 @@ class PrivateSearch:
             return self.release(simulation=simulation)
         under_way: dict[Future[Any], Run] = {}
         while under_way or not self.over:
-            while not self.over and len(under_way) < together:
+            most = 1 if self._state["again"] else together
+            while not self.over and len(under_way) < most:
                 run = self.ask()
-                under_way[executor.submit(_tried, train, run.candidate, run.seed)] = run
+                most = 1 if self._was_lost(run) or self._state["again"] else together
+                try:
+                    future = executor.submit(_tried, train, run.candidate, run.seed)
+                except BrokenExecutor as problem:
+                    self._broken([run, *under_way.values()], problem)
+                under_way[future] = run
             done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-            for future in done:
+            # What is finished is taken before a broken executor is reported.
+            for future in sorted(done, key=_is_broken):
                 run, problem = under_way.pop(future), future.exception()
+                if isinstance(problem, BrokenExecutor):
+                    self._broken([run, *under_way.values()], problem)
                 found = future.result() if problem is None else (None, repr(problem))
                 self._take(run, *found)
         return self.release(simulation=simulation)
+
+    def _was_lost(self, run: Run) -> bool:
+        return self._here[run.name] in self._state["lost"]
+
+    def _broken(self, runs: Sequence[Run], problem: BaseException) -> NoReturn:
+        with self._lock:
+            self._lose([self._here.pop(run.name) for run in runs])
+        raise CouldNotError(
+            "a worker of the executor ended without a word; call run with another executor, which "
+            "begins the runs that were under way once again"
+        ) from problem
 
     def _take(self, run: Run, found: Any, problem: str | None) -> None:
         if problem is not None:
@@ -515,6 +550,10 @@ def _tried(train: Callable[[Any, int], Any], candidate: Any, seed: int) -> tuple
         return train(candidate, seed), None
     except Exception:
         return None, traceback.format_exc()
+
+
+def _is_broken(future: Future[Any]) -> bool:
+    return isinstance(future.exception(), BrokenExecutor)
 
 
 def _checked_score(score: object) -> Score:

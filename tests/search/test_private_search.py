@@ -1,13 +1,14 @@
 """PrivateSearch: its laws, what it proves, and what a caller cannot do wrong."""
 
 import math
+import multiprocessing
 import random
 import signal
 import stat
 import subprocess
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,11 @@ import pytest
 import scipy.stats
 
 import jaxsel
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.search import draws, ledger
 from jaxsel.search.guarantee import as_text, dominating
 from jaxsel.search.storage import Storage
+from tests.search import killing
 
 BASE, LAW = "gaussian:noise_multiplier=4", "geometric:mean=4"
 PURE = "pure:epsilon=0.5"
@@ -439,6 +441,50 @@ def test_runs_side_by_side_have_the_same_winner():
     assert alone[:3] == together[:3]
     assert alone.candidate == 0.2
     assert any("FloatingPointError" in problem for problem in search.problems)
+
+
+def test_a_run_that_ends_its_worker_is_made_once_again_alone_and_then_has_failed(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv(killing.FOLDER, str(tmp_path))
+    candidates = [0.8, 0.1, 0.4, 0.2]  # two of which end their worker
+    search = _search(candidates, seed=8, **_of(6))
+    asked, ask = [], search.ask
+    monkeypatch.setattr(search, "ask", lambda: asked.append(ask()) or asked[-1])
+    broken, found = [], None  # 0.4 and 0.8 are begun side by side
+    while found is None:
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+            try:
+                found = search.run(killing.train, pool, simulation=True)
+            except CouldNotError as problem:
+                broken.append(str(problem))
+    assert found.candidate == 0.4
+    begun = {name: (tmp_path / str(name)).read_text().split() for name in {0.8, 0.4}}
+    fatal = {run.seed for run in asked if run.candidate == 0.8}
+    assert len(broken) >= 2
+    assert all("begins the runs that were under way once again" in one for one in broken)
+    # Twice each, with its own seed, and never a third time.
+    assert sorted(map(int, begun[0.8])) == sorted([*fatal, *fatal])
+    lost = search._state["lost"]
+    failed = [place for place, status in enumerate(search._state["status"]) if status == "failed"]
+    assert len(failed) == len(fatal)
+    # A run beside one that ends its worker is lost with it, and has not failed.
+    assert set(failed) <= set(lost)
+
+
+def test_runs_on_a_dask_cluster_have_the_same_winner():
+    import distributed
+
+    alone = _search(seed=4, **_of(12)).run(_trained, simulation=True)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        search = _search(seed=4, **_of(12))
+        together = search.run(_trained, client.get_executor(), together=3, simulation=True)
+    assert alone[:3] == together[:3]
 
 
 # --- The ledger -----------------------------------------------------------------------------

@@ -258,13 +258,18 @@ def from_opacus(history: object, *, name: str = "") -> BaseGuarantee:
     Raises:
       InputError: if it is not an Opacus history, or a value is out of range.
     """
+    return events.dp_sgd_phases(opacus_phases(history), name=name)
+
+
+def opacus_phases(history: object) -> tuple[tuple[float, float, int], ...]:
+    """The phases of an Opacus history, neighbouring equal ones as one; else as ``from_opacus``."""
     phases: list[tuple[float, float, int]] = []
     for number, item in enumerate(_items(history), 1):
         noise, rate, steps = _phase(number, item)
         if phases and phases[-1][:2] == (noise, rate):
             steps += phases.pop()[2]
         phases.append((noise, rate, steps))
-    return events.dp_sgd_phases(tuple(phases), name=name)
+    return tuple(phases)
 
 
 def _read_opacus(path: Path) -> BaseGuarantee:

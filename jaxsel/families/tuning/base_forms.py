@@ -29,8 +29,9 @@ def guarantee_of(base: object, relation: object = None) -> BaseGuarantee:
 
     Args:
       base: a BaseGuarantee; text as on the command line; a DpEvent or a
-        PrivacyLossDistribution of dp-accounting; or an accountant of Opacus, its
-        ``state_dict()`` or its history.
+        PrivacyLossDistribution of dp-accounting; an object with a ``dp_event``, such as an
+        execution plan of jax_privacy; or an accountant of Opacus, its ``state_dict()``, its
+        history, or the PrivacyEngine that has it.
       relation: the neighbouring relation, one of ``RELATIONS``; must be that of the
         guarantee, if it has one.
 
@@ -89,6 +90,17 @@ def _event_guarantee(event: Any, relation: str | None) -> BaseGuarantee:
         name=str(event),
         renyi=None if renyi.lost else renyi.curve,
     )
+
+
+def _planned_guarantee(plan: Any, relation: str | None) -> BaseGuarantee:
+    """The guarantee of a plan that knows its event, as those of jax_privacy do."""
+    event = plan.dp_event() if callable(plan.dp_event) else plan.dp_event
+    if not _is_event(event):
+        raise InputError(
+            f"the dp_event of {type(plan).__name__} is a {type(event).__name__}, and not an event "
+            "of dp-accounting"
+        )
+    return _event_guarantee(event, relation)
 
 
 def _event_releases(event: Any, relation: str | None) -> list[Release]:
@@ -190,5 +202,10 @@ _FORMS = (
         lambda base: hasattr(base, "history") or isinstance(base, Mapping | list | tuple),
         lambda base, _: from_opacus(base),
     ),
+    _Form(
+        lambda base: hasattr(getattr(base, "accountant", None), "history"),
+        lambda base, _: from_opacus(base.accountant),
+    ),
+    _Form(lambda base: hasattr(base, "dp_event"), _planned_guarantee),
     _Form(_is_event, _event_guarantee),
 )
