@@ -42,7 +42,8 @@ class GridCost(NamedTuple):
             f"The grid, each of {self.candidates} candidates once: "
             f"({rounded_up(grid.epsilon):g}, {delta:g})-differentially private, by "
             f"{grid.theorem}. It covers all {self.candidates} runs with their scores: all "
-            "may be published."
+            "may be published. It covers as many runs whose candidates depend on earlier scores, "
+            "too, as those of TPE or of a person who tunes by hand do."
         )
         second = (
             f"A random candidate in each of K runs, E[K] = {self.random.law.mean:.6g}: "
@@ -74,7 +75,7 @@ class GridCost(NamedTuple):
             "grid": {
                 **self.every.as_record(),
                 "candidates": self.candidates,
-                "covers": "every run with its score",
+                "covers": "every run with its score, also where candidates depend on scores",
             },
             "random": {
                 "base": random.base,

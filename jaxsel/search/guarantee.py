@@ -128,6 +128,7 @@ def parts(
     scored: str,
     law: Repetitions | None,
     runs: int,
+    refit: BaseGuarantee | None = None,
 ) -> tuple[Part, ...]:
     """What a search releases of the records that train and of those that are scored.
 
@@ -136,10 +137,12 @@ def parts(
       scores: of one run's noisy scores; empty if they are public.
       scored: one of ``SCORED``.
       law: of K; None if all of ``runs`` are released.
+      refit: of one more training of the winner, on all records.
     """
+    again = [] if refit is None else [Release(refit)]
 
     def of(one: BaseGuarantee) -> Released:
-        return Released([Release(one, law, runs)])
+        return Released([Release(one, law, runs), *again])
 
     if not scores:
         return (Part("training records", of(base)),)

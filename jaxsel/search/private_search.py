@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.secrecy import is_fixed
 from jaxsel.host.errors import (
@@ -54,6 +55,7 @@ from jaxsel.search.storage import Storage
 Candidates = Sequence[Any] | Callable[[Draw], Any]
 _OUT, _TOLD, _FAILED = "handed out", "told", "failed"
 _MOST_RUNS = 10**6
+_REFIT = "the winner is trained once more, on all records, and that is released, too"
 
 
 class Run(NamedTuple):
@@ -127,6 +129,9 @@ class PrivateSearch:
       runs: how many runs an adaptive search makes.
       pad: makes as many runs as K can have, and discards those beyond K, so that who counts
         runs learns nothing. Needs a law with a maximum.
+      refit: True if the winner is trained once again, on all records, and that is released: one
+        more release with the guarantee ``base``, for those that were scored, too; or what that
+        training guarantees, if it is another.
       relation: which data sets are neighbours, as in ``jaxsel.guarantee_of``.
       seed: for tests and simulations: whoever knows it has no privacy, and ``release`` asks to
         be told so.
@@ -169,6 +174,7 @@ class PrivateSearch:
         adaptive: bool = False,
         runs: int | None = None,
         pad: bool = False,
+        refit: object = False,
         relation: object = None,
         seed: int | None = None,
     ) -> None:
@@ -180,13 +186,14 @@ class PrivateSearch:
         self._looks = _checked_looks(looks, stopping, score)
         self._delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
         self._base = guarantee_of(base, relation)
+        self._refit = self._checked_refit(refit, relation)
         self._law, self._count = _checked_law(repetitions, adaptive, runs, pad)
         self.problems: tuple[str, ...] = ()  # what ``train`` raised: as secret as the scores
         self._random, self._simulated = source(seed), seed is not None
         self._ledger = _checked_ledger(ledger, data, budget)
         _check_candidates(candidates)
         scores = [] if score.is_public else [looked_at(score.guarantee(), looks + 1)]
-        self._parts = parts(self._base, scores, self._scored, self._law, self._count)
+        self._parts = parts(self._base, scores, self._scored, self._law, self._count, self._refit)
         self._guarantee = self._proved()
         self._storage = Storage(storage, self._configuration())
         try:
@@ -199,6 +206,14 @@ class PrivateSearch:
         except BaseException:
             self._storage.close()
             raise
+
+    def _checked_refit(self, refit: object, relation: object) -> BaseGuarantee | None:
+        if isinstance(refit, bool):
+            return self._base if refit else None
+        try:
+            return guarantee_of(refit, relation)
+        except InputError as error:
+            raise InputError(f"refit is True, False, or what it guarantees: {error}") from None
 
     # --- What is proved ------------------------------------------------------------------
 
@@ -221,6 +236,7 @@ class PrivateSearch:
             f"ranked by {self._score.words}",
             SCORED[self._scored],
             STOPPING[self._stopping],
+            *([] if self._refit is None else [_REFIT]),
         )
         return SearchGuarantee(costs, declared, self._watchers())
 
@@ -251,17 +267,20 @@ class PrivateSearch:
             "delta": self._delta,
             "stopping": [self._stopping, self._looks],
             "pad": self._pad,
+            "refit": None if self._refit is None else self._refit.name,
             "simulated": self._simulated,
         }
 
     def _entry(self) -> ledgers.Entry:
         roles = []
         for part in self._parts:
-            (each,) = part.released.releases
-            entry = {"base": as_text(each.base), "times": each.times}
-            if each.repetitions is not None:
-                entry["repetitions"] = describe(each.repetitions)
-            roles.append((entry,))
+            entries = []
+            for each in part.released.releases:
+                entry = {"base": as_text(each.base), "times": each.times}
+                if each.repetitions is not None:
+                    entry["repetitions"] = describe(each.repetitions)
+                entries.append(entry)
+            roles.append(tuple(entries))
         return ledgers.Entry(self._state["name"], self._state["date"], tuple(roles))
 
     # --- Runs ----------------------------------------------------------------------------

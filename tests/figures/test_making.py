@@ -76,6 +76,7 @@ def test_ids_files_and_sims_fit_together():
             "jx-optimal-k",
             "jx-plan",
             "jx-priced",
+            "jx-search",
         }
         assert figure.sims or figure.id in formulas
         assert set(figure.sims) <= set(registry.SIMS)

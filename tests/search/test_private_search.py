@@ -530,3 +530,28 @@ def test_a_base_without_a_text_is_kept_by_its_profile():
     for epsilon in (0.0, 0.03, 0.5, 1.0, 1.7, 2.5):
         assert base.delta(epsilon) <= kept.delta(epsilon) <= 1.05 * base.delta(epsilon) + 1e-12
     assert as_text(jaxsel.guarantee_of(BASE)) == jaxsel.guarantee_of(BASE).name
+
+
+# --- One more training of the winner --------------------------------------------------------
+
+
+def test_a_refit_is_one_more_release_for_every_record(tmp_path):
+    score = jaxsel.scores.count(noise=8)
+    guarantee = _search(score=score, scored="validation", refit=True, **_of(3)).guarantee
+    law = _of(3)["repetitions"]
+    for (whose, cost), one in zip(guarantee.costs, (PURE, score.guarantee()), strict=True):
+        expected = jaxsel.tuned(one, law) + jaxsel.release(PURE)
+        assert cost.epsilon == pytest.approx(expected.cost(guarantee.delta, attain=False).epsilon)
+        assert cost.epsilon > jaxsel.account(one, law, guarantee.delta, attain=False).epsilon, whose
+    assert "trained once more" in " ".join(guarantee.sentences())
+    assert jaxsel.report(guarantee).markdown().count("and one run of a purely") == 2
+    without, other = (_search(refit=refit).guarantee for refit in (False, "gaussian:sigma=9"))
+    assert without.epsilon < other.epsilon
+    assert "trained once more" not in " ".join(without.sentences())
+    # It is in the ledger, and another refit is another search.
+    options = {"ledger": tmp_path / "l", "data": "d", "storage": tmp_path / "s"}
+    search = _search(refit=True, **options)
+    assert search.guarantee.total == pytest.approx(search.guarantee.epsilon)
+    search.close()
+    _refused("it differs in refit", lambda: _search(refit=False, **options))
+    _refused("refit is True, False, or what it guarantees", lambda: _search(refit=3))
