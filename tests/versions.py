@@ -44,7 +44,7 @@ def requirements(which: str, project: dict, extras: Sequence[str] = ()) -> list[
     optional = project["optional-dependencies"]
     listed = [
         *project["dependencies"],
-        *(one for extra in ("test", *extras) for one in optional[extra]),
+        *(one for extra in ("test", "train", "data", *extras) for one in optional[extra]),
     ]
     found = []
     for text in listed:

@@ -89,7 +89,8 @@ def _downloaded(source: Source) -> Path:
         import pooch
     except ImportError:
         raise InputError(
-            f"{source.file} is not here and pooch is not installed; {_wanted(source)}"
+            f'{source.file} is not here, and to download it run pip install "jaxsel[data]"; '
+            f"{_wanted(source)}"
         ) from None
     pooch.get_logger().setLevel(logging.WARNING)
     try:

@@ -107,7 +107,12 @@ def _pixels(values: np.ndarray, highest: float) -> np.ndarray:
 
 
 def _digits() -> ImageSet:
-    from sklearn.datasets import load_digits
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise InputError(
+            'the digits come with scikit-learn; run pip install "jaxsel[data]"'
+        ) from None
 
     found = load_digits()
     images = _pixels(np.asarray(found["images"]), 16.0)  # type: ignore[index]

@@ -11,7 +11,6 @@ probability. A bound below it proves nothing: an audit can find faults, not excl
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import flax.linen as nn
 import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
@@ -30,6 +29,7 @@ from jaxsel.training.canaries import (
     likelihood_ratio,
 )
 from jaxsel.training.dp_sgd import Recipe, State, noisy_gradient
+from jaxsel.training.extras import nn
 
 _COIN_TAG = 0xD1
 

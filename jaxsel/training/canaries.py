@@ -17,17 +17,16 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from jaxsel.host.errors import InputError, check_integer, check_positive
 from jaxsel.kernel import stream
 from jaxsel.training.dp_sgd import Recipe, State, initialise, noisy_gradient, train
+from jaxsel.training.extras import nn, optax
 from jaxsel.training.network import cross_entropy
 
 _AUDIT_TAG = 0xD0

@@ -9,10 +9,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import optax
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -25,6 +23,7 @@ from jaxsel.host.errors import (
 )
 from jaxsel.kernel import noise, stream
 from jaxsel.training.clipping import microbatched_sum, plain_sum
+from jaxsel.training.extras import nn, optax
 from jaxsel.training.ghost import ghost_sum
 from jaxsel.training.network import cross_entropy
 from jaxsel.training.sampling import batch_capacity, poisson_batch

@@ -9,12 +9,12 @@ Li, Tramer, Liang & Hashimoto 2022; Bu, Mao & Xu 2022.
 
 from typing import Any
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxsel.training.clipping import clip_factors
+from jaxsel.training.extras import nn
 
 
 def _losses(found: Any, labels: Array) -> Array:

@@ -13,12 +13,12 @@ Parameters have the names and shapes of ``flax.linen.Conv`` and ``Dense``.
 from collections.abc import Sequence
 from typing import Any
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxsel.host.errors import InputError, check_choice
+from jaxsel.training.extras import nn
 
 STRIDES = {"strided": (1, 2, 1, 2, 1), "dense": (1, 1, 1, 1, 1)}
 _FEATURES = (32, 32, 64, 64, 64)

@@ -8,16 +8,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, UInt32
 from numpy.typing import ArrayLike
 
 from jaxsel.kernel import noise, stream
 from jaxsel.training import dp_sgd
+from jaxsel.training.extras import nn, optax
 from jaxsel.training.plan import Candidate, SearchPlan
 
 _RUN_TAG, _SCORE_TAG = 0xC2, 0xC3

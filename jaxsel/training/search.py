@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +18,7 @@ from jaxsel.host.errors import InputError, check_integer
 from jaxsel.training import dp_sgd, runs
 from jaxsel.training.checkpoints import Saved, resumed
 from jaxsel.training.draws import check_seed, draw_secrets
+from jaxsel.training.extras import nn
 from jaxsel.training.plan import Candidate, SearchPlan
 
 _SAVE_SECONDS = 20.0

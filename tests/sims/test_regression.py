@@ -194,7 +194,7 @@ def test_no_network_and_no_pooch(monkeypatch):
         load_regression("bike")
     _complaint(error)
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(InputError, match="pooch is not installed") as error:
+    with pytest.raises(InputError, match="to download it run pip install") as error:
         load_regression("bike")
     _complaint(error)
 

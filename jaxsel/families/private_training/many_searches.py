@@ -8,7 +8,6 @@ the same seed.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from jaxsel.data.images import ImageSet
 from jaxsel.training import runs
 from jaxsel.training.draws import draw_secrets
+from jaxsel.training.extras import nn
 from jaxsel.training.plan import SearchPlan
 from jaxsel.training.search import split
 

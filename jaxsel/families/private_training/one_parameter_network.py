@@ -11,13 +11,13 @@ by every network, or by none; so the score of a network is known as well, and a 
 be made to prefer networks that were trained on the canary.
 """
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from jaxsel.data.images import ImageSet
+from jaxsel.training.extras import nn
 from jaxsel.training.plan import SearchPlan
 from jaxsel.training.search import split
 
