@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 COMMIT ?= HEAD
 
-.PHONY: reproduce gallery test test-all test-changed test-lowest test-newest test-adapters faults lint docs measure bench bench-against gpu validate clean
+.PHONY: reproduce gallery test test-all test-changed test-lowest test-newest test-adapters release-check faults lint docs measure bench bench-against gpu validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -60,10 +60,15 @@ test-adapters:
 	$(PYTHON) -m tests.versions newest --extra opacus --folder .venv-opacus tests/adapters/test_opacus.py
 	$(PYTHON) -m tests.versions newest --extra diffprivlib --folder .venv-diffprivlib tests/adapters/test_diffprivlib.py
 
+# Wheel and source, built and tried alone on each supported Python that is found.
+release-check: $(VENV)/tools
+	$(BIN)/python -m tests.built
+
 lint: $(VENV)/tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 validate: $(VENV)/installed
 	$(BIN)/jaxsel validate --all
