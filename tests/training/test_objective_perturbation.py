@@ -125,6 +125,11 @@ def test_renyi_is_an_expectation():
     )
     found = float(bound.renyi()(np.asarray(order)))
     assert found == pytest.approx(math.log(exact) / (order - 1), rel=1e-9)
+    # of a table chords are taken, which lie above
+    fine = loss_bounds("logistic", noise, stiffness)[0]
+    moments = fine._moments(order - 1.0, fine.start, slice(None))
+    near = float(np.logaddexp.reduce(moments)) / (order - 1.0)
+    assert near <= float(fine.renyi()(np.asarray(order))) <= near + 1e-3
 
 
 def _one_way(first, second, epsilon):
@@ -224,8 +229,8 @@ def test_noise_is_the_least():
     noise = noise_for(1.0, 1e-6, settings)
     assert guarantee(settings._replace(noise_multiplier=noise)).epsilon(1e-6) <= 1.0
     assert guarantee(settings._replace(noise_multiplier=0.995 * noise)).epsilon(1e-6) > 1.0
-    with pytest.raises(InputError, match="take more regularisation"):
-        noise_for(1e-6, 1e-6, settings)
+    with pytest.raises(InputError, match="take more, above"):
+        noise_for(1e-6, 1e-6, settings._replace(regularisation=1.0))
 
 
 @pytest.mark.parametrize(
