@@ -277,16 +277,24 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
     # --- Fitting -------------------------------------------------------------------------
 
     def _seed(self) -> int | None:
-        inner = self.estimator.get_params()
-        seeds = [
-            name for name in inner if name.endswith("random_state") and inner[name] is not None
+        listed = _listed(self.candidates) or []
+        given = [self.estimator.get_params(), *listed]
+        inner = [
+            name
+            for each in given
+            for name in each
+            if name.endswith("random_state") and each[name] is not None
         ]
-        if (self.random_state is not None or seeds) and not self.simulation:
+        if (self.random_state is not None or inner) and not self.simulation:
             raise InputError(
-                f"with {(seeds or ['random_state'])[0]} the fit is not private; say "
+                f"with {(inner or ['random_state'])[0]} the fit is not private; say "
                 "simulation=True, or leave it out"
             )
         if self.random_state is None:
+            if inner:
+                raise InputError(
+                    f"{inner[0]} would be the seed of every run; give random_state to the search"
+                )
             return None
         return int(check_random_state(self.random_state).randint(2**31))
 

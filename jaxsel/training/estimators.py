@@ -22,7 +22,7 @@ from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.training.objective_perturbation import release, with_intercept
 from jaxsel.training.objective_privacy import Settings, checked, guarantee, noise_for
 
-_GAP = 0.01
+_GAP = 0.001
 """How far approximate minima may lie apart, in output noises, unless a tolerance is given."""
 
 
@@ -186,7 +186,7 @@ class PrivateLogisticRegression(ClassifierMixin, _Private):
       intercept: the value of that feature, below ``feature_norm``; 0 for none.
       classes: the two labels, as public knowledge; None takes them from the labels, and the
         guarantee then declares that they are public. A record with another label is refused.
-      tolerance: of the gradient's norm; None takes lambda times output_noise over 200.
+      tolerance: of the gradient's norm; None takes lambda times output_noise over 2000.
       output_noise: standard deviation of the noise on each coefficient that hides the tolerance.
       simulation: whether a seed may be given; the fit is then not private.
       random_state: a seed, of simulations alone.

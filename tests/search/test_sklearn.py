@@ -156,6 +156,8 @@ def test_what_fits_several_times_guarantees_nothing(wrapped):
         ({"validation": 0.0}, "validation"),
         ({"random_state": 1}, "say simulation=True"),
         ({"estimator": clone(ONE).set_params(random_state=1)}, "say simulation=True"),
+        ({"candidates": [{}, {"random_state": 1}]}, "say simulation=True"),
+        ({"candidates": [{"random_state": 1}], "simulation": True}, "the seed of every run"),
     ],
 )
 def test_bad_input(given, said):
@@ -287,6 +289,15 @@ def test_it_is_no_cross_validation():
     assert not issubclass(PrivatelyTuned, BaseSearchCV)
     assert not issubclass(PrivatelyTuned, BaseCrossValidator)
     assert not hasattr(_tuned(), "cv_results_")
+
+
+def test_a_ledger_adds_up_fits(tmp_path):
+    options = {"ledger": tmp_path / "ledger", "data": "clouds"}
+    options["repetitions"] = "point_mass:count=1"
+    first = _tuned(**options).fit(ROWS, LABELS)
+    assert "All searches of clouds" in str(first.guarantee_)
+    with pytest.raises(InputError, match="what earlier searches spent is spent"):
+        _tuned(**options, budget=1.1 * first.guarantee_.epsilon).fit(ROWS, LABELS)
 
 
 def test_clone_and_parameters():
