@@ -265,7 +265,7 @@ def _hidden(
 
     def found(epsilon: npt.ArrayLike) -> np.ndarray:
         left = np.asarray(epsilon, dtype=np.float64)[..., None] - losses[:-1]
-        return (profile(left) @ masses[:-1] + masses[-1])[()]
+        return np.minimum(profile(left) @ masses[:-1] + masses[-1], 1.0)[()]
 
     return found
 

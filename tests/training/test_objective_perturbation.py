@@ -51,7 +51,7 @@ def _root(function):
 
 
 def test_the_numbers_of_the_page():
-    """lambda .1, noise 1, delta 1e-6: the general form of Redberg et al., and this project's."""
+    """lambda .1, noise 1, delta 1e-6: the general form, and what the signs of the slopes give."""
     mine = guarantee(Settings("logistic", 1.0, 0.1))
     assert mine.epsilon(1e-6) == pytest.approx(5.0027, abs=1e-4)
 
@@ -222,6 +222,20 @@ def test_the_gap_costs_what_composition_says():
     exact = _root(lambda e: float(gaussian_delta(e, joint)) - 1e-6)
     assert exact <= guarantee(gap).epsilon(1e-6) <= 1.02 * exact
     assert guarantee(gap).epsilon(1e-6) > 1.1 * guarantee(plain).epsilon(1e-6)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+@pytest.mark.parametrize("gap", [0.0, 1e-6, 0.3, 10.0])
+def test_guarantees_at_the_ends_of_what_is_allowed(loss, gap):
+    for noise, regularisation in ((0.05, 2e-3), (0.07, 1e4), (9e3, 1e-4), (9e3, 1e4)):
+        tolerance = gap * regularisation / 2.0
+        found = guarantee(Settings(loss, noise, regularisation, 1.0, 1.0, tolerance, 1.0))
+        epsilons = [found.epsilon(delta) for delta in (1e-2, 1e-6, 1e-10)]
+        assert epsilons == sorted(epsilons)
+        assert math.isfinite(epsilons[-1])
+        orders = found.renyi(np.array([1.5, 8.0, 64.0]))
+        assert np.all(np.isfinite(orders))
+        assert np.all(np.diff(orders) >= -1e-9)
 
 
 def test_noise_is_the_least():
