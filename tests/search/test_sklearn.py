@@ -3,6 +3,8 @@
 import pickle
 import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -324,6 +326,14 @@ def test_scikit_learn_finds_nothing_wrong(model, unpriced):
     assert failed == {}
     assert {row["check_name"] for row in found if row["status"] == "skipped"} <= _SKIPPED
     assert len(found) > 30
+
+
+def test_the_core_does_not_import_it():
+    code = (
+        "import sys, jaxsel; jaxsel.PrivateSearch; import jaxsel.training.objective_perturbation; "
+        "import jaxsel.training.objective_privacy; sys.exit('sklearn' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
 # --- From the README alone --------------------------------------------------------------
