@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 # Checkpoints, command line, records, laws, data, figures: all that depends on other packages.
 TESTS = (
     "tests/training",
+    "tests/search/test_sklearn.py",
     "tests/cli/test_cli.py",
     "tests/test_contract.py",
     "tests/host/test_progress_and_records.py",

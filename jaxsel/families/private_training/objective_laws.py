@@ -1,0 +1,140 @@
+"""Exact laws of objective perturbation on the line, where each record has one feature.
+
+The minimum theta is at most t if and only if the gradient without noise, which increases, is at
+least minus the noise at t: P[theta <= t] is the normal probability of the gradient at t.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from jaxsel.accounting.single_run.divergences import epsilon_at_delta
+
+
+class Line(NamedTuple):
+    """Records with one feature.
+
+    Attributes:
+      features, targets: Float64["kinds"]; labels are -1 and 1 for the logistic loss.
+      counts: Float64["kinds"], how many records of each kind there are.
+    """
+
+    features: Any
+    targets: Any
+    counts: Any
+
+
+def line(*records: tuple[float, float, float]) -> Line:
+    """From (feature, target, count) of each kind."""
+    table = np.array(records, dtype=np.float64).reshape(-1, 3)
+    return Line(table[:, 0], table[:, 1], table[:, 2])
+
+
+def with_one_more(known: Line, feature: float, target: float) -> Line:
+    """The records and one more."""
+    return Line(
+        np.append(known.features, feature),
+        np.append(known.targets, target),
+        np.append(known.counts, 1.0),
+    )
+
+
+def gradient(t, records: Line, loss: str, regularisation: float) -> np.ndarray:
+    """The slope of the sum of losses and the regularisation at t, for losses of slope 1."""
+    t = np.asarray(t, dtype=np.float64)
+    total = regularisation * t
+    for feature, target, count in zip(*records, strict=True):
+        if loss == "logistic":
+            slope = -target * special.expit(-target * feature * t)
+        else:
+            slope = np.clip(feature * t - target, -1.0, 1.0)
+        total = total + count * feature * slope
+    return total
+
+
+def minimum_cdf(t, records: Line, loss: str, noise: float, regularisation: float) -> np.ndarray:
+    """P[the minimum <= t], for linear noise of that standard deviation."""
+    return special.ndtr(gradient(t, records, loss, regularisation) / noise)
+
+
+def minimum_cells(
+    edges: np.ndarray, records: Line, loss: str, noise: float, regularisation: float
+) -> np.ndarray:
+    """Probabilities of the minimum between edges, each difference in the nearer tail."""
+    at = gradient(edges, records, loss, regularisation) / noise
+    low, high = np.append(-np.inf, at), np.append(at, np.inf)
+    above = low + high > 0.0
+    first, second = np.where(above, -high, low), np.where(above, -low, high)
+    # The gradient increases, but for rounding.
+    return np.maximum(special.ndtr(second) - special.ndtr(first), 0.0)
+
+
+_REACH = 8.5  # standard deviations of the noise, with tail probability 1e-17
+
+
+def fine_edges(
+    records: Line, loss: str, noise: float, regularisation: float, count: int
+) -> np.ndarray:
+    """Points between which the noise moves evenly, by bisection."""
+    wanted = noise * np.linspace(-_REACH, _REACH, count)
+    slopes = float(np.sum(records.counts * np.abs(records.features)))
+    reach = (slopes + _REACH * noise) / regularisation + 1.0
+    low, high = np.full(count, -reach), np.full(count, reach)
+    for _ in range(80):
+        middle = (low + high) / 2.0
+        below = gradient(middle, records, loss, regularisation) < wanted
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.unique(high)
+
+
+def pair_epsilon(
+    fewer: Line,
+    more: Line,
+    loss: str,
+    noise: float,
+    regularisation: float,
+    delta: float,
+    count: int = 8001,
+) -> float:
+    """Epsilon at delta between the minima of neighbours, of cells of the line: no more than true.
+
+    Cells are post-processing, so that this is a lower bound, and the exact number in the limit.
+    """
+    numbers = (loss, noise, regularisation)
+    edges = np.union1d(fine_edges(fewer, *numbers, count), fine_edges(more, *numbers, count))
+    first, second = (minimum_cells(edges, records, *numbers) for records in (fewer, more))
+    return epsilon_at_delta(first / first.sum(), second / second.sum(), delta)
+
+
+def approximate_epsilon(
+    fewer: Line,
+    more: Line,
+    loss: str,
+    noise: float,
+    regularisation: float,
+    step: float,
+    output_noise: float,
+    delta: float,
+    count: int = 1201,
+) -> float:
+    """The same of minima that are moved apart by ``step`` each, and have normal noise added.
+
+    The more records' minimum is moved by -step if it lies lower, else by step.
+    """
+    numbers = (loss, noise, regularisation)
+    ends = [fine_edges(records, *numbers, count) for records in (fewer, more)]
+    lower = np.median(ends[1]) < np.median(ends[0])
+    moves = (step, -step) if lower else (-step, step)
+    reach = step + 7.0 * output_noise
+    first, last = min(map(np.min, ends)) - reach, max(map(np.max, ends)) + reach
+    seen = np.linspace(first, last, 2 * count)
+    found = []
+    for records, edges, move in zip((fewer, more), ends, moves, strict=True):
+        # The mass of a cell stands at its middle: the error is of second order in its width.
+        inner = minimum_cells(edges, records, *numbers)[1:-1]
+        middles = (edges[1:] + edges[:-1]) / 2.0 + move
+        below = special.ndtr((seen[:, None] - middles) / output_noise) @ inner / inner.sum()
+        found.append(np.maximum(np.diff(below, prepend=0.0, append=1.0), 0.0))
+    first, second = (law / law.sum() for law in found)
+    return epsilon_at_delta(first, second, delta)

@@ -1,0 +1,86 @@
+"""Objective perturbation on the line as a mechanism, with bins of the minimum as events."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax, nn
+
+from jaxsel.families.private_training import objective_laws as laws
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.kernel import noise, stream
+from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.training.objective_perturbation import clipped_rows
+from jaxsel.training.objective_privacy import LOSSES
+
+_HALVINGS = 48
+
+
+@factory
+def objective_perturbation(loss: str = "logistic") -> Mechanism:
+    """The minimum of the sum of losses, lambda/2 theta^2 and b theta, b normal, on the line.
+
+    Kifer, Smith & Thakurta 2012, Algorithm 1, for slopes of at most 1 and features that are
+    clipped to 1. Minima are found by bisection.
+
+    Data: ``objective_laws.Line``.
+    Params: "noise_multiplier", the standard deviation of b; "regularisation", lambda; and
+      "edges" of the bins, increasing.
+    Outcome, event: the bin of the minimum.
+
+    Raises:
+      InputError: for a loss that is not known.
+    """
+    check_choice("loss", loss, LOSSES)
+
+    def edges_of(params) -> np.ndarray:
+        check_params(params, ("noise_multiplier", "regularisation", "edges"))
+        edges = check_finite("edges", params["edges"])
+        if edges.ndim != 1 or np.any(np.diff(edges) <= 0.0):
+            raise InputError("edges must be a strictly increasing list of numbers")
+        return edges
+
+    def clipped(data) -> laws.Line:
+        rows = clipped_rows(np.asarray(data.features, dtype=np.float64)[:, None], 1.0)
+        return laws.Line(rows[:, 0], np.asarray(data.targets), np.asarray(data.counts))
+
+    def prepare(data, params):
+        return clipped(data), {**params, "edges": edges_of(params)}
+
+    def slope(t: Array, data: laws.Line) -> Array:
+        predicted = data.features * t
+        if loss == "logistic":
+            each = -data.targets * nn.sigmoid(-data.targets * predicted)
+        else:
+            each = jnp.clip(predicted - data.targets, -1.0, 1.0)
+        return jnp.sum(data.counts * data.features * each)
+
+    def sample(key: stream.Key, data, params) -> Array:
+        drawn = noise.variate("gaussian", key, 0)
+        given = laws.Line(*(jnp.asarray(each, drawn.dtype) for each in data))
+        linear = jnp.asarray(params["noise_multiplier"], drawn.dtype) * drawn
+        regularisation = jnp.asarray(params["regularisation"], drawn.dtype)
+        most = jnp.sum(given.counts * jnp.abs(given.features)) + jnp.abs(linear)
+        reach = most / regularisation + 1.0
+
+        def halve(_, ends):
+            low, high = ends
+            middle = (low + high) / 2.0
+            below = slope(middle, given) + regularisation * middle + linear < 0.0
+            return jnp.where(below, middle, low), jnp.where(below, high, middle)
+
+        _, found = lax.fori_loop(0, _HALVINGS, halve, (-reach, reach))
+        edges = jnp.asarray(params["edges"], drawn.dtype)
+        return jnp.searchsorted(edges, found, side="right").astype(jnp.int32)
+
+    def labels(data, params) -> tuple[str, ...]:
+        del data
+        bounds = ["-inf", *(f"{edge:g}" for edge in edges_of(params)), "inf"]
+        return tuple(f"[{low}, {high})" for low, high in itertools.pairwise(bounds))
+
+    def law(data, params) -> FiniteLaw:
+        numbers = (params["noise_multiplier"], params["regularisation"])
+        found = laws.minimum_cells(edges_of(params), clipped(data), loss, *map(float, numbers))
+        return FiniteLaw(found, labels(data, params))
+
+    return Mechanism(prepare, sample, outcome_itself, labels, law, noise.resolution("tail"))
