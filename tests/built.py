@@ -6,6 +6,7 @@ the newest dependencies and with the lowest, the source with the newest. A smoke
 away from the checkout.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -61,7 +62,9 @@ def _ok(command: Iterable[str | Path], **options) -> bool:
 
 
 def _run(command: Iterable[str | Path], **options) -> None:
-    subprocess.run([str(part) for part in command], check=True, **options)
+    # A checkout on the path would be tried in place of what is installed.
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([str(part) for part in command], check=True, env=alone, **options)
 
 
 def _lowest() -> list[str]:
@@ -109,7 +112,7 @@ def main() -> int:
             try:
                 _try(python, file, pinned)
             except subprocess.CalledProcessError as error:
-                print(f"failed: {error}")
+                print(f"failed: {' '.join(map(str, error.cmd[:2]))} ended with {error.returncode}")
                 return 1
     return 0
 

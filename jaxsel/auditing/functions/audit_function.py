@@ -38,6 +38,7 @@ _SEARCH = 0.5
 _LEFT = 1 / 3  # of the pairs, after each round of the search
 # Of the evidence that refutes: with less of it in the search, a refutation is beyond hope.
 _HOPE = 0.25
+_LEARNED = 500_000  # trials that propose events, at most; the others compare them
 _AGAIN = 40  # events that are compared on more trials, for a bound that is to be large
 _FINALISTS = 2  # pairs whose events are learned with care
 # A sequential audit: its first trials, and how many confirm, for each that it took.
@@ -495,15 +496,14 @@ def _strength(search: _Search, claims: Sequence[Aim]) -> float:
 
 
 def _ranked(search: _Search, claim: Aim, quickly: bool = False) -> list[Chosen]:
-    """Events that are learned on one half of a pair's trials, as they do on the other."""
+    """Events that are learned on one part of a pair's trials, as they do on the others."""
     assert search.tables is not None
-    first, second = search.tables
-    learned_on = (first.rows(slice(0, len(first) // 2)), second.rows(slice(0, len(second) // 2)))
-    chosen_on = (
-        first.rows(slice(len(first) // 2, None)),
-        second.rows(slice(len(second) // 2, None)),
+    parts = [min(len(one) // 2, _LEARNED) for one in search.tables]
+    first, second = (
+        (one.rows(slice(0, part)), one.rows(slice(part, None)))
+        for one, part in zip(search.tables, parts, strict=True)
     )
-    return choose(learned_on, chosen_on, claim, quickly)
+    return choose((first[0], second[0]), (first[1], second[1]), claim, quickly)
 
 
 class _Counts(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy.optimize
 import scipy.special
 
 from jaxsel.auditing.event_limits import log_ratio_lower
@@ -27,8 +28,10 @@ _SEEDS = 5  # events that are combined with others
 _ROWS = 10_000  # trials of a side that combinations and the regression are learned from
 # Of a limit by which events are compared: the best of thousands is hardly above its truth.
 _ERROR = 1e-3
-_ITERATIONS = 8  # of the logistic regression
+_ITERATIONS = 40  # of the logistic regression
 _RIDGE = 1.0
+_ROWS_OF_SCORE = 200_000  # trials of a side that it is learned from, at last
+_BINS, _ATOMS_OF_SCORE = 16, 40  # of each column
 
 
 class Event(NamedTuple):
@@ -142,7 +145,7 @@ def learn(tables: tuple[Table, Table], claim: Aim, quickly: bool = False) -> lis
     if not all(map(len, tables)):
         return []
     cut = list(_cut(tables))
-    kinds = (_words(tables), _entries(cut), _unions(cut), _scores(tables))
+    kinds = (_words(tables), _entries(cut), _unions(cut), _scores(tables, quickly))
     singles = [one for kind in kinds for one in _ranked(list(kind), tables, claim)[:_KEPT]]
     if quickly:
         return [one.event for one in singles]
@@ -336,25 +339,23 @@ def _intervals(levels: np.ndarray, inside: np.ndarray) -> str:
     return " or ".join(shown[:4]) + (f" or {len(shown) - 4} more" if len(shown) > 4 else "")
 
 
-def _scores(tables: tuple[Table, Table]) -> Iterator[Event]:
-    """Levels of a logistic regression on all columns."""
-    names = _names(tables)
+def _scores(tables: tuple[Table, Table], quickly: bool) -> Iterator[Event]:
+    """Levels of a logistic regression that adds up what every column says."""
+    # A low bit is an event by itself, which says more in words than a score does.
+    names = [name for name in _names(tables) if not name.startswith(LOWEST_BIT)]
     if len(names) < 2:
         return
-    features = _Features.fitted(names, together(tables))
-    design = features.of(together([given.rows(slice(_ROWS)) for given in tables]))
-    sizes = [min(len(given), _ROWS) for given in tables]
-    side = np.repeat([1.0, 0.0], sizes)
-    weights = np.zeros(design.shape[1])
-    for _ in range(_ITERATIONS):
-        chance = scipy.special.expit(design @ weights)
-        slope = design.T @ (side - chance) - _RIDGE * weights
-        curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design
-        curvature[np.diag_indices_from(curvature)] += _RIDGE
-        weights += np.linalg.lstsq(curvature, slope)[0]
-
-    score = _remembered(lambda given: features.of(given) @ weights)
-    for level in np.unique(np.quantile(design @ weights, np.linspace(0, 1, _LEVELS + 1)[1:-1])):
+    few = min(_ROWS, max(_ROWS // 8, min(map(len, tables)) // 50)) if quickly else _ROWS_OF_SCORE
+    rows = [given.rows(slice(few)) for given in tables]
+    features = _Features.fitted(names, together(rows))
+    side = np.repeat([1.0, 0.0], [len(given) for given in rows])
+    weights = features.regression(together(rows), side, _ITERATIONS // (3 if quickly else 1))
+    score = _remembered(lambda given: features.score(given, weights))
+    ranks = np.linspace(0.0, 1.0, _LEVELS + 1)[1:-1]
+    # What tells most is often rare.
+    ends = np.geomspace(10.0 / len(side), 0.02, 8)
+    every = np.unique(np.concatenate([ranks, ends[ends < 0.5], 1.0 - ends[ends < 0.5]]))
+    for level in np.unique(np.quantile(score(together(rows)), every)):
         yield Event(
             f"a logistic score of {len(names)} entries <= {level:.4g}",
             lambda given, level=level: score(given) <= level,
@@ -362,26 +363,87 @@ def _scores(tables: tuple[Table, Table]) -> Iterator[Event]:
 
 
 class _Features(NamedTuple):
-    """Columns for a regression: clipped and scaled, their squares, and a constant."""
+    """What a regression adds up: each column, clipped and scaled, and the bin that it falls in.
+
+    Attributes:
+      names: of the columns.
+      low, high: ends of each, between which it is scaled to [-1, 1].
+      edges: of each column's bins; values that are frequent are bins of their own.
+      starts: the number of each column's first bin among all.
+    """
 
     names: Sequence[str]
     low: np.ndarray
     high: np.ndarray
+    edges: Sequence[np.ndarray]
+    starts: np.ndarray
 
     @classmethod
     def fitted(cls, names: Sequence[str], given: Table) -> "_Features":
-        low, high = [], []
+        """Ends and bins by these trials."""
+        low, high, edges = [], [], []
         for name in names:
             values = column(given, name)
             values = values[np.isfinite(values)]
             ends = np.quantile(values, [0.01, 0.99]) if values.size else np.zeros(2)
             low.append(ends[0])
             high.append(ends[1] if ends[1] > ends[0] else ends[0] + 1.0)
-        return cls(names, np.array(low), np.array(high))
+            edges.append(_edges(values))
+        sizes = [len(one) + 2 for one in edges]  # between and beyond the edges, and for NaN
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(names, np.array(low), np.array(high), edges, starts)
 
-    def of(self, given: Table) -> np.ndarray:
+    def _scaled(self, given: Table) -> np.ndarray:
         values = np.stack([column(given, name) for name in self.names], axis=1)
         middle = np.where(np.isnan(values), (self.low + self.high) / 2.0, values)
         scaled = 2.0 * (np.clip(middle, self.low, self.high) - self.low) / (self.high - self.low)
-        scaled -= 1.0
-        return np.concatenate([np.ones((len(given), 1)), scaled, scaled**2], axis=1)
+        return scaled - 1.0
+
+    def _bins(self, given: Table) -> np.ndarray:
+        found = np.empty((len(given), len(self.names)), np.int32)
+        for place, (name, edges) in enumerate(zip(self.names, self.edges, strict=True)):
+            values = column(given, name)
+            bins = np.searchsorted(edges, values, side="left")
+            found[:, place] = np.where(np.isnan(values), len(edges) + 1, bins)
+        return found + self.starts[:-1].astype(np.int32)
+
+    def regression(self, given: Table, side: np.ndarray, iterations: int) -> np.ndarray:
+        """Weights of the scaled columns, of the bins, and a constant; with a ridge penalty."""
+        scaled, bins = self._scaled(given), self._bins(given)
+        flat, width, size = bins.ravel(), bins.shape[1], int(self.starts[-1])
+
+        def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+            slopes, steps = weights[:width], weights[width:-1]
+            total = scaled @ slopes + steps[bins].sum(axis=1) + weights[-1]
+            rest = scipy.special.expit(total) - side
+            value = np.logaddexp(0.0, total).sum() - side @ total
+            slope = np.concatenate(
+                [
+                    rest @ scaled,
+                    np.bincount(flat, np.repeat(rest, width), minlength=size),
+                    [rest.sum()],
+                ]
+            )
+            penalty = _RIDGE * weights
+            return float(value + 0.5 * weights @ penalty), slope + penalty
+
+        start = np.zeros(width + size + 1)
+        options = {"maxiter": iterations}
+        return scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+
+    def score(self, given: Table, weights: np.ndarray) -> np.ndarray:
+        """The sum that the regression fitted."""
+        width = len(self.names)
+        steps = weights[width:-1]
+        return self._scaled(given) @ weights[:width] + steps[self._bins(given)].sum(axis=1)
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
+    """Ends of bins: quantiles of what is not frequent, and both sides of what is."""
+    if not values.size:
+        return values
+    found, counts = np.unique(values, return_counts=True)
+    atoms = found[counts >= max(2.0, 0.005 * values.size)][:_ATOMS_OF_SCORE]
+    rest = values[~np.isin(values, atoms)]
+    inner = np.quantile(rest, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]) if rest.size else rest
+    return np.unique(np.concatenate([atoms, np.nextafter(atoms, -np.inf), inner]))
