@@ -9,7 +9,7 @@ import scipy.stats
 from benchmarks.audit_tables.bugs import audited
 from benchmarks.audit_tables.small_programs import programs
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.events import Claim, choose
+from jaxsel.auditing.functions.events import Claim, LargestBound, choose
 from jaxsel.auditing.functions.outcomes import table, together
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import binomial_p_value
@@ -171,6 +171,37 @@ def test_what_two_entries_say_together_is_found():
 
 
 # --- The whole audit ------------------------------------------------------------------
+
+
+def _of_many_entries(generator, size, swapped):
+    """Sixteen entries in 0 to 3: even ones are likelier on one side, odd ones on the other.
+
+    Neither a slope nor a square of an entry shows that, and no two or three of them say much.
+    """
+    shares = np.array([0.29, 0.21, 0.29, 0.21])[:: -1 if swapped else 1]
+    return table(generator.choice(4, (size, 16), p=shares))
+
+
+def test_what_many_entries_say_together_is_found_and_what_is_rare_tells_most(seed):
+    generator = np.random.default_rng(seed)
+    halves = [
+        tuple(_of_many_entries(generator, 40_000, swapped) for swapped in (False, True))
+        for _ in range(2)
+    ]
+    best = choose(*halves, Claim(0.1))[0]
+    assert "logistic score of" in best.event.words
+    # The number of even entries is binomial, and it is all that tells.
+    levels = np.arange(8, 16)
+    p, q = (scipy.stats.binom.sf(levels, 16, share) for share in (0.58, 0.42))
+    ideal = Claim(0.1).evidence(40_000 * p, 40_000 * q, (40_000, 40_000)).max()
+    assert best.evidence > 0.9 * ideal
+    fresh = [_of_many_entries(generator, 100_000, swapped) for swapped in (False, True)]
+    rare = choose(*halves, LargestBound(0.1))[0]
+    shown = [rare.event.holds(one).mean() for one in fresh][:: -1 if rare.swapped else 1]
+    assert shown[0] < 0.05  # the most extreme of 32 equal parts has .06
+    # Fourteen even entries and more, of which the most that 40,000 trials bound is not far.
+    most = [scipy.stats.binom.sf(13, 16, share) for share in (0.58, 0.42)]
+    assert np.log(shown[0] / shown[1]) > 0.7 * np.log(most[0] / most[1])
 
 
 def test_whatever_is_searched_a_tight_claim_falls_as_often_as_is_said(seed):
