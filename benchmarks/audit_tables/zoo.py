@@ -208,6 +208,66 @@ def _patterns(data, *, threshold, part, scale, most):
     return np.array([states[pattern].sum() for pattern in sorted(states)])
 
 
+def _places_and_values(data):
+    """The law of where the third sparse vector stops and of the value there; last, of no stop.
+
+    The value stands on the grid of the threshold's noise, moved by the threshold.
+    """
+    x, weights = _grid()
+    law = _density("laplace", x, 1 / (0.5 * EPSILON)) * weights
+    cells = []
+    for query in data:
+        # The threshold's noise is at most what the value is above the threshold.
+        reached = np.cumsum(law) - 0.5 * law
+        cells.append(_density("laplace", 1.0 + x - query, 1 / _REST) * weights * reached)
+        law = law * _below("laplace", 1.0 + x - query, 1 / _REST)
+    return np.append(np.concatenate(cells), law.sum())
+
+
+def _patterns_and_values(data):
+    """The law of which two queries the numerical sparse vector answers, and of the two values.
+
+    Beyond the queries, which are 0 to 2 here, the ratio of two densities of a value is constant.
+    """
+    edges = np.concatenate([[-np.inf], np.arange(-1.0, 3.01, 0.25), [np.inf]])
+    settings = {"threshold": 1.0, "part": 1 / 3, "scale": 12 / EPSILON, "most": 2}
+    law = iter(_patterns(data, **settings))
+    cells = []
+    for pattern in _ordered(len(data), 2):
+        found = np.array([next(law)])
+        for place in np.flatnonzero(pattern):
+            value = np.diff(_below("laplace", edges - data[place], 6 / EPSILON))
+            found = np.multiply.outer(found, value).ravel()
+        cells.append(found)
+    return np.concatenate(cells)
+
+
+def _ordered(size: int, most: int) -> list[tuple[int, ...]]:
+    """The patterns of answers, in the order of ``_patterns``; each ends where it stops."""
+    found = [()]
+    for _ in range(size):
+        found = [
+            grown
+            for one in found
+            for grown in ([one] if sum(one) >= most else [(*one, 0), (*one, 1)])
+        ]
+    return sorted(found)
+
+
+def _of_sets(law, data, neighbour):
+    """The largest log-ratio of a set of outcomes of probability 1e-3 or more, by its law."""
+    p, q = law(data), law(neighbour)
+    return max(_best_set(p, q), _best_set(q, p))
+
+
+def _best_set(p: np.ndarray, q: np.ndarray) -> float:
+    """log(P(E) / Q(E)) of the outcomes of the largest ratios, as many as have that probability."""
+    order = np.argsort(-(p / np.maximum(q, 1e-300)), kind="stable")
+    inside, other = np.cumsum(p[order]), np.cumsum(q[order])
+    last = int(np.searchsorted(inside, _FLOOR))
+    return float(np.log(inside[last]) - np.log(other[last]))
+
+
 def _of_patterns(data, neighbour, **settings):
     return _largest(_patterns(data, **settings), _patterns(neighbour, **settings))
 
@@ -228,11 +288,13 @@ ZOO = (
     Member(noisy_max_4, 5, 0.3534, False, functools.partial(_of_values, "exponential")),
     Member(sparse_vector_1, 10, 0.0858, True, _patterned(0.5, 0.5, 2 / _REST, 1)),
     Member(sparse_vector_2, 10, 0.0859, True, _patterned(1.0, 0.5, 2 / _REST, 1)),
-    Member(sparse_vector_3, 10, 0.1822, False),
+    Member(sparse_vector_3, 10, 0.1822, False, functools.partial(_of_sets, _places_and_values)),
     Member(sparse_vector_4, 10, 0.1709, False, _patterned(1.0, 0.25, 1 / (0.75 * EPSILON), 1)),
     Member(sparse_vector_5, 10, 14.3143, False),
     Member(sparse_vector_6, 10, 0.3220, False, _patterned(1.0, 0.5, 1 / _REST, 10)),
-    Member(numerical_sparse_vector, 10, 0.0345, True),
+    Member(
+        numerical_sparse_vector, 10, 0.0345, True, functools.partial(_of_sets, _patterns_and_values)
+    ),
     Member(sparse_vectors_3_and_4, 10, 0.2616, False),
 )
 

@@ -65,6 +65,51 @@ def test_the_exact_values_are_known_where_they_are():
         assert 0.08 < MEMBERS[name].exact(*half) <= 0.1
 
 
+def test_the_law_of_a_place_and_a_value_is_that_of_its_sampler(seed):
+    data, trials = [2.0, 0.0, 1.0, 2.0, 1.0], 100_000
+    law = zoo._places_and_values(data)
+    assert math.isclose(law.sum(), 1.0, rel_tol=1e-5)
+    drawn = zoo.sparse_vector_3(np.random.default_rng(seed), data, trials)
+    values, size = 1.0 + zoo._grid()[0], len(zoo._grid()[0])
+    for place in range(len(data)):
+        cells = law[place * size : (place + 1) * size]
+        stopped = ~np.isin(drawn[:, place], (0.0, -1.0))
+        for level in (-math.inf, -20.0, 30.0, 80.0):
+            expected = float(cells[values > level].sum())
+            seen = int(np.sum(stopped & (drawn[:, place] > level)))
+            assert binomial_p_value(seen, trials, expected, "two-sided") > ALPHA
+    never = int(np.all(drawn == 0.0, axis=1).sum())
+    assert binomial_p_value(never, trials, float(law[-1]), "two-sided") > ALPHA
+
+
+def test_the_law_of_two_places_and_values_is_that_of_its_sampler(seed):
+    data, trials = [2.0, 0.0, 1.0, 2.0], 100_000
+    law = zoo._patterns_and_values(data)
+    assert math.isclose(law.sum(), 1.0, rel_tol=1e-5)
+    drawn = zoo.numerical_sparse_vector(np.random.default_rng(seed), data, trials)
+    answered = ~np.isin(drawn, (0.0, -1.0))
+    cells, start = len(np.arange(-1.0, 3.01, 0.25)) + 1, 0
+    for pattern in zoo._ordered(len(data), 2):
+        number = sum(pattern)
+        block = law[start : start + cells**number].reshape((cells,) * number)
+        start += cells**number
+        made = np.zeros(len(data), bool)
+        made[: len(pattern)] = pattern
+        same = (answered == made).all(axis=1)
+        assert binomial_p_value(int(same.sum()), trials, block.sum(), "two-sided") > ALPHA
+        if number == 2:  # both values are above 3, the last cell of each
+            high = int(np.sum(same & (np.where(made, drawn, 9.0) > 3.0).all(axis=1)))
+            assert binomial_p_value(high, trials, float(block[-1, -1]), "two-sided") > ALPHA
+    assert start == len(law)
+
+
+def test_the_best_set_of_a_probability_is_that_of_the_largest_ratios():
+    p = np.array([0.0004, 0.0005, 0.0003, 0.4988, 0.5])
+    q = np.array([0.0001, 0.0002, 0.0002, 0.5, 0.4995])
+    # Three outcomes have 1.2e-3 together, two have less than 1e-3.
+    assert math.isclose(zoo._best_set(p, q), math.log(0.0012 / 0.0005))
+
+
 def test_the_zoo_is_bounded_below_the_exact_values_and_near_them(monkeypatch):
     chosen = tuple(MEMBERS[name] for name in ("noisy_max_3", "sparse_vector_6"))
     monkeypatch.setattr(zoo, "ZOO", chosen)

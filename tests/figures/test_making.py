@@ -71,6 +71,7 @@ def test_ids_files_and_sims_fit_together():
         assert figure.title
         # formulas alone need no record
         formulas = {
+            "audit-zoo",
             "clnss22-sample-complexity",
             "jx-composition",
             "jx-optimal-k",

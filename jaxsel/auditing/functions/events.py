@@ -28,6 +28,7 @@ _SEEDS = 5  # events that are combined with others
 _ROWS = 10_000  # trials of a side that combinations and the regression are learned from
 # Of a limit by which events are compared: the best of thousands is hardly above its truth.
 _ERROR = 1e-3
+_AT_ONCE = 2**16  # trials whose score is computed at once
 _ITERATIONS = 40  # of the logistic regression
 _RIDGE = 1.0
 _ROWS_OF_SCORE = 200_000  # trials of a side that it is learned from, at last
@@ -434,8 +435,13 @@ class _Features(NamedTuple):
     def score(self, given: Table, weights: np.ndarray) -> np.ndarray:
         """The sum that the regression fitted."""
         width = len(self.names)
-        steps = weights[width:-1]
-        return self._scaled(given) @ weights[:width] + steps[self._bins(given)].sum(axis=1)
+        slopes, steps = weights[:width], weights[width:-1]
+        found = np.empty(len(given))
+        for first in range(0, len(given), _AT_ONCE):
+            part = given.rows(slice(first, first + _AT_ONCE))
+            step = steps[self._bins(part)].sum(axis=1)
+            found[first : first + _AT_ONCE] = self._scaled(part) @ slopes + step
+        return found
 
 
 def _edges(values: np.ndarray) -> np.ndarray:
