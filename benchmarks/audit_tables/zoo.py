@@ -190,8 +190,11 @@ def _of_values(kind, data, neighbour):
     )
 
 
-def _patterns(data, *, threshold, part, scale, most):
-    """The law of which queries are above, by one integral over the threshold's noise."""
+def _by_pattern(data, *, threshold, part, scale, most):
+    """The law of which queries are above, by one integral over the threshold's noise.
+
+    A pattern has an entry for each query, and ends where the mechanism stops.
+    """
     x, weights = _grid()
     law = _density("laplace", x, 1 / (part * EPSILON)) * weights
     states = {(): law}
@@ -205,7 +208,12 @@ def _patterns(data, *, threshold, part, scale, most):
                 grown[(*pattern, 1)] = mass * above
                 grown[(*pattern, 0)] = mass * (1.0 - above)
         states = grown
-    return np.array([states[pattern].sum() for pattern in sorted(states)])
+    return {pattern: float(states[pattern].sum()) for pattern in sorted(states)}
+
+
+def _patterns(data, **settings):
+    """The probabilities of the same law, in the order of the patterns."""
+    return np.array(list(_by_pattern(data, **settings).values()))
 
 
 def _places_and_values(data):
@@ -230,28 +238,15 @@ def _patterns_and_values(data):
     Beyond the queries, which are -1 to 2 here, the ratio of two densities of a value is constant.
     """
     edges = np.concatenate([[-np.inf], np.arange(-1.0, 3.01, 0.25), [np.inf]])
-    settings = {"threshold": 1.0, "part": 1 / 3, "scale": 12 / EPSILON, "most": 2}
-    law = iter(_patterns(data, **settings))
+    law = _by_pattern(data, threshold=1.0, part=1 / 3, scale=12 / EPSILON, most=2)
     cells = []
-    for pattern in _ordered(len(data), 2):
-        found = np.array([next(law)])
+    for pattern, chance in law.items():
+        found = np.array([chance])
         for place in np.flatnonzero(pattern):
             value = np.diff(_below("laplace", edges - data[place], 6 / EPSILON))
             found = np.multiply.outer(found, value).ravel()
         cells.append(found)
     return np.concatenate(cells)
-
-
-def _ordered(size: int, most: int) -> list[tuple[int, ...]]:
-    """The patterns of answers, in the order of ``_patterns``; each ends where it stops."""
-    found = [()]
-    for _ in range(size):
-        found = [
-            grown
-            for one in found
-            for grown in ([one] if sum(one) >= most else [(*one, 0), (*one, 1)])
-        ]
-    return sorted(found)
 
 
 def _of_sets(law, data, neighbour):

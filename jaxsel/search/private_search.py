@@ -492,7 +492,8 @@ class PrivateSearch:
                 try:
                     future = executor.submit(_tried, train, run.candidate, run.seed)
                 except BrokenExecutor as problem:
-                    self._broken([run, *under_way.values()], problem)
+                    self._take_back(run)
+                    self._broken(list(under_way.values()), problem)
                 under_way[future] = run
             done, _ = wait(under_way, return_when=FIRST_COMPLETED)
             # What is finished is taken before a broken executor is reported.
@@ -506,6 +507,12 @@ class PrivateSearch:
 
     def _was_lost(self, run: Run) -> bool:
         return self._here[run.name] in self._state["lost"]
+
+    def _take_back(self, run: Run) -> None:
+        """A run that no worker began is handed out again, and is not lost."""
+        with self._lock:
+            self._state["again"].insert(0, self._here.pop(run.name))
+            self._storage.save(self._state)
 
     def _broken(self, runs: Sequence[Run], problem: BaseException) -> NoReturn:
         with self._lock:

@@ -89,7 +89,8 @@ def test_the_law_of_two_places_and_values_is_that_of_its_sampler(seed):
     drawn = zoo.numerical_sparse_vector(np.random.default_rng(seed), data, trials)
     answered = ~np.isin(drawn, (0.0, -1.0))
     cells, start = len(np.arange(-1.0, 3.01, 0.25)) + 1, 0
-    for pattern in zoo._ordered(len(data), 2):
+    settings = {"threshold": 1.0, "part": 1 / 3, "scale": 12 / zoo.EPSILON, "most": 2}
+    for pattern in zoo._by_pattern(data, **settings):
         number = sum(pattern)
         block = law[start : start + cells**number].reshape((cells,) * number)
         start += cells**number

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -470,6 +470,21 @@ def test_a_run_that_ends_its_worker_is_made_once_again_alone_and_then_has_failed
     assert len(failed) == len(fatal)
     # A run beside one that ends its worker is lost with it, and has not failed.
     assert set(failed) <= set(lost)
+
+
+def test_a_broken_executor_loses_no_run_that_it_did_not_begin():
+    class Broken(ThreadPoolExecutor):
+        def submit(self, *given, **named):
+            raise BrokenExecutor("it is broken")
+
+    search = _search(seed=4, **_of(5))
+    for _ in range(3):
+        with Broken(1) as pool, pytest.raises(CouldNotError, match="with another executor"):
+            search.run(_trained, pool, simulation=True)
+    assert search._state["lost"] == []
+    alone = _search(seed=4, **_of(5)).run(_trained, simulation=True)
+    with ThreadPoolExecutor(2) as pool:
+        assert search.run(_trained, pool, simulation=True)[:3] == alone[:3]
 
 
 def test_runs_on_a_dask_cluster_have_the_same_winner():

@@ -20,7 +20,7 @@ from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper, log
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
 from jaxsel.auditing.functions.drawing import Draws, call_limit
-from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose
+from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose, halved
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
@@ -38,7 +38,6 @@ _SEARCH = 0.5
 _LEFT = 1 / 3  # of the pairs, after each round of the search
 # Of the evidence that refutes: with less of it in the search, a refutation is beyond hope.
 _HOPE = 0.25
-_LEARNED = 500_000  # trials that propose events, at most; the others compare them
 _AGAIN = 40  # events that are compared on more trials, for a bound that is to be large
 _FINALISTS = 2  # pairs whose events are learned with care
 # A sequential audit: its first trials, and how many confirm, for each that it took.
@@ -498,12 +497,7 @@ def _strength(search: _Search, claims: Sequence[Aim]) -> float:
 def _ranked(search: _Search, claim: Aim, quickly: bool = False) -> list[Chosen]:
     """Events that are learned on one part of a pair's trials, as they do on the others."""
     assert search.tables is not None
-    parts = [min(len(one) // 2, _LEARNED) for one in search.tables]
-    first, second = (
-        (one.rows(slice(0, part)), one.rows(slice(part, None)))
-        for one, part in zip(search.tables, parts, strict=True)
-    )
-    return choose((first[0], second[0]), (first[1], second[1]), claim, quickly)
+    return choose(*halved(search.tables), claim, quickly)
 
 
 class _Counts(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy.special
 
-from jaxsel.auditing.functions.events import Claim, Event, learn
+from jaxsel.auditing.functions.events import Claim, Event, counts_of, halved, learn
 from jaxsel.auditing.functions.outcomes import Table
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 
@@ -144,12 +144,7 @@ def curve_events(tables: tuple[Table, Table], epsilon: float) -> list[Event]:
         other ranks them.
       epsilon: about where the curve is looked at.
     """
-    first, second = tables
-    learned_on = (first.rows(slice(0, len(first) // 2)), second.rows(slice(0, len(second) // 2)))
-    ranked_on = (
-        first.rows(slice(len(first) // 2, None)),
-        second.rows(slice(len(second) // 2, None)),
-    )
+    learned_on, ranked_on = halved(tables)
     proposed: dict[str, Event] = {}
     for share in _LEARNED_AT:
         for event in learn(learned_on, Claim(share * epsilon)):
@@ -157,7 +152,7 @@ def curve_events(tables: tuple[Table, Table], epsilon: float) -> list[Event]:
     every = list(proposed.values())
     if not every:
         return []
-    p, q = (_frequencies(every, side) for side in ranked_on)
+    p, q = (counts_of(every, side) / max(len(side), 1) for side in ranked_on)
     turned = [e if a >= b else e.complement() for e, a, b in zip(every, p, q, strict=True)]
     p, q = np.where(p >= q, p, 1.0 - p), np.where(p >= q, q, 1.0 - q)
     hull = set(zip(*_lower_hull(np.append(q, [0, 1]), np.append(1.0 - p, [1, 0])), strict=True))
@@ -170,10 +165,6 @@ def curve_events(tables: tuple[Table, Table], epsilon: float) -> list[Event]:
     if len(unique) > _MOST:
         unique = [unique[i] for i in np.linspace(0, len(unique) - 1, _MOST).round().astype(int)]
     return [turned[place] for place in unique]
-
-
-def _frequencies(events: Sequence[Event], given: Table) -> np.ndarray:
-    return np.array([np.count_nonzero(event.holds(given)) for event in events]) / max(len(given), 1)
 
 
 def audit_curve(

@@ -29,6 +29,7 @@ _ROWS = 10_000  # trials of a side that combinations and the regression are lear
 # Of a limit by which events are compared: the best of thousands is hardly above its truth.
 _ERROR = 1e-3
 _AT_ONCE = 2**16  # trials whose score is computed at once
+_LEARNED = 500_000  # trials of a side that propose candidates, at most
 _ITERATIONS = 40  # of the logistic regression
 _RIDGE = 1.0
 _ROWS_OF_SCORE = 200_000  # trials of a side that it is learned from, at last
@@ -123,6 +124,14 @@ class Chosen(NamedTuple):
     evidence: float
 
 
+def halved(tables: tuple[Table, Table]) -> tuple[tuple[Table, Table], tuple[Table, Table]]:
+    """Trials of both sides that propose candidates, and the others, on which they are compared."""
+    first, second = tables
+    one, two = (min(len(given) // 2, _LEARNED) for given in tables)
+    learned_on = (first.rows(slice(0, one)), second.rows(slice(0, two)))
+    return learned_on, (first.rows(slice(one, None)), second.rows(slice(two, None)))
+
+
 def choose(
     learned_on: tuple[Table, Table],
     chosen_on: tuple[Table, Table],
@@ -160,14 +169,15 @@ def _weakest_last(one: Chosen) -> float:
     return -one.evidence
 
 
-def _counts(events: Sequence[Event], given: Table) -> np.ndarray:
+def counts_of(events: Sequence[Event], given: Table) -> np.ndarray:
+    """How many trials are in each event, Float["events"]."""
     return np.array([np.count_nonzero(event.holds(given)) for event in events], float)
 
 
 def _ranked(events: Sequence[Event], tables: tuple[Table, Table], claim: Aim) -> list[Chosen]:
     """Each event or its complement, in its better direction, by evidence."""
     n, m = len(tables[0]), len(tables[1])
-    x, y = (_counts(events, given) for given in tables)
+    x, y = (counts_of(events, given) for given in tables)
     found = np.stack(
         [
             claim.evidence(x, y, (n, m)),
@@ -271,11 +281,16 @@ def _cut(tables: tuple[Table, Table]) -> Iterator[_Entry]:
         if both.size == 0:
             continue
         values, counts = np.unique(both, return_counts=True)
-        ranks = np.linspace(0.0, 1.0, _LEVELS + 1)[1:-1]
-        ends = np.array([1.0, 3.0, 10.0, 30.0, 100.0]) / both.size
-        ranks = np.unique(np.concatenate([ranks, ends[ends < 0.5], 1.0 - ends[ends < 0.5]]))
+        ranks = _ranks(np.array([1.0, 3.0, 10.0, 30.0, 100.0]) / both.size)
         levels = np.unique(np.quantile(both, ranks, method="lower"))
         yield _Entry(name, sides, values, counts, levels)
+
+
+def _ranks(ends: np.ndarray) -> np.ndarray:
+    """Where what is ordered is cut: into equal parts, and at both ends into rarer ones."""
+    equal = np.linspace(0.0, 1.0, _LEVELS + 1)[1:-1]
+    ends = ends[ends < 0.5]
+    return np.unique(np.concatenate([equal, ends, 1.0 - ends]))
 
 
 def _entries(cut: Sequence[_Entry]) -> Iterator[Event]:
@@ -348,15 +363,13 @@ def _scores(tables: tuple[Table, Table], quickly: bool) -> Iterator[Event]:
         return
     few = min(_ROWS, max(_ROWS // 8, min(map(len, tables)) // 50)) if quickly else _ROWS_OF_SCORE
     rows = [given.rows(slice(few)) for given in tables]
-    features = _Features.fitted(names, together(rows))
-    side = np.repeat([1.0, 0.0], [len(given) for given in rows])
-    weights = features.regression(together(rows), side, _ITERATIONS // (3 if quickly else 1))
+    both, side = together(rows), np.repeat([1.0, 0.0], [len(given) for given in rows])
+    features = _Features.fitted(names, both)
+    weights = features.regression(both, side, _ITERATIONS // (3 if quickly else 1))
     score = _remembered(lambda given: features.score(given, weights))
-    ranks = np.linspace(0.0, 1.0, _LEVELS + 1)[1:-1]
     # What tells most is often rare.
-    ends = np.geomspace(10.0 / len(side), 0.02, 8)
-    every = np.unique(np.concatenate([ranks, ends[ends < 0.5], 1.0 - ends[ends < 0.5]]))
-    for level in np.unique(np.quantile(score(together(rows)), every)):
+    ranks = _ranks(np.geomspace(10.0 / len(side), 0.02, 8))
+    for level in np.unique(np.quantile(score(both), ranks)):
         yield Event(
             f"a logistic score of {len(names)} entries <= {level:.4g}",
             lambda given, level=level: score(given) <= level,

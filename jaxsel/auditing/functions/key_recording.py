@@ -101,7 +101,7 @@ class _Evaluation:
         if name == "while":
             return self._while(parameters, inputs)
         if name == "scan":
-            return self._scan(parameters, inputs)
+            return self._scan(equation, inputs)
         if name == "random_bits":
             return [self._drawn("bits", _bound(equation, inputs)[0], inputs)]
         if name not in _CALLS:
@@ -121,7 +121,8 @@ class _Evaluation:
             carried = self.run(parameters["body_jaxpr"], [*for_body, *carried])
         return carried
 
-    def _scan(self, parameters: Mapping[str, Any], inputs: list[Any]) -> list[Any]:
+    def _scan(self, equation: Any, inputs: list[Any]) -> list[Any]:
+        parameters = equation.params
         constants, carries = parameters["num_consts"], parameters["num_carry"]
         fixed, carried = inputs[:constants], inputs[constants : constants + carries]
         sliced = inputs[constants + carries :]
@@ -134,6 +135,8 @@ class _Evaluation:
             carried = outputs[:carries]
             rows.append(outputs[carries:])
         rows = rows[::-1] if parameters["reverse"] else rows
+        if not rows:
+            return [*carried, *_bound(equation, inputs)[carries:]]
         return [*carried, *(_stacked(each) for each in zip(*rows, strict=True))]
 
     def _drawn(self, law: str, values: np.ndarray, inputs: list[Any]) -> Any:

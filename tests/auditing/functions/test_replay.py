@@ -257,6 +257,23 @@ def test_wrong_functions_of_a_key_are_found():
     assert _replay(lambda key, x: _scanned(key, x), claim=0.5).findings == ()
 
 
+def test_a_scan_of_no_steps_is_evaluated_too():
+    def released(key, data):
+        last, every = jax.lax.scan(lambda c, v: (c + v, c > 0.0), jax.random.laplace(key), data)
+        return last, every
+
+    found = _replay(released, relation="add_or_remove_one", pair=([], [1.0]), claim=1.0)
+    assert found.findings == ()
+    assert found.draws[0].moved[0] == 0.0  # the sum is made on one side alone
+    from jaxsel.auditing.functions import key_recording
+    from jaxsel.auditing.functions.subject import load
+
+    trace = key_recording.traced(load(released), np.zeros(0), {}, 3)
+    with jax.enable_x64(True):
+        outputs = key_recording._Evaluation().run(trace.closed, trace.inputs)
+    assert [np.shape(one) for one in outputs] == [(), (0,)]
+
+
 def test_rounding_in_float32_is_no_move():
     def mean(key, data):
         total = jnp.mean(data.astype(jnp.float32))
