@@ -7,8 +7,9 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections import Counter
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -470,6 +471,38 @@ def test_a_run_that_ends_its_worker_is_made_once_again_alone_and_then_has_failed
     assert len(failed) == len(fatal)
     # A run beside one that ends its worker is lost with it, and has not failed.
     assert set(failed) <= set(lost)
+
+
+def test_runs_that_were_lost_are_begun_again_one_after_the_other():
+    class Slow(ThreadPoolExecutor):
+        """Breaks when two runs are under way, or else makes one in half a second."""
+
+        def __init__(self, breaks):
+            super().__init__(2)
+            self.breaks, self.under_way, self.beside = breaks, [], []
+
+        def submit(self, *given):
+            self.beside.append(sum(not one.done() for one in self.under_way))
+            if self.breaks:
+                future = Future()
+            else:
+                future = super().submit(lambda: time.sleep(0.5) or given[0](*given[1:]))
+            self.under_way.append(future)
+            if self.breaks and len(self.under_way) == 2:
+                for one in self.under_way:
+                    one.set_exception(BrokenExecutor("a worker ended"))
+            return future
+
+    search = _search(seed=4, **_of(5))
+    with Slow(True) as pool, pytest.raises(CouldNotError, match="with another executor"):
+        search.run(_trained, pool, simulation=True)
+    assert pool.beside == [0, 1]
+    assert len(search._state["lost"]) == 2
+    with Slow(False) as pool:
+        search.run(_trained, pool, simulation=True)
+    # Alone, so that one that ends its worker again is known; the other three side by side.
+    assert pool.beside[:2] == [0, 0]
+    assert max(pool.beside) == 1
 
 
 def test_a_broken_executor_loses_no_run_that_it_did_not_begin():
