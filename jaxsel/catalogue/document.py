@@ -21,6 +21,7 @@ from jaxsel.language.statements import Paper
 from jaxsel.repetitions.choose import family_parameters
 
 _GENERATED = "Generated from the code by `make docs`; do not edit."
+_CHECKS = "self-checks.md"
 # Link definitions, at the head of every page that uses them.
 _TIGHTNESS = (
     "* *tightness*: the power of the check of a true bound, the largest observed / claimed "
@@ -202,7 +203,7 @@ def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
         f"{_plural(kinds['privacy'], 'is', 'are')} about privacy, "
         f"{kinds['utility']} about utility, {kinds['identity']} are formulas. "
         f"{len(mechanisms())} mechanisms; {len(self_checks())} [self-checks]"
-        f"(self-checks.md) of the software. {_GENERATED}",
+        f"({_CHECKS}) of the software. {_GENERATED}",
         "",
         *_WORDS,
         "",
@@ -229,6 +230,9 @@ def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
         document = repetitions.__dict__[name].__doc__ or ""
         lines += [f"### `{name}`", "", " ".join(document.partition("\n\n")[0].split())]
         lines += ["", *_domains(family_parameters(name))]
+    # For the site, which wants every page in the list of some other.
+    listed = [name.removesuffix(".md") for name in (*pages, _CHECKS)]
+    lines += ["```{toctree}", ":hidden:", "", *listed, "```", ""]
     return "\n".join(lines)
 
 
@@ -245,7 +249,7 @@ def catalogue_pages() -> dict[str, str]:
         name = "Other" if paper is None else f"{paper.key}: {paper.citation}"
         summaries[_file(paper)] = (name, _counts(claims, mistakes))
         pages[_file(paper)] = _paper_page(paper, claims, mistakes, noted)
-    pages["self-checks.md"] = _checks_page()
+    pages[_CHECKS] = _checks_page()
     return {"index.md": _index_page(summaries), **pages}
 
 

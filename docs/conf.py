@@ -1,0 +1,55 @@
+"""How the documentation site is built: ``make site``.
+
+Nothing is loaded from the network, neither when the site is built nor when it is read, and two
+builds of the same tree are equal, byte for byte.
+"""
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
+
+project = "jaxsel"
+author = "the authors of jaxsel"
+version = release = importlib.metadata.version("jaxsel")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "checkout_links",
+    "local_mathjax",
+]
+exclude_patterns = ["_build", "_ext"]
+
+# Pages are read on a code forge, too: formulas and anchors are written as there.
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]
+myst_heading_anchors = 4
+mathjax_path = "mathjax/tex-svg.js"
+# A menu would offer to fetch parts of MathJax that are not in the site.
+mathjax3_config = {"options": {"enableMenu": False}}
+# Notebooks are shown as they were run; building the site runs nothing.
+nb_execution_mode = "off"
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # an object's address would differ from build to build
+autodoc_typehints = "signature"
+python_use_unqualified_type_names = True
+
+html_theme = "sphinx_book_theme"
+html_title = "jaxsel"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_copyright = False
+html_show_sphinx = False
+html_theme_options = {
+    "use_download_button": False,
+    "use_fullscreen_button": False,
+    "show_navbar_depth": 1,
+    "show_toc_level": 2,
+}
