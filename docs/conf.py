@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "catalogue_tables",
     "checkout_links",
     "local_mathjax",
 ]
@@ -40,6 +41,10 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True  # an object's address would differ from build to build
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True
+# Fields are described once, in the text of their class.
+napoleon_use_ivar = True
+# Several classes have a field of one name; each is described in its own class.
+suppress_warnings = ["ref.python"]
 
 html_theme = "sphinx_book_theme"
 html_title = "jaxsel"
@@ -53,3 +58,14 @@ html_theme_options = {
     "show_navbar_depth": 1,
     "show_toc_level": 2,
 }
+
+
+def _skip(app, what, name, found, skip, options):
+    """No field of a tuple a second time, and nothing that scikit-learn wrote."""
+    generated = type(found).__name__ in ("_tuplegetter", "RequestMethod", "member_descriptor")
+    foreign = getattr(found, "__module__", "") or ""
+    return True if generated or foreign.startswith("sklearn.") else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", _skip)

@@ -37,7 +37,9 @@ def test_the_catalogue_is_current():
 def test_the_catalogue_has_everything_once():
     pages = catalogue_pages()
     papers = "".join(
-        text for name, text in pages.items() if name not in ("index.md", "self-checks.md")
+        text
+        for name, text in pages.items()
+        if name not in ("index.md", "self-checks.md", "statements.md")
     )
     for claim in published_claims():
         assert papers.count(f"\n| `{claim.id}`") == 1, claim.id
@@ -54,6 +56,8 @@ def test_the_catalogue_has_everything_once():
 
 def test_words_of_the_catalogue_are_defined_where_they_stand():
     for name, text in catalogue_pages().items():
+        if name == "statements.md":  # has the words of all pages, and no rows yet
+            continue
         body = text.partition("\n\n|")[2]
         for word, definition in (
             ("tightness", "\n* *tightness*: "),

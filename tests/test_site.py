@@ -1,0 +1,36 @@
+"""The documentation site, as far as it can be judged without being built (``make site``)."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import jaxsel
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = [path for path in sorted(DOCS.rglob("*.md")) if "_build" not in path.parts]
+
+
+def _listed(page: Path) -> list[Path]:
+    """The pages that the lists of contents on a page name."""
+    found = []
+    for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
+        for line in block.splitlines():
+            if line and not line.startswith(":"):
+                paths = [*page.parent.glob(f"{line}.md"), *page.parent.glob(f"{line}.ipynb")]
+                assert paths, (page, line)
+                found += paths
+    return found
+
+
+def test_every_page_is_in_one_list_of_contents():
+    times = Counter(path for page in PAGES for path in _listed(page))
+    assert {path: times[path] for path in PAGES if times[path] != 1} == {DOCS / "index.md": 0}
+
+
+def test_every_public_name_is_described_once():
+    text = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.md"))
+    described = re.findall(r"^\.\. auto\w+:: jaxsel\.(\w+)$", text, re.M)
+    beside = {"__version__"}  # a text, which says itself
+    assert sorted({*jaxsel.__all__} - beside) == sorted(set(described) - {"testing"})
+    assert len(described) == len(set(described))
+    assert "```{mechanisms}" in text
