@@ -93,6 +93,7 @@ gpu: $(VENV)/installed
 
 docs: $(VENV)/installed
 	$(BIN)/python -m jaxsel.catalogue.document docs/catalogue
+	$(BIN)/python docs/_ext/tuning_cost.py
 
 # The documentation site, docs/_build/html/index.html; a warning is a failure. It is built anew,
 # since the tables of the catalogue come from code that Sphinx does not watch.

@@ -24,6 +24,7 @@ extensions = [
     "catalogue_tables",
     "checkout_links",
     "local_mathjax",
+    "tuning_cost",
 ]
 exclude_patterns = ["_build", "_ext"]
 
@@ -37,6 +38,7 @@ mathjax3_config = {"options": {"enableMenu": False}}
 # Notebooks are shown as they were run; building the site runs nothing.
 nb_execution_mode = "off"
 
+highlight_language = "text"  # a block that names no language is a command or what it prints
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True  # an object's address would differ from build to build
 autodoc_typehints = "signature"
@@ -49,10 +51,14 @@ suppress_warnings = ["ref.python"]
 html_theme = "sphinx_book_theme"
 html_title = "jaxsel"
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
+# Light or dark as the reader's system is.
+html_context = {"default_mode": "auto"}
 html_show_copyright = False
 html_show_sphinx = False
 html_theme_options = {
+    "navbar_persistent": [],  # one box for searching is enough, in the sidebar
     "use_download_button": False,
     "use_fullscreen_button": False,
     "show_navbar_depth": 1,

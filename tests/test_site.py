@@ -1,18 +1,28 @@
 """The documentation site, as far as it can be judged without being built (``make site``)."""
 
+import importlib.util
+import json
 import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import jaxsel
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = [path for path in sorted(DOCS.rglob("*.md")) if "_build" not in path.parts]
+PAGES = [
+    path
+    for path in sorted(DOCS.rglob("*"))
+    if path.suffix in (".md", ".ipynb") and "_build" not in path.parts
+]
 
 
 def _listed(page: Path) -> list[Path]:
     """The pages that the lists of contents on a page name."""
-    found = []
+    found: list[Path] = []
+    if page.suffix == ".ipynb":
+        return found
     for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
         for line in block.splitlines():
             if line and not line.startswith(":"):
@@ -34,3 +44,18 @@ def test_every_public_name_is_described_once():
     assert sorted({*jaxsel.__all__} - beside) == sorted(set(described) - {"testing"})
     assert len(described) == len(set(described))
     assert "```{mechanisms}" in text
+
+
+def test_the_moving_picture_shows_what_is_computed():
+    place = DOCS / "_ext" / "tuning_cost.py"
+    specification = importlib.util.spec_from_file_location("tuning_cost", place)
+    picture = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(picture)
+    stored = json.loads(picture.FILE.read_text(encoding="utf-8"))
+    assert (stored["noises"], stored["means"]) == (picture.NOISES, picture.MEANS)
+    for row, column in ((0, 0), (4, 24), (12, 16), (24, 8)):
+        found = picture.costs(stored["noises"][row], stored["means"][column])
+        said = {name: stored[name][row][column] for name in picture.THEOREMS}
+        # four digits, the last of which may differ between versions of what computes them
+        assert found == pytest.approx({**said, "single": stored["single"][row]}, rel=1e-3)
+    assert f"{picture.DELTA:.0e}".replace("e-0", "e-") in picture.markup()
