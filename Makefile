@@ -99,7 +99,8 @@ docs: $(VENV)/installed
 # since the tables of the catalogue come from code that Sphinx does not watch.
 site: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[site]"
-	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build/html
+	rm -rf docs/_build
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --doctree-dir docs/_build/doctrees docs docs/_build/html
 
 # Every page of the site in a browser, wide and narrow: links, formulas, overflow, errors.
 # CHROMIUM names the browser.

@@ -5,6 +5,7 @@ builds of the same tree are equal, byte for byte.
 """
 
 import importlib.metadata
+import re
 import sys
 from pathlib import Path
 
@@ -38,6 +39,7 @@ mathjax3_config = {"options": {"enableMenu": False}}
 # Notebooks are shown as they were run; building the site runs nothing.
 nb_execution_mode = "off"
 
+smartquotes = False  # quotes are those of Python
 highlight_language = "text"  # a block that names no language is a command or what it prints
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True  # an object's address would differ from build to build
@@ -73,5 +75,21 @@ def _skip(app, what, name, found, skip, options):
     return True if generated or foreign.startswith("sklearn.") else None
 
 
+# What a mechanism takes and gives stands in lines that begin with one of these words, and go on
+# further to the right.
+_WORDS = re.compile(r"(Data|Params|Outcome|Label|Labels|Formal guarantees.*): ")
+
+
+def _as_paragraphs(app, what, name, found, options, lines):
+    """Makes such lines paragraphs, which Sphinx would take for lists that are badly indented."""
+    inside, written = False, []
+    for line in lines:
+        begins = _WORDS.match(line)
+        inside = bool(begins) or (inside and line.startswith("  "))
+        written += ["", line] if begins else [line.strip() if inside else line]
+    lines[:] = written
+
+
 def setup(app):
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", _as_paragraphs, priority=400)  # before napoleon

@@ -39,14 +39,12 @@ def noisy_max(
       precision: of the draws, see ``jaxsel.kernel.noise``.
 
     Data: scores, Float["m"], in units of the sensitivity (1).
-
     Params: ``{"epsilon": e}``, or ``{"noise_scale": b}`` (the only form for "gaussian").
-
     Outcome: Int[Array, ""], index in [0, m). Ties: lowest index (highest probability
-    zero in exact arithmetic).
+      zero in exact arithmetic).
 
     Formal guarantees (claims ``NM-*``): b = 2/epsilon gives epsilon-DP, and b = 1/epsilon
-    does for monotone changes, for the first three noises.
+      does for monotone changes, for the first three noises.
 
     Raises:
       InputError: for unknown noise, relation, method or precision; for scores that are

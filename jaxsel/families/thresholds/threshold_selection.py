@@ -50,10 +50,8 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
         the released run from the base's law above the threshold.
 
     Data: the base's.
-
     Params: the base's, and "threshold" (of the score), "stop_probability" (gamma in
-    [0, 1], default 0), "max_draws" (T >= 1, default unlimited).
-
+      [0, 1], default 0), "max_draws" (T >= 1, default unlimited).
     Outcome: Selection; event: the released label, "none" last.
 
     Formal guarantees (claims): LT-Thm3.1(a) and LT-Thm3.1(b); with gamma = 0 and no

@@ -157,9 +157,8 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
       sign: 1 if a high value is better, -1 if a low one is; the score is sign * value.
 
     Data: the value, a number; released with noise b Z added.
-
     Params: ``{"noise_scale": b, "edges": [...]}``: bins of the released value, increasing;
-    bin i holds edges[i-1] <= value < edges[i].
+      bin i holds edges[i-1] <= value < edges[i].
     """
     check_choice("noise", noise, NOISES)
     check_choice("sign", sign, (1, -1))

@@ -71,9 +71,7 @@ def private_tuning(
         the generating function (fastest, but the number of runs stays unknown).
 
     Data: the base's.
-
     Params: the base's, and ``"repetitions"``: a law from ``jaxsel.repetitions``.
-
     Outcome: Selection. Event: the released label, "none" last.
 
     Formal guarantees (claims): PS-Thm2, PS-Cor3, PS-Cor4, PS-Thm6, PS-Lem7; with K
