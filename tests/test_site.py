@@ -62,3 +62,10 @@ def test_the_moving_picture_shows_what_is_computed():
         # four digits, the last of which may differ between versions of what computes them
         assert found == pytest.approx({**said, "single": stored["single"][row]}, rel=1e-3)
     assert f"{picture.DELTA:.0e}".replace("e-0", "e-") in picture.markup()
+
+
+def test_each_picture_of_the_gallery_has_its_command():
+    text = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"\(gallery/([\w-]+)\.png\)\n\n`python -m figures ([\w-]+)`\n", text)
+    assert len(pictures) == text.count("](gallery/")
+    assert all(shown == drawn for shown, drawn in pictures)

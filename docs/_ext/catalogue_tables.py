@@ -211,6 +211,9 @@ class Statements(SphinxDirective):
 def _show_code(app: Sphinx, env: BuildEnvironment) -> None:
     """Has viewcode make a page of each module that defines a statement."""
     modules = env.__dict__.setdefault("_viewcode_modules", {})
+    # It lists modules, too, of which it has no page: those that have no source.
+    for module in [module for module, found in modules.items() if not found]:
+        del modules[module]
     for claim in published_claims():
         module, name = _definition(claim)
         if not modules.get(module):
