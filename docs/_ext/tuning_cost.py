@@ -66,7 +66,7 @@ _MARKUP = """
  value="16"></label>
 </div>
 <p aria-live="polite" class="tuning-cost-sentence"></p>
-<svg viewBox="0 0 640 360" role="img" aria-label="Epsilon against the mean number of runs"></svg>
+<svg viewBox="0 0 640 380" role="img" aria-label="Epsilon against the mean number of runs"></svg>
 <ul class="tuning-cost-legend">{legend}</ul>
 <figcaption>Epsilon at delta 1e-6 of the best of K runs of a Gaussian mechanism, K geometric, for
 every way to rank the outputs. The numbers are those of <code>jaxsel account</code>, rounded

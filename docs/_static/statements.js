@@ -25,5 +25,13 @@ document.addEventListener("DOMContentLoaded", () => {
 
   form.addEventListener("input", narrow);
   form.addEventListener("submit", (event) => event.preventDefault());
+  // A link to a row shows it, whatever was asked for before.
+  window.addEventListener("hashchange", () => {
+    const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!row?.hidden) return;
+    form.reset();
+    narrow();
+    row.scrollIntoView();
+  });
   narrow();
 });

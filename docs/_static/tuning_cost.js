@@ -7,7 +7,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const noise = figure.querySelector('[name="noise"]');
   const mean = figure.querySelector('[name="mean"]');
   const names = ["renyi", "profile", "envelope", "single"];
-  const box = { left: 52, right: 628, top: 12, bottom: 318 };
+  const box = { left: 52, right: 612, top: 12, bottom: 318 };
   const [least, most] = [0.05, 50];
 
   const across = (runs) => box.left + ((box.right - box.left) * Math.log10(runs)) / 3;
@@ -32,7 +32,7 @@ document.addEventListener("DOMContentLoaded", () => {
     add("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom });
     add("text", { x, y: box.bottom + 18, "text-anchor": "middle" }, runs);
   }
-  add("text", { x: 340, y: 354, "text-anchor": "middle" }, "runs on average, E[K]");
+  add("text", { x: 332, y: 370, "text-anchor": "middle" }, "runs on average, E[K]");
   add("text", { x: 12, y: 165, "text-anchor": "middle", transform: "rotate(-90 12 165)" }, "epsilon");
   const here = add("line", { class: "here", y1: box.top, y2: box.bottom });
   const lines = Object.fromEntries(names.map((name) => [name, add("path", { class: name })]));
@@ -55,7 +55,7 @@ document.addEventListener("DOMContentLoaded", () => {
     mean.setAttribute("aria-valuetext", runs);
     figure.querySelector(".tuning-cost-sentence").textContent =
       `With noise multiplier ${sigma}, one run is (${table.single[row]}, 1e-6)-private, and the ` +
-      `best of ${runs} on average (${table.envelope[row][column]}, 1e-6).`;
+      `best of K runs, ${runs} on average, (${table.envelope[row][column]}, 1e-6)-private.`;
   }
 
   noise.addEventListener("input", draw);
