@@ -39,7 +39,7 @@ mathjax3_config = {"options": {"enableMenu": False}}
 # Notebooks are shown as they were run; building the site runs nothing.
 nb_execution_mode = "off"
 
-smartquotes = False  # quotes are those of Python
+smartquotes_action = "D"  # dashes alone: quotes are those of Python
 highlight_language = "text"  # a block that names no language is a command or what it prints
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True  # an object's address would differ from build to build
