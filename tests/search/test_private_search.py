@@ -17,9 +17,10 @@ import pytest
 import scipy.stats
 
 import jaxsel
+from jaxsel.families.tuning.base_forms import dominating
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.search import draws, ledger
-from jaxsel.search.guarantee import as_text, dominating
+from jaxsel.search.guarantee import as_text
 from jaxsel.search.storage import Storage
 from tests.search import killing
 
