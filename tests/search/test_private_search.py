@@ -474,6 +474,38 @@ def test_a_run_that_ends_its_worker_is_made_once_again_alone_and_then_has_failed
     assert set(failed) <= set(lost)
 
 
+def test_a_run_goes_on_from_what_it_saved_and_is_not_lost_while_it_gets_ahead(tmp_path):
+    def opened():
+        return _search(seed=4, storage=tmp_path / "search", **_of(2))
+
+    search = opened()
+    run = search.ask()
+    assert run.progress is None
+    for step in range(4):  # killed four times, each time after a step
+        search.save(run, {"step": step})
+        search.close()
+        search = opened()
+        again = search.ask()
+        assert again[:3] == run[:3]
+        assert again.progress == {"step": step}
+        run = again
+    search.close()  # once more, without a step in between: it has failed
+    search = opened()
+    other = search.ask()
+    assert other.name != run.name
+    assert list((tmp_path / "search").glob("*.progress")) == []
+    with pytest.raises(InputError, match="not handed out"):
+        search.save(run, {})
+    with pytest.raises(InputError, match="the progress of a run, a function, cannot be pickled"):
+        search.save(other, lambda: None)
+    search.save(other, {})
+    search.tell(other, 0.5)
+    assert list((tmp_path / "search").glob("*.progress")) == []
+    with pytest.raises(InputError, match="told already"):
+        search.save(other, {})
+    assert search.release(simulation=True).candidate == other.candidate
+
+
 def test_runs_that_were_lost_are_begun_again_one_after_the_other():
     class Slow(ThreadPoolExecutor):
         """Breaks when two runs are under way, or else makes one in half a second."""
