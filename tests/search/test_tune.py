@@ -37,8 +37,17 @@ def plan():
     return plan_search(examples=60, repetitions=laws.parse("poisson:mean=3"), **SETTINGS)
 
 
-def searched(plan, images, seed, storage=None, **options):
+def searched(plan, images, seed, storage=None, told=None, **options):
+    """The winner; what is told of each run is kept in ``told``, by the seed of the run."""
     with private_search(plan, seed=seed, storage=storage) as search:
+        tell = search.tell
+
+        def kept(run, right, params):
+            if told is not None:
+                told[run.seed] = right, leaves(params)
+            tell(run, right, params)
+
+        search.tell = kept
         train_runs(search, plan, images, MODEL, **options)
         return search.release(simulation=True)
 
@@ -117,7 +126,8 @@ def test_without_a_seed_no_two_searches_are_alike(plan):
 
 def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, saved_at_every_step):
     chosen = seed_of(plan, 3)
-    alone = searched(plan, images, chosen)
+    by_one, by_two = {}, {}
+    alone = searched(plan, images, chosen, told=by_one)
     calls = []
 
     def kill(steps):
@@ -126,16 +136,20 @@ def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, saved_at_ev
             raise _Killed
 
     with pytest.raises(_Killed):
-        searched(plan, images, chosen, tmp_path, together=2, progress=kill)
+        searched(plan, images, chosen, tmp_path, together=2, progress=kill, told=by_two)
     assert calls == [2, 2]
     # It goes on with two side by side, then one.
-    resumed = searched(plan, images, chosen, tmp_path, together=2, progress=kill)
+    resumed = searched(plan, images, chosen, tmp_path, together=2, progress=kill, told=by_two)
     assert calls[-1] == 1
     assert resumed.candidate == alone.candidate
     # Products of other shapes round differently; a label may flip.
     assert abs(resumed.score - alone.score) <= 1.0
-    for ours, theirs in zip(leaves(alone.outcome), leaves(resumed.outcome), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    assert set(by_one) == set(by_two)
+    assert len(by_one) == 3
+    for run, (right, params) in by_one.items():
+        assert abs(by_two[run][0] - right) <= 1
+        for ours, theirs in zip(params, by_two[run][1], strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
     with pytest.raises(InputError, match="together"):
         searched(plan, images, chosen, together=0)
 
