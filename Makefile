@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 COMMIT ?= HEAD
 
-.PHONY: reproduce gallery test test-all test-changed test-lowest test-newest test-adapters release-check faults lint docs measure bench bench-against gpu validate clean
+.PHONY: reproduce gallery test test-all test-changed test-lowest test-newest test-adapters release-check faults lint docs site site-check measure bench bench-against gpu validate clean
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -93,6 +93,20 @@ gpu: $(VENV)/installed
 
 docs: $(VENV)/installed
 	$(BIN)/python -m jaxsel.catalogue.document docs/catalogue
+	$(BIN)/python docs/_ext/tuning_cost.py
+
+# The documentation site, docs/_build/html/index.html; a warning is a failure. It is built anew,
+# since the tables of the catalogue come from code that Sphinx does not watch.
+site: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[site]"
+	rm -rf docs/_build
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --doctree-dir docs/_build/doctrees docs docs/_build/html
+
+# Every page of the site in a browser, wide and narrow: links, formulas, overflow, errors.
+# CHROMIUM names the browser.
+site-check: site
+	$(BIN)/python -m pip install --quiet playwright
+	$(BIN)/python -m tests.site_check
 
 clean:
-	rm -rf $(VENV) figures/out sims/out
+	rm -rf $(VENV) figures/out sims/out docs/_build

@@ -1,9 +1,13 @@
-"""assert_private: a function's privacy claim as an ordinary test, for pytest and others.
+"""assert_private: a function's privacy claim as an ordinary test, for pytest and others::
 
-from jaxsel.testing import assert_private
+    from jaxsel.testing import assert_private
 
-def test_my_mean_is_private():
-    assert_private(my_mean, [0.0] * 9, [0.0] * 8 + [1.0], relation="replace_one", epsilon=1.0)
+    def test_my_mean_is_private():
+        assert_private(
+            my_mean, [0.0] * 9, [0.0] * 8 + [1.0], relation="replace_one", epsilon=1.0
+        )
+
+The test fails if the claim is refuted, and if a gross violation would not have been seen.
 """
 
 from collections.abc import Mapping

@@ -21,6 +21,8 @@ from jaxsel.language.statements import Paper
 from jaxsel.repetitions.choose import family_parameters
 
 _GENERATED = "Generated from the code by `make docs`; do not edit."
+_CHECKS = "self-checks.md"
+_STATEMENTS = "statements.md"
 # Link definitions, at the head of every page that uses them.
 _TIGHTNESS = (
     "* *tightness*: the power of the check of a true bound, the largest observed / claimed "
@@ -37,7 +39,8 @@ _WORDS = (
 )
 
 
-def _table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
+def markdown_table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
+    """The lines of a table."""
     header = list(header)
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     for row in rows:
@@ -56,7 +59,7 @@ def _domains(domains: Mapping[str, Domain]) -> list[str]:
         )
         for name, domain in domains.items()
     ]
-    return _table(("setting", "default", "domain", "meaning"), rows)
+    return markdown_table(("setting", "default", "domain", "meaning"), rows)
 
 
 def _plural(number: int, one: str, many: str) -> str:
@@ -89,7 +92,11 @@ def _erratum(erratum: Erratum, claim: Claim) -> str:
     return f"`{erratum.id}` ({erratum.kind}). Printed: {erratum.printed} True: {correction}"
 
 
-def _claim_rows(claims: list[Claim]) -> list[list[str]]:
+STATEMENT_COLUMNS = ("id", "place", "status", "tightness", "statement", "erratum, remark")
+
+
+def claim_rows(claims: Iterable[Claim]) -> list[list[str]]:
+    """The cells of each claim; an erratum is told in full once, at the first claim it refutes."""
     known = {erratum.id: erratum for erratum in errata()}
     told: set[str] = set()
     rows = []
@@ -104,12 +111,11 @@ def _claim_rows(claims: list[Claim]) -> list[list[str]]:
             if not claim.holds and claim.erratum not in told:
                 beside = _erratum(known[claim.erratum], claim)
                 told.add(claim.erratum)
-        power = _power(claim)
-        rows.append([names, claim.source, status, power, claim.statement, beside])
+        rows.append([names, claim.source, status, power(claim), claim.statement, beside])
     return rows
 
 
-def _power(claim: Claim) -> str:
+def power(claim: Claim) -> str:
     """How close the worst case of the check comes to a true bound."""
     tightness = measured().get(claim.id) if claim.holds else None
     number = "" if tightness is None else f"{tightness:.2g}"
@@ -123,8 +129,7 @@ def _paper_page(
     lines = [f"# {title}", "", f"{_counts(claims, mistakes)}. {_GENERATED}", ""]
     lines += [*_TIGHTNESS, *_WORDS, ""]
     if claims:
-        header = ("id", "place", "status", "tightness", "statement", "erratum, remark")
-        lines += _table(header, _claim_rows(claims))
+        lines += markdown_table(STATEMENT_COLUMNS, claim_rows(claims))
     # Errata that are not printed beside a refuted claim above.
     brought = {claim.erratum for claim in claims if not claim.holds}
     rest = [erratum for erratum in mistakes if erratum.id not in brought]
@@ -141,7 +146,7 @@ def _paper_page(
             for erratum in rest
         ]
         lines += ["## Errata without a refuted statement", ""]
-        lines += _table(("id", "place", "kind", "printed", "what is true", "claims"), rows)
+        lines += markdown_table(("id", "place", "kind", "printed", "what is true", "claims"), rows)
     if noted:
         rows = [
             (
@@ -153,7 +158,7 @@ def _paper_page(
             for remark in noted
         ]
         lines += ["## Remarks: no errors of the paper", ""]
-        lines += _table(("id", "place", "what to know", "claims"), rows)
+        lines += markdown_table(("id", "place", "what to know", "claims"), rows)
     return "\n".join(lines)
 
 
@@ -170,8 +175,8 @@ def _checks_page() -> str:
         *_WORDS,
         "",
     ]
-    rows = [(f"`{c.id}`", _power(c), c.statement, c.source) for c in self_checks()]
-    lines += _table(("id", "tightness", "statement", "what is checked"), rows)
+    rows = [(f"`{c.id}`", power(c), c.statement, c.source) for c in self_checks()]
+    lines += markdown_table(("id", "tightness", "statement", "what is checked"), rows)
     return "\n".join(lines)
 
 
@@ -192,6 +197,25 @@ def _mechanism(entry: MechanismEntry) -> list[str]:
     ]
 
 
+def _statements_page() -> str:
+    """Every statement on one page. The site fills it in; nothing is written down twice."""
+    lines = [
+        "# All statements",
+        "",
+        "The statements of all papers in one table, to be searched and filtered. It is made when "
+        "the site of the documentation is built; read as a file, this page is empty, and the pages "
+        f"[paper by paper](index.md#statements-by-paper) have every statement. {_GENERATED}",
+        "",
+        *_TIGHTNESS,
+        *_WORDS,
+        "",
+        "```{statements}",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
     claims, mistakes = published_claims(), errata()
     kinds = Counter(claim.kind for claim in claims)
@@ -202,13 +226,13 @@ def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
         f"{_plural(kinds['privacy'], 'is', 'are')} about privacy, "
         f"{kinds['utility']} about utility, {kinds['identity']} are formulas. "
         f"{len(mechanisms())} mechanisms; {len(self_checks())} [self-checks]"
-        f"(self-checks.md) of the software. {_GENERATED}",
+        f"({_CHECKS}) of the software. [All statements]({_STATEMENTS}) in one table. {_GENERATED}",
         "",
         *_WORDS,
         "",
         "## Statements by paper",
         "",
-        *_table(
+        *markdown_table(
             ("paper", "what it has"),
             [(f"[{name}]({file})", text) for file, (name, text) in pages.items()],
         ),
@@ -229,6 +253,9 @@ def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
         document = repetitions.__dict__[name].__doc__ or ""
         lines += [f"### `{name}`", "", " ".join(document.partition("\n\n")[0].split())]
         lines += ["", *_domains(family_parameters(name))]
+    # For the site, which wants every page in the list of some other.
+    listed = [name.removesuffix(".md") for name in (_STATEMENTS, *pages, _CHECKS)]
+    lines += ["```{toctree}", ":hidden:", "", *listed, "```", ""]
     return "\n".join(lines)
 
 
@@ -245,7 +272,8 @@ def catalogue_pages() -> dict[str, str]:
         name = "Other" if paper is None else f"{paper.key}: {paper.citation}"
         summaries[_file(paper)] = (name, _counts(claims, mistakes))
         pages[_file(paper)] = _paper_page(paper, claims, mistakes, noted)
-    pages["self-checks.md"] = _checks_page()
+    pages[_CHECKS] = _checks_page()
+    pages[_STATEMENTS] = _statements_page()
     return {"index.md": _index_page(summaries), **pages}
 
 

@@ -148,13 +148,13 @@ def gumbel(number: Ends) -> Float[Array, "..."]:
 
 
 def laplace(number: Ends) -> Float[Array, "..."]:
-    """Standard Laplace, density exp(-|x|)/2; one logarithm."""
+    """Standard Laplace, density ``exp(-|x|)/2``; one logarithm."""
     magnitude = -log(number.t + number.t)
     return jnp.where(number.upper, magnitude, -magnitude)
 
 
 def truncated_laplace(number: Ends, bound) -> Float[Array, "..."]:
-    """Standard Laplace conditioned on |x| <= bound."""
+    """Standard Laplace conditioned on ``|x| <= bound``."""
     floor = jnp.exp(-jnp.asarray(bound, dtype=number.t.dtype))
     one = _constant(number.t, 1.0)
     magnitude = -log(floor + (number.t + number.t) * (one - floor))

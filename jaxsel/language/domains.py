@@ -2,7 +2,7 @@
 
 A domain describes itself (help texts, the catalogue), turns text into a value (the command
 line) and refuses anything else in one sentence. A claim declares those of its parameters in
-the signature of its formula, a mechanism those of its settings in that of its factory:
+the signature of its formula, a mechanism those of its settings in that of its factory::
 
     def bound(*, epsilon: Annotated[float, positive("of one run")] = 1.0): ...
 

@@ -1,7 +1,7 @@
 """The budget of a run that Opacus trains: it stops before it exceeds what the search pays for.
 
 A search is told beforehand what one run guarantees. With Opacus that is a plan in the form of its
-own history, (noise_multiplier, sample_rate, steps) by phase, which is a base as it is:
+own history, (noise_multiplier, sample_rate, steps) by phase, which is a base as it is::
 
     plan = [(1.1, 0.01, 1000)]
     search = jaxsel.PrivateSearch(candidates, base=plan, ...)

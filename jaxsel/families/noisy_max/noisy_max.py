@@ -43,7 +43,7 @@ def noisy_max(
     Outcome: Int[Array, ""], index in [0, m). Ties: lowest index (highest probability
       zero in exact arithmetic).
 
-    Formal guarantees (claims NM-*): b = 2/epsilon gives epsilon-DP, and b = 1/epsilon
+    Formal guarantees (claims ``NM-*``): b = 2/epsilon gives epsilon-DP, and b = 1/epsilon
       does for monotone changes, for the first three noises.
 
     Raises:

@@ -1,0 +1,37 @@
+// The table of all statements shows the rows that the boxes above it ask for.
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.getElementById("statement-filter");
+  if (!form) return;
+  const rows = [...document.querySelectorAll("#statements tbody tr")];
+  const texts = rows.map((row) => row.textContent.toLowerCase());
+
+  function narrow() {
+    const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const least = Number(form.elements.tightness.value);
+    let shown = 0;
+    rows.forEach((row, place) => {
+      const data = row.dataset;
+      const keep =
+        words.every((word) => texts[place].includes(word)) &&
+        (!form.elements.paper.value || data.paper === form.elements.paper.value) &&
+        (!form.elements.verdict.value || data.verdict === form.elements.verdict.value) &&
+        (!form.elements.erratum.checked || data.erratum === "yes") &&
+        (!(least > 0) || (data.tightness !== "" && Number(data.tightness) >= least));
+      row.hidden = !keep;
+      shown += keep;
+    });
+    form.elements.count.value = `${shown} of ${rows.length} statements`;
+  }
+
+  form.addEventListener("input", narrow);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  // A link to a row shows it, whatever was asked for before.
+  window.addEventListener("hashchange", () => {
+    const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!row?.hidden) return;
+    form.reset();
+    narrow();
+    row.scrollIntoView();
+  });
+  narrow();
+});
