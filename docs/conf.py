@@ -63,6 +63,7 @@ html_theme_options = {
     "navbar_persistent": [],  # one box for searching is enough, in the sidebar
     "use_download_button": False,
     "use_fullscreen_button": False,
+    "home_page_in_toc": True,
     "show_navbar_depth": 1,
     "show_toc_level": 2,
 }

@@ -4,7 +4,7 @@ A code forge follows them. The site has a page for some of these files, to which
 others are shown as the name of the file.
 """
 
-import posixpath
+import os
 
 from docutils import nodes
 from sphinx.addnodes import download_reference, pending_xref
@@ -25,18 +25,24 @@ class CheckoutLinks(SphinxTransform):
     default_priority = 5
 
     def apply(self, **kwargs: object) -> None:
-        folder = posixpath.join("docs", posixpath.dirname(self.env.docname))
         for kind in (nodes.reference, pending_xref, download_reference):
             for link in [*self.document.findall(kind)]:
-                self._mend(link, folder)
+                self._mend(link)
 
-    def _mend(self, link: nodes.Element, folder: str) -> None:
+    def _place(self, link: nodes.Element) -> str:
+        """The file that a link leads to, from the top of the checkout; "" if it is no file."""
         target = link.get("refuri") or link.get("reftarget") or ""
-        path, _, _anchor = target.partition("#")
-        if ":" in path or not path:
-            return
-        place = posixpath.normpath(posixpath.join(folder, path))
-        if place.startswith("docs/"):
+        if link.get("refdomain") == "doc":  # a page of Markdown, from the top of the documents
+            path = os.path.join(self.env.srcdir, target) + ".md"
+        else:
+            path = os.path.join(self.env.srcdir, os.path.dirname(self.env.docname), target)
+            path = path.partition("#")[0]
+        local = target.partition("#")[0] and ":" not in target
+        return os.path.relpath(path, self.env.srcdir.parent) if local else ""
+
+    def _mend(self, link: nodes.Element) -> None:
+        place = self._place(link)
+        if not place or place.startswith("docs/"):
             return
         text = link.astext()
         if place in PAGES:
