@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         threshold_selection as threshold_selection,
     )
     from jaxsel.families.tuning import bases as bases
+    from jaxsel.families.tuning.base_forms import dominating as dominating
     from jaxsel.families.tuning.base_forms import guarantee_of as guarantee_of
     from jaxsel.families.tuning.noised_bases import noised_score as noised_score
     from jaxsel.families.tuning.noised_bases import random_candidate as random_candidate
@@ -99,17 +100,16 @@ if TYPE_CHECKING:
     from jaxsel.questions.tuned import tuned as tuned
     from jaxsel.reports.report import Report as Report
     from jaxsel.search import scores as scores
-    from jaxsel.search.guarantee import dominating as dominating
     from jaxsel.search.private_search import PrivateSearch as PrivateSearch
     from jaxsel.search.private_search import Winner as Winner
+    from jaxsel.search.tune import Tuned as Tuned
+    from jaxsel.search.tune import tune as tune
     from jaxsel.shards import executors as executors
     from jaxsel.sweeps.functions import Trial as Trial
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism
     from jaxsel.sweeps.running import merge as merge
     from jaxsel.sweeps.running import sweep as sweep
     from jaxsel.sweeps.signature import over as over
-    from jaxsel.training.tune import Tuned as Tuned
-    from jaxsel.training.tune import tune as tune
 
     __version__: str
 

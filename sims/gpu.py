@@ -183,8 +183,7 @@ def networks(work: Work) -> Iterator[tuple[str, dict]]:
     record = digits_accuracies.provenance(setting.images, setting, images, 0)
     record["made_by"] = "python -m sims.gpu: training.runs, all networks side by side"
     learning = np.geomspace(*digits_accuracies.PAPER_RATES, setting.rates)
-    seeds, places = np.meshgrid(np.arange(setting.seeds), np.arange(setting.rates), indexing="ij")
-    rows = runs.addresses(seeds.ravel().tolist(), places.ravel().tolist())
+    rows = runs.addresses(np.arange(setting.seeds * setting.rates))
     model = network("strided", images.classes)
     how = dp_sgd.recipe(
         len(images.labels), record["batch_size"], noise_multiplier=setting.noise_multiplier

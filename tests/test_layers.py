@@ -48,7 +48,7 @@ ALLOWED = {
         "running",
     },
     # A private search of anybody's training, and what it proves.
-    "search": STATING | THEORY | {"families.tuning", "questions", "reports"},
+    "search": STATING | THEORY | {"data", "families.tuning", "questions", "reports", "training"},
     "sweeps": STATING
     | THEORY
     | {"auditing", "catalogue", "families.tuning", "kernel", "running", "shards"},
@@ -80,6 +80,7 @@ DEFENDED = {
     ("families.tuning", "auditing"),
     # What runs is put to the test where the claims about it stand.
     ("families.multiplicative_weights", "running"),
+    ("families.private_training", "search"),
     ("families.tuning", "running"),
     ("families.ridge_regression", "running"),
     ("families.query_release", "running"),

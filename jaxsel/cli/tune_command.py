@@ -1,13 +1,12 @@
 """jaxsel tune: a private hyperparameter search, from training to guarantee."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits
-from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.output import print_json, say
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import note
 from jaxsel.training import defaults
@@ -16,11 +15,12 @@ HELP = """Searches hyperparameters privately: trains K models, releases the best
 
 K is drawn from --repetitions, and every run draws its hyperparameters uniformly from the
 grid. A fifth of the training images validates; scores are counts of correct labels with
-Gaussian noise, so that the guarantee covers every training image, whichever part it is in.
-Prints the winner, its accuracy, and the (epsilon, delta) that is proved, with its theorem.
+discrete Gaussian noise, so that the guarantee covers every training image, whichever part it is
+in. Prints the winner, its accuracy, and the (epsilon, delta) that is proved, with its theorem.
 
-Only the winner leaves the search. --reveal prints all runs: publishing them, or K, breaks
-the guarantee. So does a --seed that others know; without one the operating system draws it.
+Only the winner leaves the search (jaxsel.PrivateSearch, which searches your own training, too).
+K, the choices and the noise on scores come from the operating system's generator; a --seed is
+for simulations, and breaks the guarantee.
 
 Time and the progress bar tell K to whoever watches them. Compiled programs, which tell
 the settings that were tried, are kept only where JAX_COMPILATION_CACHE_DIR says.
@@ -74,30 +74,29 @@ def tune_command(
         Path | None,
         typer.Option(
             "--folder",
-            help="Where to save, so that the same command goes on after a kill; a seed "
-            "that was drawn is kept in it. Holds secrets: made for its owner alone, and "
-            "refused if it is there and open to others. At the end release.json in it "
-            "holds what is released, for jaxsel report.",
+            help="Where to save, so that the same command goes on after a kill. Holds secrets: "
+            "made for its owner alone, and refused if it is there and open to others. At the end "
+            "release.json in it holds what is released, for jaxsel report.",
         ),
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option("--ledger", help="A file that adds up all private searches of this data set."),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", help="Largest epsilon of all searches in the ledger together."),
     ] = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="A new .npz file for the winner's parameters.")
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            "--seed",
-            envvar="JAXSEL_SEED",
-            help="Whoever knows it gets no privacy guarantee; the variable, unlike the "
-            "option, is not shown to others who list processes.",
-        ),
+        typer.Option("--seed", help="For simulations: the same search again, without privacy."),
     ] = None,
-    reveal: Annotated[
-        bool, typer.Option("--reveal", help="Print all runs; for debugging only.")
-    ] = False,
     json: JsonOption = False,
 ) -> None:
-    from jaxsel.training.tune import tune
+    from jaxsel.search.tune import tune
 
     with bad_input_exits():
         if save is not None and (save.suffix != ".npz" or save.exists()):
@@ -115,32 +114,21 @@ def tune_command(
             strides=strides,
             together=together,
             folder=folder,
+            ledger=ledger,
+            budget=budget,
             seed=seed,
         )
         if save is not None:
             found.save(save)
-    runs = found.winner.runs
     if json:
-        document = found.as_record()
-        if reveal:
-            document["revealed_runs"] = runs
-        print_json(document)
-    else:
-        for sentence in found.sentences():
-            say(sentence)
-        if save is not None and runs:
-            say(f"Parameters: {save}")
-        if reveal and runs:
-            rows = [[*run.candidate, run.score] for run in runs]
-            columns = [*found.plan.candidates[0]._fields, "noisy score"]
-            print_table(f"All {len(rows)} runs", columns, rows)
-    if delta is None and not json:
+        print_json(found.as_record())
+        return
+    for sentence in found.sentences():
+        say(sentence)
+    if save is not None and found.winner.outcome is not None:
+        say(f"Parameters: {save}")
+    if delta is None:
         say(note(defaults.DELTA))
-    if reveal:
-        sys.stderr.write(
-            "jaxsel: the guarantee covers the winner only: whoever sees K, the other runs "
-            "or their scores is not covered by it\n"
-        )
 
 
 tune_command.__doc__ = HELP

@@ -11,12 +11,13 @@ _PATIENCE_SECONDS = 2.0
 
 @contextlib.contextmanager
 def progress_bar(
-    total: int, done: int, wanted: bool | None, *, unit: str = "trials"
+    total: int | None, done: int, wanted: bool | None, *, unit: str = "trials"
 ) -> Iterator[Callable[[int], None]]:
     """Shows a progress bar; yields a function that advances it by a number of units.
 
     Args:
-      total, done: units of the whole run, and those done before this call.
+      total, done: units of the whole run, None if they are not known or are a secret; and those
+        done before this call.
       unit: the name of what is counted.
       wanted: None shows the bar only if standard error is a terminal; False never.
     """

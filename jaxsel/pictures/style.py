@@ -1,6 +1,7 @@
 """The shared style of all figures: fonts, sizes, and one style for each law of K."""
 
 import contextlib
+import io
 import logging
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,6 +121,17 @@ def applied() -> Iterator[None]:
         yield
 
 
+class _Shown(Figure):
+    """A figure that a notebook shows as a picture, also where pyplot was not imported."""
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        # Without the version of Matplotlib, so that equal pictures are equal files.
+        with applied():
+            self.savefig(picture, format="png", dpi=110, metadata={"Software": None})
+        return picture.getvalue()
+
+
 def panels(
     columns: int = 1, rows: int = 1, *, width: float | None = None, height: float = 3.4, **settings
 ) -> tuple[Figure, list[Axes]]:
@@ -132,7 +144,7 @@ def panels(
       **settings: for ``Figure.subplots``, such as sharey.
     """
     width = (5.2 if columns == 1 else 4.6 * columns) if width is None else width
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = _Shown(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False, **settings)
     return figure, list(axes.ravel())

@@ -57,8 +57,7 @@ def read_search(path: str | Path) -> dict[str, Any]:
     if not (path / RELEASE).exists():
         if any((path / name).exists() for name in _UNFINISHED):
             raise InputError(
-                f"the search in {path} is not finished; the same jaxsel tune with the "
-                "same seed goes on with it"
+                f"the search in {path} is not finished; the same jaxsel tune goes on with it"
             )
         raise InputError(f"{path} is not the folder of a search of jaxsel tune")
     return read_json(path / RELEASE, "the folder of a search")
@@ -167,7 +166,8 @@ def search_subject(record: Mapping[str, Any]) -> Subject:
     else:
         base = _field(record, "base", str, what)
         training, proof = _proved(base, law, delta, epsilon, what)
-    count = f"gaussian:noise_multiplier={noise!r}"
+    # Earlier versions drew continuous noise, and did not say so.
+    count = record.get("scores", f"gaussian:noise_multiplier={noise!r}")
     validation, other = _proved(count, law, delta, epsilon, what)
     parts = (Part("training images", (training,)), Part("validation images", (validation,)))
     relation = ADD_OR_REMOVE_ONE if base is None else training.base.relation

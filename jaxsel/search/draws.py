@@ -10,7 +10,7 @@ import math
 import random
 import secrets
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, quantile
@@ -72,6 +72,27 @@ def fresh_secret(generator: random.Random) -> bytes:
     return generator.getrandbits(8 * _SECRET_BYTES).to_bytes(_SECRET_BYTES, "big")
 
 
+class Secrets(NamedTuple):
+    """What a search draws before its first run.
+
+    Attributes:
+      name: of the search, for its ledger; it tells nothing.
+      runs: the secret of each run.
+      ties: of each run, a number that ranks it among runs of the same score.
+    """
+
+    name: str
+    runs: tuple[bytes, ...]
+    ties: tuple[int, ...]
+
+
+def draw_secrets(runs: int, generator: random.Random) -> Secrets:
+    """The secrets of a search that makes that many runs."""
+    name = fresh_secret(generator)[:8].hex()
+    drawn = tuple(fresh_secret(generator) for _ in range(runs))
+    return Secrets(name, drawn, tuple(generator.getrandbits(64) for _ in range(runs)))
+
+
 def draw_count(law: Repetitions, generator: random.Random) -> int:
     """K, by inverting its survival function at a number in (0, 1] of full relative precision."""
     return quantile(law, (generator.getrandbits(256) + 1) / 2**256)
@@ -112,6 +133,16 @@ class Draw:
 def training_seed(secret: bytes) -> int:
     """The seed of a run's training, in [0, 2^63)."""
     return Stream(secret, "training").getrandbits(63)
+
+
+def simulated_noise(secret: bytes, look: int) -> random.Random:
+    """The noise of a run's scores in a simulation, which draws none twice after a kill.
+
+    Args:
+      secret: of the run.
+      look: number of earlier scores of it.
+    """
+    return Stream(secret, f"noise {look}")
 
 
 def public_name(secret: bytes) -> str:

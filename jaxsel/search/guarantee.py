@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile, points
+from jaxsel.accounting.single_run.curves import BaseGuarantee, points
 from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
     from_loss_distribution,
 )
-from jaxsel.families.tuning.base_forms import guarantee_of
+from jaxsel.families.tuning.base_forms import guarantee_of, profile_of
 from jaxsel.families.tuning.composing_searches import Release, release_parts
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, printed, rounded_up
-from jaxsel.language.relations import common_relation
 from jaxsel.questions.cost import Cost
 from jaxsel.questions.tuned import Released
 from jaxsel.repetitions import Repetitions, describe
@@ -35,45 +34,6 @@ STOPPING = {
     "own trajectory": "a run may stop by a rule on its own private trajectory, fixed before it",
 }
 """What ends a run, as the user declares it."""
-
-
-def dominating(bases: Sequence[object]) -> BaseGuarantee:
-    """A guarantee that each of several bases keeps: for candidates of unlike privacy.
-
-    A run whose candidate is drawn whatever the data is a mixture of its candidates' runs, and
-    the divergences of mixtures are at most the largest of their parts', so that the largest
-    profile at every epsilon is one of the run, and the largest Renyi divergence at every order
-    (Koskela, Redberg & Wang 2024, Section 6.2).
-
-    Args:
-      bases: one for each candidate, in the forms of ``jaxsel.guarantee_of``.
-
-    Raises:
-      InputError: if there is none, or their relations differ.
-    """
-    found = list(dict.fromkeys(guarantee_of(base) for base in bases))
-    if not found:
-        raise InputError("give a base for each candidate")
-    if len(found) == 1:
-        return found[0]
-    relation = common_relation((each.name, each.relation) for each in found)
-
-    def profile(epsilon: np.ndarray) -> np.ndarray:
-        return np.max([_profile(each, epsilon) for each in found], axis=0)
-
-    def renyi(order: np.ndarray) -> np.ndarray:
-        return np.max([each.renyi(order) for each in found], axis=0)
-
-    name = f"one of {', '.join(each.name for each in found)}"
-    return from_profile(name, profile, renyi=renyi)._replace(relation=relation)
-
-
-def _profile(base: BaseGuarantee, epsilon: np.ndarray) -> np.ndarray:
-    if base.profile is not None:
-        return base.profile(epsilon)
-    from jaxsel.accounting.single_run.conversions import renyi_to_delta
-
-    return renyi_to_delta(base.renyi, epsilon)
 
 
 def both(run: BaseGuarantee, scores: BaseGuarantee) -> BaseGuarantee:
@@ -104,7 +64,7 @@ def as_text(base: BaseGuarantee) -> str:
         return base.name
     # Between points a profile is read as convex: its chords lie above it.
     epsilons = np.concatenate([np.linspace(0.0, 4.0, 81), np.linspace(4.25, 40.0, 144)])
-    deltas = np.minimum.accumulate(np.clip(_profile(base, epsilons), 0.0, 1.0))
+    deltas = np.minimum.accumulate(np.clip(profile_of(base, epsilons), 0.0, 1.0))
     # Nothing is known of epsilons beyond the last of the points.
     kept = slice(0, int(np.count_nonzero(deltas > 1e-13)) + 1)
     return points(epsilons[kept], deltas[kept]).name

@@ -33,10 +33,10 @@ from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.search import ledger as ledgers
 from jaxsel.search.draws import (
     Draw,
-    Stream,
     draw_count,
-    fresh_secret,
+    draw_secrets,
     public_name,
+    simulated_noise,
     source,
     training_seed,
 )
@@ -66,12 +66,14 @@ class Run(NamedTuple):
       candidate: what to train.
       seed: of its training, in [0, 2^63); a run that is begun again after a kill has the same.
       draw: draws further parts of the candidate, where they are asked for as training goes on.
+      progress: what was saved of it last before a kill, to go on from; None begins it anew.
     """
 
     name: str
     candidate: Any
     seed: int
     draw: Draw
+    progress: Any = None
 
 
 @printed
@@ -291,12 +293,13 @@ class PrivateSearch:
         if count > _MOST_RUNS:
             raise InputError(f"K was drawn above {_MOST_RUNS}; take a law of smaller mean")
         most = (self._law.maximum or 0) if self._pad and self._law is not None else count
+        drawn = draw_secrets(most, self._random)
         state = {
-            "name": fresh_secret(self._random)[:8].hex(),
+            "name": drawn.name,
             "date": datetime.date.today().isoformat(),
             "count": count,
-            "secrets": [fresh_secret(self._random).hex() for _ in range(most)],
-            "ties": [self._random.getrandbits(64) for _ in range(most)],
+            "secrets": [secret.hex() for secret in drawn.runs],
+            "ties": list(drawn.ties),
             "looks": [0] * most,
             "status": [],  # of the runs that were handed out, in their order
             "lost": [],  # places of runs that a kill ended
@@ -325,7 +328,13 @@ class PrivateSearch:
                 state["lost"].append(place)
                 state["again"].append(place)
         if places:
-            self._storage.save(state)
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Saves the state, then removes what it does not need any more."""
+        self._storage.save(self._state)
+        out = [place for place, status in enumerate(self._state["status"]) if status == _OUT]
+        self._storage.drop(self._best_name(), {self._name(place) for place in out})
 
     @property
     def over(self) -> bool:
@@ -352,7 +361,8 @@ class PrivateSearch:
             state = self._state
             if state["released"]:
                 raise InputError("the search is over: its winner has been released")
-            if state["again"]:
+            again = bool(state["again"])
+            if again:
                 place = state["again"].pop(0)
             elif len(state["status"]) < len(state["secrets"]):
                 place = len(state["status"])
@@ -361,6 +371,8 @@ class PrivateSearch:
                 raise InputError("the search is over: every one of its runs has been handed out")
             self._storage.save(state)
             run = self._run(place)
+            if again:
+                run = run._replace(progress=self._storage.progress(run.name))
             self._here[run.name] = place
         return run if candidate is None else run._replace(candidate=candidate)
 
@@ -401,7 +413,7 @@ class PrivateSearch:
                 if score is not None:
                     raise InputError("a failed run has no score; leave it out")
                 state["status"][place] = _FAILED
-                self._storage.save(state)
+                self._tidy()
                 return None
             units = self._score.noisy(score, self._noise(place))
             counts = place < state["count"]  # runs beyond K are made for watchers alone
@@ -410,8 +422,7 @@ class PrivateSearch:
                 self._storage.keep(run.name, (run.candidate, self._score.value(units), outcome))
                 state["best"] = mine
             state["status"][place] = _TOLD
-            self._storage.save(state)
-            self._storage.drop(but=self._best_name())
+            self._tidy()
             return self._score.value(units) if self._adaptive else None
 
     def look(self, run: Run, score: Any) -> float:
@@ -446,15 +457,37 @@ class PrivateSearch:
             raise InputError("that run was told already; a run has one score")
         return place
 
+    def save(self, run: Run, progress: Any) -> None:
+        """Keeps how far the training of a run has come, in the folder of the search.
+
+        After a kill ``ask`` hands the run out again with its ``progress``. A run that is lost twice
+        has failed, unless it saved something in between: then it gets ahead.
+
+        Args:
+          run: what ``ask`` returned.
+          progress: as secret as the data; it must be pickled.
+
+        Raises:
+          InputError: for a run that is none or over.
+        """
+        with self._lock:
+            place = self._place(run)
+            self._storage.keep_progress(run.name, progress)
+            if place in self._state["lost"]:
+                self._state["lost"].remove(place)
+                self._storage.save(self._state)
+
     def _noise(self, place: int) -> random.Random:
-        # A simulation that goes on after a kill draws nothing twice.
         secret = bytes.fromhex(self._state["secrets"][place])
         look = self._state["looks"][place]
-        return Stream(secret, f"noise {look}") if self._simulated else self._random
+        return simulated_noise(secret, look) if self._simulated else self._random
+
+    def _name(self, place: int) -> str:
+        return public_name(bytes.fromhex(self._state["secrets"][place]))
 
     def _best_name(self) -> str | None:
         best = self._state["best"]
-        return None if best is None else public_name(bytes.fromhex(self._state["secrets"][best[2]]))
+        return None if best is None else self._name(best[2])
 
     def run(
         self,

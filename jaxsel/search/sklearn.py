@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.families.tuning.base_forms import guarantee_of
+from jaxsel.families.tuning.base_forms import dominating, guarantee_of
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
@@ -30,7 +30,7 @@ from jaxsel.questions.tuned import tuned
 from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.search import scores
 from jaxsel.search.draws import source
-from jaxsel.search.guarantee import SearchGuarantee, dominating
+from jaxsel.search.guarantee import SearchGuarantee
 from jaxsel.search.private_search import PrivateSearch, Winner
 
 Candidates = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]] | Callable[..., Any]

@@ -6,14 +6,15 @@ on as if it had not been: the same K, the same candidates, one winner.
 
 import contextlib
 import pickle
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from jaxsel.host import records
 from jaxsel.host.errors import InputError
 
-_RECORD = "search.nc"
+RECORD = "search.nc"
+"""File name of the record from which a search goes on."""
 
 
 class Storage:
@@ -38,7 +39,7 @@ class Storage:
         self._open = contextlib.ExitStack()
         self.state: dict[str, Any] | None = None
         if self._folder is not None:
-            record = self._folder / _RECORD
+            record = self._folder / RECORD
             self._write = self._open.enter_context(records.writer(record, private=True))
             try:
                 if record.exists():
@@ -60,13 +61,7 @@ class Storage:
         Raises:
           InputError: if it cannot be pickled.
         """
-        try:
-            content = pickle.dumps(outcome)
-        except Exception as error:
-            raise InputError(
-                f"the outcome of a run, a {type(outcome).__name__}, cannot be pickled ({error}); "
-                "tell something that can, such as its parameters"
-            ) from error
+        content = _pickled(outcome, "outcome")
         if self._folder is None:
             self._outcomes[name] = content
             return
@@ -79,19 +74,52 @@ class Storage:
             return pickle.loads(self._outcomes[name])
         return pickle.loads(self._file(name).read_bytes())
 
-    def drop(self, but: str | None) -> None:
-        """Removes the outcomes of all runs but one, those of a killed process included."""
+    def keep_progress(self, name: str, progress: Any) -> None:
+        """Keeps how far a run has come; in memory nothing is kept, for a kill ends the search.
+
+        Raises:
+          InputError: if it cannot be pickled.
+        """
+        content = _pickled(progress, "progress")
+        if self._folder is not None:
+            with records.exclusive(self._file(name, "progress"), private=True) as replace:
+                replace(content)
+
+    def progress(self, name: str) -> Any:
+        """How far a run had come, or None."""
+        if self._folder is None or not self._file(name, "progress").exists():
+            return None
+        return pickle.loads(self._file(name, "progress").read_bytes())
+
+    def drop(self, but: str | None, under_way: Collection[str]) -> None:
+        """Removes what is not needed any more, what a killed process left included.
+
+        Args:
+          but: name of the best run, whose outcome stays.
+          under_way: names of the runs whose progress stays.
+        """
         if self._folder is None:
             self._outcomes = {name: kept for name, kept in self._outcomes.items() if name == but}
             return
-        for path in self._folder.glob("*.outcome"):
-            if path.stem != but:
+        for path in self._folder.iterdir():
+            stays = {".outcome": path.stem == but, ".progress": path.stem in under_way}
+            if not stays.get(path.suffix, True):
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets other processes have the folder."""
         self._open.close()
 
-    def _file(self, name: str) -> Path:
+    def _file(self, name: str, kind: str = "outcome") -> Path:
         assert self._folder is not None
-        return self._folder / f"{name}.outcome"
+        return self._folder / f"{name}.{kind}"
+
+
+def _pickled(value: Any, what: str) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:
+        raise InputError(
+            f"the {what} of a run, a {type(value).__name__}, cannot be pickled ({error}); give "
+            "something that can, such as its parameters"
+        ) from error

@@ -1,9 +1,9 @@
-"""The plan of a private hyperparameter search, and its privacy guarantee.
+"""The plan of a private search of a network's settings: candidates, their steps, score noise.
 
 The candidates are settings of DP-SGD; every run draws one of them uniformly, trains on the
 training part, and is scored by the number of validation images it labels correctly, plus
-Gaussian noise. Liu & Talwar 2019, Section 5.1: a record is in the training part or in the
-validation part, so a run has the guarantee of DP-SGD for the former and that of the noisy
+discrete Gaussian noise. Liu & Talwar 2019, Section 5.1: a record is in the training part or in
+the validation part, so a run has the guarantee of DP-SGD for the former and that of the noisy
 count for the latter, and the epsilon of the search is the larger of the two tuned epsilons.
 The noise on the count is chosen so that they are equal.
 
@@ -22,14 +22,16 @@ from scipy import optimize
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
+from jaxsel.data.images import ImageSet
 from jaxsel.families.tuning.accountant import account
+from jaxsel.families.tuning.base_forms import dominating
 from jaxsel.families.tuning.bounds.heterogeneous import candidate_thresholds, largest_steps
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.language.domains import number, numbers, whole
 from jaxsel.repetitions import Repetitions
 
 _VALIDATION_SHARE = 0.2
-_MOST_SCORE_NOISE = 1e6
+_LEAST_SCORE_NOISE, _MOST_SCORE_NOISE = 0.3, 1e5
 _MOST_RUNS = 1e4
 _NOISE_TOLERANCE = 1e-3  # tolerance of the search for the logarithm of the noise
 
@@ -52,23 +54,6 @@ class Candidate(NamedTuple):
     steps: int
 
 
-class Guarantee(NamedTuple):
-    """The privacy guarantee of the released winner.
-
-    Attributes:
-      epsilon, delta: of the search, for adding or removing one record.
-      theorem: id of the claim that proves epsilon, for the training part.
-      statement: the name of that theorem.
-      single_epsilon: of one run without search.
-    """
-
-    epsilon: float
-    delta: float
-    theorem: str
-    statement: str
-    single_epsilon: float
-
-
 class SearchPlan(NamedTuple):
     """A search that is ready to run.
 
@@ -76,8 +61,9 @@ class SearchPlan(NamedTuple):
       candidates: the grid.
       repetitions: law of the number K of runs.
       training_size, validation_size: of the two parts. Public.
-      score_noise: standard deviation of the noise on the count of correct labels.
-      guarantee: the privacy guarantee of the search.
+      score_noise: sigma of the discrete Gaussian noise on the count of correct labels.
+      base: what one run guarantees to the training part, whichever its candidate.
+      delta: of the search.
     """
 
     candidates: tuple[Candidate, ...]
@@ -85,20 +71,14 @@ class SearchPlan(NamedTuple):
     training_size: int
     validation_size: int
     score_noise: float
-    guarantee: Guarantee
+    base: curves.BaseGuarantee
+    delta: float
 
-
-def run_base(plan: SearchPlan) -> curves.BaseGuarantee | None:
-    """The guarantee of any run for the training part; None if it differs between candidates."""
-    first, *others = (
-        (each.noise_multiplier, each.batch_size, each.steps) for each in plan.candidates
-    )
-    if any(other != first for other in others):
-        return None
-    noise, batch_size, steps = first
-    return dp_sgd(
-        sampling_probability=batch_size / plan.training_size, noise_multiplier=noise, steps=steps
-    )
+    @property
+    def single_base(self) -> str | None:
+        """The base as text; None if candidates differ in privacy."""
+        kinds = {(each.noise_multiplier, each.batch_size, each.steps) for each in self.candidates}
+        return self.base.name if len(kinds) == 1 else None
 
 
 def learning_rates(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -149,16 +129,18 @@ def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float
 
     @functools.cache
     def cost(log_noise: float) -> float:
-        base = curves.gaussian(math.exp(log_noise))
+        base = curves.discrete_gaussian(math.exp(log_noise))
         return account(base, repetitions, delta, attain=False).best.epsilon
 
-    low, high = math.log(1e-2), math.log(_MOST_SCORE_NOISE)
-    if cost(high) > target:
-        raise InputError(
-            f"no noise on the validation score keeps epsilon below {target:g} at "
-            f"delta = {delta:g}; take a larger delta or fewer repetitions"
-        )
-    if cost(low) <= target:
+    low = high = math.log(_LEAST_SCORE_NOISE)
+    while cost(high) > target:
+        low, high = high, high + math.log(4.0)
+        if high > math.log(_MOST_SCORE_NOISE):
+            raise InputError(
+                f"no noise on the validation score keeps epsilon below {target:g} at "
+                f"delta = {delta:g}; take a larger delta or fewer repetitions"
+            )
+    if low == high:
         return math.exp(low)
 
     def excess(log_noise: float) -> float:
@@ -183,7 +165,7 @@ def plan_search(
     repetitions: Repetitions,
     delta: float,
 ) -> SearchPlan:
-    """Plans a search: its grid, the steps of each candidate, the score noise, and the guarantee.
+    """Plans a search: its grid, the steps of each candidate, their guarantee, the score noise.
 
     Args:
       examples: number of private labelled images; a fifth is used for validation.
@@ -220,11 +202,16 @@ def plan_search(
     privacy = list(itertools.product(axes["noise multipliers"], axes["batch sizes"]))
     noise, batch_size = privacy[0]
     steps = {privacy[0]: _steps(epochs, training, batch_size)}
-    base = dp_sgd(
-        sampling_probability=batch_size / training, noise_multiplier=noise, steps=steps[privacy[0]]
-    )
+
+    def base_of(noise: float, batch_size: float) -> curves.BaseGuarantee:
+        return dp_sgd(
+            sampling_probability=batch_size / training,
+            noise_multiplier=noise,
+            steps=steps[noise, batch_size],
+        )
+
     if len(privacy) > 1:
-        single = account(base, repetitions, delta, attain=False).single
+        single = base_of(*privacy[0]).epsilon(delta)
         thresholds = candidate_thresholds(single, delta, repetitions)
         for noise, batch_size in privacy:
             found = largest_steps(thresholds, batch_size / training, noise)
@@ -234,18 +221,8 @@ def plan_search(
                     "more in one step than the first candidate in all; leave it out"
                 )
             steps[noise, batch_size] = found
-        tuned = thresholds.tuned
-        guarantee = Guarantee(
-            tuned.epsilon,
-            tuned.delta,
-            "KRW-Cor6.2",
-            "Koskela, Redberg & Wang 2024, Corollary 6.2, for candidates of different privacy",
-            single,
-        )
-    else:
-        found = account(base, repetitions, delta, attain=False)
-        best = found.best
-        guarantee = Guarantee(best.epsilon, delta, best.theorem, best.statement, found.single)
+    base = dominating([base_of(*each) for each in privacy])
+    target = account(base, repetitions, delta, attain=False).best.epsilon
     candidates = tuple(
         Candidate(rate, noise, clip, batch_size, steps[noise, batch_size])
         for (noise, batch_size), clip, rate in itertools.product(
@@ -257,6 +234,32 @@ def plan_search(
         repetitions,
         training,
         validation,
-        _score_noise(repetitions, delta, guarantee.epsilon),
-        guarantee,
+        _score_noise(repetitions, delta, target),
+        base,
+        delta,
     )
+
+
+class Parts(NamedTuple):
+    """The two parts of the private images.
+
+    Attributes:
+      training, validation: (images, labels) each.
+    """
+
+    training: tuple[np.ndarray, np.ndarray]
+    validation: tuple[np.ndarray, np.ndarray]
+
+
+def split(images: ImageSet, plan: SearchPlan) -> Parts:
+    """Splits images into a training and a validation part, by a shuffle independent of the data.
+
+    Raises:
+      InputError: if the plan is for another number of images.
+    """
+    total = plan.training_size + plan.validation_size
+    if len(images.labels) != total:
+        raise InputError(f"{images.name} has {len(images.labels)} images; the plan is for {total}")
+    order = np.random.default_rng(1).permutation(total)
+    parts = np.split(order, [plan.training_size])
+    return Parts(*((images.images[rows], images.labels[rows]) for rows in parts))

@@ -1,46 +1,43 @@
-"""One run of a search, or several side by side: parameters, training, noisy score.
+"""One run of a search, or several side by side: parameters, training, right labels.
 
-Every random number has an address made of (seed, number of the run, purpose), so that no
-two runs share a draw, and a resumed run repeats none.
+Every random number has an address made of (seed of the run, purpose, step), so that no two runs
+share a draw, and a run that goes on after a kill repeats none.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt32
 from numpy.typing import ArrayLike
 
-from jaxsel.kernel import noise, stream
+from jaxsel.kernel import stream
 from jaxsel.training import dp_sgd
 from jaxsel.training.extras import nn, optax
 from jaxsel.training.plan import Candidate, SearchPlan
 
-_RUN_TAG, _SCORE_TAG = 0xC2, 0xC3
+_RUN_TAG = 0xC2
 
 
 class Address(NamedTuple):
     """Addresses of the random numbers of runs, one run per row.
 
     Attributes:
-      low, high: UInt32["rows"], the words of the search's seed.
-      number: UInt32["rows"], the number of the run in its search.
+      low, high: UInt32["rows"], the words of the run's seed.
     """
 
     low: UInt32[Array, " rows"]
     high: UInt32[Array, " rows"]
-    number: UInt32[Array, " rows"]
 
 
-def addresses(seeds: Sequence[int], numbers: Sequence[int]) -> Address:
-    """The addresses of runs, given the seeds of their searches and their numbers in these."""
+def addresses(seeds: ArrayLike) -> Address:
+    """The addresses of runs with these seeds, whole numbers in [0, 2**64)."""
     words = np.asarray(seeds, dtype=np.uint64)
     low = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32)
     high = (words >> np.uint64(32)).astype(np.uint32)
-    return Address(low, high, np.asarray(numbers, dtype=np.uint32))  # type: ignore
+    return Address(low, high)  # type: ignore
 
 
 def recipe(plan: SearchPlan, candidate: Candidate, clipping: str) -> dp_sgd.Recipe:
@@ -52,10 +49,6 @@ def recipe(plan: SearchPlan, candidate: Candidate, clipping: str) -> dp_sgd.Reci
         noise_multiplier=candidate.noise_multiplier,
         clipping=clipping,
     )
-
-
-def _stream(own: Address, tag: int) -> stream.Key:
-    return stream.fold(stream.trial_key(own.low, own.high, 0, 0, own.number), tag)
 
 
 def _each(function: Callable[..., Any], *rows: Any) -> Any:
@@ -79,7 +72,6 @@ def begin(model: nn.Module, image: Array, rows: Address) -> dp_sgd.State:
     def one(own: Address) -> dp_sgd.State:
         # JAX's own generator, independent of the noise.
         key = jax.random.fold_in(jax.random.key(own.low), own.high)
-        key = jax.random.fold_in(key, own.number)
         # Any learning rate will do: the state of plain SGD does not depend on it.
         return dp_sgd.initial_state(model, image, optax.sgd(0.0), key)
 
@@ -109,39 +101,19 @@ def advance(
     """
 
     def one(state: dp_sgd.State, own: Address, rate: Array) -> dp_sgd.State:
-        key = _stream(own, _RUN_TAG)
+        key = stream.fold(stream.trial_key(own.low, own.high, 0, 0, 0), _RUN_TAG)
         return dp_sgd.train(model, how, optax.sgd, state, data, key, rate, steps)
 
     return _each(one, state, rows, rates)
 
 
 @functools.partial(jax.jit, static_argnames="model")
-def _counted(model, params, held_out, rows):
-    def one(params, own):
-        number = noise.number(_stream(own, _SCORE_TAG), jnp.uint32(0), "tail")
-        return dp_sgd.accuracy(model, params, held_out), noise.normal(number)
-
-    return _each(one, params, rows)
-
-
-def noisy_scores(
-    plan: SearchPlan, model: nn.Module, params: Any, held_out: Any, rows: Address
-) -> np.ndarray:
-    """Correct validation labels plus the planned Gaussian noise, Float64["rows"].
+def right_labels(model: nn.Module, params: Any, held_out: Any) -> Array:
+    """How many validation images runs label correctly, Int32["rows"]; without noise.
 
     Args:
-      plan: of the search.
       model: the network.
       params: the parameters, one per row.
       held_out: validation images and labels.
-      rows: the addresses of the runs.
     """
-    correct, normal = (
-        np.asarray(part, dtype=np.float64) for part in _counted(model, params, held_out, rows)
-    )
-    return correct + plan.score_noise * normal
-
-
-def best_of(scores: ArrayLike) -> int:
-    """Index of the best run: the first one with the highest score."""
-    return int(np.argmax(np.asarray(scores)))
+    return _each(lambda own: dp_sgd.accuracy(model, own, held_out), params)

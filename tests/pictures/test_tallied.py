@@ -89,3 +89,11 @@ def test_a_law_of_k_shows_how_probable_so_many_runs_are():
         np.testing.assert_allclose(above, law.survival(counts - 1.0))
         assert counts[0] == 1
         assert law.survival(counts[-1]) <= 1e-4
+
+
+def test_a_notebook_shows_a_picture():
+    """Without pyplot a figure of Matplotlib is a line of text there."""
+    shown = jaxsel.tuned("pure:epsilon=1", "geometric:mean=3").plot()
+    png = shown._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert png == shown._repr_png_()

@@ -6,7 +6,7 @@ import pytest
 
 from jaxsel.cli.main import main
 from jaxsel.language.default_delta import note
-from jaxsel.training.checkpoints import RELEASE
+from jaxsel.reports.reading import RELEASE
 
 from .parts import Page, quick
 from .test_reading import plan_record, search_record

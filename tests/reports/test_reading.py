@@ -12,7 +12,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks, reading
 from jaxsel.reports.proven_pairs import proven_pairs
-from jaxsel.training.checkpoints import RECORD, RELEASE
+from jaxsel.reports.reading import RELEASE
+from jaxsel.search.storage import RECORD
 from tests.releases import one_release
 
 LAW = "truncated_negative_binomial:eta=1.0,gamma=0.25"
@@ -114,7 +115,6 @@ def test_a_folder_and_files(tmp_path):
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan_record()))
     assert jaxsel.report(str(path)).statement.subject.kind == "plan"
-    assert reading.RELEASE == RELEASE
     assert reading._UNFINISHED[0] == RECORD
     (tmp_path / RELEASE).write_text(json.dumps(search_record()))
     assert jaxsel.report(tmp_path).statement.subject.kind == "search"

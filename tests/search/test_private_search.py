@@ -17,9 +17,10 @@ import pytest
 import scipy.stats
 
 import jaxsel
+from jaxsel.families.tuning.base_forms import dominating
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.search import draws, ledger
-from jaxsel.search.guarantee import as_text, dominating
+from jaxsel.search.guarantee import as_text
 from jaxsel.search.storage import Storage
 from tests.search import killing
 
@@ -471,6 +472,38 @@ def test_a_run_that_ends_its_worker_is_made_once_again_alone_and_then_has_failed
     assert len(failed) == len(fatal)
     # A run beside one that ends its worker is lost with it, and has not failed.
     assert set(failed) <= set(lost)
+
+
+def test_a_run_goes_on_from_what_it_saved_and_is_not_lost_while_it_gets_ahead(tmp_path):
+    def opened():
+        return _search(seed=4, storage=tmp_path / "search", **_of(2))
+
+    search = opened()
+    run = search.ask()
+    assert run.progress is None
+    for step in range(4):  # killed four times, each time after a step
+        search.save(run, {"step": step})
+        search.close()
+        search = opened()
+        again = search.ask()
+        assert again[:3] == run[:3]
+        assert again.progress == {"step": step}
+        run = again
+    search.close()  # once more, without a step in between: it has failed
+    search = opened()
+    other = search.ask()
+    assert other.name != run.name
+    assert list((tmp_path / "search").glob("*.progress")) == []
+    with pytest.raises(InputError, match="not handed out"):
+        search.save(run, {})
+    with pytest.raises(InputError, match="the progress of a run, a function, cannot be pickled"):
+        search.save(other, lambda: None)
+    search.save(other, {})
+    search.tell(other, 0.5)
+    assert list((tmp_path / "search").glob("*.progress")) == []
+    with pytest.raises(InputError, match="told already"):
+        search.save(other, {})
+    assert search.release(simulation=True).candidate == other.candidate
 
 
 def test_runs_that_were_lost_are_begun_again_one_after_the_other():

@@ -209,10 +209,10 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1) -> BaseGuarantee:
     the smaller ones: events of threshold are the worst, and their probabilities grow with it.
 
     Args:
-      sigma: in whole units, in [1e-2, 1e5].
+      sigma: in whole units, in [0.05, 1e5].
       sensitivity: the most by which one record moves the number, a whole number >= 1.
     """
-    sigma = check_interval("sigma", sigma, 1e-2, 1e5, low_open=False, high_open=False)
+    sigma = check_interval("sigma", sigma, 0.05, 1e5, low_open=False, high_open=False)
     shift = check_integer("sensitivity", sensitivity, 1)
 
     @functools.cache

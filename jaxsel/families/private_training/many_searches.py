@@ -1,8 +1,8 @@
-"""Runs many whole searches of a small network at once, for audits of ``search``.
+"""Runs many whole searches of a small network at once, for audits of ``jaxsel tune``.
 
-It uses the same parts as ``search`` (``draws``, ``runs``, ``split``), but no folder, and
-trains the runs of all searches together. Each search has the same result as ``search`` with
-the same seed.
+It uses the same parts (``jaxsel.search.draws``, ``runs``, ``split``, the score), but no folder,
+and trains the runs of all searches together. Each search has the same result as ``jaxsel tune``
+with the same seed.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,8 @@ import numpy as np
 
 from jaxsel.data.images import ImageSet
 from jaxsel.training import runs
-from jaxsel.training.draws import draw_secrets
 from jaxsel.training.extras import nn
-from jaxsel.training.plan import SearchPlan
-from jaxsel.training.search import split
+from jaxsel.training.plan import SearchPlan, split
 
 _BLOCK = 4096  # runs at a time
 
@@ -51,23 +49,46 @@ def many_searches(
     *,
     clipping: str = "microbatch",
 ) -> Searches:
-    """Runs a search from every seed; arguments as for ``search``.
+    """Runs a search from every seed.
+
+    Args:
+      plan: of the searches.
+      images: the private images are its training images.
+      model: the network.
+      seeds: one of each search.
+      clipping: the method of clipping; see ``dp_sgd.Recipe``.
 
     Raises:
       RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
     """
+    from jaxsel.search.draws import (
+        Draw,
+        draw_count,
+        draw_secrets,
+        simulated_noise,
+        source,
+        training_seed,
+    )
+    from jaxsel.search.tune import score_of
+
     parts = split(images, plan)
     data, held_out = (tuple(map(jnp.asarray, part)) for part in parts)
-    drawn = draw_secrets(plan, seeds)
-    counts = np.array([secret.count for secret in drawn])
+    drawn = []
+    for seed in seeds:
+        generator = source(seed)
+        drawn.append(draw_secrets(draw_count(plan.repetitions, generator), generator))
+    counts = np.array([len(each.runs) for each in drawn])
     search = np.repeat(np.arange(len(seeds)), counts)
     number = np.concatenate([np.arange(count) for count in counts]).astype(int)
-    candidate = np.array([c for secret in drawn for c in secret.choices], dtype=int)
-    every = np.array([int(seed) for seed in seeds], dtype=np.uint64)[search]
+    secrets = [secret for each in drawn for secret in each.runs]
+    ties = [tie for each in drawn for tie in each.ties]
+    places = range(len(plan.candidates))
+    candidate = np.array([Draw(secret).choice(places) for secret in secrets], dtype=int)
+    every = np.array([training_seed(secret) for secret in secrets], dtype=np.uint64)
 
-    score = np.zeros(search.size)
+    right = np.zeros(search.size, dtype=int)
     shapes = jax.eval_shape(
-        lambda own: runs.begin(model, data[0][0], own), runs.addresses([0], [0])
+        lambda own: runs.begin(model, data[0][0], own), runs.addresses([0])
     ).params
     params = jax.tree.map(lambda leaf: np.zeros((search.size, *leaf.shape[1:]), leaf.dtype), shapes)
     kinds: dict[tuple, list[int]] = {}
@@ -81,23 +102,30 @@ def many_searches(
             block = chosen[first : first + _BLOCK]
             # The block is padded with the last run, so that one program serves all blocks.
             rows = np.pad(block, (0, _BLOCK - block.size), mode="edge")
-            own = runs.addresses(every[rows], number[rows])  # type: ignore[arg-type]
+            own = runs.addresses(every[rows])
             state = runs.begin(model, data[0][0], own)
             rates = jnp.asarray(learning[candidate[rows]])
             state = runs.advance(model, how, data, state, own, rates, jnp.int32(steps))
             if bool(jnp.any(state.overflow)):
                 raise RuntimeError("a batch did not fit; the searches are void")
-            found = runs.noisy_scores(plan, model, state.params, held_out, own)
-            score[block] = found[: block.size]
+            found = runs.right_labels(model, state.params, held_out)
+            right[block] = np.asarray(found)[: block.size]
 
             def keep(all_rows, leaf, block=block):
                 all_rows[block] = np.asarray(leaf)[: block.size]
 
             jax.tree.map(keep, params, state.params)
+    noisy = score_of(plan).noisy
+    score = np.array(
+        [
+            noisy(int(each), simulated_noise(secret, 0))
+            for each, secret in zip(right, secrets, strict=True)
+        ]
+    )
     ends = np.cumsum(counts)
     winner = np.array(
         [
-            end - count + runs.best_of(score[end - count : end]) if count else -1
+            max(range(end - count, end), key=lambda row: (score[row], ties[row]), default=-1)
             for end, count in zip(ends.tolist(), counts.tolist(), strict=True)
         ]
     )

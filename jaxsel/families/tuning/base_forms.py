@@ -7,11 +7,13 @@ dp-accounting itself, and a search inside a search is its base.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jaxsel.accounting.single_run.base_text import from_opacus, parse_base
-from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.events import from_event
 from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
@@ -20,7 +22,7 @@ from jaxsel.accounting.single_run.loss_distributions import (
 from jaxsel.families.tuning.composing_searches import Release, composed_renyi, release_parts
 from jaxsel.families.tuning.tuned_guarantee import tuned_guarantee
 from jaxsel.host.errors import InputError
-from jaxsel.language.relations import relation_name
+from jaxsel.language.relations import common_relation, relation_name
 from jaxsel.repetitions import Repetitions, from_mean, point_mass
 
 
@@ -53,6 +55,46 @@ def guarantee_of(base: object, relation: object = None) -> BaseGuarantee:
             f"{found.name} is for neighbours by {found.relation}; relation is {wanted}"
         )
     return found._replace(relation=wanted)
+
+
+def dominating(bases: Sequence[object]) -> BaseGuarantee:
+    """A guarantee that each of several bases keeps: for candidates of unlike privacy.
+
+    A run whose candidate is drawn whatever the data is a mixture of its candidates' runs, and
+    the divergences of mixtures are at most the largest of their parts', so that the largest
+    profile at every epsilon is one of the run, and the largest Renyi divergence at every order
+    (Koskela, Redberg & Wang 2024, Section 6.2).
+
+    Args:
+      bases: one for each candidate, in the forms of ``jaxsel.guarantee_of``.
+
+    Raises:
+      InputError: if there is none, or their relations differ.
+    """
+    found = list(dict.fromkeys(guarantee_of(base) for base in bases))
+    if not found:
+        raise InputError("give a base for each candidate")
+    if len(found) == 1:
+        return found[0]
+    relation = common_relation((each.name, each.relation) for each in found)
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        return np.max([profile_of(each, epsilon) for each in found], axis=0)
+
+    def renyi(order: np.ndarray) -> np.ndarray:
+        return np.max([each.renyi(order) for each in found], axis=0)
+
+    name = f"one of {', '.join(each.name for each in found)}"
+    return from_profile(name, profile, renyi=renyi)._replace(relation=relation)
+
+
+def profile_of(base: BaseGuarantee, epsilon: np.ndarray) -> np.ndarray:
+    """A base's delta at every epsilon; by its Renyi divergences if it has no profile."""
+    if base.profile is not None:
+        return base.profile(epsilon)
+    from jaxsel.accounting.single_run.conversions import renyi_to_delta
+
+    return renyi_to_delta(base.renyi, epsilon)
 
 
 def releases_of(given: object) -> list[Release]:

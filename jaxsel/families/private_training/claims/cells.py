@@ -12,7 +12,7 @@ _LEVELS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
 
 
 def _quantiles(cdf: Callable, low: float, high: float) -> np.ndarray:
-    """By bisection; the law is continuous."""
+    """The least places at which ``cdf`` is at least the levels, by bisection from above."""
     lower, upper = (np.full(len(_LEVELS), end) for end in (low, high))
     for _ in range(60):
         middle = (lower + upper) / 2.0

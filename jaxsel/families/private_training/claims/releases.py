@@ -24,7 +24,7 @@ def small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
     """
     from jaxsel.families.private_training.small_search import plan
 
-    return plan(delta=delta).guarantee.epsilon
+    return _stated(plan(delta=delta))
 
 
 @small.bounds()
@@ -44,6 +44,13 @@ def audit_cases(budget):
         bound = many_run_bound(first, second, delta=DELTA, confidence=confidence)
         text = f"audited, a person of the {part} part, counts {bound.counts}"
         yield {"delta": DELTA}, bound.lower, text
+
+
+def _stated(plan: "SearchPlan") -> float:
+    """The epsilon that the search of a plan states."""
+    from jaxsel.search.tune import private_search
+
+    return private_search(plan).guarantee.epsilon
 
 
 @functools.cache
@@ -72,7 +79,7 @@ def shipped(*, delta: Annotated[float, _DELTA] = 1e-5) -> float:
 
     Epsilon that ``jaxsel tune`` states with its default settings.
     """
-    return _default_plan(delta).guarantee.epsilon
+    return _stated(_default_plan(delta))
 
 
 @shipped.bounds()
@@ -91,7 +98,7 @@ def shipped_cases(budget):
             sampling_probability=setting.batch_size / plan.training_size,
             steps=setting.steps,
         ),
-        "validation": curves.gaussian(plan.score_noise),
+        "validation": curves.discrete_gaussian(plan.score_noise),
     }
     for part, base in bases.items():
         seen = attained_epsilon(base, plan.repetitions, DELTA)

@@ -16,7 +16,7 @@ from jaxsel.repetitions import geometric
 
 _PLACE = "a whole small search as it runs"
 _MEAN = number("of K, geometric", at_least=1.0, at_most=1e4)
-_SIGMA = positive("standard deviation of the noise on scores")
+_SIGMA = number("of the discrete Gaussian noise on scores", at_least=0.05, at_most=1e5)
 _MOST = 20_000  # searches of a kind
 
 
@@ -103,11 +103,11 @@ def training_cases(budget):
 def score(
     *,
     x: Annotated[float, number("in validation images")] = 3.0,
-    correct: Annotated[float, number("right labels", at_least=0.0)] = 3.0,
+    correct: Annotated[int, whole("right labels", at_least=0, at_most=1e9)] = 3,
     score_noise: Annotated[float, _SIGMA] = 1.0,
 ) -> float:
-    """A run's score is the number of held-out images that it labels correctly, plus Gaussian noise
-    of the planned deviation.
+    """A run's score is the number of held-out images that it labels correctly, plus discrete
+    Gaussian noise of the planned sigma.
 
     P[a run's noisy score <= x].
     """
@@ -132,7 +132,7 @@ def score_cases(budget):
 def released(
     *,
     x: Annotated[float, number("in validation images")] = 3.0,
-    correct: Annotated[float, number("right labels", at_least=0.0)] = 3.0,
+    correct: Annotated[int, whole("right labels", at_least=0, at_most=1e9)] = 3,
     score_noise: Annotated[float, _SIGMA] = 1.0,
     mean: Annotated[float, _MEAN] = 3.0,
 ) -> float:
@@ -203,8 +203,8 @@ def independence_cases(budget):
 
 @JX.identity("JX-Search-alone", _PLACE)
 def nothing() -> float:
-    """A search alone (jaxsel tune) and the same seed among many (these claims) make the same runs
-    and release the same winner.
+    """A search alone (jaxsel tune) and the same seed among many (these claims) release the same
+    winner.
 
     Difference between a search alone and the same one among many.
     """
@@ -216,7 +216,7 @@ def alone_cases(budget):
     from jaxsel.families.private_training.many_searches import many_searches
     from jaxsel.families.private_training.one_parameter_network import OneParameterNetwork
     from jaxsel.families.private_training.small_search import images, plan
-    from jaxsel.training.search import search
+    from jaxsel.search.tune import private_search, train_runs
 
     # Each candidate has its own steps; what they cost does not matter here.
     first, second = plan().candidates
@@ -225,20 +225,13 @@ def alone_cases(budget):
     seeds = [(budget.seed + i) % 2**64 for i in range(4)]
     together = many_searches(both, people, OneParameterNetwork(), seeds)
     for place, seed in enumerate(seeds):
-        alone = search(both, people, OneParameterNetwork(), seed=seed)
-        rows = np.flatnonzero(together.search == place)
-        where = f"seed {seed}"
-        yield Judged(len(rows), len(alone.runs), f"K, {where}")
-        if not alone.runs:
-            continue
+        search = private_search(both, seed=seed)
+        train_runs(search, both, people, OneParameterNetwork())
+        alone = search.release(simulation=True)
         winner = together.winner[place]
-        ours = [both.candidates[c] for c in together.candidate[rows]]
-        other = ours != [run.candidate for run in alone.runs]
-        yield Judged(0.0, float(other), f"candidates, {where}")
-        for row, run in zip(rows, alone.runs, strict=True):
-            yield Judged(float(together.score[row]), run.score, f"score of a run, {where}")
+        where = f"seed {seed}"
         chosen = both.candidates[together.candidate[winner]]
         yield Judged(0.0, float(chosen != alone.candidate), f"winner, {where}")
         yield Judged(float(together.score[winner]), alone.score, f"its score, {where}")
         trace = float(together.params["trace"][winner, 0])
-        yield Judged(trace, float(alone.params["trace"][0]), f"its parameter, {where}")
+        yield Judged(trace, float(alone.outcome["trace"][0]), f"its parameter, {where}")

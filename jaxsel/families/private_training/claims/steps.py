@@ -112,8 +112,9 @@ def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
     examples, batch, clip, noise, steps, learning = _TRAINED
     # Searches clip in microbatches; this is the oracle.
     how = dp_sgd.recipe(examples, batch, clip_norm=clip, noise_multiplier=noise, clipping="plain")
-    # The sides share no randomness.
-    own = runs.addresses([seed % 2**64] * trials, range(present * trials, (present + 1) * trials))
+    # The sides share no randomness, nor do trials of neighbouring seeds.
+    first = np.uint64((((seed << 1) + present) << 40) % 2**64)
+    own = runs.addresses(first + np.arange(trials, dtype=np.uint64))
     pictures = np.zeros((examples, 1, 1, 2), dtype=np.float32)
     pictures[..., 0] = NOBODY
     labels = np.ones(examples, dtype=np.int32)

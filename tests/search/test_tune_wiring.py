@@ -13,8 +13,9 @@ from dp_accounting import pld
 from jaxsel import repetitions as laws
 from jaxsel.data.images import load_images
 from jaxsel.kernel import stream
-from jaxsel.training import dp_sgd, draws, runs
-from jaxsel.training import search as searching
+from jaxsel.search.scores import Score
+from jaxsel.search.tune import private_search, train_runs
+from jaxsel.training import dp_sgd, runs
 from jaxsel.training.canaries import Linear
 from jaxsel.training.plan import plan_search
 
@@ -72,13 +73,15 @@ class Notes:
       traced: of each compiled program, by the key of its recipe's sigma: numbers that
         were used while it was traced.
       trained: (address, candidate numbers) of every call that trains.
-      scored: of every run: address, validation images, parameters and score.
+      scored: of every run: validation images, parameters and right labels.
+      told: of every run: what the search was told, and the noisy score.
     """
 
     def __init__(self) -> None:
         self.traced: list[dict[str, float]] = []
         self.trained: list[tuple] = []
         self.scored: list[tuple] = []
+        self.told: list[tuple] = []
 
 
 @pytest.fixture(name="noted", scope="module")
@@ -103,8 +106,11 @@ def _noted(plan, images):
         def advance(found, model, how, data, state, own, rates, steps):
             notes.trained.append((own, how, data, np.asarray(rates), int(steps)))
 
-        def scores(found, plan, model, params, held_out, own):
-            notes.scored.append((own, held_out, params, found))
+        def right(found, model, params, held_out):
+            notes.scored.append((held_out, params, found))
+
+        def noisy(found, score, told, source):
+            notes.told.append((told, found))
 
         watched(patch, dp_sgd, "poisson_batch", batch)
         watched(patch, dp_sgd, "microbatched_sum", clipped)
@@ -118,20 +124,28 @@ def _noted(plan, images):
 
         patch.setattr(dp_sgd, "train", train)
         watched(patch, runs, "advance", advance)
-        watched(patch, runs, "noisy_scores", scores)
-        seed = next(s for s in range(1000) if _runs(plan, s) == 4 and len(_sigmas(plan, s)) == 2)
-        notes.seed = seed
-        notes.winner = searching.search(plan, images, MODEL, seed=seed)
+        watched(patch, runs, "right_labels", right)
+        watched(patch, Score, "noisy", noisy)
+        notes.seed = next(
+            seed
+            for seed in range(1000)
+            if len(asked := _asked(plan, seed)) == 4
+            and len({run.candidate.noise_multiplier for run in asked}) == 2
+        )
+        notes.asked = _asked(plan, notes.seed)
+        search = private_search(plan, seed=notes.seed)
+        train_runs(search, plan, images, MODEL)
+        notes.winner = search.release(simulation=True)
     return notes
 
 
-def _runs(plan, seed) -> int:
-    return draws.draw_secrets(plan, [seed])[0].count
-
-
-def _sigmas(plan, seed) -> set[float]:
-    (found,) = draws.draw_secrets(plan, [seed])
-    return {plan.candidates[choice].noise_multiplier for choice in found.choices}
+def _asked(plan, seed) -> list:
+    """The runs that a search with this seed hands out."""
+    search = private_search(plan, seed=seed)
+    found = []
+    while not search.over:
+        found.append(search.ask())
+    return found
 
 
 def test_every_step_is_made_with_the_numbers_of_its_candidate(noted):
@@ -145,76 +159,74 @@ def test_every_step_is_made_with_the_numbers_of_its_candidate(noted):
         assert each["deviation"] == pytest.approx(sigma * CLIP, rel=1e-12)
 
 
-def test_every_run_trains_its_candidate_for_its_steps(noted, plan):
-    """Drawn choice by drawn choice: learning rate, sigma, steps, its own number."""
-    (secrets,) = draws.draw_secrets(plan, [noted.seed])
-    assert [run.candidate for run in noted.winner.runs] == [
-        plan.candidates[choice] for choice in secrets.choices
-    ]
+def test_every_run_trains_its_candidate_for_its_steps(noted):
+    """Run by run that was handed out: learning rate, sigma, steps, its own seed."""
+    handed_out = {run.seed: run.candidate for run in noted.asked}
+    assert len(handed_out) == 4
     made: dict[int, int] = {}
     for own, how, _, rates, steps in noted.trained:
-        number = int(own.number[0])
-        chosen = plan.candidates[secrets.choices[number]]
-        assert (int(own.low[0]), int(own.high[0])) == (noted.seed, 0)
+        seed = int(own.low[0]) + (int(own.high[0]) << 32)
+        chosen = handed_out[seed]
         assert how.noise_multiplier == chosen.noise_multiplier
         assert how.clip_norm == chosen.clip_norm
         assert how.batch_size == chosen.batch_size
         assert rates == pytest.approx([chosen.learning_rate])
-        made[number] = made.get(number, 0) + steps
-    assert made == {
-        number: plan.candidates[choice].steps for number, choice in enumerate(secrets.choices)
-    }
+        made[seed] = made.get(seed, 0) + steps
+    assert made == {seed: candidate.steps for seed, candidate in handed_out.items()}
 
 
 def test_what_is_accounted_is_what_was_run(noted, plan):
     """dp-accounting on the recorded sigma, rate and steps, for every candidate."""
     # two epochs of 40 images in batches of 15: 5.33, rounded up
     first = epsilon(SIGMA[0], 0.375, 6, DELTA)
-    assert plan.guarantee.single_epsilon == pytest.approx(first, rel=1e-3)
-    steps: dict[float, int] = {}
+    steps: dict[tuple, int] = {}
     for own, how, _, _, made in noted.trained:
-        key = (how.noise_multiplier, int(own.number[0]))
+        key = (how.noise_multiplier, int(own.low[0]), int(own.high[0]))
         steps[key] = steps.get(key, 0) + made
     traced = {each["asked"].noise_multiplier: each for each in noted.traced}
-    for (sigma, _), made in steps.items():
+    stated = plan.base.epsilon(DELTA)
+    for (sigma, *_), made in steps.items():
         each = traced[sigma]
         spent = epsilon(each["deviation"] / each["clip"], each["rate"], made, DELTA)
         # every candidate costs about as much as the first, and no more
-        assert 0.7 * first < spent <= first * (1.0 + 1e-3)
-    assert len({sigma for sigma, _ in steps}) == 2
-    assert plan.guarantee.epsilon > first
+        assert 0.7 * first < spent <= min(first, stated) * (1.0 + 1e-3)
+    assert len({sigma for sigma, *_ in steps}) == 2
+    assert noted.winner.guarantee.epsilon > first
+    assert noted.winner.guarantee.delta == DELTA
 
 
 def test_scores_are_of_held_out_images_with_the_planned_noise(noted, plan, images):
     order = np.random.default_rng(1).permutation(EXAMPLES)
     rows = order[TRAINING:]
-    normals = []
-    for _, held_out, params, found in noted.scored:
+    right = []
+    for held_out, params, found in noted.scored:
         np.testing.assert_array_equal(held_out[0], images.images[rows])
         np.testing.assert_array_equal(held_out[1], images.labels[rows])
         alone = jax.tree.map(lambda leaf: leaf[0], params)
         logits = MODEL.apply({"params": alone}, jnp.asarray(images.images[rows]))
-        correct = int(np.sum(np.argmax(logits, axis=-1) == images.labels[rows]))
-        normals.append((float(found[0]) - correct) / plan.score_noise)
+        right.append(int(np.sum(np.argmax(logits, axis=-1) == images.labels[rows])))
+        assert found.tolist() == right[-1:]
     for _, _, data, _, _ in noted.trained:
         np.testing.assert_array_equal(data[0], images.images[order[:TRAINING]])
-    # normal numbers of its own for each run, neither nothing nor shared
-    assert len(np.unique(np.round(normals, 6))) == len(normals) == 4
-    assert 0.01 < np.max(np.abs(normals)) < 6.0
-    assert noted.winner.score == max(float(found[0]) for *_, found in noted.scored)
+    assert [told for told, _ in noted.told] == right
+    noise = [noisy - told for told, noisy in noted.told]
+    assert len(noise) == 4
+    assert 0 < np.max(np.abs(noise)) < 6.0 * plan.score_noise
+    assert noted.winner.score == max(noisy for _, noisy in noted.told)
 
 
-def test_noise_on_scores_costs_no_more_than_training(plan):
+def test_noise_on_scores_costs_no_more_than_training(noted, plan):
     """Of the noisy count alone, one person: mu = 1/deviation, by dp-accounting."""
     accountant = pld.PLDAccountant()
     accountant.compose(dp_accounting.GaussianDpEvent(plan.score_noise))
     single = accountant.get_epsilon(DELTA)
-    assert 0.0 < single < plan.guarantee.epsilon
+    training, validation = (cost.epsilon for _, cost in noted.winner.guarantee.costs)
+    assert 0.0 < single < validation <= training
     assert plan.validation_size == VALIDATION
 
 
 def test_no_random_number_of_a_search_is_drawn_twice(monkeypatch, plan, images):
-    """Every address that is hashed for a number: K, choices, coins, noise, scores."""
+    """Every address that is hashed for a number: coins and noise, of all runs."""
     drawn: list[tuple[int, ...]] = []
     words = stream.words
 
@@ -228,22 +240,18 @@ def test_no_random_number_of_a_search_is_drawn_twice(monkeypatch, plan, images):
         jax.debug.callback(record, *address)
         return words(key, draw)
 
-    seed = next(s for s in range(1000) if _runs(plan, s) == 3)
-    (secrets,) = draws.draw_secrets(plan, [seed])
+    seed = next(s for s in range(1000) if len(_asked(plan, s)) == 3)
     model = Linear(12)  # of this test alone
     images = images._replace(images=images.images[:, :2, :2])
     try:
         monkeypatch.setattr(stream, "words", watch)
-        draws._numbers.clear_cache()
-        searching.search(plan, images, model, seed=seed)
+        train_runs(private_search(plan, seed=seed), plan, images, model)
         jax.effects_barrier()
     finally:
         monkeypatch.undo()
-        draws._numbers.clear_cache()
     parameters = 4 * 12 + 12
-    steps = sum(plan.candidates[choice].steps for choice in secrets.choices)
-    # K and the choices in blocks of 64; a coin an image and a number a parameter a step;
-    # a number a score
-    assert len(drawn) == 2 * 64 + steps * (TRAINING + parameters) + 3
+    steps = sum(run.candidate.steps for run in _asked(plan, seed))
+    # A coin an image and a number a parameter a step.
+    assert len(drawn) == steps * (TRAINING + parameters)
     assert len(set(drawn)) == len(drawn)
     assert math.isfinite(plan.score_noise)

@@ -1,0 +1,318 @@
+"""``tune``: a private search of the CNN's settings, from images to the release."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsel.data.images import ImageSet, load_images
+from jaxsel.host import records
+from jaxsel.host.errors import check_choice, check_integer
+from jaxsel.host.progress import progress_bar
+from jaxsel.language.printing import Summary, plain, printed, rounded_up
+from jaxsel.repetitions import Repetitions, as_law, describe
+from jaxsel.reports.reading import RELEASE
+from jaxsel.search import scores
+from jaxsel.search.private_search import PrivateSearch, Run, Winner
+from jaxsel.training import defaults, dp_sgd, runs
+from jaxsel.training.extras import nn
+from jaxsel.training.network import STRIDES, network
+from jaxsel.training.plan import Candidate, SearchPlan, plan_search, read_numbers, read_rates, split
+
+_SAVE_SECONDS = 20.0
+_CHUNK_SECONDS = 1.0
+
+
+@printed
+class Tuned(NamedTuple):
+    """The release of a private search of the CNN's settings, and its guarantee.
+
+    Attributes:
+      data: name of the image set.
+      plan: the plan of the search.
+      winner: the release.
+      correct: number of test images that the winner labels correctly; test images are
+        assumed to be public.
+      tested: number of test images.
+      simulated: whether the search was given a seed, and so is not private.
+    """
+
+    data: str
+    plan: SearchPlan
+    winner: Winner
+    correct: int
+    tested: int
+    simulated: bool
+
+    def sentences(self) -> tuple[str, ...]:
+        """The winner, its accuracy, the guarantee, and the epsilon of a single run."""
+        plan, winner = self.plan, self.winner
+        single = plan.base.epsilon(plan.delta)
+        told = (
+            *winner.guarantee.sentences(),
+            f"One run without a search: ({rounded_up(single):g}, {plan.delta:g}).",
+            *(["The search had a seed: who knows it has no such guarantee."] * self.simulated),
+        )
+        if winner.candidate is None:
+            return "K was 0: nothing was trained, and nothing is released.", *told
+        chosen, size = winner.candidate, plan.validation_size
+        return (
+            f"Winner: learning rate {chosen.learning_rate:.4g}, noise multiplier "
+            f"{chosen.noise_multiplier:g}, clipping norm {chosen.clip_norm:g}, batch size "
+            f"{chosen.batch_size:g}, {chosen.steps} steps.",
+            f"Accuracy: {winner.score / size:.4f} on the {size} validation images, with "
+            f"noise of {plan.score_noise / size:.2g} (private); "
+            f"{self.correct / self.tested:.4f} on the {self.tested} test "
+            "images (taken to be public).",
+            *told,
+        )
+
+    def summary(self) -> Summary:
+        """The sentences; never the other runs."""
+        return Summary("\n".join(self.sentences()))
+
+    def as_record(self) -> dict[str, Any]:
+        """The release of the search and its guarantee, by name."""
+        plan, winner = self.plan, self.winner
+        proved = winner.guarantee.as_record()
+        return {
+            **proved,
+            "data": self.data,
+            "base": plan.single_base,
+            "repetitions": describe(plan.repetitions),
+            "candidates": len(plan.candidates),
+            "winner": winner.candidate,
+            "noisy_validation_accuracy": winner.score / plan.validation_size,
+            "validation_size": plan.validation_size,
+            "score_noise": plan.score_noise,
+            "scores": score_of(plan).guarantee().name,
+            "test_accuracy": self.correct / self.tested,
+            "single_run_epsilon": plan.base.epsilon(plan.delta),
+            "simulated": self.simulated,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Saves the winner's parameters to a new .npz file, if a network was trained."""
+        if self.winner.outcome is not None:
+            np.savez(path, **_named(self.winner.outcome))  # type: ignore[arg-type]
+
+
+def _named(params: Any) -> dict[str, np.ndarray]:
+    """Parameters by name, such as Conv_0/kernel."""
+    return {
+        f"{layer}/{part}": np.asarray(value)
+        for layer, parts in params.items()
+        for part, value in parts.items()
+    }
+
+
+# --- The search ------------------------------------------------------------------------
+
+
+def score_of(plan: SearchPlan) -> scores.Score:
+    """What ranks the runs of a plan."""
+    return scores.count(noise=plan.score_noise)
+
+
+def private_search(plan: SearchPlan, **options: Any) -> PrivateSearch:
+    """The search that a plan describes.
+
+    Args:
+      plan: from ``plan_search``.
+      options: ``storage``, ``ledger``, ``data``, ``budget`` and ``seed`` of ``PrivateSearch``.
+    """
+    return PrivateSearch(
+        list(plan.candidates),
+        base=plan.base,
+        repetitions=plan.repetitions,
+        score=score_of(plan),
+        scored="validation",
+        delta=plan.delta,
+        **options,
+    )
+
+
+def train_runs(
+    search: PrivateSearch,
+    plan: SearchPlan,
+    images: ImageSet,
+    model: nn.Module,
+    *,
+    clipping: str = "microbatch",
+    together: int = 1,
+    progress: Callable[[int], None] = lambda steps: None,
+) -> None:
+    """Makes every run of a search and tells how many validation images it labels correctly.
+
+    Args:
+      search: from ``private_search``.
+      plan: of the search.
+      images: the private images are its training images; its test images are not used.
+      model: the network, for example ``network("strided", images.classes)``.
+      clipping: the method of clipping; see ``dp_sgd.Recipe``.
+      together: the number of runs trained at once in one program, if they differ in the
+        learning rate only. Faster on a GPU; on CPU one by one is faster.
+      progress: called with the number of training steps done.
+
+    Raises:
+      InputError: if the plan is for another number of images.
+      RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
+    """
+    together = check_integer("together", together, 1)
+    parts = split(images, plan)
+    data, held_out = (tuple(map(jnp.asarray, part)) for part in parts)
+    while not search.over:
+        asked = []
+        while not search.over and len(asked) < together:
+            run = search.ask()
+            if run.progress is None:
+                begun = runs.begin(model, data[0][0], runs.addresses([run.seed]))
+                run = run._replace(progress=jax.tree.map(lambda leaf: leaf[0], begun))
+            # At once, so that a kill is not held against a run that has not begun.
+            search.save(run, _on_host(run.progress))
+            asked.append(run)
+        for group in _side_by_side(asked):
+            state = _trained(search, group, plan, model, data, clipping, progress)
+            right = np.asarray(runs.right_labels(model, state.params, held_out))
+            params = _on_host(state.params)
+            for row, run in enumerate(group):
+                own = jax.tree.map(lambda leaf, row=row: leaf[row], params)
+                search.tell(run, int(right[row]), own)
+
+
+def _on_host(tree: Any) -> Any:
+    return jax.tree.map(np.asarray, tree)
+
+
+def _side_by_side(asked: Sequence[Run]) -> list[list[Run]]:
+    """Groups of runs that differ in the learning rate only and have made as many steps."""
+    groups: dict[tuple[Candidate, int], list[Run]] = {}
+    for run in asked:
+        kind = run.candidate._replace(learning_rate=0.0), int(run.progress.step)
+        groups.setdefault(kind, []).append(run)
+    return list(groups.values())
+
+
+def _trained(
+    search: PrivateSearch,
+    group: Sequence[Run],
+    plan: SearchPlan,
+    model: nn.Module,
+    data: Any,
+    clipping: str,
+    progress: Callable[[int], None],
+) -> dp_sgd.State:
+    """The final states of runs of one group, one per row, saved on the way."""
+    setting = group[0].candidate
+    how = runs.recipe(plan, setting, clipping)
+    own = runs.addresses([run.seed for run in group])
+    rates = jnp.asarray([run.candidate.learning_rate for run in group], jnp.float32)
+    state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(run.progress for run in group))
+    piece, saved = 1, time.monotonic()
+    while (left := setting.steps - int(state.step[0])) > 0:
+        # Pieces of about a second, to show progress and to save in between.
+        before = time.monotonic()
+        take = min(piece, left)
+        advanced = runs.advance(model, how, data, state, own, rates, jnp.int32(take))
+        state = jax.block_until_ready(advanced)
+        now = time.monotonic()
+        piece = max(1, min(2 * piece, int(take * _CHUNK_SECONDS / max(now - before, 1e-6))))
+        progress(take * len(group))
+        if now - saved > _SAVE_SECONDS:
+            for row, run in enumerate(group):
+                search.save(run, _on_host(jax.tree.map(lambda leaf, row=row: leaf[row], state)))
+            saved = time.monotonic()
+    if bool(jnp.any(state.overflow)):
+        raise RuntimeError("a batch did not fit; the run is void")
+    return state
+
+
+def correct_on_test(params: Any, images: ImageSet, model: nn.Module) -> int:
+    """The number of test images that a network labels correctly; 0 if there is none."""
+    if params is None:
+        return 0
+    held_out = (jnp.asarray(images.test_images), jnp.asarray(images.test_labels))
+    return int(dp_sgd.accuracy(model, params, held_out))
+
+
+def tune(
+    data: str = defaults.DATA,
+    *,
+    data_folder: str | Path | None = None,
+    repetitions: Repetitions | str = defaults.REPETITIONS,
+    learning_rates: str = defaults.LEARNING_RATES,
+    noise_multipliers: str = defaults.NOISE_MULTIPLIERS,
+    clip_norms: str = defaults.CLIP_NORMS,
+    batch_sizes: str = defaults.BATCH_SIZES,
+    epochs: float = defaults.EPOCHS,
+    delta: float = defaults.DELTA,
+    strides: str = "strided",
+    together: int = 1,
+    folder: str | Path | None = None,
+    ledger: str | Path | None = None,
+    budget: float | None = None,
+    seed: int | None = None,
+    progress: bool | None = None,
+) -> Tuned:
+    """Searches hyperparameters privately: trains K models, releases the best one.
+
+    ``PrivateSearch`` draws K, the candidates and the noise on scores from the operating system's
+    generator; the noise of the training is Threefry's, for experiments.
+
+    Args:
+      data: "digits", "mnist" or "fashion_mnist".
+      data_folder: of the IDX files; see docs/training.md.
+      repetitions: law of K, or its text.
+      learning_rates: "low:high:count" or a list, as text.
+      noise_multipliers, clip_norms, batch_sizes: lists of numbers above 0, as text; each
+        run draws from the grid of these and the learning rates.
+      epochs: of the first candidate.
+      delta: of the guarantee, in (0, 1).
+      strides: "strided", or "dense", which takes nine times as long.
+      together: number of runs trained at once.
+      folder: where to save, so that the same call resumes after a kill; it contains
+        secrets.
+      ledger: a file with all private searches of this data set, as for ``PrivateSearch``.
+      budget: the largest epsilon of all searches in the ledger together.
+      seed: makes this a simulation, which has no privacy.
+      progress: as for ``jaxsel.simulate``.
+
+    Raises:
+      InputError: for bad input, or a folder that others can read or that holds another
+        search, or a budget that is spent.
+    """
+    check_choice("strides", strides, STRIDES)
+    if seed is not None:
+        check_integer("seed", seed, 0)
+    images = load_images(data, None if data_folder is None else Path(data_folder))
+    model = network(strides, images.classes)
+    plan = plan_search(
+        examples=len(images.labels),
+        rates=read_rates(learning_rates),
+        noise_multipliers=read_numbers("noise-multipliers", noise_multipliers),
+        clip_norms=read_numbers("clip-norms", clip_norms),
+        batch_sizes=read_numbers("batch-sizes", batch_sizes),
+        epochs=epochs,
+        repetitions=as_law(repetitions),
+        delta=delta,
+    )
+    named = None if ledger is None else data
+    options = {"storage": folder, "ledger": ledger, "data": named, "budget": budget, "seed": seed}
+    with (
+        private_search(plan, **options) as search,
+        progress_bar(None, 0, progress, unit="training steps") as advance,
+    ):
+        train_runs(search, plan, images, model, together=together, progress=advance)
+        winner = search.release(simulation=seed is not None)
+    correct = correct_on_test(winner.outcome, images, model)
+    found = Tuned(data, plan, winner, correct, len(images.test_labels), seed is not None)
+    if folder is not None:
+        place = Path(folder).expanduser().absolute() / RELEASE
+        with records.exclusive(place, private=True) as replace:
+            replace((json.dumps(plain(found.as_record()), indent=2) + "\n").encode())
+    return found

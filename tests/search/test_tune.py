@@ -1,0 +1,173 @@
+"""A private search of the CNN's settings: its result, what it keeps, going on after a kill."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxsel import repetitions as laws
+from jaxsel.data.images import ImageSet, load_images
+from jaxsel.host.errors import InputError
+from jaxsel.search import tune as tuning
+from jaxsel.search.tune import correct_on_test, private_search, train_runs
+from jaxsel.training.canaries import Linear
+from jaxsel.training.plan import plan_search
+from jaxsel.training.runs import addresses, begin
+
+SETTINGS = {
+    "rates": [0.1, 0.5],
+    "noise_multipliers": [2.0],
+    "clip_norms": [1.0],
+    "batch_sizes": [16.0],
+    "epochs": 1.0,
+    "delta": 1e-3,
+}
+# What a search keeps and releases is the same for every network; the true one is trained
+# in ``test_tune_command``.
+MODEL = Linear(10)
+
+
+@pytest.fixture(scope="module")
+def images() -> ImageSet:
+    found = load_images()
+    return found._replace(images=found.images[:60], labels=found.labels[:60])
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return plan_search(examples=60, repetitions=laws.parse("poisson:mean=3"), **SETTINGS)
+
+
+def searched(plan, images, seed, storage=None, told=None, **options):
+    """The winner; what is told of each run is kept in ``told``, by the seed of the run."""
+    with private_search(plan, seed=seed, storage=storage) as search:
+        tell = search.tell
+
+        def kept(run, right, params):
+            if told is not None:
+                told[run.seed] = right, leaves(params)
+            tell(run, right, params)
+
+        search.tell = kept
+        train_runs(search, plan, images, MODEL, **options)
+        return search.release(simulation=True)
+
+
+def seed_of(plan, runs):
+    """A seed whose search makes that many runs."""
+    for seed in range(200):
+        with private_search(plan, seed=seed) as search:
+            if search._state["count"] == runs:
+                return seed
+    raise AssertionError
+
+
+def leaves(params):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(params)]
+
+
+class _Killed(Exception):
+    pass
+
+
+@pytest.fixture
+def saved_at_every_step(monkeypatch):
+    monkeypatch.setattr(tuning, "_SAVE_SECONDS", 0.0)
+    # One step at a time, however fast the machine is.
+    monkeypatch.setattr(tuning, "_CHUNK_SECONDS", 0.0)
+
+
+def test_a_killed_search_goes_on_to_the_same_winner(plan, images, tmp_path, saved_at_every_step):
+    chosen = seed_of(plan, 3)
+    whole = searched(plan, images, chosen)
+    steps = sum(3 * [plan.candidates[0].steps])
+    told, lost = [], []
+
+    def kill(done):
+        told.append(done)
+        if len(told) in (2, 4, 5, 7):
+            lost.append(done)
+            raise _Killed
+
+    for _ in range(4):  # more often than a run that saves nothing may be lost
+        with pytest.raises(_Killed):
+            searched(plan, images, chosen, tmp_path, progress=kill)
+    resumed = searched(plan, images, chosen, tmp_path, progress=kill)
+    # Only what was under way when it was killed is trained again.
+    assert sum(told) == steps + sum(lost)
+    assert resumed.candidate == whole.candidate
+    assert resumed.score == whole.score
+    for ours, theirs in zip(leaves(whole.outcome), leaves(resumed.outcome), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    # A finished search costs nothing, another one is refused, and no loser is left.
+    assert searched(plan, images, chosen, tmp_path).score == whole.score
+    with pytest.raises(InputError, match="another"):
+        searched(plan._replace(delta=2e-3), images, chosen, tmp_path)
+    assert tmp_path.stat().st_mode & 0o077 == 0
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".nc", ".outcome"}
+    assert len(list(tmp_path.glob("*.outcome"))) == 1
+
+
+def test_nothing_is_released_when_nothing_is_run(plan, images):
+    found = searched(plan, images, seed_of(plan, 0))
+    assert found.candidate is None
+    assert correct_on_test(found.outcome, images, MODEL) == 0
+
+
+def test_every_bit_of_a_seed_counts(images):
+    state = begin(MODEL, images.images[0], addresses([5, 5 + 2**32, 6]))
+    kernels = np.asarray(state.params["Dense_0"]["kernel"]).reshape(3, -1)
+    assert len(np.unique(kernels, axis=0)) == 3
+
+
+def test_without_a_seed_no_two_searches_are_alike(plan):
+    first, second = (private_search(plan)._state["secrets"] for _ in range(2))
+    assert not set(first) & set(second)
+
+
+def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, saved_at_every_step):
+    chosen = seed_of(plan, 3)
+    by_one, by_two = {}, {}
+    alone = searched(plan, images, chosen, told=by_one)
+    calls = []
+
+    def kill(steps):
+        calls.append(steps)
+        if len(calls) == 2:
+            raise _Killed
+
+    with pytest.raises(_Killed):
+        searched(plan, images, chosen, tmp_path, together=2, progress=kill, told=by_two)
+    assert calls == [2, 2]
+    # It goes on with two side by side, then one.
+    resumed = searched(plan, images, chosen, tmp_path, together=2, progress=kill, told=by_two)
+    assert calls[-1] == 1
+    assert resumed.candidate == alone.candidate
+    # Products of other shapes round differently; a label may flip.
+    assert abs(resumed.score - alone.score) <= 1.0
+    assert set(by_one) == set(by_two)
+    assert len(by_one) == 3
+    for run, (right, params) in by_one.items():
+        assert abs(by_two[run][0] - right) <= 1
+        for ours, theirs in zip(params, by_two[run][1], strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    with pytest.raises(InputError, match="together"):
+        searched(plan, images, chosen, together=0)
+
+
+def test_only_learning_rates_may_differ_side_by_side(images):
+    grid = SETTINGS | {"noise_multipliers": [2.0, 4.0], "epochs": 10.0}
+    plan = plan_search(examples=60, repetitions=laws.geometric(0.05), **grid)
+    search = private_search(plan, seed=4)
+    asked = []
+    for _ in range(8):
+        run = search.ask()
+        state = begin(MODEL, images.images[0], addresses([run.seed]))
+        asked.append(run._replace(progress=jax.tree.map(lambda leaf: leaf[0], state)))
+    further = asked[0].progress._replace(step=np.int32(2))
+    asked[0] = asked[0]._replace(progress=further)
+    groups = tuning._side_by_side(asked)
+    assert sum(map(len, groups)) == 8
+    assert groups[0] == asked[:1]
+    for group in groups[1:]:
+        assert len({run.candidate.noise_multiplier for run in group}) == 1
+    assert len(groups) == 3

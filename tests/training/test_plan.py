@@ -1,0 +1,107 @@
+"""The plan of a private search: candidates, steps, what they guarantee, noise on scores."""
+
+import numpy as np
+import pytest
+
+from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run import curves
+from jaxsel.accounting.single_run.events import dp_sgd
+from jaxsel.data.images import ImageSet
+from jaxsel.families.tuning.accountant import account
+from jaxsel.families.tuning.bounds.heterogeneous import candidate_thresholds
+from jaxsel.host.errors import InputError
+from jaxsel.training.plan import learning_rates, plan_search, split
+
+SETTINGS = {
+    "rates": [0.1, 0.5],
+    "noise_multipliers": [2.0],
+    "clip_norms": [1.0],
+    "batch_sizes": [16.0],
+    "epochs": 1.0,
+    "delta": 1e-3,
+}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return plan_search(examples=60, repetitions=laws.parse("poisson:mean=3"), **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def mixed_plan():
+    """Candidates of two noise multipliers."""
+    grid = SETTINGS | {"noise_multipliers": [2.0, 4.0], "epochs": 10.0}
+    return plan_search(examples=60, repetitions=laws.geometric(0.5), **grid)
+
+
+def test_guarantee_is_the_accountants_and_scores_cost_no_more(plan):
+    base = dp_sgd(sampling_probability=16 / 48, noise_multiplier=2.0, steps=3)
+    best = account(base, plan.repetitions, 1e-3, attain=False).best
+    assert plan.base.name == plan.single_base == base.name
+    assert (plan.training_size, plan.validation_size) == (48, 12)
+    noise = curves.discrete_gaussian(plan.score_noise)
+    scores = account(noise, plan.repetitions, 1e-3, attain=False).best.epsilon
+    assert scores <= best.epsilon
+    # and not much less: no more noise than needed
+    assert scores > 0.99 * best.epsilon
+
+
+def test_candidates_of_other_privacy_train_as_long_as_it_allows(mixed_plan):
+    plan = mixed_plan
+    steps = {c.noise_multiplier: c.steps for c in plan.candidates}
+    # the first meets its own guarantee with about as many steps as it was given
+    assert 0.5 * 30 <= steps[2.0] <= 30
+    assert steps[4.0] > 2 * steps[2.0]
+    assert len(plan.candidates) == 4
+    assert plan.single_base is None
+    # What is proved of all of them together is about what is proved of the first alone, and not
+    # more than the theorem whose thresholds gave the steps.
+    alone = [
+        dp_sgd(sampling_probability=16 / 48, noise_multiplier=noise, steps=steps[noise])
+        for noise in (2.0, 4.0)
+    ]
+    bounds = [account(each, plan.repetitions, 1e-3, attain=False).best for each in alone]
+    together = account(plan.base, plan.repetitions, 1e-3, attain=False).best.epsilon
+    assert max(best.epsilon for best in bounds) <= together * (1.0 + 1e-9)
+    given = dp_sgd(sampling_probability=16 / 48, noise_multiplier=2.0, steps=30)
+    thresholds = candidate_thresholds(given.epsilon(1e-3), 1e-3, plan.repetitions)
+    assert together <= thresholds.tuned.epsilon
+
+
+def test_learning_rates_are_logarithmic():
+    found = learning_rates(0.025, 1.0, 3)
+    assert found == pytest.approx((0.025, np.sqrt(0.025), 1.0))
+    with pytest.raises(InputError, match="down to"):
+        learning_rates(1.0, 0.1, 3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rates": []}, "grid is empty: there are no learning rates"),
+        ({"noise_multipliers": [0.0]}, "needs noise"),
+        ({"batch_sizes": [49.0]}, "batch size"),
+        ({"delta": 0.0}, "delta"),
+        ({"epochs": 0.0}, "epochs"),
+        ({"clip_norms": [-1.0]}, "clipping norm"),
+        ({"noise_multipliers": [2.0, 3.0]}, "truncated negative binomial"),
+        ({"repetitions": laws.poisson(1e12)}, "mean 1e\\+12, and every run trains"),
+    ],
+)
+def test_bad_plans_are_refused(changed, message):
+    given = SETTINGS | {"repetitions": laws.poisson(3.0)} | changed
+    with pytest.raises(InputError, match=message):
+        plan_search(examples=60, **given)
+
+
+def test_parts_are_disjoint_and_fixed(plan):
+    rows = np.arange(60)
+    images = ImageSet("rows", rows, rows % 10, rows[:0], rows[:0])
+    parts = split(images, plan)
+    assert sorted(np.concatenate([parts.training[0], parts.validation[0]])) == list(range(60))
+    assert len(parts.validation[1]) == 12
+    for part in parts:
+        np.testing.assert_array_equal(part[1], part[0] % 10)
+    np.testing.assert_array_equal(parts.training[0], split(images, plan).training[0])
+    with pytest.raises(InputError, match="plan is for 60"):
+        split(images._replace(labels=images.labels[:50]), plan)
