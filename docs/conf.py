@@ -38,6 +38,7 @@ mathjax_path = "mathjax/tex-svg.js"
 mathjax3_config = {"options": {"enableMenu": False}}
 # Notebooks are shown as they were run; building the site runs nothing.
 nb_execution_mode = "off"
+nb_merge_streams = True  # what one cell prints is one box
 
 smartquotes_action = "D"  # dashes alone: quotes are those of Python
 highlight_language = "text"  # a block that names no language is a command or what it prints
