@@ -10,6 +10,7 @@ since a mechanism may rightly stop earlier on one side.
 The idea of recording and replaying draws is that of Re:cord-play (PETS 2026).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -76,6 +77,12 @@ class Replay(NamedTuple):
             said = (
                 f"{self.function}: both sides make the same draws on all {self.pairs} pairs, and "
                 f"no centre moves by more than {self.claim:g} scales. That is no proof."
+            )
+        blind = dict.fromkeys(draw.law for draw in self.draws if math.isnan(draw.scale))
+        if blind:
+            said += (
+                f" Draws without a scale ({', '.join(blind)}) are compared in number and shape "
+                "alone, not in their probabilities or in what is made of them: audit those."
             )
         rows = [
             [

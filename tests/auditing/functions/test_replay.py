@@ -137,6 +137,24 @@ def test_what_cannot_be_replayed_says_so():
         _replay(lambda rng, data: 1.0)
 
 
+def test_draws_whose_probabilities_cannot_be_compared_are_named():
+    def choose(rng, scores, n):
+        weights = np.exp(scores)  # twice the epsilon that is claimed
+        return rng.choice(len(scores), size=n, p=weights / weights.sum())
+
+    asked = {"relation": "general", "claim": 1.0, "data": [3, 2, 1, 0]}
+    said = str(jaxsel.replay(choose, **asked))
+    assert "Draws without a scale (" in said
+    assert "choice" in said
+    assert "audit those" in said
+
+    def count(rng, records, n):
+        return len(records) + rng.laplace(size=n)
+
+    said = str(jaxsel.replay(count, relation="add_or_remove_one", claim=1.0))
+    assert "without a scale" not in said
+
+
 def test_it_is_a_question_like_an_audit():
     found = jaxsel.replay(
         lambda rng, data: sum(data) + rng.laplace(scale=0.5),
