@@ -1,6 +1,6 @@
 """States what tuning cost, when the best of many private runs is released.
 
-Change the two texts to your setting: `jaxsel list bases` and `jaxsel list laws` name all forms.
+Change the two texts to your setting: `jaxsel list bases` and `jaxsel list repetitions` name all forms.
 Writes `report/`, with LaTeX, Markdown and a page.
 """
 

@@ -112,7 +112,7 @@ class PrivateSearch:
       base: what one run guarantees to the records that train, whichever its candidate, in the
         forms of ``jaxsel.guarantee_of``; for candidates of unlike privacy ``dominating`` ones.
       score: how runs are ranked, from ``jaxsel.scores``.
-      repetitions: law of K, or its text. A file that ``jaxsel plan --save`` wrote is "file:FILE".
+      repetitions: law of K, or its text. A file that ``jaxsel plan --save`` wrote is ``file:FILE``.
       scored: "public", "validation" or "training": what data the scores are computed from. It
         cannot be seen from here, and is printed with the guarantee.
       delta: of the guarantee.
