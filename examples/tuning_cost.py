@@ -1,7 +1,7 @@
 """States what tuning cost, when the best of many private runs is released.
 
-Change the two texts to your setting: `jaxsel list bases` and `jaxsel list repetitions` name all forms.
-Writes `report/`, with LaTeX, Markdown and a page.
+Change the two texts to your setting: `jaxsel list bases` and `jaxsel list repetitions` name all
+forms. Writes `report/`, with LaTeX, Markdown and a page.
 """
 
 import jaxsel
