@@ -3,9 +3,11 @@
 import doctest
 import math
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
 
 import jaxsel
 from jaxsel import repetitions
@@ -13,6 +15,8 @@ from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, self_checks
 from jaxsel.catalogue.document import catalogue_pages
+from jaxsel.cli.list_command import Kind
+from jaxsel.cli.main import app
 from jaxsel.families.tuning.accountant import account
 from jaxsel.questions import named, tuned
 from jaxsel.search import private_search
@@ -128,6 +132,36 @@ def test_links_and_pictures_exist():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), (page.name, target)
+
+
+def _commands(page):
+    """The lines of a page's blocks that begin with ``jaxsel``, in words, without remarks."""
+    text = page.read_text(encoding="utf-8")
+    for language, block in re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.S | re.M):
+        if language:
+            continue
+        for line in block.replace("\\\n", " ").splitlines():
+            for part in re.split(r"&&|[|]", line):
+                if part.strip().startswith("jaxsel "):
+                    yield shlex.split(part.split(">")[0], comments=True)[1:]
+
+
+def test_commands_in_the_documents_exist():
+    """Each command, each of its options, and what ``list`` lists."""
+    command = typer.main.get_command(app)
+    seen = 0
+    for page in PAGES:
+        for name, *words in _commands(page):
+            if name.startswith("-") or name.isupper():  # jaxsel --version, jaxsel COMMAND
+                continue
+            assert name in command.commands, (page.name, name)
+            known = {option for one in command.commands[name].params for option in one.opts}
+            given = {word.partition("=")[0] for word in words if word.startswith("--")}
+            assert given <= known | {"--help"}, (page.name, name, given - known)
+            if name == "list":
+                assert words[0] in {kind.value for kind in Kind}, (page.name, words)
+            seen += 1
+    assert seen >= 50  # else the blocks were not found
 
 
 def test_ids_in_the_documents_exist():
