@@ -70,20 +70,30 @@ def hear_interrupts() -> None:
 
     Python swallows exceptions raised in a callback of the garbage collector (JAX has one)
     or in a finalizer, and the command would go on. An interrupt that arrives there is sent
-    again, until it arrives elsewhere. A process that ignores interrupts still ignores them.
+    again, until it arrives elsewhere; once, however many came in between, so that no second one
+    ends the sentence about the first. A process that ignores interrupts still ignores them.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
+
+
+_on_its_way: list[int] = []  # the interrupt that is sent again
+
+
+def _send_again() -> None:
+    number = _on_its_way.pop()  # before it is sent, for it may have to be sent once more
+    signal.pthread_kill(threading.main_thread().ident, number)  # type: ignore[arg-type]
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
     callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
         if frame.f_code in callbacks or frame.f_code.co_name == "__del__":
-            main = threading.main_thread().ident
-            later = threading.Timer(0.01, signal.pthread_kill, [main, number])
-            later.daemon = True
-            later.start()
+            if not _on_its_way:
+                _on_its_way.append(number)
+                later = threading.Timer(0.01, _send_again)
+                later.daemon = True
+                later.start()
             return
         frame = frame.f_back
     raise KeyboardInterrupt
