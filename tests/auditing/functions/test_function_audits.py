@@ -397,6 +397,8 @@ def test_an_interrupt_prints_what_is_known_so_far(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Tests that run in the background hand on that the signal is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     time.sleep(8.0)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does

@@ -113,7 +113,12 @@ def test_cells_add_up_and_are_those_between_the_edges():
 
 def test_released_score_is_the_generating_function_of_k():
     """Geometric K with mean 3 at F: F/3/(1 - 2F/3), by hand."""
-    share = float(laws.score_cdf(2.5, 3.0, 0.8))
-    assert share == pytest.approx(float(mpmath.ncdf(-0.625)))
+    weights = {
+        x: mpmath.exp(-(mpmath.mpf(x) ** 2) / (2 * mpmath.mpf("0.8") ** 2)) for x in range(-40, 41)
+    }
+    below = sum(weight for x, weight in weights.items() if x <= -1) / sum(weights.values())
+    share = float(laws.score_cdf(2.5, 3, 0.8))
+    assert share == pytest.approx(float(below), rel=1e-12)
+    assert share == laws.score_cdf(2, 3, 0.8) < laws.score_cdf(3, 3, 0.8)
     by_hand = share / 3.0 / (1.0 - 2.0 * share / 3.0)
     assert geometric(1.0 / 3.0).pgf(np.asarray(share)) == pytest.approx(by_hand)
