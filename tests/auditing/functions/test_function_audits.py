@@ -389,7 +389,12 @@ def slow(rng, data):
 
 def test_an_interrupt_prints_what_is_known_so_far(tmp_path):
     (tmp_path / "slow.py").write_text(_SLOW)
-    command = [sys.executable, "-m", "jaxsel", "audit", f"{tmp_path / 'slow.py'}:slow"]
+    # Tests that run in the background hand on that the signal is ignored.
+    hearing = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from jaxsel.cli import main; main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", hearing, "audit", f"{tmp_path / 'slow.py'}:slow"]
     command += ["--relation", "general", "--claim", "1", "--pair", "[0.0];[1.0]", "--json"]
     process = subprocess.Popen(
         [*command, "--trials", "1e5"],
@@ -397,8 +402,6 @@ def test_an_interrupt_prints_what_is_known_so_far(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Tests that run in the background hand on that the signal is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     time.sleep(8.0)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
