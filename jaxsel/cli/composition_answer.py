@@ -8,6 +8,7 @@ from jaxsel.cli.output import print_cost
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import spinner
+from jaxsel.host.reading import read_text
 from jaxsel.language.domains import nearest
 from jaxsel.questions.account_grid import account_grid
 from jaxsel.questions.tuned import compose, compose_delta, release, releases_from
@@ -25,11 +26,10 @@ def read_searches(path: Path) -> list[Release]:
     Raises:
       InputError: if the file cannot be read, is not TOML, or lists no releases.
     """
+    text = read_text(path, "TOML")
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     tables = {name: document.pop(name) for name in _TABLES if name in document}
     if document and tables:

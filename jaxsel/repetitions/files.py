@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jaxsel.host.errors import InputError
+from jaxsel.host.reading import parse_json, read_text
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.table import table_law
 
@@ -27,12 +28,11 @@ def read(path: str | Path, parse: Callable[[str], Repetitions]) -> Repetitions:
     Raises:
       InputError: if the file cannot be read, or does not contain a law.
     """
+    text = read_text(path, "JSON")
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        raise _wrong(path, "is not JSON") from None
+        document = parse_json(text)
+    except (ValueError, RecursionError) as error:
+        raise _wrong(path, f"is not JSON ({error})") from None
     inner = document.get("law", document) if isinstance(document, dict) else None
     if isinstance(inner, str):
         if inner.strip().startswith("file"):
@@ -42,11 +42,12 @@ def read(path: str | Path, parse: Callable[[str], Repetitions]) -> Repetitions:
         raise _wrong(path, "holds no law")
     if set(inner) == {"counts", "probabilities"}:
         return table_law(inner["counts"], inner["probabilities"])
-    try:
-        counts = [int(count) for count in inner]
-    except ValueError:
-        raise _wrong(path, "has a count that is no whole number") from None
-    return table_law(counts, list(inner.values()))
+    # int would take 1_0 and other writings of digits, and a truth value is a number, too.
+    if not all(count.isascii() and count.isdigit() for count in inner):
+        raise _wrong(path, "has a count that is no whole number")
+    if not all(type(each) in (int, float) for each in inner.values()):
+        raise _wrong(path, "has probabilities that are none: they must be numbers")
+    return table_law([int(count) for count in inner], list(inner.values()))
 
 
 def save(law: Repetitions, path: str | Path, describe: Callable[[Repetitions], str]):

@@ -4,7 +4,6 @@ Only the bases, the law of K and delta are taken from the file; the proof is com
 and the file must not promise more.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from jaxsel.families.tuning.accountant import ProvenEpsilon, account
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.reading import parse_json, read_text
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.reports.statement import Part, Subject
@@ -35,11 +35,11 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
       InputError: if it cannot be read, or contains something else.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        raise InputError(f"{path} is not JSON; give {what}") from None
+        found = parse_json(read_text(path, what))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON ({error}); give {what}") from None
     if not isinstance(found, dict):
         raise InputError(f"{path} is JSON, but no object; give {what}")
     return found

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError
+from jaxsel.host.reading import read_text
 from jaxsel.language.domains import nearest
 
 
@@ -65,11 +66,10 @@ def read_toml(path: str | Path) -> SweepRequest:
     Raises:
       InputError: if it cannot be read, or a key is unknown or of another type.
     """
+    text = read_text(path, "TOML")
     try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     for key, value in found.items():
         if key not in SweepRequest._fields:

@@ -73,12 +73,16 @@ def test_every_listed_form_is_tried():
         "0.5,1e-3\n1,1e-6",
         "epsilon,delta\n0.5, 1e-3\n1, 1e-6\n",
         "# from an accountant\n\n0.5\t1e-3  # first\n1\t1e-6\n",
+        "delta,epsilon\n1e-3,0.5\n1e-6,1\n\n\n",
+        "\ufeffDelta , Epsilon\r\n1e-3,0.5\r\n1e-6,1\r\n",
+        '"epsilon","delta"\n0.5,1e-3\n1,1e-6\n',
+        "# delta epsilon\n1e-3 0.5\n1e-6 1\n",  # as numpy.savetxt writes a header
     ],
-    ids=["spaces", "commas", "header", "comments"],
+    ids=["spaces", "commas", "header", "comments", "swapped", "mark", "quotes", "savetxt"],
 )
 def test_points_from_a_file(tmp_path, content):
     path = tmp_path / "points.csv"
-    path.write_text(content)
+    path.write_text(content, encoding="utf-8", newline="")
     base = parse_base(f"points:{path}")
     np.testing.assert_allclose(base.profile(LEVELS), POINTS.profile(LEVELS))
     assert base.name == POINTS.name
@@ -99,6 +103,15 @@ def test_points_from_a_file(tmp_path, content):
         ("0.5 nan\n", "[0, 1]"),
         ("nan 0.5\n", "increase"),
         ("-1 0.5\n", ">= 0"),
+        ("0.5 1e-3\n0.5 1e-6\n", "increase"),
+        ("eps,delta\n0.5,1e-3\n", "must be named epsilon and delta"),
+        ("delta,delta\n0.5,1e-3\n", "must be named epsilon and delta"),
+        ("epsilon,delta,relation\n0.5,1e-3,1\n", "must be named epsilon and delta"),
+        ("epsilon\n0.5\n", "must be named epsilon and delta"),
+        ("epsilon,delta\ndelta,epsilon\n0.5,1e-3\n", "line 2"),
+        ("0.5,1e-3\nepsilon,delta\n", "line 2"),
+        ("0.5,,1e-3\n", "line 1"),
+        ("0.5;1e-3\n", "must be named epsilon and delta"),
     ],
 )
 def test_bad_files(tmp_path, content, hint):
@@ -108,6 +121,29 @@ def test_bad_files(tmp_path, content, hint):
         parse_base(f"points:{path}")
     assert hint in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_whose_columns_are_swapped_proves_what_it_says(tmp_path):
+    path = tmp_path / "q.csv"
+    path.write_text("delta,epsilon\n0.01,0.0001\n")
+    assert parse_base(f"points:{path}").name == "points:0.0001=0.01"
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ('{"history": [[1.1, 0.01, 100]], "history": [[9.0, 0.01, 1]]}', "stands twice"),
+        ('{"history": [[NaN, 0.01, 100]]}', "no number of JSON"),
+        ("[" * 100_000, "not JSON"),
+    ],
+)
+def test_json_is_read_strictly(tmp_path, content, hint):
+    path = tmp_path / "history.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=hint):
+        parse_base(f"opacus:{path}")
+    path.write_text('\ufeff{"history": [[1.1, 0.01, 100]]}')
+    assert parse_base(f"opacus:{path}").relation == "add_or_remove_one"
 
 
 def test_unreadable_files(tmp_path):

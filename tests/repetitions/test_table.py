@@ -167,6 +167,11 @@ def test_what_is_no_law_is_refused(text, message):
         (json.dumps({"law": "file:other.json"}), "names another file"),
         (json.dumps({"law": "geometrik:mean=3"}), "did you mean geometric"),
         (json.dumps({"law": {}}), "needs one probability"),
+        ('{"law": {"1": 0.5, "1": 0.5}}', "stands twice"),
+        ('{"1": 0.5, "01": 0.5}', "the count 1 twice"),
+        ('{"1": NaN, "2": 1.0}', "no number of JSON"),
+        ('{"1": true}', "must be numbers"),
+        ('{"1_0": 1.0}', "no whole number"),
     ],
 )
 def test_what_is_no_file_of_a_law_is_refused(content, message, tmp_path):

@@ -7,7 +7,6 @@ Every Opacus accountant has ``history``, a list of (noise_multiplier, sample_rat
 Opacus uses Poisson subsampling, and its neighbours differ by adding or removing one record.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 from jaxsel.accounting.single_run import curves, events
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.host.reading import read_json, read_text
 from jaxsel.language.domains import nearest
 
 _DP_SGD = {
@@ -118,7 +118,7 @@ def _written(form: _Form) -> str:
 
 FORMS: Mapping[str, str] = {_written(form): form.meaning for form in _FORMS} | {
     "points:EPSILON=DELTA,...": "several (epsilon, delta) guarantees of the same run",
-    "points:FILE": "the same, two columns epsilon and delta in a text or CSV file",
+    "points:FILE": "the same, columns epsilon and delta of a text or CSV file, by their names if it has a header",
     "opacus:FILE": "DP-SGD by the history of an Opacus accountant, as JSON",
 }
 """Every form that parse_base reads, with its meaning."""
@@ -184,31 +184,67 @@ def _pairs(text: str, rest: str, family: str) -> list[tuple[str, float]]:
     return found
 
 
-def _read_points(path: Path) -> BaseGuarantee:
-    """A guarantee from a file of two columns; lines that begin with # are skipped."""
+_COLUMNS = ("epsilon", "delta")
+
+
+def _fields(line: str) -> list[str]:
+    """The cells of a line: between commas if it has one, else between spaces."""
+    cells = line.split(",") if "," in line else line.split()
+    return [cell.strip().strip("\"'").strip() for cell in cells]
+
+
+def _header(path: Path, number: int, line: str) -> tuple[int, int] | None:
+    """The columns of epsilon and of delta that a line names; None if it holds numbers.
+
+    Raises:
+      InputError: if it names other columns.
+    """
+    names = [field.lower() for field in _fields(line)]
+    if sorted(names) == sorted(_COLUMNS):
+        return names.index("epsilon"), names.index("delta")
     try:
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not a text file; it must list points") from None
-    rows = []
-    for number, line in enumerate(lines, 1):
-        fields = line.partition("#")[0].replace(",", " ").split()
-        if not fields:
+        [float(name) for name in names if name]
+    except ValueError:
+        raise InputError(
+            f"{path}, line {number}: the header is {line.strip()!r}; the columns must be named "
+            "epsilon and delta, in either order"
+        ) from None
+    return None
+
+
+def _read_points(path: Path) -> BaseGuarantee:
+    """A guarantee from a file of two columns, by their names if it has a header.
+
+    Lines that begin with # are skipped, but for one before the first point that names the columns,
+    as ``numpy.savetxt`` writes its header.
+    """
+    rows, columns, named = [], (0, 1), False
+    for number, text in enumerate(read_text(path, "a list of points").splitlines(), 1):
+        line, _, comment = text.partition("#")
+        if not line.strip():
+            if not rows and not named and sorted(_fields(comment.lower())) == sorted(_COLUMNS):
+                columns, named = _header(path, number, comment) or columns, True
             continue
+        if not rows and not named:
+            found = _header(path, number, line)
+            if found is not None:
+                columns, named = found, True
+                continue
         try:
-            row = [float(field) for field in fields]
+            row = [float(field) for field in _fields(line)]
         except ValueError:
-            if not rows:
-                continue  # a header
             row = []
         if len(row) != 2:
-            raise InputError(f"{path}, line {number}: expected two numbers, epsilon delta")
-        rows.append(row)
+            raise InputError(
+                f"{path}, line {number}: expected two numbers, {' and '.join(_COLUMNS)}"
+            )
+        rows.append([row[column] for column in columns])
     if not rows:
         raise InputError(f"{path} holds no (epsilon, delta) points")
-    return curves.points([e for e, _ in rows], [d for _, d in rows])
+    try:
+        return curves.points([e for e, _ in rows], [d for _, d in rows])
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 # --- Opacus ---------------------------------------------------------------------------
@@ -278,14 +314,7 @@ def _read_opacus(path: Path) -> BaseGuarantee:
     Raises:
       InputError: if the file cannot be read or is not JSON, or as in from_opacus.
     """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not a text file; it must be JSON") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
+    found = read_json(path)
     try:
         return from_opacus(found, name=f"opacus:{path}")
     except InputError as error:
