@@ -9,6 +9,7 @@ from jaxsel.cli import (
     account_command,
     audit_command,
     claim_command,
+    ledger_command,
     list_command,
     merge_command,
     optimal_command,
@@ -61,6 +62,7 @@ app.command("plan", help=plan_command.HELP)(plan_command.plan_command)
 app.command("report", help=report_command.HELP)(report_command.report_command)
 app.command("optimal", help=optimal_command.HELP)(optimal_command.optimal_command)
 app.command("tune")(tune_command.tune_command)
+app.command("ledger")(ledger_command.ledger_command)
 app.command("list")(list_command.list_command)
 app.command("show")(show_command.show_command)
 app.command("claim")(claim_command.claim_command)

@@ -87,6 +87,14 @@ def tune_command(
         float | None,
         typer.Option("--budget", help="Largest epsilon of all searches in the ledger together."),
     ] = None,
+    chosen: Annotated[
+        str | None,
+        typer.Option(
+            "--chosen",
+            help='"beforehand", or "on the way" if this search may depend on what earlier ones '
+            "released; a new ledger is beforehand.",
+        ),
+    ] = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="A new .npz file for the winner's parameters.")
     ] = None,
@@ -116,6 +124,7 @@ def tune_command(
             folder=folder,
             ledger=ledger,
             budget=budget,
+            chosen=chosen,
             seed=seed,
         )
         if save is not None:

@@ -178,7 +178,7 @@ def exclusive(
       InputError: if another process writes this file, if it cannot be written, or if it is
         to be private and is not. An existing file is then left unchanged.
     """
-    path = Path(path)
+    path = _linked(Path(path))
     temporary = path.with_name(f".{path.name}.partial")
     mode = 0o600 if private else 0o666
 
@@ -380,16 +380,44 @@ def _uninterrupted() -> Iterator[None]:
         handler(*came[0])
 
 
+def _linked(path: Path) -> Path:
+    """The file that a symbolic link stands for: it is to be replaced, not the link.
+
+    Raises:
+      InputError: if links lead round in a circle.
+    """
+    try:
+        return path.resolve() if path.is_symlink() else path
+    except (OSError, RuntimeError) as error:
+        raise _write_error(path, error) from error
+
+
+def check_private(path: str | Path) -> None:
+    """Refuses a private file that other users may open, itself or through its folder.
+
+    Raises:
+      InputError: if they may; the message says what to do.
+    """
+    place = _linked(Path(path))
+    _check_private(place)
+    _check_private(place.parent)
+
+
 def _check_private(path: Path) -> None:
     """Refuses a private file or folder that other users may open."""
     found = path.stat()
-    if found.st_mode & 0o077 or found.st_uid != os.geteuid():
-        mode = 700 if path.is_dir() else 600
-        raise InputError(
-            f"{path} is open to others (mode {found.st_mode & 0o777:o}, user "
-            f"{found.st_uid}), and the record of a private search holds secrets; chmod "
-            f"{mode} {path}, or name a folder that does not exist yet"
-        )
+    mine, mode = found.st_uid == os.geteuid(), 700 if path.is_dir() else 600
+    if mine and not found.st_mode & 0o077:
+        return
+    remedy = f"chmod {mode} {path}, or name a folder that does not exist yet"
+    used = any(found.st_mode & both == both for both in (0o030, 0o003))
+    if path.is_dir() and (used or not mine):
+        # Others make files in it: whoever closes it locks them out.
+        remedy = "name one in a folder that does not exist yet, which is then made for you alone"
+    raise InputError(
+        f"{path} is open to others (mode {found.st_mode & 0o7777:o}, user {found.st_uid}), and the "
+        f"record of a private search holds secrets; {remedy}"
+    )
 
 
 @contextlib.contextmanager

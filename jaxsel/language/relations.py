@@ -47,6 +47,13 @@ RELATIONS = {relation.value: relation.words for relation in _OF_RECORDS}
 """Neighbouring relations of data sets by name, as dp-accounting has them."""
 
 
+def neighbours(relation: str | None) -> str:
+    """The sentence of a guarantee that says between which data sets it holds."""
+    if relation is None:
+        return "Neighbours: those that the sensitivity of the base is meant for."
+    return f"Neighbours: {RELATIONS[relation]}."
+
+
 def relation_name(relation: object) -> str | None:
     """The name of a relation, given as text in any case or as dp-accounting's enum.
 

@@ -9,6 +9,7 @@ from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import check_integer
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
+from jaxsel.language.relations import neighbours
 from jaxsel.questions.cost import Cost, saying_something
 from jaxsel.questions.tuned import account, compose
 from jaxsel.repetitions import Repetitions, as_law, describe, from_mean
@@ -52,11 +53,12 @@ class GridCost(NamedTuple):
             f"{kept_secret([self.random.law])} secret. A given candidate is "
             f"tried with probability {self.tried:.3g}."
         )
+        said = [first, second, neighbours(self.random.relation)]
         if not (self.every.is_proved and self.random.is_proved):
-            return [first, second]
+            return said
         cheaper = grid.epsilon < random.epsilon
         name = "The grid" if cheaper else "The random search"
-        return [first, second, f"{name} costs less."]
+        return [*said, f"{name} costs less."]
 
     def summary(self) -> Summary:
         """The sentences, and a table of every bound that applies."""
@@ -79,6 +81,7 @@ class GridCost(NamedTuple):
             },
             "random": {
                 "base": random.base,
+                "relation": random.relation,
                 "repetitions": describe(random.law),
                 "mean_repetitions": random.law.mean,
                 "delta": random.delta,

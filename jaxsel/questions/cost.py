@@ -12,7 +12,7 @@ from jaxsel.families.tuning.proofs import releases_all
 from jaxsel.families.tuning.secrecy import SCORE, keep, kept_secret
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, digits_down, digits_up, printed, rounded_up
-from jaxsel.language.relations import RELATIONS
+from jaxsel.language.relations import neighbours
 from jaxsel.repetitions import Repetitions, describe
 
 if TYPE_CHECKING:
@@ -211,6 +211,7 @@ class Cost(NamedTuple):
             self._proved("The best of K runs")
             if self.is_proved
             else self._lacking("this base and K", "the best of K"),
+            *([neighbours(self.relation)] if self.is_proved else []),
             self._of_one_run(),
         ]
         if self.law.probability_zero > 0.0 and not self.asks_for_delta:
@@ -294,7 +295,7 @@ class Cost(NamedTuple):
             found.append(f"Of each search only the best run is covered: keep {secret} secret.")
             found.append(SCORE)
         if self.relation is not None:
-            found.append(f"Neighbours: {RELATIONS[self.relation]}.")
+            found.append(neighbours(self.relation))
         else:
             found.append(
                 "Neighbours: those that every base's sensitivity is meant for; they must "
@@ -317,6 +318,7 @@ class Cost(NamedTuple):
             "base": self.base,
             "repetitions": describe(self.law),
             "mean_repetitions": self.law.mean,
+            "relation": self.relation,
         }
         if self.asks_for_delta:
             return {

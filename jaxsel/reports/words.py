@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 from jaxsel.catalogue import find_claim
+from jaxsel.families.tuning.base_forms import read_joined
 from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
 from jaxsel.language.relations import RELATIONS
@@ -59,6 +60,11 @@ def percent(rate: float) -> str:
 
 def base_words(name: str) -> str:
     """Describes one run, given the text of its base."""
+    parts = read_joined(name)
+    if parts != [(name.strip(), 1)]:
+        return " and ".join(
+            ("" if times == 1 else f"{times} times ") + base_words(part) for part, times in parts
+        )
     family, _, rest = name.partition(":")
     if family not in _BASES or not rest:
         return name

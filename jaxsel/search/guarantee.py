@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee, points
-from jaxsel.accounting.single_run.loss_distributions import (
-    composed_distribution,
-    from_loss_distribution,
-)
-from jaxsel.families.tuning.base_forms import guarantee_of, profile_of
-from jaxsel.families.tuning.composing_searches import Release, release_parts
+from jaxsel.accounting.single_run.dominating import LARGEST_EPSILON
+from jaxsel.families.tuning.base_forms import guarantee_of, profile_of, together
+from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, printed, rounded_up
+from jaxsel.language.relations import neighbours
 from jaxsel.questions.cost import Cost
 from jaxsel.questions.tuned import Released
 from jaxsel.repetitions import Repetitions, describe
@@ -36,38 +34,34 @@ STOPPING = {
 """What ends a run, as the user declares it."""
 
 
-def both(run: BaseGuarantee, scores: BaseGuarantee) -> BaseGuarantee:
-    """The guarantee of a run that is released with the noisy scores of the data it trained on."""
-    parts = release_parts([Release(run), Release(scores)])
-    name = f"{run.name} and {scores.name}"
-    found = from_loss_distribution(composed_distribution(parts), name=name)
-    return found._replace(relation=run.relation)
-
-
 def looked_at(score: BaseGuarantee, times: int) -> BaseGuarantee:
     """The guarantee of several noisy scores of one run."""
-    if times == 1:
-        return score
-    parts = release_parts([Release(score, None, times)])
-    name = f"{times} times {score.name}"
-    found = from_loss_distribution(composed_distribution(parts), name=name)
-    return found._replace(relation=score.relation)
+    return together([(score, times)])
 
 
 def as_text(base: BaseGuarantee) -> str:
-    """A text from which ``guarantee_of`` reads the base, or one of at least its profile."""
+    """A text from which ``guarantee_of`` reads the base, whatever becomes of other files.
+
+    Of a base that has none it lists the profile at every loss of the dominating pairs, between
+    which the profile of these is what the text is read as.
+    """
     try:
         guarantee_of(base.name)
     except InputError:
         pass
     else:
-        return base.name
-    # Between points a profile is read as convex: its chords lie above it.
-    epsilons = np.concatenate([np.linspace(0.0, 4.0, 81), np.linspace(4.25, 40.0, 144)])
+        if "opacus:" not in base.name:  # the text would name a file
+            return base.name
+    losses = np.concatenate([pair.loss for pair in base.pairs()])
+    epsilons = np.unique(np.append(losses[(losses >= 0.0) & (losses <= LARGEST_EPSILON)], 0.0))
     deltas = np.minimum.accumulate(np.clip(profile_of(base, epsilons), 0.0, 1.0))
     # Nothing is known of epsilons beyond the last of the points.
-    kept = slice(0, int(np.count_nonzero(deltas > 1e-13)) + 1)
+    kept = slice(0, int(np.count_nonzero(deltas > _NEGLIGIBLE)) + 1)
     return points(epsilons[kept], deltas[kept]).name
+
+
+# Deltas up to it are not told from 0 in a text.
+_NEGLIGIBLE = 1e-30
 
 
 class Part(NamedTuple):
@@ -107,7 +101,7 @@ def parts(
     if not scores:
         return (Part("training records", of(base)),)
     if scored == "training":
-        return (Part("records", of(both(base, scores[0]))),)
+        return (Part("records", of(together([(base, 1), (scores[0], 1)]))),)
     return (Part("training records", of(base)), Part("validation records", of(scores[0])))
 
 
@@ -121,6 +115,7 @@ class SearchGuarantee(NamedTuple):
       watchers: what those learn who watch the search run, in a sentence.
       data, total: the name of the data set and the epsilon of all its searches together, by
         the ledger; None and NaN without one.
+      together: what the ledger proves of all searches, and what that assumes, in sentences.
     """
 
     costs: tuple[tuple[str, Cost], ...]
@@ -128,6 +123,7 @@ class SearchGuarantee(NamedTuple):
     watchers: str
     data: str | None = None
     total: float = math.nan
+    together: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Cost:
@@ -148,6 +144,11 @@ class SearchGuarantee(NamedTuple):
     def theorem(self) -> str:
         """The id of the claim that proves it."""
         return self.worst.best.theorem
+
+    @property
+    def relation(self) -> str | None:
+        """Which data sets are neighbours; None if that was not stated."""
+        return self.worst.relation
 
     def subject(self) -> "Subject":
         """What a report on this search describes."""
@@ -173,12 +174,12 @@ class SearchGuarantee(NamedTuple):
             for whose, cost in self.costs
             if len(self.costs) > 1
         ]
-        said += [f"Declared: {'; '.join(self.declared)}.", self.watchers]
-        if self.data is not None:
-            said.append(
-                f"All searches of {self.data} in its ledger together: "
-                f"({rounded_up(self.total):g}, {self.delta:g})."
-            )
+        said += [
+            neighbours(self.relation),
+            f"Declared: {'; '.join(self.declared)}.",
+            self.watchers,
+            *self.together,
+        ]
         return said
 
     def summary(self) -> Summary:
@@ -196,6 +197,7 @@ class SearchGuarantee(NamedTuple):
             "delta": self.delta,
             "theorem": self.theorem,
             "statement": self.worst.best.statement,
+            "relation": self.relation,
             "parts": [
                 {"for": whose, "epsilon": cost.epsilon, "released": _described(cost)}
                 for whose, cost in self.costs

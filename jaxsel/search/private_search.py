@@ -121,6 +121,9 @@ class PrivateSearch:
       data: a name of the data set, for the ledger.
       ledger: a file with all private searches of this data set.
       budget: the largest epsilon of all searches in the ledger together, at ``delta``.
+      chosen: "beforehand", or "on the way" if whether and how this search is made may depend on
+        what earlier ones released: a ledger of such searches has a ``budget`` from its first on.
+        None takes what the ledger says, and "beforehand" for a new one.
       stopping: "fixed" or "own trajectory": what ends a run; printed with the guarantee. A rule
         on what this run alone has released so far, fixed before it, costs nothing more: what it
         stops is one more outcome, the worst (``tell(run, failed=True)``).
@@ -171,6 +174,7 @@ class PrivateSearch:
         data: str | None = None,
         ledger: str | Path | None = None,
         budget: float | None = None,
+        chosen: str | None = None,
         stopping: str = "fixed",
         looks: int = 0,
         adaptive: bool = False,
@@ -192,7 +196,7 @@ class PrivateSearch:
         self._law, self._count = _checked_law(repetitions, adaptive, runs, pad)
         self.problems: tuple[str, ...] = ()  # what ``train`` raised: as secret as the scores
         self._random, self._simulated = source(seed), seed is not None
-        self._ledger = _checked_ledger(ledger, data, budget)
+        self._ledger = _checked_ledger(ledger, data, budget, chosen)
         _check_candidates(candidates)
         scores = [] if score.is_public else [looked_at(score.guarantee(), looks + 1)]
         self._parts = parts(self._base, scores, self._scored, self._law, self._count, self._refit)
@@ -201,9 +205,11 @@ class PrivateSearch:
         try:
             self._state = self._storage.state or self._begun()
             if self._ledger is not None:
-                path, data_name, most = self._ledger
-                total = ledgers.enter(path, data_name, self._entry(), most, self._delta)
-                self._guarantee = self._guarantee._replace(data=data_name, total=total)
+                path, data_name, most, how = self._ledger
+                found = ledgers.enter(path, data_name, self._entry(), most, self._delta, how)
+                self._guarantee = self._guarantee._replace(
+                    data=data_name, total=found.epsilon, together=tuple(found.sentences())
+                )
             self._restarted()
         except BaseException:
             self._storage.close()
@@ -283,7 +289,8 @@ class PrivateSearch:
                     entry["repetitions"] = describe(each.repetitions)
                 entries.append(entry)
             roles.append(tuple(entries))
-        return ledgers.Entry(self._state["name"], self._state["date"], tuple(roles))
+        name, date = self._state["name"], self._state["date"]
+        return ledgers.Entry(name, date, tuple(roles), self._base.relation)
 
     # --- Runs ----------------------------------------------------------------------------
 
@@ -673,16 +680,21 @@ def _checked_law(
 
 
 def _checked_ledger(
-    ledger: str | Path | None, data: str | None, budget: float | None
-) -> tuple[Path, str, float] | None:
+    ledger: str | Path | None, data: str | None, budget: float | None, chosen: str | None
+) -> tuple[Path, str, float, str | None] | None:
     if ledger is None:
-        if budget is not None:
-            raise InputError("a budget is kept by a ledger of the data set; give ledger and data")
+        if budget is not None or chosen is not None:
+            what = "a budget" if chosen is None else "how searches are chosen"
+            raise InputError(f"{what} is kept by a ledger of the data set; give ledger and data")
         return None
+    if not str(ledger):
+        raise InputError("ledger is the name of a file, and not an empty one")
     if not data:
         raise InputError("a ledger is of a data set; give its name as data")
+    if chosen is not None:
+        check_choice("chosen", chosen, ledgers.CHOSEN)
     most = math.inf if budget is None else check_interval("budget", budget, 0.0, math.inf)
-    return Path(ledger), data, most
+    return Path(ledger), data, most, chosen
 
 
 def _check_candidates(candidates: object) -> None:

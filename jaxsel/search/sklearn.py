@@ -26,6 +26,7 @@ from jaxsel.families.tuning.base_forms import dominating, guarantee_of
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
+from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 from jaxsel.questions.tuned import tuned
 from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.search import scores
@@ -163,7 +164,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         which a record that is scored pays no more than one that trains.
       largest_error: at which a record's absolute error is cut; of regressors alone.
       pad: as for ``PrivateSearch``.
-      ledger, data, budget: as for ``PrivateSearch``.
+      ledger, data, budget, chosen: as for ``PrivateSearch``.
       simulation: whether a seed may be given; the fit is then not private.
       random_state: a seed, of simulations alone.
 
@@ -200,6 +201,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         ledger: str | Path | None = None,
         data: str | None = None,
         budget: float | None = None,
+        chosen: str | None = None,
         simulation: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -215,6 +217,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         self.ledger = ledger
         self.data = data
         self.budget = budget
+        self.chosen = chosen
         self.simulation = simulation
         self.random_state = random_state
 
@@ -259,6 +262,8 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
             ledger=self.ledger,
             data=self.data,
             budget=self.budget,
+            chosen=self.chosen,
+            relation=ADD_OR_REMOVE_ONE,  # as is declared
             seed=seed,
         )
 

@@ -124,7 +124,8 @@ def private_search(plan: SearchPlan, **options: Any) -> PrivateSearch:
 
     Args:
       plan: from ``plan_search``.
-      options: ``storage``, ``ledger``, ``data``, ``budget`` and ``seed`` of ``PrivateSearch``.
+      options: ``storage``, ``ledger``, ``data``, ``budget``, ``chosen`` and ``seed`` of
+        ``PrivateSearch``.
     """
     return PrivateSearch(
         list(plan.candidates),
@@ -256,6 +257,7 @@ def tune(
     folder: str | Path | None = None,
     ledger: str | Path | None = None,
     budget: float | None = None,
+    chosen: str | None = None,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> Tuned:
@@ -279,6 +281,7 @@ def tune(
         secrets.
       ledger: a file with all private searches of this data set, as for ``PrivateSearch``.
       budget: the largest epsilon of all searches in the ledger together.
+      chosen: "beforehand" or "on the way", as for ``PrivateSearch``.
       seed: makes this a simulation, which has no privacy.
       progress: as for ``jaxsel.simulate``.
 
@@ -302,7 +305,14 @@ def tune(
         delta=delta,
     )
     named = None if ledger is None else data
-    options = {"storage": folder, "ledger": ledger, "data": named, "budget": budget, "seed": seed}
+    options = {
+        "storage": folder,
+        "ledger": ledger,
+        "data": named,
+        "budget": budget,
+        "chosen": chosen,
+        "seed": seed,
+    }
     with (
         private_search(plan, **options) as search,
         progress_bar(None, 0, progress, unit="training steps") as advance,

@@ -118,7 +118,8 @@ def _written(form: _Form) -> str:
 
 FORMS: Mapping[str, str] = {_written(form): form.meaning for form in _FORMS} | {
     "points:EPSILON=DELTA,...": "several (epsilon, delta) guarantees of the same run",
-    "points:FILE": "the same, columns epsilon and delta of a text or CSV file, by their names if it has a header",
+    "points:FILE": "the same, columns epsilon and delta of a text or CSV file, by name if it has "
+    "a header",
     "opacus:FILE": "DP-SGD by the history of an Opacus accountant, as JSON",
 }
 """Every form that parse_base reads, with its meaning."""

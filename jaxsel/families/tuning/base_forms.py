@@ -8,6 +8,7 @@ dp-accounting itself, and a search inside a search is its base.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,12 @@ from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
     from_loss_distribution,
 )
-from jaxsel.families.tuning.composing_searches import Release, composed_renyi, release_parts
+from jaxsel.families.tuning.composing_searches import (
+    Release,
+    checked,
+    composed_renyi,
+    release_parts,
+)
 from jaxsel.families.tuning.tuned_guarantee import tuned_guarantee
 from jaxsel.host.errors import InputError
 from jaxsel.language.relations import common_relation, relation_name
@@ -84,8 +90,73 @@ def dominating(bases: Sequence[object]) -> BaseGuarantee:
     def renyi(order: np.ndarray) -> np.ndarray:
         return np.max([each.renyi(order) for each in found], axis=0)
 
-    name = f"one of {', '.join(each.name for each in found)}"
+    name = f"{_ONE_OF}{', '.join(each.name for each in found)}"
     return from_profile(name, profile, renyi=renyi)._replace(relation=relation)
+
+
+def together(bases: Sequence[tuple[BaseGuarantee, int]]) -> BaseGuarantee:
+    """The guarantee of several releases that are made as one, each so many times.
+
+    Its name is a text of which ``guarantee_of`` makes it anew, if theirs are.
+
+    Args:
+      bases: the guarantee of each, and its number.
+
+    Raises:
+      InputError: if there is none, a number is below 1, or their relations differ.
+    """
+    releases = [Release(base, None, times) for base, times in bases]
+    relation = checked(releases)
+    if len(releases) == 1 and releases[0].times == 1:
+        return releases[0].base
+    known = from_loss_distribution(
+        composed_distribution(release_parts(releases)), name=joined_text(bases)
+    )
+    return known._replace(relation=relation)
+
+
+def joined_text(bases: Sequence[tuple[BaseGuarantee, int]]) -> str:
+    """The text of several releases that are made as one."""
+    return " and ".join(
+        ("" if times == 1 else f"{times} times ")
+        + (f"[{base.name}]" if " " in base.name else base.name)
+        for base, times in bases
+    )
+
+
+def read_joined(text: str) -> list[tuple[str, int]]:
+    """The texts and the numbers of which ``joined_text`` consists."""
+    found, depth, start = [], 0, 0
+    for place, sign in enumerate(text):
+        depth += {"[": 1, "]": -1}.get(sign, 0)
+        if depth == 0 and text.startswith(" and ", place):
+            found.append(text[start:place])
+            start = place + len(" and ")
+    parts = []
+    for part in [*found, text[start:]]:
+        count, word, rest = part.strip().partition(" times ")
+        times, rest = (int(count), rest) if word and count.isdigit() else (1, part.strip())
+        whole = rest.startswith("[") and rest.endswith("]")
+        parts.append((rest[1:-1] if whole else rest, times))
+    return parts
+
+
+_ONE_OF = "one of "
+
+
+def _from_text(text: str) -> BaseGuarantee:
+    family, _, file = text.partition(":")
+    if family in ("points", "opacus") and Path(file).exists():
+        return parse_base(text)  # whatever the file is called
+    parts = read_joined(text)
+    if parts != [(text.strip(), 1)]:
+        return together([(_from_text(part), times) for part, times in parts])
+    text = text.strip()
+    if text.startswith(_ONE_OF):
+        # Of names that begin so themselves the largest is the largest of all.
+        listed = text.replace(_ONE_OF, "").split(", ")
+        return dominating([parse_base(each) for each in listed])
+    return parse_base(text)
 
 
 def profile_of(base: BaseGuarantee, epsilon: np.ndarray) -> np.ndarray:
@@ -235,7 +306,7 @@ class _Form(NamedTuple):
 # The test for an event comes last, since it imports dp-accounting.
 _FORMS = (
     _Form(lambda base: isinstance(base, BaseGuarantee), lambda base, _: base),
-    _Form(lambda base: isinstance(base, str), lambda base, _: parse_base(base)),
+    _Form(lambda base: isinstance(base, str), lambda base, _: _from_text(base)),
     _Form(
         lambda base: hasattr(base, "_pmf_remove"),
         lambda base, relation: from_loss_distribution(base, relation=relation),

@@ -138,7 +138,24 @@ def release_part(release: Release) -> Part | None:
         base, times = base.composed(times), 1
     if law is not None and not math.isfinite(law.mean):
         return None
-    return (base.pairs() if law is None else tuned_pairs(base, law)), times
+    return (base.pairs() if law is None else _tuned_pairs(base, law)), times
+
+
+# Several totals of the same searches need the same pairs, which take seconds to find.
+_FOUND: dict[tuple[int, int], tuple[BaseGuarantee, Repetitions, tuple[DominatingPair, ...]]] = {}
+_MOST_FOUND = 256
+
+
+def _tuned_pairs(base: BaseGuarantee, law: Repetitions) -> tuple[DominatingPair, ...]:
+    """As ``tuned_pairs``, made once for the same two objects, which stay alive with them."""
+    place = id(base), id(law)
+    found = _FOUND.get(place)
+    if found is None:
+        found = base, law, tuned_pairs(base, law)
+        if len(_FOUND) >= _MOST_FOUND:
+            _FOUND.pop(next(iter(_FOUND)), None)
+        _FOUND[place] = found
+    return found[2]
 
 
 def release_parts(releases: Sequence[Release]) -> list[Part]:

@@ -20,7 +20,7 @@ from jaxsel.families.tuning.composing_searches import Release, composed_renyi
 from jaxsel.host.errors import InputError, check_interval
 
 _ORDERS = np.append(1.0 + np.exp(np.linspace(*LOG_ORDER_RANGE, 401)), math.inf)
-_USED = 1.0 - 1e-12  # of the budget, since sums are rounded
+_USED = 1.0 - 1e-12  # of a budget, since sums are rounded
 _FOR_FAILURES = 0.5  # share of delta that is kept for failures, if the first release may fail
 
 
@@ -51,6 +51,24 @@ class RenyiFilter(NamedTuple):
     order: float
     renyi: float
     failure: float
+
+    def guaranteed(self) -> float:
+        """The delta that its order and its two budgets prove at epsilon."""
+        return filtered_delta(self.epsilon, self.order, self.renyi, self.failure)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The epsilon of everything that it covers at another delta; inf below ``failure``.
+
+        Raises:
+          InputError: unless delta is in [0, 1).
+        """
+        delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+        if delta == self.delta:
+            return self.epsilon
+        left = (delta - self.failure) / (1.0 - self.failure)
+        if left <= 0.0:
+            return self.renyi if math.isinf(self.order) and left == 0.0 else math.inf
+        return max(float(optimal_epsilon_at_order(self.order, self.renyi, left)), 0.0)
 
     def spent(self, releases: Sequence[Release]) -> Spent:
         """What some releases take of it."""
@@ -117,7 +135,7 @@ def renyi_filter(epsilon: float, delta: float, first: Sequence[Sequence[Release]
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     parts = [composed_renyi(role) for role in first]
     lost = max(part.lost for part in parts)
-    failure = max(_FOR_FAILURES * delta, lost) if lost > 0.0 else 0.0
+    failure = max(_FOR_FAILURES * delta, lost / _USED) if lost > 0.0 else 0.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         needed = np.max([np.asarray(part.curve(_ORDERS), dtype=float) for part in parts], axis=0)
         budgets = _budgets(_ORDERS, epsilon, delta, failure) if failure <= delta else -_ORDERS

@@ -16,6 +16,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.progress import progress_bar
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
+from jaxsel.language.relations import neighbours
 from jaxsel.repetitions import Repetitions, describe, from_mean
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Optimal(NamedTuple):
       theorem: the theorem that proves ``epsilon``.
       envelope: epsilon of the least envelope found, at least ``lower``.
       envelope_law: the law with that envelope.
+      relation: which data sets are neighbours; None if the base does not say.
     """
 
     base: str
@@ -56,6 +58,7 @@ class Optimal(NamedTuple):
     theorem: str
     envelope: float
     envelope_law: Repetitions
+    relation: str | None = None
 
     def sentences(self) -> list[str]:
         """Describes the law and its certificate; epsilon is rounded up, lower down."""
@@ -66,6 +69,7 @@ class Optimal(NamedTuple):
             f"With K from {law} the best run is ({rounded_up(self.epsilon):g}, "
             f"{self.delta:g})-differentially private, whatever ranks the runs, by "
             f"{self.theorem}.",
+            neighbours(self.relation),
             f"No law of K that gives what is asked has an envelope (JX-Envelope) below "
             f"epsilon = {math.floor(self.lower * 1e4) / 1e4:g}, and one has "
             f"{rounded_up(self.envelope):g}; other bounds may prove less.",
@@ -193,4 +197,5 @@ def optimal(
         best.theorem,
         found.epsilon,
         found.law,
+        run.relation,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jaxsel.families.tuning.planning.plan import Budget, Choice
 from jaxsel.families.tuning.secrecy import SCORE, keep
 from jaxsel.language.printing import Summary, digits_up, printed, rounded_up
+from jaxsel.language.relations import neighbours
 from jaxsel.repetitions import Repetitions, describe
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Plan(NamedTuple):
             )
         said = [
             f"Run {chosen.base} with K from {short(chosen.law)}: {proved}.",
+            neighbours(single_run(self).relation),
             *([] if attack is None else [attack.sentence(chosen.attack)]),
             f"It takes {found.mean_runs:.4g} runs on average, at most {found.runs_95} in "
             f"95 searches of 100, and the winner is at quantile "
