@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, bad_input_exits
+from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
@@ -63,6 +63,7 @@ def ledger_command(
     chosen: Annotated[
         str | None, typer.Option("--chosen", help='"beforehand" or "on the way", with --add.')
     ] = None,
+    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     with bad_input_exits():

@@ -46,6 +46,7 @@ def no_compilation_cache(monkeypatch, tmp_path):
         "",
         "account",
         "tune",
+        "ledger",
         "list",
         "show",
         "claim",

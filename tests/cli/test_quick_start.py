@@ -46,6 +46,7 @@ _COMMANDS = (
         (f"{name} --help", set())
         for name in (
             "tune",
+            "ledger",
             "list",
             "show",
             "claim",

@@ -285,6 +285,9 @@ def test_a_failed_run_ranks_below_all_others():
         ({"adaptive": True, "repetitions": None}, "their number as runs"),
         ({"budget": 1.0}, "kept by a ledger"),
         ({"ledger": "l.json"}, "its name as data"),
+        ({"ledger": "", "data": "d"}, "not an empty one"),
+        ({"chosen": "on the way"}, "kept by a ledger"),
+        ({"ledger": "l.json", "data": "d", "chosen": "later"}, "beforehand"),
         ({"pad": True}, "capped="),
         ({"stopping": "median of runs"}, "own trajectory"),
         ({"looks": 1}, "own trajectory"),
@@ -572,7 +575,7 @@ def test_runs_on_a_dask_cluster_have_the_same_winner():
 
 
 def test_a_second_search_adds_up_and_is_refused_past_the_budget(tmp_path):
-    options = {"ledger": tmp_path / "l", "data": "wards", "delta": 1e-6}
+    options = {"ledger": tmp_path / "l", "data": "wards", "delta": 1e-6, "relation": "replace_one"}
     one = jaxsel.account(BASE, LAW, 1e-6, attain=False).epsilon
     two = jaxsel.compose(jaxsel.tuned(BASE, LAW) * 2, 1e-6).epsilon
     first = _search(budget=two, **options)
@@ -595,7 +598,8 @@ def test_going_on_with_a_search_enters_it_once(tmp_path):
 
 def test_a_record_may_train_in_one_search_and_be_scored_in_the_next(tmp_path):
     def entry(name, roles):
-        return ledger.Entry(name, "2026-11-26", tuple(({"base": role},) for role in roles))
+        parts = tuple(({"base": role},) for role in roles)
+        return ledger.Entry(name, "2026-11-26", parts, "replace_one")
 
     heavy, light = "gaussian:noise_multiplier=2", "gaussian:noise_multiplier=20"
     entries = (entry("a", [heavy, light]), entry("b", [light, heavy]))

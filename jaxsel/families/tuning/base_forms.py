@@ -8,7 +8,6 @@ dp-accounting itself, and a search inside a search is its base.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,9 +144,9 @@ _ONE_OF = "one of "
 
 
 def _from_text(text: str) -> BaseGuarantee:
-    family, _, file = text.partition(":")
-    if family in ("points", "opacus") and Path(file).exists():
-        return parse_base(text)  # whatever the file is called
+    family, _, rest = text.partition(":")
+    if family == "opacus" or (family == "points" and "=" not in rest):
+        return parse_base(text)  # of a file, whatever it is called
     parts = read_joined(text)
     if parts != [(text.strip(), 1)]:
         return together([(_from_text(part), times) for part, times in parts])

@@ -119,10 +119,11 @@ def _budgets(orders: np.ndarray, epsilon: float, delta: float, failure: float) -
 
 
 def renyi_filter(epsilon: float, delta: float, first: Sequence[Sequence[Release]]) -> RenyiFilter:
-    """The filter with that guarantee, at the order at which ``first`` fits most often.
+    """The filter with that guarantee, at the order at which the most Gaussian noise fits.
 
-    If the first release may fail, half of delta, or as much as it needs, is kept for failures;
-    else nothing is, and what may fail is never covered.
+    If the first release does not fit there, it is the order at which that fits most often. If it
+    may fail, half of delta, or as much as it needs, is kept for failures; else nothing is, and what
+    may fail is never covered.
 
     Args:
       epsilon, delta: of all releases together.
@@ -139,11 +140,14 @@ def renyi_filter(epsilon: float, delta: float, first: Sequence[Sequence[Release]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         needed = np.max([np.asarray(part.curve(_ORDERS), dtype=float) for part in parts], axis=0)
         budgets = _budgets(_ORDERS, epsilon, delta, failure) if failure <= delta else -_ORDERS
-        fits = np.where(budgets > 0.0, budgets / needed, 0.0)
-    fits = np.where(np.isnan(fits), 0.0, fits)
-    best = int(np.argmax(fits))
+        # The Renyi divergence of Gaussian noise is proportional to the order.
+        fits = np.where(budgets > 0.0, budgets / _ORDERS, -math.inf)
+        best = int(np.argmax(fits))
+        if not needed[best] <= budgets[best] * _USED:
+            fits = np.where(budgets > 0.0, budgets / needed, -math.inf)
+            best = int(np.argmax(np.where(np.isnan(fits), -math.inf, fits)))
     found = RenyiFilter(epsilon, delta, float(_ORDERS[best]), float(budgets[best]), failure)
-    if not (fits[best] > 0.0 and all(found.covers([found.spent(role)]) for role in first)):
+    if not (found.renyi > 0.0 and all(found.covers([found.spent(role)]) for role in first)):
         raise InputError(
             f"no Renyi order proves that the first search is ({epsilon:g}, {delta:g})-"
             "differentially private, and searches that are chosen on the way need one"

@@ -1,0 +1,470 @@
+"""The ledger: relations, releases made elsewhere, searches chosen on the way, its file."""
+
+import json
+import math
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import jaxsel
+from jaxsel.cli.main import main
+from jaxsel.host.errors import InputError
+from jaxsel.search import ledger
+from jaxsel.search.guarantee import as_text
+
+REPLACE, ADD = "replace_one", "add_or_remove_one"
+DELTA = 1e-6
+
+
+def _entry(name, *roles, relation=REPLACE, **more):
+    parts = tuple(({"base": role},) for role in roles)
+    return ledger.Entry(name, "2026-11-26", parts, relation, **more)
+
+
+def _enter(path, entry, epsilon=math.inf, delta=DELTA, chosen=None):
+    return ledger.enter(path, "wards", entry, epsilon, delta, chosen)
+
+
+def _search(base="pure:epsilon=0.5", **given):
+    options = {"repetitions": "point_mass:count=1", "score": jaxsel.scores.public()}
+    return jaxsel.PrivateSearch([1, 2], base=base, **options | given)
+
+
+def _old(path, *bases):
+    """A ledger as version 0.2.0 wrote it."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    entries = [
+        {"search": f"old{n}", "date": "2026-11-20", "roles": [[{"base": base, "times": 1}]]}
+        for n, base in enumerate(bases)
+    ]
+    document = {"form": "jaxsel ledger 1", "data": "wards", "entries": entries}
+    path.write_text(json.dumps(document))
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "own" / "ledger"
+
+
+# --- Relations ------------------------------------------------------------------------------
+
+
+def test_searches_of_unlike_relations_do_not_add_up(path):
+    _search(relation=ADD, ledger=path, data="wards")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=f"by {ADD} and search .* by {REPLACE}; they do not"):
+        _search(relation=REPLACE, ledger=path, data="wards")
+    with pytest.raises(InputError, match="say relation= of it"):
+        _search(ledger=path, data="wards")
+    assert path.read_bytes() == before
+    assert _search(relation=ADD, ledger=path, data="wards").guarantee.total == pytest.approx(
+        1.0, rel=1e-3
+    )
+
+
+def test_every_sentence_names_its_relation(path):
+    words = "one record is replaced by another"
+    one = _search(relation=REPLACE, ledger=path, data="wards").guarantee
+    assert f"Neighbours: {words}." in one.sentences()
+    assert f"Neighbours of all of them: {words}." in one.sentences()
+    assert one.as_record()["relation"] == one.relation == REPLACE
+    base = jaxsel.guarantee_of("pure:epsilon=0.5", REPLACE)
+    for cost in (
+        jaxsel.account(base, "point_mass:count=1"),
+        jaxsel.compose([jaxsel.release(base)]),
+        jaxsel.account_grid(base, 2),
+    ):
+        assert f"Neighbours: {words}." in " ".join(cost.sentences()), type(cost)
+    unsaid = "those that the sensitivity of the base is meant for"
+    assert unsaid in " ".join(_search().guarantee.sentences())
+
+
+def test_an_entry_of_0_2_0_adds_up_once_its_relation_is_stated(path):
+    _old(path, "gaussian:noise_multiplier=4.0")
+    known = ledger.read(path, "wards")
+    assert (known.entries[0].relation, known.chosen) == (None, "beforehand")
+    assert (
+        "not stated, so that no other search can be added" in known.together(DELTA).sentences()[-1]
+    )
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"jaxsel ledger .* --relation old0=RELATION"):
+        _enter(path, _entry("new", "pure:epsilon=0.1"))
+    assert path.read_bytes() == before
+    ledger.state_relation(path, "old0", REPLACE)
+    total = _enter(path, _entry("new", "pure:epsilon=0.1"))
+    parts = [jaxsel.release("gaussian:noise_multiplier=4.0"), jaxsel.release("pure:epsilon=0.1")]
+    assert total.epsilon == pytest.approx(jaxsel.compose(parts, DELTA).epsilon)
+    for wrong, match in (("nobody", "no search 'nobody'"), ("old0", "stays as it was stated")):
+        with pytest.raises(InputError, match=match):
+            ledger.state_relation(path, wrong, ADD)
+    with pytest.raises(InputError, match="must be one of"):
+        ledger.state_relation(path, "old0", "neighbours")
+
+
+def test_two_entries_of_0_2_0_have_no_total(path):
+    _old(path, "pure:epsilon=0.1", "pure:epsilon=0.1")
+    with pytest.raises(InputError, match=r"of search old0 .* adds up with no other"):
+        ledger.read(path).together(DELTA)
+
+
+def test_dp_sgd_says_its_relation_itself(path):
+    base = "dp_sgd:sampling_probability=0.01,noise_multiplier=4.0,steps=10"
+    assert ledger.read(_old(path, base)).entries[0].relation == ADD
+
+
+def test_going_on_with_a_search_of_0_2_0_keeps_what_was_stated(path):
+    _old(path, "pure:epsilon=0.5")
+    ledger.state_relation(path, "old0", REPLACE)
+    _enter(path, _entry("old0", "pure:epsilon=0.5", relation=None))
+    (entry,) = ledger.read(path).entries
+    assert (entry.relation, entry.date) == (REPLACE, "2026-11-20")
+
+
+# --- What is kept of a search -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"scored": "training", "score": jaxsel.scores.count(noise=8)},
+        {
+            "scored": "training",
+            "score": jaxsel.scores.count(noise=8),
+            "stopping": "own trajectory",
+            "looks": 2,
+        },
+        {"scored": "validation", "score": jaxsel.scores.count(noise=8), "refit": True},
+        {
+            "base": jaxsel.dominating(["pure:epsilon=0.5", "gaussian:noise_multiplier=4"]),
+            "scored": "training",
+            "score": jaxsel.scores.count(noise=8),
+        },
+    ],
+    ids=["joint", "looks", "refit", "mixed"],
+)
+def test_the_total_of_one_search_is_its_own_guarantee(path, given):
+    found = _search(ledger=path, data="wards", **given).guarantee
+    assert found.total == pytest.approx(found.epsilon, rel=1e-9)
+    # So it is in another process, which knows nothing but the file.
+    ledger._read_roles.cache_clear()
+    ledger._read_part.cache_clear()
+    assert ledger.read(path).total(found.delta) == pytest.approx(found.epsilon, rel=1e-9)
+
+
+def test_a_base_without_a_text_loses_nothing():
+    import dp_accounting
+
+    event = jaxsel.guarantee_of(dp_accounting.GaussianDpEvent(3.0))
+    kept = jaxsel.guarantee_of(as_text(event))
+    for level in (0.013, 0.5, 1.71, 4.0):
+        assert kept.delta(level) == pytest.approx(event.delta(level), rel=1e-6)
+
+
+def test_a_text_that_names_a_file_is_not_kept(tmp_path):
+    file = tmp_path / "history.json"
+    file.write_text('{"history": [[4.0, 0.01, 10]]}')
+    base = jaxsel.guarantee_of(f"opacus:{file}")
+    text = as_text(base)
+    file.unlink()
+    assert jaxsel.guarantee_of(text).delta(0.1) == pytest.approx(base.delta(0.1), rel=1e-6)
+
+
+def test_equal_entries_are_one_object():
+    one, two = _entry("a", "pure:epsilon=0.1"), _entry("b", "pure:epsilon=0.1")
+    assert ledger._roles(one) is ledger._roles(two)
+    assert ledger._roles(one) is not ledger._roles(one._replace(relation=ADD))
+
+
+# --- Releases made elsewhere --------------------------------------------------------------------
+
+
+def test_a_release_made_elsewhere_counts(path):
+    told = {"relation": REPLACE, "delta": DELTA}
+    with pytest.raises(InputError, match="say which data sets are neighbours"):
+        ledger.add(path, "wards", "pure:epsilon=0.3", delta=DELTA)
+    with pytest.raises(InputError, match="there is no ledger"):
+        ledger.add(path, None, "pure:epsilon=0.3", **told)
+    assert not path.parent.exists()
+    ledger.add(path, "wards", "pure:epsilon=0.3", words="mean age,\n  2025", **told)
+    total = ledger.add(path, None, "pure:epsilon=0.2", times=2, **told)
+    assert total.epsilon == pytest.approx(0.7, rel=1e-4)
+    first, second = ledger.read(path).entries
+    assert (first.kind, first.words, second.roles[0][0]["times"]) == (
+        "release",
+        "mean age, 2025",
+        2,
+    )
+    with pytest.raises(InputError, match="what earlier searches spent is spent"):
+        ledger.add(path, None, "pure:epsilon=0.2", epsilon=0.8, **told)
+    with pytest.raises(InputError, match="budget is nan"):
+        ledger.add(path, None, "pure:epsilon=0.2", epsilon=math.nan, **told)
+    assert len(ledger.read(path).entries) == 2
+    search = _search(relation=REPLACE, ledger=path, data="wards").guarantee
+    assert search.total == pytest.approx(1.2, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("edit", "match"),
+    [
+        (lambda d: d["entries"][0].update(kind="round"), "of kind 'round'"),
+        (lambda d: d["entries"][0].update(share=0.1), "with share"),
+        (lambda d: d["entries"][0]["roles"][0][0].update(distinct=3), "with distinct"),
+        (lambda d: d["entries"][0].pop("kind"), "is no ledger"),
+        (lambda d: d["entries"][0].update(roles=[]), "is no ledger"),
+        (lambda d: d["entries"][0].update(roles=[[]]), "is no ledger"),
+        (lambda d: d["entries"][0]["roles"][0][0].update(times=0), "is no ledger"),
+        (lambda d: d["entries"].append(d["entries"][0]), "is no ledger"),
+        (lambda d: d["entries"][0].update(relation="twins"), "must be one of"),
+        (lambda d: d.update(chosen="on the way"), "is no ledger"),
+        (lambda d: d.update(form="jaxsel ledger 3"), "is no ledger"),
+        (lambda d: d.pop("filter"), "is no ledger"),
+    ],
+)
+def test_what_this_version_does_not_know_is_refused(path, edit, match):
+    _enter(path, _entry("a", "pure:epsilon=0.1"))
+    document = json.loads(path.read_text())
+    edit(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=match):
+        ledger.read(path)
+
+
+def test_a_file_that_says_a_thing_twice_is_refused(path):
+    _enter(path, _entry("a", "pure:epsilon=0.1"))
+    path.write_text(path.read_text().replace('"data"', '"data": "x",\n "data"'))
+    with pytest.raises(InputError, match="is no ledger"):
+        ledger.read(path)
+
+
+# --- Chosen beforehand, or on the way -------------------------------------------------------------
+
+FIRST = "randomised_response:epsilon=1"
+BRANCHES = ("randomised_response:epsilon=1.0956", "approximate:epsilon=1e-9,delta=0.05")
+
+
+@pytest.mark.parametrize("second", BRANCHES)
+def test_a_second_search_that_the_first_chooses(path, second):
+    """Each branch is composed within (2, .05), and the two together have delta(2) = .0634."""
+    beforehand, way = path, path.with_name("way")
+    _enter(beforehand, _entry("a", FIRST), 2.0, 0.05)
+    total = _enter(beforehand, _entry("b", second), 2.0, 0.05)
+    assert "assumes that they were chosen beforehand" in total.sentences()[1]
+    _enter(way, _entry("a", FIRST), 2.0, 0.05, ledger.ON_THE_WAY)
+    before = way.read_bytes()
+    with pytest.raises(InputError, match="what earlier searches spent is spent"):
+        _enter(way, _entry("b", second), 2.0, 0.05)
+    assert way.read_bytes() == before
+
+
+def test_the_order_is_fixed_at_the_first_entry_and_kept(path):
+    first = _enter(path, _entry("a", "pure:epsilon=0.05"), 1.0, 1e-9, ledger.ON_THE_WAY)
+    assert (first.epsilon, first.chosen) == (1.0, ledger.ON_THE_WAY)
+    known = ledger.read(path)
+    _enter(path, _entry("b", "pure:epsilon=0.04"), 1.0, 1e-9)
+    assert ledger.read(path).filter == known.filter == first.filter
+    # At another order all three would fit; at the one that was fixed they do not.
+    with pytest.raises(InputError, match="would take a Renyi divergence"):
+        _enter(path, _entry("c", "pure:epsilon=0.85"), 1.0, 1e-9)
+    said = " ".join(ledger.read(path).together().sentences())
+    assert "are (1, 1e-09) together, by JX-Compose-filter at order" in said
+    assert 0.0 < ledger.read(path).together().share < 1.0
+
+
+def test_a_record_pays_for_its_worst_role_on_the_way(path):
+    heavy, light = "gaussian:noise_multiplier=4", "gaussian:noise_multiplier=40"
+    _enter(path, _entry("a", light, heavy), 2.0, DELTA, ledger.ON_THE_WAY)
+    found = _enter(path, _entry("b", heavy, light), 2.0, DELTA)
+    assert found.spent.renyi == pytest.approx(2 * found.filter.order / 32.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"epsilon": 3.0}, "budget of this ledger is epsilon = 2"),
+        ({"delta": 1e-5}, "budget of this ledger is epsilon = 2"),
+        ({"chosen": "beforehand"}, "chosen on the way"),
+    ],
+)
+def test_a_budget_on_the_way_stays(path, given, match):
+    options = {"epsilon": 2.0, "delta": DELTA, "chosen": None}
+    _enter(path, _entry("a", FIRST), **options | {"chosen": "on the way"})
+    with pytest.raises(InputError, match=match):
+        _enter(path, _entry("b", "pure:epsilon=0.1"), **options | given)
+    _enter(path, _entry("b", "pure:epsilon=0.1"), math.inf, DELTA)
+
+
+def test_on_the_way_starts_with_a_budget_and_an_empty_ledger(path):
+    with pytest.raises(InputError, match="need a budget from the first"):
+        _enter(path, _entry("a", FIRST), chosen="on the way")
+    with pytest.raises(InputError, match="no Renyi order proves"):
+        _enter(path, _entry("a", FIRST), 0.1, DELTA, "on the way")
+    assert not path.exists()
+    _old(path, FIRST)
+    with pytest.raises(InputError, match="chosen beforehand"):
+        _enter(path, _entry("b", FIRST), 5.0, DELTA, "on the way")
+
+
+def test_a_larger_budget_is_not_written_into_the_file(path):
+    _enter(path, _entry("a", FIRST), 2.0, 0.05, "on the way")
+    document = json.loads(path.read_text())
+    document["filter"]["renyi"] = repr(2.0 * float(document["filter"]["renyi"]))
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is no ledger"):
+        ledger.read(path)
+
+
+def test_a_search_on_the_way(path):
+    options = {"ledger": path, "data": "wards", "chosen": "on the way", "budget": 2.0}
+    found = _search(relation=REPLACE, **options).guarantee
+    assert found.total == 2.0
+    assert "JX-Compose-filter" in " ".join(found.sentences())
+
+
+# --- The file ---------------------------------------------------------------------------------
+
+
+def test_a_symbolic_link_stands_for_its_file(path, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(path)  # which is made through it
+    for place, name in ((link, "a"), (path, "b"), (link, "c")):
+        _enter(place, _entry(name, "pure:epsilon=0.1"))
+    assert link.is_symlink()
+    for place in (link, path):
+        assert [each.search for each in ledger.read(place).entries] == ["a", "b", "c"]
+
+
+def test_links_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(InputError, match="cannot write"):
+        _enter(tmp_path / "a", _entry("x", "pure:epsilon=0.1"))
+
+
+def test_a_shared_folder_stays_as_it_is(tmp_path):
+    team = tmp_path / "team"
+    team.mkdir()
+    team.chmod(0o1777)
+    with pytest.raises(InputError, match="a folder that does not exist yet") as caught:
+        _enter(team / "ledger", _entry("x", "pure:epsilon=0.1"))
+    assert "chmod" not in str(caught.value)
+    assert list(team.iterdir()) == []
+    assert stat.S_IMODE(team.stat().st_mode) == 0o1777
+    _enter(team / "mine" / "ledger", _entry("x", "pure:epsilon=0.1"))
+    (team / "mine" / "ledger").chmod(0o644)
+    with pytest.raises(InputError, match="chmod 600"):
+        ledger.read(team / "mine" / "ledger")
+
+
+def test_searches_that_are_entered_at_once_all_count(path):
+    def enter(name):
+        _enter(path, _entry(str(name), "pure:epsilon=0.1"))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(enter, range(6)))
+    known = ledger.read(path)
+    assert sorted(int(each.search) for each in known.entries) == list(range(6))
+    assert sorted(each.name for each in path.parent.iterdir()) == ["ledger"]
+
+
+def test_a_search_entered_while_another_adds_up_is_not_lost(path, monkeypatch):
+    """The total takes seconds; what was read before it is read again under the lock."""
+    adding = ledger.worst_epsilon
+    waiting = [_entry("other", "pure:epsilon=0.4")]
+
+    def slow(*given):
+        if waiting:
+            _enter(path, waiting.pop())
+        return adding(*given)
+
+    _enter(path, _entry("first", "pure:epsilon=0.1"))
+    monkeypatch.setattr(ledger, "worst_epsilon", slow)
+    total = _enter(path, _entry("mine", "pure:epsilon=0.2"))
+    assert total.epsilon == pytest.approx(0.7, rel=1e-3)
+    assert [each.search for each in ledger.read(path).entries] == ["first", "other", "mine"]
+    waiting.append(_entry("more", "pure:epsilon=0.4"))
+    with pytest.raises(InputError, match="what earlier searches spent is spent"):
+        _enter(path, _entry("late", "pure:epsilon=0.4"), epsilon=1.2)
+    assert [each.search for each in ledger.read(path).entries][-1] == "more"
+
+
+def test_a_kill_leaves_the_ledger_as_it_was(path, monkeypatch):
+    _enter(path, _entry("a", "pure:epsilon=0.1"))
+    before = path.read_bytes()
+
+    def killed(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(os, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _enter(path, _entry("b", "pure:epsilon=0.1"))
+    assert path.read_bytes() == before
+    path.with_name(".ledger.partial").write_text("half")  # what SIGKILL would leave
+    _enter(path, _entry("b", "pure:epsilon=0.1"))
+    assert [each.search for each in ledger.read(path).entries] == ["a", "b"]
+
+
+def test_reading_makes_nothing(tmp_path):
+    assert ledger.read(tmp_path / "no" / "ledger", "wards").entries == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_beyond_what_is_composed_the_sentence_says_so(path, monkeypatch):
+    monkeypatch.setattr("jaxsel.families.tuning.composing_roles._MOST_LISTED", 1)
+    roles = ("pure:epsilon=0.1", "gaussian:noise_multiplier=9")
+    total = _enter(path, _entry("a", *roles))
+    assert "a bound on all 2 combinations of the roles" in " ".join(total.sentences())
+
+
+# --- The command ------------------------------------------------------------------------------
+
+
+def _said(capsys, *arguments, code=0):
+    with pytest.raises(SystemExit) as stop:
+        main(["ledger", *map(str, arguments)])
+    assert (stop.value.code or 0) == code
+    return capsys.readouterr()
+
+
+def test_the_command_adds_states_and_prints(path, capsys):
+    _old(path, "pure:epsilon=0.5")
+    added = ["--add", "pure:epsilon=0.3", "--words", "a mean", "--relation", REPLACE]
+    assert "--relation old0=RELATION" in _said(capsys, path, *added, code=2).err
+    out, error = _said(capsys, path, "--relation", f"old0={REPLACE}", *added)
+    assert error == ""
+    assert "All searches of wards in its ledger together: (0.8, 1e-06)." in out
+    assert "a mean" in out
+    assert "old0" in out
+    found = json.loads(_said(capsys, path, "--json", "--delta", "0").out)
+    assert found["epsilon"] == pytest.approx(0.8)
+    assert [each["kind"] for each in found["entries"]] == ["search", "release"]
+    assert found["relation"] == REPLACE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ([], "there is no ledger"),
+        (["--add", "pure:epsilon=1", "--relation", REPLACE], "there is no ledger"),
+        (["--times", "2"], "--times says something of what --add enters"),
+        (["--relation", REPLACE], "does not say of which entry"),
+        (["--data", "d", "--add", "pure:epsilon=1", "--relation", "twins"], "must be one of"),
+        (["--data", "d", "--add", "pure"], "pure"),
+        (["--data", "d", "--add", "pure:epsilon=1"], "say which data sets are neighbours"),
+    ],
+)
+def test_the_command_refuses_before_it_makes_anything(tmp_path, capsys, arguments, match):
+    out, error = _said(capsys, tmp_path / "own" / "l", *arguments, code=2)
+    assert match in error
+    assert (out, error.count("\n"), list(tmp_path.iterdir())) == ("", 1, [])
+
+
+def test_the_command_makes_a_ledger_on_the_way(path, capsys):
+    begun = ["--data", "d", "--budget", 2, "--delta", 0.05, "--chosen", "on the way"]
+    _said(capsys, path, *begun, "--add", FIRST, "--relation", REPLACE)
+    out = _said(capsys, path, "--add", "pure:epsilon=0.1", "--relation", REPLACE).out
+    assert "are (2, 0.05) together" in out
