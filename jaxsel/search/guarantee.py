@@ -206,6 +206,7 @@ class SearchGuarantee(NamedTuple):
             "watchers": self.watchers,
             "data": self.data,
             "epsilon_of_all_searches": None if math.isnan(self.total) else self.total,
+            "together": list(self.together),
         }
 
 

@@ -344,6 +344,31 @@ def test_a_private_record_open_to_others_is_refused(secret, mode):
     assert (secret.read_bytes(), files(secret)) == (before, ["a.nc"])
 
 
+def test_a_symbolic_link_to_a_record_stands_for_its_file(tmp_path):
+    file, link = tmp_path / "a.nc", tmp_path / "link.nc"
+    link.symlink_to(file)
+    for value in (1, 2):
+        records.write(link, arrays=ARRAYS, configuration=CONFIGURATION, attributes={"n": value})
+        assert link.is_symlink()
+        assert records.read(file).attribute("n", int) == value
+    # Who writes the one holds the lock of the other.
+    with records.writer(link), pytest.raises(InputError, match="another process is writing"):
+        with records.writer(file):
+            pass
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
+def test_nobody_is_told_to_close_a_folder_that_others_use(tmp_path, mode):
+    team = tmp_path / "team"
+    team.mkdir()
+    team.chmod(mode)
+    with pytest.raises(InputError, match="a folder that does not exist yet") as caught:
+        with records.writer(team / "a.nc", private=True):
+            pass
+    assert "chmod" not in str(caught.value)
+    assert files(team / "a.nc") == []
+
+
 def test_nothing_reads_a_private_record_unasked(secret, path, capsys):
     before = secret.read_bytes()
     commands = (
