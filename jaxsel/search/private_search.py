@@ -391,7 +391,8 @@ class PrivateSearch:
             "looks": [[] for _ in range(most)],  # noisy scores that a rule of the run saw
             "status": [],  # of the runs that were handed out, in their order
             "lost": [],  # places of runs that were lost since their last step
-            "charged": [],  # those of them that were then alone in their process
+            "charged": [],  # those of them that were alone in their process
+            "beside": [],  # places of runs under way that others were made beside
             "again": [],  # places of runs that are to be handed out again
             "void": [],  # places of runs under way that have failed, whatever they are told
             "best": None,  # [score in units, tie, place]
@@ -421,6 +422,7 @@ class PrivateSearch:
         state |= {
             "looks": [[None] * looks for looks in state["looks"]],
             "charged": [],
+            "beside": out if len(out) > 1 else [],
             # What a rule has seen of them was not kept, and cannot be repeated.
             "void": [place for place in self._out() if state["looks"][place]],
             "problems": [],
@@ -437,8 +439,7 @@ class PrivateSearch:
         self._here: dict[str, int] = {}  # runs that this process handed out, by name
         self._looked: dict[str, int] = {}  # how often, since they were handed out, and before
         self._saved: dict[str, Progress | None] = {}  # what was kept of them last
-        under_way = self._under_way()
-        self._lose(under_way, len(under_way) == 1)
+        self._lose(self._under_way())
 
     def _out(self) -> list[int]:
         return [place for place, status in enumerate(self._state["status"]) if status == _OUT]
@@ -446,15 +447,17 @@ class PrivateSearch:
     def _under_way(self) -> list[int]:
         return [place for place in self._out() if place not in self._state["again"]]
 
-    def _lose(self, places: Sequence[int], alone: bool) -> None:
+    def _lose(self, places: Sequence[int]) -> None:
         """Runs whose process ended are repeated as they were, or have failed.
 
         Whether a run ends its process may depend on the data. With noise of its own, whoever makes
         it again draws from the law of runs that do not, and not from that of the run. One that is
-        repeated as it was fails where it was alone: else it would fail others.
+        repeated as it was fails where it was alone, from its beginning on: else it would fail
+        others.
         """
         state = self._state
         for place in places:
+            alone = place not in state["beside"]
             if self._randomness == _SYSTEM or (alone and place in state["charged"]):
                 state["status"][place] = _FAILED
                 state["problems"].append("its process ended")
@@ -464,7 +467,11 @@ class PrivateSearch:
             if place not in state["lost"]:
                 state["lost"].append(place)
             state["again"].append(place)
+        self._forget("beside", places)
         self._tidy()
+
+    def _forget(self, what: str, places: Sequence[int]) -> None:
+        self._state[what] = [each for each in self._state[what] if each not in places]
 
     def _tidy(self) -> None:
         """Saves the state, then removes what it does not need any more."""
@@ -543,6 +550,9 @@ class PrivateSearch:
             if obstacle is not None:
                 raise InputError(obstacle)
             place = state["again"][0] if state["again"] else len(state["status"])
+            under_way = self._under_way()
+            if under_way:
+                state["beside"] = [*{*state["beside"], *under_way, place}]
             run = self._run(place)
             if candidate is not None:
                 run = run._replace(candidate=candidate)
@@ -638,8 +648,8 @@ class PrivateSearch:
         state = self._state
         state["status"][place] = status
         state["looks"][place] = []
-        for name in ("lost", "charged", "void"):
-            state[name] = [each for each in state[name] if each != place]
+        for name in ("lost", "charged", "beside", "void"):
+            self._forget(name, [place])
         self._tidy()
 
     def look(self, run: Run, score: Any, *, simulation: bool = False) -> float:
@@ -724,8 +734,8 @@ class PrivateSearch:
             self._storage.keep_progress(run.name, saved)
             self._saved[run.name] = saved
             if place in self._state["lost"] and saved.is_ahead_of(before):
-                for name in ("lost", "charged"):
-                    self._state[name] = [each for each in self._state[name] if each != place]
+                self._forget("lost", [place])
+                self._forget("charged", [place])
                 self._storage.save(self._state)
 
     def _noise(self, place: int, look: int) -> random.Random:
@@ -810,7 +820,7 @@ class PrivateSearch:
         run = under_way.pop(future)
         if _is_lost(problem):
             with self._lock:
-                self._lose([self._here.pop(run.name)], not under_way)
+                self._lose([self._here.pop(run.name)])
         elif problem is not None:  # its outcome could not be sent back
             self.take(run, None, repr(problem))
         else:
@@ -849,11 +859,12 @@ class PrivateSearch:
                 self._state["again"].insert(0, place)
                 if self._adaptive:  # it may be asked for with another candidate
                     self._state["secrets"][place] = fresh_secret(self._random).hex()
+            self._forget("beside", places)
             self._storage.save(self._state)
 
     def _broken(self, runs: Sequence[Run], problem: BaseException) -> NoReturn:
         with self._lock:
-            self._lose([self._here.pop(run.name) for run in runs], len(runs) == 1)
+            self._lose([self._here.pop(run.name) for run in runs])
         raise CouldNotError(
             "a worker of the executor ended without a word; call run with another executor, which "
             "goes on"
