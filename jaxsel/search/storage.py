@@ -161,4 +161,9 @@ def _check(stored: records.Record, configuration: Mapping[str, Any]) -> None:
             + ("without a ledger" if where is None else f"in the ledger of {where}")
             + ", and goes on so; give the same data and ledger, or name another folder"
         )
+    if "randomness" not in found and found.get("score") != configuration.get("score"):
+        raise InputError(
+            f"{stored.path} is of another score, or of jaxsel 0.2.0, which did not keep every "
+            "number of its score, such as the size of a clipped mean; name another folder"
+        )
     stored.check(configuration)
