@@ -439,11 +439,14 @@ def _locked(path: Path, patience: float, private: bool) -> Iterator[None]:
         raise InputError(
             f"another process is writing the record {path}; wait for it, or name another file"
         )
+    owner = os.getpid()
     try:
         yield
     finally:
-        # Removed while it is locked; later it could be another process's lock file.
-        name.unlink(missing_ok=True)
+        # Removed while it is locked; later it could be another process's lock file. A process that
+        # was forked in between does not own it.
+        if os.getpid() == owner:
+            name.unlink(missing_ok=True)
         os.close(file)
 
 

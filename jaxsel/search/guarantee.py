@@ -33,6 +33,25 @@ STOPPING = {
 }
 """What ends a run, as the user declares it."""
 
+RANDOMNESS = {
+    "system": "a run that is lost has failed, whether one fails is covered by what it guarantees, "
+    "and none is stopped by hand for what the data make of it",
+    "run.seed": "all that a run draws is drawn from its seed, so that a lost one is repeated as it "
+    "was, and whether one fails is covered by what it guarantees",
+}
+"""Where the random numbers of a run come from, as the user declares it."""
+
+NUMBERS = (
+    "whether a run has a score, and this is a number, does not depend on one of the scored records"
+)
+UNTRAINED = "no private records are trained on"
+SETTINGS = "candidates and settings were chosen without these records"
+COPIES = "a copy of the search's folder that goes on is another release"
+SIMULATION = "SIMULATION: who knows the seed has no privacy"
+EARLIER = (
+    "jaxsel 0.2.0 began the search, and made no lost run again whose noise is not from its seed"
+)
+
 
 def looked_at(score: BaseGuarantee, times: int) -> BaseGuarantee:
     """The guarantee of several noisy scores of one run."""
@@ -77,7 +96,7 @@ class Part(NamedTuple):
 
 
 def parts(
-    base: BaseGuarantee,
+    base: BaseGuarantee | None,
     scores: Sequence[BaseGuarantee],
     scored: str,
     law: Repetitions | None,
@@ -87,7 +106,7 @@ def parts(
     """What a search releases of the records that train and of those that are scored.
 
     Args:
-      base: of one run.
+      base: of one run; None if no private records are trained on.
       scores: of one run's noisy scores; empty if they are public.
       scored: one of ``SCORED``.
       law: of K; None if all of ``runs`` are released.
@@ -98,6 +117,8 @@ def parts(
     def of(one: BaseGuarantee) -> Released:
         return Released([Release(one, law, runs), *again])
 
+    if base is None:
+        return (Part("scored records", of(scores[0])),)
     if not scores:
         return (Part("training records", of(base)),)
     if scored == "training":

@@ -28,10 +28,14 @@ from optuna.trial import FrozenTrial, Trial
 
 from jaxsel.host.errors import InputError
 from jaxsel.search.draws import Draw
-from jaxsel.search.private_search import PrivateSearch, Winner
+from jaxsel.search.private_search import PrivateSearch, Winner, attempt
 
 _TOLD = 0.0
 """What the study is told of every trial."""
+
+
+class RefusedError(InputError):
+    """An objective did what no objective may, whatever the data."""
 
 
 class PrivateSampler(BaseSampler):
@@ -69,7 +73,10 @@ class PrivateSampler(BaseSampler):
                 "that trial was not handed out by the private search; who adds trials or calls "
                 "optimize chooses candidates that are not drawn by it"
             )
-        return _drawn(self.draws[trial.number], param_distribution)
+        try:
+            return _drawn(self.draws[trial.number], param_distribution)
+        except InputError as error:  # what it asked for does not depend on the data
+            raise RefusedError(str(error)) from None
 
 
 def _drawn(draw: Draw, wanted: BaseDistribution) -> Any:
@@ -113,7 +120,7 @@ class PrivateTrial:
         if name.startswith("suggest_") or name in ("params", "distributions"):
             return getattr(self._trial, name)
         why = _REFUSED.get(name, "only suggest_..., params and distributions are private")
-        raise InputError(f"trial.{name} cannot be used in a private search: {why}")
+        raise RefusedError(f"trial.{name} cannot be used in a private search: {why}")
 
 
 def optimise(
@@ -127,7 +134,8 @@ def optimise(
 
     Args:
       objective: (trial) -> the score, as the search's ``score`` reads it, or (score, outcome).
-        ``TrialPruned`` and any other exception are failures: the run ranks below all others.
+        ``TrialPruned`` and any other exception are failures: the run ranks below all others, and
+        why stands in ``search.problems``. Ctrl-C stops the search.
       search: of ``PrivateSearch(suggested, ...)``: the objective suggests the candidates.
       study: with ``PrivateSampler``, no pruner and no trials; by default one in memory. Whoever
         reads its storage sees every candidate, and how many there are.
@@ -137,27 +145,26 @@ def optimise(
       The winner; its candidate is the dictionary of parameters.
 
     Raises:
-      InputError: for a study with another sampler, a pruner, or trials of its own.
+      InputError: for a study with another sampler, a pruner, or trials of its own; or an objective
+        that does with its trial what no objective may, whatever the data: its run has failed.
     """
+    search.check_simulation(simulation)
     if study is None:
         study = optuna.create_study(
             sampler=PrivateSampler(), pruner=NopPruner(), direction="maximize"
         )
     sampler = _checked(study)
-    for run in search:
-        trial = study.ask()
-        sampler.draws[trial.number] = run.draw
-        try:
-            found = objective(PrivateTrial(trial))
-        except InputError:
-            raise
-        except Exception as problem:  # a pruned trial is one, too
-            search.problems = (*search.problems, repr(problem))
-            search.tell(run, failed=True)
-        else:
-            score, outcome = found if isinstance(found, tuple) else (found, None)
-            search.tell(run._replace(candidate=dict(trial.params)), score, outcome)
-        study.tell(trial, _TOLD)
+    with search.interruptible():
+        for run in search:
+            trial = study.ask()
+            sampler.draws[trial.number] = run.draw
+            try:
+                found = attempt(objective, PrivateTrial(trial), leaving=(RefusedError,))
+            except RefusedError:
+                search.tell(run, failed=True)
+                raise
+            search.take(run._replace(candidate=dict(trial.params)), *found)
+            study.tell(trial, _TOLD)
     return search.release(simulation=simulation)
 
 

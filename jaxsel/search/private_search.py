@@ -4,20 +4,39 @@ The search draws K and the candidates itself, hands them out, takes scores, and 
 run alone. What it proves is the account of the best of K (``jaxsel.tuned``), for the records that
 train and for those that are scored. What a caller could do wrong is impossible, or refused, or,
 where it cannot be seen from here, declared and printed in the guarantee's sentence.
+
+Whatever the data may decide does not leave by an exception: a run that raises, whose score is no
+number or whose outcome cannot be kept has failed, which is an outcome like others, and why stands
+in ``problems``, which are never released (``attempt``, ``PrivateSearch.tell``). An exception says
+what the caller did, whatever the data.
 """
 
+import contextlib
 import datetime
 import math
+import os
+import pickle
 import random
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.families.tuning.base_forms import guarantee_of
+from jaxsel.families.tuning.base_forms import guarantee_of, profile_of
 from jaxsel.families.tuning.secrecy import is_fixed
 from jaxsel.host.errors import (
     CouldNotError,
@@ -29,20 +48,29 @@ from jaxsel.host.errors import (
 from jaxsel.host.own_code import Reading, suffix
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
+from jaxsel.language.relations import relation_name
 from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.search import ledger as ledgers
 from jaxsel.search.draws import (
     Draw,
     draw_count,
     draw_secrets,
+    fresh_secret,
     public_name,
     simulated_noise,
     source,
     training_seed,
 )
 from jaxsel.search.guarantee import (
+    COPIES,
+    EARLIER,
+    NUMBERS,
+    RANDOMNESS,
     SCORED,
+    SETTINGS,
+    SIMULATION,
     STOPPING,
+    UNTRAINED,
     SearchGuarantee,
     as_text,
     described_law,
@@ -50,11 +78,15 @@ from jaxsel.search.guarantee import (
     parts,
 )
 from jaxsel.search.scores import Score
-from jaxsel.search.storage import Storage
+from jaxsel.search.storage import Progress, Storage
 
 Candidates = Sequence[Any] | Callable[[Draw], Any]
 _OUT, _TOLD, _FAILED = "handed out", "told", "failed"
+_SYSTEM, _SEED = RANDOMNESS
 _MOST_RUNS = 10**6
+_LONGEST_PROBLEM = 20_000  # characters
+_NEW_SETTINGS = ("profile", "randomness", "ledger")
+"""What the folder of a search of jaxsel 0.2.0 does not say."""
 _REFIT = "the winner is trained once more, on all records, and that is released, too"
 
 
@@ -110,7 +142,8 @@ class PrivateSearch:
         function of a ``Draw`` that draws a candidate, whose later parts may depend on earlier
         ones, but never on the data.
       base: what one run guarantees to the records that train, whichever its candidate, in the
-        forms of ``jaxsel.guarantee_of``; for candidates of unlike privacy ``dominating`` ones.
+        forms of ``jaxsel.guarantee_of``; for candidates of unlike privacy ``dominating`` ones. None
+        declares that no private records are trained on: then the scores alone cost.
       score: how runs are ranked, from ``jaxsel.scores``.
       repetitions: law of K, or its text. A file that ``jaxsel plan --save`` wrote is ``file:FILE``.
       scored: "public", "validation" or "training": what data the scores are computed from. It
@@ -138,7 +171,13 @@ class PrivateSearch:
         more release with the guarantee ``base``, for those that were scored, too; or what that
         training guarantees, if it is another.
       relation: which data sets are neighbours, as in ``jaxsel.guarantee_of``.
-      seed: for tests and simulations: whoever knows it has no privacy, and ``release`` asks to
+      randomness: "system" or "run.seed": where a run's random numbers come from. A run that is
+        lost, because it ended its process, has failed: were it made again with other noise, the
+        law of its outcome would be that of a run that was chosen. "run.seed" declares that all of
+        them, batches and noise, are drawn from ``run.seed``: then a lost run is repeated as it
+        was, and has failed when it is lost alone a second time without a step in between; and
+        several may be made at a time. It is printed with the guarantee.
+      seed: for tests and simulations: whoever knows it has no privacy, and what releases asks to
         be told so.
 
     Raises:
@@ -182,40 +221,61 @@ class PrivateSearch:
         pad: bool = False,
         refit: object = False,
         relation: object = None,
+        randomness: str = "system",
         seed: int | None = None,
     ) -> None:
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._candidates, self._score = candidates, _checked_score(score)
-        self._scored = _checked_scored(score, scored)
+        self._scored = _checked_scored(score, scored, base is not None)
         check_choice("stopping", stopping, STOPPING)
+        self._randomness = _checked_randomness(randomness, adaptive)
         self._stopping, self._adaptive, self._pad = stopping, adaptive, pad
         self._looks = _checked_looks(looks, stopping, score)
         self._delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-        self._base = guarantee_of(base, relation)
+        self._base = None if base is None else guarantee_of(base, relation)
+        self._relation = relation_name(relation) if self._base is None else self._base.relation
         self._refit = self._checked_refit(refit, relation)
         self._law, self._count = _checked_law(repetitions, adaptive, runs, pad)
-        self.problems: tuple[str, ...] = ()  # what ``train`` raised: as secret as the scores
-        self._random, self._simulated = source(seed), seed is not None
+        self._random, self._simulated, self._folder = source(seed), seed is not None, storage
         self._ledger = _checked_ledger(ledger, data, budget, chosen)
         _check_candidates(candidates)
         scores = [] if score.is_public else [looked_at(score.guarantee(), looks + 1)]
+        if self._base is None:
+            scores = [each._replace(relation=self._relation) for each in scores]
         self._parts = parts(self._base, scores, self._scored, self._law, self._count, self._refit)
         self._guarantee = self._proved()
-        self._storage = Storage(storage, self._configuration())
+        configuration = self._configuration()
+        earlier = {k: v for k, v in configuration.items() if k not in _NEW_SETTINGS}
+        self._storage = Storage(storage, configuration, earlier)
+        is_new = self._storage.state is None
         try:
             self._state = self._storage.state or self._begun()
+            if self._storage.is_earlier:
+                self._brought_up_to_date()
+            if self._state["begun"] is not None:
+                declared = (*self._guarantee.declared, EARLIER)
+                self._guarantee = self._guarantee._replace(declared=declared)
             if self._ledger is not None:
                 path, data_name, most, how = self._ledger
+                self._check_ledger(path, data_name)
                 found = ledgers.enter(path, data_name, self._entry(), most, self._delta, how)
                 self._guarantee = self._guarantee._replace(
                     data=data_name, total=found.epsilon, together=tuple(found.sentences())
                 )
+                self._state["entered"] = True
             self._restarted()
         except BaseException:
-            self._storage.close()
+            # A search that its budget refuses leaves nothing that could go on without a ledger.
+            self._storage.close(forget=is_new)
             raise
 
     def _checked_refit(self, refit: object, relation: object) -> BaseGuarantee | None:
+        if self._base is None:
+            if refit is not False:
+                raise InputError(
+                    "base=None says that no private records are trained on; leave refit out"
+                )
+            return None
         if isinstance(refit, bool):
             return self._base if refit else None
         try:
@@ -240,13 +300,21 @@ class PrivateSearch:
                     f"nothing is proved for the {whose} at delta = {self._delta:g}: take more "
                     "noise, a larger delta, or another law of K"
                 )
-        declared = (
+        return SearchGuarantee(costs, self._declared(), self._watchers())
+
+    def _declared(self) -> tuple[str, ...]:
+        return (
             f"ranked by {self._score.words}",
+            *([UNTRAINED] if self._base is None else []),
             SCORED[self._scored],
+            *([] if self._score.is_public else [NUMBERS]),
             STOPPING[self._stopping],
+            RANDOMNESS[self._randomness],
+            SETTINGS,
             *([] if self._refit is None else [_REFIT]),
+            *([] if self._folder is None else [COPIES]),
+            *([SIMULATION] if self._simulated else []),
         )
-        return SearchGuarantee(costs, declared, self._watchers())
 
     def _watchers(self) -> str:
         if self._law is None:
@@ -268,8 +336,7 @@ class PrivateSearch:
         code = reading.read(self._candidates, strict=True) + suffix(reading.unreadable)
         return {
             "candidates": code,
-            "base": self._base.name,
-            "relation": self._base.relation,
+            **self._base_settings(),
             "law": described_law(self._law, self._count),
             "score": [self._score.words, self._scored],
             "delta": self._delta,
@@ -277,7 +344,29 @@ class PrivateSearch:
             "pad": self._pad,
             "refit": None if self._refit is None else self._refit.name,
             "simulated": self._simulated,
+            "randomness": self._randomness,
+            "ledger": None if self._ledger is None else self._ledger[1],
         }
+
+    def _base_settings(self) -> dict[str, Any]:
+        base = self._base
+        if base is None:
+            return {"base": None, "relation": self._relation, "profile": None}
+        # Names such as "a privacy loss distribution", or that of a file, do not say its numbers.
+        named = as_text(base) == base.name and not base.name.startswith("opacus:")
+        deltas = [] if named else profile_of(base, np.array([0.0, 0.5, 1.0, 2.0, 4.0])).tolist()
+        profile = [float(f"{delta:.9g}") for delta in deltas]
+        return {"base": base.name, "relation": base.relation, "profile": profile}
+
+    def _check_ledger(self, path: Path, data: str) -> None:
+        """A folder goes on with the ledger in which its search was entered."""
+        if self._state["entered"]:
+            known = {each.search for each in ledgers.read(path, data).entries}
+            if self._state["name"] not in known:
+                raise InputError(
+                    f"this search was entered in a ledger, and {path} does not hold it; give the "
+                    "ledger that does"
+                )
 
     def _entry(self) -> ledgers.Entry:
         roles = []
@@ -290,7 +379,7 @@ class PrivateSearch:
                 entries.append(entry)
             roles.append(tuple(entries))
         name, date = self._state["name"], self._state["date"]
-        return ledgers.Entry(name, date, tuple(roles), self._base.relation)
+        return ledgers.Entry(name, date, tuple(roles), self._relation)
 
     # --- Runs ----------------------------------------------------------------------------
 
@@ -307,41 +396,95 @@ class PrivateSearch:
             "count": count,
             "secrets": [secret.hex() for secret in drawn.runs],
             "ties": list(drawn.ties),
-            "looks": [0] * most,
+            "looks": [[] for _ in range(most)],  # noisy scores that a rule of the run saw
             "status": [],  # of the runs that were handed out, in their order
-            "lost": [],  # places of runs that a kill ended
-            "again": [],  # places of runs that a kill ended and that are not begun again yet
+            "lost": [],  # places of runs that were lost since their last step
+            "charged": [],  # those of them that were alone in their process
+            "beside": [],  # places of runs under way that others were made beside
+            "again": [],  # places of runs that are to be handed out again
+            "void": [],  # places of runs under way that have failed, whatever they are told
             "best": None,  # [score in units, tie, place]
+            "problems": [],  # why runs failed
             "released": False,
+            "entered": False,  # in a ledger
+            "begun": None,  # by an earlier version
         }
         self._storage.save(state)
         return state
 
-    def _restarted(self) -> None:
-        """Runs that were handed out by a process that was killed are begun once again."""
+    def _brought_up_to_date(self) -> None:
+        """The state of a search that jaxsel 0.2.0 began, which made lost runs once again.
+
+        Raises:
+          InputError: if it did, and not everything that a run draws is drawn from its seed.
+        """
         state = self._state
+        out = [place for place in self._out() if place not in state["again"]]
+        redone = [place for place in state["lost"] if place not in state["again"]]
+        if self._randomness == _SYSTEM and (redone or len(out) > 1):
+            raise InputError(
+                "jaxsel 0.2.0 made a lost run of this search again, or several at a time, which is "
+                'private only if all its noise is drawn from run.seed: say randomness="run.seed" '
+                "if so, or begin another search in another folder"
+            )
+        state |= {
+            "looks": [[None] * looks for looks in state["looks"]],
+            "charged": [],
+            "beside": out if len(out) > 1 else [],
+            # What a rule has seen of them was not kept, and cannot be repeated.
+            "void": [place for place in self._out() if state["looks"][place]],
+            "problems": [],
+            "entered": False,
+            "begun": "0.2.0",
+        }
+        if self._randomness == _SYSTEM:
+            for place in state["again"]:
+                state["status"][place] = _FAILED
+            state["lost"], state["again"] = [], []
+
+    def _restarted(self) -> None:
+        """Runs that were under way in a process that ended were lost with it."""
         self._here: dict[str, int] = {}  # runs that this process handed out, by name
-        out = [place for place, status in enumerate(state["status"]) if status == _OUT]
-        self._lose([place for place in out if place not in state["again"]])
+        self._looked: dict[str, int] = {}  # how often, since they were handed out, and before
+        self._saved: dict[str, Progress | None] = {}  # what was kept of them last
+        self._lose(self._under_way())
+
+    def _out(self) -> list[int]:
+        return [place for place, status in enumerate(self._state["status"]) if status == _OUT]
+
+    def _under_way(self) -> list[int]:
+        return [place for place in self._out() if place not in self._state["again"]]
 
     def _lose(self, places: Sequence[int]) -> None:
-        """Runs whose worker ended without a word are begun once again, or have failed."""
+        """Runs whose process ended are repeated as they were, or have failed.
+
+        Whether a run ends its process may depend on the data. With noise of its own, whoever makes
+        it again draws from the law of runs that do not, and not from that of the run. One that is
+        repeated as it was fails where it was alone, from its beginning on: else it would fail
+        others.
+        """
         state = self._state
         for place in places:
-            if place in state["lost"]:
-                # Whether a run kills its worker may depend on the data: twice is a failure.
+            alone = place not in state["beside"]
+            if self._randomness == _SYSTEM or (alone and place in state["charged"]):
                 state["status"][place] = _FAILED
-            else:
+                state["problems"].append("its process ended")
+                continue
+            if alone:
+                state["charged"].append(place)
+            if place not in state["lost"]:
                 state["lost"].append(place)
-                state["again"].append(place)
-        if places:
-            self._tidy()
+            state["again"].append(place)
+        self._forget("beside", places)
+        self._tidy()
+
+    def _forget(self, what: str, places: Sequence[int]) -> None:
+        self._state[what] = [each for each in self._state[what] if each not in places]
 
     def _tidy(self) -> None:
         """Saves the state, then removes what it does not need any more."""
         self._storage.save(self._state)
-        out = [place for place, status in enumerate(self._state["status"]) if status == _OUT]
-        self._storage.drop(self._best_name(), {self._name(place) for place in out})
+        self._storage.drop(self._best_name(), {self._name(place) for place in self._out()})
 
     @property
     def over(self) -> bool:
@@ -350,6 +493,45 @@ class PrivateSearch:
             state = self._state
             return not state["again"] and len(state["status"]) == len(state["secrets"])
 
+    @property
+    def ready(self) -> bool:
+        """Whether ``ask`` hands out a run now: one is left, and may be made beside others."""
+        with self._lock:
+            return not self.over and self._obstacle() is None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why runs failed, as secret as the data: no release and no command shows it."""
+        return tuple(self._state["problems"])
+
+    def _obstacle(self) -> str | None:
+        """Why the next run cannot be made beside those that are under way."""
+        state, under_way = self._state, self._under_way()
+        if not under_way or self._adaptive:  # where all is released, all is paid for
+            return None
+        if self._randomness == _SYSTEM:
+            return (
+                "a run is under way, and one that ends its process would fail those beside it: "
+                'tell it first, or say randomness="run.seed" if all that a run draws is drawn from '
+                "its seed"
+            )
+        if state["again"] and state["again"][0] in state["lost"]:
+            under_way = [*under_way, state["again"][0]]
+        if any(place in state["lost"] for place in under_way):
+            return (
+                "a run that was lost is repeated alone, so that it is known whether it ends its "
+                "process; tell those that are under way first"
+            )
+        return None
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise InputError(
+                f"this process was forked from {self._process}, where the search goes on: what it "
+                "released would be another release, which the guarantee does not cover; begin a "
+                "search here"
+            )
+
     def ask(self, candidate: Any = None) -> Run:
         """The next run to make.
 
@@ -357,7 +539,8 @@ class PrivateSearch:
           candidate: of an adaptive search alone: what to train instead of what would be drawn.
 
         Raises:
-          InputError: if no run is left, or a candidate is given that the search must draw.
+          InputError: if no run is left; if one is under way beside which none is made (see
+            ``ready``); or a candidate is given that the search must draw.
         """
         if candidate is not None and not self._adaptive:
             raise InputError(
@@ -365,23 +548,33 @@ class PrivateSearch:
                 "candidate of yours needs adaptive=True, which releases and pays for every run"
             )
         with self._lock:
+            self._check_process()
             state = self._state
             if state["released"]:
                 raise InputError("the search is over: its winner has been released")
-            again = bool(state["again"])
-            if again:
-                place = state["again"].pop(0)
-            elif len(state["status"]) < len(state["secrets"]):
-                place = len(state["status"])
-                state["status"].append(_OUT)
-            else:
+            if self.over:
                 raise InputError("the search is over: every one of its runs has been handed out")
-            self._storage.save(state)
+            obstacle = self._obstacle()
+            if obstacle is not None:
+                raise InputError(obstacle)
+            place = state["again"][0] if state["again"] else len(state["status"])
+            under_way = self._under_way()
+            if under_way:
+                state["beside"] = [*{*state["beside"], *under_way, place}]
             run = self._run(place)
-            if again:
-                run = run._replace(progress=self._storage.progress(run.name))
-            self._here[run.name] = place
-        return run if candidate is None else run._replace(candidate=candidate)
+            if candidate is not None:
+                run = run._replace(candidate=candidate)
+            _check_candidate(run.candidate)
+            saved = None
+            if state["again"]:
+                state["again"].pop(0)
+                saved = self._storage.progress(run.name)
+            else:
+                state["status"].append(_OUT)
+            self._storage.save(state)
+            self._here[run.name], self._saved[run.name] = place, saved
+            self._looked[run.name] = 0 if saved is None else saved.looked
+            return run if saved is None else run._replace(progress=pickle.loads(saved.content))
 
     def _run(self, place: int) -> Run:
         secret = bytes.fromhex(self._state["secrets"][place])
@@ -395,9 +588,19 @@ class PrivateSearch:
             yield self.ask()
 
     def tell(
-        self, run: Run, score: Any = None, outcome: Any = None, *, failed: bool = False
+        self,
+        run: Run,
+        score: Any = None,
+        outcome: Any = None,
+        *,
+        failed: bool = False,
+        simulation: bool = False,
     ) -> float | None:
         """Takes the score of a run, adds the noise, and keeps the run if it is the best.
+
+        A score that is no number of the kind that the search reads, or an outcome that cannot be
+        pickled, is a failed run, and no exception: whether it is may depend on the data. Why
+        stands in ``problems``.
 
         Args:
           run: what ``ask`` returned.
@@ -405,51 +608,96 @@ class PrivateSearch:
           outcome: what is released if this run wins: a model, parameters; it must be pickled.
           failed: the run diverged, or was stopped by its own rule: it ranks below all others,
             for good.
+          simulation: must be said of an adaptive search with a seed: what is returned is released.
 
         Returns:
-          The noisy score, if the search is adaptive and so releases it; else None.
+          The noisy score, if the search is adaptive and so releases it (NaN of a failed run); else
+          None.
 
         Raises:
-          InputError: for a run of another search, one that was told before, or a score that is
-            none.
+          InputError: for a run of another search, one that was told before, or a failed run with a
+            score.
         """
         with self._lock:
             place = self._place(run)
-            state = self._state
-            if failed:
-                if score is not None:
-                    raise InputError("a failed run has no score; leave it out")
-                state["status"][place] = _FAILED
-                self._tidy()
-                return None
-            units = self._score.noisy(score, self._noise(place))
-            counts = place < state["count"]  # runs beyond K are made for watchers alone
-            mine = [units, state["ties"][place], place]
-            if counts and (state["best"] is None or mine[:2] > state["best"][:2]):
-                self._storage.keep(run.name, (run.candidate, self._score.value(units), outcome))
-                state["best"] = mine
-            state["status"][place] = _TOLD
-            self._tidy()
-            return self._score.value(units) if self._adaptive else None
+            if self._adaptive:
+                self.check_simulation(simulation)
+            if failed and score is not None:
+                raise InputError("a failed run has no score; leave it out")
+            units, problem = math.nan, None
+            if not failed and place not in self._state["void"]:
+                source = self._noise(place, len(self._state["looks"][place]))
+                units, problem = attempt(self._score.noisy, score, source)
+                if problem is None:
+                    kept = (run.candidate, self._score.value(units), outcome)
+                    content, problem = attempt(pickle.dumps, kept)
+                    if problem is None:
+                        return self._told(run.name, place, units, content)
+            self._failed(place, problem)
+            return math.nan if self._adaptive else None
 
-    def look(self, run: Run, score: Any) -> float:
+    def _told(self, name: str, place: int, units: float, content: bytes) -> float | None:
+        state = self._state
+        # Of every run, so that how long this takes does not tell which one is ahead.
+        self._storage.keep(name, content)
+        counts = place < state["count"]  # runs beyond K are made for watchers alone
+        mine = [units, state["ties"][place], place]
+        if counts and (state["best"] is None or mine[:2] > state["best"][:2]):
+            state["best"] = mine
+        self._over_with(place, _TOLD)
+        return self._score.value(units) if self._adaptive else None
+
+    def _failed(self, place: int, problem: str | None) -> None:
+        if problem is not None:
+            self._state["problems"].append(problem)
+        self._over_with(place, _FAILED)
+
+    def _over_with(self, place: int, status: str) -> None:
+        state = self._state
+        state["status"][place] = status
+        state["looks"][place] = []
+        for name in ("lost", "charged", "beside", "void"):
+            self._forget(name, [place])
+        self._tidy()
+
+    def look(self, run: Run, score: Any, *, simulation: bool = False) -> float:
         """A noisy score of a run that is under way, for the rule that may stop it.
+
+        A run that is repeated sees what it saw: its looks are not drawn again.
+
+        Args:
+          run: what ``ask`` returned.
+          score: as ``score`` of the search reads it.
+          simulation: must be said of a search with a seed: what is returned is released.
+
+        Returns:
+          The noisy score; NaN if the score is no number, and then the run has failed, whatever it
+          is told.
 
         Raises:
           InputError: for a run that is none or over, or more looks than are accounted for.
         """
         with self._lock:
             place = self._place(run)
-            if self._state["looks"][place] >= self._looks:
+            self.check_simulation(simulation)
+            seen, made = self._state["looks"][place], self._looked[run.name]
+            if made >= self._looks:
                 raise InputError(
                     f"{self._looks} looks at a run are accounted for; a further one is not covered"
                 )
-            units = self._score.noisy(score, self._noise(place))
-            self._state["looks"][place] += 1
-            self._storage.save(self._state)
-            return self._score.value(units)
+            if made == len(seen):
+                units, problem = attempt(self._score.noisy, score, self._noise(place, made))
+                seen.append(None if problem is not None else units)
+                if problem is not None:
+                    self._state["problems"].append(problem)
+                    self._state["void"].append(place)
+                self._storage.save(self._state)
+            self._looked[run.name] += 1
+            units = seen[made]
+            return math.nan if units is None else self._score.value(units)
 
     def _place(self, run: Run) -> int:
+        self._check_process()
         name = getattr(run, "name", None)
         place = self._here.get(name) if isinstance(name, str) else None
         if place is None:
@@ -464,29 +712,42 @@ class PrivateSearch:
             raise InputError("that run was told already; a run has one score")
         return place
 
-    def save(self, run: Run, progress: Any) -> None:
+    def save(self, run: Run, progress: Any, *, step: int | None = None) -> None:
         """Keeps how far the training of a run has come, in the folder of the search.
 
-        After a kill ``ask`` hands the run out again with its ``progress``. A run that is lost twice
-        has failed, unless it saved something in between: then it gets ahead.
+        After a kill ``ask`` hands a run that is repeated out again with its ``progress``. One that
+        is lost twice has failed, unless it made a step in between.
 
         Args:
           run: what ``ask`` returned.
-          progress: as secret as the data; it must be pickled.
+          progress: as secret as the data; it must be pickled, or the run has failed.
+          step: how many steps of the training it has made: what is saved after more than before
+            counts as a step. Without it, whatever differs from what was saved before does.
 
         Raises:
           InputError: for a run that is none or over.
         """
         with self._lock:
             place = self._place(run)
-            self._storage.keep_progress(run.name, progress)
-            if place in self._state["lost"]:
-                self._state["lost"].remove(place)
+            if step is not None:
+                step = check_integer("step", step, 0)
+            content, problem = attempt(pickle.dumps, progress)
+            if problem is not None:
+                self._state["problems"].append(problem)
+                self._state["void"].append(place)
+                self._storage.save(self._state)
+                return
+            before = self._saved[run.name]
+            saved = Progress(step, self._looked[run.name], content)
+            self._storage.keep_progress(run.name, saved)
+            self._saved[run.name] = saved
+            if place in self._state["lost"] and saved.is_ahead_of(before):
+                self._forget("lost", [place])
+                self._forget("charged", [place])
                 self._storage.save(self._state)
 
-    def _noise(self, place: int) -> random.Random:
+    def _noise(self, place: int, look: int) -> random.Random:
         secret = bytes.fromhex(self._state["secrets"][place])
-        look = self._state["looks"][place]
         return simulated_noise(secret, look) if self._simulated else self._random
 
     def _name(self, place: int) -> str:
@@ -508,50 +769,105 @@ class PrivateSearch:
 
         Args:
           train: (candidate, seed) -> the score, or (score, outcome); a run in which it raises
-            has failed, and the traceback stays in ``problems``, a secret.
+            (SystemExit, too) has failed, and the traceback stays in ``problems``, a secret.
+            KeyboardInterrupt (Ctrl-C) stops the search, and the run is made when it goes on.
           executor: of ``concurrent.futures`` or Dask (``client.get_executor()``), which makes
-            runs side by side.
-          together: how many.
+            runs side by side; Dask and others that may repeat a run by themselves need
+            ``randomness="run.seed"``.
+          together: how many; 1 unless ``randomness="run.seed"``.
           simulation: as in ``release``.
 
         Raises:
+          InputError: for an executor, or several runs at a time, that need another ``randomness``.
           CouldNotError: if a worker of the executor ends without a word; ``run`` with another
-            executor goes on. A run that was under way is begun once again with its seed, alone,
-            so that one that ends its worker twice is known, and has failed.
+            executor goes on. With "system" randomness the run that was under way has failed; else
+            those that were are repeated one after the other, so that one that ends its worker is
+            known, and has failed when it has done so alone twice.
         """
-        if executor is None:
-            for run in self:
-                self._take(run, *_tried(train, run.candidate, run.seed))
-            return self.release(simulation=simulation)
+        self.check_simulation(simulation)
+        with self.interruptible():
+            if executor is None:
+                for run in self:
+                    self.take(run, *attempt(train, run.candidate, run.seed))
+            else:
+                self._run_by(executor, self._checked_executor(executor, together), train)
+        return self.release(simulation=simulation)
+
+    def _run_by(self, executor: Executor, together: int, train: Callable[[Any, int], Any]) -> None:
         under_way: dict[Future[Any], Run] = {}
         while under_way or not self.over:
-            most = 1 if self._state["again"] else together
-            while not self.over and len(under_way) < most:
+            while self.ready and len(under_way) < together:
                 run = self.ask()
-                most = 1 if self._was_lost(run) or self._state["again"] else together
-                try:
-                    future = executor.submit(_tried, train, run.candidate, run.seed)
-                except BrokenExecutor as problem:
-                    self._take_back(run)
-                    self._broken(list(under_way.values()), problem)
-                under_way[future] = run
+                under_way[self._submitted(executor, train, run, under_way)] = run
             done, _ = wait(under_way, return_when=FIRST_COMPLETED)
             # What is finished is taken before a broken executor is reported.
             for future in sorted(done, key=_is_broken):
-                run, problem = under_way.pop(future), future.exception()
-                if isinstance(problem, BrokenExecutor):
-                    self._broken([run, *under_way.values()], problem)
-                found = future.result() if problem is None else (None, repr(problem))
-                self._take(run, *found)
-        return self.release(simulation=simulation)
+                self._take_from(future, under_way)
 
-    def _was_lost(self, run: Run) -> bool:
-        return self._here[run.name] in self._state["lost"]
+    def _submitted(
+        self,
+        executor: Executor,
+        train: Callable[[Any, int], Any],
+        run: Run,
+        under_way: dict[Future[Any], Run],
+    ) -> Future[Any]:
+        try:
+            return executor.submit(attempt, train, run.candidate, run.seed)
+        except Exception as problem:
+            self._take_back([self._here[run.name]])  # no worker began it
+            if isinstance(problem, BrokenExecutor):
+                self._broken(list(under_way.values()), problem)
+            raise
 
-    def _take_back(self, run: Run) -> None:
-        """A run that no worker began is handed out again, and is not lost."""
+    def _take_from(self, future: Future[Any], under_way: dict[Future[Any], Run]) -> None:
+        problem = _raised(future)
+        if isinstance(problem, BrokenExecutor):
+            self._broken(list(under_way.values()), problem)
+        if isinstance(problem, KeyboardInterrupt):
+            raise problem
+        run = under_way.pop(future)
+        if _is_lost(problem):
+            with self._lock:
+                self._lose([self._here.pop(run.name)])
+        elif problem is not None:  # its outcome could not be sent back
+            self.take(run, None, repr(problem))
+        else:
+            self.take(run, *future.result())
+
+    def _checked_executor(self, executor: Executor, together: int) -> int:
+        together = check_integer("together", together, 1)
+        if self._randomness == _SEED:
+            return together
+        if together > 1 and not self._adaptive:
+            raise InputError(
+                "a run that ends its worker would fail those beside it: say together=1, or "
+                'randomness="run.seed" if all that a run draws is drawn from its seed'
+            )
+        if not isinstance(executor, ThreadPoolExecutor | ProcessPoolExecutor):
+            raise InputError(
+                f"{type(executor).__name__} may begin a lost run again by itself, with other noise:"
+                ' say randomness="run.seed" if all that a run draws is drawn from its seed, or use '
+                "ThreadPoolExecutor or ProcessPoolExecutor"
+            )
+        return together
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Ctrl-C is its user's, whatever the data: runs under way are handed out once more."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._take_back(self._under_way())
+            raise
+
+    def _take_back(self, places: Sequence[int]) -> None:
         with self._lock:
-            self._state["again"].insert(0, self._here.pop(run.name))
+            for place in places:
+                self._here.pop(self._name(place), None)
+                self._state["again"].insert(0, place)
+                if self._adaptive:  # it may be asked for with another candidate
+                    self._state["secrets"][place] = fresh_secret(self._random).hex()
+            self._forget("beside", places)
             self._storage.save(self._state)
 
     def _broken(self, runs: Sequence[Run], problem: BaseException) -> NoReturn:
@@ -559,16 +875,18 @@ class PrivateSearch:
             self._lose([self._here.pop(run.name) for run in runs])
         raise CouldNotError(
             "a worker of the executor ended without a word; call run with another executor, which "
-            "begins the runs that were under way once again"
+            "goes on"
         ) from problem
 
-    def _take(self, run: Run, found: Any, problem: str | None) -> None:
-        if problem is not None:
-            self.problems = (*self.problems, problem)
-            self.tell(run, failed=True)
-        else:
-            score, outcome = found if isinstance(found, tuple) else (found, None)
-            self.tell(run, score, outcome)
+    def take(self, run: Run, found: Any, problem: str | None) -> None:
+        """Takes what ``attempt`` made of a run: its score, or (score, outcome), or a problem."""
+        if problem is None:
+            pair = isinstance(found, tuple) and len(found) == 2
+            score, outcome = found if pair else (found, None)
+            self.tell(run, score, outcome, simulation=True)
+            return
+        with self._lock:
+            self._failed(self._place(run), problem)
 
     # --- The release ---------------------------------------------------------------------
 
@@ -581,11 +899,9 @@ class PrivateSearch:
         Raises:
           InputError: if runs are left, or a seed was given and it is not said.
         """
-        if self._simulated and not simulation:
-            raise InputError(
-                "this search has a seed, so its release is not private; say simulation=True"
-            )
+        self.check_simulation(simulation)
         with self._lock:
+            self._check_process()
             if not self.over or _OUT in self._state["status"]:
                 raise InputError("the search is not over: tell the score of every run first")
             name = self._best_name()
@@ -597,6 +913,13 @@ class PrivateSearch:
             )
             return Winner(candidate, score, outcome, self._guarantee)
 
+    def check_simulation(self, simulation: bool) -> None:
+        """Raises InputError for a search with a seed of which that is not said."""
+        if self._simulated and not simulation:
+            raise InputError(
+                "this search has a seed, so what it releases is not private; say simulation=True"
+            )
+
     def close(self) -> None:
         """Lets another process go on with the folder."""
         self._storage.close()
@@ -604,22 +927,71 @@ class PrivateSearch:
     def __enter__(self) -> "PrivateSearch":
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            self._take_back(self._under_way())
         self.close()
 
     def __repr__(self) -> str:
-        return f"PrivateSearch({described_law(self._law, self._count)} of {self._base.name})"
+        what = "scores" if self._base is None else self._base.name
+        return f"PrivateSearch({described_law(self._law, self._count)} of {what})"
 
 
-def _tried(train: Callable[[Any, int], Any], candidate: Any, seed: int) -> tuple[Any, str | None]:
+def attempt(
+    action: Callable[..., Any], *given: Any, leaving: tuple[type[BaseException], ...] = ()
+) -> tuple[Any, str | None]:
+    """What an action returns, or the traceback of what it raised, SystemExit included.
+
+    What happens in a run may be decided by the data, and so must not leave by an exception.
+
+    Args:
+      action: that is tried.
+      given: to the action.
+      leaving: what leaves all the same, beside KeyboardInterrupt: what the caller did, whatever
+        the data.
+    """
     try:
-        return train(candidate, seed), None
-    except Exception:
-        return None, traceback.format_exc()
+        return action(*given), None
+    except (KeyboardInterrupt, *leaving):
+        raise
+    except BaseException:
+        return None, traceback.format_exc()[-_LONGEST_PROBLEM:]
+
+
+def _raised(future: Future[Any]) -> BaseException | None:
+    try:
+        return future.exception()
+    except CancelledError as problem:
+        return problem
 
 
 def _is_broken(future: Future[Any]) -> bool:
-    return isinstance(future.exception(), BrokenExecutor)
+    return isinstance(_raised(future), BrokenExecutor)
+
+
+def _is_lost(problem: BaseException | None) -> bool:
+    """Whether a worker ended with the run: what the run itself raises does not come this far."""
+    kinds = {kind.__name__ for kind in type(problem).__mro__}
+    return isinstance(problem, CancelledError) or "KilledWorker" in kinds  # of Dask
+
+
+def _check_candidate(candidate: Any) -> None:
+    _, problem = attempt(pickle.dumps, candidate)
+    if problem is not None:
+        raise InputError(
+            f"a candidate is a {type(candidate).__name__} that cannot be pickled; give something "
+            "that can, such as the names and numbers that describe it"
+        )
+
+
+def _checked_randomness(randomness: str, adaptive: bool) -> str:
+    check_choice("randomness", randomness, RANDOMNESS)
+    if adaptive and randomness == _SEED:
+        raise InputError(
+            "an adaptive search pays for every run, and a lost one has failed: it is not repeated, "
+            "since another candidate may be asked for; leave randomness out"
+        )
+    return randomness
 
 
 def _checked_score(score: object) -> Score:
@@ -631,7 +1003,16 @@ def _checked_score(score: object) -> Score:
     return score
 
 
-def _checked_scored(score: Score, scored: str | None) -> str:
+def _checked_scored(score: Score, scored: str | None, trained: bool) -> str:
+    if not trained:
+        if score.is_public:
+            raise InputError(
+                "base=None says that no private records are trained on, and a public score that "
+                "none are scored: nothing here is private"
+            )
+        scored = scored or "validation"
+        if scored == "training":
+            raise InputError('with base=None no record trains; say scored="validation"')
     if scored is None:
         if score.is_public:
             return "public"

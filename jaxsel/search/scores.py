@@ -14,22 +14,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee, discrete_gaussian
-from jaxsel.host.errors import InputError, check_integer, check_positive
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.search import discrete_gaussian as exact
 
 # Values that are no whole numbers are rounded to this part of what one record can move.
 _RESOLUTION = 256
+_LEAST, _MOST = 1e-300, 1e300
+"""Between which a range or a sensitivity lies: its parts and its noisy sums are then floats."""
+_WHOLE = 2**52
+"""Of whole numbers up to this, floats are exact to a half; a quotient beyond is none of them."""
 
 
 class Score(NamedTuple):
     """What ranks the runs of a search.
 
     Attributes:
-      words: what it is, and how its noise was made, for the guarantee's sentence.
+      words: what it is, and how its noise was made, for the guarantee's sentence; every number
+        in them is exact, so that equal words are equal scores.
       units: what is told -> whole number of units; for a public score, any number.
       unit: the value of one unit.
       sensitivity: by how many units one record moves it; 0 for a score of public data.
       sigma: of the discrete Gaussian noise, in units; 0 for a score of public data.
+      offset: the value of no units.
     """
 
     words: str
@@ -37,6 +43,7 @@ class Score(NamedTuple):
     unit: float
     sensitivity: int
     sigma: float
+    offset: float = 0.0
 
     @property
     def is_public(self) -> bool:
@@ -56,11 +63,33 @@ class Score(NamedTuple):
 
     def value(self, units: float) -> float:
         """A number of units as a score."""
-        return units * self.unit
+        return self.offset + units * self.unit
 
     def guarantee(self) -> BaseGuarantee:
         """What the noisy score of one run guarantees to the records that are scored."""
         return discrete_gaussian(self.sigma, self.sensitivity)
+
+
+def _exact(number: float) -> str:
+    """A number in the fewest digits that are exact."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
+
+
+def _finite(told: Any) -> float:
+    """A number that is told.
+
+    Raises:
+      InputError: if it is none.
+    """
+    if isinstance(told, str | bytes):
+        raise InputError("a score is told as a number, not as text")
+    value = float(told)
+    if not math.isfinite(value):
+        raise InputError(
+            f"the score is {value}, which is no number; tell failed=True if the training failed"
+        )
+    return value
 
 
 def _whole(told: Any) -> int:
@@ -86,12 +115,15 @@ def count(noise: float) -> Score:
       InputError: unless noise is above 0.
     """
     sigma = check_positive("noise", noise)
-    words = f"a number of records with discrete Gaussian noise of sigma {sigma:g}"
+    words = f"a number of records with discrete Gaussian noise of sigma {_exact(sigma)}"
     return Score(words, _whole, 1.0, 1, sigma)
 
 
 def clipped_mean(low: float, high: float, size: int, noise: float) -> Score:
     """The mean of one value for each record, each clipped to [low, high].
+
+    It is ``low`` plus the sum of what each value is above ``low``, over ``size``: a record that is
+    absent counts as one of value ``low``.
 
     Args:
       low, high: to which values are clipped; NaN counts as ``low``.
@@ -99,10 +131,18 @@ def clipped_mean(low: float, high: float, size: int, noise: float) -> Score:
       noise: standard deviation of the noise on the sum, in units of ``high - low``.
 
     Raises:
-      InputError: unless low < high, both finite, size >= 1 and noise > 0.
+      InputError: unless low < high, both between -1e300 and 1e300 and at least 1e-300 apart,
+        size >= 1 and noise > 0.
     """
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"values are clipped to [{low:g}, {high:g}]; low must be below high")
+    low, high = (
+        check_interval(name, value, -_MOST, _MOST, low_open=False, high_open=False)
+        for name, value in (("low", low), ("high", high))
+    )
+    if not high - low >= _LEAST:
+        raise InputError(
+            f"values are clipped to [{low:g}, {high:g}]; low must be below high, by {_LEAST:g} at "
+            "least"
+        )
     records, times = check_integer("size", size, 1), check_positive("noise", noise)
     step = (high - low) / _RESOLUTION
 
@@ -117,10 +157,10 @@ def clipped_mean(low: float, high: float, size: int, noise: float) -> Score:
         return int(np.rint((clipped - low) / step).astype(np.int64).sum())
 
     words = (
-        f"the mean of one value a record, clipped to [{low:g}, {high:g}], with discrete Gaussian "
-        f"noise of sigma {times:g} ranges"
+        f"the mean of one value a record, clipped to [{_exact(low)}, {_exact(high)}], of {records} "
+        f"records, with discrete Gaussian noise of sigma {_exact(times)} ranges"
     )
-    return Score(words, units, step / records, _RESOLUTION, times * _RESOLUTION)
+    return Score(words, units, step / records, _RESOLUTION, times * _RESOLUTION, low)
 
 
 def stated(sensitivity: float, noise: float) -> Score:
@@ -128,26 +168,30 @@ def stated(sensitivity: float, noise: float) -> Score:
 
     Args:
       sensitivity: the largest change of the score when one record is added, removed or
-        replaced, as the base's neighbours are. The guarantee says that it was stated.
+        replaced, as the base's neighbours are. The guarantee says that it was stated. A score
+        beyond 2^44 of it is none, since floats of that size move by more.
       noise: standard deviation of the noise, in units of the sensitivity.
 
     Raises:
-      InputError: unless both are above 0.
+      InputError: unless both are above 0, and the sensitivity between 1e-300 and 1e300.
     """
-    moves, times = check_positive("sensitivity", sensitivity), check_positive("noise", noise)
+    moves = check_interval(
+        "sensitivity", sensitivity, _LEAST, _MOST, low_open=False, high_open=False
+    )
+    times = check_positive("noise", noise)
     step = moves / _RESOLUTION
 
     def units(told: Any) -> float:
-        value = float(told)
-        if not math.isfinite(value):
+        found = _finite(told) / step
+        if not abs(found) <= _WHOLE:
             raise InputError(
-                f"the score is {value}, of no sensitivity; tell failed=True if the training failed"
+                "the score is beyond 2^44 of its sensitivity, where floats are coarser"
             )
-        return round(value / step)
+        return round(found)
 
     words = (
-        f"a score of stated sensitivity {moves:g}, with discrete Gaussian noise of sigma "
-        f"{times:g} sensitivities"
+        f"a score of stated sensitivity {_exact(moves)}, with discrete Gaussian noise of sigma "
+        f"{_exact(times)} sensitivities"
     )
     # Rounding may move it by one unit more.
     return Score(words, units, step, _RESOLUTION + 1, times * (_RESOLUTION + 1))
@@ -155,9 +199,4 @@ def stated(sensitivity: float, noise: float) -> Score:
 
 def public() -> Score:
     """Any number that is computed from public data alone, and so needs no noise."""
-
-    def units(told: Any) -> float:
-        value = float(told)
-        return value if not math.isnan(value) else -math.inf
-
-    return Score("a score of data that are declared public", units, 1.0, 0, 0.0)
+    return Score("a score of data that are declared public", _finite, 1.0, 0, 0.0)

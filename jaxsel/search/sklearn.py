@@ -33,6 +33,7 @@ from jaxsel.search import scores
 from jaxsel.search.draws import source
 from jaxsel.search.guarantee import SearchGuarantee
 from jaxsel.search.private_search import PrivateSearch, Winner
+from jaxsel.training.objective_privacy import FLOATS, REFUSALS
 
 Candidates = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]] | Callable[..., Any]
 
@@ -244,11 +245,11 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         noise = self.score_noise
         if noise is None:
             noise = _score_noise(tuned(base, law).epsilon(self.delta), describe(law), self.delta)
-        # The sum, not the mean, of errors: the number of records is private.
+        # The sum, not the mean, of what errors are below the largest: how many is private.
         kind = (
             scores.count(noise)
             if classifies
-            else scores.clipped_mean(-self.largest_error, 0.0, 1, noise)
+            else scores.clipped_mean(0.0, self.largest_error, 1, noise)
         )
         listed = _listed(self.candidates)
         return PrivateSearch(
@@ -267,16 +268,15 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
             seed=seed,
         )
 
-    def _stated(self, proved: SearchGuarantee, seeded: bool) -> TunedGuarantee:
+    def _stated(self, proved: SearchGuarantee) -> TunedGuarantee:
         said = [*proved.sentences()]
         said.append(
             "Declared: neighbours differ by one record more or less; labels, features' names and "
-            "candidates are public; nothing was fitted on these records before, such as a scaler."
+            "candidates are public; nothing was fitted on these records before, such as a scaler; "
+            f"{REFUSALS}; {FLOATS}."
         )
         if self.base is not None:
             said.append("Declared: one fit guarantees the base, whichever its candidate.")
-        if seeded:
-            said.append("SIMULATION: who knows the random_state has no privacy.")
         return TunedGuarantee(proved.epsilon, proved.delta, proved.theorem, tuple(said))
 
     # --- Fitting -------------------------------------------------------------------------
@@ -312,8 +312,8 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
 
         Raises:
           InputError: for a parameter out of range; a step that is fitted on the records without a
-            guarantee; a seed without ``simulation``; or if no fit was made or none succeeded, which
-            is an outcome that the guarantee covers.
+            guarantee; a seed without ``simulation``; or if no fit was made, which the guarantee
+            covers, or none succeeded, which it covers as far as that of one fit does.
         """
         classifies = self._kind()
         seed = self._seed()
@@ -336,7 +336,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
             return self._scored(model, *parts[2:], classifies), model
 
         found = search.run(train, simulation=self.simulation)
-        self._take(found, seed is not None)
+        self._take(found)
         return self
 
     def _kind(self) -> bool:
@@ -373,25 +373,25 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
             wanted |= {f"{prefix}random_state": run_seed % 2**31, f"{prefix}simulation": True}
         return model.set_params(**{name: wanted[name] for name in wanted if name in known})
 
-    @staticmethod
-    def _scored(model: Any, rows: np.ndarray, targets: np.ndarray, classifies: bool) -> Any:
+    def _scored(self, model: Any, rows: np.ndarray, targets: np.ndarray, classifies: bool) -> Any:
         if not rows.shape[0]:
             return 0 if classifies else np.zeros(0)
         predicted = model.predict(rows)
         if classifies:
             return np.asarray(predicted == targets, dtype=bool)
-        return -np.abs(predicted - targets)
+        return self.largest_error - np.abs(predicted - targets)
 
-    def _take(self, found: Winner, seeded: bool) -> None:
+    def _take(self, found: Winner) -> None:
         if found.candidate is None:
             raise InputError(
-                "no fit was made, or none succeeded, so that nothing is released; that this was so "
-                "is covered by the guarantee"
+                "no fit was made, since K was 0, or none succeeded, so that nothing is released; "
+                "the guarantee covers the first; that a fit fails it covers as far as that of one "
+                "fit does, and that rounding refuses one is not covered"
             )
         self.best_params_ = dict(found.candidate)
         self.best_score_ = found.score
         self.best_estimator_ = found.outcome
-        self.guarantee_ = self._stated(found.guarantee, seeded)
+        self.guarantee_ = self._stated(found.guarantee)
 
     # --- The winner ----------------------------------------------------------------------
 

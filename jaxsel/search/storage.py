@@ -5,10 +5,11 @@ on as if it had not been: the same K, the same candidates, one winner.
 """
 
 import contextlib
+import os
 import pickle
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxsel.host import records
 from jaxsel.host.errors import InputError
@@ -17,33 +18,64 @@ RECORD = "search.nc"
 """File name of the record from which a search goes on."""
 
 
+class Progress(NamedTuple):
+    """How far a run had come when it was saved.
+
+    Attributes:
+      step: how many steps it had made; None if nobody says.
+      looked: how often a rule had seen its noisy score.
+      content: what was saved, pickled.
+    """
+
+    step: int | None
+    looked: int
+    content: bytes
+
+    def is_ahead_of(self, before: "Progress | None") -> bool:
+        """Whether a step was made since something was saved before."""
+        if self.step is not None:
+            return self.step > (0 if before is None or before.step is None else before.step)
+        return before is None or self.content != before.content
+
+
 class Storage:
     """A locked folder, or nothing but memory.
 
     Args:
       folder: created if necessary; None keeps all in memory, and a kill ends the search.
       configuration: identifies the search, as JSON; the folder of another is refused.
+      earlier: what jaxsel 0.2.0 would have written in its place.
 
     Attributes:
       state: what was saved last, as JSON; None in a new search.
+      is_earlier: whether jaxsel 0.2.0 saved it.
 
     Raises:
       InputError: if another process works on the folder, it holds another search, or others
         can read it.
     """
 
-    def __init__(self, folder: str | Path | None, configuration: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: str | Path | None,
+        configuration: Mapping[str, Any],
+        earlier: Mapping[str, Any],
+    ) -> None:
         self._folder = None if folder is None else Path(folder).expanduser().absolute()
         self._configuration = dict(configuration)
         self._outcomes: dict[str, bytes] = {}
         self._open = contextlib.ExitStack()
         self.state: dict[str, Any] | None = None
+        self.is_earlier = False
+        self._is_made = self._folder is not None and not self._folder.exists()
         if self._folder is not None:
             record = self._folder / RECORD
             self._write = self._open.enter_context(records.writer(record, private=True))
             try:
                 if record.exists():
-                    stored = records.read(record, self._configuration, private=True)
+                    stored = records.read(record, private=True)
+                    self.is_earlier = "randomness" not in stored.configuration
+                    _check(stored, dict(earlier) if self.is_earlier else self._configuration)
                     self.state = stored.attribute("search", dict)
             except BaseException:
                 self.close()
@@ -55,13 +87,8 @@ class Storage:
         if self._folder is not None:
             self._write(arrays={}, configuration=self._configuration, attributes={"search": state})
 
-    def keep(self, name: str, outcome: Any) -> None:
-        """Keeps the outcome of a run.
-
-        Raises:
-          InputError: if it cannot be pickled.
-        """
-        content = _pickled(outcome, "outcome")
+    def keep(self, name: str, content: bytes) -> None:
+        """Keeps the outcome of a run, pickled."""
         if self._folder is None:
             self._outcomes[name] = content
             return
@@ -74,22 +101,20 @@ class Storage:
             return pickle.loads(self._outcomes[name])
         return pickle.loads(self._file(name).read_bytes())
 
-    def keep_progress(self, name: str, progress: Any) -> None:
-        """Keeps how far a run has come; in memory nothing is kept, for a kill ends the search.
-
-        Raises:
-          InputError: if it cannot be pickled.
-        """
-        content = _pickled(progress, "progress")
+    def keep_progress(self, name: str, progress: Progress) -> None:
+        """Keeps how far a run has come; in memory nothing is kept, for a kill ends the search."""
         if self._folder is not None:
             with records.exclusive(self._file(name, "progress"), private=True) as replace:
-                replace(content)
+                replace(pickle.dumps(progress))
 
-    def progress(self, name: str) -> Any:
+    def progress(self, name: str) -> Progress | None:
         """How far a run had come, or None."""
         if self._folder is None or not self._file(name, "progress").exists():
             return None
-        return pickle.loads(self._file(name, "progress").read_bytes())
+        content = self._file(name, "progress").read_bytes()
+        found = pickle.loads(content)
+        # jaxsel 0.2.0 kept what was saved as it was.
+        return found if isinstance(found, Progress) else Progress(None, 0, content)
 
     def drop(self, but: str | None, under_way: Collection[str]) -> None:
         """Removes what is not needed any more, what a killed process left included.
@@ -103,23 +128,42 @@ class Storage:
             return
         for path in self._folder.iterdir():
             stays = {".outcome": path.stem == but, ".progress": path.stem in under_way}
-            if not stays.get(path.suffix, True):
+            # Of files that a killed process was writing: this one holds the folder.
+            half = path.name.startswith(".") and Path(path.stem).suffix in stays
+            if half or not stays.get(path.suffix, True):
                 path.unlink(missing_ok=True)
 
-    def close(self) -> None:
-        """Lets other processes have the folder."""
+    def close(self, forget: bool = False) -> None:
+        """Lets other processes have the folder.
+
+        Args:
+          forget: whether to leave nothing of a search that was not begun.
+        """
+        if forget and self._folder is not None:
+            (self._folder / RECORD).unlink(missing_ok=True)
         self._open.close()
+        if forget and self._is_made and self._folder is not None:
+            with contextlib.suppress(OSError):
+                os.rmdir(self._folder)
 
     def _file(self, name: str, kind: str = "outcome") -> Path:
         assert self._folder is not None
         return self._folder / f"{name}.{kind}"
 
 
-def _pickled(value: Any, what: str) -> bytes:
-    try:
-        return pickle.dumps(value)
-    except Exception as error:
+def _check(stored: records.Record, configuration: Mapping[str, Any]) -> None:
+    """Refuses the folder of another search; of one in a ledger, which to name."""
+    found = stored.configuration
+    if found.get("ledger") != configuration.get("ledger"):
+        where = found.get("ledger")
         raise InputError(
-            f"the {what} of a run, a {type(value).__name__}, cannot be pickled ({error}); give "
-            "something that can, such as its parameters"
-        ) from error
+            f"{stored.path} is a search "
+            + ("without a ledger" if where is None else f"in the ledger of {where}")
+            + ", and goes on so; give the same data and ledger, or name another folder"
+        )
+    if "randomness" not in found and found.get("score") != configuration.get("score"):
+        raise InputError(
+            f"{stored.path} is of another score, or of jaxsel 0.2.0, which did not keep every "
+            "number of its score, such as the size of a clipped mean; name another folder"
+        )
+    stored.check(configuration)

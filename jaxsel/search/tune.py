@@ -56,10 +56,11 @@ class Tuned(NamedTuple):
         told = (
             *winner.guarantee.sentences(),
             f"One run without a search: ({rounded_up(single):g}, {plan.delta:g}).",
-            *(["The search had a seed: who knows it has no such guarantee."] * self.simulated),
+            "The noise of the training is Threefry's, in float32: for experiments, and the "
+            "guarantee is that of real numbers.",
         )
         if winner.candidate is None:
-            return "K was 0: nothing was trained, and nothing is released.", *told
+            return "K was 0, or no run succeeded: nothing is released.", *told
         chosen, size = winner.candidate, plan.validation_size
         return (
             f"Winner: learning rate {chosen.learning_rate:.4g}, noise multiplier "
@@ -122,6 +123,9 @@ def score_of(plan: SearchPlan) -> scores.Score:
 def private_search(plan: SearchPlan, **options: Any) -> PrivateSearch:
     """The search that a plan describes.
 
+    All that a run draws, its first parameters, batches and noise, has an address made of its seed
+    (``training.runs``), so that it is repeated as it was.
+
     Args:
       plan: from ``plan_search``.
       options: ``storage``, ``ledger``, ``data``, ``budget``, ``chosen`` and ``seed`` of
@@ -134,6 +138,7 @@ def private_search(plan: SearchPlan, **options: Any) -> PrivateSearch:
         score=score_of(plan),
         scored="validation",
         delta=plan.delta,
+        randomness="run.seed",
         **options,
     )
 
@@ -160,28 +165,30 @@ def train_runs(
         learning rate only. Faster on a GPU; on CPU one by one is faster.
       progress: called with the number of training steps done.
 
+    A run in which a batch exceeded the capacity (probability below 1e-18 per step) has failed.
+
     Raises:
       InputError: if the plan is for another number of images.
-      RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
     """
     together = check_integer("together", together, 1)
     parts = split(images, plan)
     data, held_out = (tuple(map(jnp.asarray, part)) for part in parts)
     while not search.over:
         asked = []
-        while not search.over and len(asked) < together:
+        while search.ready and len(asked) < together:
             run = search.ask()
             if run.progress is None:
                 begun = runs.begin(model, data[0][0], runs.addresses([run.seed]))
                 run = run._replace(progress=jax.tree.map(lambda leaf: leaf[0], begun))
-            # At once, so that a kill is not held against a run that has not begun.
-            search.save(run, _on_host(run.progress))
             asked.append(run)
         for group in _side_by_side(asked):
             state = _trained(search, group, plan, model, data, clipping, progress)
             right = np.asarray(runs.right_labels(model, state.params, held_out))
-            params = _on_host(state.params)
+            params, void = _on_host(state.params), np.asarray(state.overflow)
             for row, run in enumerate(group):
+                if void[row]:
+                    search.tell(run, failed=True)
+                    continue
                 own = jax.tree.map(lambda leaf, row=row: leaf[row], params)
                 search.tell(run, int(right[row]), own)
 
@@ -226,10 +233,9 @@ def _trained(
         progress(take * len(group))
         if now - saved > _SAVE_SECONDS:
             for row, run in enumerate(group):
-                search.save(run, _on_host(jax.tree.map(lambda leaf, row=row: leaf[row], state)))
+                own = _on_host(jax.tree.map(lambda leaf, row=row: leaf[row], state))
+                search.save(run, own, step=int(own.step))
             saved = time.monotonic()
-    if bool(jnp.any(state.overflow)):
-        raise RuntimeError("a batch did not fit; the run is void")
     return state
 
 

@@ -20,7 +20,14 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.training.objective_perturbation import release, with_intercept
-from jaxsel.training.objective_privacy import Settings, checked, guarantee, noise_for
+from jaxsel.training.objective_privacy import (
+    FLOATS,
+    REFUSALS,
+    Settings,
+    checked,
+    guarantee,
+    noise_for,
+)
 
 _GAP = 0.001
 """How far approximate minima may lie apart, in output noises, unless a tolerance is given."""
@@ -62,6 +69,9 @@ _DECLARED = (
     "neighbours differ by one record more or less",
     "the number of features and their names are public",
     "nothing was fitted on these records before, such as a scaler",
+    "its settings were chosen without these records",
+    REFUSALS,
+    FLOATS,
 )
 
 
@@ -240,7 +250,8 @@ class PrivateLogisticRegression(ClassifierMixin, _Private):
 
         Raises:
           InputError: for a parameter out of range, or a seed without ``simulation``.
-          NotReached: if rounding keeps the minimum from being known; nothing is released.
+          NotReached: if rounding keeps the minimum from being known; nothing is released, and
+            that it is so is not covered.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=1)
         check_classification_targets(y)
@@ -342,7 +353,8 @@ class PrivateLinearRegression(RegressorMixin, _Private):
 
         Raises:
           InputError: for a parameter out of range, or a seed without ``simulation``.
-          NotReached: if rounding keeps the minimum from being known; nothing is released.
+          NotReached: if rounding keeps the minimum from being known; nothing is released, and
+            that it is so is not covered.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=1, y_numeric=True)
         if not self.target_bound > 0.0 or math.isinf(self.target_bound):

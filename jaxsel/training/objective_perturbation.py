@@ -128,6 +128,8 @@ class _Objective:
         Each product and the loss's slope are wrong by a few units in the last place, a sum in
         pairs of n terms by at most 20 + log2 n of them, relative to the sum of sizes; an error of
         the prediction moves the slope by the curvature times that (at a kink by at most itself).
+        A large target costs no digits: a residual beyond the slope is clipped to the slope itself,
+        and one below it is the slope, and rounded by a unit of it.
         """
         records, features = self.features.shape
         length, slopes = float(np.linalg.norm(theta)), self._slopes(theta)
@@ -135,9 +137,8 @@ class _Objective:
         steep = 1.001 * self._curvatures(slopes) if logistic else np.ones(records)
         sizes = float(self._norms @ np.abs(slopes))
         predicted = float((self._norms * steep) @ self._norms) * length * (features + 2)
-        labels = 0.0 if logistic else float(self._norms @ np.abs(self.targets))
         added = self.settings.regularisation * length + float(np.linalg.norm(self.noise))
-        units = (40.0 + math.log2(records + 1.0)) * sizes + 2.0 * (predicted + labels) + 4.0 * added
+        units = (40.0 + math.log2(records + 1.0)) * sizes + 2.0 * predicted + 4.0 * added
         return 2.0 * _UNIT * units
 
 

@@ -21,6 +21,10 @@ from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 LOSSES = ("logistic", "huber")
 """Losses of one record: log(1 + e^-yu), and squared residuals that are linear beyond a slope."""
 
+FLOATS = "the guarantee is that of real numbers, and noise is made of 53-bit floats"
+REFUSALS = "whether rounding refuses a fit does not depend on one of the records"
+"""What every fit by objective perturbation takes from its user, as sentences say it."""
+
 _LEAST_NOISE, _MOST_NOISE = 0.05, 1e4
 # Where the loss bound of the logistic model is tabulated; it is convex, so chords lie above it.
 _LOW, _HIGH, _KNOTS = -14.0, 20.0, 6801

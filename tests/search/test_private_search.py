@@ -1,15 +1,13 @@
 """PrivateSearch: its laws, what it proves, and what a caller cannot do wrong."""
 
 import math
-import multiprocessing
 import random
 import signal
 import stat
 import subprocess
 import sys
-import time
 from collections import Counter
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +20,10 @@ from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.search import draws, ledger
 from jaxsel.search.guarantee import as_text
 from jaxsel.search.storage import Storage
-from tests.search import killing
 
 BASE, LAW = "gaussian:noise_multiplier=4", "geometric:mean=4"
 PURE = "pure:epsilon=0.5"
+SEEDED = {"randomness": "run.seed"}
 RATES = [0.1, 0.2, 0.4, 0.8]
 
 
@@ -266,8 +264,8 @@ def test_what_is_refused_in_a_run():
 
 def test_a_failed_run_ranks_below_all_others():
     search = _search(**_of(2))
-    first, second = search.ask(), search.ask()
-    search.tell(first, failed=True)
+    search.tell(search.ask(), failed=True)
+    second = search.ask()
     search.tell(second, -1e300)
     assert search.release().candidate == second.candidate
 
@@ -348,22 +346,6 @@ def test_another_search_is_refused_the_folder(tmp_path, other):
     _refused("another configuration", lambda: _search(storage=tmp_path / "s", **other))
 
 
-def test_a_run_that_is_lost_is_made_once_again_with_its_seed(tmp_path):
-    options = {"storage": tmp_path / "s", **_of(2)}
-    with _search(**options) as search:
-        lost = search.ask()
-    with _search(**options) as search:
-        again = search.ask()
-        assert again[:3] == lost[:3]
-    # Whether it kills its worker may depend on the data: the second time it has failed.
-    with _search(**options) as search:
-        other = search.ask()
-        assert other.name != lost.name
-        search.tell(other, 1.0)
-        assert search.over
-        assert search.release().candidate == other.candidate
-
-
 class _KilledError(BaseException):
     """Ends everything, as a kill does."""
 
@@ -384,7 +366,7 @@ def _killed_after(monkeypatch, steps):
         monkeypatch.setattr(Storage, name, counted)
 
 
-@pytest.mark.parametrize("place", range(1, 21))
+@pytest.mark.parametrize("place", range(1, 28))
 @pytest.mark.usefixtures("unpriced")
 def test_killed_at_any_place_there_is_one_winner(tmp_path, monkeypatch, place):
     def tell_all(search):
@@ -392,7 +374,7 @@ def test_killed_at_any_place_there_is_one_winner(tmp_path, monkeypatch, place):
             search.tell(run, run.candidate, outcome=run.candidate)
         return search.release()
 
-    options = {"candidates": list(range(1000)), **_of(6), "storage": tmp_path / "s"}
+    options = {"candidates": list(range(1000)), **_of(6), "storage": tmp_path / "s", **SEEDED}
     with monkeypatch.context() as patched:
         _killed_after(patched, place)
         with pytest.raises(_KilledError):
@@ -412,7 +394,7 @@ import jaxsel
 
 search = jaxsel.PrivateSearch(
     list(range(1000)), base="pure:epsilon=0.5", repetitions="point_mass:count=6",
-    score=jaxsel.scores.public(), storage=sys.argv[1])
+    score=jaxsel.scores.public(), storage=sys.argv[1], randomness="run.seed")
 for number, run in enumerate(search):
     if number == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -441,104 +423,11 @@ def _trained(candidate, seed):
 def test_runs_side_by_side_have_the_same_winner():
     alone = _search(seed=4, **_of(30)).run(_trained, simulation=True)
     with ThreadPoolExecutor(3) as pool:
-        search = _search(seed=4, **_of(30))
+        search = _search(seed=4, **SEEDED, **_of(30))
         together = search.run(_trained, pool, together=3, simulation=True)
     assert alone[:3] == together[:3]
     assert alone.candidate == 0.2
     assert any("FloatingPointError" in problem for problem in search.problems)
-
-
-def test_a_run_that_ends_its_worker_is_made_once_again_alone_and_then_has_failed(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setenv(killing.FOLDER, str(tmp_path))
-    candidates = [0.8, 0.1, 0.4, 0.2]  # two of which end their worker
-    search = _search(candidates, seed=8, **_of(6))
-    asked, ask = [], search.ask
-    monkeypatch.setattr(search, "ask", lambda: asked.append(ask()) or asked[-1])
-    broken, found = [], None  # 0.4 and 0.8 are begun side by side
-    while found is None:
-        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-            try:
-                found = search.run(killing.train, pool, simulation=True)
-            except CouldNotError as problem:
-                broken.append(str(problem))
-    assert found.candidate == 0.4
-    begun = {name: (tmp_path / str(name)).read_text().split() for name in {0.8, 0.4}}
-    fatal = {run.seed for run in asked if run.candidate == 0.8}
-    assert len(broken) >= 2
-    assert all("begins the runs that were under way once again" in one for one in broken)
-    # Twice each, with its own seed, and never a third time.
-    assert sorted(map(int, begun[0.8])) == sorted([*fatal, *fatal])
-    lost = search._state["lost"]
-    failed = [place for place, status in enumerate(search._state["status"]) if status == "failed"]
-    assert len(failed) == len(fatal)
-    # A run beside one that ends its worker is lost with it, and has not failed.
-    assert set(failed) <= set(lost)
-
-
-def test_a_run_goes_on_from_what_it_saved_and_is_not_lost_while_it_gets_ahead(tmp_path):
-    def opened():
-        return _search(seed=4, storage=tmp_path / "search", **_of(2))
-
-    search = opened()
-    run = search.ask()
-    assert run.progress is None
-    for step in range(4):  # killed four times, each time after a step
-        search.save(run, {"step": step})
-        search.close()
-        search = opened()
-        again = search.ask()
-        assert again[:3] == run[:3]
-        assert again.progress == {"step": step}
-        run = again
-    search.close()  # once more, without a step in between: it has failed
-    search = opened()
-    other = search.ask()
-    assert other.name != run.name
-    assert list((tmp_path / "search").glob("*.progress")) == []
-    with pytest.raises(InputError, match="not handed out"):
-        search.save(run, {})
-    with pytest.raises(InputError, match="the progress of a run, a function, cannot be pickled"):
-        search.save(other, lambda: None)
-    search.save(other, {})
-    search.tell(other, 0.5)
-    assert list((tmp_path / "search").glob("*.progress")) == []
-    with pytest.raises(InputError, match="told already"):
-        search.save(other, {})
-    assert search.release(simulation=True).candidate == other.candidate
-
-
-def test_runs_that_were_lost_are_begun_again_one_after_the_other():
-    class Slow(ThreadPoolExecutor):
-        """Breaks when two runs are under way, or else makes one in half a second."""
-
-        def __init__(self, breaks):
-            super().__init__(2)
-            self.breaks, self.under_way, self.beside = breaks, [], []
-
-        def submit(self, *given):
-            self.beside.append(sum(not one.done() for one in self.under_way))
-            if self.breaks:
-                future = Future()
-            else:
-                future = super().submit(lambda: time.sleep(0.5) or given[0](*given[1:]))
-            self.under_way.append(future)
-            if self.breaks and len(self.under_way) == 2:
-                for one in self.under_way:
-                    one.set_exception(BrokenExecutor("a worker ended"))
-            return future
-
-    search = _search(seed=4, **_of(5))
-    with Slow(True) as pool, pytest.raises(CouldNotError, match="with another executor"):
-        search.run(_trained, pool, simulation=True)
-    assert pool.beside == [0, 1]
-    assert len(search._state["lost"]) == 2
-    with Slow(False) as pool:
-        search.run(_trained, pool, simulation=True)
-    # Alone, so that one that ends its worker again is known; the other three side by side.
-    assert pool.beside[:2] == [0, 0]
-    assert max(pool.beside) == 1
 
 
 def test_a_broken_executor_loses_no_run_that_it_did_not_begin():
@@ -546,7 +435,7 @@ def test_a_broken_executor_loses_no_run_that_it_did_not_begin():
         def submit(self, *given, **named):
             raise BrokenExecutor("it is broken")
 
-    search = _search(seed=4, **_of(5))
+    search = _search(seed=4, **SEEDED, **_of(5))
     for _ in range(3):
         with Broken(1) as pool, pytest.raises(CouldNotError, match="with another executor"):
             search.run(_trained, pool, simulation=True)
@@ -566,7 +455,7 @@ def test_runs_on_a_dask_cluster_have_the_same_winner():
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        search = _search(seed=4, **_of(12))
+        search = _search(seed=4, **SEEDED, **_of(12))
         together = search.run(_trained, client.get_executor(), together=3, simulation=True)
     assert alone[:3] == together[:3]
 

@@ -32,7 +32,7 @@ def test_one_record_moves_a_clipped_mean_by_its_range_however_large_its_value():
         assert 0 <= moved <= score.sensitivity
     assert score.units(np.append(values, math.nan)) == score.units(np.append(values, -1e3))
     assert score.units(np.append(values, 1e3)) - score.units(values) == score.sensitivity
-    told = score.units(np.append(values, 0.0)) * score.unit - 1.0  # the mean of five
+    told = score.value(score.units(np.append(values, 0.0)))
     assert told == pytest.approx(1.0 / 5, abs=score.unit * 5)
 
 
@@ -51,11 +51,47 @@ def test_rounding_is_within_the_stated_sensitivity():
     assert max(moved) > score.sensitivity - 1.0 - 1e-9
 
 
-@pytest.mark.parametrize("told", [math.nan, math.inf])
-def test_a_score_that_is_no_number_is_refused_where_records_are_private(told):
-    with pytest.raises(InputError, match="failed=True"):
-        scores.stated(sensitivity=1.0, noise=1.0).units(told)
-    assert scores.public().units(math.nan) == -math.inf
+@pytest.mark.parametrize("told", [math.nan, math.inf, 10**400, None, "0.5", b"1", 1j, []])
+def test_a_score_that_is_no_number_is_none(told):
+    for score in (scores.stated(sensitivity=1.0, noise=1.0), scores.public()):
+        with pytest.raises((InputError, OverflowError, TypeError)):
+            score.units(told)
+
+
+def test_a_stated_score_ends_where_floats_are_coarser_than_its_unit():
+    score = scores.stated(sensitivity=1.0, noise=1.0)
+    most = 2.0**44
+    assert score.units(most) == 2**52
+    assert score.units(most) - score.units(most - 1.0) <= score.sensitivity
+    for beyond in (math.nextafter(most, math.inf), -1e300):
+        with pytest.raises(InputError, match="where floats are coarser"):
+            score.units(beyond)
+
+
+def test_a_mean_comes_out_as_it_was():
+    values = np.full(10, 0.9)
+    score = scores.clipped_mean(0.5, 1.0, size=10, noise=1.0)
+    assert score.value(score.units(values)) == pytest.approx(0.9, abs=0.5 / 256)
+    # Of those that are absent each counts as the lower end.
+    assert score.value(score.units(values[:5])) == pytest.approx(0.7, abs=0.5 / 256)
+    assert score.value(0) == 0.5
+    assert scores.clipped_mean(-1.0, 1.0, size=4, noise=1.0).value(2 * 256) == 0.0
+
+
+def test_equal_words_are_equal_numbers():
+    """A folder tells its search from others by them."""
+    wide = scores.clipped_mean(0.0, 1.0, size=10, noise=8.0).words
+    others = {
+        scores.clipped_mean(0.0, 1.0, size=11, noise=8.0).words,
+        scores.clipped_mean(0.0, 1.0, size=10, noise=8.0000001).words,
+        scores.clipped_mean(0.0, 1.00000001, size=10, noise=8.0).words,
+        scores.clipped_mean(1e-30, 1.0, size=10, noise=8.0).words,
+    }
+    assert len(others | {wide}) == 5
+    assert "sigma 8 ranges" in wide
+    assert scores.count(8.0).words != scores.count(8.0000001).words
+    assert scores.stated(1.0, 8.0).words != scores.stated(1.0000001, 8.0).words
+    assert scores.stated(1.0, 8.0).words != scores.stated(1.0, 8.0000001).words
 
 
 def test_noise_is_on_every_score_but_public_ones():
@@ -74,7 +110,14 @@ def test_noise_is_on_every_score_but_public_ones():
         lambda: scores.clipped_mean(1.0, 1.0, size=3, noise=1.0),
         lambda: scores.clipped_mean(0.0, math.inf, size=3, noise=1.0),
         lambda: scores.clipped_mean(0.0, 1.0, size=0, noise=1.0),
+        lambda: scores.clipped_mean(-1e308, 1e308, size=3, noise=1.0),
+        lambda: scores.clipped_mean(0.0, 1e308, size=3, noise=1.0),
+        lambda: scores.clipped_mean(0.0, 5e-324, size=3, noise=1.0),
+        lambda: scores.clipped_mean(1e300, math.nextafter(1e300, 0.0), size=3, noise=1.0),
+        lambda: scores.clipped_mean("a", 1.0, size=3, noise=1.0),
         lambda: scores.stated(sensitivity=0.0, noise=1.0),
+        lambda: scores.stated(sensitivity=5e-324, noise=1.0),
+        lambda: scores.stated(sensitivity=1e308, noise=1.0),
     ],
 )
 def test_bad_scores_are_refused(make):
