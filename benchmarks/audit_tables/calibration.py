@@ -240,6 +240,11 @@ def _own() -> np.random.Generator:
 _RARE = 1e-4  # of which one is expected in the trials of a bound
 
 
+def _coin(share: float, n: int) -> np.ndarray:
+    """One with this probability, else nought."""
+    return (_own().random(n) < share).astype(int)
+
+
 def _named(shares: Sequence[float], n: int) -> list[str]:
     """Answers in words, with these probabilities."""
     names = np.array(["usual", "rare", "rarer", "rarest"])
@@ -248,25 +253,23 @@ def _named(shares: Sequence[float], n: int) -> list[str]:
 
 OWN_NOISE: Mapping[str, _Own] = {
     "few: a rare answer that delta allows": _Own(
-        lambda rng, data, n: _own().random(n) < 2 * _RARE * data, (0, 1), 0.0, 2 * _RARE
+        lambda rng, data, n: _coin(2 * _RARE * data, n), (0, 1), 0.0, 2 * _RARE
     ),
     "few: a rare answer on both sides": _Own(
-        lambda rng, data, n: _own().random(n) < 1.5 * _RARE, (0, 1), 0.0
+        lambda rng, data, n: _coin(1.5 * _RARE, n), (0, 1), 0.0
     ),
-    "few: nearly always one answer": _Own(
-        lambda rng, data, n: _own().random(n) >= _RARE, (0, 1), 0.0
-    ),
+    "few: nearly always one answer": _Own(lambda rng, data, n: _coin(1 - _RARE, n), (0, 1), 0.0),
     "few: always one answer, or but for delta": _Own(
-        lambda rng, data, n: _own().random(n) >= 3 * _RARE * data, (0, 1), 0.0, 3 * _RARE
+        lambda rng, data, n: _coin(1 - 3 * _RARE * data, n), (0, 1), 0.0, 3 * _RARE
     ),
     "few: a rare answer e times as likely": _Own(
-        lambda rng, data, n: _own().random(n) < 5 * _RARE * np.exp(-data), (0, 1), 1.0
+        lambda rng, data, n: _coin(5 * _RARE * np.exp(-data), n), (0, 1), 1.0
     ),
     "few: rare answers in words": _Own(
         lambda rng, data, n: _named([1 - 4 * _RARE, 2 * _RARE, _RARE, _RARE], n), (0, 1), 0.0
     ),
     "randomised response": _Own(
-        lambda rng, data, n: _own().random(n) < scipy.special.expit(data), (0.5, -0.5), 0.5
+        lambda rng, data, n: _coin(scipy.special.expit(data), n), (0.5, -0.5), 0.5
     ),
     "Laplace": _Own(lambda rng, data, n: data + _own().laplace(size=n), (0.0, 1.0), 1.0),
     "Gaussian": _Own(
