@@ -13,13 +13,13 @@ The test fails if the claim is refuted, and if a gross violation would not have 
 from collections.abc import Mapping
 from typing import Any
 
-from jaxsel.auditing.functions.audit_function import FAILED, REFUTED, FunctionAudit
+from jaxsel.auditing.functions.audit_function import FAILED, REFUTED, UNDECIDED, FunctionAudit
 from jaxsel.host.errors import CouldNotError
 from jaxsel.questions.audits import function_audit
 
 
 class NoPowerError(CouldNotError):
-    """So few trials were made that a gross violation would not have been seen."""
+    """So few trials were made that a gross violation, or none at all, would have been seen."""
 
 
 def assert_private(
@@ -70,7 +70,8 @@ def assert_private(
 
     Raises:
       AssertionError: if the claim is refuted.
-      NoPowerError: if an epsilon of ``detects`` would not have been refuted.
+      NoPowerError: if an epsilon of ``detects`` would not have been refuted, or no outcome of
+        so few trials could have refuted the claim.
       CouldNotError: if no call answered, or trials are not independent.
       InputError: for bad input.
     """
@@ -95,6 +96,8 @@ def assert_private(
         raise AssertionError(f"\n{found}")
     if found.verdict == FAILED:
         raise CouldNotError(f"{found}")
+    if found.verdict == UNDECIDED:
+        raise NoPowerError(f"no power: {found.summary().sentence}")
     if detects is not None and found.detectable > max(detects, found.epsilon):
         raise NoPowerError(
             f"no power: {found.trials} trials a side would have refuted epsilon "

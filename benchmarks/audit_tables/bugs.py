@@ -49,6 +49,7 @@ def _row(program: Program, wrong: bool, trials: int, seeds: range, seconds: floa
         "kind": "wrong" if wrong else "right",
         "refuted": sum(one.refuted for one in found),
         "runs": len(found),
+        "verdict": most.verdict,
         "claim": most.epsilon,
         "bound": most.lower,
         "event": most.event,

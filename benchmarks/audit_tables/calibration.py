@@ -5,6 +5,9 @@ is to use nearly all of that where counts are large; where they are small, discr
 costs some, and how much is enumerated. Pairs are known, so that the truth is; the sequential
 test watches pairs that attain their claim.
 
+Functions whose noise is their own are audited with one seed: what an audit draws for itself must
+not be a function of the counts that it tests. Few counts show that, where they decide.
+
 The score limit that bounds are compared with is that of a ratio of two binomial probabilities
 (Koopman 1984, Miettinen & Nurminen 1985), which holds for large counts alone.
 """
@@ -12,7 +15,7 @@ The score limit that bounds are compared with is that of a ratio of two binomial
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special
@@ -31,7 +34,7 @@ TRIALS, SECONDS, RUNS = 1_000_000, None, 4000
 """Of each audit, where nothing else is asked."""
 
 ERROR = 0.1
-ALPHA = 0.05  # of the sequential test
+ALPHA = 0.05  # of the sequential test, and of functions with noise of their own
 _SURPRISING = 1e-6
 _STREAM = 100_000  # trials of a sequential test
 # Probabilities of an event on both sides, and trials.
@@ -215,6 +218,111 @@ def _of_learned(name: str, trials: int, runs: int, seed: int) -> Row:
     return _row(f"learned: {name}{at}, {trials:,} trials", above, runs, ERROR, began, slack=slack)
 
 
+class _Own(NamedTuple):
+    """A right function whose noise is not the seed's, on a pair at which its claim is tight.
+
+    Attributes:
+      function: draws its noise from a generator of its own.
+      pair: two inputs.
+      epsilon, delta: what it claims, and attains.
+    """
+
+    function: Callable[..., Any]
+    pair: tuple[Any, Any]
+    epsilon: float
+    delta: float = 0.0
+
+
+def _own() -> np.random.Generator:
+    return np.random.default_rng()
+
+
+_RARE = 1e-4  # of which one is expected in the trials of a bound
+
+
+def _coin(share: float, n: int) -> np.ndarray:
+    """One with this probability, else nought."""
+    return (_own().random(n) < share).astype(int)
+
+
+def _named(shares: Sequence[float], n: int) -> list[str]:
+    """Answers in words, with these probabilities."""
+    names = np.array(["usual", "rare", "rarer", "rarest"])
+    return list(names[_own().choice(4, n, p=shares)])
+
+
+OWN_NOISE: Mapping[str, _Own] = {
+    "few: a rare answer that delta allows": _Own(
+        lambda rng, data, n: _coin(2 * _RARE * data, n), (0, 1), 0.0, 2 * _RARE
+    ),
+    "few: a rare answer on both sides": _Own(
+        lambda rng, data, n: _coin(1.5 * _RARE, n), (0, 1), 0.0
+    ),
+    "few: nearly always one answer": _Own(lambda rng, data, n: _coin(1 - _RARE, n), (0, 1), 0.0),
+    "few: always one answer, or but for delta": _Own(
+        lambda rng, data, n: _coin(1 - 3 * _RARE * data, n), (0, 1), 0.0, 3 * _RARE
+    ),
+    "few: a rare answer e times as likely": _Own(
+        lambda rng, data, n: _coin(5 * _RARE * np.exp(-data), n), (0, 1), 1.0
+    ),
+    "few: rare answers in words": _Own(
+        lambda rng, data, n: _named([1 - 4 * _RARE, 2 * _RARE, _RARE, _RARE], n), (0, 1), 0.0
+    ),
+    "randomised response": _Own(
+        lambda rng, data, n: _coin(scipy.special.expit(data), n), (0.5, -0.5), 0.5
+    ),
+    "Laplace": _Own(lambda rng, data, n: data + _own().laplace(size=n), (0.0, 1.0), 1.0),
+    "Gaussian": _Own(
+        lambda rng, data, n: data + _own().normal(size=n),
+        (0.0, 1.0),
+        gaussian_epsilon(_DELTA, 1.0),
+        _DELTA,
+    ),
+    "geometric": _Own(
+        lambda rng, data, n: (
+            data + _own().geometric(1 - np.exp(-1), n) - _own().geometric(1 - np.exp(-1), n)
+        ),
+        (0, 1),
+        1.0,
+    ),
+    "one of four": _Own(
+        lambda rng, data, n: (data + _own().choice(4, n, p=np.array([2, 1, 1, 1]) / 5)) % 4,
+        (0, 1),
+        math.log(2.0),
+    ),
+    "two Laplace answers": _Own(
+        lambda rng, data, n: data + _own().laplace(size=(n, 2)), (0.0, 0.5), 1.0
+    ),
+}
+"""Twelve right functions with noise of their own; six have 0 to 5 expected counts in what decides.
+
+They are lambdas, which run in this process.
+"""
+
+
+def audits_of_own_noise(name: str, trials: int, runs: int) -> int:
+    """How many of so many audits of one of ``OWN_NOISE`` refute it, all with the default seed."""
+    one = OWN_NOISE[name]
+    return sum(
+        audit_function(
+            one.function,
+            relation="local",
+            claims=[Claim(one.epsilon, one.delta)],
+            said=f"epsilon {one.epsilon:g}",
+            pair=one.pair,
+            trials=trials,
+            false_alarm=ALPHA,
+        ).refuted
+        for _ in range(runs)
+    )
+
+
+def _of_own_noise(name: str, trials: int, runs: int) -> Row:
+    began = time.monotonic()
+    refuted = audits_of_own_noise(name, trials, runs)
+    return _row(f"own noise, {trials:,} trials, {name}", refuted, runs, ALPHA, began)
+
+
 def _response(
     generator: np.random.Generator, epsilon: float, trials: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -249,7 +357,8 @@ def rows(trials: int, seed: int, seconds: float | None, runs: int) -> Iterator[R
         have so many, at most 100,000, and audits that learn their event at most 20,000.
       seed: of all randomness.
       seconds: unused: every row is run to its end.
-      runs: audits of each pair; two thirds as many sequential tests.
+      runs: audits of each pair; two thirds as many sequential tests, and three fortieths as
+        many audits of each function with noise of its own.
     """
     del seconds
     cases = [_Pair(p, q, 0.0, n) for p, q, n in _EVENTS]
@@ -260,6 +369,8 @@ def rows(trials: int, seed: int, seconds: float | None, runs: int) -> Iterator[R
                 yield _of_method(pair, method, runs, seed)
     for name in _FUNCTIONS:
         yield _of_learned(name, min(trials, _LEARNED), runs, seed)
+    for name in OWN_NOISE:
+        yield _of_own_noise(name, min(trials, _LEARNED), max(3 * runs // 40, 1))
     for name, draw in (("randomised response", _response), ("Laplace", _laplace)):
         for swapped in (False, True):
             began, streams = time.monotonic(), max(2 * runs // 3, 1)

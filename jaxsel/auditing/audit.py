@@ -7,6 +7,7 @@ has an exact law. A lower bound is no estimate: the truth may be much larger.
 """
 
 import math
+import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -129,7 +130,7 @@ def audit(
     """
     found = _audited(mechanism, pair)
     tallies = _both_sides(found, trials, method, seed, progress, performance)
-    return _epsilon_report(found, tallies, delta, confidence)
+    return _epsilon_report(found, tallies, delta, confidence, seed)
 
 
 def audit_tallies(
@@ -140,6 +141,7 @@ def audit_tallies(
     *,
     delta: float = 0.0,
     confidence: float = 0.95,
+    seed: int | None = None,
 ) -> Audit:
     """``audit`` from existing tallies, by its method "split".
 
@@ -147,6 +149,8 @@ def audit_tallies(
       mechanism, pair, delta, confidence: as for ``audit``.
       used: Int["events"] on the data and on the neighbour, for the bound.
       selection: tallies of other, independent trials, for choosing the event.
+      seed: of the simulation that made the tallies, from which the bound then has its own
+        randomness, too; None asks the operating system.
 
     Raises:
       InputError: for bad input, or draws too coarse for so many trials.
@@ -156,11 +160,18 @@ def audit_tallies(
     _check_resolution(found.mechanism, trials)
     labels = found.mechanism.labels(found.pair.data, found.pair.params)
     tallies = _BothSides(used, selection, labels)
-    return _epsilon_report(found, tallies, delta, confidence)
+    return _epsilon_report(found, tallies, delta, confidence, seed)
+
+
+def _entropy(found: "_Audited", seed: int | None) -> tuple[int, ...] | None:
+    """What the bound on a pair has its randomness from: the seed of the tallies, and the pair."""
+    if seed is None:
+        return None
+    return seed, zlib.crc32(f"{found.mechanism.name}, {found.pair.name}".encode())
 
 
 def _epsilon_report(
-    found: "_Audited", tallies: "_BothSides", delta: float, confidence: float
+    found: "_Audited", tallies: "_BothSides", delta: float, confidence: float, seed: int | None
 ) -> Audit:
     # If delta > 0, the best event may contain several outcomes.
     events = ["singletons"]
@@ -168,7 +179,13 @@ def _epsilon_report(
         events.append("prefixes" if tallies.selection is None else "thresholds")
     counts, counts_neighbour = tallies.used
     bound = epsilon_lower_bound(
-        counts, counts_neighbour, delta, confidence, events, tallies.selection
+        counts,
+        counts_neighbour,
+        delta,
+        confidence,
+        events,
+        tallies.selection,
+        _entropy(found, seed),
     )
     exact = _exact(found, lambda p, q: epsilon_at_delta(p, q, delta))
     return _report(found, tallies.trials, "epsilon", delta, bound, exact, tallies.labels)
@@ -191,7 +208,12 @@ def audit_delta(
     tallies = _both_sides(found, trials, method, seed, progress, performance)
     counts, counts_neighbour = tallies.used
     bound = delta_lower_bound(
-        counts, counts_neighbour, epsilon, confidence, selection=tallies.selection
+        counts,
+        counts_neighbour,
+        epsilon,
+        confidence,
+        selection=tallies.selection,
+        entropy=_entropy(found, seed),
     )
     exact = _exact(found, lambda p, q: float(profile_delta(p, q, epsilon)))
     return _report(found, tallies.trials, "delta", epsilon, bound, exact, tallies.labels)

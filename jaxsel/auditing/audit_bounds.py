@@ -13,6 +13,7 @@ caller picks one of the two beforehand: taking the better of both results would 
 """
 
 import math
+import secrets
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from jaxsel.auditing.event_limits import (
     poisson_counts,
     two_limits,
 )
-from jaxsel.host.errors import InputError, check_choice, check_interval
+from jaxsel.host.errors import InputError, check_choice, check_integer, check_interval
 from jaxsel.host.intervals import check_tallies, clopper_pearson_lower, clopper_pearson_upper
 
 _DIRECTIONS = ("data/neighbour", "neighbour/data")
@@ -36,6 +37,7 @@ Tallies = tuple[np.ndarray, np.ndarray]
 # The shares of the error probability, on the likelier side, of which two limits have one.
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 _DRAWS = 8  # of the one limit, which is random, before it is compared with two
+_BITS = 53  # of entropy from the operating system: a whole number that JSON keeps everywhere
 
 
 class _Loss(NamedTuple):
@@ -68,6 +70,8 @@ class AuditBound(NamedTuple):
         infinite, or NaN if the event was never seen on either side.
       counts: (occurrences of the event, trials, the same two for the neighbour), from
         the tallies that gave the bound.
+      entropy: what the bound's own randomness was made from, which gives this bound again;
+        empty if it has none.
     """
 
     lower: float
@@ -78,6 +82,7 @@ class AuditBound(NamedTuple):
     comparisons: int
     point_estimate: float
     counts: tuple[int, int, int, int]
+    entropy: tuple[int, ...] = ()
 
 
 class _Family(NamedTuple):
@@ -175,7 +180,19 @@ def _losses(k: np.ndarray, n: Sequence[float], error: float, loss: Callable) -> 
     )
 
 
-def _at_whole_error(loss: _Loss, used: np.ndarray, chosen: np.ndarray, error: float) -> tuple:
+def _entropy(given: int | Sequence[int] | None) -> tuple[int, ...]:
+    """What is given as whole numbers, or one number of the operating system."""
+    if given is None:
+        return (secrets.randbits(_BITS),)
+    several = given if isinstance(given, Sequence) else (given,)
+    if not len(several):
+        raise InputError("entropy is empty; give a whole number, or None for a new one")
+    return tuple(check_integer("entropy", one, 0) for one in several)
+
+
+def _at_whole_error(
+    loss: _Loss, used: np.ndarray, chosen: np.ndarray, error: float, entropy: tuple[int, ...]
+) -> tuple[float, int]:
     """The limit of one event and direction, and how many confidence limits it takes.
 
     Args:
@@ -183,8 +200,10 @@ def _at_whole_error(loss: _Loss, used: np.ndarray, chosen: np.ndarray, error: fl
       used: Int["side outside_or_inside"], the likelier side first, for the bound.
       chosen: the same of other trials, which decide between one limit and two.
       error: the largest probability that the limit exceeds the truth.
+      entropy: independent of the tallies. These are added to it, so that two bounds from one
+        entropy differ in their randomness as they do in their tallies.
     """
-    generator = np.random.default_rng([int(count) for count in used.flat])
+    generator = np.random.default_rng([*entropy, *(int(count) for count in used.flat)])
     trials = chosen.sum(axis=1)
     events = (chosen[0, 1], chosen[1, 1])
     found = [two_limits(events, trials, loss.value, error, share) for share in _SHARES]
@@ -193,7 +212,9 @@ def _at_whole_error(loss: _Loss, used: np.ndarray, chosen: np.ndarray, error: fl
         share = _SHARES[int(np.argmax(found))]
         return two_limits((used[0, 1], used[1, 1]), used.sum(axis=1), loss.value, error, share), 2
     counts, rates, rest = poisson_counts(used, error, generator)
-    return loss.conditional(counts, rates, rest, generator), 1
+    limit = loss.conditional(counts, rates, rest, generator)
+    # Above what was observed a limit is the noise of the thinning; see ``event_epsilon``.
+    return min(limit, float(loss.value(*(used[:, 1] / used.sum(axis=1))))), 1
 
 
 def _audit(
@@ -203,6 +224,7 @@ def _audit(
     confidence: float,
     events: Events,
     selection: tuple[ArrayLike, ArrayLike] | None,
+    entropy: int | Sequence[int] | None,
 ) -> AuditBound:
     confidence = check_interval("confidence", confidence, 0.0, 1.0)
     tallies = _checked("counts", counts, counts_neighbour)
@@ -240,10 +262,12 @@ def _audit(
     seen = [c[inside].sum() for c in tallies]
     trials = [c.sum() for c in tallies]
     order = [0, 1] if side == 0 else [1, 0]
+    own: tuple[int, ...] = ()
     if selection is not None:
+        own = _entropy(entropy)
         sides = [[[c[~inside].sum(), c[inside].sum()] for c in t] for t in (tallies, chosen_on)]
         used, chosen = np.array(sides)[:, order]
-        lower, comparisons = _at_whole_error(loss, used, chosen, 1.0 - confidence)
+        lower, comparisons = _at_whole_error(loss, used, chosen, 1.0 - confidence, own)
     frequency = np.array(seen) / np.array(trials)
     estimate = loss.value(*frequency[order])
     return AuditBound(
@@ -255,6 +279,7 @@ def _audit(
         comparisons=comparisons,
         point_estimate=float(estimate),
         counts=(int(seen[0]), int(trials[0]), int(seen[1]), int(trials[1])),
+        entropy=own,
     )
 
 
@@ -265,6 +290,7 @@ def epsilon_lower_bound(
     confidence: float = 0.95,
     events: Events = "singletons",
     selection: tuple[ArrayLike, ArrayLike] | None = None,
+    entropy: int | Sequence[int] | None = None,
 ) -> AuditBound:
     """Lower bound on epsilon at a given delta, from tallies on two neighbours.
 
@@ -288,6 +314,11 @@ def epsilon_lower_bound(
         event, order and kind of limit are chosen on them, and the bound uses ``counts``
         alone at the whole error probability (``method="split"``); if not, all limits of all
         events hold together (``method="bonferroni"``).
+      entropy: whole numbers, at least 0, that the randomness of a bound with ``selection`` is
+        made from: some of the trials are left out, so that their number is Poisson. They must
+        be independent of the tallies: the seed of the simulation that made these, or the
+        ``entropy`` of an earlier bound from the same tallies. By default the operating
+        system is asked for one.
 
     Returns:
       AuditBound, with ``lower`` in natural-log units (epsilon as in e^epsilon).
@@ -307,7 +338,9 @@ def epsilon_lower_bound(
     def conditional(counts, rates, error, generator):
         return conditional_epsilon(counts, rates, delta, error, generator)
 
-    return _audit(_Loss(loss, conditional), counts, counts_neighbour, confidence, events, selection)
+    return _audit(
+        _Loss(loss, conditional), counts, counts_neighbour, confidence, events, selection, entropy
+    )
 
 
 def delta_lower_bound(
@@ -317,6 +350,7 @@ def delta_lower_bound(
     confidence: float = 0.95,
     events: Events | None = None,
     selection: tuple[ArrayLike, ArrayLike] | None = None,
+    entropy: int | Sequence[int] | None = None,
 ) -> AuditBound:
     """Lower bound on delta at a given epsilon, from tallies on two neighbours.
 
@@ -324,7 +358,8 @@ def delta_lower_bound(
     the neighbours. The exact delta is reached by E = {log(P/Q) > epsilon}.
 
     Args:
-      counts, counts_neighbour, confidence, selection: as in ``epsilon_lower_bound``.
+      counts, counts_neighbour, confidence, selection, entropy: as in
+        ``epsilon_lower_bound``.
       epsilon: >= 0 and finite; 0 bounds the total variation distance.
       events: as in ``epsilon_lower_bound``; by default "thresholds" with selection
         tallies, and singletons and prefixes without.
@@ -346,4 +381,6 @@ def delta_lower_bound(
     def conditional(counts, rates, error, generator):
         return conditional_delta(counts, rates, epsilon, error, generator)
 
-    return _audit(_Loss(loss, conditional), counts, counts_neighbour, confidence, events, selection)
+    return _audit(
+        _Loss(loss, conditional), counts, counts_neighbour, confidence, events, selection, entropy
+    )

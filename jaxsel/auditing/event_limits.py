@@ -8,6 +8,9 @@ share the error and each pay their own slack: up to three times the trials.
 
 A fixed number of trials is thinned to a Poisson number: the rate is chosen such that the
 Poisson number exceeds the fixed one with small probability, which is part of the error.
+
+The limits hold for a generator that is independent of the counts. One that is made from them
+is not: the test is then a function of the counts, and some counts are always refuted.
 """
 
 import math
@@ -71,10 +74,20 @@ def event_epsilon(
         side on which the event is to be the likelier.
       delta: in [0, 1).
       error: the largest probability that the limit exceeds the truth.
-      generator: for the thinning, and for the points that stand for delta.
+      generator: for the thinning, and for the points that stand for delta; independent of the
+        tallies.
+
+    Returns:
+      The limit, which is at most what was observed: above that it would be the noise of the
+      thinning. What is taken from a limit leaves it one, whatever the generator is.
     """
     counts, rates, rest = poisson_counts(used, error, generator)
-    return conditional_epsilon(counts, rates, delta, rest, generator)
+    limit = conditional_epsilon(counts, rates, delta, rest, generator)
+    (n, m), (x, y) = used.sum(axis=1).tolist(), used[:, 1].tolist()
+    beyond = x / n - delta
+    if beyond <= 0.0:
+        return 0.0
+    return max(0.0, min(limit, math.log(beyond) - math.log(y / m) if y else math.inf))
 
 
 def event_epsilon_upper(used: np.ndarray, delta: float, error: float) -> float:

@@ -362,8 +362,9 @@ def _replay_function(
 
 
 def _status(found: "FunctionAudit") -> int:
-    known = {"refuted": 1, "failed": 3}.get(found.verdict, 0)
-    return 130 if known == 0 and found.ended_by == "an interrupt" else known
+    known = {"refuted": 1, "failed": 3, "cannot be judged": 3}.get(found.verdict, 0)
+    stopped = found.ended_by == "an interrupt" and found.verdict != "failed"
+    return 130 if known != 1 and stopped else known
 
 
 def _check_law(

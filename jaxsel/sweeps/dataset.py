@@ -118,6 +118,7 @@ def _audited(known: _Known) -> list[_Column]:
                 **each.tallies(known.store),
                 delta=known.options.delta,
                 confidence=confidence,
+                seed=cell.seed,
             ).bound.lower
             for each in pairs
         ]

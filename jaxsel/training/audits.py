@@ -86,7 +86,12 @@ def _audited(
 
 
 def many_run_bound(
-    present: ArrayLike, absent: ArrayLike, *, delta: float, confidence: float = 0.95
+    present: ArrayLike,
+    absent: ArrayLike,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+    entropy: int | Sequence[int] | None = None,
 ) -> ManyRunBound:
     """Lower bound on epsilon from scores of runs with the canary and without it.
 
@@ -97,6 +102,7 @@ def many_run_bound(
       present, absent: Float["runs"], one score per run, at least two each.
       delta: in [0, 1).
       confidence: in (0, 1).
+      entropy: as for ``epsilon_lower_bound``: the seed of the runs, where they have one.
     """
     sides = [check_finite("scores", side) for side in (present, absent)]
     if any(side.ndim != 1 or side.size < 2 for side in sides):
@@ -118,7 +124,9 @@ def many_run_bound(
     # a prefix ends, and the complement of one starts, at its threshold
     threshold = edges[best[-1] if best[0] == 0 else best[0] - 1]
     alone = np.asarray([threshold])
-    found = epsilon_lower_bound(*tallies(1, alone), delta, confidence, selection=tallies(0, alone))
+    found = epsilon_lower_bound(
+        *tallies(1, alone), delta, confidence, selection=tallies(0, alone), entropy=entropy
+    )
     return ManyRunBound(
         found.lower, delta, confidence, float(threshold), found.event == (1,), found.counts
     )
@@ -165,7 +173,7 @@ def many_run_audit(
         ).reshape(runs)
         for tag, data in enumerate((present, absent))
     ]
-    bound = many_run_bound(both[0], both[1], delta=delta, confidence=confidence)
+    bound = many_run_bound(both[0], both[1], delta=delta, confidence=confidence, entropy=seed)
     return _audited(plan, steps, delta, bound)
 
 

@@ -126,9 +126,9 @@ def test_the_zoo_is_bounded_below_the_exact_values_and_near_them(monkeypatch):
 
 def test_kept_claims_fall_no_more_often_than_is_said(seed):
     rows = list(calibration.rows(10_000, seed, None, 60))
-    assert len(rows) == 3 * 2 + 3 + 4
+    assert len(rows) == 3 * 2 + 3 + 12 + 4
     said, reached = calibration.judged(rows)
-    assert said.startswith("13 of 13")
+    assert said.startswith("25 of 25")
     assert reached
     unfair = calibration._row("a", 190, 200, 0.1, 0.0)
     assert not unfair["fair"]
@@ -176,7 +176,7 @@ def test_a_score_limit_is_where_the_score_test_rejects():
 
 def test_each_table_is_a_command(capsys):
     code, found = run_json(capsys, "audit", "--calibration", "--trials", "1e4", "--runs", "5")
-    assert (code, len(found["rows"])) == (0, 13)
+    assert (code, len(found["rows"])) == (0, 25)
     for words in (("--bugs", "--zoo"), (), ("noisy_max", "--bugs")):
         code, _, said = run(capsys, "audit", *words)
         assert (code, "--calibration" in said) == (2, True)

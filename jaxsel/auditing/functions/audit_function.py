@@ -7,11 +7,12 @@ did, a function that keeps its claim is refuted with at most that probability.
 """
 
 import contextlib
+import hashlib
 import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,12 @@ from jaxsel.language.relations import Relation, relation_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Of the trials on each side, the part that looks for pair and event; the rest is the bound's.
+# Of the trials on each side, and of the time, the part that looks for pair and event; the rest,
+# and what the search leaves of its part, is the bound's.
 _SEARCH = 0.5
+_ROWS = 2**20  # trials of a pair on each side that the search keeps and learns from, at most
+# Where time is limited, trials are ranked by growing numbers of them.
+_RANKED_FIRST, _GROWTH = 2048, 4
 _LEFT = 1 / 3  # of the pairs, after each round of the search
 # Of the evidence that refutes: with less of it in the search, a refutation is beyond hope.
 _HOPE = 0.25
@@ -43,12 +48,15 @@ _FINALISTS = 2  # pairs whose events are learned with care
 # A sequential audit: its first trials, and how many confirm, for each that it took.
 _FIRST, _CONFIRMING = 64, 4
 _SEARCH_STREAM, _BOUND_STREAM = 0, 1
-_AT_ONCE, _FEW = 2**18, 1000  # trials of the bound that are held at once, and kept
+_AT_ONCE, _FEW = 2**16, 1000  # trials of the bound that are held at once, and kept
+_MOST = 2**62  # trials of which a number is said
 # A power is stated for an event of this probability on the likelier side.
 _EVENT = 0.1
 _CHECK = 0.2  # of a time limit, for comparing calls and processes
+_CURVE = 0.2  # of the time that the search leaves, for learning the events of a curve
 
 REFUTED, NOT_REFUTED, CONSTANT, FAILED = "refuted", "not refuted", "constant", "failed"
+UNDECIDED = "cannot be judged"
 
 
 @printed
@@ -61,7 +69,8 @@ class FunctionAudit(NamedTuple):
       claim: what is claimed, in words.
       epsilon, delta: the claim, or the point of its curve, that the event is held against.
       verdict: "refuted"; "not refuted"; "constant", if every trial on every input gave the
-        same outcome; or "failed", if no trial of either side gave an answer.
+        same outcome; "failed", if no trial of either side gave an answer; or "cannot be
+        judged", if no outcome of so few trials could have refuted the claim.
       lower: the lower bound on epsilon at ``delta``, which is above the truth with
         probability at most ``false_alarm``.
       upper: an upper limit, as sure, of the epsilon that the same event shows; other events and
@@ -83,6 +92,8 @@ class FunctionAudit(NamedTuple):
       seed: of the randomness that is handed to the function.
       bits: whether outcomes were judged as released bits, and not as real numbers.
       curve: what many events show together, where that was asked for.
+      needed: with fewer trials a side of the bound no outcome refutes the claim; infinite
+        above 2^62.
     """
 
     function: str
@@ -109,6 +120,7 @@ class FunctionAudit(NamedTuple):
     seed: int
     bits: bool = False
     curve: AuditCurve | None = None
+    needed: float = math.nan
 
     @property
     def refuted(self) -> bool:
@@ -145,6 +157,14 @@ class FunctionAudit(NamedTuple):
                     f" The event that was found shows at most {self.upper:.3g}: more queries or "
                     "candidates, or another pair, are needed to see more."
                 )
+        elif self.verdict == UNDECIDED:
+            most = "more than 2^62" if self.needed == math.inf else f"{self.needed:,.0f}"
+            ended = f", and {self.ended_by} ended it" if self.ended_by != "trials" else ""
+            said = (
+                f"CANNOT BE JUDGED{how}: {claimed}; no outcome of {min(self.counts[1::2]):,} "
+                f"trials a side could refute that (false-alarm rate {self.false_alarm:g}): the "
+                f"bound alone takes {most}, the search as many{ended}."
+            )
         elif self.verdict == CONSTANT:
             said = f"{self.function} gives one outcome, whatever the input and the trial."
         else:
@@ -178,17 +198,37 @@ class _Search(NamedTuple):
     pair: Neighbours
     tables: tuple[Table, Table] | None = None
 
-    def more(self, draws: Draws, trials: int, done: int) -> "_Search":
-        """With more trials on both sides."""
+    @property
+    def both(self) -> tuple[Table, Table]:
+        """The trials on the data and on the neighbour."""
+        assert self.tables is not None
+        return self.tables
+
+    @property
+    def rows(self) -> int:
+        """How many there are on each side."""
+        return 0 if self.tables is None else min(map(len, self.tables))
+
+    def drawn(self, draws: Draws, trials: int, done: int) -> tuple[Table, Table]:
+        """More trials on both sides."""
         stream = (_SEARCH_STREAM, self.number, done)
-        new = tuple(
+        first, second = (
             draws.draw(data, trials, (*stream, side))
             for side, data in enumerate((self.pair.data, self.pair.neighbour))
         )
+        return first, second
+
+    def joined(self, new: tuple[Table, Table]) -> "_Search":
+        """With these trials besides its own."""
         if self.tables is None:
             return self._replace(tables=new)
-        both = tuple(together(sides) for sides in zip(self.tables, new, strict=True))
-        return self._replace(tables=both)
+        first, second = (together(sides) for sides in zip(self.tables, new, strict=True))
+        return self._replace(tables=(first, second))
+
+    def first(self, rows: int) -> "_Search":
+        """With its first trials alone."""
+        one, other = (side.rows(slice(rows)) for side in self.both)
+        return self._replace(tables=(one, other))
 
 
 def audit_function(
@@ -224,9 +264,11 @@ def audit_function(
       data: an example of the input, whose length and range the proposed pairs keep; by
         default five scores, or eight records of 0 and 1.
       pair: two neighbours; then no others are proposed.
-      trials: on each side, the search included.
+      trials: on each side, the search included, which has half of them, and on each side of a
+        pair 2^20 at most; the bound has what it leaves.
       seconds: a time limit; fewer trials are made where it would not be kept.
-      false_alarm: the largest probability that a function that keeps its claim is refuted.
+      false_alarm: the largest probability that a function that keeps its claim is refuted,
+        whatever the seed is.
       seed: of the randomness that is handed to the function; equal seeds have equal verdicts
         unless time ends the audit or the function has randomness of its own.
       settings: parameters of the function that have defaults, by name.
@@ -277,20 +319,30 @@ def audit_function(
     ):
         share = math.inf if seconds is None else _CHECK * seconds
         constant = check_independence(draws, pairs[0].data, share)
+        clock.search()
         if sequential:
             (chosen, claim_met, search), spent, size = _stopped(
                 draws, pairs, aims, error, trials, clock
             )
+            looked_at = len(pairs)
         else:
             again = searching // 2 if largest else 0
-            (chosen, claim_met, search), spent = _searched(
+            (chosen, claim_met, search), spent, looked_at = _searched(
                 draws, pairs, aims, error, searching - again, clock, again
             )
-            size = clock.affordable(trials - searching, draws)
-        assert search.tables is not None
-        others = curve_events(search.tables, claim_met.epsilon) if curve else []
+            # A search of few trials of many pairs may have taken more than its part.
+            size = trials - min(spent, searching)
+        others: list[Event] = []
+        if curve:
+            until = clock.part(_CURVE, clock.end)
+            others, _ = clock.growing(
+                lambda few: (curve_events(search.first(few).both, claim_met.epsilon), True),
+                search.rows,
+                until,
+            )
         chosen_at = time.monotonic()
         events = [chosen.event, *others]
+        clock.let(draws, clock.end)
         bound = _counted(draws, search, size, (_BOUND_STREAM, search.number), events)
     for one in bound:
         check_shares(function.name, chosen.event.words, one.counts[0], one.sizes)
@@ -298,7 +350,10 @@ def audit_function(
     used = np.stack([[one.sizes.sum() for one in bound] - inside, inside], axis=1)
     if chosen.swapped:
         used = used[::-1]
-    generator = np.random.default_rng([seed, *used.ravel().tolist()])
+    # The order of independent trials is independent of their counts, and the same for equal
+    # seeds where the function has no randomness of its own.
+    orders = [int.from_bytes(one.order) for one in bound]
+    generator = np.random.default_rng([seed, *orders])
     lower = event_epsilon(used, claim_met.delta, error, generator)
     sizes, first = used.sum(axis=1).tolist(), [one.first for one in bound]
     return FunctionAudit(
@@ -307,7 +362,9 @@ def audit_function(
         claim=said,
         epsilon=claim_met.epsilon,
         delta=claim_met.delta,
-        verdict=_verdict(lower, claim_met, constant, first),
+        verdict=_verdict(
+            lower, claim_met, constant, first, _refutable(claim_met, sizes[0], sizes[1], error)
+        ),
         lower=lower,
         upper=event_epsilon_upper(used, claim_met.delta, error),
         false_alarm=error,
@@ -319,7 +376,7 @@ def audit_function(
         why=search.pair.why,
         counts=(int(used[0, 1]), sizes[0], int(used[1, 1]), sizes[1]),
         trials=spent + min(sizes),
-        pairs=len(pairs),
+        pairs=looked_at,
         ended_by=clock.ended_by(min(sizes) < size),
         seconds=time.monotonic() - began,
         search_seconds=chosen_at - began,
@@ -330,15 +387,20 @@ def audit_function(
         )
         if curve
         else None,
+        needed=_needed(claim_met, error),
     )
 
 
 class _Clock:
-    """How many trials a side the time that is left allows."""
+    """What the time that is left allows.
+
+    Attributes:
+      end, searched: until when the audit, and its search, may go on.
+      short: whether there was less time than trials.
+    """
 
     def __init__(self, began: float, seconds: float | None) -> None:
-        self.end = math.inf if seconds is None else began + seconds
-        self._searched = math.inf if seconds is None else began + _SEARCH * seconds
+        self.end = self.searched = math.inf if seconds is None else began + seconds
         self.short = self._interrupted = False
 
     @contextlib.contextmanager
@@ -349,7 +411,7 @@ class _Clock:
             if self._interrupted:
                 before(number, frame)
             self._interrupted = True
-            self.end = self._searched = draws.until = time.monotonic()
+            self.end = self.searched = draws.until = time.monotonic()
 
         before: Any = signal.getsignal(signal.SIGINT)
         if not callable(before) or threading.current_thread() is not threading.main_thread():
@@ -367,21 +429,71 @@ class _Clock:
             return "an interrupt"
         return "time" if self.short or fewer else "trials"
 
-    def searched_enough(self) -> bool:
-        """Whether the time for the search is over."""
-        over = time.monotonic() > self._searched
+    def search(self) -> None:
+        """Gives the search its part of the time, now that it begins."""
+        self.searched = self.part(_SEARCH, self.end)
+
+    def over(self, until: float) -> bool:
+        """Whether it is later than that, or an interrupt has ended the time."""
+        over = time.monotonic() > min(until, self.end)
         self.short = self.short or over
         return over
 
-    def affordable(self, trials: int, draws: Draws, share: float = 1.0) -> int:
-        """At most so many trials, as many as a share of the time that is left allows."""
-        if self.end == math.inf:
+    def part(self, share: float, until: float) -> float:
+        """The end of a share of the time that is left until then."""
+        now = time.monotonic()
+        return until if until == math.inf else now + share * max(until - now, 0.0)
+
+    def let(self, draws: Draws, until: float) -> None:
+        """Lets trials be drawn until then."""
+        draws.until = until
+        draws.until = min(until, self.end)  # an interrupt may have come in between
+
+    def affordable(self, trials: int, price: float, until: float) -> int:
+        """At most so many trials, as many as the time until then allows, and 2 at least.
+
+        Args:
+          trials: that are wanted.
+          price: seconds of a trial on both sides.
+          until: when they are to be made, and looked at.
+        """
+        if until == math.inf:
             return trials
-        left = max(self.end - time.monotonic(), 0.0)
-        allowed = max(int(share * left * draws.rate / 2.0), 2)
+        allowed = max(int(max(until - time.monotonic(), 0.0) / price), 2)
         if allowed < trials:
             self.short = True
         return min(trials, allowed)
+
+    def growing(
+        self, find: Callable[[int], tuple[Any, bool]], rows: int, until: float
+    ) -> tuple[Any, int]:
+        """What is found on so many trials, or on as many as the time until then allows.
+
+        Args:
+          find: what is found on the first so many trials, and whether by looking at all pairs.
+          rows: their number, if there is time.
+          until: when it is to be found; it is asked before each larger number of trials.
+
+        Returns:
+          What was found, and on how many trials.
+        """
+        few = rows if until == math.inf else min(rows, _RANKED_FIRST)
+        began, slope, seen = time.monotonic(), math.inf, few
+        found, whole = find(few)
+        took = time.monotonic() - began
+        while few < rows:
+            more = min(_GROWTH * few, rows)
+            expected = min(took * more / few, took + slope * (more - few))
+            if time.monotonic() + expected > min(until, self.end):
+                self.short = True
+                break
+            began, before = time.monotonic(), took
+            better, complete = find(more)
+            took = time.monotonic() - began
+            slope, few = max(took - before, 0.0) / (more - few), more
+            if complete or not whole:
+                found, whole, seen = better, complete, more
+        return found, seen
 
 
 def _searched(
@@ -392,8 +504,8 @@ def _searched(
     trials: int,
     clock: _Clock,
     trials_again: int = 0,
-) -> tuple[tuple[Chosen, Aim, _Search], int]:
-    """Event, claim and pair with the most evidence, and the trials a side that it took.
+) -> tuple[tuple[Chosen, Aim, _Search], int, int]:
+    """Event, claim and pair with the most evidence; the trials a side, and pairs, that it took.
 
     Args:
       draws, pairs, claims, error, trials, clock: what is searched, what error the bound may
@@ -404,37 +516,114 @@ def _searched(
     rounds = 1
     while len(pairs) * _LEFT**rounds > _FINALISTS / 2:
         rounds += 1
-    spent = 0
+    spent, looked_at = 0, 0
+    price = 2.0 / draws.rate  # seconds of a trial on both sides of a pair
     for place in range(rounds):
         last = place + 1 == rounds
-        if place and clock.searched_enough():
+        if place and clock.over(clock.searched):
             # What is learned takes time, too, and the bound needs its share.
             left = left[:1]
             break
+        began = time.monotonic()
+        until = clock.part(1.0 / (rounds - place + 1), clock.searched)
+        # Of the first round it is not known yet how long it takes to rank them.
+        clock.let(draws, until if place else clock.part(0.5, until))
         # Most are made where most pairs are compared, by fewest trials each.
         quota = trials - spent if last else (trials - spent) // 2
-        each = max(clock.affordable(quota, draws, 0.5 / (rounds - place)) // len(left), 2)
-        left = [one.more(draws, each, place) for one in left]
-        spent += each * len(left)
+        kept = int(_ROWS * _LEFT ** (rounds - 1 - place))
+        rows = min(quota // len(left) + left[0].rows, kept)
+        rows = clock.affordable(rows * len(left), price, draws.until) // len(left)
+        each = max(rows - left[0].rows, 2)
+        left, new = _with_more(draws, left, each, place, clock)
+        spent += new
+        looked_at = looked_at or len(left)
         if not last:
+            number = len(left)
             eased = [one.eased((place + 1) / rounds) for one in claims]
-            keep = max(round(len(left) * _LEFT), _FINALISTS)
-            strength = [-_strength(one, eased) for one in left]
-            left = [left[place] for place in np.argsort(strength, kind="stable")[:keep].tolist()]
-    found = [(_ranked(one, claim), claim, one) for one in left for claim in claims]
+            left, rows = clock.growing(
+                lambda few, left=left, eased=eased: _strongest(left, eased, few, clock),
+                left[0].rows,
+                until,
+            )
+            # A round's trials are priced by all that the last one took.
+            price = (time.monotonic() - began) / (rows * number)
+    until = clock.part(0.5, clock.searched) if trials_again else clock.searched
+    rows = left[0].rows
+    found, _ = clock.growing(lambda few: _found(left, claims, error, few, clock), rows, until)
+    if trials_again:
+        each = clock.affordable(trials_again, 2.0 / draws.rate, clock.searched) // len(found)
+        each = max(each, 2)
+        clock.let(draws, clock.searched)
+        again: _Found = []
+        for few, claim, one in found:
+            if again and clock.over(clock.searched):
+                break
+            few = _compared_again(draws, one, claim, few[:_AGAIN], each, rounds)
+            again.append((few, claim, one))
+        found = again
+        spent += each * len(found)
+    few, claim, one = max(found, key=lambda each: each[0][0].evidence)
+    return (few[0], claim, one), spent, looked_at
+
+
+def _with_more(
+    draws: Draws, left: Sequence[_Search], trials: int, done: int, clock: _Clock
+) -> tuple[list[_Search], int]:
+    """The pairs with more trials, and how many trials a side of all these are.
+
+    Where the time for drawing is over before all have some, those without any are left out.
+    """
+    found: list[_Search] = []
+    for one in left:
+        late = bool(found) and clock.over(draws.until)
+        if not late:
+            found.append(one.joined(one.drawn(draws, trials, done)))
+        elif one.rows:
+            found.append(one)
+    before = {one.number: one.rows for one in left}
+    return found, sum(one.rows - before[one.number] for one in found)
+
+
+def _strongest(
+    left: Sequence[_Search], claims: Sequence[Aim], rows: int, clock: _Clock
+) -> tuple[list[_Search], bool]:
+    """The pairs that have most evidence on their first trials, and whether all were ranked."""
+    keep = max(round(len(left) * _LEFT), _FINALISTS)
+    strength: list[float] = []
+    for one in left:
+        if strength and clock.over(clock.searched):
+            break
+        some = one.first(rows)
+        strength.append(-max(_ranked(some, claim, True)[0].evidence for claim in claims))
+    best = [left[place] for place in np.argsort(strength, kind="stable")[:keep].tolist()]
+    return best, len(strength) == len(left)
+
+
+_Found = list[tuple[list[Chosen], Aim, _Search]]
+
+
+def _found(
+    left: Sequence[_Search], claims: Sequence[Aim], error: float, rows: int, clock: _Clock
+) -> tuple[_Found, bool]:
+    """The events of each pair and claim on the pair's first trials, and whether of all of them."""
+
+    def ranked(aims: Sequence[tuple[Aim, Aim, _Search]]) -> _Found:
+        found: _Found = []
+        for aim, claim, one in aims:
+            if found and clock.over(clock.searched):
+                break
+            found.append((_ranked(one.first(rows), aim), claim, one))
+        return found
+
+    found = ranked([(claim, claim, one) for one in left for claim in claims])
+    whole = len(found) == len(left) * len(claims)
     enough = -_HOPE * math.log(error)
     if all(isinstance(claim, Claim) and few[0].evidence < enough for few, claim, _ in found):
         # Hardly anything speaks against the claim: the event that shows most is looked at.
-        found = [(_ranked(one, LargestBound(*claim)), claim, one) for _, claim, one in found]
-    if trials_again:
-        each = max(clock.affordable(trials_again, draws, 0.5) // len(found), 2)
-        found = [
-            (_compared_again(draws, one, claim, few[:_AGAIN], each, rounds), claim, one)
-            for few, claim, one in found
-        ]
-        spent += each * len(found)
-    few, claim, one = max(found, key=lambda each: each[0][0].evidence)
-    return (few[0], claim, one), spent
+        weak = found
+        found = ranked([(LargestBound(*claim), claim, one) for _, claim, one in weak])
+        whole = whole and len(found) == len(weak)
+    return found, whole
 
 
 def _compared_again(
@@ -467,19 +656,24 @@ def _stopped(
     if curve or claim.delta or others:
         raise InputError("a sequential audit is of one given pair, and a claim of epsilon alone")
     test, search = SequentialTest(claim.epsilon, error), _Search(0, pair)
-    each, spent = _FIRST, 0
-    while test.stopped is None and spent < trials // (1 + _CONFIRMING):
-        each = min(clock.affordable(each, draws), trials // (1 + _CONFIRMING) - spent)
-        search = search.more(draws, max(each, 1), spent)
-        assert search.tables is not None
-        new = [one.rows(slice(spent, None)) for one in search.tables]
+    each, spent, most = _FIRST, 0, trials // (1 + _CONFIRMING)
+    clock.let(draws, clock.searched)
+    while test.stopped is None and spent < most and not (spent and clock.over(clock.searched)):
+        wanted = max(min(each, most - spent), 1)
+        new = search.drawn(draws, wanted, spent)
         rows = min(map(len, new))
         test.feed(*(_for_bets(one)[:rows] for one in new))
-        spent = min(map(len, search.tables))
-        each = spent  # twice as many in all
+        if search.rows < _ROWS:
+            search = search.joined(new)
+        spent += rows
+        each = min(spent, _ROWS)  # twice as many in all
     # The test says how many trials are enough; the finding is the fresh trials' alone.
-    size = clock.affordable(min(_CONFIRMING * spent, trials - spent), draws)
-    return (_ranked(search, claim)[0], claim, search), spent, size
+    size = trials - spent if test.stopped is None else min(_CONFIRMING * spent, trials - spent)
+    until = clock.part(0.5, clock.end)
+    chosen, _ = clock.growing(
+        lambda few: (_ranked(search.first(few), claim)[0], True), search.rows, until
+    )
+    return (chosen, claim, search), spent, size
 
 
 def _for_bets(given: Table) -> np.ndarray:
@@ -490,14 +684,9 @@ def _for_bets(given: Table) -> np.ndarray:
     return values
 
 
-def _strength(search: _Search, claims: Sequence[Aim]) -> float:
-    return max(_ranked(search, claim, quickly=True)[0].evidence for claim in claims)
-
-
 def _ranked(search: _Search, claim: Aim, quickly: bool = False) -> list[Chosen]:
     """Events that are learned on one part of a pair's trials, as they do on the others."""
-    assert search.tables is not None
-    return choose(*halved(search.tables), claim, quickly)
+    return choose(*halved(search.both), claim, quickly)
 
 
 class _Counts(NamedTuple):
@@ -506,11 +695,13 @@ class _Counts(NamedTuple):
     Attributes:
       counts: Int["events calls"], trials in each event.
       sizes: Int["calls"], all trials.
+      order: a digest of which trials are in the first of the events, in the order made.
       first: the first of the trials; the rest is not kept.
     """
 
     counts: np.ndarray
     sizes: np.ndarray
+    order: bytes
     first: Table
 
 
@@ -522,27 +713,27 @@ def _counted(
         (data, (*stream, side))
         for side, data in enumerate((search.pair.data, search.pair.neighbour))
     ]
-    blocks: list[list[_Counts]] = []
+    counts: list[list[np.ndarray]] = [[], []]
+    sizes: list[list[int]] = [[], []]
+    orders = [hashlib.blake2b(digest_size=16) for _ in sides]
+    first: list[Table] = []
     for block, begin in enumerate(range(0, trials, _AT_ONCE)):
-        if blocks and time.monotonic() > draws.until:
+        if block and time.monotonic() > draws.until:
             break
         inputs = [(data, (*own, block)) for data, own in sides]
         made = draws.by_turns(inputs, min(_AT_ONCE, trials - begin))
-        blocks.append([_of_block(tables, events) for tables in made])
+        for side, tables in enumerate(made):
+            found = together(tables)
+            inside = [event.holds(found) for event in events]
+            counts[side].append(np.stack([by_call(one, tables) for one in inside]))
+            sizes[side] += map(len, tables)
+            orders[side].update(np.packbits(inside[0]).tobytes())
+            if not block:
+                first.append(found.rows(np.arange(min(_FEW, len(found)))))
     return [
-        _Counts(
-            np.concatenate([one.counts for one in each], axis=1),
-            np.concatenate([one.sizes for one in each]),
-            each[0].first,
-        )
-        for each in zip(*blocks, strict=True)
+        _Counts(np.concatenate(counts[side], axis=1), np.array(sizes[side]), order.digest(), few)
+        for side, (order, few) in enumerate(zip(orders, first, strict=True))
     ]
-
-
-def _of_block(tables: Sequence[Table], events: Sequence[Event]) -> _Counts:
-    found = together(tables)
-    counts = np.stack([by_call(event.holds(found), tables) for event in events])
-    return _Counts(counts, np.array(list(map(len, tables))), found.rows(slice(_FEW)))
 
 
 def _failed(bound: Sequence[Table]) -> bool:
@@ -554,14 +745,38 @@ def _failed(bound: Sequence[Table]) -> bool:
     )
 
 
-def _verdict(lower: float, claim: Aim, constant: bool, bound: Sequence[Table]) -> str:
+def _verdict(
+    lower: float, claim: Aim, constant: bool, bound: Sequence[Table], refutable: bool
+) -> str:
     if lower > claim.epsilon:
         return REFUTED
     if _failed(bound):
         return FAILED
+    if not refutable:
+        return UNDECIDED
     if constant and len({str(word) for one in bound for word in one.words}) == 1:
         return CONSTANT
     return NOT_REFUTED
+
+
+def _refutable(claim: Aim, trials: int, others: int, error: float) -> bool:
+    """Whether an event in all of these trials, and in none of the other side's, refutes a claim."""
+    points = round(others * claim.delta * math.exp(-claim.epsilon))
+    limit = float(log_ratio_lower(trials, points, error))
+    return limit > claim.epsilon + math.log(trials / others)
+
+
+def _needed(claim: Aim, error: float) -> float:
+    """The smallest number of trials a side with which an outcome refutes a claim."""
+    low, high = 0, 1
+    while not _refutable(claim, high, high, error):
+        low, high = high, 2 * high
+        if high > _MOST:
+            return math.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _refutable(claim, middle, middle, error) else (middle, high)
+    return float(high)
 
 
 def _detectable(trials: int, claim: Aim, error: float) -> float:

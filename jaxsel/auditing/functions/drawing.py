@@ -152,7 +152,7 @@ class Draws:
     Attributes:
       function, settings, seed, call_seconds, until, bits: as given.
       workers: number of processes; 0 if the function runs in this one.
-      rate: trials a second, the fastest draw's so far.
+      rate: trials a second, the longest draw's so far.
     """
 
     def __init__(
@@ -181,6 +181,7 @@ class Draws:
           bits: gives the tables of ``draw`` and ``blocks`` the columns of low bits.
         """
         self.until, self.rate, self.bits = until, 0.0, bits
+        self._longest = 0
         self.function, self.seed, self.call_seconds = function, seed, call_seconds
         self.settings = dict(settings or {})
         here = function.path is None or function.kind == "jax"
@@ -228,7 +229,9 @@ class Draws:
 
     def _timed(self, trials: int, began: float) -> None:
         # Of many short calls and few long ones, the long tell what more trials take.
-        self.rate = max(self.rate, trials / max(time.monotonic() - began, 1e-9))
+        if trials >= self._longest:
+            self._longest = trials
+            self.rate = trials / max(time.monotonic() - began, 1e-9)
 
     def _task(self, data: Any, trials: int, stream: tuple[int, ...], block: int) -> calls.Task:
         entropy = (self.seed, *stream, block)
@@ -258,7 +261,10 @@ class Draws:
 
     def draw(self, data: Any, trials: int, stream: tuple[int, ...]) -> Table:
         """The outcomes of trials, as ``blocks``, in one table."""
-        return together(self.blocks(data, trials, stream))
+        began = time.monotonic()
+        found = together(self.blocks(data, trials, stream))
+        self._timed(len(found), began)  # which takes longer than to draw them
+        return found
 
     def blocks(self, data: Any, trials: int, stream: tuple[int, ...]) -> list[Table]:
         """The outcomes of trials, by block of calls; fewer where the time is over.

@@ -206,9 +206,11 @@ def _plain(data: Any) -> Any:
 
 
 def _listed(data: Any) -> list:
-    """The records of a data set; rows of an array or a data frame."""
+    """The records of a data set; rows of an array or a data frame; what is no list is a record."""
     if hasattr(data, "iloc"):
         return data.to_dict("records")
+    if not hasattr(data, "__iter__"):
+        return [data]
     return np.asarray(data).tolist() if isinstance(data, np.ndarray) else list(data)
 
 
@@ -224,6 +226,8 @@ def _like(data: Any) -> Callable[[Sequence], Any]:
 
 
 def _of_records(relation: Relation, data: Any) -> Iterator[Neighbours]:
+    if not hasattr(data, "__iter__"):
+        raise InputError(f"the example is {data!r}, one record; give a list of records, or a pair")
     records, make = _listed(data), _like(data)
     if not records:
         raise InputError("the example has no record; give one whose records show their range")

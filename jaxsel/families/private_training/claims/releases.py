@@ -41,7 +41,9 @@ def audit_cases(budget):
         both = (searched(kind, budget) for kind in (present, absent))
         # K is at least 1 here: something is always released.
         first, second = (seen(found)[found.winner] for found in both)
-        bound = many_run_bound(first, second, delta=DELTA, confidence=confidence)
+        bound = many_run_bound(
+            first, second, delta=DELTA, confidence=confidence, entropy=budget.seed
+        )
         text = f"audited, a person of the {part} part, counts {bound.counts}"
         yield {"delta": DELTA}, bound.lower, text
 
