@@ -218,8 +218,8 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
     words, shapes = np.empty(len(outcomes), object), np.empty(len(outcomes), object)
     columns: dict[str, np.ndarray] = {}
     for row, outcome in enumerate(outcomes):
-        words[row], shapes[row] = _text(outcome, exact=True), _text(outcome, exact=False)
-        for name, value in _numbers(outcome):
+        words[row], shapes[row], numbers = _read(outcome)
+        for name, value in numbers:
             if name not in columns:
                 columns[name] = np.full(len(outcomes), np.nan)
             columns[name][row] = value
@@ -290,6 +290,22 @@ def _plain(outcome: Any) -> Any:
     if hasattr(outcome, "__array__"):
         return np.asarray(outcome).tolist()
     return outcome
+
+
+def _read(outcome: Any) -> tuple[str, str, list[tuple[str, float]]]:
+    """Words, shape and columns of an outcome; an object that refuses to be read has a name only."""
+    try:
+        return _text(outcome, exact=True), _text(outcome, exact=False), list(_numbers(outcome))
+    except Exception as error:  # of whatever class of a stranger's
+        said = (
+            f"an object of type {type(outcome).__name__} whose text raises {type(error).__name__}"
+        )
+        return said, said, []
+
+
+def words_of(outcome: Any) -> str:
+    """An outcome in words, as a table has them."""
+    return _read(outcome)[0]
 
 
 def _text(outcome: Any, exact: bool) -> str:

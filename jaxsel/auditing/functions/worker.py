@@ -2,7 +2,8 @@
 
 It imports the file under a name of its own, so that a script does not begin again, reads
 pickled tasks from its standard input and writes pickled tables. What the function prints
-goes to the standard error.
+goes to the standard error, and it reads nothing: neither its prints nor its processes can
+disturb the answers.
 """
 
 import mmap
@@ -15,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.auditing.functions.calls import Did, Unwatched, run
+from jaxsel.auditing.functions.outcomes import words_of
 from jaxsel.auditing.functions.subject import Function, imported_call
 from jaxsel.host.errors import InputError
 
 
 class _Watcher(Unwatched):
     """Writes down the trial that begins and the outcomes so far, which outlive the process."""
+
+    alone = True
 
     def __init__(self, file: str) -> None:
         with open(file, "r+b") as opened:
@@ -34,7 +38,7 @@ class _Watcher(Unwatched):
         try:
             text = pickle.dumps((trial, outcome))
         except Exception:  # of whatever class of a stranger's
-            text = pickle.dumps((trial, Did(outcome)))
+            text = pickle.dumps((trial, Did(words_of(outcome))))
         self._kept.write(text)
 
     def known(self, ended: dict[int, str]) -> dict[int, Any]:
@@ -70,8 +74,13 @@ def main(arguments: list[str]) -> None:
     # The process that asks hears the keyboard, and ends this one when it has what is known.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     file, name, kind, progress_file = arguments
-    answers = os.fdopen(os.dup(1), "wb")
+    tasks, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
     os.dup2(2, 1)
+    if hasattr(os, "register_at_fork"):
+        # A process that the function leaves behind would keep the answers open for ever.
+        os.register_at_fork(after_in_child=answers.close)
     watcher = _Watcher(progress_file)
 
     def say(answer: object) -> None:
@@ -79,20 +88,22 @@ def main(arguments: list[str]) -> None:
         answers.flush()
 
     try:
-        function = Function(name, kind, imported_call(file, name), None)
+        function = Function(name, kind, imported_call(file, name), None, {})
     except InputError as error:
         say(error)
         return
     say(None)
     while True:
         try:
-            task, ended = pickle.load(sys.stdin.buffer)
+            task, ended = pickle.load(tasks)
         except EOFError:
             return
         try:
             answer: object = run(function, task, watcher.known(ended), watcher)
         except InputError as error:
             answer = error
+        except Exception as error:
+            answer = InputError(f"what {name} returns cannot be read: {type(error).__name__}")
         say(answer)
 
 
