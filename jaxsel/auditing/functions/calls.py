@@ -218,7 +218,9 @@ def _vectorised(
 def _listed(found: Any) -> Any:
     """What a vectorised function returned, as an array or a list; nothing if it is neither."""
     try:
-        listed = np.asarray(found) if hasattr(found, "__array__") else list(found)
+        if not hasattr(found, "__array__"):
+            return list(found)
+        array = np.asarray(found)
     except Exception:  # of whatever class of a stranger's
         return []
-    return listed if np.ndim(listed) else []
+    return array if array.ndim else []

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import math
 import mmap
 import os
@@ -90,12 +91,13 @@ class _Worker:
 
         Such a call costs a new process: when the budget is spent, those that are known come back.
         """
-        known: dict[int, str] = {}
+        known: dict[int, Any] = {}
         end, idle = time.monotonic() + task.budget, 0
         while not self._stopped:
             left = max(end - time.monotonic(), 0.0)
-            if not left and 0 in known and not self._kept():
-                return table([calls.Did(known[trial]) for trial in sorted(known) if trial >= 0])
+            if not left and 0 in known:
+                trials = itertools.takewhile(known.__contains__, range(task.trials))
+                return table([known[trial] for trial in trials])
             self._noted[:] = struct.pack("q", _NOTHING)
             answer = self._ask(self.start(), task._replace(budget=left), known)
             if isinstance(answer, Exception):
@@ -105,7 +107,7 @@ class _Worker:
             self._process = None
             (trial,) = struct.unpack("q", self._noted[:])
             if trial != _NOTHING:
-                known[trial] = answer
+                known = {**known, **self._kept(), trial: calls.Did(answer)}
                 self._ended()
                 continue
             idle += 1
@@ -113,12 +115,18 @@ class _Worker:
                 raise CouldNotError(f"the process of {self._function.name} ends between its calls")
         raise InputError("the audit was stopped")
 
-    def _kept(self) -> bool:
-        """Whether the process has written down outcomes, which only a new one can read."""
-        kept = self._file.with_suffix(".kept")
-        return kept.exists() and kept.stat().st_size > 0
+    def _kept(self) -> dict[int, Any]:
+        """The outcomes of the task that the process has written down."""
+        found: dict[int, Any] = {}
+        with open(self._file.with_suffix(".kept"), "rb") as opened:
+            # What was being written when the process ended is no outcome.
+            with contextlib.suppress(EOFError, pickle.UnpicklingError):
+                while True:
+                    trial, outcome = pickle.load(opened)
+                    found[trial] = outcome
+        return found
 
-    def _ask(self, process: subprocess.Popen, task: calls.Task, known: dict[int, str]) -> Any:
+    def _ask(self, process: subprocess.Popen, task: calls.Task, known: dict[int, Any]) -> Any:
         """The answer of a process, or in words why there is none."""
         assert process.stdin is not None
         assert process.stdout is not None
@@ -312,13 +320,26 @@ class Draws:
         least: int,
     ) -> Iterator[Table]:
         """The tables of the tasks that are begun in time; each process has one at a time."""
-        waiting: deque[Future[Table]] = deque()
-        for task in self._in_time(tasks, least):
-            waiting.append(pool.submit(run, task))
+
+        def begin(number: int, task: calls.Task) -> Table | None:
+            left = self.until - time.monotonic()  # it may have waited for a process
+            return (
+                run(task._replace(budget=max(left, 0.0))) if number < least or left >= 0 else None
+            )
+
+        waiting: deque[Future[Table | None]] = deque()
+        for number, task in enumerate(self._in_time(tasks, least)):
+            waiting.append(pool.submit(begin, number, task))
             if len(waiting) > 2 * len(self._pool):
-                yield waiting.popleft().result()
+                found = waiting.popleft().result()
+                if found is None:
+                    break
+                yield found
         for one in waiting:
-            yield one.result()
+            found = one.result()
+            if found is None:
+                break
+            yield found
 
     def draw(self, data: Any, trials: int, stream: tuple[int, ...]) -> Table:
         """The outcomes of trials, as ``blocks``, in one table."""

@@ -21,6 +21,7 @@ from jaxsel.host.errors import InputError
 _FEW, _SOME, _MANY = 64, 1024, 16384
 # What is an argument of the programs, in the order in which it is tried.
 _WAYS = (("data", "settings"), ("data",), ("settings",), ())
+_CALLED = {"data": "its data", "settings": "settings"}
 # Of so few rows, a rounding may move the outcomes of these; by so much it moves numbers.
 _MOVED, _ROUNDING = 2, 1e-3
 
@@ -102,21 +103,32 @@ class Programs:
         if not _equal(constants.closed, self._trace(given, ()).closed):
             self.said = "it is compiled at every call, since two traces of it differ"
             return None
-        for way in filter(given.allows, _WAYS[:-1]):
-            try:
-                traced = self._trace(given, way)
-                # Once, for it takes as long as all programs of a form.
-                if self._ways or _agree(traced, constants, given.arguments(way)):
-                    return way
-                why = "other outcomes"
-            except Exception as error:  # where it meets a tracer, it may raise anything
-                why = type(error).__name__
-            what = " and ".join("its data" if one == "data" else "settings" for one in way)
-            self.said = self.said or (
+        ways = [*filter(given.allows, _WAYS[:-1]), ()]
+        problems: list[str] = []
+        for way in ways:
+            problem = self._problem(given, way, constants)
+            if not problem:
+                break
+            problems.append(problem)
+        if problems and not self.said:
+            what = " and ".join(_CALLED[one] for one in ways[0] if one not in way)
+            self.said = (
                 f"{what} are constants of its programs, which are compiled anew for other values "
-                f"({why} where they are arguments)"
+                f"({problems[0]} where they are arguments)"
             )
-        return ()
+        return way
+
+    def _problem(self, given: "_Given", way: tuple[str, ...], constants: _Traced) -> str:
+        """Why these cannot be arguments, in words; "" if they can."""
+        if not way:
+            return ""
+        try:
+            traced = self._trace(given, way)
+            # Once, for it takes as long as all programs of a form.
+            same = self._ways or _agree(traced, constants, given.arguments(way))
+        except Exception as error:  # where it meets a tracer, it may raise anything
+            return type(error).__name__
+        return "" if same else "other outcomes"
 
     def _trace(self, given: "_Given", way: tuple[str, ...]) -> _Traced:
         # JAX would remember the trace of a function that it has seen.

@@ -1,6 +1,7 @@
 """A function to audit: how it is found, how it is called, and whether others can import it."""
 
 import ast
+import hashlib
 import importlib.util
 import inspect
 import os
@@ -187,7 +188,9 @@ def imported(file: str, name: str) -> Any:
     path = Path(file).resolve()
     if not path.is_file():
         raise InputError(f"{file} is no file")
-    module_name = f"_audited_{path.stem}_{abs(hash(str(path))):x}"
+    # The same in every process, or what one has pickled no other could read.
+    digest = hashlib.sha256(str(path).encode()).hexdigest()[:16]
+    module_name = f"_audited_{path.stem}_{digest}"
     module = sys.modules.get(module_name)
     if module is None:
         spec = importlib.util.spec_from_file_location(module_name, path)

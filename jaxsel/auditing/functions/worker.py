@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.auditing.functions.calls import Did, Unwatched, run
-from jaxsel.auditing.functions.outcomes import words_of
+from jaxsel.auditing.functions.outcomes import read
 from jaxsel.auditing.functions.subject import Function, imported_call
 from jaxsel.host.errors import InputError
+
+_PLAIN = (bool, int, float, str, type(None), Did)
 
 
 class _Watcher(Unwatched):
@@ -35,38 +37,14 @@ class _Watcher(Unwatched):
         self._noted[:] = struct.pack("q", trial)
 
     def keep(self, trial: int, outcome: Any) -> None:
-        try:
-            text = pickle.dumps((trial, outcome))
-        except Exception:  # of whatever class of a stranger's
-            text = pickle.dumps((trial, Did(words_of(outcome))))
-        self._kept.write(text)
+        # Of a stranger's class only what a table has of it is kept: it may not be copied.
+        self._kept.write(
+            pickle.dumps((trial, outcome if type(outcome) in _PLAIN else read(outcome)))
+        )
 
-    def known(self, ended: dict[int, str]) -> dict[int, Any]:
-        """The outcomes of a task that was begun before, or nothing for a new one.
-
-        Args:
-          ended: what became of its trials that ended their process.
-
-        Raises:
-          InputError: if an outcome cannot be read again.
-        """
-        found: dict[int, Any] = {}
-        if not ended:
-            self._kept.truncate(0)
-            return found
-        self._kept.seek(0)
-        try:
-            while True:
-                trial, outcome = pickle.load(self._kept)
-                found[trial] = outcome
-        except EOFError:
-            pass
-        except Exception as error:
-            raise InputError(
-                "outcomes cannot be read again by a new process after a call ended the old one: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        return found | {trial: Did(what) for trial, what in ended.items()}
+    def forget(self) -> None:
+        """Forgets the outcomes of the last task."""
+        self._kept.truncate(0)
 
 
 def main(arguments: list[str]) -> None:
@@ -95,11 +73,13 @@ def main(arguments: list[str]) -> None:
     say(None)
     while True:
         try:
-            task, ended = pickle.load(tasks)
+            task, known = pickle.load(tasks)
         except EOFError:
             return
         try:
-            answer: object = run(function, task, watcher.known(ended), watcher)
+            if not known:
+                watcher.forget()
+            answer: object = run(function, task, known, watcher)
         except InputError as error:
             answer = error
         except Exception as error:
