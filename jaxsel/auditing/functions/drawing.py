@@ -323,9 +323,9 @@ class Draws:
 
         def begin(number: int, task: calls.Task) -> Table | None:
             left = self.until - time.monotonic()  # it may have waited for a process
-            return (
-                run(task._replace(budget=max(left, 0.0))) if number < least or left >= 0 else None
-            )
+            if number >= least and left < 0.0:
+                return None
+            return run(task._replace(budget=max(left, 0.0)))
 
         waiting: deque[Future[Table | None]] = deque()
         for number, task in enumerate(self._in_time(tasks, least)):

@@ -123,7 +123,7 @@ def load(subject: Any, kind: str | None = None) -> Function:
     else:
         name, found = _name(call_of(subject) or subject), _importable(subject)
         call = _checked(subject, name)
-    _check_returns(call, name)
+    check_returns(call, name)
     return Function(name, _kind(call, name, kind), call, found, {})
 
 
@@ -146,17 +146,17 @@ def check_named(subject: str) -> None:
     raise InputError(f"{subject} names a file and no function; write {file}:function{has}")
 
 
-def _check_returns(call: Callable[..., Any], name: str) -> None:
+def check_returns(call: Callable[..., Any], name: str) -> None:
     """Refuses what returns no outcome, but something that is still to be run."""
     for one in (call, type(call).__call__):
         if inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one):
             raise InputError(
-                f"{name} is an async def, whose call returns a coroutine and no outcome; give a "
+                f"{name} is an async def, whose call returns a coroutine and no answer; give a "
                 f"function that returns asyncio.run({name}(...))"
             )
         if inspect.isgeneratorfunction(one):
             raise InputError(
-                f"{name} yields, so that its call returns a generator and no outcome; give a "
+                f"{name} yields, so that its call returns a generator and no answer; give a "
                 f"function that returns list({name}(...))"
             )
 
