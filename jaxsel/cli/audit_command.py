@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from jaxsel.auditing.functions.subject import load
 from jaxsel.cli.arguments import (
     JsonOption,
     SeedOption,
@@ -283,11 +284,14 @@ def _pair(text: str) -> tuple[Any, Any]:
 
 
 def _values(texts: list[str] | None) -> list[dict[str, Any]]:
-    """Every combination of the values of ``--at``."""
+    """Every combination of the values of ``--at``; of .5,1,2 all are floats."""
     axes = {
         name: [_number(value) for value in values.split(",")]
         for name, values in read_settings(texts).items()
     }
+    for name, values in axes.items():
+        if any(isinstance(value, float) for value in values):
+            axes[name] = [float(one) if type(one) is int else one for one in values]
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
@@ -318,9 +322,11 @@ def _audit_function(
     if report is not None and len(cells) > 1:
         raise InputError("a report is of one setting; give one value to each --at")
     audits = []
+    # Loaded once: what is compiled at one value of a setting serves the others, too.
+    function = load(subject)
     for cell in cells:
         false_alarm = (1.0 - confidence) / len(cells)
-        found = function_audit(subject, settings=fixed | cell, false_alarm=false_alarm, **given)
+        found = function_audit(function, settings=fixed | cell, false_alarm=false_alarm, **given)
         audits.append((cell, found))
         if not json:
             if cell:

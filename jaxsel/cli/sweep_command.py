@@ -43,7 +43,7 @@ is seed. --zip a,b varies two together. --measure ? lists what can be measured.
 With --record the sweep may be killed and goes on where it stopped; a larger grid or more
 trials extend it. The file is NetCDF with named coordinates: xarray.open_dataset reads it.
 In place of all this, the name of a TOML file with the keys sweep, settings, measures, zip,
-trials, seed, delta, confidence, record, csv, parquet, plot, x, hue, facet."""
+trials, seed, delta, confidence, joint, record, csv, parquet, plot, x, hue, facet."""
 
 _Text = str | None
 
@@ -72,6 +72,9 @@ def sweep_command(
     confidence: Annotated[
         float | None, _option("--confidence", "Of intervals and audits; default 0.95.")
     ] = None,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="Intervals and audits hold together, not one by one.")
+    ] = False,
     zips: Annotated[
         list[str] | None, typer.Option("--zip", help="Axes that go together: --zip epsilon,gamma.")
     ] = None,
@@ -101,6 +104,7 @@ def sweep_command(
             "trials": None if trials is None else read_trials(trials),
             "delta": delta,
             "confidence": confidence,
+            "joint": joint or None,
             "seed": seed,
             "record": record,
             "csv": csv,
@@ -220,6 +224,7 @@ def show(found: "xr.Dataset", asked: "SweepRequest", json: bool, sketched: bool 
 
 def _print(found: "xr.Dataset", json: bool) -> None:
     from jaxsel.sweeps import tables
+    from jaxsel.sweeps.dataset import TOGETHER
 
     if json:
         print_json({"sweep": dict(found.attrs), "cells": tables.rows(found)})
@@ -230,6 +235,12 @@ def _print(found: "xr.Dataset", json: bool) -> None:
     print_table(str(found.attrs["title"]), columns, [[row[c] for c in columns] for row in shown])
     if len(rows) > len(shown):
         say(f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all.")
+    if "intervals" in found.attrs:
+        more = "" if found.attrs["intervals"] == TOGETHER else "; --joint makes all hold together"
+        say(
+            f"Intervals and audits hold {found.attrs['intervals']}, "
+            f"{found.attrs['confidence']:g}{more}."
+        )
 
 
 def _draw(found: "xr.Dataset", asked: "SweepRequest", sketched: bool) -> None:

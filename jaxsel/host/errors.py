@@ -33,6 +33,10 @@ class UnsupportedError(InputError):
     status = 4
 
 
+MOST_TRIALS = 2**62
+"""The largest number of trials: one beyond it cannot be counted in 64 bits on two inputs."""
+
+
 def _shown(value: object) -> str:
     return repr(value) if isinstance(value, str) else f"{value}"
 
@@ -74,8 +78,8 @@ def check_positive(name: str, value: float) -> float:
     return check_interval(name, value, 0.0, math.inf)
 
 
-def check_integer(name: str, value: object, minimum: int) -> int:
-    """Returns ``value`` as an int; raises InputError unless whole and >= minimum."""
+def check_integer(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
+    """Returns ``value`` as an int; raises InputError unless whole and between the two."""
     try:
         number = int(value)  # type: ignore[call-overload]
         whole = number == value
@@ -84,6 +88,8 @@ def check_integer(name: str, value: object, minimum: int) -> int:
         number = minimum
     if not whole or isinstance(value, bool) or number < minimum:
         raise InputError(f"{name} is {_shown(value)}; it must be a whole number >= {minimum}")
+    if maximum is not None and number > maximum:
+        raise InputError(f"{name} is {_shown(value)}; it must be at most {maximum:.4g}")
     return number
 
 

@@ -1,4 +1,7 @@
-"""A progress bar with rate and time left, shown on a terminal after two seconds."""
+"""A progress bar with rate and time left, shown on a terminal after two seconds.
+
+Elsewhere one line says how long the work will take, if that is long.
+"""
 
 import contextlib
 import sys
@@ -7,11 +10,19 @@ import time
 from collections.abc import Callable, Iterator
 
 _PATIENCE_SECONDS = 2.0
+_FIRST_SECONDS = 20.0  # a first call compiles: it is judged alone only where it is as long
+_LONG_SECONDS = 60.0  # what is left of work that is worth a line
+_UNITS = (("years", 365.25 * 86400), ("days", 86400), ("hours", 3600), ("minutes", 60))
 
 
 @contextlib.contextmanager
 def progress_bar(
-    total: int | None, done: int, wanted: bool | None, *, unit: str = "trials"
+    total: int | None,
+    done: int,
+    wanted: bool | None,
+    *,
+    unit: str = "trials",
+    limited: bool = False,
 ) -> Iterator[Callable[[int], None]]:
     """Shows a progress bar; yields a function that advances it by a number of units.
 
@@ -19,11 +30,14 @@ def progress_bar(
       total, done: units of the whole run, None if they are not known or are a secret; and those
         done before this call.
       unit: the name of what is counted.
-      wanted: None shows the bar only if standard error is a terminal; False never.
+      wanted: None shows the bar only if standard error is a terminal, and else says once how
+        long the work will take, if that is long; False never says anything.
+      limited: whether a limit of time ends the work, whatever its length.
     """
     show = sys.stderr.isatty() if wanted is None else wanted
     if not show:
-        yield lambda trials: None
+        silent = wanted is False or limited or total is None
+        yield (lambda trials: None) if silent else _Estimate((total or 0) - done, unit).advance
         return
 
     from rich.console import Console
@@ -63,6 +77,53 @@ def progress_bar(
     finally:
         if live:
             bar.stop()
+
+
+class _Estimate:
+    """Says once, on the standard error, how long work will take of which a part is done."""
+
+    def __init__(self, total: int, unit: str) -> None:
+        self._total, self._unit, self._done = total, unit, 0
+        self._first: tuple[int, float] | None = None
+        self._began, self._said = time.monotonic(), False
+
+    def advance(self, units: int) -> None:
+        """Notes that so many units more are done."""
+        if self._said:
+            return
+        self._done += units
+        now = time.monotonic()
+        if self._first is None:
+            self._first = (self._done, now)
+            if now - self._began < _FIRST_SECONDS:
+                return
+            rate = self._done / (now - self._began)
+        else:
+            done, then = self._first
+            if now - self._began < _PATIENCE_SECONDS or now <= then:
+                return
+            rate = (self._done - done) / (now - then)
+        self._said = True
+        seconds = (self._total - self._done) / rate if rate else 0.0
+        if seconds > _LONG_SECONDS:
+            note(
+                f"{self._total:g} {self._unit} will take about {duration(seconds)}, "
+                f"at {rate:.3g} a second"
+            )
+
+
+def note(text: str) -> None:
+    """Writes a line for people on the standard error."""
+    sys.stderr.write(f"jaxsel: {text}\n")
+    sys.stderr.flush()
+
+
+def duration(seconds: float) -> str:
+    """A length of time for people: "3 hours"."""
+    for name, size in _UNITS:
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds:.3g} seconds"
 
 
 @contextlib.contextmanager

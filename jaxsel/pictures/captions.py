@@ -39,7 +39,10 @@ def caption(dataset: "xarray.Dataset", chosen: Layout) -> str:
 def percent(dataset: "xarray.Dataset") -> str:
     """The confidence of intervals and audits: "95 %"; empty if it is not stored."""
     confidence = dataset.attrs.get("confidence")
-    return "" if confidence is None else f"{100.0 * float(confidence):.6g}\u00a0%"
+    if confidence is None:
+        return ""
+    together = str(dataset.attrs.get("intervals", "")).startswith("all together")
+    return f"{'joint ' if together else ''}{100.0 * float(confidence):.6g}\u00a0%"
 
 
 def quantity(dataset: "xarray.Dataset", measures: tuple[str, ...]) -> str:

@@ -1,11 +1,13 @@
 """What an audited function claims, as points (epsilon, delta) that events can refute."""
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from jaxsel.auditing.functions.events import Claim
 from jaxsel.host.errors import InputError, check_interval
+from jaxsel.language.domains import nearest
 
 # A curve is met where it is nearest to what was seen: at one of these, chosen on trials that
 # the bound does not use.
@@ -35,7 +37,17 @@ def claims_of(claim: Any, delta: float, settings: Mapping[str, Any]) -> tuple[Cl
     # A claim that is a number needs no accountant.
     from jaxsel.questions.tuned import release
 
-    curve = release(claim)
+    try:
+        curve = release(claim)
+    except InputError as error:
+        if not isinstance(claim, str) or ":" in claim:
+            raise
+        # A lone word is rather the name of a setting than that of a guarantee.
+        raise InputError(
+            f"claim is {claim!r}; it must be a number, a setting of the function"
+            f"{nearest(claim, settings)} ({', '.join(settings) or 'it has none'}), or a guarantee "
+            "such as zcdp:rho=1"
+        ) from error
     points = [Claim(epsilon, float(curve.delta(epsilon))) for epsilon in _EPSILONS]
     kept = tuple(point for point in points if point.delta < 1.0)
     if not kept:
@@ -90,7 +102,7 @@ def _met(claim: Any, settings: Mapping[str, Any]) -> Any:
     if callable(claim) and not hasattr(claim, "get_delta_for_epsilon"):
         function: Callable[..., Any] = claim
         try:
-            claim = function(**settings)
+            claim = function(**_accepted(function, settings))
         except TypeError as error:
             raise InputError(f"the claim is no function of the settings: {error}") from error
     if isinstance(claim, str):
@@ -101,3 +113,14 @@ def _met(claim: Any, settings: Mapping[str, Any]) -> Any:
         except ValueError:
             return claim
     return claim
+
+
+def _accepted(function: Callable[..., Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings that a function takes."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return settings
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return settings
+    return {name: value for name, value in settings.items() if name in parameters}

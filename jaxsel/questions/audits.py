@@ -7,7 +7,7 @@ simulated on its pair; a function is called as it is, on pairs that a relation p
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from jaxsel.auditing.functions.subject import call_of
+from jaxsel.auditing.functions.subject import call_of, check_named, load
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Pair
 
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 
 def is_function(subject: object) -> bool:
-    """Whether a subject is called as a function is, or names one as path/to/file.py:function."""
+    """Whether a subject is called as a function is, or names one as path/to/file.py:function.
+
+    Raises:
+      InputError: for a Python file of which no function is named.
+    """
     if isinstance(subject, str):
+        check_named(subject)
         return ".py:" in subject
     # A mechanism is a record; the modules that define it need not be imported to see that.
     return call_of(subject) is not None and not isinstance(subject, tuple)
@@ -29,7 +34,7 @@ def audit(
     subject: Any,
     pair: Pair | tuple[Any, Any] | str | None = None,
     *,
-    trials: int,
+    trials: int = 1_000_000,
     delta: float = 0.0,
     confidence: float = 0.95,
     seed: int = 0,
@@ -64,7 +69,8 @@ def audit(
       seed: of the simulation, and of the randomness that a function is handed.
       method: for a mechanism: "split", the default, chooses the event on one half of the
         trials and bounds it on the other; "bonferroni" uses all trials for all events.
-      progress, performance: for a mechanism: as in ``simulate_grid``.
+      progress: as in ``simulate_grid``.
+      performance: for a mechanism: likewise.
       relation: for a function, which must say: "add_or_remove_one", "replace_one",
         "general", "monotone", "l1", or "local" for the randomiser of one person.
       claim: for a function: epsilon, or a guarantee whose curve is claimed, in the forms of
@@ -96,7 +102,7 @@ def audit(
         "bits": bits,
         "curve": curve,
     }
-    of_mechanisms = {"method": method, "progress": progress, "performance": performance}
+    of_mechanisms = {"method": method, "performance": performance}
     if is_function(subject):
         _refuse(of_mechanisms, "a function")
         if relation is None or claim is None:
@@ -113,6 +119,7 @@ def audit(
             delta=delta,
             false_alarm=1.0 - confidence,
             seed=seed,
+            progress=progress,
             **of_functions,
         )
     from jaxsel.auditing.audit import audit as audit_mechanism
@@ -120,6 +127,7 @@ def audit(
     _refuse(of_functions, "a mechanism")
     if isinstance(pair, tuple) and not isinstance(pair, Pair):
         raise InputError("pair is two inputs; a mechanism's is a Pair, with its relation")
+    of_mechanisms["progress"] = progress
     given = {name: value for name, value in of_mechanisms.items() if value is not None}
     return audit_mechanism(
         subject, pair, trials=trials, delta=delta, confidence=confidence, seed=seed, **given
@@ -146,18 +154,20 @@ def function_audit(
     from jaxsel.auditing.functions.audit_function import audit_function
     from jaxsel.questions.audit_claims import claim_words, claims_of, claims_of_search
 
-    settings = settings or {}
+    settings, subject = settings or {}, load(subject, kind)
+    subject.check_settings(settings)
+    # A claim may be a setting that is at its default.
+    every = subject.defaults() | dict(settings)
     if repetitions is None:
-        claims = claims_of(claim, delta, settings)
-        said = claim_words(claim, delta, settings)
+        claims = claims_of(claim, delta, every)
+        said = claim_words(claim, delta, every)
     else:
         from jaxsel.auditing.functions.best_of import best_of
-        from jaxsel.auditing.functions.subject import load
         from jaxsel.repetitions import as_law, quantile_table
 
-        claims, said = claims_of_search(claim, delta, settings, repetitions)
+        claims, said = claims_of_search(claim, delta, every, repetitions)
         table = quantile_table(as_law(repetitions))
-        subject, settings = best_of(load(subject, kind), *table, settings)
+        subject, settings = best_of(subject, *table, settings)
     return audit_function(
         subject, claims=claims, said=said, settings=settings, kind=kind, **options
     )

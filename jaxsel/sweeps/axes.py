@@ -7,6 +7,7 @@ geometric progression, and ``1:5`` the whole numbers from 1 to 5.
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -101,15 +102,17 @@ def _range(name: str, text: str, whole: bool) -> list[Value]:
     if len(ends) == 2:
         if low != round(low) or high != round(high):
             raise InputError(f"{text!r} in {name} has no number of values; write {text}:5 for five")
+        _check_number(name, high - low + 1.0)
         values = np.arange(low, high + 1.0)
         whole = True
     else:
         logarithmic = ends[2].startswith("log")
         count = _number(name, ends[2].removeprefix("log"))
-        if count != round(count) or not 1 <= count <= MOST:
+        if count != round(count) or count < 1:
             raise InputError(
                 f"{text!r} in {name} asks for {ends[2]} values; it must be a whole number >= 1"
             )
+        _check_number(name, count)
         if logarithmic and min(low, high) <= 0.0:
             raise InputError(f"{text!r} in {name} is logarithmic, and must be above 0")
         space = np.geomspace if logarithmic else np.linspace
@@ -117,6 +120,12 @@ def _range(name: str, text: str, whole: bool) -> list[Value]:
     if not values.size:
         raise InputError(f"the range {text!r} in {name} is empty")
     return list(dict.fromkeys(_plain(value, whole) for value in values))
+
+
+def _check_number(name: str, values: float) -> None:
+    """Refuses more values than a sweep may have cells, before they are made."""
+    if values > MOST:
+        raise InputError(f"{name} has {values:.6g} values; a sweep has at most {MOST:,} cells")
 
 
 def _from_text(name: str, text: str, domain: Domain) -> list[Any]:
@@ -169,6 +178,7 @@ def values_of(name: str, given: Any, domain: Domain) -> tuple[Value, ...]:
     elif isinstance(domain, Numbers) and not _is_nested(given):
         found = [given]
     elif isinstance(given, list | tuple | np.ndarray | range) and not hasattr(given, "_fields"):
+        _check_number(name, len(given))
         found = list(given)
     else:
         found = [given]
@@ -177,7 +187,7 @@ def values_of(name: str, given: Any, domain: Domain) -> tuple[Value, ...]:
     kept = tuple(_as_given(_written(value), domain) for value in found)
     for value in kept:
         domain.read(name, value)
-    twice = [value for value in kept if kept.count(value) > 1] if len(kept) < 1e4 else []
+    twice = [value for value, times in Counter(kept).items() if times > 1]
     if twice:
         raise InputError(f"{name} has {twice[0]} twice; each value belongs there once")
     return kept
@@ -218,7 +228,7 @@ def read_grid(
             axes.append(Axis(names, tuple(zip(*columns, strict=True))))
     grid = Grid(tuple(axes), fixed)
     if math.prod(grid.shape) > MOST:
-        raise InputError(f"the sweep has {math.prod(grid.shape)} cells; at most {MOST}")
+        raise InputError(f"the sweep has {math.prod(grid.shape):,} cells; it may have {MOST:,}")
     return grid
 
 

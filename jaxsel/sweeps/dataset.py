@@ -30,21 +30,40 @@ class Options(NamedTuple):
       delta: the delta at which epsilons of mechanisms are given.
       confidence: of every interval, and of an audit simultaneously over all pairs of a
         cell.
+      joint: whether all of these hold together at that confidence, and not each by itself.
     """
 
     trials: int
     seed: int
     delta: float
     confidence: float
+    joint: bool = False
+
+
+ALONE, TOGETHER = "each by itself at this confidence", "all together at this confidence"
+"""How intervals and audits hold: the attribute ``intervals`` of a data set."""
 
 
 class _Known(NamedTuple):
-    """Everything that the variables are computed from."""
+    """Everything that the variables are computed from.
+
+    Attributes:
+      cells, options, store, facts: as for ``to_dataset``.
+      uncertain: the number of measures that have intervals, or are audits.
+    """
 
     cells: Sequence[Cell]
     options: Options
     store: Store
     facts: Facts
+    uncertain: int
+
+    def confidence(self, parts: int = 1) -> float:
+        """Of one interval of so many in a cell, or of one audit, of a measure."""
+        if not self.options.joint:
+            return self.options.confidence
+        sharing = len(self.cells) * self.uncertain * parts
+        return 1.0 - (1.0 - self.options.confidence) / sharing
 
     def fact(self, cell: Cell, measure: str) -> dict[str, float]:
         return self.facts[fact_key(FACT_OF[measure], cell, self.options.delta)]
@@ -71,7 +90,7 @@ def _utilities(known: _Known) -> dict[str, list[_Column]]:
     rows = []
     for cell in known.cells:
         assert cell.built is not None
-        rows.append(estimates(cell.built, known.counts(cell), _law(cell), known.options.confidence))
+        rows.append(estimates(cell.built, known.counts(cell), _law(cell), known.confidence()))
     return {
         name: [
             ("", "", [row[name].value if name in row else np.nan for row in rows]),
@@ -97,7 +116,7 @@ def _frequency(known: _Known) -> list[_Column]:
     columns: dict[str, list[Any]] = {"": [], "_low": [], "_high": [], "_exact": []}
     for cell in known.cells:
         counts, law = known.counts(cell), _law(cell)
-        low, high = clopper_pearson(counts, counts.sum(), known.options.confidence)
+        low, high = clopper_pearson(counts, counts.sum(), known.confidence(counts.size))
         exact = np.full(counts.size, np.nan) if law is None else law
         for suffix, values in zip(columns, (counts / counts.sum(), low, high, exact), strict=True):
             columns[suffix].append(_labelled(cell, values))
@@ -110,7 +129,7 @@ def _audited(known: _Known) -> list[_Column]:
         assert cell.built is not None
         pairs = pair_items(cell, known.options.trials)
         # The error probability is divided among the pairs.
-        confidence = 1.0 - (1.0 - known.options.confidence) / len(pairs)
+        confidence = 1.0 - (1.0 - known.confidence()) / len(pairs)
         lower = [
             audit_tallies(
                 cell.built,
@@ -238,7 +257,9 @@ def to_dataset(
             if subject.domain(name).help:
                 attrs["comment"] = subject.domain(name).help
             coords[name] = (axis.names[0], values, attrs)
-    known = _Known(cells, options, store, facts)
+    # Tallies and counts need trials, too, and have no interval.
+    uncertain = [one for one in measures if one.needs and one.name not in ("counts", "tallies")]
+    known = _Known(cells, options, store, facts, max(len(uncertain), 1))
     variables: dict[str, Any] = {
         name: ((*dims, *own), values.reshape(*grid.shape, *values.shape[1:]))
         for name, own, values in _arrays(measures, known)
@@ -276,6 +297,8 @@ def to_dataset(
         "confidence": options.confidence,
         "versions": json.dumps(records.versions(), sort_keys=True),
     }
+    if uncertain:
+        attrs["intervals"] = TOGETHER if options.joint else ALONE
     if simulated:
         attrs["trials"] = options.trials
         if SEED not in coords:

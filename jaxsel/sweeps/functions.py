@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from jaxsel.auditing.functions.subject import check_returns
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import FiniteLaw, Mechanism, Pair, outcome_itself
 from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values
@@ -276,6 +277,7 @@ def read_function(function: Callable[..., Trial]) -> CellFunction:
     Raises:
       InputError: for a parameter whose domain is neither declared nor evident.
     """
+    check_returns(function, function.__qualname__)
     signature = read_signature(function)
     name, place = function.__qualname__, _place(function)
     return CellFunction(signature, name, place, declared(function))

@@ -1,9 +1,11 @@
 """The plan of a sweep: its cells, the trials to simulate and the facts to compute."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.host.errors import MOST_TRIALS, InputError, check_integer, check_interval
+from jaxsel.host.progress import progress_bar
 from jaxsel.language.utility import MEANINGS
 from jaxsel.sweeps.axes import Grid, Value
 from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
@@ -61,13 +63,16 @@ def make_plan(
     seed: int,
     delta: float,
     confidence: float,
+    joint: bool = False,
+    progress: bool | None = False,
 ) -> Plan:
     """Parses a sweep; arguments and errors as for ``sweep``."""
     options = Options(
-        check_integer("trials", trials, 2),
+        check_integer("trials", trials, 2, MOST_TRIALS),
         check_integer("seed", seed, 0),
         check_interval("delta", delta, 0.0, 1.0, low_open=False),
         check_interval("confidence", confidence, 0.0, 1.0),
+        bool(joint),
     )
     about = find_subject(subject)
     if about.build is None and options.delta > 0.0:
@@ -78,10 +83,11 @@ def make_plan(
     if about.function is not None and _needs(about, "trials"):
         settings = {"trials": options.trials, **settings}
     grid = about.grid(settings, zipped)
-    cells = [
-        make_cell(about, point, options.seed, place)
-        for point, place in zip(grid.points(), grid.places(), strict=True)
-    ]
+    cells = []
+    with progress_bar(math.prod(grid.shape), 0, progress, unit="cells") as advance:
+        for point, place in zip(grid.points(), grid.places(), strict=True):
+            cells.append(make_cell(about, point, options.seed, place))
+            advance(1)
     chosen = _chosen(tuple(measures), about, cells)
     wanted = dict.fromkeys(FACT_OF[m.name] for m in chosen if m.name in FACT_OF)
     facts = {fact_key(fact, cell, options.delta): (fact, cell) for fact in wanted for cell in cells}

@@ -18,7 +18,7 @@ class SweepRequest(NamedTuple):
       settings: values by name, as text or lists.
       measures: names; () for the default.
       zip: groups of settings whose values go together.
-      trials, seed, delta, confidence: as for ``jaxsel.sweep``; None for the default.
+      trials, seed, delta, confidence, joint: as for ``jaxsel.sweep``; None for the default.
       record, csv, parquet, plot: files to write; None for none.
       x, hue, facet: axes of the picture; None to choose.
     """
@@ -31,6 +31,7 @@ class SweepRequest(NamedTuple):
     seed: int | None = None
     delta: float | None = None
     confidence: float | None = None
+    joint: bool | None = None
     record: str | None = None
     csv: str | None = None
     parquet: str | None = None
@@ -41,7 +42,7 @@ class SweepRequest(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """The options of ``jaxsel.sweep`` that were given."""
-        names = ("trials", "seed", "delta", "confidence")
+        names = ("trials", "seed", "delta", "confidence", "joint")
         given = {name: getattr(self, name) for name in names}
         found = {name: value for name, value in given.items() if value is not None}
         return {"measures": self.measures, "zipped": self.zip} | found
@@ -57,6 +58,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "seed": (int,),
     "delta": (int, float),
     "confidence": (int, float),
+    "joint": (bool,),
 }
 
 
@@ -78,7 +80,7 @@ def read_toml(path: str | Path) -> SweepRequest:
                 f"{', '.join(SweepRequest._fields)}"
             )
         kinds = _KINDS.get(key, (str,))
-        if not isinstance(value, kinds) or isinstance(value, bool):
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds != (bool,)):
             raise InputError(f"{path}: {key} is {value!r}; it must be of type {kinds[0].__name__}")
     if "sweep" not in found:
         raise InputError(f'{path} does not say what to sweep; add sweep = "noisy_max"')

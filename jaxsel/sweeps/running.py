@@ -33,6 +33,7 @@ def sweep(
     seed: int = 0,
     delta: float = 0.0,
     confidence: float = 0.95,
+    joint: bool = False,
     zipped: Sequence[Sequence[str]] = (),
     record: str | Path | None = None,
     progress: bool | None = None,
@@ -55,7 +56,9 @@ def sweep(
       trials: per cell; for an audit, per input; a whole number >= 1.
       seed: used if the seed is not an axis.
       delta: of epsilons, in [0, 1); an account has its own setting.
-      confidence: of each interval and audit.
+      confidence: of each interval and audit, each by itself.
+      joint: makes all intervals and audits of the sweep hold together at the confidence, by a
+        share of the error for each (Bonferroni).
       zipped: groups of settings whose values are paired, first with first.
       record: a NetCDF file to resume from and to save to, every ten seconds; a larger grid
         or more trials extend it.
@@ -75,7 +78,9 @@ def sweep(
         >>> found["success"].dims
         ('epsilon',)
     """
-    plan = make_plan(subject, settings, measures, zipped, trials, seed, delta, confidence)
+    plan = make_plan(
+        subject, settings, measures, zipped, trials, seed, delta, confidence, joint, progress
+    )
     with opened(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance)
         found = _dataset(plan, kept.state.store, kept.state.facts)
@@ -134,6 +139,7 @@ def keep_share(
     seed: int = 0,
     delta: float = 0.0,
     confidence: float = 0.95,
+    joint: bool = False,
     zipped: Sequence[Sequence[str]] = (),
     progress: bool | None = None,
     performance: Performance = Performance(),
@@ -144,7 +150,7 @@ def keep_share(
       shard: a ``jaxsel.shards.Shard`` or text, "3/64"; or "auto", from the environment of
         an array job.
       record: the shard's own file; a shard that was killed resumes from it.
-      subject, settings, measures, trials, seed, delta, confidence, zipped, progress,
+      subject, settings, measures, trials, seed, delta, confidence, joint, zipped, progress,
         performance: as for ``sweep``, and equal for all shards.
 
     Returns:
@@ -154,7 +160,9 @@ def keep_share(
       InputError: as ``sweep``.
     """
     which = read_shard(shard) if isinstance(shard, str) else shard
-    plan = make_plan(subject, settings, measures, zipped, trials, seed, delta, confidence)
+    plan = make_plan(
+        subject, settings, measures, zipped, trials, seed, delta, confidence, joint, progress
+    )
     items = share_of(plan.items, which)
     with opened(_fresh(plan, which), record) as kept:
         facts = facts_of(plan.facts, which)

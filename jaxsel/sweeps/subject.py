@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jaxsel.accounting.single_run.base_text import parameter_names
+from jaxsel.auditing.functions.subject import check_named
 from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
@@ -173,6 +174,8 @@ def find_subject(about: About) -> Subject:
     Raises:
       InputError: if there is none.
     """
+    if isinstance(about, str):
+        check_named(about)
     if isinstance(about, str) and functions.is_place(about):
         about = functions.load(about)
     if not isinstance(about, str | MechanismEntry | Built):

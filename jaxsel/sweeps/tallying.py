@@ -122,13 +122,14 @@ def _input(item: Item) -> _Input:
     return _Input(shapes, code)
 
 
-def _inputs(items: Iterable[Item]) -> dict[str, _Input]:
+def _inputs(items: Sequence[Item], progress: bool | None) -> dict[str, _Input]:
     """The input of each item, by its key."""
     found: dict[str, _Input] = {}
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), progress_bar(len(items), 0, progress, unit="inputs") as advance:
         for item in items:
             if item.key not in found:
                 found[item.key] = _input(item)
+            advance(1)
     return found
 
 
@@ -214,7 +215,7 @@ def tally(
       progress: as for ``engine.simulate_grid``.
       performance: likewise.
     """
-    inputs = _inputs(items)
+    inputs = _inputs(items, progress)
     if again:
         drop_stale(items, inputs, store)
     check_kept(items, inputs, store)

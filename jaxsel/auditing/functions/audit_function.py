@@ -20,14 +20,20 @@ import numpy as np
 from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
-from jaxsel.auditing.functions.drawing import Draws, call_limit
+from jaxsel.auditing.functions.drawing import ALONE, Draws, call_limit
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose, halved
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
 from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.auditing.sequential import SequentialTest
-from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.host.errors import (
+    MOST_TRIALS,
+    InputError,
+    check_integer,
+    check_interval,
+    check_positive,
+)
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
 
@@ -94,6 +100,7 @@ class FunctionAudit(NamedTuple):
       curve: what many events show together, where that was asked for.
       needed: with fewer trials a side of the bound no outcome refutes the claim; infinite
         above 2^62.
+      calls: where and how they were made, in words.
     """
 
     function: str
@@ -121,6 +128,7 @@ class FunctionAudit(NamedTuple):
     bits: bool = False
     curve: AuditCurve | None = None
     needed: float = math.nan
+    calls: str = ""
 
     @property
     def refuted(self) -> bool:
@@ -146,6 +154,11 @@ class FunctionAudit(NamedTuple):
                 f"REFUTED{how}: {claimed}; epsilon{at} is at least {self.lower:.4g} "
                 f"(false-alarm rate {self.false_alarm:g})."
             )
+            if self.calls.startswith(ALONE):
+                said += (
+                    " All calls ran in this process, since no other can import the function: "
+                    "what it keeps from call to call is judged, too."
+                )
         elif self.verdict == NOT_REFUTED:
             said = (
                 f"Not refuted{how}: {claimed}; so many trials would have refuted "
@@ -181,6 +194,7 @@ class FunctionAudit(NamedTuple):
             ["lower bound on epsilon", f"{self.lower:.4g}"],
             ["trials a side", f"{self.trials}, ended by {self.ended_by}; {self.pairs} pairs"],
             ["seconds", f"{self.seconds:.1f}"],
+            *([["calls", self.calls]] if self.calls else []),
             *([] if self.curve is None else self.curve.rows(self.epsilon)),
         ]
         return Summary(said, ("what", "found"), rows)
@@ -252,6 +266,7 @@ def audit_function(
     largest: bool = False,
     bits: bool = False,
     curve: bool = False,
+    progress: bool | None = None,
 ) -> FunctionAudit:
     """Looks for a pair of neighbours and an event that refute a claim of a function.
 
@@ -282,6 +297,7 @@ def audit_function(
         a multiple, which floating-point noise does not hide. By default numbers are real.
       curve: also bounds the whole privacy profile and the trade-off, from up to 32 events; its
         limits hold together at ``false_alarm``, beside the verdict.
+      progress: as for ``host.progress.progress_bar``.
 
     Raises:
       InputError: for bad input, a pair that is none, a file that cannot be imported, or
@@ -291,7 +307,10 @@ def audit_function(
     began = time.monotonic()
     known = relation_of(relation)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
-    trials = check_integer("trials", trials, 100)
+    trials = check_integer("trials", trials, 100, MOST_TRIALS)
+    for name, limit in (("seconds", seconds), ("call_seconds", call_seconds)):
+        if limit is not None:
+            check_positive(name, limit)
     if bits and sequential:
         raise InputError("a sequential audit takes values as real numbers; leave out bits")
     function = load(subject, kind)
@@ -314,6 +333,8 @@ def audit_function(
             workers=workers,
             until=clock.end,
             bits=bits,
+            total=2 * trials,
+            progress=progress,
         ) as draws,
         clock.interruptible(draws),
     ):
@@ -388,6 +409,7 @@ def audit_function(
         if curve
         else None,
         needed=_needed(claim_met, error),
+        calls=draws.ran,
     )
 
 

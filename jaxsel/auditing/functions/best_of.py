@@ -36,6 +36,7 @@ def best_of(
             f"{function.name} takes a key of jax.random; a search is audited of functions of "
             "(rng, data, n), (rng, data) or (data)"
         )
+    function.check_settings(settings)
     search = _SEARCHES[function.kind]
     given = {
         "audited": function.path or function.call,
@@ -44,7 +45,9 @@ def best_of(
         "given": dict(settings),
     }
     path = None if function.path is None else (__file__, search.__name__)
-    return Function(f"the best of K runs of {function.name}", function.kind, search, path), given
+    return Function(
+        f"the best of K runs of {function.name}", function.kind, search, path, {}
+    ), given
 
 
 def _called(audited: Any) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import math
+import os
 import signal
 import threading
 import time
@@ -21,6 +22,7 @@ ALL_ROWS = -1  # the number of a vectorised call for all rows, in place of a tri
 # So many single rows are asked of a vectorised function whose call ended its process: each
 # that does so again costs a new process.
 _SINGLES = 64
+_LONGEST = 1e8  # seconds of a timer
 
 
 class Did(str):
@@ -50,7 +52,7 @@ def _limited(seconds: float | None) -> Iterator[None]:
         raise _TimeUp
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST))
     try:
         yield
     finally:
@@ -58,14 +60,27 @@ def _limited(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _answer(call: Callable[[], Any], seconds: float | None) -> Any:
+def _answer(call: Callable[[], Any], seconds: float | None, alone: bool) -> Any:
+    """What a call returns, or what it did instead.
+
+    Args:
+      call: the function with its arguments.
+      seconds: its time limit.
+      alone: whether this process makes calls only, so that an interrupt is the call's own.
+    """
+    process = os.getpid()
     try:
         with _limited(seconds):
             return call()
     except _TimeUp:
         return Did(NO_ANSWER)
-    except Exception as error:
+    except BaseException as error:  # the end of an interpreter, too, is what a call may ask for
+        if isinstance(error, KeyboardInterrupt) and not alone:
+            raise
         return Did(f"raised {type(error).__name__}")
+    finally:
+        if os.getpid() != process:  # a copy of this process, which the call has forked
+            os._exit(0)
 
 
 class Task(NamedTuple):
@@ -89,13 +104,27 @@ class Task(NamedTuple):
 
 
 class Unwatched:
-    """What is told of calls where none can end the process that asks for them."""
+    """What is told of calls where none can end the process that asks for them.
+
+    Attributes:
+      alone: whether the process makes calls and does nothing else.
+    """
+
+    alone = False
 
     def begin(self, trial: int) -> None:
         """Notes that a trial's call begins."""
 
     def keep(self, trial: int, outcome: Any) -> None:
         """Keeps the outcome of a trial, so that the trial need not be made again."""
+
+
+def programs_of(function: Function) -> Any:
+    """The compiled programs of a function of keys, which last as long as the record does."""
+    # Functions of NumPy are called without JAX, which takes a second to import.
+    from jaxsel.auditing.functions.programs import Programs
+
+    return function.kept.setdefault("programs", Programs(function.name, function.call))
 
 
 def run(
@@ -118,13 +147,14 @@ def run(
     """
     known, watcher = known or {}, watcher or Unwatched()
     if function.kind == "jax":
-        return table(_of_keys(function, task))
+        programs = programs_of(function)
+        return table(programs.rows(task.data, task.settings, task.entropy, task.trials))
     generator = np.random.default_rng(np.random.SeedSequence([*task.entropy, len(known)]))
     if function.kind == "vectorised":
         return _vectorised(function, task, generator, known, watcher)
     leading = (generator, task.data) if function.kind == "generator" else (task.data,)
     call = functools.partial(function.call, *leading, **task.settings)
-    ask = functools.partial(_answer, call, task.seconds)
+    ask = functools.partial(_answer, call, task.seconds, watcher.alone)
     return _one_by_one(ask, task.trials, task.budget, known, watcher)
 
 
@@ -135,11 +165,11 @@ def _one_by_one(
     outcomes: list[Any] = []
     end = time.monotonic() + budget
     for trial in range(trials):
-        if trial and time.monotonic() > end:
-            break
         if trial in known:
             outcomes.append(known[trial])
             continue
+        if trial and time.monotonic() > end:
+            break
         watcher.begin(trial)
         outcomes.append(ask())
         watcher.keep(trial, outcomes[-1])
@@ -155,23 +185,24 @@ def _vectorised(
 ) -> Table:
     def ask(rows: int) -> Any:
         call = functools.partial(function.call, generator, task.data, rows, **task.settings)
-        found = _answer(call, task.seconds)
+        found = _answer(call, task.seconds, watcher.alone)
         if isinstance(found, Did):
             return found
-        if not hasattr(found, "__len__") or np.ndim(found) == 0 or len(found) != rows:
+        listed = _listed(found)
+        if len(listed) != rows:
             shape = getattr(found, "shape", None)
             raise InputError(
                 f"{function.name}(rng, data, n={rows}) returned {type(found).__name__}"
                 f"{f' of shape {shape}' if shape is not None else ''}; it must return n outcomes"
             )
-        return found
+        return listed
 
     trials = task.trials
     if ALL_ROWS not in known:
         watcher.begin(ALL_ROWS)
         found = ask(trials)
         if not isinstance(found, Did):
-            return table(found if isinstance(found, np.ndarray) else list(found))
+            return table(found)
         if str(found) == NO_ANSWER:
             return table([found] * trials)
 
@@ -184,26 +215,12 @@ def _vectorised(
     return _one_by_one(ask_one, rows, task.budget, known, watcher)
 
 
-def _of_keys(function: Function, task: Task) -> Any:
-    import jax
-
-    word = np.random.SeedSequence(task.entropy).generate_state(2)
-    key = jax.random.fold_in(jax.random.key(int(word[0])), int(word[1]))
-    given = np.asarray(task.data) if isinstance(task.data, list | tuple) else task.data
-
-    def one(each: Any) -> Any:
-        return function.call(each, given, **task.settings)
-
+def _listed(found: Any) -> Any:
+    """What a vectorised function returned, as an array or a list; nothing if it is neither."""
     try:
-        found = jax.jit(jax.vmap(one))(jax.random.split(key, task.trials))
-    except Exception as error:
-        raise InputError(
-            f"{function.name}(key, data) cannot be vmapped and jitted: "
-            f"{type(error).__name__}: {str(error).splitlines()[0]}"
-        ) from error
-    leaves, structure = jax.tree.flatten(found)
-    arrays = [np.asarray(leaf) for leaf in leaves]
-    if len(arrays) == 1 and isinstance(found, jax.Array):
-        return arrays[0]
-    rows = zip(*(array.tolist() for array in arrays), strict=True)
-    return [jax.tree.unflatten(structure, row) for row in rows]
+        if not hasattr(found, "__array__"):
+            return list(found)
+        array = np.asarray(found)
+    except Exception:  # of whatever class of a stranger's
+        return []
+    return array if array.ndim else []

@@ -1,6 +1,8 @@
 """Trials of an audited function, drawn by processes of their own where it can be imported."""
 
 import contextlib
+import functools
+import itertools
 import math
 import mmap
 import os
@@ -12,16 +14,17 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from jaxsel.auditing.functions import calls
-from jaxsel.auditing.functions.outcomes import Table, together
+from jaxsel.auditing.functions.outcomes import Table, table, together
 from jaxsel.auditing.functions.subject import IN_WORKER, Function
 from jaxsel.host.blas_threads import ONE_THREAD
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import CouldNotError, InputError
+from jaxsel.host.progress import note, progress_bar
 
 # Trials of one task. Their randomness is addressed by block, so that the outcomes do not
 # depend on the number of processes.
@@ -29,13 +32,21 @@ _BLOCK = {"vectorised": 4096, "jax": 16384, "generator": 64, "own": 64}
 _GRACE = 2.0  # seconds beyond a call's limit, after which its process is ended
 _CALL = 0.05  # of a time limit, for one call
 _LOOK = 0.05  # seconds between two looks at a process that works
+_NOTHING = -2  # in place of the number of a trial: no call has begun
+_IDLE = 3  # times that a process may end between two calls
+ALONE = "in this process alone"
+"""How ``Draws.ran`` begins where all calls of a function share a process."""
+_MANY_ENDS = 8  # processes that calls have ended, after which it is said
 
 
 class _Worker:
     """One process, started again whenever a call has ended it."""
 
-    def __init__(self, function: Function, folder: str, number: int) -> None:
+    def __init__(
+        self, function: Function, folder: str, number: int, ended: Callable[[], None]
+    ) -> None:
         self._function, self._file = function, Path(folder, f"progress-{number}")
+        self._ended = ended
         self._file.write_bytes(bytes(8))
         with open(self._file, "r+b") as opened:
             self._noted = mmap.mmap(opened.fileno(), 8)
@@ -76,20 +87,46 @@ class _Worker:
         return process
 
     def run(self, task: calls.Task) -> Table:
-        """The table of a task; a call that ends the process is an outcome of its trial."""
-        known: dict[int, str] = {}
+        """The table of a task; a call that ends the process is an outcome of its trial.
+
+        Such a call costs a new process: when the budget is spent, those that are known come back.
+        """
+        known: dict[int, Any] = {}
+        end, idle = time.monotonic() + task.budget, 0
         while not self._stopped:
-            answer = self._ask(self.start(), task, known)
+            left = max(end - time.monotonic(), 0.0)
+            if not left and 0 in known:
+                trials = itertools.takewhile(known.__contains__, range(task.trials))
+                return table([known[trial] for trial in trials])
+            self._noted[:] = struct.pack("q", _NOTHING)
+            answer = self._ask(self.start(), task._replace(budget=left), known)
             if isinstance(answer, Exception):
                 raise answer
             if isinstance(answer, Table):
                 return answer
-            (trial,) = struct.unpack("q", self._noted[:])
-            known[trial] = answer
             self._process = None
+            (trial,) = struct.unpack("q", self._noted[:])
+            if trial != _NOTHING:
+                known = {**known, **self._kept(), trial: calls.Did(answer)}
+                self._ended()
+                continue
+            idle += 1
+            if idle == _IDLE:
+                raise CouldNotError(f"the process of {self._function.name} ends between its calls")
         raise InputError("the audit was stopped")
 
-    def _ask(self, process: subprocess.Popen, task: calls.Task, known: dict[int, str]) -> Any:
+    def _kept(self) -> dict[int, Any]:
+        """The outcomes of the task that the process has written down."""
+        found: dict[int, Any] = {}
+        with open(self._file.with_suffix(".kept"), "rb") as opened:
+            # What was being written when the process ended is no outcome.
+            with contextlib.suppress(EOFError, pickle.UnpicklingError):
+                while True:
+                    trial, outcome = pickle.load(opened)
+                    found[trial] = outcome
+        return found
+
+    def _ask(self, process: subprocess.Popen, task: calls.Task, known: dict[int, Any]) -> Any:
         """The answer of a process, or in words why there is none."""
         assert process.stdin is not None
         assert process.stdout is not None
@@ -165,6 +202,8 @@ class Draws:
         workers: int | None = None,
         until: float = math.inf,
         bits: bool = False,
+        total: int | None = None,
+        progress: bool | None = None,
     ) -> None:
         """Prepares to draw.
 
@@ -179,9 +218,18 @@ class Draws:
           until: no block of trials is begun after this time, in seconds of
             ``time.monotonic``, but the first of each draw.
           bits: gives the tables of ``draw`` and ``blocks`` the columns of low bits.
+          total: about how many trials are to be drawn in all, for the progress.
+          progress: as for ``host.progress.progress_bar``.
+
+        Raises:
+          InputError: for settings that the function does not have.
         """
+        function.check_settings(settings or {})
         self.until, self.rate, self.bits = until, 0.0, bits
         self._longest = 0
+        self._bar = (total, 0, progress if total is not None else False)
+        self._advance: Callable[[int], None] = lambda trials: None
+        self._ends = 0
         self.function, self.seed, self.call_seconds = function, seed, call_seconds
         self.settings = dict(settings or {})
         here = function.path is None or function.kind == "jax"
@@ -190,9 +238,13 @@ class Draws:
 
     def __enter__(self) -> "Draws":
         self._exits = contextlib.ExitStack()
+        limited = self.until < math.inf
+        self._advance = self._exits.enter_context(progress_bar(*self._bar, limited=limited))
         if self.workers:
             folder = self._exits.enter_context(tempfile.TemporaryDirectory(prefix="jaxsel-audit-"))
-            self._pool = [_Worker(self.function, folder, i) for i in range(self.workers)]
+            self._pool = [
+                _Worker(self.function, folder, i, self._count_end) for i in range(self.workers)
+            ]
             for worker in self._pool:
                 self._exits.callback(worker.stop)
             with ThreadPoolExecutor(self.workers) as starting:
@@ -201,6 +253,25 @@ class Draws:
 
     def __exit__(self, *error: object) -> None:
         self._exits.close()
+
+    def _count_end(self) -> None:
+        """Says, where nothing limits the time, what it is that takes so long."""
+        self._ends += 1
+        if self._ends == _MANY_ENDS and self.until == math.inf and self._bar[2] is not False:
+            note(
+                f"calls of {self.function.name} end their process, and each such call takes a new "
+                "one; a limit of time ends the audit sooner"
+            )
+
+    @property
+    def ran(self) -> str:
+        """Where the calls were made, in words."""
+        if self.function.kind == "jax":
+            said = calls.programs_of(self.function).said
+            return f"compiled, in this process{said and '; '}{said}"
+        if self.workers:
+            return f"in {self.workers} processes"
+        return f"{ALONE}, since no other can import the function"
 
     def fresh(
         self,
@@ -224,6 +295,7 @@ class Draws:
             found = calls.run(self.function, task)
         else:
             found = self._pool[process % len(self._pool)].run(task)
+        self._advance(len(found))
         self._timed(len(found), began)
         return found
 
@@ -238,7 +310,7 @@ class Draws:
         budget = max(self.until - time.monotonic(), 0.0)
         return calls.Task(data, self.settings, trials, entropy, self.call_seconds, budget)
 
-    def _in_time(self, tasks: list[calls.Task], least: int) -> Iterator[calls.Task]:
+    def _in_time(self, tasks: Iterator[calls.Task], least: int) -> Iterator[calls.Task]:
         for number, task in enumerate(tasks):
             if number < least or time.monotonic() <= self.until:
                 yield task
@@ -247,17 +319,30 @@ class Draws:
         self,
         pool: ThreadPoolExecutor,
         run: Callable[[calls.Task], Table],
-        tasks: list[calls.Task],
+        tasks: Iterator[calls.Task],
         least: int,
-    ) -> list[Table]:
+    ) -> Iterator[Table]:
         """The tables of the tasks that are begun in time; each process has one at a time."""
-        found: list[Table] = []
-        waiting: deque[Future[Table]] = deque()
-        for task in self._in_time(tasks, least):
-            waiting.append(pool.submit(run, task))
+
+        def begin(number: int, task: calls.Task) -> Table | None:
+            left = self.until - time.monotonic()  # it may have waited for a process
+            if number >= least and left < 0.0:
+                return None
+            return run(task._replace(budget=max(left, 0.0)))
+
+        waiting: deque[Future[Table | None]] = deque()
+        for number, task in enumerate(self._in_time(tasks, least)):
+            waiting.append(pool.submit(begin, number, task))
             if len(waiting) > 2 * len(self._pool):
-                found.append(waiting.popleft().result())
-        return found + [one.result() for one in waiting]
+                found = waiting.popleft().result()
+                if found is None:
+                    break
+                yield found
+        for one in waiting:
+            found = one.result()
+            if found is None:
+                break
+            yield found
 
     def draw(self, data: Any, trials: int, stream: tuple[int, ...]) -> Table:
         """The outcomes of trials, as ``blocks``, in one table."""
@@ -296,16 +381,25 @@ class Draws:
         found = [one.with_bits() for one in found] if self.bits else found
         return [found[place :: len(inputs)] for place in range(len(inputs))]
 
+    def _counted(self, tables: Iterable[Table]) -> list[Table]:
+        """The tables, which advance the progress as they come."""
+        found: list[Table] = []
+        for one in tables:
+            self._advance(len(one))
+            found.append(one)
+        return found
+
     def _drawn(self, inputs: Sequence[tuple[Any, tuple[int, ...]]], trials: int) -> list[Table]:
+        # Made one by one, as they are needed: there may be more of them than fit in memory.
         size = _BLOCK[self.function.kind]
-        sizes = [min(size, trials - first) for first in range(0, trials, size)]
-        tasks = [
-            self._task(data, rows, stream, block)
-            for block, rows in enumerate(sizes)
+        tasks = (
+            self._task(data, min(size, trials - first), stream, block)
+            for block, first in enumerate(range(0, trials, size))
             for data, stream in inputs
-        ]
+        )
         if not self._pool:
-            return [calls.run(self.function, task) for task in self._in_time(tasks, len(inputs))]
+            run_here = functools.partial(calls.run, self.function)
+            return self._counted(map(run_here, self._in_time(tasks, len(inputs))))
         idle = list(self._pool)
         lock = threading.Lock()
 
@@ -320,7 +414,7 @@ class Draws:
 
         with ThreadPoolExecutor(len(self._pool)) as pool:
             try:
-                return self._in_order(pool, run, tasks, len(inputs))
+                return self._counted(self._in_order(pool, run, tasks, len(inputs)))
             except BaseException:
                 for worker in self._pool:
                     worker.stop()

@@ -17,11 +17,13 @@ from jaxsel.auditing.functions.independence import check_independence, check_sha
 from jaxsel.auditing.functions.outcomes import Table, column, table
 from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.host.errors import (
+    MOST_TRIALS,
     CouldNotError,
     InputError,
     UnsupportedError,
     check_integer,
     check_interval,
+    check_positive,
 )
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.language.domains import nearest
@@ -188,7 +190,10 @@ def check_law(
     """
     check_first_start()
     began = time.monotonic()
-    trials = check_integer("trials", trials, 100)
+    trials = check_integer("trials", trials, 100, MOST_TRIALS)
+    for name, limit in (("seconds", seconds), ("call_seconds", call_seconds)):
+        if limit is not None:
+            check_positive(name, limit)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     cells = _cells(law, trials)
     function = load(subject, kind)
@@ -198,7 +203,13 @@ def check_law(
     sizes: list[int] = []
     elsewhere = _ELSEWHERE
     with Draws(
-        function, settings, seed=seed, call_seconds=limit, workers=workers, until=until
+        function,
+        settings,
+        seed=seed,
+        call_seconds=limit,
+        workers=workers,
+        until=until,
+        total=trials,
     ) as draws:
         check_independence(draws, data, math.inf if seconds is None else _CHECK * seconds)
         for block, begin in enumerate(range(0, trials, _AT_ONCE)):

@@ -9,7 +9,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -218,8 +218,8 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
     words, shapes = np.empty(len(outcomes), object), np.empty(len(outcomes), object)
     columns: dict[str, np.ndarray] = {}
     for row, outcome in enumerate(outcomes):
-        words[row], shapes[row] = _text(outcome, exact=True), _text(outcome, exact=False)
-        for name, value in _numbers(outcome):
+        words[row], shapes[row], numbers = read(outcome)
+        for name, value in numbers:
             if name not in columns:
                 columns[name] = np.full(len(outcomes), np.nan)
             columns[name][row] = value
@@ -290,6 +290,27 @@ def _plain(outcome: Any) -> Any:
     if hasattr(outcome, "__array__"):
         return np.asarray(outcome).tolist()
     return outcome
+
+
+class Read(NamedTuple):
+    """What a table has of one outcome: its words, its shape, and numbers by column."""
+
+    words: str
+    shape: str
+    numbers: list[tuple[str, float]]
+
+
+def read(outcome: Any) -> Read:
+    """Reads an outcome; one that is read already is as it is."""
+    if isinstance(outcome, Read):
+        return outcome
+    try:
+        return Read(_text(outcome, True), _text(outcome, False), list(_numbers(outcome)))
+    except Exception as error:  # of whatever class of a stranger's
+        said = (
+            f"an object of type {type(outcome).__name__} whose text raises {type(error).__name__}"
+        )
+        return Read(said, said, [])
 
 
 def _text(outcome: Any, exact: bool) -> str:

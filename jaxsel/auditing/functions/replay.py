@@ -139,6 +139,7 @@ def replay(
         )
     pairs = neighbours.pairs(known, data, pair)
     given = dict(settings or {})
+    function.check_settings(given)
     runs = [
         [_run(function, side, given, seed) for side in (each.data, each.neighbour)]
         for each in pairs
@@ -181,7 +182,7 @@ def _run(function: Function, data: Any, settings: Mapping[str, Any], seed: int) 
             function.call(recorder, data, *rest, **settings)
     except InputError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return _Run(recorder.draws, f"raises {type(error).__name__}")
     return _Run(recorder.draws if trace is None else trace.draws(), "")
 

@@ -1,10 +1,12 @@
 """A function to audit: how it is found, how it is called, and whether others can import it."""
 
+import ast
+import hashlib
 import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,12 +40,52 @@ class Function(NamedTuple):
       kind: one of ``KINDS``.
       call: the function.
       path: the file and the name by which another process imports it; None if none can.
+      kept: what this process keeps between the calls, by name: compiled programs.
     """
 
     name: str
     kind: str
     call: Callable[..., Any]
     path: tuple[str, str] | None
+    kept: dict[str, Any]
+
+    def defaults(self) -> dict[str, Any]:
+        """The settings and their defaults: parameters behind the input that may be left out."""
+        found = _settings(self) or {}
+        return {name: one.default for name, one in found.items() if one.default is not one.empty}
+
+    def check_settings(self, given: Mapping[str, Any]) -> None:
+        """Refuses settings that the function does not have, and the lack of one that it needs.
+
+        Raises:
+          InputError: which names those that there are.
+        """
+        found = _settings(self)
+        if found is None:
+            return
+        for name in given:
+            if name not in found:
+                raise InputError(
+                    f"{self.name} has no setting {name!r}{nearest(name, found)}; it has: "
+                    f"{', '.join(found) or 'none'}"
+                )
+        for name, one in found.items():
+            if one.default is one.empty and name not in given:
+                raise InputError(f"{self.name} needs {name}; give it a value")
+
+
+def _settings(function: Function) -> dict[str, inspect.Parameter] | None:
+    """The parameters that may be given by name, besides the input; None if any name may be."""
+    try:
+        every = list(inspect.signature(function.call).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    if any(one.kind is one.VAR_KEYWORD for one in every):
+        return None
+    behind = every[len(KINDS[function.kind]) :]
+    return {
+        one.name: one for one in behind if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    }
 
 
 def call_of(subject: Any) -> Callable[..., Any] | None:
@@ -72,6 +114,7 @@ def load(subject: Any, kind: str | None = None) -> Function:
     if isinstance(subject, Function):
         return subject
     if isinstance(subject, str):
+        check_named(subject)
         file, _, name = subject.rpartition(":")
         if not file or not name:
             raise InputError(f"{subject!r} names no function; write path/to/file.py:function")
@@ -80,7 +123,42 @@ def load(subject: Any, kind: str | None = None) -> Function:
     else:
         name, found = _name(call_of(subject) or subject), _importable(subject)
         call = _checked(subject, name)
-    return Function(name, _kind(call, name, kind), call, found)
+    check_returns(call, name)
+    return Function(name, _kind(call, name, kind), call, found, {})
+
+
+def check_named(subject: str) -> None:
+    """Refuses a Python file of which no function is named.
+
+    Raises:
+      InputError: which names the functions at its top.
+    """
+    if not subject.endswith((".py", ".py:")):
+        return
+    file = subject.removesuffix(":")
+    try:
+        top = ast.parse(Path(file).read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError, ValueError):
+        top = []
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names = [one.name for one in top if isinstance(one, kinds) and not one.name.startswith("_")]
+    has = f"; it has: {', '.join(names)}" if names else ""
+    raise InputError(f"{subject} names a file and no function; write {file}:function{has}")
+
+
+def check_returns(call: Callable[..., Any], name: str) -> None:
+    """Refuses what returns no outcome, but something that is still to be run."""
+    for one in (call, type(call).__call__):
+        if inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one):
+            raise InputError(
+                f"{name} is an async def, whose call returns a coroutine and no answer; give a "
+                f"function that returns asyncio.run({name}(...))"
+            )
+        if inspect.isgeneratorfunction(one):
+            raise InputError(
+                f"{name} yields, so that its call returns a generator and no answer; give a "
+                f"function that returns list({name}(...))"
+            )
 
 
 def _checked(subject: Any, name: str) -> Callable[..., Any]:
@@ -110,7 +188,9 @@ def imported(file: str, name: str) -> Any:
     path = Path(file).resolve()
     if not path.is_file():
         raise InputError(f"{file} is no file")
-    module_name = f"_audited_{path.stem}_{abs(hash(str(path))):x}"
+    # The same in every process, or what one has pickled no other could read.
+    digest = hashlib.sha256(str(path).encode()).hexdigest()[:16]
+    module_name = f"_audited_{path.stem}_{digest}"
     module = sys.modules.get(module_name)
     if module is None:
         spec = importlib.util.spec_from_file_location(module_name, path)
@@ -122,12 +202,11 @@ def imported(file: str, name: str) -> Any:
             spec.loader.exec_module(module)
         except StartedAgain:
             pass  # what stands above the call is all that is needed
-        except Exception as error:
+        except BaseException as error:
             del sys.modules[module_name]
-            line = _line_of(error, path)
-            raise InputError(
-                f"{file} cannot be imported: {type(error).__name__}: {error}{line}"
-            ) from error
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            raise cannot_be_imported(file, error) from error
         finally:
             sys.path.remove(str(path.parent))
     found: Any = module
@@ -143,6 +222,15 @@ def check_first_start() -> None:
     """Raises StartedAgain in a process that imports a file only to call its function."""
     if os.environ.get(IN_WORKER):
         raise StartedAgain
+
+
+def cannot_be_imported(file: str | Path, error: BaseException) -> InputError:
+    """The refusal of a file that raises something, SystemExit included, when it is imported."""
+    said = " ".join(str(error).split())
+    line = _line_of(error, Path(file).resolve())
+    return InputError(
+        f"{file} cannot be imported: {type(error).__name__}{f': {said}' if said else ''}{line}"
+    )
 
 
 def _line_of(error: BaseException, path: Path) -> str:

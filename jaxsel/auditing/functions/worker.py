@@ -2,7 +2,8 @@
 
 It imports the file under a name of its own, so that a script does not begin again, reads
 pickled tasks from its standard input and writes pickled tables. What the function prints
-goes to the standard error.
+goes to the standard error, and it reads nothing: neither its prints nor its processes can
+disturb the answers.
 """
 
 import mmap
@@ -15,12 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.auditing.functions.calls import Did, Unwatched, run
+from jaxsel.auditing.functions.outcomes import read
 from jaxsel.auditing.functions.subject import Function, imported_call
 from jaxsel.host.errors import InputError
+
+_PLAIN = (bool, int, float, str, type(None), Did)
 
 
 class _Watcher(Unwatched):
     """Writes down the trial that begins and the outcomes so far, which outlive the process."""
+
+    alone = True
 
     def __init__(self, file: str) -> None:
         with open(file, "r+b") as opened:
@@ -31,38 +37,14 @@ class _Watcher(Unwatched):
         self._noted[:] = struct.pack("q", trial)
 
     def keep(self, trial: int, outcome: Any) -> None:
-        try:
-            text = pickle.dumps((trial, outcome))
-        except Exception:  # of whatever class of a stranger's
-            text = pickle.dumps((trial, Did(outcome)))
-        self._kept.write(text)
+        # Of a stranger's class only what a table has of it is kept: it may not be copied.
+        self._kept.write(
+            pickle.dumps((trial, outcome if type(outcome) in _PLAIN else read(outcome)))
+        )
 
-    def known(self, ended: dict[int, str]) -> dict[int, Any]:
-        """The outcomes of a task that was begun before, or nothing for a new one.
-
-        Args:
-          ended: what became of its trials that ended their process.
-
-        Raises:
-          InputError: if an outcome cannot be read again.
-        """
-        found: dict[int, Any] = {}
-        if not ended:
-            self._kept.truncate(0)
-            return found
-        self._kept.seek(0)
-        try:
-            while True:
-                trial, outcome = pickle.load(self._kept)
-                found[trial] = outcome
-        except EOFError:
-            pass
-        except Exception as error:
-            raise InputError(
-                "outcomes cannot be read again by a new process after a call ended the old one: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        return found | {trial: Did(what) for trial, what in ended.items()}
+    def forget(self) -> None:
+        """Forgets the outcomes of the last task."""
+        self._kept.truncate(0)
 
 
 def main(arguments: list[str]) -> None:
@@ -70,8 +52,13 @@ def main(arguments: list[str]) -> None:
     # The process that asks hears the keyboard, and ends this one when it has what is known.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     file, name, kind, progress_file = arguments
-    answers = os.fdopen(os.dup(1), "wb")
+    tasks, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
     os.dup2(2, 1)
+    if hasattr(os, "register_at_fork"):
+        # A process that the function leaves behind would keep the answers open for ever.
+        os.register_at_fork(after_in_child=answers.close)
     watcher = _Watcher(progress_file)
 
     def say(answer: object) -> None:
@@ -79,20 +66,24 @@ def main(arguments: list[str]) -> None:
         answers.flush()
 
     try:
-        function = Function(name, kind, imported_call(file, name), None)
+        function = Function(name, kind, imported_call(file, name), None, {})
     except InputError as error:
         say(error)
         return
     say(None)
     while True:
         try:
-            task, ended = pickle.load(sys.stdin.buffer)
+            task, known = pickle.load(tasks)
         except EOFError:
             return
         try:
-            answer: object = run(function, task, watcher.known(ended), watcher)
+            if not known:
+                watcher.forget()
+            answer: object = run(function, task, known, watcher)
         except InputError as error:
             answer = error
+        except Exception as error:
+            answer = InputError(f"what {name} returns cannot be read: {type(error).__name__}")
         say(answer)
 
 
