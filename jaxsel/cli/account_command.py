@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
+from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, whole_option
 from jaxsel.cli.output import print_cost, say
 from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
 from jaxsel.host.errors import InputError
@@ -132,7 +132,7 @@ def account_command(
         typer.Option("--beside", metavar="BASE", help="Released as it is, too; repeatable."),
     ] = None,
     grid: Annotated[
-        int | None, typer.Option("--grid", help="So many candidates once each, compared.")
+        int | None, whole_option("--grid", "So many candidates once each, compared.")
     ] = None,
     score_noise: ScoreNoiseOption = None,
     seed: UnusedSeedOption = 0,

@@ -9,10 +9,11 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from jaxsel.cli.output import refuse
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import whole
 
@@ -43,9 +44,22 @@ def complete_everything(incomplete: str) -> list[str]:
     return _beginning(names(), incomplete)
 
 
-SeedOption = Annotated[int, typer.Option("--seed", help="Same seed, same result, bit for bit.")]
+def whole_number(value: object) -> int:
+    """Reads a whole number of the command line, also written as 1e3."""
+    try:
+        return whole().read("it", value)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def whole_option(name: str, help: str) -> Any:
+    """An option that is a whole number."""
+    return typer.Option(name, help=help, parser=whole_number, metavar="INTEGER")
+
+
+SeedOption = Annotated[int, whole_option("--seed", "Same seed, same result, bit for bit.")]
 UnusedSeedOption = Annotated[
-    int, typer.Option("--seed", help="Accepted by every command; nothing is random here.")
+    int, whole_option("--seed", "Accepted by every command; nothing is random here.")
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else.")
@@ -61,8 +75,7 @@ def bad_input_exits() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        sys.stderr.write(f"jaxsel: {error}\n")
-        raise SystemExit(error.status) from None
+        refuse(str(error), error.status)
 
 
 def hear_interrupts() -> None:

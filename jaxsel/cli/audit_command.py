@@ -19,6 +19,7 @@ from jaxsel.cli.arguments import (
     complete_mechanisms,
     read_settings,
     read_trials,
+    whole_option,
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.run_commands import ConfidenceOption
@@ -34,6 +35,7 @@ from jaxsel.cli.scaling import (
     scaled,
 )
 from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.host.outputs import check_output
 from jaxsel.language import printing
 from jaxsel.questions.audits import function_audit, is_function
 from jaxsel.questions.checkout import beside
@@ -129,7 +131,7 @@ def audit_command(
         bool, typer.Option("--calibration", help="How often a claim falls that is kept exactly.")
     ] = False,
     runs: Annotated[
-        int | None, typer.Option("--runs", help="Of a table but --zoo: audits of each.")
+        int | None, whole_option("--runs", "Of a table but --zoo: audits of each.")
     ] = None,
     trials: Annotated[
         str | None, typer.Option("--trials", help="How many, by default 1e6.")
@@ -319,6 +321,7 @@ def _audit_function(
         )
     fixed = {name: _number(text) for name, text in read_settings(settings).items()}
     cells = _values(at)
+    check_output("--report", report, (".html", ".md", ".json"))
     if report is not None and len(cells) > 1:
         raise InputError("a report is of one setting; give one value to each --at")
     audits = []

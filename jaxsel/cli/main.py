@@ -1,9 +1,15 @@
 """The commands, by name."""
 
+import contextlib
+import os
+import select
 import sys
-from typing import Annotated
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from jaxsel.cli import (
     account_command,
@@ -22,10 +28,60 @@ from jaxsel.cli import (
     validate_command,
 )
 from jaxsel.cli.arguments import bad_input_exits, hear_interrupts
+from jaxsel.cli.output import begin, print_refusal, refuse
 from jaxsel.host.blas_threads import one_for_this_process
+from jaxsel.host.errors import CouldNotError, InputError
+
+# Typer brings a copy of click in its newer versions, and needs click in its older ones.
+_UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+
+_RELEASES_NOTHING = (
+    "jaxsel releases nothing of your data but the winner of a search (jaxsel tune, "
+    "jaxsel.PrivateSearch); for a private median, mean or count see OpenDP, https://opendp.org"
+)
+# What somebody types who looks for a private statistic.
+_STATISTICS = ("release", "median", "mean", "sum", "count", "histogram", "quantile", "query")
+
+
+class _Commands(TyperGroup):
+    """The commands; every refusal is a sentence, and with ``--json`` a document, too."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name; None if there is none."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in _STATISTICS:
+            raise InputError(f"there is no command {cmd_name!r}: {_RELEASES_NOTHING}")
+        return found
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
+        """Runs a command line, and ends the process with the status of its command."""
+        words = list(sys.argv[1:] if args is None else args)
+        begin(json="--json" in words)
+        settings["standalone_mode"] = False
+        streams = sys.stdout, sys.stderr
+        with bad_input_exits():
+            try:
+                status = super().main(words, *rest, **settings)
+            except SystemExit:
+                if sys.stdout is not streams[0]:  # Typer makes status 1 of a broken pipe
+                    sys.stdout, sys.stderr = streams
+                    raise BrokenPipeError from None
+                raise
+            except _UsageError as error:
+                error.show()
+                print_refusal(error.format_message(), error.exit_code)
+                raise SystemExit(error.exit_code) from None
+            except (typer.Abort, KeyboardInterrupt):
+                raise SystemExit(130) from None
+        raise SystemExit(status or 0)
+
 
 app = typer.Typer(
-    name="jaxsel", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+    name="jaxsel",
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
@@ -44,7 +100,8 @@ def jaxsel_command(
     ] = False,
 ) -> None:
     """Simulate and audit differentially private selection: picking the best of many
-    candidates without leaking the data.
+    candidates without leaking the data. Nothing of your data is released but the winner
+    of a search; for a private median, mean or count see OpenDP (https://opendp.org).
 
     `jaxsel plan` says what to run for a budget, `jaxsel account` what private tuning
     costs, `jaxsel optimal` which random number of runs costs least, `jaxsel tune` does it,
@@ -53,7 +110,9 @@ def jaxsel_command(
     fixed_repetitions`. Ids such as PS-Thm2 name statements of papers; `jaxsel list
     claims` lists them and `jaxsel show PS-Thm2` explains one.
 
-    Exit status: 0 fine, 1 a claim fell or no epsilon is proved, 2 bad usage.
+    Exit status: 0 fine, 1 a claim fell, a goal was missed, or no epsilon is proved, 2 bad
+    usage, 3 it could not be judged or done, 4 not supported, 130 interrupted, 141 the reader
+    of the answer closed it. With --json, 2, 3 and 4 print {"error": ..., "exit": ...}.
     """
 
 
@@ -76,13 +135,49 @@ app.command("bench", help=validate_command.BENCH_HELP)(validate_command.bench_co
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line; exits with status 0, 1 or 2."""
+    """Runs the command line; exits with a status that ``jaxsel --help`` lists."""
     if arguments is None:  # called as a program, not from Python
         one_for_this_process()
         hear_interrupts()
-    with bad_input_exits():
+    if sys.stdout is None:  # the shell closed it
+        sys.stdout = open(os.devnull, "w")
+    try:
         try:
             app(arguments, prog_name="jaxsel")
-        except BrokenPipeError:
-            sys.stderr.close()
-            raise SystemExit(0) from None
+        finally:
+            sys.stdout.flush()
+    except MemoryError:
+        with bad_input_exits():
+            raise CouldNotError("the memory does not suffice for this") from None
+    except OSError as error:
+        _not_written(error)
+    except Exception:  # never status 1, which says that a claim fell
+        traceback.print_exc()
+        refuse("this is a fault of jaxsel; please report it, with the lines above", 3)
+
+
+def _not_written(error: OSError) -> None:
+    """Ends a command whose answer, or one of whose files, could not be written."""
+    closed = isinstance(error, BrokenPipeError) and any(map(_closed, (sys.stdout, sys.stderr)))
+    if not closed:
+        where = "the answer" if error.filename is None else error.filename
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"jaxsel: cannot write {where}: {error.strerror}\n")
+    for stream in (sys.stdout, sys.stderr):
+        # Python writes what is left in its buffers when it ends, and would end with status 120.
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+        with contextlib.suppress(OSError, ValueError):
+            if closed or error.filename is None:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    raise SystemExit(141 if closed else 3)
+
+
+def _closed(stream: Any) -> bool:
+    """Whether a stream is a pipe that nobody reads any more."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)
+    except (AttributeError, OSError, ValueError):  # no poll on this system, or no file
+        return False
+    return any(event & select.POLLERR for _, event in poll.poll(0))

@@ -7,6 +7,7 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.host.errors import InputError
+from jaxsel.host.outputs import check_output
 
 
 def merge_command(
@@ -33,6 +34,7 @@ def merge_command(
     """
     del seed
     with bad_input_exits():
+        check_output("--out", out, folder=True)
         from jaxsel.shards import merging
         from jaxsel.sweeps.files import is_sweep
 
@@ -85,7 +87,6 @@ def _grids(files: list[Path], out: Path) -> None:
     grids: dict[str, list[Path]] = {}
     for file in files:
         grids.setdefault(read(file).asked["subject"], []).append(file)
-    out.mkdir(parents=True, exist_ok=True)
     for place, parts in grids.items():
         path, _, name = place.rpartition(":")
         record = out / f"{Path(path).stem.replace('_', '-')}.{name}.nc"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
+from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, whole_option
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.search_options import (
     NoneOption,
@@ -16,6 +16,7 @@ from jaxsel.cli.search_options import (
     SearchDeltaOption,
 )
 from jaxsel.host.errors import InputError
+from jaxsel.host.outputs import check_output
 from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
@@ -57,8 +58,7 @@ def optimal_command(
     runs: RunsOption = None,
     runs_95: Runs95Option = None,
     most: Annotated[
-        int | None,
-        typer.Option("--most", help="Runs that no search exceeds; 10000 without --runs."),
+        int | None, whole_option("--most", "Runs that no search exceeds; 10000 without --runs.")
     ] = None,
     rank: RankOption = None,
     rank_of: RankOfOption = None,
@@ -84,6 +84,7 @@ def optimal_command(
 
     with bad_input_exits():
         good, chance = _miss(miss)
+        check_output("--save", save)
         with spinner("looking for the law of K"):
             found = optimal(
                 base,

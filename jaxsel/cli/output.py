@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -17,9 +17,33 @@ if TYPE_CHECKING:
     from jaxsel.questions.cost import Cost
 
 
+# Whether this command line asks for a JSON document, and has none yet.
+_document = {"due": False}
+
+
+def begin(json: bool) -> None:
+    """Says, when a command line starts, whether its answer is to be one JSON document."""
+    _document["due"] = json
+
+
 def print_json(document: Any) -> None:
     """Prints one JSON document on standard output, and nothing else."""
-    sys.stdout.write(json.dumps(printing.plain(document), indent=2, allow_nan=False) + "\n")
+    text = json.dumps(printing.plain(document), indent=2, allow_nan=False)
+    _document["due"] = False
+    sys.stdout.write(text + "\n")
+
+
+def print_refusal(sentence: str, status: int) -> None:
+    """Prints {"error": the sentence, "exit": the status}, if a document is due."""
+    if _document["due"]:
+        print_json({"error": sentence, "exit": status})
+
+
+def refuse(sentence: str, status: int) -> NoReturn:
+    """Ends the command with a sentence on standard error, and with ``--json`` a document, too."""
+    print_refusal(sentence, status)
+    sys.stderr.write(f"jaxsel: {sentence}\n")
+    raise SystemExit(status)
 
 
 def _width() -> int | None:

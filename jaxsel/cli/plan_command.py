@@ -11,6 +11,7 @@ from jaxsel.cli.arguments import (
     complete_mechanisms,
     read_settings,
     read_trials,
+    whole_option,
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.search_options import (
@@ -22,6 +23,7 @@ from jaxsel.cli.search_options import (
     SearchDeltaOption,
 )
 from jaxsel.host.errors import InputError
+from jaxsel.host.outputs import PICTURES, check_output
 from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
@@ -96,7 +98,7 @@ _Optimal = Annotated[
 # What is done with the plan.
 _Check = Annotated[bool, typer.Option("--check", help="Simulate the search, and audit it.")]
 _Trials = Annotated[str, typer.Option("--trials", help="Of --check.")]
-_CheckSeed = Annotated[int, typer.Option("--seed", help="Of --check.")]
+_CheckSeed = Annotated[int, whole_option("--seed", "Of --check.")]
 _Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Epsilon against the winner's rank.")
 ]
@@ -119,7 +121,7 @@ _Mechanism = Annotated[
         autocompletion=complete_mechanisms,
     ),
 ]
-_Releases = Annotated[int | None, typer.Option("--releases", help="Of --mechanism; 1 by default.")]
+_Releases = Annotated[int | None, whole_option("--releases", "Of --mechanism; 1 by default.")]
 _Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of --mechanism; repeatable."),
@@ -178,12 +180,15 @@ def plan_command(
         for name, value in (("--mechanism", mechanism), ("--releases", releases), ("--set", set_)):
             if value is not None:
                 raise InputError(f"{name} is for a plan without --base; give one of both")
+        check_output("--plot", plot, PICTURES)
+        check_output("--save", save)
+        number = read_trials(trials) if check else None
         from jaxsel.questions.plan import plan
 
         chosen = DELTA if delta is None else delta
         with spinner("looking for what the budget buys"):
             found = plan(base, delta=chosen, epsilon=epsilon, price=price, **wishes)
-        checked = _used(found, read_trials(trials) if check else None, seed, plot, save)
+        checked = _used(found, number, seed, plot, save)
     if json:
         print_json(found.as_record() | ({"check": checked} if checked else {}))
     else:

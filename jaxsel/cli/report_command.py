@@ -10,6 +10,7 @@ from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, say
 from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
 from jaxsel.host.errors import InputError
+from jaxsel.host.outputs import check_output
 from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
@@ -66,6 +67,7 @@ def report_command(
     """A privacy statement for your paper: what is proved, and what an attack can do."""
     del seed
     with bad_input_exits(), spinner("proving what the report states"):
+        check_output("--out", out, folder=True)
         given = (base, repetitions, search, beside, score_noise)
         accounted = given != (None,) * len(given) or times != 1
         if (plan, folder).count(None) + (not accounted) != 2:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from jaxsel.cli.arguments import interrupts_say
+from jaxsel.cli.arguments import interrupts_say, whole_option
 from jaxsel.cli.output import print_json, say
 from jaxsel.host.errors import InputError
+from jaxsel.host.outputs import check_output
 
 if TYPE_CHECKING:
     from jaxsel.shards import ShardFile
@@ -35,10 +36,8 @@ CoordinatorOption = Annotated[
         "auto as JAX finds it (SLURM, Open MPI, Kubernetes).",
     ),
 ]
-ProcessesOption = Annotated[int | None, typer.Option("--processes", help="How many run together.")]
-ProcessOption = Annotated[
-    int | None, typer.Option("--process", help="Which of them this is, from 0.")
-]
+ProcessesOption = Annotated[int | None, whole_option("--processes", "How many run together.")]
+ProcessOption = Annotated[int | None, whole_option("--process", "Which of them this is, from 0.")]
 SchedulerOption = Annotated[
     str | None,
     typer.Option("--scheduler", help="Dask scheduler whose workers do it, tcp://HOST:PORT."),
@@ -94,6 +93,7 @@ def scaled(
         from jaxsel.shards import read_shard
 
         file = file.replace("{shard}", str(read_shard(scaling.shard).index))
+    check_output("--record", file, makes_folders=True)
     with interrupts_say(file), _scaled(scaling, name, options, trials) as role:
         yield role
 

@@ -4,15 +4,14 @@ from typing import Annotated
 
 import typer
 
+from jaxsel.cli.arguments import whole_option
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 
 RepetitionsOption = Annotated[
     str | None, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")
 ]
-TimesOption = Annotated[
-    int, typer.Option("--times", help="So many such searches, on the same data.")
-]
+TimesOption = Annotated[int, whole_option("--times", "So many such searches, on the same data.")]
 SearchDeltaOption = Annotated[
     float | None, typer.Option("--delta", help=f"Of the search, in [0, 1).  [default: {DELTA:g}]")
 ]
@@ -25,7 +24,7 @@ ScoreNoiseOption = Annotated[
 ]
 RunsOption = Annotated[float | None, typer.Option("--runs", help="Runs on average, at most.")]
 Runs95Option = Annotated[
-    int | None, typer.Option("--runs-95", help="Runs that 95 searches of 100 do not exceed.")
+    int | None, whole_option("--runs-95", "Runs that 95 searches of 100 do not exceed.")
 ]
 RankOption = Annotated[
     float | None, typer.Option("--rank", help="Expected rank of the winner at most, 0.1: top 10 %.")

@@ -13,10 +13,12 @@ from jaxsel.cli.arguments import (
     interrupts_say,
     read_settings,
     read_trials,
+    whole_option,
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.scaling import SchedulerOption, ShardOption, workers
 from jaxsel.host.errors import InputError
+from jaxsel.host.outputs import PICTURES, check_output
 from jaxsel.language.domains import nearest
 
 if TYPE_CHECKING:
@@ -92,7 +94,9 @@ def sweep_command(
     sketched: Annotated[
         bool, typer.Option("--sketch", help="A picture in letters, for terminals.")
     ] = False,
-    seed: Annotated[int | None, _option("--seed", "Same seed, same result, bit for bit.")] = None,
+    seed: Annotated[
+        int | None, whole_option("--seed", "Same seed, same result, bit for bit.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Explore: measure a mechanism, or what tuning costs, over a grid of settings."""
@@ -159,17 +163,14 @@ def _list_measures(asked: "SweepRequest", json: bool) -> None:
 
 def check_files(asked: "SweepRequest") -> None:
     """Refuses names of files that cannot be written, before hours of work and not after."""
-    for name, endings in (
-        ("record", (".nc",)),
-        ("csv", (".csv",)),
-        ("parquet", (".parquet",)),
-        ("plot", (".png", ".pdf", ".svg")),
-    ):
-        path = getattr(asked, name)
-        if path is not None and not path.endswith(endings):
-            raise InputError(f"--{name} is {path!r}; its name must end in {' or '.join(endings)}")
-        if path is not None and Path(path).is_dir():
-            raise InputError(f"--{name} is {path!r}, which is a folder")
+    check_output("--record", asked.record, (".nc",), makes_folders=True)
+    check_output("--csv", asked.csv, (".csv",))
+    check_output("--parquet", asked.parquet, (".parquet",))
+    check_output("--plot", asked.plot, PICTURES)
+    if asked.parquet is not None:
+        from jaxsel.sweeps.tables import check_parquet
+
+        check_parquet()
 
 
 def _keep_share(asked: "SweepRequest", shard: str, scheduler: str | None, json: bool) -> None:

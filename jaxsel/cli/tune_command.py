@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, bad_input_exits
+from jaxsel.cli.arguments import JsonOption, bad_input_exits, whole_option
 from jaxsel.cli.output import print_json, say
-from jaxsel.host.errors import InputError
+from jaxsel.host.outputs import check_output
 from jaxsel.language.default_delta import note
 from jaxsel.training import defaults
 
@@ -68,7 +68,7 @@ def tune_command(
         typer.Option("--strides", help="strided (1, 2, 1, 2, 1) or dense (1): 9 times the cost."),
     ] = "strided",
     together: Annotated[
-        int, typer.Option("--together", help="Runs trained side by side; to fill a GPU, not a CPU.")
+        int, whole_option("--together", "Runs trained side by side; to fill a GPU, not a CPU.")
     ] = 1,
     folder: Annotated[
         Path | None,
@@ -100,15 +100,16 @@ def tune_command(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", help="For simulations: the same search again, without privacy."),
+        whole_option("--seed", "For simulations: the same search again, without privacy."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
     from jaxsel.search.tune import tune
 
     with bad_input_exits():
-        if save is not None and (save.suffix != ".npz" or save.exists()):
-            raise InputError(f"{save} must be a new file ending in .npz")
+        check_output("--save", save, (".npz",), new=True)
+        check_output("--folder", folder, folder=True)
+        check_output("--ledger", ledger)
         found = tune(
             data,
             data_folder=data_folder,

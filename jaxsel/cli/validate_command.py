@@ -14,9 +14,12 @@ from jaxsel.cli.arguments import (
     complete_claims,
     complete_mechanisms,
     read_trials,
+    whole_number,
+    whole_option,
 )
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
+from jaxsel.host.outputs import check_output
 from jaxsel.questions.checkout import beside
 
 _BENCH = beside("benchmarks")
@@ -52,9 +55,7 @@ def validate_command(
     trials: Annotated[
         str, typer.Option("--trials", help="A side, where a check simulates.")
     ] = "1e6",
-    cases: Annotated[
-        int, typer.Option("--cases", help="Random cases, where a check searches.")
-    ] = 300,
+    cases: Annotated[int, whole_option("--cases", "Random cases, where a check searches.")] = 300,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -132,7 +133,9 @@ def validate_command(
 def bench_command(
     goals: Annotated[
         list[int] | None,
-        typer.Argument(metavar="[GOAL]...", help="Numbers from above; default: all."),
+        typer.Argument(
+            metavar="[GOAL]...", help="Numbers from above; default: all.", parser=whole_number
+        ),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Every mechanism instead of the goals.")
@@ -158,6 +161,7 @@ def bench_command(
     with bad_input_exits():
         if _BENCH is None:
             raise InputError("the benchmarks lie in a checkout of jaxsel; run them there")
+        check_output("--record", record)
         if everything or mechanism:
             if goals:
                 raise InputError("give goals, or --all, or --mechanism, and not both")

@@ -18,7 +18,7 @@ from jaxsel.families.tuning.planning.plan import (
     with_mean,
 )
 from jaxsel.families.tuning.planning.planned import Compute, Plan
-from jaxsel.families.tuning.planning.wishes import read_wishes
+from jaxsel.families.tuning.planning.wishes import MOST_MEAN, read_wishes
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError, check_positive
 from jaxsel.language.default_delta import DELTA
@@ -163,6 +163,11 @@ def plan(
     check_positive("price", price)
     if compute is not None:
         paid = check_positive("compute", compute) / price
+        if not 1.0 <= paid <= MOST_MEAN:
+            raise InputError(
+                f"compute is {compute:g} at a price of {price:g} a run, which are {paid:g} runs; "
+                f"give 1 to {MOST_MEAN:g}"
+            )
         runs = paid if runs is None else min(runs, paid)
     attack = read_attack_limit(advantage, true_positive_rate, false_positive_rate)
     wishes = read_wishes(

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -235,17 +236,30 @@ class CellFunction(NamedTuple):
         """The simulation at these values.
 
         Raises:
-          InputError: if a parameter has no value, or the function returns no ``Trial``.
+          InputError: if a parameter has no value, or the function raises anything, or returns
+            no ``Trial`` of a mechanism.
         """
         settings = self.signature.settings
         lacking = [name for name in settings if name not in values]
         if lacking:
             raise InputError(f"{self.name} needs {lacking[0]}; give it a value")
-        trial = self.signature.call(values)
+        try:
+            trial = self.signature.call(values)
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:
+            given = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise InputError(f"{self.name} raises {_raised(error)}, at {given}") from error
         if not isinstance(trial, Trial):
             raise InputError(
                 f"{self.name} returns {type(trial).__name__}; a function that is swept "
                 "returns a jaxsel.Trial(mechanism, data, params)"
+            )
+        if not isinstance(trial.mechanism, Mechanism):
+            raise InputError(
+                f"the mechanism of the jaxsel.Trial that {self.name} returns is "
+                f"{type(trial.mechanism).__name__}; give what jaxsel.own_mechanism returns, or "
+                "jaxsel.Trial(*built[:3]) of what jaxsel.mechanism(...) built"
             )
         unknown = [name for name in trial.utility if name not in MEANINGS]
         if unknown:
@@ -269,6 +283,14 @@ class CellFunction(NamedTuple):
         return Built(
             trial.mechanism, trial.data, trial.params, entry, values, trial.statistic, trial.beside
         )
+
+
+def _raised(error: BaseException) -> str:
+    """An error of somebody's code in words: what it is, what it says, and where it came from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    said = " ".join(str(error).split())
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}{': ' * bool(said)}{said}{where}"
 
 
 def read_function(function: Callable[..., Trial]) -> CellFunction:
@@ -303,13 +325,18 @@ def load(text: str) -> Callable[..., Trial]:
       text: "path/to/file.py:name".
 
     Raises:
-      InputError: if there is no such file or function.
+      InputError: if there is no such file or function, or the file cannot be run.
     """
     file, _, name = text.rpartition(":")
     path = Path(file).resolve()
     if not path.is_file():
         raise InputError(f"there is no file {file}; name one as file.py:function")
-    module = _module(path, path.stat().st_mtime_ns)
+    try:
+        module = _module(path, path.stat().st_mtime_ns)
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{file} cannot be loaded: it raises {_raised(error)}") from error
     found: Any = getattr(module, name, None)
     if not inspect.isfunction(found):
         known = [

@@ -93,13 +93,18 @@ def write_csv(dataset: "xr.Dataset", path: str | Path) -> None:
 
 def write_parquet(dataset: "xr.Dataset", path: str | Path) -> None:
     """Writes the table as Parquet; raises InputError if it cannot, or if no library can."""
+    check_parquet()
+    _written(path, lambda: to_table(dataset).to_parquet(path, index=False))
+
+
+def check_parquet() -> None:
+    """Raises InputError if no library writes Parquet."""
     try:
         importlib.import_module("pyarrow")
     except ImportError:
         raise InputError(
             "Parquet needs pyarrow, which is not installed: pip install pyarrow"
         ) from None
-    _written(path, lambda: to_table(dataset).to_parquet(path, index=False))
 
 
 def _written(path: str | Path, write: Callable[[], object]) -> None:

@@ -63,7 +63,7 @@ def test_the_picture_is_drawn(capsys, tmp_path, good):
     [
         (["--compute", "0"], "compute is 0"),
         (["--compute", "5", "--price", "-1"], "price is -1"),
-        (["--runs", "5", "--save", "/nowhere/law.json"], "cannot write /nowhere"),
+        (["--runs", "5", "--save", "/nowhere/law.json"], "there is no folder /nowhere"),
     ],
 )
 def test_bad_usage_exits_with_two(capsys, extra, message):

@@ -68,9 +68,9 @@ def gaussian_log_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) 
     scale = np.asarray(noise_multiplier, dtype=np.float64)
     if not np.all(scale > 0):
         raise InputError(f"noise_multiplier is {scale}; it must be > 0")
-    near = epsilon * scale - 0.5 / scale
-    far = epsilon * scale + 0.5 / scale
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        near = epsilon * scale - 0.5 / scale
+        far = epsilon * scale + 0.5 / scale
         # exp(epsilon) times the density at `far` is the density at `near`, so that the
         # difference of tails is that density times a difference of Mills ratios.
         mills = _erfcx_fall(near / math.sqrt(2), 1.0 / (scale * math.sqrt(2)))

@@ -23,6 +23,9 @@ from scipy import special
 from jaxsel.accounting.numerics.hull import upper_hull
 from jaxsel.host.errors import InputError, check_probability_vector
 
+# Below it e^loss is far from the largest float64, and masses e^-loss from the least.
+_LARGE_LOSS = 600.0
+
 
 class DominatingPair(NamedTuple):
     """Two laws on finitely many outcomes, one for each value of the privacy loss.
@@ -72,12 +75,20 @@ def pair_delta(pair: DominatingPair, epsilon: npt.ArrayLike) -> np.ndarray:
     loss, singular = pair.loss[finite], np.sum(pair.first[pair.loss == np.inf])
     if loss.size == 0:
         return np.full(epsilon.shape, singular)[()]
-    above = np.cumsum(pair.second[finite][::-1])[::-1]  # P' of this loss and larger
-    falls = np.append(-above[1:] * np.exp(loss[1:]) * np.expm1(-np.diff(loss)), singular)
+    # e^loss times P' of this loss and larger. Beyond e^709 only their product is a number, and
+    # there P' is below the least one: it follows from P.
+    if loss[-1] < _LARGE_LOSS:
+        above = np.cumsum(pair.second[finite][::-1])[::-1] * np.exp(loss)
+    else:
+        with np.errstate(divide="ignore"):
+            second, first = np.log(pair.second[finite]), np.log(pair.first[finite]) - loss
+        masses = np.where(loss < _LARGE_LOSS, second, np.maximum(first, second))
+        above = np.exp(np.logaddexp.accumulate(masses[::-1])[::-1] + loss)
+    falls = np.append(-above[1:] * np.expm1(-np.diff(loss)), singular)
     knots = np.cumsum(falls[::-1])[::-1]  # the divergence at each loss
     next_up = np.minimum(np.searchsorted(loss, epsilon), loss.size - 1)
     gap = np.minimum(epsilon - loss[next_up], 0.0)
-    rest = -above[next_up] * np.exp(loss[next_up]) * np.expm1(gap)
+    rest = -above[next_up] * np.expm1(gap)
     return (knots[next_up] + rest)[()]
 
 

@@ -41,6 +41,7 @@ from jaxsel.repetitions import Repetitions
 
 _WORKERS = 2  # programs solved at a time; more would be limited by memory bandwidth
 _TRIES, _FINER_TRIES = 8, 6  # epsilons tried for one delta
+_MOST_EPSILON = 600.0  # e^epsilon is a coefficient of the program; float64 ends at e^709
 _CHORDS = 2  # epsilons tried at the end
 _PROBE = 2.0  # times delta: the largest envelope for which a second proof is tried
 _NEAR = 5e-4  # relative tolerance of delta at which an epsilon is accepted
@@ -145,6 +146,8 @@ class PricedDirection:
         return self._found[epsilon, size]
 
     def _solve(self, epsilon: float, size: Resolution) -> _Solved:
+        if epsilon > _MOST_EPSILON:
+            return _Solved(math.inf, math.inf)  # the envelope remains
         if size not in self._meshes:
             mesh = path_mesh(self._pair, self._law, columns=size.columns, rows=size.rows)
             self._meshes[size] = mesh, ratio_knots(self._pair, size.knots)

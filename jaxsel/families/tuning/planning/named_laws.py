@@ -9,11 +9,10 @@ import numpy as np
 from scipy import optimize
 
 from jaxsel.accounting.numerics.digits import to_digits
-from jaxsel.families.tuning.planning.wishes import Wishes
+from jaxsel.families.tuning.planning.wishes import MOST_MEAN, Wishes
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, from_mean
 
-_MOST_MEAN = 1e6
 _SHAPES = (-0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # eta
 
 
@@ -81,14 +80,14 @@ def _fitted(family: str, make: Callable[[float], Repetitions], wishes: Wishes) -
 
     low = 1.0
     if wishes.runs is None and wishes.runs_95 is None:
-        high = _MOST_MEAN
+        high = MOST_MEAN
         if not wishes.asks_for_quality:
             raise InputError(
                 "nothing says how far the search may go; give runs, runs_95, rank, or "
                 "good with a chance"
             )
     else:
-        high = min(_least(too_dear, low, _MOST_MEAN), _MOST_MEAN)
+        high = min(_least(too_dear, low, MOST_MEAN), MOST_MEAN)
     while law(high) is None and high > low:
         high = low + (high - low) / 2.0
     if wishes.asks_for_quality or wishes.none is not None:
@@ -134,7 +133,7 @@ def most_runs(
     low, high = 1.0, 2.0
     if not good(low):
         return None
-    while high < _MOST_MEAN and good(high):
+    while high < MOST_MEAN and good(high):
         low, high = high, 2.0 * high
     while high / low > 1.001:
         middle = math.sqrt(low * high)

@@ -9,10 +9,12 @@ from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.repetitions.summaries import expected_quantile, quantile
 
 _ROUNDING = 1e-9
-_RUNS = number("E[K] at most, in base runs", at_least=1.0)
-_RUNS_95 = whole("runs that 95 searches of 100 do not exceed", at_least=1)
+# The laws that are tried have means up to this: an answer to more would be one to this.
+MOST_MEAN = 1e6
+_RUNS = number("E[K] at most, in base runs", at_least=1.0, at_most=MOST_MEAN)
+_RUNS_95 = whole("runs that 95 searches of 100 do not exceed", at_least=1, at_most=1e7)
 _RANK = number("expected tail rank of the winner, at most", above=0.0, at_most=0.5)
-_MOST = whole("runs that are never exceeded", at_least=1)
+_MOST = whole("runs that are never exceeded", at_least=1, at_most=1e15)
 _GOOD = probability("share of the candidates that count as good")
 _CHANCE = number("chance to hit a good one, at least", above=0.0, below=1.0)
 _NONE = number("chance that nothing is released, at most", at_least=0.0, below=1.0)

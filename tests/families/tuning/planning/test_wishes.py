@@ -260,7 +260,7 @@ def test_most_runs_keep_the_other_wishes():
 
 
 def test_most_runs_end_where_a_family_does(monkeypatch):
-    monkeypatch.setattr(named_laws, "_MOST_MEAN", 64.0)
+    monkeypatch.setattr(named_laws, "MOST_MEAN", 64.0)
     found = most_runs("geometric", Wishes(), lambda law: True)
     assert found is not None
     assert 32.0 <= found.law.mean <= 128.0
