@@ -18,6 +18,7 @@ from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.files import dataset_of, is_sweep
 from jaxsel.sweeps.functions import Trial, cells, counted, declared, shared_trials
 from jaxsel.sweeps.signature import read_signature
+from jaxsel.sweeps.subject import find_subject
 from jaxsel.sweeps.tallying import Item, Kept, _Input, drop_stale
 
 PLACE = Place({"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 3, "c": 5})
@@ -161,3 +162,93 @@ def test_a_refreshed_file_counts_again_what_other_code_counted(tmp_path, monkeyp
     again = running.refreshed(cell, {}, **options)
     assert counted_again
     assert again["frequency"].equals(found["frequency"])
+
+
+def _items(trials=300):
+    noisy_max = jaxsel.mechanism("noisy_max")
+    return [
+        Item(f"cell {number}", noisy_max.mechanism, noisy_max.data, {"epsilon": epsilon}, 0, 0,
+             trials, number)
+        for number, epsilon in enumerate((0.5, 1.0, 2.0))
+    ]  # fmt: skip
+
+
+def test_every_call_is_kept_and_what_is_kept_is_gone_on_with(monkeypatch):
+    items = _items()
+    whole: dict = {}
+    tallying.tally(items, whole, lambda: None, progress=False)
+    # In calls of one cell and few trials, of which each could be the last.
+    monkeypatch.setattr(tallying, "_CELLS_PER_CALL", 1)
+    monkeypatch.setattr(tallying, "_FIRST_CALL_TRIALS", 100)
+    store: dict = {}
+    kept = []
+    told = []
+
+    def keep():
+        done = sum(one.last for one in store.values())
+        assert sum(int(one.counts.sum()) for one in store.values()) == done
+        kept.append(done)
+
+    class _Bar:
+        def __enter__(self):
+            return told.append
+
+        def __exit__(self, *given):
+            pass
+
+    monkeypatch.setattr(tallying, "progress_bar", lambda *given: told.append(given[:2]) or _Bar())
+    tallying.tally(items, store, keep)
+    assert len(kept) >= 3
+    assert kept == sorted(set(kept))
+    assert kept[-1] == 900
+    assert told[0] == (900, 0)
+    assert sum(told[1:]) == 900
+    for place, one in whole.items():
+        np.testing.assert_array_equal(store[place].counts, one.counts)
+    # What was done is not done again, and counts as progress.
+    del store["cell 1", 0]
+    told.clear()
+    tallying.tally(items, store, keep)
+    assert told[0] == (900, 600)
+    assert sum(told[1:]) == 300
+    np.testing.assert_array_equal(store["cell 1", 0].counts, whole["cell 1", 0].counts)
+
+
+def test_tallies_go_on_where_they_end_and_are_whole():
+    (item, *_) = _items()
+    store: dict = {}
+    tallying._keep(store, item, 0, Kept(100, "code", np.array([60, 30, 10])))
+    with pytest.raises(InputError, match=r"\[50, 300\) .* do not go on from trial 100"):
+        tallying._keep(store, item, 50, Kept(300, "code", np.array([250, 0, 0])))
+    with pytest.raises(InputError, match="run it again"):
+        tallying.kept_of(item, store)
+    tallying._keep(store, item, 100, Kept(300, "code", np.array([0, 150, 50])))
+    assert tallying.kept_of(item, store).counts.tolist() == [60, 180, 60]
+    for counts in ([60, 180, 59], [60, 180, 61], [-60, 300, 60]):
+        store[item.key, 0] = Kept(300, "code", np.array(counts))
+        with pytest.raises(InputError, match=r"lost|below zero"):
+            tallying.kept_of(item, store)
+
+
+def test_what_other_code_or_more_trials_made_is_refused():
+    (item, *_) = _items()
+    inputs = {item.key: _Input((), "of today")}
+    counts = np.array([300, 0, 0])
+    tallying.check_kept([item], inputs, {})
+    tallying.check_kept([item], inputs, {(item.key, 0): Kept(300, "of today", counts)})
+    for kept, message in (
+        (Kept(300, "of yesterday", counts), "other code"),
+        (Kept(301, "of today", counts), "already holds 301 trials"),
+    ):
+        with pytest.raises(InputError, match=message):
+            tallying.check_kept([item], inputs, {(item.key, 0): kept})
+
+
+def test_every_setting_is_offered_where_a_name_is_unknown():
+    subject = find_subject("noisy_max")
+    with pytest.raises(InputError) as refused:
+        subject.domain("epsilom")
+    assert "did you mean epsilon" in str(refused.value)
+    shown = str(refused.value).partition("it has: ")[2].split(", ")
+    assert shown == [name for name in subject.names if "." not in name]
+    assert {"scores", "epsilon", "noise", "relation", "seed"} <= set(shown)
