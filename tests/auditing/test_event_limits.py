@@ -11,7 +11,9 @@ from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.auditing.event_limits import (
     conditional_delta,
     conditional_epsilon,
+    event_epsilon_upper,
     log_ratio_lower,
+    poisson_counts,
     thinned,
 )
 from jaxsel.host.intervals import binomial_p_value
@@ -101,3 +103,76 @@ def test_a_fixed_event_pays_little_more_than_the_asymptotic_score_limit(p, q, n,
     score = scipy.stats.norm.isf(0.1) * spread
     # Five standard errors of the mean of 1,000 limits, whose deviation is about the spread.
     assert truth - np.mean(found) < 1.2 * score + 5.0 * spread / math.sqrt(runs)
+
+
+class _Given:
+    """A generator whose Poisson and gamma numbers are given."""
+
+    def __init__(self, poisson=0, gamma=None):
+        self.given, self.gamma = poisson, gamma
+
+    def poisson(self, rate):
+        return self.given
+
+    def standard_gamma(self, shape):
+        return self.gamma(shape)
+
+    def binomial(self, number, probability):
+        assert number == 0
+        assert 0.0 <= probability <= 1.0
+        return 0
+
+    def choice(self, *given, **options):
+        return np.random.default_rng(0).choice(*given, **options)
+
+
+@pytest.mark.parametrize("error", [0.05, 1e-6])
+def test_thinning_both_sides_costs_a_hundredth_of_the_error(error):
+    used = np.array([[970, 30], [1990, 10]])
+    counts, rates, rest = poisson_counts(used, error, _Given(10**9))
+    # All trials are used where the Poisson number is above them.
+    assert counts == (30, 10)
+    assert rest == pytest.approx(0.99 * error, rel=1e-12)
+    lost = [scipy.stats.poisson.sf(trials, rate) for trials, rate in
+            zip((1000, 2000), rates, strict=True)]  # fmt: skip
+    assert lost == pytest.approx([0.005 * error] * 2, rel=1e-5)
+    assert rest + sum(lost) == pytest.approx(error, rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01, 0.2, 0.5])
+@pytest.mark.parametrize("error", [0.1, 1e-4])
+def test_the_upper_limit_shares_its_error_between_two_exact_ones(delta, error):
+    (n, x), (m, y) = (400, 90), (700, 40)
+    p = scipy.stats.beta.ppf(1.0 - error / 2.0, x + 1, n - x)
+    q = scipy.stats.beta.ppf(error / 2.0, y, m - y + 1)
+    expected = max(0.0, math.log((p - delta) / q)) if p > delta else 0.0
+    found = event_epsilon_upper(np.array([[n - x, x], [m - y, y]]), delta, error)
+    # Clopper-Pearson limits are rounded outwards.
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert (expected > 0.0) == (delta < 0.5)
+
+
+@pytest.mark.parametrize("rates", [(1000.0, 1000.0), (900.0, 1300.0)])
+@pytest.mark.parametrize(("x", "y"), [(40, 3), (500, 100), (7, 0), (1, 5), (0, 0)])
+def test_delta_is_of_the_fewest_points_that_explain_the_event(x, y, rates):
+    epsilon, error = 0.4, 0.02
+    share = math.exp(epsilon) * rates[0] / (math.exp(epsilon) * rates[0] + rates[1])
+    points = next(
+        z for z in range(10_000)
+        if scipy.stats.binom.sf(x - 1, x + y + z, share) > error
+    )  # fmt: skip
+    found = conditional_delta(
+        (x, y), rates, epsilon, error, _Given(gamma=lambda shape: 2.0 * shape)
+    )
+    assert found == pytest.approx(min(1.0, 2.0 * points * math.exp(epsilon) / rates[1]), rel=1e-9)
+
+
+@pytest.mark.parametrize("rates", [(1000.0, 1000.0), (900.0, 1300.0)])
+def test_epsilon_at_delta_0_is_the_limit_of_the_ratio_of_rates(rates):
+    error = 0.03
+    for x, y in ((60, 12), (5, 0), (3, 3), (0, 8)):
+        share = scipy.stats.beta.ppf(error, x, y + 1) if x else 0.0
+        ratio = share / (1.0 - share) * rates[1] / rates[0]
+        expected = max(0.0, math.log(ratio)) if ratio else 0.0
+        found = conditional_epsilon((x, y), rates, 0.0, error, _Given())
+        assert found == pytest.approx(expected, rel=1e-5)

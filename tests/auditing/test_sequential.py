@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel.auditing import sequential
 from jaxsel.auditing.sequential import BURN_IN, SequentialTest
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import binomial_p_value
@@ -133,6 +134,64 @@ def test_the_wealth_is_a_mean_of_products_of_factors():
                 excess = (first == label) / math.exp(0.3) - (second == label)
                 bets.append(np.prod(1.0 + stake * excess[BURN_IN:]))
     assert test.log_wealth == pytest.approx(math.log(np.mean(bets)))
+
+
+@pytest.mark.parametrize(("block", "group"), [(16, 4), (10, 3), (64, 64)])
+def test_blocks_and_groups_change_nothing(monkeypatch, block, group):
+    """Small ones, so that the end of one and the next are reached."""
+    generator = np.random.default_rng(21)
+    x, y = generator.normal(size=300), generator.normal(0.6, size=300)
+    whole = SequentialTest(0.0, 1e-3)
+    whole.feed(x, y)
+    monkeypatch.setattr(sequential, "_BLOCK", block)
+    monkeypatch.setattr(sequential, "_GROUP", group)
+    parts = SequentialTest(0.0, 1e-3)
+    parts.feed(x, y)
+    assert whole.stopped is not None
+    assert BURN_IN + 64 < whole.samples < 300
+    assert (parts.stopped, parts.samples) == (whole.stopped, whole.samples)
+    assert parts.log_wealth == pytest.approx(whole.log_wealth)
+    # What is fed after it has stopped is not counted.
+    assert parts.feed(x, y)
+    assert parts.samples == whole.samples
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("kind", ["words", "numbers"])
+def test_the_event_that_gained_most_is_named_with_its_side(kind, swapped):
+    generator = np.random.default_rng(3)
+    rare = generator.random(400) < 0.1
+    one = np.where(rare, "often", "seldom")
+    other = np.where(generator.random(400) < 0.9, "often", "seldom")
+    if kind == "numbers":
+        one, other = (np.where(side == "often", 5.0, -5.0) for side in (one, other))
+    test = SequentialTest(0.5, 1e-4)
+    assert test.feed(*((other, one) if swapped else (one, other)))
+    # "often" has .1 on one side and .9 on the other, and "seldom" the reverse.
+    often = {"words": ("is often",), "numbers": ("value > ",)}[kind]
+    said = test.stopped.event
+    on_other = any(word in said for word in often)
+    assert test.stopped.likelier == (("data" if on_other else "neighbour") if swapped
+                                     else ("neighbour" if on_other else "data"))  # fmt: skip
+    assert test.stopped.samples == test.samples
+
+
+def test_an_event_and_what_it_is_not_are_bet_on_where_there_are_three():
+    words = [name for name, _ in sequential._events(np.array(["a", "b", "c", "a"]))]
+    assert words == [
+        *(f"the outcome is {word}" for word in "abc"),
+        *(f"the outcome is not {word}" for word in "abc"),
+    ]
+    assert len(sequential._events(np.array(["a", "b", "a"]))) == 2
+    numbers = np.array([1.0, 2.0, 3.0, np.nan, np.inf])
+    events = dict(sequential._events(numbers))
+    assert len(events) == 26
+    assert events["value <= 2"](numbers).tolist() == [True, True, False, False, False]
+    assert events["value > 2"](numbers).tolist() == [False, False, True, False, True]
+    at = 2.0 + 2.4 * np.std([1.0, 2.0, 3.0])
+    assert f"value > {at:.4g}" in events
+    # Equal numbers have no spread, and thresholds all the same.
+    assert len(dict(sequential._events(np.full(4, 7.0)))) == 26
 
 
 def test_unequal_trials_are_refused_and_nothing_is_bet_on_none():

@@ -9,20 +9,45 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.faults.drawing import drawn
-from tests.faults.looking import Answer, Seen, claims_say, look
-from tests.faults.planting import Fault, digest, faults, rooms, sandbox
+from tests.faults.drawing import as_fault, drawn, elsewhere, room_of
+from tests.faults.looking import Answer, Seen, claims_say, look, tests_reach
+from tests.faults.planting import ROOT, Fault, digest, faults, rooms, sandbox
+from tests.faults.reaching import read
 
 # Share of all faults that must be noticed.
 _SHARE = 0.95
+# Rooms whose faults are drawn; any folder of the package is one.
+PARTS = ("search", "training", "auditing", "questions", "sweeps", "kernel")
 
 
 def _chosen(arguments: argparse.Namespace) -> list[Fault]:
-    if arguments.draw:
-        found = drawn(arguments.draw, arguments.seed)
-    else:
-        found = [fault for room in arguments.room or rooms() for fault in faults(room)]
+    found = [fault for room in arguments.room or rooms() for fault in faults(room)]
     return [fault for fault in found if arguments.name.lower() in fault.name.lower()]
+
+
+def _drawn(arguments: argparse.Namespace, tree: Path) -> list[Fault] | None:
+    """Faults drawn in each room, with the tests to ask; None if a test fails without a fault."""
+    found = []
+    for room in arguments.room or ():
+        # Kept beside compiled programs, which git ignores.
+        kept = ROOT / ".jax_cache" / f"reached-{room.replace('/', '-')}.jsonl"
+        if not (arguments.no_baseline and kept.exists()):
+            kept.unlink(missing_ok=True)
+            near = ROOT / "tests" / room
+            while not list(near.glob("test_*.py")):
+                near = near.parent
+            files = [near.relative_to(ROOT).as_posix(), *elsewhere(room)]
+            answer = tests_reach(tree, files, kept)
+            if answer != Answer():
+                print(f"Without any fault: {answer.noticed or answer.trouble}.")
+                return None
+        reached = read(kept)
+        for file, text, change in drawn(room, arguments.random, arguments.seed):
+            tests = reached.asked(file, change.lines, arguments.seconds)
+            fault = as_fault(room, file, text, change, tests)
+            if arguments.name.lower() in fault.name.lower():
+                found.append(fault)
+    return found
 
 
 def _look_at_all(chosen: list[Fault], folder: Path, jobs: int) -> Iterator[Seen]:
@@ -61,6 +86,8 @@ def _report(found: list[Seen]) -> int:
         f"test, {len(by_claim & by_test)} by both; {len(missed)} by nobody, "
         f"{len(broken)} broken."
     )
+    seconds = sum(one.seconds for one in found)
+    print(f"{seconds:.0f} s of processor time, {seconds / max(len(found), 1):.1f} a fault.")
     endless = sum(any(each and each.endless for each in (one.claims, one.tests)) for one in found)
     if endless:
         print(f"{endless} of them are seen: a claim or a test does not end.")
@@ -104,16 +131,23 @@ def main() -> int:
     The exit status is 1 unless 95 % of them are noticed and all others are explained.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--room", action="append", choices=rooms())
+    parser.add_argument(
+        "--room", action="append", help="a file of faults; with --random, a folder of the package"
+    )
     parser.add_argument("--name", default="", help="faults with this in their name")
     parser.add_argument(
-        "--draw",
+        "--random",
         type=int,
         metavar="COUNT",
-        help="small changes drawn by chance, in place of the rooms' "
-        "faults, over the modules of drawn.toml",
+        help="draw functions of each room by chance and change one thing in each",
     )
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        help="that the tests asked about a drawn fault may take together",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="faults tried at once")
     parser.add_argument(
         "--record",
@@ -123,22 +157,33 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="name the faults alone")
     parser.add_argument(
-        "--no-baseline", action="store_true", help="do not validate without a fault first"
+        "--no-baseline",
+        action="store_true",
+        help="do not validate without a fault first; with --random, take the tests of last time",
     )
     arguments = parser.parse_args()
-    chosen = _chosen(arguments)
-    if arguments.list:
-        for fault in chosen:
-            print(f"{fault.room}: {fault.name} ({fault.file})")
-        return 0
+    known = room_of(arguments.room or ()) if arguments.random else rooms()
+    for room in arguments.room or ():
+        if room not in known:
+            parser.error(f"--room {room} is none of {', '.join(known or room_of(PARTS))}")
+    if arguments.random and not arguments.room:
+        parser.error(f"--random needs --room, such as {', '.join(room_of(PARTS))}")
     with tempfile.TemporaryDirectory(prefix="faults-") as name:
         folder = Path(name)
         right = sandbox(folder / "right")
+        chosen = _drawn(arguments, right) if arguments.random else _chosen(arguments)
+        if chosen is None:
+            return 1
+        if arguments.list:
+            for fault in chosen:
+                print(f"{fault.room}: {fault.name} ({fault.file})")
+            return 0
         keys = {fault: digest(right, fault) for fault in chosen}
         kept = _kept(arguments.record)
         found = [_seen(f, kept[keys[f]]) for f in chosen if keys[f] in kept]
         todo = [fault for fault in chosen if keys[fault] not in kept]
-        if todo and not arguments.no_baseline and not _healthy(right, todo):
+        quick = arguments.no_baseline or arguments.random
+        if todo and not quick and not _healthy(right, todo):
             return 1
         for one in _look_at_all(todo, folder, max(1, arguments.jobs)):
             found.append(one)
@@ -147,7 +192,8 @@ def main() -> int:
                     print(_row(one, keys[one.fault]), file=file)
             mark = "seen  " if one.seen else "BROKEN" if one.broken else "MISSED"
             print(
-                f"{len(found)}/{len(chosen)} {mark} {one.fault.room}: {one.fault.name} -- {one.by}",
+                f"{len(found)}/{len(chosen)} {mark} {one.fault.room}: {one.fault.name} -- {one.by}"
+                f" ({one.seconds:.0f} s)",
                 flush=True,
             )
     return _report(found)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from tests.faults.limits import ASKED, OVER, SECONDS
 from tests.faults.planting import Fault, planted
+from tests.faults.reaching import REACHED
 
 # Time limits: of one test or claim, about ten times what the slowest takes on a busy machine,
 # and of all checks of one fault.
@@ -44,11 +46,13 @@ class Seen(NamedTuple):
       fault: the planted fault.
       claims: result of its claims; None if it names none.
       tests: result of its tests; None if it names none.
+      seconds: processor time that the checks took; with several jobs, of all together.
     """
 
     fault: Fault
     claims: Answer | None
     tests: Answer | None
+    seconds: float = 0.0
 
     @property
     def seen(self) -> bool:
@@ -102,8 +106,8 @@ class _Said(NamedTuple):
         return own[-1] if own else "no output"
 
 
-def _run(folder: Path, *command: str) -> _Said:
-    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONHASHSEED": "0"}
+def _run(folder: Path, *command: str, **variables: str) -> _Said:
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONHASHSEED": "0"} | variables
     # Stored bytecode would be reused for a file that was changed within a second to the same size.
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     environment[SECONDS] = str(_SECONDS_EACH)
@@ -151,9 +155,20 @@ def claims_say(folder: Path, claims: Sequence[str]) -> Answer:
 
 
 def tests_say(folder: Path, tests: Sequence[str]) -> Answer:
-    """Runs tests in that tree."""
-    plugins = ("-p", "no:cacheprovider", "-p", "tests.faults.limits")
-    said = _run(folder, "-m", "pytest", "-x", "-q", *plugins, *tests)
+    """Runs tests in that tree, in their order."""
+    return _judged(_run(folder, *_PYTEST, *tests))
+
+
+def tests_reach(folder: Path, tests: Sequence[str], kept: Path) -> Answer:
+    """Runs tests in that tree, and keeps in a file which functions each of them ran."""
+    variables = {REACHED: str(kept)}
+    return _judged(_run(folder, *_PYTEST, "-p", "tests.faults.reaching", *tests, **variables))
+
+
+_PYTEST = (*("-m", "pytest", "-x", "-q"), *("-p", "no:cacheprovider", "-p", "tests.faults.limits"))
+
+
+def _judged(said: _Said) -> Answer:
     if said.endless:
         return Answer(said.endless, endless=True)
     if said.status is None:
@@ -171,7 +186,14 @@ def tests_say(folder: Path, tests: Sequence[str]) -> Answer:
 
 def look(fault: Fault, folder: Path) -> Seen:
     """Plants the fault in that tree, and checks the tree by its claims and by its tests."""
+    began = _processor_time()
     with planted(fault, folder):
         claims = claims_say(folder, fault.claims) if fault.claims else None
         tests = tests_say(folder, fault.tests) if fault.tests else None
-    return Seen(fault, claims, tests)
+    return Seen(fault, claims, tests, _processor_time() - began)
+
+
+def _processor_time() -> float:
+    """Of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

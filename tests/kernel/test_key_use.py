@@ -58,6 +58,12 @@ def in_a_loop(key, data, params):
     return jax.lax.fori_loop(0, 3, lambda i, x: x + added, from_key(key, data, params))
 
 
+def in_a_branch(key, data, params):
+    """One of two branches adds other noise: what a branch holds is a part of the trace."""
+    mine, added = from_key(key, data, params), generator.normal()
+    return jax.lax.cond(mine > data, lambda x: x + added, lambda x: x, mine)
+
+
 @jax.jit
 def compiled_numpy(key, data, params):
     return jnp.round(data + generator.laplace())
@@ -91,6 +97,7 @@ def point_mass(data, params) -> FiniteLaw:
         (own(from_both), "outside its key"),
         (own(array_from_numpy), "outside its key"),
         (own(in_a_loop), "outside its key"),
+        (own(in_a_branch), "outside its key"),
         (own(from_key, prepare=in_prepare), "outside its key"),
         (own(drawn_but_not_used), "outside its key"),
         (own(compiled_numpy), "does not depend on its key"),

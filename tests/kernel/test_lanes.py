@@ -49,6 +49,23 @@ def test_trials_end_as_they_would_alone(trials):
     assert len(np.unique(wanted[1])) > 50  # rounds differ
 
 
+@pytest.mark.parametrize("trials", [1, 5, 15])
+def test_few_trials_need_no_lanes(trials):
+    found, wanted = _both(np.arange(1, trials + 1) * 27)
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(("trials", "each"), [(37, 4), (64, 3), (33, 16)])
+def test_few_lanes_are_filled_again_and_again(monkeypatch, trials, each):
+    monkeypatch.setattr(lanes, "FEWEST", 32)
+    monkeypatch.setattr(lanes, "_TRIALS_PER_LANE", each)
+    seeds = np.random.default_rng(trials).integers(0, 5000, trials)
+    found, wanted = _both(seeds)
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize("seed", [0, 27])
 def test_trials_may_all_end_at_once(seed):
     found, wanted = _both(np.full(TRIALS, seed))

@@ -42,3 +42,95 @@ def test_the_rank_inverts_the_generating_function(monkeypatch, eta, gamma, upper
             # Ranks near 0, the best, keep their digits; near 1 the absolute error counts.
             assert float(rank.value) == pytest.approx(exact, rel=1e-12, abs=0.0)
             assert not np.any(rank.none)
+
+
+def _of_draws(*each):
+    """In place of the numbers of a key: for each draw whether it is near 1, and how near."""
+
+    def number(_key, draw):
+        upper, t = each[draw]
+        return noise.Ends(jnp.asarray(upper), jnp.asarray(t, jnp.float64))
+
+    return number
+
+
+KEY = stream.Key(jnp.uint32(1), jnp.uint32(2), jnp.uint32(3))
+ENDS = [(upper, t) for upper in (True, False) for t in UNIFORMS]
+
+
+@pytest.mark.parametrize(("upper", "t"), ENDS)
+@pytest.mark.parametrize(
+    "law",
+    [laws.poisson(3.0), laws.binomial(7, 0.3), laws.point_mass(1), laws.point_mass(9)],
+    ids=lambda law: law.family,
+)
+def test_other_families_invert_it_too_and_know_when_there_is_no_run(monkeypatch, law, upper, t):
+    monkeypatch.setattr(repetition_sampling, "_number", _of_draws((upper, t)))
+    with jax.enable_x64(True):
+        rank = repetition_sampling.sample_rank(
+            law.family, KEY, repetition_sampling.prepare_rank(law)
+        )
+        found, none = float(rank.value), bool(rank.none)
+    with mpmath.workdps(60):
+        value = 1 - mpmath.mpf(t) if upper else mpmath.mpf(t)
+        if law.family == "poisson":  # f(x) = exp(mean (x - 1))
+            exact = -mpmath.log(value) / 3
+        else:  # f(x) = (1 - p + p x)^count
+            p = mpmath.mpf(law.parameters.get("probability", 1.0))
+            exact = (1 - value ** (1 / mpmath.mpf(law.parameters["count"]))) / p
+    assert none == (exact > 1)
+    assert found == pytest.approx(min(float(exact), 1.0), rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize(("upper", "t"), ENDS)
+@pytest.mark.parametrize("share", [(True, 1e-9), (False, 0.2), (False, 1e-3)])
+def test_the_probability_of_a_beta_binomial_has_a_draw_of_its_own(monkeypatch, upper, t, share):
+    count, gamma = 6, 0.5
+    monkeypatch.setattr(repetition_sampling, "_number", _of_draws((upper, t), share))
+    law = laws.beta_binomial(count, gamma)
+    with jax.enable_x64(True):
+        rank = repetition_sampling.sample_rank(
+            law.family, KEY, repetition_sampling.prepare_rank(law)
+        )
+        found, none = float(rank.value), bool(rank.none)
+    with mpmath.workdps(60):
+        value = 1 - mpmath.mpf(t) if upper else mpmath.mpf(t)
+        probability = (1 - mpmath.mpf(share[1]) if share[0] else mpmath.mpf(share[1])) ** (
+            1 / mpmath.mpf(gamma)
+        )
+        exact = (1 - value ** (mpmath.mpf(1) / count)) / probability
+    assert none == (exact > 1)
+    assert found == pytest.approx(min(float(exact), 1.0), rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_the_rank_of_a_given_number_of_runs(count):
+    with jax.enable_x64(True):
+        for upper, t in ENDS:
+            number = noise.Ends(jnp.asarray(upper), jnp.asarray(t, jnp.float64))
+            rank = repetition_sampling.rank_given_count(jnp.asarray(count), number)
+            with mpmath.workdps(60):
+                value = 1 - mpmath.mpf(t) if upper else mpmath.mpf(t)
+                exact = 1 - value ** (mpmath.mpf(1) / max(count, 1))
+            assert float(rank.value) == pytest.approx(float(exact), rel=1e-12, abs=0.0)
+            assert bool(rank.none) == (count == 0)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [laws.geometric(0.3), laws.binomial(5, 0.4), laws.point_mass(4)],
+    ids=lambda law: law.family,
+)
+def test_a_count_is_the_quantile_of_its_number(monkeypatch, law):
+    with jax.enable_x64(True):
+        table = repetition_sampling.prepare_count(law)
+        for k in range(law.minimum, 5):
+            # A little inside either end of the numbers that give k.
+            low, high = float(law.cdf(k - 1)), float(law.cdf(k))
+            if high - low < 1e-9:
+                continue
+            for v in (low + 1e-12, high - 1e-12):
+                number = (True, 1.0 - v) if v > 0.5 else (False, v)
+                monkeypatch.setattr(repetition_sampling, "_number", _of_draws(number))
+                assert int(repetition_sampling.sample_count(KEY, table)) == k, v
+        assert table["first"].dtype == np.int64

@@ -57,6 +57,25 @@ def test_more_noise_and_a_smaller_rate_are_paid_for_and_less_is_not():
             Budget(engine, plan)
 
 
+@pytest.mark.parametrize("parts", [[35], [20, 15], [1] * 35])
+def test_steps_are_paid_by_the_phase_that_pays_for_the_fewest_others(parts):
+    engine = _Engine()
+    budget = Budget(engine, [(1.0, 0.2, 5), (4.0, 0.2, 10), (4.0, 0.1, 30)])
+    assert not budget.spent
+    for steps in parts:
+        engine.accountant.step(5.0, 0.1, steps)
+    # 30 by the third phase, 5 by the second.
+    left = [budget.left(*kind) for kind in ((4.0, 0.1), (4.0, 0.2), (1.0, 0.2), (2.0, 0.1))]
+    assert left == [10, 10, 5, 5]
+    engine.accountant.step(1.0, 0.2, 4)
+    assert [budget.left(4.0, 0.2), budget.left(1.0, 0.1)] == [6, 1]
+    engine.accountant.step(4.0, 0.2, 6)
+    assert budget.spent
+    engine.accountant.step(4.0, 0.15, 3)
+    with pytest.raises(InputError, match="has made 3 steps with noise_multiplier 4"):
+        budget.left(4.0, 0.2)
+
+
 def test_a_plan_is_a_base_and_so_is_an_engine():
     plan = [(2.0, 0.1, 20)]
     text = "dp_sgd:noise_multiplier=2,sampling_probability=0.1,steps=20"

@@ -10,7 +10,8 @@ from jaxsel.data.images import ImageSet
 from jaxsel.families.tuning.accountant import account
 from jaxsel.families.tuning.bounds.heterogeneous import candidate_thresholds
 from jaxsel.host.errors import InputError
-from jaxsel.training.plan import learning_rates, plan_search, split
+from jaxsel.training import plan as plan_module
+from jaxsel.training.plan import learning_rates, plan_search, read_rates, split
 
 SETTINGS = {
     "rates": [0.1, 0.5],
@@ -76,6 +77,68 @@ def test_learning_rates_are_logarithmic():
 
 
 @pytest.mark.parametrize(
+    ("text", "rates"),
+    [
+        ("0.01:1:3", (0.01, 0.1, 1.0)),
+        ("0.5:0.5:1", (0.5,)),
+        ("0.2:0.2:2", (0.2, 0.2)),
+        ("0.3,0.1", (0.3, 0.1)),
+        ("0.3", (0.3,)),
+    ],
+)
+def test_rates_are_read(text, rates):
+    assert read_rates(text) == pytest.approx(rates)
+
+
+@pytest.mark.parametrize("text", ["0.1:1", "0.1:1:2:3", "0.1:1:1.5", "0.1:1:0", "a", "0:1:2"])
+def test_what_are_no_rates_is_refused(text):
+    with pytest.raises(InputError):
+        read_rates(text)
+
+
+@pytest.mark.parametrize(
+    ("examples", "batch_size", "epochs", "sizes", "steps"),
+    [(60, 16.0, 1.0, (48, 12), 3), (60, 10.0, 1.0, (48, 12), 5), (63, 7.5, 0.5, (50, 13), 4),
+     (5, 4.0, 2.0, (4, 1), 2), (7, 6.0, 0.1, (6, 1), 1)],
+)  # fmt: skip
+def test_steps_cover_the_epochs_of_the_training_part(
+    examples, batch_size, epochs, sizes, steps, monkeypatch
+):
+    monkeypatch.setattr(plan_module, "_score_noise", lambda *given: 1.0)
+    grid = SETTINGS | {"batch_sizes": [batch_size], "epochs": epochs}
+    found = plan_search(examples=examples, repetitions=laws.geometric(0.5), **grid)
+    assert (found.training_size, found.validation_size) == sizes
+    assert {each.steps for each in found.candidates} == {steps}
+    base = dp_sgd(sampling_probability=batch_size / sizes[0], noise_multiplier=2.0, steps=steps)
+    assert found.base.name == base.name
+    assert found.base.epsilon(1e-3) == base.epsilon(1e-3)
+
+
+def test_the_grid_is_a_product_in_which_each_candidate_has_its_steps(monkeypatch):
+    monkeypatch.setattr(plan_module, "_score_noise", lambda *given: 1.0)
+    grid = {"noise_multipliers": [2.0, 4.0], "batch_sizes": [16.0, 24.0], "clip_norms": [1.0, 3.0]}
+    plan = plan_search(examples=60, repetitions=laws.geometric(0.5), **SETTINGS | grid
+                       | {"epochs": 6.0})  # fmt: skip
+    assert len(plan.candidates) == len(set(plan.candidates)) == 16
+    kinds = {(c.noise_multiplier, c.batch_size) for c in plan.candidates}
+    assert kinds == {(2.0, 16.0), (2.0, 24.0), (4.0, 16.0), (4.0, 24.0)}
+    for noise, batch_size in kinds:
+        mine = [c for c in plan.candidates if (c.noise_multiplier, c.batch_size)
+                == (noise, batch_size)]  # fmt: skip
+        assert sorted((c.clip_norm, c.learning_rate) for c in mine) == [
+            (1.0, 0.1), (1.0, 0.5), (3.0, 0.1), (3.0, 0.5)]  # fmt: skip
+        assert len({c.steps for c in mine}) == 1
+        alone = dp_sgd(sampling_probability=batch_size / 48, noise_multiplier=noise,
+                       steps=mine[0].steps)  # fmt: skip
+        # What all of them guarantee, each of them guarantees.
+        for delta in (1e-2, 1e-3, 1e-5):
+            assert alone.epsilon(delta) <= plan.base.epsilon(delta) * (1 + 1e-6)
+    assert plan.single_base is None
+    steps = {(c.noise_multiplier, c.batch_size): c.steps for c in plan.candidates}
+    assert steps[2.0, 24.0] < steps[2.0, 16.0] <= 18 < steps[4.0, 24.0] < steps[4.0, 16.0]
+
+
+@pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"rates": []}, "grid is empty: there are no learning rates"),
@@ -100,6 +163,9 @@ def test_parts_are_disjoint_and_fixed(plan):
     parts = split(images, plan)
     assert sorted(np.concatenate([parts.training[0], parts.validation[0]])) == list(range(60))
     assert len(parts.validation[1]) == 12
+    # They are shuffled: rows that are sorted by label are in both.
+    assert parts.training[0].min() < 12
+    assert parts.validation[0].tolist() != list(range(48, 60))
     for part in parts:
         np.testing.assert_array_equal(part[1], part[0] % 10)
     np.testing.assert_array_equal(parts.training[0], split(images, plan).training[0])

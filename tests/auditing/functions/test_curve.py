@@ -1,8 +1,11 @@
 """The band of a whole curve: it holds, it is near the truth, and it covers both directions."""
 
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 import jaxsel
 from jaxsel.auditing.functions.curve import AuditCurve, _lower_hull, audit_curve, curve_events
@@ -117,3 +120,56 @@ def test_a_curve_is_printed_written_and_drawn(capsys, tmp_path):
     page = jaxsel.report(audited).html()
     assert page.count("<svg") + page.count("<img") >= 2
     assert "mu of Gaussian privacy" in jaxsel.report(audited).markdown()
+
+
+# Limits by hand: two events, of which the second is likelier by its complement.
+HAND = AuditCurve(("a", "b"), ((0.5, 0.6), (0.7, 0.8)), ((0.1, 0.2), (0.3, 0.4)), 0.05)
+
+
+def test_a_band_by_hand():
+    # Of an event p - e^epsilon q, of its complement (1 - q) - e^epsilon (1 - p).
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        grown = math.exp(epsilon)
+        low = max(0.0, 0.5 - grown * 0.2, 0.7 - grown * 0.4, 0.8 - grown * 0.5, 0.6 - grown * 0.3)
+        high = max(0.0, 0.6 - grown * 0.1, 0.8 - grown * 0.3, 0.9 - grown * 0.4, 0.7 - grown * 0.2)
+        assert HAND.delta(epsilon) == pytest.approx((low, high))
+    for delta in (0.0, 0.1, 0.3, 0.65):
+        low = max((p - delta) / q for p, q in ((0.5, 0.2), (0.7, 0.4), (0.8, 0.5), (0.6, 0.3)))
+        high = max((p - delta) / q for p, q in ((0.6, 0.1), (0.8, 0.3), (0.9, 0.4), (0.7, 0.2)))
+        expected = [max(0.0, math.log(one)) if one > 0 else 0.0 for one in (low, high)]
+        assert HAND.epsilon(delta) == pytest.approx(expected)
+    ppf = norm.ppf
+    shown = (ppf(p) - ppf(q) for p, q in ((0.5, 0.2), (0.7, 0.4), (0.8, 0.5), (0.6, 0.3)))
+    assert HAND.mu == pytest.approx(max(shown))
+
+
+def test_a_trade_off_by_hand():
+    alphas = np.linspace(0.0, 1.0, 41)
+    ends = HAND.tradeoff(alphas)
+    for found, points in (
+        (ends[0], [(0.1, 0.6), (0.3, 0.8), (0.4, 0.9), (0.2, 0.7)]),
+        (ends[1], [(0.2, 0.5), (0.4, 0.7), (0.5, 0.8), (0.3, 0.6)]),
+    ):
+        tests = [(0.0, 1.0), (1.0, 0.0), *((q, 1.0 - p) for q, p in points)]
+        for alpha, error in zip(alphas, found, strict=True):
+            # The least error of a mixture of two tests, over all pairs of them.
+            least = min(
+                b + (d - b) * (alpha - a) / (c - a) if c > a else min(b, d)
+                for a, b in tests
+                for c, d in tests
+                if a <= alpha <= c
+            )
+            assert error == pytest.approx(least, abs=1e-12)
+
+
+def test_limits_of_a_curve_share_the_error_four_times_for_each_event():
+    counts = [np.array([[3, 4], [20, 0]]), np.array([[0, 1], [9, 9]])]
+    trials = [np.array([50, 60]), np.array([100, 100])]
+    words = [SimpleNamespace(words=word) for word in HAND.events]
+    found = audit_curve(words, counts, trials, 0.08)
+    each = 0.08 / 8
+    for side, k, n in ((found.data, (7, 20), 110), (found.neighbour, (1, 18), 200)):
+        for (low, high), count in zip(side, k, strict=True):
+            assert low == pytest.approx(beta.ppf(each, count, n - count + 1), rel=1e-5)
+            assert high == pytest.approx(beta.ppf(1 - each, count + 1, n - count), rel=1e-5)
+    assert (found.events, found.false_alarm) == (("a", "b"), 0.08)

@@ -1,9 +1,15 @@
 """Shares of an event that differ between calls by more than chance, at a stated rate."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
+import scipy.stats
 
-from jaxsel.auditing.functions.independence import check_shares
+from jaxsel.auditing.functions import independence
+from jaxsel.auditing.functions.independence import by_call, check_shares
+from jaxsel.auditing.functions.outcomes import table
 from jaxsel.host.errors import CouldNotError
 
 
@@ -33,3 +39,82 @@ def test_calls_that_share_a_draw_are_refused_and_rare_events_are_put_together(se
     assert _refused([64, 0], [64, 64])
     assert not _refused([1, 0, 0, 0], [64, 64, 64, 64])  # too few to be compared
     assert not _refused([5], [64])
+
+
+@pytest.mark.parametrize("counts", [[40, 20, 33], [64, 40, 45], [10, 50, 60]])
+def test_shares_are_refused_just_below_the_stated_chance(monkeypatch, counts):
+    sizes = np.array([64, 70, 64])
+    seen = np.array([counts, sizes - counts])
+    chance = scipy.stats.chi2_contingency(seen, correction=False).pvalue
+    monkeypatch.setattr(independence, "_CHANCE", chance * (1 - 1e-6))
+    assert not _refused(counts, sizes)
+    monkeypatch.setattr(independence, "_CHANCE", chance * (1 + 1e-6))
+    assert _refused(counts, sizes)
+
+
+def test_calls_are_put_together_until_ten_are_expected_in_and_out(monkeypatch):
+    # The share is 1 in 16: calls of 40 are compared four together, and the last one is left out.
+    sizes = np.full(9, 40)
+    counts = np.array([0, 1, 2, 1, 10, 2, 3, 2, 1])
+    share = counts.sum() / sizes.sum()
+    ends = [place + 1 for place in range(9)
+            if math.floor(4 * (place + 1) * share) > math.floor(4 * place * share)]  # fmt: skip
+    parts = list(itertools.pairwise([0, *ends]))
+    seen = np.array([counts[a:b].sum() for a, b in parts])
+    made = np.array([sizes[a:b].sum() for a, b in parts])
+    chance = scipy.stats.chi2_contingency([seen, made - seen], correction=False).pvalue
+    assert len(parts) == 2
+    for factor, refused in ((1 - 1e-6, False), (1 + 1e-6, True)):
+        monkeypatch.setattr(independence, "_CHANCE", chance * factor)
+        assert _refused(counts, sizes) == refused
+
+
+def test_trials_are_counted_call_by_call():
+    tables = [table([1.0] * size) for size in (3, 1, 2)]
+    assert by_call(np.array([1, 0, 1, 1, 0, 1], bool), tables).tolist() == [2, 1, 1]
+
+
+def test_pairs_of_equal_trials_by_enumeration():
+    words = np.array(list("aababcab"), object)
+    pairs = [one == other for one, other in itertools.permutations(words, 2)]
+    assert independence._share_equal(words) == pytest.approx(np.mean(pairs))
+    assert independence._share_equal(np.array(["a"], object)) == 0.0
+
+
+def test_agreement_of_calls_is_surprising_where_chance_would_hardly_make_it():
+    # k pairs of trials agree with probability share^k.
+    for words in ("ab" * 30, "a" * 60 + "b" * 4, "abcd" * 10, "ab" * 32, "ab" * 28):
+        many = np.array(list(words), object)
+        share = independence._share_equal(many)
+        expected = share ** (len(words) / 2) < 1e-9
+        assert independence._surprising(many) == expected
+    # Outcomes that were all different may yet be common.
+    assert not independence._surprising(np.array(list("abcdefg"), object))
+    assert independence._surprising(np.array(list("abcdefghijklmnopqrstuvwxyz"), object))
+
+
+class _Did(str):
+    """What a call did, in words that are not quoted."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+RAISED = _Did("raised StopIteration")
+
+
+@pytest.mark.parametrize(
+    ("ends", "refused"),
+    [((5, 5), True), ((5, 6), False), ((0, 0), False), ((16, 16), True), ((17, 17), False)],
+)
+def test_an_object_that_stops_after_as_many_calls_in_two_processes_is_refused(ends, refused):
+    tables = [table([1.0] * end + [RAISED] * (32 - end)) for end in ends]
+    if refused:
+        with pytest.raises(CouldNotError, match=f"after {ends[0]} calls every call of f raised"):
+            independence._check_end("f", *tables)
+    else:
+        independence._check_end("f", *tables)
+    mixed = table([1.0] * 5 + [RAISED] * 26 + [2.0])
+    independence._check_end("f", mixed, mixed)
+    whole = table([1.0] * 32)
+    independence._check_end("f", whole, whole)

@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 
 import jaxsel
+from jaxsel.auditing.functions import law as law_module
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
@@ -193,6 +194,46 @@ def test_what_cannot_be_judged_is_neither_right_nor_wrong():
     # A constant that is promised is right.
     found = check_law(lambda rng, data: 3, 0, law={3: 1.0}, trials=1000)
     assert not found.refuted
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 4])
+def test_no_call_is_lost_where_counts_are_paired(monkeypatch, groups):
+    """Counts of calls are kept apart up to so many; with more, every two are added."""
+    law = {k: 0.25 for k in range(4)}
+
+    def check():
+        return check_law(
+            lambda rng, data, n: rng.integers(4, size=n), 0, law=law, trials=1000, seed=2
+        )
+
+    monkeypatch.setattr(law_module, "_AT_ONCE", 100)
+    whole = check()
+    assert whole.trials == sum(whole.counts) == 1000
+    seen = []
+    check_shares = law_module.check_shares
+
+    def recorded(name, event, counts, sizes):
+        seen.append((int(counts.sum()), int(sizes.sum()), len(sizes)))
+        return check_shares(name, event, counts, sizes)
+
+    monkeypatch.setattr(law_module, "check_shares", recorded)
+    monkeypatch.setattr(law_module, "_GROUPS", groups)
+    found = check()
+    assert found.counts == whole.counts
+    assert (found.trials, found.p_value, found.limited) == (1000, whole.p_value, False)
+    ((count, trials, calls),) = seen
+    assert count in whole.counts
+    assert trials == 1000
+    assert calls <= groups
+
+
+def test_every_two_counts_are_added_and_the_last_of_an_odd_number_is_kept():
+    for number in range(1, 8):
+        counts = [np.array([1, 10 * place]) for place in range(number)]
+        paired = law_module._paired(counts)
+        assert len(paired) == (number + 1) // 2
+        assert sum(paired).tolist() == sum(counts).tolist()
+        assert [int(one[0]) for one in paired] == [2] * (number // 2) + [1] * (number % 2)
 
 
 def test_time_ends_a_check_and_it_says_so():

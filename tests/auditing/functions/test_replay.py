@@ -63,6 +63,21 @@ def test_a_move_is_measured_by_the_scale_that_its_noise_has_there():
     assert found.draws[0].moved[0] == pytest.approx(10.0)
 
 
+def test_a_move_is_measured_by_the_smaller_of_two_scales():
+    pair = ([1.0, 2.0], [2.0, 2.0])
+
+    def function(rng, data):
+        return sum(data) + (0.5 if data[0] == 1.0 else 10.0) * rng.laplace()
+
+    for each in (pair, pair[::-1]):
+        found = _replay(function, pair=each, claim=1.0)
+        (draw,) = found.draws
+        assert (draw.scale, draw.ratio) == pytest.approx((0.5, 2.0))
+        assert draw.moved == pytest.approx((1.0, 1.0, 1.0))
+        assert len(found.findings) == 2  # the scale depends on the data, and the move is too large
+        assert "is 2 of its scale; 1 is claimed" in found.findings[1]
+
+
 def test_noise_that_is_added_to_in_place_and_to_noise_is_followed():
     def function(rng, data):
         sums = np.array(data)

@@ -107,6 +107,11 @@ def test_every_proposed_pair_is_one_and_is_proposed_once(relation):
         (Relation.GENERAL, [0.0, 0.0], [1.5, 0.0]),
         (Relation.MONOTONE, [0.0, 0.0], [1.0, -1.0]),
         (Relation.L1, [0.0, 0.0], [1.0, 1.0]),
+        (Relation.L1, [0.0, 0.0], [1.0, -1.0]),  # moves that cancel are moves
+        (Relation.L1, [0.0, 0.0, 0.0], [-0.6, 0.0, 0.6]),
+        (Relation.GENERAL, [0.0, 0.0], [0.0, -1.5]),
+        (Relation.MONOTONE, [0.0, 0.0], [-0.5, 0.5]),
+        (Relation.REPLACE_ONE, [0, 1], [0, 1, 1]),
         (Relation.GENERAL, [0.0], [0.0, 0.0]),
         (Relation.ADD_OR_REMOVE_ONE, [0, 1], [1, 0]),
         (Relation.ADD_OR_REMOVE_ONE, [0, 1, 2], [5]),
@@ -117,6 +122,18 @@ def test_every_proposed_pair_is_one_and_is_proposed_once(relation):
 def test_what_is_no_pair_is_refused(relation, data, neighbour):
     with pytest.raises(InputError, match="the pair is none of"):
         neighbours.check(relation, data, neighbour)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("relation", [Relation.GENERAL, Relation.MONOTONE, Relation.L1])
+def test_proposed_scores_move_as_the_relation_says(relation, size):
+    for pair in neighbours.propose(relation, [float(place % 3) for place in range(size)]):
+        moves = [b - a for a, b in zip(pair.data, pair.neighbour, strict=True)]
+        assert max(map(abs, moves)) <= 1.0
+        if relation is Relation.L1:
+            assert sum(map(abs, moves)) <= 1.0
+        if relation is Relation.MONOTONE:
+            assert min(moves) >= 0.0 or max(moves) <= 0.0
 
 
 # --- Events ---------------------------------------------------------------------------

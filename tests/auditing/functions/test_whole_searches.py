@@ -12,6 +12,7 @@ from jaxsel.auditing.functions.subject import load
 from jaxsel.cli.main import main
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.host.errors import InputError, UnsupportedError
+from jaxsel.questions.audit_claims import claims_of_search
 from jaxsel.repetitions import as_law, quantile_table
 from jaxsel.testing import assert_private
 
@@ -53,6 +54,28 @@ def test_a_run_that_breaks_its_claim_is_seen_in_the_search():
     found = _audit(settings={"epsilon": 2.5}, claim=0.5)
     assert _exact(2.5) > 1.5  # the account of runs of 0.5
     assert found.refuted
+
+
+def revealing(rng, data, n, *, chance=0.05):
+    """Randomised response, which is (1, chance)-DP: at times it says the bit as it is."""
+    shown = rng.random(n) < chance
+    return np.where(shown, 2.0 + data[0], responses(rng, data, n))
+
+
+@pytest.mark.usefixtures("coarse_prices")
+def test_runs_of_epsilon_and_delta_are_held_to_both():
+    found = _audit(revealing, delta=0.05, trials=20_000)
+    assert not found.refuted
+    assert "approximate:epsilon=1.0,delta=0.05" in found.claim
+    # No search of such runs is pure, and this one is refuted where it is said to be.
+    assert found.delta > 0.0
+    assert _audit(revealing, trials=20_000).refuted
+    search = jaxsel.tuned("approximate:epsilon=1,delta=0.05", LAW)
+    claims, _ = claims_of_search(1.0, 0.05, {}, LAW)
+    assert math.isinf(search.epsilon(0.0))
+    assert len(claims) > 1
+    for point in claims:
+        assert point.delta == search.delta(point.epsilon) >= 0.05
 
 
 def own_response(data):
