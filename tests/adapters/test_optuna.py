@@ -147,23 +147,6 @@ def test_an_objective_whose_score_is_none_fails():
     assert len(search.problems) == 6
 
 
-def test_a_distribution_that_cannot_be_drawn_from_is_said():
-    from optuna.distributions import BaseDistribution
-
-    class Odd(BaseDistribution):
-        pass
-
-    with pytest.raises(InputError, match="draws no Odd"):
-        optimise(lambda trial: _drawn_by(trial, Odd()), _search())
-
-
-def _drawn_by(trial, distribution):
-    inner = trial._trial
-    return inner.study.sampler.sample_independent(
-        inner.study, inner.study._storage.get_trial(inner._trial_id), "x", distribution
-    )
-
-
 def test_a_seed_is_asked_for_before_anything_is_made():
     made = []
     with pytest.raises(InputError, match="say simulation=True"):

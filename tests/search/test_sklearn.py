@@ -55,7 +55,11 @@ def unpriced(monkeypatch):
         score=jaxsel.scores.count(6.0),
         scored="validation",
     ).guarantee
-    monkeypatch.setattr(jaxsel.PrivateSearch, "_proved", lambda self: guarantee)
+    monkeypatch.setattr(
+        jaxsel.PrivateSearch,
+        "_proved",
+        lambda self: guarantee._replace(declared=self._declared()),
+    )
 
 
 # --- What is proved ---------------------------------------------------------------------

@@ -42,10 +42,10 @@ def searched(plan, images, seed, storage=None, told=None, **options):
     with private_search(plan, seed=seed, storage=storage) as search:
         tell = search.tell
 
-        def kept(run, right, params):
+        def kept(run, right=None, params=None, **failed):
             if told is not None:
                 told[run.seed] = right, leaves(params)
-            tell(run, right, params)
+            tell(run, right, params, **failed)
 
         search.tell = kept
         train_runs(search, plan, images, MODEL, **options)
