@@ -1,7 +1,8 @@
 """A private search of your own training: replace `train` and `count_correct` by yours.
 
 All is kept in the folder `private`, which its owner alone can read: the same command goes on after
-a kill. The ledger adds up all searches of the data set, and refuses one beyond the budget.
+a kill, and repeats a run that was lost, since all its noise is drawn from its seed. The ledger adds
+up all searches of the data set, and refuses one beyond the budget.
 """
 
 import numpy as np
@@ -38,6 +39,7 @@ with jaxsel.PrivateSearch(
     repetitions="geometric:mean=10",
     score=jaxsel.scores.count(noise=8),
     scored="validation",
+    randomness="run.seed",
     storage="private/search",
     data="made up",
     ledger="private/ledger",

@@ -205,7 +205,7 @@ def _winner(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     found = [("Data", str(record.get("data", "not said")))]
     winner = record.get("winner")
     if not isinstance(winner, Mapping):
-        return (*found, ("Winner", "none: K was 0"))
+        return (*found, ("Winner", "none: K was 0, or no run succeeded"))
     settings = ", ".join(
         f"{str(name).replace('_', ' ')} {value:.4g}"
         for name, value in winner.items()

@@ -73,10 +73,7 @@ class PrivateSampler(BaseSampler):
                 "that trial was not handed out by the private search; who adds trials or calls "
                 "optimize chooses candidates that are not drawn by it"
             )
-        try:
-            return _drawn(self.draws[trial.number], param_distribution)
-        except InputError as error:  # what it asked for does not depend on the data
-            raise RefusedError(str(error)) from None
+        return _drawn(self.draws[trial.number], param_distribution)
 
 
 def _drawn(draw: Draw, wanted: BaseDistribution) -> Any:
@@ -98,7 +95,7 @@ def _drawn(draw: Draw, wanted: BaseDistribution) -> Any:
             return draw.log_uniform(wanted.low, wanted.high)
         case FloatDistribution():
             return draw.uniform(wanted.low, wanted.high)
-    raise InputError(f"a private search draws no {type(wanted).__name__}")
+    raise RefusedError(f"a private search draws no {type(wanted).__name__}")
 
 
 _REFUSED = {

@@ -233,8 +233,8 @@ def _trained(
         progress(take * len(group))
         if now - saved > _SAVE_SECONDS:
             for row, run in enumerate(group):
-                own = _on_host(jax.tree.map(lambda leaf, row=row: leaf[row], state))
-                search.save(run, own, step=int(own.step))
+                one = _on_host(jax.tree.map(lambda leaf, row=row: leaf[row], state))
+                search.save(run, one, step=int(one.step))
             saved = time.monotonic()
     return state
 

@@ -10,9 +10,14 @@ import pytest
 import jaxsel
 from jaxsel.host.errors import InputError
 from jaxsel.search.optuna import PrivateSampler, optimise, suggested
+from jaxsel.training.objective_perturbation import NotReached
 
 # A score whose digits are found wherever they stand, as text or as a float's bytes.
 SCORE = 0.7234567890123457
+
+
+class KilledError(BaseException):
+    """What no handler of Exception sees."""
 
 
 def _search(**given):
@@ -60,25 +65,22 @@ def test_candidates_are_drawn_uniformly_in_their_distributions():
     assert all(53 < seen[value] < 257 for value in (2, 4, 6, 8, 0.0, 0.3, 0.6, 0.9))
 
 
-def test_the_same_winner_after_a_kill(tmp_path):
-    class KilledError(BaseException):
-        pass
-
+def test_the_same_winner_after_a_stop(tmp_path):
     made = []
 
     def killed(trial):
         found = _objective(trial)
         made.append(trial.params)
         if len(made) == 3:
-            raise KilledError
+            raise KeyboardInterrupt
         return found
 
     options = {"storage": tmp_path / "s"}
-    with _search(**options) as search, pytest.raises(KilledError):
+    with _search(**options) as search, pytest.raises(KeyboardInterrupt):
         optimise(killed, search)
     with _search(**options) as search:
         winner = optimise(killed, search)
-    assert made[2] == made[3]  # the run that was lost, with the same candidate
+    assert made[2] == made[3]  # the run that was stopped, with the same candidate
     assert winner.candidate == min(made, key=lambda each: abs(each["rate"] - 0.1))
     with _search(**options) as search:
         assert optimise(killed, search)[:3] == winner[:3]
@@ -115,8 +117,41 @@ def test_no_score_stands_in_a_database_a_journal_or_the_log(tmp_path, caplog):
     ],
 )
 def test_what_would_leak_is_refused_in_an_objective(use, match):
+    search = _search()
     with pytest.raises(InputError, match=match):
-        optimise(use, _search())
+        optimise(use, search)
+    assert search._state["status"] == ["failed"]  # it is not made again
+    optimise(_objective, search)
+
+
+@pytest.mark.parametrize(
+    "problem", [NotReached("4711 is above"), InputError("4711"), SystemExit(4711), KilledError()]
+)
+def test_what_an_objective_raises_does_not_leave(problem):
+    def objective(trial):
+        trial.suggest_float("rate", 0.0, 1.0)
+        raise problem
+
+    search = _search()
+    assert optimise(objective, search).candidate is None
+    assert len(search.problems) == 6
+    assert type(problem).__name__ in search.problems[0]
+
+
+def test_an_objective_whose_score_is_none_fails():
+    search = _search()
+    assert (
+        optimise(lambda trial: trial.suggest_float("rate", 0.0, 1.0) and None, search).candidate
+        is None
+    )
+    assert len(search.problems) == 6
+
+
+def test_a_seed_is_asked_for_before_anything_is_made():
+    made = []
+    with pytest.raises(InputError, match="say simulation=True"):
+        optimise(made.append, _search(seed=1))
+    assert made == []
 
 
 def test_other_samplers_pruners_and_trials_are_refused():

@@ -55,7 +55,11 @@ def unpriced(monkeypatch):
         score=jaxsel.scores.count(6.0),
         scored="validation",
     ).guarantee
-    monkeypatch.setattr(jaxsel.PrivateSearch, "_proved", lambda self: guarantee)
+    monkeypatch.setattr(
+        jaxsel.PrivateSearch,
+        "_proved",
+        lambda self: guarantee._replace(declared=self._declared()),
+    )
 
 
 # --- What is proved ---------------------------------------------------------------------
@@ -74,6 +78,9 @@ def test_the_guarantee_is_that_of_the_search_of_the_worst_candidate():
     assert "records that are scored train in no run" in text
     assert "nothing was fitted on these records before, such as a scaler" in text
     assert "labels, features' names and candidates are public" in text
+    assert "candidates and settings were chosen without these records" in text
+    assert "whether rounding refuses a fit does not depend on one of the records" in text
+    assert "noise is made of 53-bit floats" in text
 
 
 def test_scored_records_pay_no_more_than_those_that_train():
@@ -179,7 +186,7 @@ def test_a_seed_is_for_simulations(unpriced):
 def test_no_fit_that_succeeds(unpriced):
     """Every fit fails, which is an outcome like others."""
     hopeless = clone(ONE).set_params(tolerance=1e-300)
-    with pytest.raises(InputError, match="is covered by the guarantee"):
+    with pytest.raises(InputError, match="that rounding refuses one is not covered"):
         _tuned(hopeless).fit(ROWS, LABELS)
 
 

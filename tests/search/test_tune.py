@@ -42,10 +42,10 @@ def searched(plan, images, seed, storage=None, told=None, **options):
     with private_search(plan, seed=seed, storage=storage) as search:
         tell = search.tell
 
-        def kept(run, right, params):
+        def kept(run, right=None, params=None, **failed):
             if told is not None:
                 told[run.seed] = right, leaves(params)
-            tell(run, right, params)
+            tell(run, right, params, **failed)
 
         search.tell = kept
         train_runs(search, plan, images, MODEL, **options)
@@ -84,7 +84,7 @@ def test_a_killed_search_goes_on_to_the_same_winner(plan, images, tmp_path, save
 
     def kill(done):
         told.append(done)
-        if len(told) in (2, 4, 5, 7):
+        if len(told) in (2, 4, 6, 8):  # with a step that is saved in between
             lost.append(done)
             raise _Killed
 
@@ -105,6 +105,33 @@ def test_a_killed_search_goes_on_to_the_same_winner(plan, images, tmp_path, save
     assert tmp_path.stat().st_mode & 0o077 == 0
     assert {path.suffix for path in tmp_path.iterdir()} <= {".nc", ".outcome"}
     assert len(list(tmp_path.glob("*.outcome"))) == 1
+
+
+def test_a_run_that_is_lost_at_every_step_is_not_handed_out_for_ever(
+    plan, images, tmp_path, saved_at_every_step
+):
+    chosen = seed_of(plan, 2)
+
+    def kill(done):
+        raise _Killed
+
+    for _ in range(4):
+        with pytest.raises(_Killed):
+            searched(plan, images, chosen, tmp_path, progress=kill)
+    found = searched(plan, images, chosen, tmp_path, progress=kill)
+    assert found.candidate is None
+    assert "repeated as it was" in str(found.guarantee)
+
+
+def test_a_run_whose_batch_did_not_fit_has_failed(plan, images, monkeypatch):
+    trained = tuning._trained
+
+    def full(*given):
+        state = trained(*given)
+        return state._replace(overflow=~state.overflow)
+
+    monkeypatch.setattr(tuning, "_trained", full)
+    assert searched(plan, images, seed_of(plan, 2)).candidate is None
 
 
 def test_nothing_is_released_when_nothing_is_run(plan, images):
@@ -160,6 +187,7 @@ def test_only_learning_rates_may_differ_side_by_side(images):
     search = private_search(plan, seed=4)
     asked = []
     for _ in range(8):
+        assert search.ready
         run = search.ask()
         state = begin(MODEL, images.images[0], addresses([run.seed]))
         asked.append(run._replace(progress=jax.tree.map(lambda leaf: leaf[0], state)))

@@ -294,6 +294,33 @@ def test_short_records_are_left_alone():
 _SHAPES = [(0, 3, 0.1), (1, 1, 1.0), (50, 4, 1e-2), (2000, 8, 1.0), (300, 40, 1e-3)]
 
 
+def _exact_gradient(parameters, rows, targets, noise, loss, regularisation):
+    """The norm of the gradient in 50 digits."""
+    with mpmath.workdps(50):
+        theta = [mpmath.mpf(x) for x in parameters]
+        exact = [regularisation * t + mpmath.mpf(b) for t, b in zip(theta, noise, strict=True)]
+        for row, target in zip(rows, targets, strict=True):
+            predicted = mpmath.fdot(map(mpmath.mpf, row), theta)
+            if loss == "logistic":
+                slope = -target / (1 + mpmath.exp(target * predicted))
+            else:
+                slope = min(max(predicted - target, -1), 1)
+            exact = [e + slope * mpmath.mpf(x) for e, x in zip(exact, row, strict=True)]
+        return mpmath.norm(exact)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e10, 1e16, 1e300])
+def test_no_target_is_so_large_that_rounding_refuses_its_fit(size):
+    """A residual is clipped to the slope, which is exact: one record does not decide."""
+    generator = np.random.default_rng(8)
+    rows = clipped_rows(generator.normal(size=(60, 3)), 1.0)
+    targets = np.where(np.arange(60) % 3, rows[:, 0], size * generator.normal(size=60))
+    noise = generator.normal(size=3)
+    found = minimise(rows, targets, Settings("huber", 1.0, 1.0, 1.0, 1.0, 1e-8, 1.0), noise)
+    assert found.gradient <= 1e-8
+    assert _exact_gradient(found.parameters, rows, targets, noise, "huber", 1.0) <= found.gradient
+
+
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
 @pytest.mark.parametrize(("records", "features", "regularisation"), _SHAPES)
 def test_the_gradient_is_no_longer_than_it_says(loss, records, features, regularisation):
@@ -304,17 +331,8 @@ def test_the_gradient_is_no_longer_than_it_says(loss, records, features, regular
     noise = generator.normal(size=features) * 3.0
     found = minimise(rows, targets, Settings(loss, 3.0, regularisation, 1.0, 1.0, 1e-7, 1.0), noise)
     assert found.gradient <= 1e-7
-    with mpmath.workdps(50):
-        theta = [mpmath.mpf(x) for x in found.parameters]
-        exact = [regularisation * t + mpmath.mpf(b) for t, b in zip(theta, noise, strict=True)]
-        for row, target in zip(rows, targets, strict=True):
-            predicted = mpmath.fdot(map(mpmath.mpf, row), theta)
-            if loss == "logistic":
-                slope = -target / (1 + mpmath.exp(target * predicted))
-            else:
-                slope = min(max(predicted - target, -1), 1)
-            exact = [e + slope * mpmath.mpf(x) for e, x in zip(exact, row, strict=True)]
-        assert mpmath.norm(exact) <= found.gradient
+    exact = _exact_gradient(found.parameters, rows, targets, noise, loss, regularisation)
+    assert exact <= found.gradient
 
 
 def test_nothing_is_released_above_the_tolerance():
@@ -401,7 +419,11 @@ def test_a_fit_states_what_it_guarantees():
     assert model.guarantee_.epsilon > 0.99
     assert model.guarantee_.epsilon == pytest.approx(model.base.epsilon(1e-6))
     assert model.guarantee_.theorem == "JX-ObjPert-gap"
-    assert "the two labels are public" in str(model.guarantee_)
+    said = str(model.guarantee_)
+    assert "the two labels are public" in said
+    assert "its settings were chosen without these records" in said
+    assert "whether rounding refuses a fit does not depend on one of the records" in said
+    assert "noise is made of 53-bit floats" in said
     assert model.score(rows, labels) > 0.9
     assert model.predict_proba(rows[:5]).sum(axis=1) == pytest.approx(np.ones(5))
     again = _models(epsilon=1.0, delta=1e-6)[0].fit(rows, labels)
