@@ -238,6 +238,10 @@ class Draws:
         budget = max(self.until - time.monotonic(), 0.0)
         return calls.Task(data, self.settings, trials, entropy, self.call_seconds, budget)
 
+    def _from_now(self, task: calls.Task) -> calls.Task:
+        """The task with the budget that is left when it begins, after it has waited."""
+        return task._replace(budget=max(self.until - time.monotonic(), 0.0))
+
     def _in_time(self, tasks: list[calls.Task], least: int) -> Iterator[calls.Task]:
         for number, task in enumerate(tasks):
             if number < least or time.monotonic() <= self.until:
@@ -305,7 +309,8 @@ class Draws:
             for data, stream in inputs
         ]
         if not self._pool:
-            return [calls.run(self.function, task) for task in self._in_time(tasks, len(inputs))]
+            every = self._in_time(tasks, len(inputs))
+            return [calls.run(self.function, self._from_now(task)) for task in every]
         idle = list(self._pool)
         lock = threading.Lock()
 
@@ -313,7 +318,7 @@ class Draws:
             with lock:
                 worker = idle.pop()
             try:
-                return worker.run(task)
+                return worker.run(self._from_now(task))
             finally:
                 with lock:
                     idle.append(worker)
