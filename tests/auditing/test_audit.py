@@ -6,8 +6,10 @@ import pytest
 from jaxsel.auditing import audit as auditing
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.host.errors import InputError
+from jaxsel.kernel.engine import Performance
 from jaxsel.language.base import Pair, Relation
 
+_P = Performance()
 PAIR = Pair("p", [1.0, 0.0], [0.0, 1.0], Relation.GENERAL, {"epsilon": 1.0}, "a test")
 
 
@@ -37,3 +39,19 @@ def test_the_event_is_chosen_on_other_trials_than_it_is_bounded_on(method, parts
 def test_draws_too_coarse_for_the_trials_are_refused():
     with pytest.raises(InputError, match="too coarse to audit"):
         auditing.audit(noisy_max(precision="fast"), PAIR, trials=100_000)
+
+
+def test_a_bound_of_simulated_tallies_has_its_randomness_from_their_seed_and_pair():
+    found = auditing.audit(noisy_max(), PAIR, trials=1000, seed=3)
+    assert found == auditing.audit(noisy_max(), PAIR, trials=1000, seed=3)
+    assert found.bound.entropy[0] == 3
+    moved = auditing.audit(noisy_max(), PAIR._replace(name="q"), trials=1000, seed=3)
+    assert moved.bound.entropy != found.bound.entropy
+    delta = auditing.audit_delta(noisy_max(), PAIR, trials=1000, epsilon=0.1, seed=3)
+    assert delta.bound.entropy == found.bound.entropy
+    # Tallies are bounded as where they are simulated.
+    sides = auditing._both_sides(auditing._audited(noisy_max(), PAIR), 1000, "split", 3, None, _P)
+    again = auditing.audit_tallies(noisy_max(), PAIR, sides.used, sides.selection, seed=3)
+    assert again == found
+    unknown = auditing.audit_tallies(noisy_max(), PAIR, sides.used, sides.selection)
+    assert unknown.bound.entropy not in (found.bound.entropy, ())

@@ -385,3 +385,57 @@ def test_bad_selection():
         epsilon_lower_bound([1, 2], [2, 1], selection=([1, 2, 3], [3, 2, 1]))
     with pytest.raises(InputError, match="pair"):
         epsilon_lower_bound([1, 2], [2, 1], selection=([1, 2],))
+
+
+# --- What a bound's own randomness is made from -----------------------------------------
+
+
+def test_a_common_event_bounds_no_more_often_than_is_said_at_every_number_of_trials(seed):
+    """Made from the counts alone, .95 of these bounds of 0 are above it."""
+    generator, n, runs = np.random.default_rng(seed), 1288, 300
+    event, selection = np.array([[True, False]]), ([n - 1, 1], [n - 2, 2])
+    above = 0
+    for x, y in generator.binomial(n, 0.05 / n, (runs, 2)).tolist():
+        sides = ([n - x, x], [n - y, y])
+        above += epsilon_lower_bound(*sides, events=event, selection=selection).lower > 0.0
+    _assert_rate_at_most(above, runs, 0.05)
+
+
+def test_the_same_counts_are_refuted_as_often_as_is_said_with_new_entropy():
+    """The law of one pair of tallies that counts alone would always refute."""
+    n, runs = 100_000, 200
+    sides, selection = ([n - 1, 1], [n - 2, 2]), ([n - 1, 1], [n - 2, 2])
+    event = np.array([[True, False]])
+    found = [epsilon_lower_bound(*sides, events=event, selection=selection) for _ in range(runs)]
+    _assert_rate_at_most(sum(one.lower > 0.0 for one in found), runs, 0.05)
+    assert len({one.entropy for one in found}) > 0.9 * runs
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [lambda *a, **o: epsilon_lower_bound(*a, **o), lambda *a, **o: delta_lower_bound(*a, 0.1, **o)],
+)
+def test_a_bound_names_the_entropy_that_gives_it_again(bound):
+    sides, selection = ([500, 400, 100], [300, 400, 300]), ([600, 300, 100], [300, 300, 400])
+    found = bound(*sides, selection=selection)
+    assert found == bound(*sides, selection=selection, entropy=found.entropy)
+    several = {bound(*sides, selection=selection, entropy=one).lower for one in range(8)}
+    assert len(several) > 4
+    for entropy in (7, (7,), [7]):
+        assert bound(*sides, selection=selection, entropy=entropy).entropy == (7,)
+    # Limits of all events at once have no randomness.
+    assert bound(*sides).entropy == bound(*sides, entropy=3).entropy == ()
+    for bad in (-1, 0.5, (), (1, -2), "a"):
+        with pytest.raises(InputError, match="entropy"):
+            bound(*sides, selection=selection, entropy=bad)
+
+
+def test_no_bound_is_above_what_was_observed():
+    """Where all trials are in the event on both sides, thinning alone would tell them apart."""
+    certain = {"events": np.array([[True, False]]), "selection": ([900, 0], [900, 1])}
+    for entropy in range(200):
+        found = epsilon_lower_bound([900, 0], [900, 0], 0.0, 0.7, entropy=entropy, **certain)
+        assert (found.comparisons, found.lower) == (1, 0.0)
+        assert (
+            delta_lower_bound([900, 0], [900, 0], 0.0, 0.7, entropy=entropy, **certain).lower == 0
+        )

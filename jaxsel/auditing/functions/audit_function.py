@@ -54,8 +54,8 @@ _FINALISTS = 2  # pairs whose events are learned with care
 # A sequential audit: its first trials, and how many confirm, for each that it took.
 _FIRST, _CONFIRMING = 64, 4
 _SEARCH_STREAM, _BOUND_STREAM = 0, 1
-_AT_ONCE, _FEW = 2**16, 1000  # trials of the bound that are held at once, and kept
-_MOST = 2**62  # trials of which a number is said
+_AT_ONCE, _FEW = 2**14, 1000  # trials of the bound that are held at once, and kept
+_MOST = 2**53  # trials of which a number is said
 # A power is stated for an event of this probability on the likelier side.
 _EVENT = 0.1
 _CHECK = 0.2  # of a time limit, for comparing calls and processes
@@ -99,7 +99,7 @@ class FunctionAudit(NamedTuple):
       bits: whether outcomes were judged as released bits, and not as real numbers.
       curve: what many events show together, where that was asked for.
       needed: with fewer trials a side of the bound no outcome refutes the claim; infinite
-        above 2^62.
+        above 2^53.
       calls: where and how they were made, in words.
     """
 
@@ -171,7 +171,7 @@ class FunctionAudit(NamedTuple):
                     "candidates, or another pair, are needed to see more."
                 )
         elif self.verdict == UNDECIDED:
-            most = "more than 2^62" if self.needed == math.inf else f"{self.needed:,.0f}"
+            most = "more than 2^53" if self.needed == math.inf else f"{self.needed:,.0f}"
             ended = f", and {self.ended_by} ended it" if self.ended_by != "trials" else ""
             said = (
                 f"CANNOT BE JUDGED{how}: {claimed}; no outcome of {min(self.counts[1::2]):,} "
@@ -364,7 +364,10 @@ def audit_function(
         chosen_at = time.monotonic()
         events = [chosen.event, *others]
         clock.let(draws, clock.end)
-        bound = _counted(draws, search, size, (_BOUND_STREAM, search.number), events)
+        allowed = clock.affordable(size, 2.0 / draws.rate, clock.end)
+        # Of many trials time ends the drawing. Of few, the last call is not to be the longest.
+        made = allowed if allowed < _AT_ONCE else size
+        bound = _counted(draws, search, made, (_BOUND_STREAM, search.number), events)
     for one in bound:
         check_shares(function.name, chosen.event.words, one.counts[0], one.sizes)
     inside = np.array([one.counts[0].sum() for one in bound])
@@ -482,8 +485,6 @@ class _Clock:
         if until == math.inf:
             return trials
         allowed = max(int(max(until - time.monotonic(), 0.0) / price), 2)
-        if allowed < trials:
-            self.short = True
         return min(trials, allowed)
 
     def growing(
@@ -553,8 +554,10 @@ def _searched(
         # Most are made where most pairs are compared, by fewest trials each.
         quota = trials - spent if last else (trials - spent) // 2
         kept = int(_ROWS * _LEFT ** (rounds - 1 - place))
-        rows = min(quota // len(left) + left[0].rows, kept)
-        rows = clock.affordable(rows * len(left), price, draws.until) // len(left)
+        wanted = min(quota // len(left) + left[0].rows, kept) * len(left)
+        allowed = clock.affordable(wanted, price, draws.until)
+        clock.short = clock.short or allowed < wanted
+        rows = allowed // len(left)
         each = max(rows - left[0].rows, 2)
         left, new = _with_more(draws, left, each, place, clock)
         spent += new
@@ -564,13 +567,13 @@ def _searched(
             eased = [one.eased((place + 1) / rounds) for one in claims]
             left, rows = clock.growing(
                 lambda few, left=left, eased=eased: _strongest(left, eased, few, clock),
-                left[0].rows,
+                max(one.rows for one in left),
                 until,
             )
             # A round's trials are priced by all that the last one took.
             price = (time.monotonic() - began) / (rows * number)
     until = clock.part(0.5, clock.searched) if trials_again else clock.searched
-    rows = left[0].rows
+    rows = max(one.rows for one in left)
     found, _ = clock.growing(lambda few: _found(left, claims, error, few, clock), rows, until)
     if trials_again:
         each = clock.affordable(trials_again, 2.0 / draws.rate, clock.searched) // len(found)
@@ -593,13 +596,17 @@ def _with_more(
 ) -> tuple[list[_Search], int]:
     """The pairs with more trials, and how many trials a side of all these are.
 
-    Where the time for drawing is over before all have some, those without any are left out.
+    Each has an equal part of the time for drawing; where a single call takes more, and all the
+    time of the search is over before every pair has some, those without any are left out.
     """
     found: list[_Search] = []
-    for one in left:
-        late = bool(found) and clock.over(draws.until)
-        if not late:
-            found.append(one.joined(one.drawn(draws, trials, done)))
+    until = draws.until
+    for place, one in enumerate(left):
+        if not (found and clock.over(clock.searched)):
+            part = clock.part(1.0 / (len(left) - place), until)
+            clock.let(draws, part)
+            now = clock.affordable(trials, 2.0 / draws.rate, part)
+            found.append(one.joined(one.drawn(draws, now, done)))
         elif one.rows:
             found.append(one)
     before = {one.number: one.rows for one in left}
@@ -682,6 +689,8 @@ def _stopped(
     clock.let(draws, clock.searched)
     while test.stopped is None and spent < most and not (spent and clock.over(clock.searched)):
         wanted = max(min(each, most - spent), 1)
+        if spent:
+            wanted = clock.affordable(wanted, 2.0 / draws.rate, clock.searched)
         new = search.drawn(draws, wanted, spent)
         rows = min(map(len, new))
         test.feed(*(_for_bets(one)[:rows] for one in new))
@@ -739,11 +748,15 @@ def _counted(
     sizes: list[list[int]] = [[], []]
     orders = [hashlib.blake2b(digest_size=16) for _ in sides]
     first: list[Table] = []
+    end, reading = draws.until, 0.0
     for block, begin in enumerate(range(0, trials, _AT_ONCE)):
+        # What is drawn is to be looked at in time, too.
+        draws.until = min(draws.until, end - reading)
         if block and time.monotonic() > draws.until:
             break
         inputs = [(data, (*own, block)) for data, own in sides]
         made = draws.by_turns(inputs, min(_AT_ONCE, trials - begin))
+        drawn_at = time.monotonic()
         for side, tables in enumerate(made):
             found = together(tables)
             inside = [event.holds(found) for event in events]
@@ -752,6 +765,7 @@ def _counted(
             orders[side].update(np.packbits(inside[0]).tobytes())
             if not block:
                 first.append(found.rows(np.arange(min(_FEW, len(found)))))
+        reading = max(reading, time.monotonic() - drawn_at)
     return [
         _Counts(np.concatenate(counts[side], axis=1), np.array(sizes[side]), order.digest(), few)
         for side, (order, few) in enumerate(zip(orders, first, strict=True))
@@ -793,7 +807,7 @@ def _needed(claim: Aim, error: float) -> float:
     low, high = 0, 1
     while not _refutable(claim, high, high, error):
         low, high = high, 2 * high
-        if high > _MOST:
+        if high >= _MOST:
             return math.inf
     while high - low > 1:
         middle = (low + high) // 2

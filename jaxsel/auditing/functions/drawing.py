@@ -1,7 +1,6 @@
 """Trials of an audited function, drawn by processes of their own where it can be imported."""
 
 import contextlib
-import functools
 import itertools
 import math
 import mmap
@@ -398,8 +397,8 @@ class Draws:
             for data, stream in inputs
         )
         if not self._pool:
-            run_here = functools.partial(calls.run, self.function)
-            return self._counted(map(run_here, self._in_time(tasks, len(inputs))))
+            every = self._in_time(tasks, len(inputs))
+            return self._counted(calls.run(self.function, task) for task in every)
         idle = list(self._pool)
         lock = threading.Lock()
 
