@@ -93,27 +93,33 @@ def test_types_of_data_and_settings_are_kept():
     assert len(found) == 70
     assert len(found[0]["values"]) == 3
     assert found[0]["kept"] is True
+
+
+def test_a_number_is_as_weak_as_it_was_and_of_its_type():
     types = []
 
     def looks(key, data):
-        types.append((jnp.result_type(data), jnp.result_type(data, jnp.float16(1))))
-        return jax.random.laplace(key) + data
+        types.append((jnp.result_type(data), jax.typeof(jnp.asarray(data)).weak_type))
+        return jax.random.laplace(key) + jnp.sum(jnp.asarray(data, float))
 
-    for data in (0.5, 3, np.float32(2.0), np.array([1, 2]), np.array([True])):
+    for data in (0.5, 3, np.float32(2.0), np.array([1, 2]), np.array([0.5]), np.array([True])):
         Programs("looks", looks).rows(data, {}, (1,), 2)
-        # A float or an int of Python is weak: as an argument as it is as a constant.
+        assert len(types) > 2  # as a constant and as an argument
         assert len(set(types)) == 1
         types.clear()
 
 
 def test_numbers_that_jax_does_not_hold_are_no_arguments(compiled):
-    made = Programs("adds", lambda key, data: jax.random.laplace(key) + (data - 2**40))
+    def shifted(key, data):
+        return jax.random.laplace(key) + np.float32(np.asarray(data) - 2**40)
+
+    made = Programs("shifted", shifted)
     for more in (1, 2):
         found = made.rows(np.int64(2**40 + more), {}, (1,), 64)
-        assert np.allclose(
-            found, _plainly(lambda k, d: jax.random.laplace(k) + d, more, {}, (1,), 64)
-        )
-    assert len(compiled) == 2
+        plain = _plainly(shifted, np.int64(2**40 + more), {}, (1,), 64)
+        assert np.array_equal(found, plain)
+    # Nothing was tried: an argument would be another number.
+    assert (len(compiled), made.said) == (2, "")
 
 
 def test_randomness_that_is_not_the_keys_is_still_seen():
