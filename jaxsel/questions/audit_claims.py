@@ -44,9 +44,9 @@ def claims_of(claim: Any, delta: float, settings: Mapping[str, Any]) -> tuple[Cl
             raise
         # A lone word is rather the name of a setting than that of a guarantee.
         raise InputError(
-            f"claim is {claim!r}; it must be a number, a setting of the function"
-            f"{nearest(claim, settings)} ({', '.join(settings) or 'it has none'}), or a guarantee "
-            "such as zcdp:rho=1"
+            f"claim is {claim!r}; it must be a number, a setting of the function (it has: "
+            f"{', '.join(settings) or 'none'}), or a guarantee such as zcdp:rho=1"
+            f"{nearest(claim, settings)}"
         ) from error
     points = [Claim(epsilon, float(curve.delta(epsilon))) for epsilon in _EPSILONS]
     kept = tuple(point for point in points if point.delta < 1.0)

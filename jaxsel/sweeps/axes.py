@@ -228,7 +228,7 @@ def read_grid(
             axes.append(Axis(names, tuple(zip(*columns, strict=True))))
     grid = Grid(tuple(axes), fixed)
     if math.prod(grid.shape) > MOST:
-        raise InputError(f"the sweep has {math.prod(grid.shape):,} cells; it may have {MOST:,}")
+        raise InputError(f"the sweep has {math.prod(grid.shape)} cells; at most {MOST}")
     return grid
 
 

@@ -84,7 +84,9 @@ def make_plan(
         settings = {"trials": options.trials, **settings}
     grid = about.grid(settings, zipped)
     cells = []
-    with progress_bar(math.prod(grid.shape), 0, progress, unit="cells") as advance:
+    # The bar is that of the trials; this is seen only where it is long.
+    shown = None if progress is None else False
+    with progress_bar(math.prod(grid.shape), 0, shown, unit="cells") as advance:
         for point, place in zip(grid.points(), grid.places(), strict=True):
             cells.append(make_cell(about, point, options.seed, place))
             advance(1)

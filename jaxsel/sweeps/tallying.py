@@ -125,7 +125,9 @@ def _input(item: Item) -> _Input:
 def _inputs(items: Sequence[Item], progress: bool | None) -> dict[str, _Input]:
     """The input of each item, by its key."""
     found: dict[str, _Input] = {}
-    with jax.enable_x64(True), progress_bar(len(items), 0, progress, unit="inputs") as advance:
+    # The bar is that of the trials; this is seen only where it is long.
+    shown = None if progress is None else False
+    with jax.enable_x64(True), progress_bar(len(items), 0, shown, unit="inputs") as advance:
         for item in items:
             if item.key not in found:
                 found[item.key] = _input(item)

@@ -31,6 +31,46 @@ def test_a_bar_after_two_seconds_shows_rate_and_time_left(capsys, monkeypatch):
     assert "90%" in shown.err
 
 
+@pytest.mark.parametrize(
+    ("times", "units", "said"),
+    [
+        # The first call, which compiles, is not judged.
+        ([0.0, 15.0, 16.0], [1, 99], "1e+18 trials will take about 3.2e+08 years, at 99 a second"),
+        ([0.0, 0.5, 1.0, 3.0], [1, 1, 999], "will take about 7.92e+07 years, at 400 a second"),
+        ([0.0, 30.0], [60], "will take about 1.58e+10 years, at 2 a second"),
+        ([0.0, 15.0], [60], ""),
+    ],
+)
+def test_elsewhere_a_line_says_how_long_it_will_take(capsys, monkeypatch, times, units, said):
+    clock = iter(times)
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=lambda: next(clock)))
+    with progress.progress_bar(10**18, 0, None) as advance:
+        for each in units:
+            advance(each)
+        err = capsys.readouterr().err
+        assert said in err
+        assert err.count("\n") == bool(said)
+        if said:
+            advance(1)  # it is said once
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("given", [{"wanted": False}, {"limited": True}, {"total": None}])
+def test_no_line_is_written_where_none_is_wanted(capsys, given):
+    with progress.progress_bar(**({"total": 10**18, "done": 0, "wanted": None} | given)) as advance:
+        for _ in range(3):
+            advance(1)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(61.0, "61 seconds"), (180.0, "3 minutes"), (7200.0, "2 hours"), (1e10, "317 years")],
+)
+def test_a_length_of_time_in_words(seconds, said):
+    assert progress.duration(seconds) == said
+
+
 def test_records_round_trip(tmp_path):
     path = tmp_path / "folder" / "a.nc"
     arrays = {"counts": np.arange(6).reshape(2, 3), "scalar": np.float64(0.5)}

@@ -107,3 +107,15 @@ def test_zips_that_do_not_fit(zipped, words):
 def test_too_many_cells_are_refused_at_once():
     with pytest.raises(InputError, match="at most 1000000"):
         read_grid({name: "1:1001" for name in "ab"}, lambda name: NUMBER)
+
+
+@pytest.mark.parametrize("given", ["1:1e9", "0:1:1e9", "1:1e308", range(10**12)])
+def test_more_values_than_cells_are_refused_before_they_are_made(given):
+    with pytest.raises(InputError, match=r"epsilon has .* values; a sweep has at most 1,000,000"):
+        values_of("epsilon", given, NUMBER)
+
+
+def test_a_value_that_is_given_twice_is_found_among_many():
+    many = [float(value) for value in range(20_000)]
+    with pytest.raises(InputError, match=r"epsilon has 7\.0 twice"):
+        values_of("epsilon", [*many, 7.0], NUMBER)

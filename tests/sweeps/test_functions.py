@@ -302,11 +302,81 @@ def test_pairs_a_claim_and_what_events_are_worth():
     assert "epsilon_bound" in jaxsel.sweep(answers, {"epsilon": 1}, trials=100)
 
 
+def test_intervals_hold_one_by_one_or_together_as_they_say(whole, vote):
+    assert whole.attrs["intervals"] == "each by itself at this confidence"
+    joint = jaxsel.sweep(vote, trials=20_000, joint=True)
+    assert joint.attrs["intervals"] == "all together at this confidence"
+    xr.testing.assert_equal(joint.frequency, whole.frequency)
+    # 18 cells of two outcomes share the error.
+    alone = jaxsel.sweep(vote, trials=20_000, confidence=1.0 - 0.05 / 36)
+    np.testing.assert_allclose(joint.frequency_low, alone.frequency_low, rtol=1e-9)
+    np.testing.assert_allclose(joint.frequency_high, alone.frequency_high, rtol=1e-9)
+    assert joint.attrs["confidence"] == 0.95
+
+
+def test_every_measure_and_cell_has_a_share_of_a_joint_error():
+    names = ["success", "audited", "exact_epsilon", "counts"]
+    joint = jaxsel.sweep(answers, measures=names, trials=20_000, joint=True)
+    # Two cells, and two measures that are uncertain.
+    alone = jaxsel.sweep(answers, measures=names, trials=20_000, confidence=1.0 - 0.05 / 4)
+    for name in ("success_low", "success_high", "audited"):
+        np.testing.assert_allclose(joint[name], alone[name], rtol=1e-9)
+    assert (
+        joint.audited.values < jaxsel.sweep(answers, measures=names, trials=20_000).audited
+    ).all()
+
+
+def test_a_sweep_without_intervals_says_nothing_of_them():
+    found = jaxsel.sweep(answers, measures=["exact_epsilon"], trials=100)
+    assert "intervals" not in found.attrs
+
+
+def test_the_command_says_how_its_intervals_hold(file, capsys):
+    words = ["sweep", f"{file}:vote", "--trials", "100", "voters=11", "epsilon=1"]
+    _, out, _ = run(capsys, *words)
+    assert "each by itself at this confidence, 0.95; --joint makes all hold together." in out
+    _, out, _ = run(capsys, *words, "--joint")
+    assert "all together at this confidence, 0.95." in out
+
+
+def test_shards_of_a_joint_sweep_are_merged_into_one(file, tmp_path):
+    settings = {"voters": 11, "epsilon": 1.0}
+    files = [tmp_path / f"{index}.nc" for index in range(2)]
+    for index, path in enumerate(files):
+        sweeps.keep_share(
+            f"{index}/2", f"{file}:vote", settings, trials=500, record=path, joint=True
+        )
+    whole = jaxsel.sweep(f"{file}:vote", settings, trials=500, joint=True)
+    xr.testing.assert_identical(sweeps.merge(files), whole)
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("--trials", ["nan", "inf", "-1", "0", "1", "1e30", "1e308", "x"]),
+        ("--confidence", ["nan", "inf", "-1", "0", "1", "1e308", "x"]),
+        ("--delta", ["nan", "inf", "-1", "1", "1e308", "x"]),
+        ("--seed", ["nan", "inf", "-1", "1e308", "x"]),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused_in_a_sentence(file, capsys, option, values):
+    for value in values:
+        words = ["sweep", f"{file}:vote", "voters=11", "epsilon=1"]
+        words += [] if option == "--trials" else ["--trials", "100"]
+        code, out, err = run(capsys, *words, option, value)
+        assert code == 2, (option, value, out)
+        assert "Traceback" not in err
+
+
 # --- Refusals ---------------------------------------------------------------------------
 
 
 def _nothing(chance=0.5):
     return chance
+
+
+async def _later(chance: float = 0.5):
+    return jaxsel.Trial(COIN, (), np.float64(chance))
 
 
 def _worth(chance: float = 0.5):
@@ -317,6 +387,7 @@ def _worth(chance: float = 0.5):
     ("function", "settings", "sentence"),
     [
         (_nothing, {}, "_nothing returns float; a function that is swept returns a"),
+        (_later, {}, "_later is an async def, whose call returns a coroutine"),
         (_worth, {}, "has a utility 'joy'; it must be one of: success"),
         (lambda chance: None, {}, "nothing says what values chance of"),
         (lambda *chances: None, {}, "takes any arguments"),

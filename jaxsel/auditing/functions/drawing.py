@@ -311,8 +311,9 @@ class Draws:
 
     def _in_time(self, tasks: Iterator[calls.Task], least: int) -> Iterator[calls.Task]:
         for number, task in enumerate(tasks):
-            if number < least or time.monotonic() <= self.until:
-                yield task
+            if number >= least and time.monotonic() > self.until:
+                return
+            yield task
 
     def _in_order(
         self,

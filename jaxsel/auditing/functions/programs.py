@@ -86,27 +86,30 @@ class Programs:
 
     def _found(self, given: "_Given") -> tuple[_Traced, tuple[str, ...]]:
         """The trace for an input, and what its arguments are; one that is known, if it fits."""
-        form = given.form(self._kept)
+        form, made = given.form(self._kept), None
         if form not in self._ways:
-            self._ways[form] = self._way(given)
+            self._ways[form], made = self._way(given)
         way = self._ways[form]
         if way is None:
             return self._trace(given, ()), ()
         address = (form, given.constants(way, self._kept))
         if address not in self._traced:
-            self._traced[address] = self._trace(given, way)
+            self._traced[address] = made or self._trace(given, way)
         return self._traced[address], way
 
-    def _way(self, given: "_Given") -> tuple[str, ...] | None:
-        """What may be an argument for inputs of this form; None if nothing may be kept."""
+    def _way(self, given: "_Given") -> tuple[tuple[str, ...] | None, _Traced]:
+        """What may be an argument for inputs of this form, and the trace of that.
+
+        None instead if nothing may be kept, since it is another function at every trace.
+        """
         constants = self._trace(given, ())
         if not _equal(constants.closed, self._trace(given, ()).closed):
             self.said = "it is compiled at every call, since two traces of it differ"
-            return None
+            return None, constants
         ways = [*filter(given.allows, _WAYS[:-1]), ()]
-        problems: list[str] = []
+        way, traced, problems = (), constants, []
         for way in ways:
-            problem = self._problem(given, way, constants)
+            traced, problem = self._tried(given, way, constants)
             if not problem:
                 break
             problems.append(problem)
@@ -116,19 +119,21 @@ class Programs:
                 f"{what} are constants of its programs, which are compiled anew for other values "
                 f"({problems[0]} where they are arguments)"
             )
-        return way
+        return way, traced
 
-    def _problem(self, given: "_Given", way: tuple[str, ...], constants: _Traced) -> str:
-        """Why these cannot be arguments, in words; "" if they can."""
+    def _tried(
+        self, given: "_Given", way: tuple[str, ...], constants: _Traced
+    ) -> tuple[_Traced, str]:
+        """The trace of these as arguments, and why they cannot be, in words; "" if they can."""
         if not way:
-            return ""
+            return constants, ""
         try:
             traced = self._trace(given, way)
             # Once, for it takes as long as all programs of a form.
             same = self._ways or _agree(traced, constants, given.arguments(way))
         except Exception as error:  # where it meets a tracer, it may raise anything
-            return type(error).__name__
-        return "" if same else "other outcomes"
+            return constants, type(error).__name__
+        return traced, "" if same else "other outcomes"
 
     def _trace(self, given: "_Given", way: tuple[str, ...]) -> _Traced:
         # JAX would remember the trace of a function that it has seen.

@@ -1,0 +1,330 @@
+"""What calls of an audited function do besides answering, and what that may cost."""
+
+import math
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import jaxsel
+from jaxsel.auditing.functions import drawing
+from jaxsel.auditing.functions.drawing import Draws
+from jaxsel.auditing.functions.law import check_law
+from jaxsel.auditing.functions.replay import replay
+from jaxsel.auditing.functions.subject import load
+from jaxsel.host.errors import InputError
+from tests.cli.test_cli import run, run_json
+
+FILE = """
+import os
+import signal
+import sys
+
+import numpy as np
+
+
+class Silent:
+    def __repr__(self):
+        raise ValueError("nothing is said")
+
+
+def plain(rng, data):
+    return float(sum(data) + rng.laplace())
+
+
+def exits(rng, data):
+    sys.exit(3)
+
+
+def exits_in_rows(rng, data, n):
+    sys.exit("all of them")
+
+
+def interrupts(rng, data):
+    raise KeyboardInterrupt
+
+
+def dies(rng, data):
+    os._exit(3)
+
+
+def is_killed(rng, data, n):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_at_times(rng, data):
+    if rng.random() < 0.05:
+        os._exit(3)
+    return [Silent(), lambda: 3, {"a": Silent()}, 1.5][rng.integers(4)]
+
+
+def prints(rng, data):
+    os.write(1, b"raw")
+    sys.__stdout__.write("more")
+    sys.__stdout__.flush()
+    return plain(rng, data)
+
+
+def closes(rng, data):
+    sys.stdin.close()
+    try:
+        os.close(0)
+    except OSError:
+        pass
+    return plain(rng, data)
+
+
+def reads(rng, data):
+    return sys.stdin.read() or "nothing"
+
+
+def forks(rng, data):
+    os.fork()
+    return plain(rng, data)
+
+
+def leaves_one(rng, data):
+    if os.fork() == 0:
+        os.execvp("sleep", ["sleep", "2"])
+    return plain(rng, data)
+
+
+def silent(rng, data):
+    return Silent()
+
+
+def ragged(rng, data, n):
+    return [[1] * int(k) for k in rng.integers(3, size=n)]
+
+
+async def later(rng, data):
+    return 1.0
+
+
+def yields(rng, data):
+    yield 1.0
+
+
+def scaled(rng, data, n, epsilon=1.0, *, word="x"):
+    return np.sum(data) + rng.laplace(size=n) / epsilon
+
+
+def needs(rng, data, *, epsilon):
+    return 1.0
+
+
+def in_jax(key, data, epsilon=1.0):
+    import jax
+
+    return data.sum() + jax.random.laplace(key) / epsilon
+"""
+
+
+@pytest.fixture(name="file", scope="module")
+def _file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("calls") / "calls.py"
+    path.write_text(FILE)
+    return str(path)
+
+
+def _words(file, name, trials=70, **options):
+    with Draws(load(f"{file}:{name}"), seed=4, workers=2, **options) as draws:
+        return draws.draw([1.0, 2.0], trials, (7,)).words.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("exits", "raised SystemExit"),
+        ("exits_in_rows", "raised SystemExit"),
+        ("interrupts", "raised KeyboardInterrupt"),
+        ("reads", "'nothing'"),
+        ("silent", "an object of type Silent whose text raises ValueError"),
+    ],
+)
+def test_whatever_a_call_does_is_its_outcome(file, name, word):
+    assert set(_words(file, name)) == {word}
+
+
+@pytest.mark.parametrize("name", ["prints", "closes", "forks", "leaves_one"])
+def test_what_a_call_does_to_its_process_changes_no_answer(file, name):
+    if not hasattr(os, "fork"):
+        pytest.skip("no process is forked here")
+    assert _words(file, name, 66 if name != "leaves_one" else 3) == _words(
+        file, "plain", 66 if name != "leaves_one" else 3
+    )
+
+
+def test_exits_of_functions_of_this_process_are_outcomes_too():
+    def leaves(rng, data):
+        sys.exit(3)
+
+    with Draws(load(leaves)) as draws:
+        assert set(draws.draw([], 5, (1,)).words) == {"raised SystemExit"}
+
+
+def test_outcomes_of_unlike_lengths_are_outcomes(file):
+    assert set(_words(file, "ragged", 300)) == {"[]", "[1]", "[1, 1]"}
+
+
+def test_what_cannot_be_copied_outlives_a_process_that_a_call_ends(file):
+    words = _words(file, "dies_at_times", 60)
+    assert len(words) == 60
+    assert "the call ended its process" in words
+    assert "an object of type Silent whose text raises ValueError" in words
+    assert "1.5" in words
+
+
+def test_a_call_that_ends_its_process_asks_the_clock(file, monkeypatch):
+    started = []
+    plain = drawing.subprocess.Popen
+    monkeypatch.setattr(
+        drawing.subprocess, "Popen", lambda *a, **b: started.append(1) or plain(*a, **b)
+    )
+    # The time is over: each of two inputs is asked once, and a new process is made for each.
+    with Draws(load(f"{file}:dies"), workers=2, until=time.monotonic()) as draws:
+        made = draws.by_turns([([0.0], (1,)), ([1.0], (2,))], 10**18)
+    assert [[len(table) for table in tables] for tables in made] == [[1], [1]]
+    assert len(started) <= 4
+
+
+def test_no_list_of_all_tasks_is_made(file):
+    with Draws(load(f"{file}:scaled"), workers=2, until=time.monotonic() + 0.5) as draws:
+        made = draws.draw([0.0], 2**62, (1,))
+    assert 0 < len(made) < 10**8
+    with Draws(load(lambda data: 1), until=time.monotonic() + 0.1) as draws:
+        assert 0 < len(draws.draw([0.0], 2**62, (1,))) < 10**8
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("name", ["dies", "is_killed", "exits"])
+def test_an_audit_of_what_ends_its_process_ends_in_time(file, name):
+    command = ["audit", f"{file}:{name}", "--relation", "replace_one", "--claim", "1"]
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "jaxsel", *command, "--trials", "1e4", "--seconds", "6"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 3, done.stderr
+    assert "gave no answer in any trial" in done.stdout
+    assert time.monotonic() - began < 30.0
+
+
+def test_a_file_that_ends_the_process_when_it_is_imported_is_refused(tmp_path, capsys):
+    (tmp_path / "leaves.py").write_text(
+        "def f(rng, data):\n    return 1\n\n\nraise SystemExit(5)\n"
+    )
+    place = f"{tmp_path / 'leaves.py'}:f"
+    code, out, err = run(capsys, "audit", place, "--relation", "general", "--claim", "1")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "cannot be imported: SystemExit: 5 (line 5)" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("later", "later is an async def, whose call returns a coroutine"),
+        ("yields", "yields yields, so that its call returns a generator"),
+    ],
+)
+def test_what_returns_no_outcome_is_refused(file, name, message):
+    with pytest.raises(InputError, match=message):
+        load(f"{file}:{name}")
+
+
+@pytest.mark.parametrize("ask", ["audit", "law", "replay", "search"])
+def test_unknown_settings_are_refused_with_those_that_there_are(file, ask):
+    on = {"relation": "replace_one", "claim": 1.0, "settings": {"epsilom": 1.0}}
+    message = "scaled has no setting 'epsilom'; did you mean epsilon.; it has: epsilon, word"
+    asked = {
+        "audit": lambda where: jaxsel.audit(where, trials=1000, **on),
+        "law": lambda where: check_law(where, [0], law="norm", trials=100, settings=on["settings"]),
+        "replay": lambda where: replay(where, **on),
+        "search": lambda where: jaxsel.audit(
+            where, trials=1000, repetitions="geometric:mean=2", **on
+        ),
+    }
+    with pytest.raises(InputError, match=message):
+        asked[ask](f"{file}:scaled")
+    with pytest.raises(InputError, match="needs needs epsilon; give it a value"):
+        jaxsel.audit(f"{file}:needs", relation="replace_one", claim=1.0, trials=1000)
+
+
+def test_a_claim_may_be_a_setting_at_its_default(file):
+    on = {"relation": "replace_one", "pair": ([0.0], [1.0]), "trials": 2000}
+    found = jaxsel.audit(f"{file}:scaled", claim="epsilon", **on)
+    assert found.claim == "epsilon 1"
+    twice = jaxsel.audit(f"{file}:scaled", claim=lambda epsilon: 2 * epsilon, **on)
+    assert twice.claim == "epsilon 2"
+    with pytest.raises(
+        InputError, match=r"a setting of the function \(it has: epsilon, word\).*did"
+    ):
+        jaxsel.audit(f"{file}:scaled", claim="epsilom", **on)
+
+
+def test_the_command_and_the_function_make_as_many_trials():
+    import inspect
+
+    default = inspect.signature(jaxsel.audit).parameters["trials"].default
+    assert default == 1_000_000
+
+
+def test_a_verdict_says_that_all_calls_shared_a_process(file):
+    kept = []
+
+    def stays(rng, data):
+        kept.append(1)
+        return float(sum(data) + rng.laplace(scale=0.3))
+
+    on = {"relation": "replace_one", "claim": 1.0, "pair": ([0.0], [1.0]), "trials": 3000}
+    found = jaxsel.audit(stays, **on)
+    assert found.refuted
+    assert "All calls ran in this process, since no other can import the function" in str(found)
+    elsewhere = jaxsel.audit(f"{file}:scaled", settings={"epsilon": 3.0}, **on)
+    assert elsewhere.refuted
+    assert "All calls ran in this process" not in str(elsewhere)
+    assert elsewhere.calls.endswith("processes")
+
+
+_ODD = ["nan", "inf", "-inf", "-1", "0", "1e308", "x"]
+
+
+@pytest.mark.parametrize("option", ["--seconds", "--trials", "--delta", "--confidence", "--claim"])
+def test_numbers_that_make_no_sense_are_refused_in_a_sentence(file, capsys, option):
+    for value in _ODD:
+        given = {"--trials": "400", "--claim": "1"} | {option: value}
+        words = [part for pair in given.items() for part in pair]
+        where = [f"{file}:scaled", "--relation", "replace_one", "--pair", "[0.0];[1.0]"]
+        code, out, err = run(capsys, "audit", *where, *words)
+        allowed = {"--seconds": ["1e308"], "--delta": ["0"], "--claim": ["0", "1e308"]}
+        if value in allowed.get(option, []):
+            assert code in (0, 1, 3), (option, value, err)
+        else:
+            assert code == 2, (option, value, out)
+            assert "Traceback" not in err
+
+
+def test_one_file_and_no_function_is_said_with_its_functions(file, capsys):
+    for command in ("audit", "sweep"):
+        code, _, err = run(capsys, command, file)
+        assert code == 2
+        assert "names a file and no function; write" in err
+        assert "plain, exits," in err
+
+
+def test_values_of_an_axis_with_a_float_are_floats(file, capsys):
+    where = ["audit", f"{file}:in_jax", "--relation", "replace_one", "--pair", "[0.0];[1.0]"]
+    code, found = run_json(
+        capsys, *where, "--claim", "epsilon", "--at", "epsilon=.5,1", "--trials", "400"
+    )
+    assert code == 0
+    assert [type(cell["at"]["epsilon"]) for cell in found] == [float, float]
+    assert math.isclose(found[1]["epsilon"], 1.0)
+    assert np.all([cell["calls"] == "compiled, in this process" for cell in found])
