@@ -120,7 +120,11 @@ _NEVER = {
     "validate": {"everything"},
     "audit": {"bugs", "zoo", "libraries", "calibration"},
 }
-_SHARES = {"tune": 1, "bench": 1, "validate": 2, "optimal": 2, "plan": 4, "report": 3, "merge": 2}
+# How often a command is drawn, of about a hundred lines: those that compute longest least.
+_SHARES = {
+    **{"account": 6, "plan": 3, "optimal": 1, "report": 2, "tune": 1, "simulate": 6, "audit": 4},
+    **{"sweep": 5, "validate": 1, "bench": 1, "merge": 4, "claim": 16, "law": 14, "show": 10},
+}
 STARTS = {
     "account": (
         "--base BASE --repetitions LAW",
@@ -531,7 +535,8 @@ def main() -> None:
             from jaxsel.kernel import compiled
 
             compiled.forget()
-            print(f"--- {number + 1} lines, {time.monotonic() - began:.0f} s", flush=True)
+            each = {name: round(seconds) for name, seconds in spent.most_common()}
+            print(f"--- {number + 1} lines, {time.monotonic() - began:.0f} s, {each}", flush=True)
     print(f"\n{asked.count - asked.first} lines, {sum(kinds.values())} faults")
     for kind, times in kinds.most_common():
         print(f"{times:6d} {kind}")
