@@ -5,8 +5,8 @@ of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
 neighbouring pair, ``claim`` finds a published statement, ``validate`` checks it,
 ``account`` computes the privacy cost of tuning, ``plan`` what to run within a budget,
 ``optimal`` the law of K with the least cost, and ``report`` states the proven guarantees,
-for a paper. Every result prints as a sentence and a table. Modules are imported on first
-use.
+for a paper. Every result prints as a sentence and a table, and ``plot`` draws it. Modules
+are imported on first use.
 
 Example:
     >>> import jaxsel
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from jaxsel.language.base import Pair as Pair
     from jaxsel.language.base import Relation as Relation
     from jaxsel.language.base import Verdict as Verdict
+    from jaxsel.pictures.plotting import plot as plot
     from jaxsel.questions.account_grid import account_grid as account_grid
     from jaxsel.questions.audits import audit as audit
     from jaxsel.questions.cost import Cost as Cost

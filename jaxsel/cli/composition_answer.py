@@ -39,6 +39,8 @@ def read_searches(path: Path) -> list[Release]:
             "[[search]] or [[beside]]"
         )
     if not tables:
+        if not document:
+            raise InputError(f"{path} is empty; write a [[search]] as jaxsel account --help shows")
         tables = {"search": [document]}
     found = []
     for name, rows in tables.items():

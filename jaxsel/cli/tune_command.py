@@ -1,5 +1,6 @@
 """jaxsel tune: a private hyperparameter search, from training to guarantee."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits, whole_option
 from jaxsel.cli.output import print_json, say
+from jaxsel.host.errors import InputError, check_interval
 from jaxsel.host.outputs import check_output
 from jaxsel.language.default_delta import note
 from jaxsel.training import defaults
@@ -109,7 +111,8 @@ def tune_command(
     with bad_input_exits():
         check_output("--save", save, (".npz",), new=True)
         check_output("--folder", folder, folder=True)
-        check_output("--ledger", ledger)
+        _check_private(folder)
+        _check_ledger(ledger, data, budget)
         found = tune(
             data,
             data_folder=data_folder,
@@ -142,3 +145,30 @@ def tune_command(
 
 
 tune_command.__doc__ = HELP
+
+
+def _check_private(folder: Path | None) -> None:
+    """Refuses a folder that others can read or that is in use, before any training."""
+    if folder is not None and folder.exists():
+        from jaxsel.host import records
+        from jaxsel.search.storage import RECORD
+
+        with records.writer(folder / RECORD, private=True):
+            pass
+
+
+def _check_ledger(ledger: Path | None, data: str, budget: float | None) -> None:
+    """Refuses a file that is no ledger of the data set, before any training."""
+    if ledger is None:
+        if budget is not None:
+            raise InputError("--budget is kept by a ledger of the data set; give --ledger FILE")
+        return
+    check_output("--ledger", ledger)
+    from jaxsel.search.ledger import read
+
+    try:
+        read(ledger, data)
+    except InputError as error:
+        raise InputError(f"--ledger: {error}") from None
+    if budget is not None:
+        check_interval("--budget", budget, 0.0, math.inf)

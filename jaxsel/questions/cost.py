@@ -17,6 +17,7 @@ from jaxsel.repetitions import Repetitions, describe
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+    from matplotlib.figure import Figure
 
     from jaxsel.reports.statement import Subject
 
@@ -163,6 +164,17 @@ class Cost(NamedTuple):
         validation = Release(gaussian(self.score_noise), self.law)
         parts = (Part("training records", self.releases), Part("validation records", (validation,)))
         return both_parts("account", parts, self.delta, (self.best, self.scores), self.relation)
+
+    def plot(self) -> "Figure":
+        """Plots the proven privacy profile, and marks this guarantee.
+
+        Raises:
+          InputError: as ``subject``.
+        """
+        from jaxsel.reports.report import Report
+        from jaxsel.reports.statement import state
+
+        return Report(state(self.subject())).plot()
 
     def sentences(self) -> list[str]:
         """What is proved, and what is not, in words; costs are rounded up."""

@@ -207,10 +207,7 @@ class Released:
 
     def plot(self, delta: float = DELTA) -> "Figure":
         """Plots the proven privacy profile, and marks the guarantee at delta."""
-        from jaxsel.reports.report import Report
-        from jaxsel.reports.statement import state
-
-        return Report(state(self.cost(delta, attain=False).subject())).plot()
+        return self.cost(delta, attain=False).plot()
 
     def summary(self) -> Summary:
         """The cost at the default delta."""

@@ -12,7 +12,11 @@ from jaxsel.repetitions.special import exprel_difference, log_beta, log_exprel
 
 SMALLEST_GAMMA = 1e-300  # 1/gamma must be a finite float64
 
-Shape = Annotated[float, number("shape; 1 is geometric, 0 logarithmic", above=-1.0)]
+# Its limit for large shapes is the Poisson law, and is reached before.
+_LARGEST_SHAPE = 1e9
+Shape = Annotated[
+    float, number("shape; 1 is geometric, 0 logarithmic", above=-1.0, at_most=_LARGEST_SHAPE)
+]
 Stop = Annotated[float, number("the smaller, the more runs", at_least=SMALLEST_GAMMA, below=1.0)]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 

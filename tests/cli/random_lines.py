@@ -29,11 +29,12 @@ import typing
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import typer
 from typer.testing import CliRunner
 
+from jaxsel import cli as commands
 from jaxsel.cli.main import app
 
 NUMBERS = (
@@ -120,7 +121,11 @@ _NEVER = {
     "validate": {"everything"},
     "audit": {"bugs", "zoo", "libraries", "calibration"},
 }
-_SHARES = {"tune": 1, "bench": 1, "validate": 2, "optimal": 2, "plan": 4, "report": 3, "merge": 2}
+# How often a command is drawn, of about a hundred lines: those that compute longest least.
+_SHARES = {
+    **{"account": 6, "plan": 3, "optimal": 1, "report": 2, "tune": 1, "simulate": 6, "audit": 4},
+    **{"sweep": 5, "validate": 1, "bench": 1, "merge": 4, "claim": 16, "law": 14, "show": 10},
+}
 STARTS = {
     "account": (
         "--base BASE --repetitions LAW",
@@ -495,6 +500,57 @@ class _Runner(CliRunner):
             yield streams
 
 
+def run_as_process(words: Sequence[str], limit: float = 4.0 * SILENCE) -> list[Fault]:
+    """As ``run``, in a process of its own, forked from this one; which must have no threads.
+
+    Args:
+      words: of the line.
+      limit: seconds after which it is killed, and at fault.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "here"
+        folder.mkdir()
+        lay_out(folder)
+        before = _listing(folder)
+        texts = [Path(name) / stream for stream in ("out", "err")]
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            _become(words, folder, texts)
+        until, ended = time.monotonic() + limit, (0, 0)
+        while ended == (0, 0) and time.monotonic() < until:
+            time.sleep(0.01)
+            ended = os.waitpid(child, os.WNOHANG)
+        if ended == (0, 0):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return [Fault(f"no end within {limit:g} s", "")]
+        status = os.waitstatus_to_exitcode(ended[1])
+        out, err = (text.read_text(encoding="utf-8") for text in texts)
+        faults = list(judge(words, status, out, err))
+        if "Warning: " in err:
+            faults.append(Fault("warning", err[-500:]))
+        if status == 2 and _listing(folder) != before:
+            faults.append(Fault("a refusal left something", err[-300:]))
+    return faults
+
+
+def _become(words: Sequence[str], folder: Path, texts: Sequence[Path]) -> NoReturn:
+    """Runs a line as the program would, and ends this process with its status."""
+    status: Any = 99
+    try:
+        os.chdir(folder)
+        for stream, text in enumerate(texts, 1):
+            os.dup2(os.open(text, os.O_WRONLY | os.O_CREAT), stream)
+        commands.main(list(words))
+    except SystemExit as stop:
+        status = stop.code or 0
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
 def main() -> None:
     """Runs many lines, and prints the faults by kind; exit status 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -502,6 +558,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="skip the lines before this one")
     parser.add_argument("--only", action="append", default=[], help="a command; repeatable")
+    parser.add_argument("--processes", action="store_true", help="each in a process of its own")
     parser.add_argument("--show", action="store_true", help="print each line and its seconds")
     asked = parser.parse_args()
     sys.dont_write_bytecode = True
@@ -518,7 +575,7 @@ def main() -> None:
         if number < asked.first:
             continue
         started = time.process_time()
-        faults = run(words)
+        faults = run_as_process(words) if asked.processes else run(words)
         seconds = time.process_time() - started
         spent[words[0]] += seconds
         if asked.show or seconds > 10.0:
@@ -531,7 +588,8 @@ def main() -> None:
             from jaxsel.kernel import compiled
 
             compiled.forget()
-            print(f"--- {number + 1} lines, {time.monotonic() - began:.0f} s", flush=True)
+            each = {name: round(seconds) for name, seconds in spent.most_common()}
+            print(f"--- {number + 1} lines, {time.monotonic() - began:.0f} s, {each}", flush=True)
     print(f"\n{asked.count - asked.first} lines, {sum(kinds.values())} faults")
     for kind, times in kinds.most_common():
         print(f"{times:6d} {kind}")

@@ -121,10 +121,11 @@ def test_the_file_and_the_python_of_the_page_run(folder):
     found = jaxsel.sweep(asked.sweep, asked.settings, measures=asked.measures, zipped=asked.zip)
     assert found.sizes == {"eta": 3, "delta": 2}
     printed: list[tuple] = []
-    first, second, own = blocks("python")
-    for block in (first.replace("100_000", "20_000"), second, own):
+    first, second, drawn, own = blocks("python")
+    for block in (first.replace("100_000", "20_000"), second, drawn, own):
         exec(compile(block, "sweeps.md", "exec"), {"print": lambda *words: printed.append(words)})
     assert printed[1] == (4.5,)
     off, _, width, trials = printed[2]
     assert 0.0 < off < width
     assert trials == 20_000
+    assert (folder / "sweep.png").stat().st_size > 10_000

@@ -160,8 +160,11 @@ def _spelled(
                 f"takes {', '.join(known)}"
             )
         if name in values:
-            twice = f"{word} is" if word == written[name] else f"{written[name]} and {word} are"
-            raise InputError(f"{twice} given for {name} of {family}; give it once")
+            if word == written[name]:
+                raise InputError(f"{word} of {family} is given twice; give it once")
+            raise InputError(
+                f"{written[name]} and {word} are both {name} of {family}; give one of them"
+            )
         values[name], written[name] = value, word
     return values
 

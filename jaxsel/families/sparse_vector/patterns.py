@@ -142,7 +142,8 @@ def quadrature_nodes(
         )
     nodes, steps = panels([low, *kinks, high], width)
     density = -np.abs(nodes) / wide - math.log(2.0 * wide)
-    return nodes, np.log(steps) + density
+    with np.errstate(divide="ignore"):  # between kinks as close as numbers can be
+        return nodes, np.log(steps) + density
 
 
 def _log_tail(gap: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+from jaxsel.accounting.single_run.conversions import LEAST_DELTA
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.families.tuning.attained.attained_epsilon import attained_delta, attained_epsilon
 from jaxsel.families.tuning.bounds.needed import Needed, needed
@@ -145,7 +146,13 @@ def account_delta(
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
     _check_law(repetitions)
     bounds = [
-        ProvenDelta(min(max(proof.delta(epsilon), 0.0), 1.0), name, statement(name))
+        ProvenDelta(
+            _not_underflowed(
+                proof.delta(epsilon), proof.least_delta <= 0.0 and proof.epsilon(0.0) <= epsilon
+            ),
+            name,
+            statement(name),
+        )
         for name, proof in proofs(base, repetitions).items()
     ]
     ranked = tuple(sorted(bounds, key=lambda bound: bound.delta))
@@ -154,4 +161,11 @@ def account_delta(
     if attain and best > 0.0:
         found = attained_delta(base, repetitions, epsilon)
         attained = _credible(found, best)
-    return AccountOfDelta(ranked, base.delta(epsilon), attained, _known(base))
+    single = _not_underflowed(base.delta(epsilon), base.epsilon(0.0) <= epsilon)
+    return AccountOfDelta(ranked, single, attained, _known(base))
+
+
+def _not_underflowed(delta: float, is_pure: bool) -> float:
+    """A delta in [0, 1]; 0 only where pure privacy is proved at that epsilon."""
+    least = 0.0 if is_pure else LEAST_DELTA
+    return min(max(float(delta), least), 1.0)
