@@ -7,8 +7,10 @@ import pytest
 
 import jaxsel
 from jaxsel.host.errors import InputError
+from jaxsel.questions import checkout
 from jaxsel.questions.account_grid import GridCost
 from jaxsel.questions.cost import saying_something
+from jaxsel.questions.releases import may_be_planned
 
 SEARCH = ("pure:epsilon=0.5", "geometric:mean=2")
 
@@ -86,3 +88,25 @@ def test_several_releases_of_one_kind_are_several(times):
     with pytest.raises(InputError):
         one * 0
     assert np.isfinite(both.epsilon(1e-6))
+
+
+def test_one_pair_with_a_guarantee_is_enough_to_plan_a_mechanism():
+    for name in ("subsampled_exponential", "percentile_pipeline", "private_tuning"):
+        entry = jaxsel.mechanism(name).entry
+        assert len(list(entry.make_pairs(entry.read({})))) == 1
+        assert may_be_planned(entry)
+
+
+def test_a_cost_of_several_says_what_is_released():
+    found = jaxsel.compose(["gdp:mu=0.3", "pure:epsilon=0.1"], 1e-6)
+    (said,) = (one for one in found.sentences() if one.startswith("Released: "))
+    for release in found.releases:
+        assert release.describe() in said
+
+
+def test_a_folder_that_is_not_beside_the_package_has_nothing(monkeypatch, tmp_path):
+    assert checkout.beside("no_such_folder") is None
+    assert checkout.found_in("figures")
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    (tmp_path / "figures").mkdir()
+    assert checkout.found_in("figures") == []  # without a pyproject.toml it is another folder

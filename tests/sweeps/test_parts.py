@@ -12,6 +12,7 @@ import xarray as xr
 
 import jaxsel
 from jaxsel.host.errors import InputError
+from jaxsel.kernel import statistics
 from jaxsel.language.domains import positive, whole
 from jaxsel.sweeps import running, tallying
 from jaxsel.sweeps.axes import Place
@@ -277,3 +278,23 @@ def test_every_setting_is_offered_where_a_name_is_unknown():
     shown = str(refused.value).partition("it has: ")[2].split(", ")
     assert shown == [name for name in subject.names if "." not in name]
     assert {"scores", "epsilon", "noise", "relation", "seed"} <= set(shown)
+
+
+def test_sums_of_another_statistic_are_other_tallies():
+    (item, *_) = _items()
+    summed = [
+        item._replace(key=f"sum {number}", statistic=statistics.sums(value))
+        for number, value in enumerate((_itself, _twice))
+    ]
+    codes = {one.code for one in tallying._inputs([item, *summed]).values()}
+    assert len(codes) == 3
+    again = tallying._inputs([summed[0]._replace(key="again")])
+    assert again["again"].code in codes
+
+
+def _itself(outcome):
+    return outcome
+
+
+def _twice(outcome):
+    return 2 * outcome
