@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.faults.drawing import as_fault, drawn, elsewhere, room_of
 from tests.faults.looking import Answer, Seen, claims_say, look, tests_reach
 from tests.faults.planting import ROOT, Fault, digest, faults, rooms, sandbox
-from tests.faults.reaching import read
+from tests.faults.reaching import Reached, read
 
 # Share of all faults that must be noticed.
 _SHARE = 0.95
@@ -29,25 +29,33 @@ def _drawn(arguments: argparse.Namespace, tree: Path) -> list[Fault] | None:
     """Faults drawn in each room, with the tests to ask; None if a test fails without a fault."""
     found = []
     for room in arguments.room or ():
-        # Kept beside compiled programs, which git ignores.
-        kept = ROOT / ".jax_cache" / f"reached-{room.replace('/', '-')}.jsonl"
-        if not (arguments.no_baseline and kept.exists()):
-            kept.unlink(missing_ok=True)
-            near = ROOT / "tests" / room
-            while not list(near.glob("test_*.py")):
-                near = near.parent
-            files = [near.relative_to(ROOT).as_posix(), *elsewhere(room)]
-            answer = tests_reach(tree, files, kept)
-            if answer != Answer():
-                print(f"Without any fault: {answer.noticed or answer.trouble}.")
-                return None
-        reached = read(kept)
+        reached = None if arguments.list else _reached(room, tree, arguments.no_baseline)
+        if isinstance(reached, Answer):
+            print(f"Without any fault: {reached.noticed or reached.trouble}.")
+            return None
         for file, text, change in drawn(room, arguments.random, arguments.seed):
-            tests = reached.asked(file, change.lines, arguments.seconds)
+            tests = reached.asked(file, change.lines, arguments.seconds) if reached else ()
             fault = as_fault(room, file, text, change, tests)
             if arguments.name.lower() in fault.name.lower():
                 found.append(fault)
     return found
+
+
+def _reached(room: str, tree: Path, as_last_time: bool) -> Reached | Answer:
+    """Which functions each test of a room runs; the test that fails if one does."""
+    # Kept beside compiled programs, which git ignores.
+    kept = ROOT / ".jax_cache" / f"reached-{room.replace('/', '-')}.jsonl"
+    if not (as_last_time and kept.exists()):
+        kept.unlink(missing_ok=True)
+        near = ROOT / "tests" / room
+        while not list(near.glob("test_*.py")):
+            near = near.parent
+        files = [near.relative_to(ROOT).as_posix(), *elsewhere(room)]
+        answer = tests_reach(tree, files, kept)
+        if answer != Answer():
+            kept.unlink(missing_ok=True)
+            return answer
+    return read(kept)
 
 
 def _look_at_all(chosen: list[Fault], folder: Path, jobs: int) -> Iterator[Seen]:

@@ -12,11 +12,12 @@ import xarray as xr
 
 import jaxsel
 from jaxsel.host.errors import InputError
+from jaxsel.kernel import statistics
 from jaxsel.language.domains import positive, whole
 from jaxsel.sweeps import running, tallying
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.files import dataset_of, is_sweep
-from jaxsel.sweeps.functions import Trial, cells, counted, declared, shared_trials
+from jaxsel.sweeps.functions import Trial, cells, counted, counted_alike, declared, shared_trials
 from jaxsel.sweeps.signature import read_signature
 from jaxsel.sweeps.subject import find_subject
 from jaxsel.sweeps.tallying import Item, Kept, _Input, drop_stale
@@ -36,6 +37,31 @@ PLACE = Place({"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 3, "c": 5})
 )
 def test_cells_are_counted_by_their_places(groups, options, address):
     assert counted(*groups, **options)(PLACE) == address
+
+
+@pytest.mark.parametrize(
+    ("at", "options", "address"),
+    [
+        # Of the points x, y, x of the axis, and those after them, which are as the last.
+        (0, {}, (0, 0)),
+        (1, {}, (1, 0)),
+        (2, {}, (0, 1)),
+        (3, {}, (0, 2)),
+        (4, {}, (0, 3)),
+        (1, {"seeds": ("y", "x"), "after": 10, "step": 3}, (10, 0)),
+        (2, {"seeds": ("y", "x"), "after": 10, "step": 3}, (13, 1)),
+        # Two grids before these have two cells each of x, and one each of y.
+        (2, {"before": 2}, (0, 2 * 2 + 1)),
+        (1, {"before": 2}, (1, 2 * 1)),
+    ],
+)
+def test_points_of_a_group_share_a_seed(at, options, address):
+    place = Place({"a": at, "b": 2, "c": 3}, {"a": 5, "b": 3, "c": 5})
+    seed, first = address
+    found = counted_alike("a", ["x", "y", "x"], **options)(place)
+    assert found == (seed, (first * 3 + 2) * 5 + 3)
+    # A last group of its own goes on, too.
+    assert counted_alike("a", ["x", "y"])(place)[0] == (0 if at == 0 else 1)
 
 
 def test_a_declaration_is_the_functions_own():
@@ -252,3 +278,23 @@ def test_every_setting_is_offered_where_a_name_is_unknown():
     shown = str(refused.value).partition("it has: ")[2].split(", ")
     assert shown == [name for name in subject.names if "." not in name]
     assert {"scores", "epsilon", "noise", "relation", "seed"} <= set(shown)
+
+
+def test_sums_of_another_statistic_are_other_tallies():
+    (item, *_) = _items()
+    summed = [
+        item._replace(key=f"sum {number}", statistic=statistics.sums(value))
+        for number, value in enumerate((_itself, _twice))
+    ]
+    codes = {one.code for one in tallying._inputs([item, *summed]).values()}
+    assert len(codes) == 3
+    again = tallying._inputs([summed[0]._replace(key="again")])
+    assert again["again"].code in codes
+
+
+def _itself(outcome):
+    return outcome
+
+
+def _twice(outcome):
+    return 2 * outcome

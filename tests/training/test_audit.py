@@ -13,7 +13,7 @@ from jaxsel.accounting.single_run.curves import gaussian
 from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.auditing.one_run_audit import guess_membership
 from jaxsel.host.errors import InputError
-from jaxsel.training import dp_sgd
+from jaxsel.training import canaries, dp_sgd
 from jaxsel.training.audits import many_run_audit, many_run_bound, mechanism_audit, one_run_audit
 from jaxsel.training.canaries import (
     ConstantClassifier,
@@ -90,6 +90,20 @@ def test_canaries_own_a_parameter_and_blanks_have_no_gradient():
 FULL = dp_sgd.recipe(1, 1.0, clip_norm=4.0, noise_multiplier=2.0, clipping="plain")
 SAMPLED = dp_sgd.recipe(4, 1.0, noise_multiplier=0.3, clipping="plain")
 RUNS, STEPS, DELTA = 20_000, 4, 1e-2
+
+
+def test_runs_are_the_same_however_many_are_made_at_once(monkeypatch):
+    model = WithCanaries(ConstantClassifier(), 1)
+    data = add_canaries(blanks(0), [True], 2)
+
+    def scores():
+        return canary_scores(model, FULL, data, steps=2, runs=7, seed=5)
+
+    whole = scores()
+    assert whole.shape[0] == 7
+    assert len(np.unique(whole)) == 7
+    monkeypatch.setattr(canaries, "_BLOCK", 3)
+    np.testing.assert_allclose(scores(), whole, rtol=1e-5)
 
 
 @functools.cache

@@ -477,3 +477,47 @@ def test_labels_that_are_none():
         model.set_params(classes=None).fit(rows, one)
     with pytest.raises(InputError, match="target_bound"):
         _models()[1].set_params(target_bound=0.0).fit(rows, rows[:, 0])
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_a_fit_depends_on_by_hand(which):
+    given = {"noise_multiplier": 3.0, "regularisation": 20.0, "feature_norm": 1.3,
+             "output_noise": 0.05, "intercept": 0.4}  # fmt: skip
+    model = _models()[which].set_params(**given)
+    found = model.settings
+    # Minima of neighbours may lie 2 tolerance / regularisation further apart: a thousandth of the
+    # output noise.
+    assert found.gap == pytest.approx(2 * found.tolerance / 20.0 / 0.05)
+    assert found.gap == pytest.approx(0.001)
+    assert (found.noise_multiplier, found.regularisation) == (3.0, 20.0)
+    assert (found.feature_norm, found.output_noise) == (1.3, 0.05)
+    assert found.slope == 1.0
+    assert model.set_params(tolerance=1e-5).settings.tolerance == 1e-5
+    # A base is named by all that it depends on: equal names are equal guarantees.
+    name = model.base.name
+    for key in found._fields:
+        assert f"{key}=" in name
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("intercept", [0.0, 0.4])
+def test_a_prediction_clips_as_the_training_did(which, intercept):
+    generator = np.random.default_rng(4)
+    rows = generator.normal(size=(40, 3)) * 2.0
+    targets = (rows[:, 0] > 0).astype(float)
+    model = _models()[which].set_params(
+        feature_norm=1.3, intercept=intercept, random_state=3, simulation=True
+    )
+    model.fit(rows, targets)
+    room = math.sqrt(1.3**2 - intercept**2)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    clipped = rows * np.minimum(1.0, room / lengths)
+    odds = clipped @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0]
+    found = model.predict(rows) if which else model.decision_function(rows)
+    assert found == pytest.approx(odds)
+    if not which:
+        shares = model.predict_proba(rows)
+        assert shares[:, 1] == pytest.approx(1 / (1 + np.exp(-odds)))
+        assert shares.sum(axis=1) == pytest.approx(np.ones(40))
+        assert (model.predict(rows) == (odds > 0)).all()
+    assert (np.ravel(model.intercept_)[0] == 0.0) == (intercept == 0.0)

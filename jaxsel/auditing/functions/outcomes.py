@@ -319,7 +319,8 @@ def _text(outcome: Any, exact: bool) -> str:
         return repr(outcome)
     if isinstance(outcome, int | float):
         outcome = outcome + 0  # -0.0 is 0.0
-        if math.isfinite(outcome):
+        # A whole number may be too large for a float.
+        if isinstance(outcome, int) or math.isfinite(outcome):
             return repr(outcome) if exact else "#"
         return repr(float(outcome))
     if isinstance(outcome, Mapping):
@@ -356,7 +357,7 @@ def _as_float(number: float) -> float:
     try:
         return float(number)
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 def _counts(outcome: Sequence[Any], name: str) -> Iterator[tuple[str, float]]:

@@ -12,6 +12,7 @@ import scipy.stats
 import jaxsel
 from jaxsel.auditing.functions import law as law_module
 from jaxsel.auditing.functions.law import check_law
+from jaxsel.auditing.functions.outcomes import table
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from tests.conftest import ALPHA
@@ -234,6 +235,96 @@ def test_every_two_counts_are_added_and_the_last_of_an_odd_number_is_kept():
         assert len(paired) == (number + 1) // 2
         assert sum(paired).tolist() == sum(counts).tolist()
         assert [int(one[0]) for one in paired] == [2] * (number // 2) + [1] * (number % 2)
+
+
+POINTS = {
+    "poisson": (scipy.stats.poisson(3.0), range(-3, 60)),
+    "moved": (scipy.stats.poisson(3.0, loc=-7), range(-12, 50)),
+    "few": (scipy.stats.binom(4, 0.3), range(-2, 8)),
+    "many points": (scipy.stats.randint(-5000, 5000), range(-5003, 5003)),
+    "wide": (scipy.stats.poisson(40_000), range(38_000, 42_000)),
+}
+
+
+@pytest.mark.parametrize("trials", [100, 3000, 100_000])
+@pytest.mark.parametrize("name", POINTS)
+def test_points_fall_into_cells_with_the_probabilities_that_are_said(name, trials):
+    known, points = POINTS[name]
+    cells = law_module._cells(known, trials)
+    values = np.array([*points, math.nan, math.inf, -math.inf])
+    places = cells.places(table(values))
+    weights = np.append(known.pmf(np.array(points)), [0.0] * 3)
+    possible = weights > 0.0
+    assert (places[~possible] == len(cells.words) - 1).all()
+    found = np.bincount(places, weights, minlength=len(cells.words))
+    assert found == pytest.approx(cells.probabilities, abs=1e-9)
+    assert sum(cells.probabilities) == pytest.approx(1.0)
+    assert cells.probabilities[-1] == 0.0
+    # Points in a cell are neighbours, and a cell of one point is named by it.
+    inside = values[possible]
+    assert (np.diff(places[possible]) >= 0).all()
+    for place, word in enumerate(cells.words[:-1]):
+        held = inside[places[possible] == place]
+        if word.lstrip("-").isdigit():
+            assert held.tolist() == [float(word)]
+        elif word.startswith("at most "):
+            assert not held.size or held.max() <= float(word.removeprefix("at most "))
+
+
+@pytest.mark.parametrize("trials", [100, 3000])
+def test_intervals_are_quantiles_of_equal_probability(trials):
+    known = scipy.stats.laplace(3.0, 2.0)
+    cells = law_module._cells(known, trials)
+    number = len(cells.words) - 1
+    assert number == max(min(math.ceil(2.0 * trials**0.4), trials // 5), 2)
+    assert cells.probabilities == pytest.approx([1.0 / number] * number + [0.0])
+    inside = known.ppf((np.arange(number)[:, None] + [1e-6, 0.5, 1 - 1e-6]) / number)
+    assert cells.places(table(inside.ravel())).tolist() == np.repeat(range(number), 3).tolist()
+    ends = scipy.stats.uniform(-2.0, 3.0)
+    cells = law_module._cells(ends, trials)
+    found = cells.places(table(np.array([-2.0, -2.001, 1.0, 1.001, math.nan, math.inf])))
+    assert found.tolist() == [0, number, number - 1, number, number, number]
+
+
+def test_deviations_are_in_standard_deviations_of_a_count():
+    expected = np.array([10.0, 50.0, 40.0, 0.0, 0.0])
+    counts = np.array([13, 50, 33, 4, 0])
+    spread = np.sqrt(expected * (1 - expected / 100.0))
+    found = law_module._deviations(counts, expected)
+    assert found[:3] == pytest.approx((counts - expected)[:3] / spread[:3])
+    assert found[3] == math.inf
+    assert found[4] == 0.0
+
+
+@pytest.mark.parametrize("error", [0.05, 1e-6])
+def test_what_is_detectable_has_the_stated_power(error):
+    # Of five cells, two are expected to hold fewer than five trials.
+    probabilities = np.array([0.5, 0.3, 0.195, 0.004, 0.001])
+    trials = 1000
+    found = law_module._detectable(probabilities, trials, error)
+    limit = scipy.stats.chi2.isf(error / 2.0, 2)
+    assert scipy.stats.ncx2.sf(limit, 2, trials * found**2) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_a_summary_shows_the_cells_that_deviate_most():
+    law = {k: 0.1 for k in range(10)}
+    found = check_law(lambda rng, data, n: rng.integers(10, size=n), [1, 2], law=law, trials=1000)
+    spread = math.sqrt(100 * 0.9)
+    moved = sorted(range(10), key=lambda k: -abs(found.counts[k] - 100))
+    rows = found.summary().rows
+    assert len(rows) == 8
+    assert [float(row[3]) for row in rows] == [
+        pytest.approx(abs(found.counts[k] - 100) / spread, abs=0.006) for k in moved[:8]
+    ]
+    for cell, seen, expected, _ in rows:
+        assert seen == found.counts[int(cell)]
+        assert expected == "100.0"
+    assert f"{100 * found.detectable:.2g} %" in found.summary().sentence
+    refuted = found._replace(p_value=0.01)
+    assert refuted.refuted
+    assert "p-value 0.01, false-alarm rate 0.05" in refuted.summary().sentence
+    assert found._replace(p_value=found.false_alarm).refuted
+    assert not found._replace(p_value=0.0501).refuted
 
 
 def test_time_ends_a_check_and_it_says_so():

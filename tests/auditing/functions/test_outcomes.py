@@ -1,0 +1,103 @@
+"""Tables of outcomes: columns of every kind by hand, and rows whose hashes agree by accident."""
+
+import math
+
+import numpy as np
+import pytest
+
+import jaxsel
+from jaxsel.auditing.functions import outcomes
+from jaxsel.auditing.functions.outcomes import column, table, together
+
+
+def test_rows_are_told_apart_where_all_their_hashes_agree(monkeypatch):
+    rows = np.random.default_rng(0).integers(0, 3, (60, 2)).astype(float)
+    right = table(rows)
+    words, frequent = right.words.tolist(), right.frequent("words", 6)
+    monkeypatch.setattr(outcomes, "_hashes", lambda bits: np.zeros(len(bits), np.uint64))
+    found = table(rows)
+    assert found.words.tolist() == words == [repr(row) for row in rows.tolist()]
+    assert found.frequent("words", 6) == frequent
+    assert frequent == {word: words.count(word) for word in words if words.count(word) >= 6}
+
+
+def test_columns_of_nested_outcomes_by_hand():
+    found = table(
+        [
+            {"a": [1.0, 5.0], "b": True},
+            {"a": [2.0, -3.0], "b": False},
+            ["x", "y", "x", 4.0, 1.0],
+            10**400,
+            -(10**400),
+        ]
+    )
+    nan = math.nan
+    expected = {
+        "entry ['a'][0]": [1.0, 2.0, nan, nan, nan],
+        "entry ['a'][1]": [5.0, -3.0, nan, nan, nan],
+        "entry ['b'] is True": [1.0, 0.0, 0.0, 0.0, 0.0],
+        "entry ['b'] is False": [0.0, 1.0, 0.0, 0.0, 0.0],
+        "length": [2.0, 2.0, 5.0, nan, nan],
+        "largest entryentry ['a']": [5.0, 2.0, nan, nan, nan],
+        "smallest entryentry ['a']": [1.0, -3.0, nan, nan, nan],
+        "meanentry ['a']": [3.0, -0.5, nan, nan, nan],
+        "entry 3": [nan, nan, 4.0, nan, nan],
+        "number of 'x'": [0.0, 0.0, 2.0, 0.0, 0.0],
+        "number of 'y'": [0.0, 0.0, 1.0, 0.0, 0.0],
+        "place of the first 'x'": [nan, nan, 0.0, nan, nan],
+        "place of the first 'y'": [nan, nan, 1.0, nan, nan],
+        "largest entry": [nan, nan, 4.0, nan, nan],
+        "smallest entry": [nan, nan, 1.0, nan, nan],
+        "mean": [nan, nan, 2.5, nan, nan],
+        "value": [nan, nan, nan, math.inf, -math.inf],
+    }
+    for name, values in expected.items():
+        np.testing.assert_array_equal(column(found, name), values, err_msg=name)
+
+
+def test_whole_numbers_beyond_floats_are_outcomes_like_others():
+    def huge(rng, data):
+        return (10**400 + data) * (1 if rng.random() < 0.5 else -1)
+
+    found = jaxsel.audit(huge, (0, 1), relation="local", claim=1.0, trials=4000)
+    assert found.refuted
+    assert "raised" not in found.event
+    assert table([10**400, 10**400 + 1, -(10**400)]).words.tolist() == [
+        str(10**400), str(10**400 + 1), str(-(10**400))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", [(5, 3), (1, 7, 2), (4,)])
+def test_tables_of_several_calls_are_one_table(parts):
+    rows = np.random.default_rng(1).normal(size=(sum(parts), 2))
+    ends = np.cumsum(parts)[:-1]
+    for make in (np.asarray, np.ndarray.tolist):
+        found = together([table(make(part)) for part in np.split(rows, ends)])
+        whole = table(make(rows))
+        assert len(found) == len(whole) == sum(parts)
+        assert found.words.tolist() == whole.words.tolist()
+        assert found.columns.keys() == whole.columns.keys()
+        for name, values in whole.columns.items():
+            np.testing.assert_array_equal(found.columns[name], values)
+    # Of a different width: what a row lacks is no number.
+    mixed = together([table(rows), table(rows[:2, :1])])
+    assert column(mixed, "entry 1").tolist()[:-2] == rows[:, 1].tolist()
+    assert np.isnan(column(mixed, "entry 1")[-2:]).all()
+
+
+def test_rows_of_a_table_are_its_trials():
+    for made in (np.arange(12.0).reshape(6, 2), [[0.0, 1.0], ["a", 2.0], None, 3.0, 4.0, 5.0]):
+        whole = table(made)
+        for places in (slice(1, 4), np.array([5, 0, 3])):
+            part = whole.rows(places)
+            assert part.words.tolist() == whole.words[places].tolist()
+            assert part.shapes.tolist() == whole.shapes[places].tolist()
+            for name, values in whole.columns.items():
+                np.testing.assert_array_equal(part.columns[name], values[places])
+
+
+def test_what_nobody_has_is_no_number_and_no_label():
+    given = table([[1.0], ["a"]])
+    assert np.isnan(column(given, "entry 7")).all()
+    assert column(given, "entry 7 is 'a'").tolist() == [0.0, 0.0]
+    assert column(given, "number of 'z'").tolist() == [0.0, 0.0]
