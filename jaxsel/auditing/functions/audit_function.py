@@ -19,6 +19,7 @@ import numpy as np
 
 from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper, log_ratio_lower
 from jaxsel.auditing.functions import neighbours
+from jaxsel.auditing.functions.calls import time_limit
 from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
 from jaxsel.auditing.functions.drawing import ALONE, Draws, call_limit
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose, halved
@@ -27,13 +28,7 @@ from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
 from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.auditing.sequential import SequentialTest
-from jaxsel.host.errors import (
-    MOST_TRIALS,
-    InputError,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.host.errors import MOST_TRIALS, InputError, check_integer, check_interval
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
 
@@ -308,9 +303,8 @@ def audit_function(
     known = relation_of(relation)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     trials = check_integer("trials", trials, 100, MOST_TRIALS)
-    for name, limit in (("seconds", seconds), ("call_seconds", call_seconds)):
-        if limit is not None:
-            check_positive(name, limit)
+    seconds = time_limit("seconds", seconds)
+    call_seconds = time_limit("call_seconds", call_seconds)
     if bits and sequential:
         raise InputError("a sequential audit takes values as real numbers; leave out bits")
     function = load(subject, kind)

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxsel.auditing.functions.outcomes import Table, table
 from jaxsel.auditing.functions.subject import Function
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, check_positive
 
 NO_ANSWER = "no answer within the limit"
 KILLED = "the call ended its process"
@@ -22,7 +22,16 @@ ALL_ROWS = -1  # the number of a vectorised call for all rows, in place of a tri
 # So many single rows are asked of a vectorised function whose call ended its process: each
 # that does so again costs a new process.
 _SINGLES = 64
-_LONGEST = 1e8  # seconds of a timer
+_LONGEST = 1e8  # seconds of a limit of time
+
+
+def time_limit(name: str, seconds: float | None) -> float | None:
+    """A limit of time that a timer can keep; None for none.
+
+    Raises:
+      InputError: unless it is None, or finite and above 0.
+    """
+    return None if seconds is None else min(check_positive(name, seconds), _LONGEST)
 
 
 class Did(str):
@@ -52,7 +61,7 @@ def _limited(seconds: float | None) -> Iterator[None]:
         raise _TimeUp
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST))
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:

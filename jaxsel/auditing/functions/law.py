@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.special
 
+from jaxsel.auditing.functions.calls import time_limit
 from jaxsel.auditing.functions.drawing import Draws, call_limit
 from jaxsel.auditing.functions.independence import check_independence, check_shares
 from jaxsel.auditing.functions.outcomes import Table, column, table
@@ -23,7 +24,6 @@ from jaxsel.host.errors import (
     UnsupportedError,
     check_integer,
     check_interval,
-    check_positive,
 )
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.language.domains import nearest
@@ -191,9 +191,8 @@ def check_law(
     check_first_start()
     began = time.monotonic()
     trials = check_integer("trials", trials, 100, MOST_TRIALS)
-    for name, limit in (("seconds", seconds), ("call_seconds", call_seconds)):
-        if limit is not None:
-            check_positive(name, limit)
+    seconds = time_limit("seconds", seconds)
+    call_seconds = time_limit("call_seconds", call_seconds)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     cells = _cells(law, trials)
     function = load(subject, kind)
