@@ -56,9 +56,7 @@ def unpriced(monkeypatch):
         scored="validation",
     ).guarantee
     monkeypatch.setattr(
-        jaxsel.PrivateSearch,
-        "_proved",
-        lambda self: guarantee._replace(declared=self._declared()),
+        jaxsel.PrivateSearch, "_proved", lambda self: guarantee._replace(declared=self._declared())
     )
 
 
