@@ -406,7 +406,7 @@ def test_a_common_event_bounds_no_more_often_than_is_said_at_every_number_of_tri
 
 def test_the_same_counts_are_refuted_as_often_as_is_said_with_new_entropy():
     """The law of one pair of tallies that counts alone would always refute."""
-    n, runs = 100_000, 200
+    n, runs = 1000, 200
     sides, selection = ([n - 1, 1], [n - 2, 2]), ([n - 1, 1], [n - 2, 2])
     event = np.array([[True, False]])
     found = [epsilon_lower_bound(*sides, events=event, selection=selection) for _ in range(runs)]
