@@ -39,16 +39,16 @@ def test_many_run_bounds_are_sound_and_show_more_than_half():
         truth = gaussian(1.0 / mean).epsilon(delta)
         sides = generator.normal([[mean], [0.0]], 1.0, (2, runs))
         for pair in (sides, sides[::-1]):
-            bound = many_run_bound(*pair, delta=delta, confidence=CONFIDENCE)
+            bound = many_run_bound(*pair, delta=delta, confidence=CONFIDENCE, entropy=0)
             assert truth / 2.0 < bound.lower <= truth
 
 
 def test_many_run_bounds_hold_with_their_confidence():
     generator = np.random.default_rng(seed())
     truth, wrong = gaussian(1.0).epsilon(0.05), 0
-    for _ in range(100):
+    for run in range(100):
         sides = generator.normal([[1.0], [0.0]], 1.0, (2, 300))
-        wrong += many_run_bound(*sides, delta=0.05, confidence=0.8).lower > truth
+        wrong += many_run_bound(*sides, delta=0.05, confidence=0.8, entropy=run).lower > truth
     assert stats.binomtest(wrong, 100, 0.2, "greater").pvalue > ALPHA
 
 

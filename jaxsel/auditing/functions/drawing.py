@@ -269,7 +269,7 @@ class Draws:
             said = calls.programs_of(self.function).said
             return f"compiled, in this process{said and '; '}{said}"
         if self.workers:
-            return f"in {self.workers} processes"
+            return "in processes of their own"
         return f"{ALONE}, since no other can import the function"
 
     def fresh(

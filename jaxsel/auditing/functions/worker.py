@@ -38,9 +38,8 @@ class _Watcher(Unwatched):
 
     def keep(self, trial: int, outcome: Any) -> None:
         # Of a stranger's class only what a table has of it is kept: it may not be copied.
-        self._kept.write(
-            pickle.dumps((trial, outcome if type(outcome) in _PLAIN else read(outcome)))
-        )
+        kept = outcome if type(outcome) in _PLAIN else read(outcome)
+        self._kept.write(pickle.dumps((trial, kept)))
 
     def forget(self) -> None:
         """Forgets the outcomes of the last task."""

@@ -188,7 +188,7 @@ def test_a_call_that_ends_its_process_asks_the_clock(file, monkeypatch):
     with Draws(load(f"{file}:dies"), workers=2, until=time.monotonic()) as draws:
         made = draws.by_turns([([0.0], (1,)), ([1.0], (2,))], 10**18)
     assert [[len(table) for table in tables] for tables in made] == [[1], [1]]
-    assert len(started) <= 4
+    assert len(started) <= 3
 
 
 def test_no_list_of_all_tasks_is_made(file):
@@ -290,7 +290,7 @@ def test_a_verdict_says_that_all_calls_shared_a_process(file):
     elsewhere = jaxsel.audit(f"{file}:scaled", settings={"epsilon": 3.0}, **on)
     assert elsewhere.refuted
     assert "All calls ran in this process" not in str(elsewhere)
-    assert elsewhere.calls.endswith("processes")
+    assert elsewhere.calls == "in processes of their own"
 
 
 _ODD = ["nan", "inf", "-inf", "-1", "0", "1e308", "x"]

@@ -14,8 +14,8 @@ from tests.conftest import ALPHA
 
 
 def test_a_right_function_with_noise_of_its_own_is_refuted_as_often_as_is_said():
-    """With what is thinned made from (seed, counts), 37 in 100 of these audits refute it."""
-    share, runs, rate = 1.5 / 950, 100, 0.05
+    """With what is thinned made from (seed, counts), about 40 in 100 of these audits refute it."""
+    share, runs, rate = 1.5 / 1150, 100, 0.05
     refuted = sum(
         jaxsel.audit(
             lambda rng, data, n: (np.random.default_rng().random(n) < share * data).astype(int),
@@ -23,7 +23,7 @@ def test_a_right_function_with_noise_of_its_own_is_refuted_as_often_as_is_said()
             relation="replace_one",
             claim=0.0,
             delta=share,
-            trials=1900,
+            trials=2300,
             confidence=1.0 - rate,
         ).refuted
         for _ in range(runs)
@@ -60,13 +60,15 @@ def test_the_randomness_of_an_audit_is_made_from_the_order_of_trials_and_not_fro
         return np.random.default_rng().permutation(np.arange(n) < 3).astype(int) + 0 * data
 
     monkeypatch.setattr(auditing, "event_epsilon", noted)
-    for _ in range(6):
+    for _ in range(20):
         auditing.audit_function(
             three_ones, relation="local", claims=[Claim(0.5)], said="", pair=(0, 1), trials=400
         )
     counts, drawn = zip(*seen, strict=True)
-    assert len(set(map(str, counts))) <= 2  # the event, or its complement
-    assert len(set(drawn)) == 6
+    few = [one for one, two in zip(drawn, counts, strict=True) if min(two[0]) > 0]
+    # The event is one of three, and at equal counts another order is another thinning.
+    assert len(set(map(str, counts))) <= 3 < len(few)
+    assert len(set(few)) == len(few)
 
 
 def test_a_certain_event_on_both_sides_shows_nothing_whatever_is_thinned():
