@@ -328,7 +328,8 @@ class PrivateSearch:
             return "K is fixed; who watches learns how long the runs take, which is not covered."
         return (
             "Who sees how many runs are made, or how long the search takes, learns about K, which "
-            "is not covered: keep that secret, or use pad=True with a law that has a maximum."
+            "is not covered: keep that secret, or have jaxsel.PrivateSearch pad a law that has a "
+            "maximum."
         )
 
     def _configuration(self) -> dict[str, Any]:

@@ -6,9 +6,14 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from jaxsel.families.score_selection.candidate_laws import index_law, noisy_candidates
+from jaxsel.families.tuning.planning.optimal import optimal
+from jaxsel.host import progress
 from jaxsel.host.errors import InputError
+from jaxsel.repetitions import from_mean
 from tests.cli.random_lines import Fault, Lines, judge, options, run
 
 _PARTS, _EACH = 8, 25
@@ -20,6 +25,56 @@ def test_random_lines_end_as_the_documents_say(part, seed, coarse_prices):
     drawn = [lines.draw() for _ in range(_PARTS * _EACH)][part::_PARTS]
     found = {" ".join(words): faults for words in drawn if (faults := run(words))}
     assert not found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "law validation_selection learner_epsilon=1e3 sensitivity=1",
+        "law selection_generalised_exponential epsilon=1e-308",
+        "law sparse_vector_stoddard threshold=5e-324",
+        "optimal --base zcdp:rho=0.01 --runs 3 --rank 1e-308 --none 1e-308",
+        "show PS-Cor3 --verdict --seed -1",
+        "validate PS-Cor3 --seed -1e308",
+        "validate PS-Thm2 --cases 1e15",
+        "show geometric:gamma=0.1,capped=1e308",
+        "show tnb:eta=1e308,mean=10",
+        "sweep mine.py:cell epsilon=0.5,1 --trials 745 --measure audited",
+        "sweep mine.py:other epsilon=0.5,1 --trials 200",
+        "sweep noisy_max --trials 1e100",
+        "audit mine.py:raises --relation replace_one --claim 1 --trials 200 --seconds 2 --data 5",
+        "account --times 1e400 --base pure:epsilon=1 --repetitions geometric:mean=3",
+    ],
+)
+def test_lines_that_once_failed(line):
+    assert not run(line.split())
+    assert not run([*line.split(), "--json"])
+
+
+def test_a_law_of_little_room_is_found():
+    """Wishes that a single law just meets, to the last place."""
+    found = optimal("pure:epsilon=0.05", runs=1.0000000000000002, most=10)
+    assert found.law.mean == pytest.approx(1.0, abs=1e-9)
+
+
+def test_candidates_that_are_never_tried_win_with_probability_0():
+    candidates = noisy_candidates(np.zeros(4), 1.0, np.array([0.5, 0.0, 0.5, 0.0]))
+    law = index_law(
+        candidates._replace(scores=np.array([0.0, 1.0, 0.0, 1.0])), from_mean("geometric", 3.0)
+    )
+    assert law == pytest.approx([0.5, 0.0, 0.5, 0.0, 0.0], abs=1e-12)
+
+
+def test_a_command_says_that_it_is_at_work(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_LIFE_SECONDS", 0.1)
+    with progress.signs_of_life():
+        time.sleep(0.25)
+    said = capsys.readouterr().err
+    assert said.startswith("jaxsel: at work for 0.1")
+    assert 1 <= said.count("at work") <= 2
+    with progress.signs_of_life():
+        pass
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.rare
