@@ -31,6 +31,7 @@ from jaxsel.cli.arguments import bad_input_exits, hear_interrupts
 from jaxsel.cli.output import begin, print_refusal, refuse
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import CouldNotError, InputError
+from jaxsel.host.progress import signs_of_life
 
 # Typer brings a copy of click in its newer versions, and needs click in its older ones.
 _UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
@@ -59,7 +60,7 @@ class _Commands(TyperGroup):
         begin(json="--json" in words)
         settings["standalone_mode"] = False
         streams = sys.stdout, sys.stderr
-        with bad_input_exits():
+        with bad_input_exits(), signs_of_life():
             try:
                 status = super().main(words, *rest, **settings)
             except SystemExit:

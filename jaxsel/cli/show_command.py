@@ -8,7 +8,7 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, complete_everything
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, check_integer
 
 
 def _domains(domains: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -248,6 +248,7 @@ def show_command(
 
     rows, wrong = [], False
     with bad_input_exits():
+        check_integer("seed", seed, 0)
         things = find(name)
         if verdict and all(thing.kind != "claim" for thing in things):
             raise InputError(f"{name} is no claim; only claims are put to the test")

@@ -20,8 +20,10 @@ from jaxsel.cli.arguments import (
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.host.outputs import check_output
+from jaxsel.language.domains import whole
 from jaxsel.questions.checkout import beside
 
+_CASES = whole(at_least=1, at_most=1e7)
 _BENCH = beside("benchmarks")
 _GOALS = "\n".join(f"{goal}: {what}" for goal, what in (_BENCH.GOALS if _BENCH else {}).items())
 BENCH_HELP = f"""Measure speed side by side with numpy, plain JAX and peers, as ratios.
@@ -77,10 +79,11 @@ def validate_command(
     from jaxsel.language.base import Budget
 
     with bad_input_exits():
+        check_integer("seed", seed, 0)
         if bool(ids) == everything:
             raise InputError("name the claims to validate, or give --all, and not both")
         claims = all_claims() if everything else [find_claim(name) for name in ids or []]
-        budget = Budget(read_trials(trials), check_integer("cases", cases, 1), seed)
+        budget = Budget(read_trials(trials), _CASES.read("cases", cases), seed)
         compilation_cache()
         done = []
 

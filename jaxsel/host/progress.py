@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 _PATIENCE_SECONDS = 2.0
 _FIRST_SECONDS = 20.0  # a first call compiles: it is judged alone only where it is as long
+_LIFE_SECONDS = 15.0  # between signs of life, at first
 _LONG_SECONDS = 60.0  # what is left of work that is worth a line
 _UNITS = (("years", 365.25 * 86400), ("days", 86400), ("hours", 3600), ("minutes", 60))
 
@@ -77,6 +78,34 @@ def progress_bar(
     finally:
         if live:
             bar.stop()
+
+
+@contextlib.contextmanager
+def signs_of_life() -> Iterator[None]:
+    """Says now and then that a command is at work, where standard error is no terminal.
+
+    Every quarter of a minute at first, and from one minute on each time as long again, so that a
+    log of a long run stays short.
+    """
+    if sys.stderr.isatty():  # there a spinner or a bar shows it
+        yield
+        return
+    ended = threading.Event()
+
+    def say() -> None:
+        began, wait = time.monotonic(), _LIFE_SECONDS
+        while not ended.wait(wait):
+            since = time.monotonic() - began
+            note(f"at work for {duration(since)}")
+            wait = _LIFE_SECONDS if since < 4.0 * _LIFE_SECONDS else since
+
+    thread = threading.Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 class _Estimate:

@@ -58,7 +58,7 @@ def _from_table(
 
 
 CONDITIONED: Domain = whole("largest K; the law given that it is not exceeded", at_least=0)
-CAPPED: Domain = whole("largest K; a hard stop", at_least=1)
+CAPPED: Domain = whole("largest K; a hard stop", at_least=1, at_most=1e15)
 
 
 def _check_table(name: str, maximum: int) -> None:

@@ -124,7 +124,7 @@ def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
             found += [*_OUTCOMES, *(m for m in _UTILITY if m.name in worth)]
         else:
             found += _SUMS
-        found += _PRIVACY
+        found += _PRIVACY if cell.built.pairs() else _PRIVACY[:2]
         if law_of(cell) is not None:
             found += _REPETITIONS
     return {measure.name: measure for measure in found}

@@ -143,7 +143,8 @@ def index_law(candidates: NoisyCandidates, repetitions: Repetitions) -> np.ndarr
         part = slice(start, start + rows)
         density, tail = _parts(merged, nodes[part])
         law += (step[part] * repetitions.pgf_derivative_tail(tail)) @ density
-    share = law[group] * candidates.weights / merged.weights[group]
+    whole = merged.weights[group]  # 0 of candidates that are never tried
+    share = law[group] * np.divide(candidates.weights, whole, np.zeros(whole.size), where=whole > 0)
     return np.append(share, repetitions.probability_zero)
 
 

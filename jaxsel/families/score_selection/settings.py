@@ -87,7 +87,8 @@ def generalised_selection(
     """
     scores = check_scores(scores)
     s = check_each_positive("sensitivities", sensitivities, scores.size)
-    scales = _PER_RUN * s / check_positive("epsilon", epsilon)
+    with np.errstate(over="ignore"):
+        scales = _PER_RUN * s / check_positive("epsilon", epsilon)
     return _shifted(scores, scales, beta, sharp)
 
 
@@ -175,7 +176,8 @@ def smooth_selection(
     """
     scores = check_scores(scores)
     bounds = check_each_positive("smooth_sensitivities", smooth_sensitivities, scores.size)
-    scales = 4.0 * _PER_RUN * bounds / check_positive("epsilon", epsilon)
+    with np.errstate(over="ignore"):
+        scales = 4.0 * _PER_RUN * bounds / check_positive("epsilon", epsilon)
     return _shifted(scores, scales, beta)
 
 

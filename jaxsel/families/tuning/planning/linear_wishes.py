@@ -167,8 +167,11 @@ def meeting(
     others = others[_free(none, others)]
     better = _with_largest_margin(some, others)
     room = [_violation(row, others, better) for row in some]
+    # Where the best law only just meets a wish, nothing but that law does.
     share = max(
-        lack / (lack - spare) for lack, spare in zip(over, room, strict=True) if lack > 0.0 > spare
+        lack / (lack - min(spare, 0.0))
+        for lack, spare in zip(over, room, strict=True)
+        if lack > 0.0
     )
     both = np.union1d(counts, others[better > 0.0])
     mixed = np.zeros(both.size)

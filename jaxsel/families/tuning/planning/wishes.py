@@ -175,7 +175,10 @@ def _refuse_impossible(wishes: Wishes) -> None:
         else ""
     )
     if wishes.runs is not None and least > wishes.runs * (1.0 + _ROUNDING):
+        most = f"; at most {MOST_MEAN:g} are tried, so ask for less"
+        if least <= MOST_MEAN:
+            most = f", so take runs >= {math.ceil(least * 100.0) / 100.0:g}"
         raise InputError(
             f"{asked} takes {least:.6g} runs on average, whatever the law of K; runs is "
-            f"{wishes.runs:g}, so take runs >= {math.ceil(least * 100.0) / 100.0:g}"
+            f"{wishes.runs:g}{most}"
         )
