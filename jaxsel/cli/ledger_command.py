@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
+from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, whole_option
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
@@ -45,7 +45,7 @@ def ledger_command(
         typer.Option("--repetitions", metavar="TEXT", help="Of a search that is added: law of K."),
     ] = None,
     times: Annotated[
-        int | None, typer.Option("--times", help="How often it was released.  [default: 1]")
+        int | None, whole_option("--times", "How often it was released.  [default: 1]")
     ] = None,
     words: Annotated[
         str | None, typer.Option("--words", help="Who made what is added, and what it is.")

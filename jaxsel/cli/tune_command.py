@@ -110,7 +110,7 @@ def tune_command(
 
     with bad_input_exits():
         check_output("--save", save, (".npz",), new=True)
-        check_output("--folder", folder, folder=True)
+        check_output("--folder", folder, folder=True, makes_folders=True)
         _check_private(folder)
         _check_ledger(ledger, data, budget)
         found = tune(

@@ -48,7 +48,6 @@ def plot(
         return picture(found, measures, x, hue, facet)
     if any(asked is not None for asked in (measures, x, hue, facet)):
         raise InputError("measures, x, hue and facet are of a sweep; leave them out")
-    draw = getattr(found, "plot", None)
-    if not callable(draw):
+    if not callable(getattr(found, "plot", None)):
         raise InputError(f"{type(found).__name__} has no picture; give a result of jaxsel")
-    return draw()
+    return found.plot()

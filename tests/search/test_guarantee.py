@@ -8,6 +8,7 @@ import jaxsel
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
 from jaxsel.accounting.single_run.curves import gaussian
 from jaxsel.search.guarantee import SearchGuarantee, described_law, looked_at, parts
+from jaxsel.search.ledger import Total
 
 DELTA = 1e-5
 
@@ -75,7 +76,8 @@ def test_a_guarantee_is_that_of_the_record_that_pays_most(swapped):
         (whose, cost.epsilon) for whose, cost in found.costs
     ]
     assert record["epsilon_of_all_searches"] is None
-    entered = found._replace(data="survey", total=7.00001)
+    together = tuple(Total(7.00001, DELTA, "survey", None).sentences())
+    entered = found._replace(data="survey", total=7.00001, together=together)
     assert any("survey" in one and "(7.0001, 1e-05)" in one for one in entered.sentences())
     assert entered.as_record()["epsilon_of_all_searches"] == 7.00001
 

@@ -53,7 +53,7 @@ def test_json_tells_the_winner_and_its_guarantee_alone(capsys):
     assert document["epsilon"] > document["single_run_epsilon"] > 0.0
     assert document["simulated"] is True
     assert set(document["winner"]) >= {"learning_rate", "steps"}
-    assert not any(key in out for key in ('"runs"', '"count"', "mean_runs", "seed"))
+    assert not any(key in out for key in ('"runs"', '"count"', "mean_runs", '"seed"'))
     assert error == ""
 
 
