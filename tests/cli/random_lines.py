@@ -334,16 +334,21 @@ class Lines:
         if self._random.random() < 0.02 and words:
             words.pop(self._random.randrange(len(words)))
         for place in range(1, len(words)):
-            if words[place - 1] == "--trials" and _takes_long(words[place]):
-                words[place] = "1e3"
+            if _takes_long(words[place - 1], words[place]):
+                words[place] = "1e2"
         return [command, *words]
 
 
-def _takes_long(trials: str) -> bool:
-    """Whether so many trials are allowed, and take hours."""
+# Above the first number it takes long; above the second it is refused.
+_LONG = {"--trials": (1e6, 2.0**62), "--cases": (1e3, 1e7)}
+
+
+def _takes_long(option: str, value: str) -> bool:
+    """Whether so many are allowed, and take minutes or years."""
     try:
-        return 1e6 < float(trials) <= 2**62
-    except ValueError:
+        low, high = _LONG[option]
+        return low < float(value) <= high
+    except (KeyError, ValueError):
         return False
 
 

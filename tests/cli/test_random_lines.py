@@ -58,10 +58,9 @@ def test_a_law_of_little_room_is_found():
 
 
 def test_candidates_that_are_never_tried_win_with_probability_0():
-    candidates = noisy_candidates(np.zeros(4), 1.0, np.array([0.5, 0.0, 0.5, 0.0]))
-    law = index_law(
-        candidates._replace(scores=np.array([0.0, 1.0, 0.0, 1.0])), from_mean("geometric", 3.0)
-    )
+    weights = np.array([0.5, 0.0, 0.5, 0.0])
+    candidates = noisy_candidates(np.array([0.0, 1.0, 0.0, 1.0]), 1.0, weights=weights)
+    law = index_law(candidates, from_mean("geometric", 3.0))
     assert law == pytest.approx([0.5, 0.0, 0.5, 0.0, 0.0], abs=1e-12)
 
 
