@@ -106,7 +106,7 @@ def test_the_first_page_states_what_a_budget_buys():
         good=0.05,
     )
     said = [" ".join(sentence.split()) for sentence in found.sentences()]
-    assert f"{said[0]} {said[2]}" in page.replace("> ", "")
+    assert f"{said[0]} {said[3]}" in page.replace("> ", "")
     noises = {choice.name: choice.noise for choice in found.alternatives}
     assert f"had noise {noises['one run, no search']:g}" in page
     assert f"need {noises['35 runs, all of them released']:g}" in page

@@ -9,6 +9,7 @@ import typer
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, whole_option
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError
+from jaxsel.host.outputs import check_output
 from jaxsel.language.default_delta import DELTA
 
 HELP = """Says what all private searches of a data set guarantee together, and lists them.
@@ -80,6 +81,7 @@ def ledger_command(
         given = [name for name, value in of_added.items() if value is not None]
         if add is None and given:
             raise InputError(f"{given[0]} says something of what --add enters; give --add")
+        check_output("FILE", file, makes_folders=True)
         stated, added = _relations(relation or [], add is not None)
         if add is None or data is None:
             ledgers.read(file, data)

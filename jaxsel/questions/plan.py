@@ -187,7 +187,7 @@ def plan(
     chosen, noise = found[0], math.nan
     if attack is not None:
         noise = score_noise(budget, chosen.law, attack.delta)
-    elif budget.delta > 0.0:
+    elif budget.delta > 0.0 and (budget.epsilon or chosen.epsilon):
         # What was allowed, or what the plan costs.
         noise = score_noise(budget, chosen.law, max(budget.epsilon or 0.0, chosen.epsilon))
     others = alternatives(budget, chosen)

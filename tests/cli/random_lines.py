@@ -431,6 +431,15 @@ def _frames(error: BaseException) -> str:
     return "\n".join([*lines[-8:], repr(error)[:300]])
 
 
+def _asks_for_json(words: Sequence[str]) -> bool:
+    """Whether the answer is to be a document: --json is there, and is not the value of another."""
+    if "--json" not in words or "--help" in words:
+        return False
+    before = words[words.index("--json") - 1]
+    every = options().get(words[0], ())
+    return before not in {each.word for each in every if each.word and each.kind is not bool}
+
+
 def judge(words: Sequence[str], status: int, out: str, err: str) -> Iterator[Fault]:
     """What is wrong with what a command said, and with its exit status."""
     if status not in STATUSES:
@@ -441,7 +450,7 @@ def judge(words: Sequence[str], status: int, out: str, err: str) -> Iterator[Fau
     sentence = re.search(r"^jaxsel: .*\S$|^Error: .*\S$|^Usage: ", err, re.M)
     if refused and not sentence and not (status == 3 and out):  # a verdict is an answer
         yield Fault(f"no sentence at exit {status}", f"{out[-300:]!r} {err[-300:]!r}")
-    if "--json" in words and "--help" not in words:
+    if _asks_for_json(words):
         try:
             document = json.loads(out, parse_constant=lambda name: 1 / 0)
         except (ValueError, ZeroDivisionError):

@@ -43,6 +43,9 @@ def test_random_lines_end_as_the_documents_say(part, seed, coarse_prices):
         "sweep mine.py:other epsilon=0.5,1 --trials 200",
         "sweep noisy_max --trials 1e100",
         "audit mine.py:raises --relation replace_one --claim 1 --trials 200 --seconds 2 --data 5",
+        "plan --base gaussian:noise_multiplier=4503599627370497 --runs 10",
+        f"ledger {'n' * 300}",
+        "audit mine.py:laplace --law laplace:loc=1e400 --data [0,0] --trials 1e3 --seconds 2",
         "account --times 1e400 --base pure:epsilon=1 --repetitions geometric:mean=3",
     ],
 )
@@ -135,5 +138,6 @@ def test_a_refusal_without_its_document_is_seen():
     sentence = "jaxsel: no\n"
     for out in ("", '{"error": "no", "exit": 3}', "[]", '{"error": NaN, "exit": 2}'):
         assert [*judge(["account", "--json"], 2, out, sentence)], out
+    assert not [*judge(["list", "claims", "--search", "--json"], 0, "", "")]
     assert not [*judge(["account", "--json"], 2, '{"error": "no", "exit": 2}', sentence)]
     assert next(judge(["account"], 2, "", "")) == Fault("no sentence at exit 2", "'' ''")

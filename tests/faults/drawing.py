@@ -426,13 +426,15 @@ def drawn(room: str, count: int, seed: int) -> Iterator[tuple[str, str, Change]]
     while of_function and made < count:
         generator.shuffle(of_function)
         for file, text, kinds in of_function[: count - made]:
-            kind = generator.choice(sorted(kinds))
-            chosen = kinds[kind].pop(generator.randrange(len(kinds[kind])))
-            if not kinds[kind]:
-                del kinds[kind]
-            if _parses(_changed(text, chosen)):
-                made += 1
-                yield file, text, chosen
+            while kinds:  # until one is code
+                kind = generator.choice(sorted(kinds))
+                chosen = kinds[kind].pop(generator.randrange(len(kinds[kind])))
+                if not kinds[kind]:
+                    del kinds[kind]
+                if _parses(_changed(text, chosen)):
+                    made += 1
+                    yield file, text, chosen
+                    break
         of_function = [one for one in of_function if one[2]]
 
 

@@ -55,7 +55,7 @@ def test_the_same_words_have_the_same_defaults_everywhere():
             assert name in proved | audited | {"tune"}
         if "trials" in given:
             assert given["trials"].kind is named
-            assert given["trials"].default == (1_000_000 if name == "sweep" else required), name
+            assert given["trials"].default == (1_000_000 if name in audited else required), name
         if "seed" in given:
             assert given["seed"].default == (None if name == "tune" else 0), name
         for word in ("record", "progress"):

@@ -85,7 +85,7 @@ def test_a_finished_search(capsys, tmp_path):
         ([*BASE, "--delta", "2"], "delta is 2"),
         ([*BASE, "--delta", "0"], "no epsilon is proved"),
         ([*BASE, "--times", "0"], "times is 0"),
-        ([*BASE, "--out", "/dev/null"], "cannot write to"),
+        ([*BASE, "--out", "/dev/null"], "name a folder"),
         (["--base", "gauss", "--repetitions", "geometric:mean=5"], "base is"),
     ],
 )

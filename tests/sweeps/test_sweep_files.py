@@ -96,7 +96,8 @@ def folder(tmp_path, monkeypatch):
 def test_commands_of_the_page_run(folder, capsys):
     lines = [line for block in blocks("") for line in block.splitlines()]
     assert len(lines) == 6
-    (folder / "votes.py").write_text(blocks("python")[2])
+    votes = next(block for block in blocks("python") if "def vote" in block)
+    (folder / "votes.py").write_text(votes)
     for line in lines:
         words = shlex.split(line)
         assert words[:2] == ["jaxsel", "sweep"]

@@ -22,6 +22,7 @@ from jaxsel.host.errors import (
     CouldNotError,
     InputError,
     UnsupportedError,
+    check_finite,
     check_integer,
     check_interval,
 )
@@ -330,9 +331,9 @@ def _parsed(text: str) -> Any:
         if not equals or key not in known or key in values:
             raise InputError(f"law is {text!r}; write {name}:{','.join(f'{k}=..' for k in known)}")
         try:
-            values[key] = float(value)
+            values[key] = check_finite(key, float(value)).item()
         except ValueError:
-            raise InputError(f"law is {text!r}; {key} must be a number") from None
+            raise InputError(f"law is {text!r}; {key} must be a finite number") from None
     missing = [shape for shape in shapes if shape not in values]
     if missing:
         raise InputError(f"law is {text!r}; {' and '.join(missing)} missing")

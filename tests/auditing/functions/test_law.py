@@ -163,7 +163,7 @@ def test_cells_of_few_expected_trials_do_not_raise_the_alarm():
     [
         ("laplac:loc=3", "no distribution of scipy.stats; did you mean laplace"),
         ("laplace:lok=3", "write laplace:loc=..,scale=.."),
-        ("laplace:loc=a", "loc must be a number"),
+        ("laplace:loc=a", "loc must be a finite number"),
         ("gamma:loc=3", "a missing"),
         (scipy.stats.gamma, "give its parameters: a"),
         ("laplace:loc=3,scale=-1", "a parameter is out of range"),
