@@ -90,16 +90,23 @@ def signs_of_life() -> Iterator[None]:
     if sys.stderr.isatty():  # there a spinner or a bar shows it
         yield
         return
-    ended = threading.Event()
 
-    def say() -> None:
+    def say(ended: threading.Event) -> None:
         began, wait = time.monotonic(), _LIFE_SECONDS
         while not ended.wait(wait):
             since = time.monotonic() - began
             note(f"at work for {duration(since)}")
             wait = _LIFE_SECONDS if since < 4.0 * _LIFE_SECONDS else since
 
-    thread = threading.Thread(target=say, daemon=True)
+    with _meanwhile(say):
+        yield
+
+
+@contextlib.contextmanager
+def _meanwhile(tell: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Runs ``tell`` beside the body, whose end sets the event that it is given."""
+    ended = threading.Event()
+    thread = threading.Thread(target=tell, args=(ended,), daemon=True)
     thread.start()
     try:
         yield
@@ -179,17 +186,11 @@ def spinner(what: str, wanted: bool | None = None) -> Iterator[None]:
         transient=True,
     )
     line.add_task(what, total=None)
-    ended = threading.Event()
 
-    def show_late() -> None:
+    def show_late(ended: threading.Event) -> None:
         if not ended.wait(_PATIENCE_SECONDS):
             with line:
                 ended.wait()
 
-    thread = threading.Thread(target=show_late, daemon=True)
-    thread.start()
-    try:
+    with _meanwhile(show_late):
         yield
-    finally:
-        ended.set()
-        thread.join()

@@ -55,6 +55,16 @@ def _of_draws(*each):
 
 
 KEY = stream.Key(jnp.uint32(1), jnp.uint32(2), jnp.uint32(3))
+
+
+def _rank(law):
+    """The rank that is drawn, and whether there is no run."""
+    with jax.enable_x64(True):
+        numbers = repetition_sampling.prepare_rank(law)
+        rank = repetition_sampling.sample_rank(law.family, KEY, numbers)
+        return float(rank.value), bool(rank.none)
+
+
 ENDS = [(upper, t) for upper in (True, False) for t in UNIFORMS]
 
 
@@ -66,11 +76,7 @@ ENDS = [(upper, t) for upper in (True, False) for t in UNIFORMS]
 )
 def test_other_families_invert_it_too_and_know_when_there_is_no_run(monkeypatch, law, upper, t):
     monkeypatch.setattr(repetition_sampling, "_number", _of_draws((upper, t)))
-    with jax.enable_x64(True):
-        rank = repetition_sampling.sample_rank(
-            law.family, KEY, repetition_sampling.prepare_rank(law)
-        )
-        found, none = float(rank.value), bool(rank.none)
+    found, none = _rank(law)
     with mpmath.workdps(60):
         value = 1 - mpmath.mpf(t) if upper else mpmath.mpf(t)
         if law.family == "poisson":  # f(x) = exp(mean (x - 1))
@@ -88,11 +94,7 @@ def test_the_probability_of_a_beta_binomial_has_a_draw_of_its_own(monkeypatch, u
     count, gamma = 6, 0.5
     monkeypatch.setattr(repetition_sampling, "_number", _of_draws((upper, t), share))
     law = laws.beta_binomial(count, gamma)
-    with jax.enable_x64(True):
-        rank = repetition_sampling.sample_rank(
-            law.family, KEY, repetition_sampling.prepare_rank(law)
-        )
-        found, none = float(rank.value), bool(rank.none)
+    found, none = _rank(law)
     with mpmath.workdps(60):
         value = 1 - mpmath.mpf(t) if upper else mpmath.mpf(t)
         probability = (1 - mpmath.mpf(share[1]) if share[0] else mpmath.mpf(share[1])) ** (

@@ -72,6 +72,7 @@ def test_gamma_agrees_with_dp_accounting(shape, mean):
         ("geometric", math.inf, {}, "mean is inf"),
         ("geometric", 1e301, {}, "mean stays below 1e.300"),
         ("tnb", 10, {"eta": -0.999}, "the mean stays below 1.99"),
+        ("tnb", 10, {"eta": 1e9}, "lower eta"),
         ("tnb", 10, {"eta": 1e12}, "eta is 1000000000000.0; it must be a number in"),
         ("tnb", 10, {"eta": -1.0}, "eta is -1"),
         ("tnb", 10, {}, "needs eta beside the mean; nothing was given"),
