@@ -61,6 +61,13 @@ def dies_at_times(rng, data):
     return [Silent(), lambda: 3, {"a": Silent()}, 1.5][rng.integers(4)]
 
 
+def dies_half(rng, data):
+    drawn = rng.random()
+    if drawn < 0.5:
+        os._exit(3)
+    return drawn
+
+
 def prints(rng, data):
     os.write(1, b"raw")
     sys.__stdout__.write("more")
@@ -176,6 +183,23 @@ def test_what_cannot_be_copied_outlives_a_process_that_a_call_ends(file):
     assert "the call ended its process" in words
     assert "an object of type Silent whose text raises ValueError" in words
     assert "1.5" in words
+
+
+def test_no_trial_is_made_again_after_a_call_that_ended_its_process(file):
+    """Else those that end it would be replaced by others, and an audit would not see them."""
+    expected: dict[int, str] = {}
+    while len(expected) < 12:
+        # A new process goes on where the last one ended, with randomness of its own.
+        generator = np.random.default_rng(np.random.SeedSequence([4, 7, 0, len(expected)]))
+        for trial in range(len(expected), 12):
+            drawn = generator.random()
+            if drawn < 0.5:
+                expected[trial] = "the call ended its process"
+                break
+            expected[trial] = repr(drawn)
+    found = _words(file, "dies_half", 12)
+    assert sum(word == "the call ended its process" for word in expected.values()) >= 3
+    assert found == list(expected.values())
 
 
 def test_a_call_that_ends_its_process_asks_the_clock(file, monkeypatch):
