@@ -148,7 +148,9 @@ def account_delta(
     bounds = [
         ProvenDelta(
             _not_underflowed(
-                proof.delta(epsilon), proof.least_delta <= 0.0 and proof.epsilon(0.0) <= epsilon
+                proof.delta(epsilon),
+                epsilon,
+                proof.epsilon(0.0) if proof.least_delta <= 0.0 else math.inf,
             ),
             name,
             statement(name),
@@ -161,11 +163,14 @@ def account_delta(
     if attain and best > 0.0:
         found = attained_delta(base, repetitions, epsilon)
         attained = _credible(found, best)
-    single = _not_underflowed(base.delta(epsilon), base.epsilon(0.0) <= epsilon)
+    single = _not_underflowed(base.delta(epsilon), epsilon, base.epsilon(0.0))
     return AccountOfDelta(ranked, single, attained, _known(base))
 
 
-def _not_underflowed(delta: float, is_pure: bool) -> float:
-    """A delta in [0, 1]; 0 only where pure privacy is proved at that epsilon."""
-    least = 0.0 if is_pure else LEAST_DELTA
+def _not_underflowed(delta: float, epsilon: float, pure: float) -> float:
+    """A delta in [0, 1]; 0 only where ``pure``, proved at delta 0, is at most epsilon.
+
+    A share of the epsilon of several releases is rounded, and may be a digit below.
+    """
+    least = 0.0 if pure <= epsilon * (1.0 + ROUNDING) else LEAST_DELTA
     return min(max(float(delta), least), 1.0)
