@@ -53,7 +53,6 @@ def _width() -> int | None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Prints a table on standard output."""
-    from rich.console import Console
     from rich.table import Table
 
     say(title)
@@ -62,7 +61,17 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*[printing.cell(item) for item in row])
-    Console(width=_width(), markup=False).print(table)
+    print_drawing(table)
+
+
+def print_drawing(drawing: Any) -> None:
+    """Prints what rich draws: as one text, since rich ends a closed pipe with status 1."""
+    from rich.console import Console
+
+    console = Console(width=_width(), markup=False)
+    with console.capture() as drawn:
+        console.print(drawing)
+    sys.stdout.write(drawn.get())
 
 
 def print_cost(found: "Cost | GridCost", json: bool) -> None:

@@ -17,7 +17,7 @@ from jaxsel.cli.arguments import (
     whole_number,
     whole_option,
 )
-from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.output import print_drawing, print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.host.outputs import check_output
 from jaxsel.language.domains import whole
@@ -159,8 +159,6 @@ def bench_command(
 ) -> None:
     """Measures the goals, or mechanisms; see ``BENCH_HELP``."""
     del seed
-    from rich.console import Console
-
     with bad_input_exits():
         if _BENCH is None:
             raise InputError("the benchmarks lie in a checkout of jaxsel; run them there")
@@ -182,7 +180,7 @@ def bench_command(
     else:
         from benchmarks.__main__ import table
 
-        Console().print(table(found))
+        print_drawing(table(found))
     missed = not isinstance(found, dict) and any(
         r.measured is not None and not r.met for r in found
     )

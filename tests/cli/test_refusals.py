@@ -12,6 +12,7 @@ import pytest
 
 import jaxsel
 from jaxsel.cli import arguments, main
+from jaxsel.cli.output import print_drawing
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.host.outputs import check_output
 from tests.cli.random_lines import options
@@ -161,6 +162,19 @@ def test_nobody_reads_or_the_disk_is_full(tmp_path):
         assert ended.returncode == 3
         assert ended.stderr.startswith("jaxsel: cannot write the answer: ")
         assert ended.stderr.count("\n") == 1
+
+
+def test_a_table_that_nobody_reads_is_a_broken_pipe(monkeypatch):
+    """Rich alone would end the process with 1, which says that a claim fell."""
+    read, write = os.pipe()
+    os.close(read)
+    unread = open(write, "w")
+    monkeypatch.setattr(sys, "stdout", unread)
+    with pytest.raises(BrokenPipeError):
+        print_drawing("a table")
+        unread.flush()
+    with contextlib.suppress(BrokenPipeError):
+        unread.close()
 
 
 def test_a_closed_output_is_no_fault(monkeypatch):
