@@ -13,7 +13,8 @@ The test fails if the claim is refuted, and if a gross violation would not have 
 from collections.abc import Mapping
 from typing import Any
 
-from jaxsel.auditing.functions.audit_function import FAILED, REFUTED, UNDECIDED, FunctionAudit
+from jaxsel.auditing.functions.audit_function import FunctionAudit
+from jaxsel.auditing.functions.verdicts import FAILED, REFUTED, UNDECIDED
 from jaxsel.host.errors import CouldNotError
 from jaxsel.questions.audits import function_audit
 

@@ -49,8 +49,19 @@ from jaxsel.host.own_code import Reading, suffix
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import relation_name
-from jaxsel.repetitions import Repetitions, as_law, describe
+from jaxsel.repetitions import Repetitions, describe
 from jaxsel.search import ledger as ledgers
+from jaxsel.search.declarations import (
+    SEED,
+    SYSTEM,
+    check_candidates,
+    checked_law,
+    checked_ledger,
+    checked_looks,
+    checked_randomness,
+    checked_score,
+    checked_scored,
+)
 from jaxsel.search.draws import (
     Draw,
     draw_count,
@@ -82,7 +93,6 @@ from jaxsel.search.storage import Progress, Storage
 
 Candidates = Sequence[Any] | Callable[[Draw], Any]
 _OUT, _TOLD, _FAILED = "handed out", "told", "failed"
-_SYSTEM, _SEED = RANDOMNESS
 _MOST_RUNS = 10**6
 _LONGEST_PROBLEM = 20_000  # characters
 _NEW_SETTINGS = ("profile", "randomness", "ledger")
@@ -225,20 +235,20 @@ class PrivateSearch:
         seed: int | None = None,
     ) -> None:
         self._lock, self._process = threading.RLock(), os.getpid()
-        self._candidates, self._score = candidates, _checked_score(score)
-        self._scored = _checked_scored(score, scored, base is not None)
+        self._candidates, self._score = candidates, checked_score(score)
+        self._scored = checked_scored(score, scored, base is not None)
         check_choice("stopping", stopping, STOPPING)
-        self._randomness = _checked_randomness(randomness, adaptive)
+        self._randomness = checked_randomness(randomness, adaptive)
         self._stopping, self._adaptive, self._pad = stopping, adaptive, pad
-        self._looks = _checked_looks(looks, stopping, score)
+        self._looks = checked_looks(looks, stopping, score)
         self._delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
         self._base = None if base is None else guarantee_of(base, relation)
         self._relation = relation_name(relation) if self._base is None else self._base.relation
         self._refit = self._checked_refit(refit, relation)
-        self._law, self._count = _checked_law(repetitions, adaptive, runs, pad)
+        self._law, self._count = checked_law(repetitions, adaptive, runs, pad)
         self._random, self._simulated, self._folder = source(seed), seed is not None, storage
-        self._ledger = _checked_ledger(ledger, data, budget, chosen)
-        _check_candidates(candidates)
+        self._ledger = checked_ledger(ledger, data, budget, chosen)
+        check_candidates(candidates)
         scores = [] if score.is_public else [looked_at(score.guarantee(), looks + 1)]
         if self._base is None:
             scores = [each._replace(relation=self._relation) for each in scores]
@@ -422,7 +432,7 @@ class PrivateSearch:
         state = self._state
         out = [place for place in self._out() if place not in state["again"]]
         redone = [place for place in state["lost"] if place not in state["again"]]
-        if self._randomness == _SYSTEM and (redone or len(out) > 1):
+        if self._randomness == SYSTEM and (redone or len(out) > 1):
             raise InputError(
                 "jaxsel 0.2.0 made a lost run of this search again, or several at a time, which is "
                 'private only if all its noise is drawn from run.seed: say randomness="run.seed" '
@@ -438,7 +448,7 @@ class PrivateSearch:
             "entered": False,
             "begun": "0.2.0",
         }
-        if self._randomness == _SYSTEM:
+        if self._randomness == SYSTEM:
             for place in state["again"]:
                 state["status"][place] = _FAILED
             state["lost"], state["again"] = [], []
@@ -467,7 +477,7 @@ class PrivateSearch:
         state = self._state
         for place in places:
             alone = place not in state["beside"]
-            if self._randomness == _SYSTEM or (alone and place in state["charged"]):
+            if self._randomness == SYSTEM or (alone and place in state["charged"]):
                 state["status"][place] = _FAILED
                 state["problems"].append("its process ended")
                 continue
@@ -510,7 +520,7 @@ class PrivateSearch:
         state, under_way = self._state, self._under_way()
         if not under_way or self._adaptive:  # where all is released, all is paid for
             return None
-        if self._randomness == _SYSTEM:
+        if self._randomness == SYSTEM:
             return (
                 "a run is under way, and one that ends its process would fail those beside it: "
                 'tell it first, or say randomness="run.seed" if all that a run draws is drawn from '
@@ -837,7 +847,7 @@ class PrivateSearch:
 
     def _checked_executor(self, executor: Executor, together: int) -> int:
         together = check_integer("together", together, 1)
-        if self._randomness == _SEED:
+        if self._randomness == SEED:
             return together
         if together > 1 and not self._adaptive:
             raise InputError(
@@ -982,107 +992,4 @@ def _check_candidate(candidate: Any) -> None:
         raise InputError(
             f"a candidate is a {type(candidate).__name__} that cannot be pickled; give something "
             "that can, such as the names and numbers that describe it"
-        )
-
-
-def _checked_randomness(randomness: str, adaptive: bool) -> str:
-    check_choice("randomness", randomness, RANDOMNESS)
-    if adaptive and randomness == _SEED:
-        raise InputError(
-            "an adaptive search pays for every run, and a lost one has failed: it is not repeated, "
-            "since another candidate may be asked for; leave randomness out"
-        )
-    return randomness
-
-
-def _checked_score(score: object) -> Score:
-    if not isinstance(score, Score):
-        raise InputError(
-            f"score is {score!r}; it must say how far one record moves it, as jaxsel.scores.count, "
-            "clipped_mean or stated do, or public"
-        )
-    return score
-
-
-def _checked_scored(score: Score, scored: str | None, trained: bool) -> str:
-    if not trained:
-        if score.is_public:
-            raise InputError(
-                "base=None says that no private records are trained on, and a public score that "
-                "none are scored: nothing here is private"
-            )
-        scored = scored or "validation"
-        if scored == "training":
-            raise InputError('with base=None no record trains; say scored="validation"')
-    if scored is None:
-        if score.is_public:
-            return "public"
-        raise InputError(
-            'say scored="validation" if no scored record trains in any run, or scored="training"'
-        )
-    check_choice("scored", scored, SCORED)
-    if (scored == "public") != score.is_public:
-        raise InputError(
-            'scores of public data are scores.public() with scored="public"; others need noise'
-        )
-    return scored
-
-
-def _checked_looks(looks: int, stopping: str, score: Score) -> int:
-    found = check_integer("looks", looks, 0)
-    if found and (stopping == "fixed" or score.is_public):
-        raise InputError(
-            'looks are noisy scores that a rule of a run sees: say stopping="own trajectory"; '
-            "a score of public data needs none"
-        )
-    return found
-
-
-def _checked_law(
-    repetitions: Repetitions | str | None, adaptive: bool, runs: int | None, pad: bool
-) -> tuple[Repetitions | None, int]:
-    """The law of K, or None; and how often its search, or a run, is released."""
-    if adaptive:
-        if repetitions is not None or pad:
-            raise InputError("an adaptive search has a number of runs, and neither K nor pad")
-        if runs is None:
-            raise InputError("an adaptive search releases every run; give their number as runs")
-        return None, check_integer("runs", runs, 1)
-    if runs is not None:
-        raise InputError("runs belongs to an adaptive search; here repetitions is the law of K")
-    if repetitions is None:
-        raise InputError('give repetitions, the law of K, for example "geometric:mean=20"')
-    law = as_law(repetitions)
-    if pad and law.maximum is None:
-        raise InputError(
-            f"pad makes as many runs as K can have, and {describe(law)} has no largest K; write "
-            f"{describe(law)},capped=..."
-        )
-    return law, 1
-
-
-def _checked_ledger(
-    ledger: str | Path | None, data: str | None, budget: float | None, chosen: str | None
-) -> tuple[Path, str, float, str | None] | None:
-    if ledger is None:
-        if budget is not None or chosen is not None:
-            what = "a budget" if chosen is None else "how searches are chosen"
-            raise InputError(f"{what} is kept by a ledger of the data set; give ledger and data")
-        return None
-    if not str(ledger):
-        raise InputError("ledger is the name of a file, and not an empty one")
-    if not data:
-        raise InputError("a ledger is of a data set; give its name as data")
-    if chosen is not None:
-        check_choice("chosen", chosen, ledgers.CHOSEN)
-    most = math.inf if budget is None else check_interval("budget", budget, 0.0, math.inf)
-    return Path(ledger), data, most, chosen
-
-
-def _check_candidates(candidates: object) -> None:
-    if callable(candidates):
-        return
-    if isinstance(candidates, str) or not isinstance(candidates, Sequence) or not candidates:
-        raise InputError(
-            "candidates is a list of at least one, or a function that draws one from a Draw"
         )

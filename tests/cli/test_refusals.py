@@ -168,11 +168,10 @@ def test_a_table_that_nobody_reads_is_a_broken_pipe(monkeypatch):
     """Rich alone would end the process with 1, which says that a claim fell."""
     read, write = os.pipe()
     os.close(read)
-    unread = open(write, "w")
+    unread = os.fdopen(write, "w", buffering=1)
     monkeypatch.setattr(sys, "stdout", unread)
     with pytest.raises(BrokenPipeError):
         print_drawing("a table")
-        unread.flush()
     with contextlib.suppress(BrokenPipeError):
         unread.close()
 

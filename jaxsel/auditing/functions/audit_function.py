@@ -6,20 +6,18 @@ bound on epsilon comes from fresh trials, at the whole false-alarm rate: whateve
 did, a function that keeps its claim is refuted with at most that probability.
 """
 
-import contextlib
 import hashlib
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper, log_ratio_lower
+from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.calls import time_limit
+from jaxsel.auditing.functions.clock import SEARCH, Clock
 from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
 from jaxsel.auditing.functions.drawing import ALONE, Draws, call_limit
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose, halved
@@ -27,6 +25,18 @@ from jaxsel.auditing.functions.independence import by_call, check_independence, 
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
 from jaxsel.auditing.functions.subject import check_first_start, load
+from jaxsel.auditing.functions.verdicts import (
+    CONSTANT,
+    EVENT,
+    NOT_REFUTED,
+    REFUTED,
+    UNDECIDED,
+    detectable,
+    failed,
+    needed,
+    refutable,
+    verdict,
+)
 from jaxsel.auditing.sequential import SequentialTest
 from jaxsel.host.errors import MOST_TRIALS, InputError, check_integer, check_interval
 from jaxsel.language.printing import Summary, printed
@@ -35,12 +45,7 @@ from jaxsel.language.relations import Relation, relation_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Of the trials on each side, and of the time, the part that looks for pair and event; the rest,
-# and what the search leaves of its part, is the bound's.
-_SEARCH = 0.5
 _ROWS = 2**20  # trials of a pair on each side that the search keeps and learns from, at most
-# Where time is limited, trials are ranked by growing numbers of them.
-_RANKED_FIRST, _GROWTH = 2048, 4
 _LEFT = 1 / 3  # of the pairs, after each round of the search
 # Of the evidence that refutes: with less of it in the search, a refutation is beyond hope.
 _HOPE = 0.25
@@ -50,14 +55,8 @@ _FINALISTS = 2  # pairs whose events are learned with care
 _FIRST, _CONFIRMING = 64, 4
 _SEARCH_STREAM, _BOUND_STREAM = 0, 1
 _AT_ONCE, _FEW = 2**14, 1000  # trials of the bound that are held at once, and kept
-_MOST = 2**53  # trials of which a number is said
-# A power is stated for an event of this probability on the likelier side.
-_EVENT = 0.1
 _CHECK = 0.2  # of a time limit, for comparing calls and processes
 _CURVE = 0.2  # of the time that the search leaves, for learning the events of a curve
-
-REFUTED, NOT_REFUTED, CONSTANT, FAILED = "refuted", "not refuted", "constant", "failed"
-UNDECIDED = "cannot be judged"
 
 
 @printed
@@ -157,7 +156,7 @@ class FunctionAudit(NamedTuple):
         elif self.verdict == NOT_REFUTED:
             said = (
                 f"Not refuted{how}: {claimed}; so many trials would have refuted "
-                f"{self.detectable:.3g} and more on an event of probability {_EVENT:g} "
+                f"{self.detectable:.3g} and more on an event of probability {EVENT:g} "
                 f"(false-alarm rate {self.false_alarm:g}). That is no proof."
             )
             if self.upper < self.epsilon:
@@ -309,8 +308,8 @@ def audit_function(
         raise InputError("a sequential audit takes values as real numbers; leave out bits")
     function = load(subject, kind)
     pairs = neighbours.pairs(known, data, pair)
-    clock = _Clock(began, seconds)
-    searching = int(_SEARCH * trials)
+    clock = Clock(began, seconds)
+    searching = int(SEARCH * trials)
     if search_trials is not None:
         searching = check_integer("search_trials", search_trials, 2)
         if searching >= trials:
@@ -380,14 +379,14 @@ def audit_function(
         claim=said,
         epsilon=claim_met.epsilon,
         delta=claim_met.delta,
-        verdict=_verdict(
-            lower, claim_met, constant, first, _refutable(claim_met, sizes[0], sizes[1], error)
+        verdict=verdict(
+            lower, claim_met, constant, first, refutable(claim_met, sizes[0], sizes[1], error)
         ),
         lower=lower,
         upper=event_epsilon_upper(used, claim_met.delta, error),
         false_alarm=error,
-        detectable=_detectable(min(sizes), claim_met, error),
-        event=chosen.event.words if not _failed(first) else str(first[0].words[0]),
+        detectable=detectable(min(sizes), claim_met, error),
+        event=chosen.event.words if not failed(first) else str(first[0].words[0]),
         likelier="neighbour" if chosen.swapped else "data",
         data=search.pair.data,
         neighbour=search.pair.neighbour,
@@ -405,112 +404,9 @@ def audit_function(
         )
         if curve
         else None,
-        needed=_needed(claim_met, error),
+        needed=needed(claim_met, error),
         calls=draws.ran,
     )
-
-
-class _Clock:
-    """What the time that is left allows.
-
-    Attributes:
-      end, searched: until when the audit, and its search, may go on.
-      short: whether there was less time than trials.
-    """
-
-    def __init__(self, began: float, seconds: float | None) -> None:
-        self.end = self.searched = math.inf if seconds is None else began + seconds
-        self.short = self._interrupted = False
-
-    @contextlib.contextmanager
-    def interruptible(self, draws: Draws) -> Iterator[None]:
-        """The first interrupt from the keyboard ends the time, the second one the process."""
-
-        def hear(number: int, frame: Any) -> None:
-            if self._interrupted:
-                before(number, frame)
-            self._interrupted = True
-            self.end = self.searched = draws.until = time.monotonic()
-
-        before: Any = signal.getsignal(signal.SIGINT)
-        if not callable(before) or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        signal.signal(signal.SIGINT, hear)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-    def ended_by(self, fewer: bool) -> str:
-        """What ended an audit, of which there are fewer trials than were wanted or not."""
-        if self._interrupted:
-            return "an interrupt"
-        return "time" if self.short or fewer else "trials"
-
-    def search(self) -> None:
-        """Gives the search its part of the time, now that it begins."""
-        self.searched = self.part(_SEARCH, self.end)
-
-    def over(self, until: float) -> bool:
-        """Whether it is later than that, or an interrupt has ended the time."""
-        over = time.monotonic() > min(until, self.end)
-        self.short = self.short or over
-        return over
-
-    def part(self, share: float, until: float) -> float:
-        """The end of a share of the time that is left until then."""
-        now = time.monotonic()
-        return until if until == math.inf else now + share * max(until - now, 0.0)
-
-    def let(self, draws: Draws, until: float) -> None:
-        """Lets trials be drawn until then."""
-        draws.until = until
-        draws.until = min(until, self.end)  # an interrupt may have come in between
-
-    def affordable(self, trials: int, price: float, until: float) -> int:
-        """At most so many trials, as many as the time until then allows, and 2 at least.
-
-        Args:
-          trials: that are wanted.
-          price: seconds of a trial on both sides.
-          until: when they are to be made, and looked at.
-        """
-        if until == math.inf:
-            return trials
-        allowed = max(int(max(until - time.monotonic(), 0.0) / price), 2)
-        return min(trials, allowed)
-
-    def growing(
-        self, find: Callable[[int], tuple[Any, bool]], rows: int, until: float
-    ) -> tuple[Any, int]:
-        """What is found on so many trials, or on as many as the time until then allows.
-
-        Args:
-          find: what is found on the first so many trials, and whether by looking at all pairs.
-          rows: their number, if there is time.
-          until: when it is to be found; it is asked before each larger number of trials.
-
-        Returns:
-          What was found, and on how many trials.
-        """
-        few = rows if until == math.inf else min(rows, _RANKED_FIRST)
-        began, slope, seen = time.monotonic(), math.inf, few
-        found, whole = find(few)
-        took = time.monotonic() - began
-        while few < rows:
-            more = min(_GROWTH * few, rows)
-            expected = min(took * more / few, took + slope * (more - few))
-            if time.monotonic() + expected > min(until, self.end):
-                self.short = True
-                break
-            began, before = time.monotonic(), took
-            better, complete = find(more)
-            took = time.monotonic() - began
-            slope, few = max(took - before, 0.0) / (more - few), more
-            if complete or not whole:
-                found, whole, seen = better, complete, more
-        return found, seen
 
 
 def _searched(
@@ -519,7 +415,7 @@ def _searched(
     claims: Sequence[Aim],
     error: float,
     trials: int,
-    clock: _Clock,
+    clock: Clock,
     trials_again: int = 0,
 ) -> tuple[tuple[Chosen, Aim, _Search], int, int]:
     """Event, claim and pair with the most evidence; the trials a side, and pairs, that it took.
@@ -586,7 +482,7 @@ def _searched(
 
 
 def _with_more(
-    draws: Draws, left: Sequence[_Search], trials: int, done: int, clock: _Clock
+    draws: Draws, left: Sequence[_Search], trials: int, done: int, clock: Clock
 ) -> tuple[list[_Search], int]:
     """The pairs with more trials, and how many trials a side of all these are.
 
@@ -608,7 +504,7 @@ def _with_more(
 
 
 def _strongest(
-    left: Sequence[_Search], claims: Sequence[Aim], rows: int, clock: _Clock
+    left: Sequence[_Search], claims: Sequence[Aim], rows: int, clock: Clock
 ) -> tuple[list[_Search], bool]:
     """The pairs that have most evidence on their first trials, and whether all were ranked."""
     keep = max(round(len(left) * _LEFT), _FINALISTS)
@@ -626,7 +522,7 @@ _Found = list[tuple[list[Chosen], Aim, _Search]]
 
 
 def _found(
-    left: Sequence[_Search], claims: Sequence[Aim], error: float, rows: int, clock: _Clock
+    left: Sequence[_Search], claims: Sequence[Aim], error: float, rows: int, clock: Clock
 ) -> tuple[_Found, bool]:
     """The events of each pair and claim on the pair's first trials, and whether of all of them."""
 
@@ -668,7 +564,7 @@ def _stopped(
     claims: Sequence[Aim],
     error: float,
     trials: int,
-    clock: _Clock,
+    clock: Clock,
 ) -> tuple[tuple[Chosen, Aim, _Search], int, int]:
     """As ``_searched``, until the claim falls; and how many fresh trials are to confirm it.
 
@@ -764,67 +660,3 @@ def _counted(
         _Counts(np.concatenate(counts[side], axis=1), np.array(sizes[side]), order.digest(), few)
         for side, (order, few) in enumerate(zip(orders, first, strict=True))
     ]
-
-
-def _failed(bound: Sequence[Table]) -> bool:
-    # Text that the function returns is quoted; what a call did is not.
-    return all(
-        str(word).startswith(("raised ", "no answer", "the call"))
-        for one in bound
-        for word in one.words
-    )
-
-
-def _verdict(
-    lower: float, claim: Aim, constant: bool, bound: Sequence[Table], refutable: bool
-) -> str:
-    if lower > claim.epsilon:
-        return REFUTED
-    if _failed(bound):
-        return FAILED
-    if not refutable:
-        return UNDECIDED
-    if constant and len({str(word) for one in bound for word in one.words}) == 1:
-        return CONSTANT
-    return NOT_REFUTED
-
-
-def _refutable(claim: Aim, trials: int, others: int, error: float) -> bool:
-    """Whether an event in all of these trials, and in none of the other side's, refutes a claim."""
-    points = round(others * claim.delta * math.exp(-claim.epsilon))
-    limit = float(log_ratio_lower(trials, points, error))
-    return limit > claim.epsilon + math.log(trials / others)
-
-
-def _needed(claim: Aim, error: float) -> float:
-    """The smallest number of trials a side with which an outcome refutes a claim."""
-    low, high = 0, 1
-    while not _refutable(claim, high, high, error):
-        low, high = high, 2 * high
-        if high >= _MOST:
-            return math.inf
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _refutable(claim, middle, middle, error) else (middle, high)
-    return float(high)
-
-
-def _detectable(trials: int, claim: Aim, error: float) -> float:
-    """The smallest epsilon that so many trials would have refuted, for expected counts.
-
-    The event has probability delta and ``_EVENT`` besides on the likelier side.
-    """
-    beyond = _EVENT * trials
-    x = round(beyond + claim.delta * trials)
-    points = round(trials * claim.delta * math.exp(-claim.epsilon))
-
-    def refuted(y: int) -> bool:
-        return bool(log_ratio_lower(x, y + points, error) > claim.epsilon)
-
-    if not refuted(0):
-        return math.inf
-    low, high = 0, x + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return max(math.log(beyond / max(low, 0.5)), claim.epsilon)

@@ -8,8 +8,10 @@ import pytest
 
 from jaxsel.auditing.event_limits import log_ratio_lower
 from jaxsel.auditing.functions import audit_function as auditing
+from jaxsel.auditing.functions import clock as clocks
 from jaxsel.auditing.functions import drawing
 from jaxsel.auditing.functions.events import Claim
+from jaxsel.auditing.functions.verdicts import refutable
 from jaxsel.questions.audits import function_audit
 from jaxsel.testing import NoPowerError, assert_private
 from tests.cli.test_cli import run, run_json
@@ -35,7 +37,7 @@ class _Costs:
             self.now += joined * sum(map(len, tables))
             return together(tables)
 
-        for module in (auditing, drawing):
+        for module in (auditing, clocks, drawing):
             monkeypatch.setattr(module, "time", clock)
         monkeypatch.setattr(auditing, "choose", slowly)
         monkeypatch.setattr(drawing, "together", one_by_one)
@@ -126,9 +128,9 @@ def test_trials_that_could_refute_nothing_are_no_verdict():
     assert endless.needed == math.inf
     assert "more than 2^53" in endless.summary().sentence
     # The boundary itself, of unequal numbers of trials, too.
-    assert auditing._refutable(Claim(6.0), needed, needed, 0.05)
-    assert not auditing._refutable(Claim(6.0), needed - 1, needed - 1, 0.05)
-    assert not auditing._refutable(Claim(6.0), needed, needed // 2, 0.05)
+    assert refutable(Claim(6.0), needed, needed, 0.05)
+    assert not refutable(Claim(6.0), needed - 1, needed - 1, 0.05)
+    assert not refutable(Claim(6.0), needed, needed // 2, 0.05)
 
 
 def test_a_test_that_could_not_fail_has_no_power():
