@@ -19,7 +19,7 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
-from jaxsel.training.objective_perturbation import release, with_intercept
+from jaxsel.training.objective_perturbation import check_intercept, release, with_intercept
 from jaxsel.training.objective_privacy import (
     FLOATS,
     REFUSALS,
@@ -115,6 +115,7 @@ class _Private(BaseEstimator):
         Raises:
           InputError: for a parameter out of range.
         """
+        check_intercept(self.feature_norm, self.intercept)
         tolerance = self.tolerance
         if tolerance is None:
             tolerance = _GAP * self.regularisation * self.output_noise / 2.0

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from jaxsel.host.errors import InputError, check_positive
+from jaxsel.host.errors import InputError, check_interval, check_positive
 from jaxsel.training.objective_privacy import Settings, checked
 
 _UNIT = 2.0**-53
@@ -67,6 +67,17 @@ def clipped_rows(features: np.ndarray, norm: float) -> np.ndarray:
     return np.where(largest > most, scaled * most, features)
 
 
+def check_intercept(norm: float, intercept: float) -> None:
+    """Raises InputError unless the intercept's feature leaves the others room in the norm."""
+    check_positive("feature_norm", norm)
+    check_interval("intercept", intercept, 0.0, math.inf, low_open=False)
+    if intercept >= norm:
+        raise InputError(
+            f"the intercept's feature is {intercept:g}; it must be at least 0 and below "
+            f"feature_norm = {norm:g}, which holds both"
+        )
+
+
 def with_intercept(features: np.ndarray, norm: float, intercept: float) -> np.ndarray:
     """The records, clipped, and one more feature of the same value for all.
 
@@ -78,12 +89,7 @@ def with_intercept(features: np.ndarray, norm: float, intercept: float) -> np.nd
     Raises:
       InputError: for a value that leaves the features no room.
     """
-    check_positive("feature_norm", norm)
-    if not 0.0 <= intercept < norm:
-        raise InputError(
-            f"the intercept's feature is {intercept:g}; it must be at least 0 and below "
-            f"feature_norm = {norm:g}, which holds both"
-        )
+    check_intercept(norm, intercept)
     kept = clipped_rows(features, math.sqrt((norm - intercept) * (norm + intercept)))
     if intercept == 0.0:
         return kept

@@ -4,6 +4,8 @@ import json
 import math
 import os
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -368,6 +370,30 @@ def test_searches_that_are_entered_at_once_all_count(path):
     known = ledger.read(path)
     assert sorted(int(each.search) for each in known.entries) == list(range(6))
     assert sorted(each.name for each in path.parent.iterdir()) == ["ledger"]
+
+
+_ENTERING = """
+import sys
+from jaxsel.search import ledger
+path, name = sys.argv[1:]
+sys.stdin.readline()
+for number in range(5):
+    part = ({"base": "pure:epsilon=0.1"},)
+    entry = ledger.Entry(f"{name}{number}", "2026-11-26", (part,), "replace_one")
+    ledger.enter(path, "wards", entry, float("inf"), 1e-6, None)
+"""
+
+
+def test_searches_of_two_processes_all_count(path):
+    words = [sys.executable, "-c", _ENTERING, str(path)]
+    both = [subprocess.Popen([*words, name], stdin=subprocess.PIPE) for name in "ab"]
+    for one in both:
+        assert one.stdin is not None
+        one.stdin.write(b"\n")
+        one.stdin.close()
+    assert [one.wait() for one in both] == [0, 0]
+    entered = sorted(each.search for each in ledger.read(path).entries)
+    assert entered == [f"{name}{number}" for name in "ab" for number in range(5)]
 
 
 def test_a_search_entered_while_another_adds_up_is_not_lost(path, monkeypatch):

@@ -165,6 +165,9 @@ def test_what_fits_several_times_guarantees_nothing(wrapped):
         ({"estimator": clone(ONE).set_params(random_state=1)}, "say simulation=True"),
         ({"candidates": [{}, {"random_state": 1}]}, "say simulation=True"),
         ({"candidates": [{"random_state": 1}], "simulation": True}, "the seed of every run"),
+        # What no fit could use is refused once, and is not a search of which every fit fails.
+        ({"candidates": [{}, {"intercept": 1.0}]}, "below feature_norm"),
+        ({"candidates": [{}, {"intercept": "much"}]}, "intercept is 'much'"),
     ],
 )
 def test_bad_input(given, said):
