@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -374,10 +375,14 @@ def test_searches_that_are_entered_at_once_all_count(path):
 
 _ENTERING = """
 import sys
+from jaxsel.families.tuning.composing_roles import Worst
 from jaxsel.search import ledger
 path, name = sys.argv[1:]
+free = Worst(0.0, 1, True)
+ledger.worst_epsilon = lambda *given: free  # what is entered counts here, not what it costs
+print(flush=True)
 sys.stdin.readline()
-for number in range(5):
+for number in range(100):
     part = ({"base": "pure:epsilon=0.1"},)
     entry = ledger.Entry(f"{name}{number}", "2026-11-26", (part,), "replace_one")
     ledger.enter(path, "wards", entry, float("inf"), 1e-6, None)
@@ -386,14 +391,18 @@ for number in range(5):
 
 def test_searches_of_two_processes_all_count(path):
     words = [sys.executable, "-c", _ENTERING, str(path)]
-    both = [subprocess.Popen([*words, name], stdin=subprocess.PIPE) for name in "ab"]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    both = [subprocess.Popen([*words, name], **pipes) for name in "ab"]
     for one in both:
-        assert one.stdin is not None
+        one.stdout.readline()  # it has started
+    for one in both:
         one.stdin.write(b"\n")
-        one.stdin.close()
-    assert [one.wait() for one in both] == [0, 0]
-    entered = sorted(each.search for each in ledger.read(path).entries)
-    assert entered == [f"{name}{number}" for name in "ab" for number in range(5)]
+        one.stdin.flush()
+    for one in both:
+        one.communicate()
+    assert [one.returncode for one in both] == [0, 0]
+    entered = [each.search for each in ledger.read(path).entries]
+    assert sorted(entered) == sorted(f"{name}{number}" for name in "ab" for number in range(100))
 
 
 def test_a_search_entered_while_another_adds_up_is_not_lost(path, monkeypatch):
