@@ -102,11 +102,22 @@ def ledger_command(
                     chosen=chosen,
                 )
             found = ledgers.read(file, data)
-            total = found.together(_delta(file, delta))
+            waiting = [each.search for each in found.entries if each.relation is None]
+            # What was stated is written; a total that waits for more of it is no refusal.
+            is_open = bool(stated and waiting and len(found.entries) > 1)
+            total = None if is_open else found.together(_delta(file, delta))
     if json:
-        print_json({**total.as_record(), "entries": found.entries})
+        said = {"data": found.data, "epsilon": None} if total is None else total.as_record()
+        print_json({**said, "not_stated": waiting, "entries": found.entries})
         return
-    for sentence in total.sentences():
+    if total is None:
+        sentences = [
+            "The total waits for the relation of the others: give --relation "
+            f"{waiting[0]}=RELATION, and so on for each that is not stated."
+        ]
+    else:
+        sentences = total.sentences()
+    for sentence in sentences:
         say(sentence)
     table = found.summary()
     print_table(table.sentence, table.columns, table.rows)

@@ -63,6 +63,8 @@ def check_interval(
         number = float(value)
     except (TypeError, ValueError):
         raise InputError(f"{name} is {_shown(value)}; it must be a number") from None
+    except OverflowError:  # a whole number beyond all floats
+        number = math.inf if value > 0 else -math.inf
     above = number > low if low_open else number >= low
     below = number < high if high_open else number <= high
     if math.isnan(number) or not (above and below):

@@ -34,7 +34,7 @@ def check_output(
         return
     given = f"{option} is {str(path)!r}"
     wanted = "folder" if folder else "file"
-    if not str(path):
+    if not isinstance(path, str | Path) or not str(path) or "\0" in str(path):
         raise InputError(f"{given}; name a {wanted}")
     place = Path(path).expanduser()
     if endings and place.suffix not in endings:

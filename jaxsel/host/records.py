@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import signal
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -406,10 +407,13 @@ def check_private(path: str | Path) -> None:
 def _check_private(path: Path) -> None:
     """Refuses a private file or folder that other users may open."""
     found = path.stat()
+    if not stat.S_ISDIR(found.st_mode) and not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{path} is neither a file nor a folder; name another")
     mine, mode = found.st_uid == os.geteuid(), 700 if path.is_dir() else 600
     if mine and not found.st_mode & 0o077:
         return
-    remedy = f"chmod {mode} {path}, or name a folder that does not exist yet"
+    other = "a folder that does not exist yet" if path.is_dir() else "another file"
+    remedy = f"chmod {mode} {path}, or name {other}"
     used = any(found.st_mode & both == both for both in (0o030, 0o003))
     if path.is_dir() and (used or not mine):
         # Others make files in it: whoever closes it locks them out.

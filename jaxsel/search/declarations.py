@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaxsel.host.errors import InputError, check_choice, check_integer, check_interval
+from jaxsel.host.outputs import check_output
 from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.search import ledger as ledgers
 from jaxsel.search.guarantee import RANDOMNESS, SCORED
@@ -98,9 +99,8 @@ def checked_ledger(
             what = "a budget" if chosen is None else "how searches are chosen"
             raise InputError(f"{what} is kept by a ledger of the data set; give ledger and data")
         return None
-    if not str(ledger):
-        raise InputError("ledger is the name of a file, and not an empty one")
-    if not data:
+    check_output("ledger", ledger, makes_folders=True)
+    if not data or not isinstance(data, str):
         raise InputError("a ledger is of a data set; give its name as data")
     if chosen is not None:
         check_choice("chosen", chosen, ledgers.CHOSEN)

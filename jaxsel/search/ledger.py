@@ -202,6 +202,18 @@ class Ledger(NamedTuple):
                 )
         return first.relation
 
+    def entry(self, search: str) -> Entry:
+        """The entry of that name.
+
+        Raises:
+          InputError: if there is none.
+        """
+        for each in self.entries:
+            if each.search == search:
+                return each
+        names = [each.search for each in self.entries]
+        raise InputError(f"{self.path} has no search {search!r}{nearest(search, names)}")
+
     def total(self, delta: float) -> float:
         """The epsilon of all searches together: ``together(delta).epsilon``."""
         return self.together(delta).epsilon
@@ -315,7 +327,8 @@ def enter(
 ) -> Total:
     """Enters a search, unless it would exceed the budget of all searches together.
 
-    A search that is entered already, under its name, is not entered twice, nor refused.
+    A search that is entered already, under its name, is not entered twice, nor refused; if what
+    it is said to release has changed, the costlier of both counts, and the budget is asked again.
 
     Args:
       path: of the ledger; created if necessary, for its owner alone.
@@ -339,7 +352,8 @@ def enter(
         known = _read(place, data)
         after = _with(known, entry, epsilon, delta, chosen)
         total = after.together(delta)
-        if entry.search not in [each.search for each in known.entries]:
+        earlier = {each.search: each.roles for each in known.entries}
+        if earlier.get(entry.search) != after.entry(entry.search).roles:
             _check_budget(after, total, epsilon)
         # The total takes seconds, in which another process may have entered a search.
         with records.exclusive(place, private=True) as replace:
@@ -358,9 +372,12 @@ def _with(known: Ledger, entry: Entry, epsilon: float, delta: float, chosen: str
     found = list(known.entries)
     places = [place for place, each in enumerate(found) if each.search == entry.search]
     if places:
-        # A relation that was stated in the ledger stays.
-        stated = entry.relation or found[places[0]].relation
-        found[places[0]] = entry._replace(relation=stated, date=found[places[0]].date)
+        before = found[places[0]]
+        # What was entered stays: a record had one of these roles, or one of those. So does a
+        # relation that was stated in the ledger.
+        roles = before.roles + tuple(role for role in entry.roles if role not in before.roles)
+        stated = entry.relation or before.relation
+        found[places[0]] = entry._replace(roles=roles, relation=stated, date=before.date)
     else:
         if entry.relation is None and found:
             raise InputError(
@@ -390,7 +407,8 @@ def _check_same_budget(fixed: RenyiFilter, epsilon: float, delta: float) -> None
 
 
 def _check_budget(after: Ledger, total: Total, epsilon: float) -> None:
-    count = f"all {len(after.entries)} searches of {after.data}"
+    several = len(after.entries) > 1
+    count = f"all {len(after.entries)} searches of {after.data}" if several else after.data
     if after.filter is None:
         if total.epsilon > epsilon:
             raise InputError(
@@ -461,6 +479,8 @@ def add(
         " ".join(words.split()),
     )
     name = read(path).data if data is None else data
+    if not name:
+        raise InputError("a ledger is of a data set; give the name of the data")
     return enter(path, name, entry, epsilon, delta, chosen)
 
 
@@ -484,19 +504,21 @@ def state_relation(path: str | Path, search: str, relation: object) -> Ledger:
     read(place)  # refused before a lock is made beside it
     with records.exclusive(place, private=True) as replace:
         known = _read(place, None)
-        names = [each.search for each in known.entries]
-        if search not in names:
-            raise InputError(f"{place} has no search {search!r}{nearest(search, names)}")
-        number = names.index(search)
-        before = known.entries[number]
+        before = known.entry(search)
         if before.relation not in (None, wanted):
             raise InputError(
                 f"search {search} is for neighbours by {before.relation}, which stays as it was "
                 "stated"
             )
-        entries = list(known.entries)
-        entries[number] = before._replace(relation=wanted)
-        _roles(entries[number])  # its bases may say another one
+        said = {each.relation for each in known.entries if each.relation and each is not before}
+        if said - {wanted}:
+            raise InputError(
+                f"other searches of {place} are for neighbours by {', '.join(sorted(said))}, and "
+                f"would not add up with {search} by {wanted}; keep a ledger for each relation"
+            )
+        stated = before._replace(relation=wanted)
+        _roles(stated)  # its bases may say another one
+        entries = [stated if each is before else each for each in known.entries]
         after = known._replace(entries=tuple(entries))
         replace(_content(after))
     return after

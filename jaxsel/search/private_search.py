@@ -33,10 +33,8 @@ from concurrent.futures import (
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
-
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.families.tuning.base_forms import guarantee_of, profile_of
+from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.families.tuning.secrecy import is_fixed
 from jaxsel.host.errors import (
     CouldNotError,
@@ -45,7 +43,9 @@ from jaxsel.host.errors import (
     check_integer,
     check_interval,
 )
+from jaxsel.host.outputs import check_output
 from jaxsel.host.own_code import Reading, suffix
+from jaxsel.host.records import digest
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import relation_name
@@ -235,6 +235,7 @@ class PrivateSearch:
         seed: int | None = None,
     ) -> None:
         self._lock, self._process = threading.RLock(), os.getpid()
+        check_output("storage", storage, folder=True, makes_folders=True)
         self._candidates, self._score = candidates, checked_score(score)
         self._scored = checked_scored(score, scored, base is not None)
         check_choice("stopping", stopping, STOPPING)
@@ -246,6 +247,8 @@ class PrivateSearch:
         self._relation = relation_name(relation) if self._base is None else self._base.relation
         self._refit = self._checked_refit(refit, relation)
         self._law, self._count = checked_law(repetitions, adaptive, runs, pad)
+        if seed is not None:
+            check_integer("seed", seed, 0)
         self._random, self._simulated, self._folder = source(seed), seed is not None, storage
         self._ledger = checked_ledger(ledger, data, budget, chosen)
         check_candidates(candidates)
@@ -365,8 +368,7 @@ class PrivateSearch:
             return {"base": None, "relation": self._relation, "profile": None}
         # Names such as "a privacy loss distribution", or that of a file, do not say its numbers.
         named = as_text(base) == base.name and not base.name.startswith("opacus:")
-        deltas = [] if named else profile_of(base, np.array([0.0, 0.5, 1.0, 2.0, 4.0])).tolist()
-        profile = [float(f"{delta:.9g}") for delta in deltas]
+        profile = None if named else digest(base.pairs())
         return {"base": base.name, "relation": base.relation, "profile": profile}
 
     def _check_ledger(self, path: Path, data: str) -> None:

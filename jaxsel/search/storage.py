@@ -5,6 +5,7 @@ on as if it had not been: the same K, the same candidates, one winner.
 """
 
 import contextlib
+import itertools
 import os
 import pickle
 from collections.abc import Collection, Mapping
@@ -67,7 +68,10 @@ class Storage:
         self._open = contextlib.ExitStack()
         self.state: dict[str, Any] | None = None
         self.is_earlier = False
-        self._is_made = self._folder is not None and not self._folder.exists()
+        self._made: list[Path] = []  # folders, the innermost first
+        if self._folder is not None:
+            above = itertools.takewhile(_is_missing, (self._folder, *self._folder.parents))
+            self._made = list(above)
         if self._folder is not None:
             record = self._folder / RECORD
             self._write = self._open.enter_context(records.writer(record, private=True))
@@ -142,13 +146,17 @@ class Storage:
         if forget and self._folder is not None:
             (self._folder / RECORD).unlink(missing_ok=True)
         self._open.close()
-        if forget and self._is_made and self._folder is not None:
-            with contextlib.suppress(OSError):
-                os.rmdir(self._folder)
+        for folder in self._made if forget else ():
+            with contextlib.suppress(OSError):  # others may have put something there
+                os.rmdir(folder)
 
     def _file(self, name: str, kind: str = "outcome") -> Path:
         assert self._folder is not None
         return self._folder / f"{name}.{kind}"
+
+
+def _is_missing(folder: Path) -> bool:
+    return not folder.exists()
 
 
 def _check(stored: records.Record, configuration: Mapping[str, Any]) -> None:

@@ -296,6 +296,7 @@ def tune(
         search, or a budget that is spent.
     """
     check_choice("strides", strides, STRIDES)
+    together = check_integer("together", together, 1)
     if seed is not None:
         check_integer("seed", seed, 0)
     images = load_images(data, None if data_folder is None else Path(data_folder))

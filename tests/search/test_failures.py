@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import stat
 
 import numpy as np
@@ -249,6 +250,87 @@ def test_a_base_whose_name_says_no_numbers_is_told_by_its_profile(tmp_path):
     with pytest.raises(InputError, match="differs in profile"):
         _search(storage=tmp_path / "s", base=other)
     _search(storage=tmp_path / "s", base=one).close()
+
+
+def _atoms(*losses):
+    """A loss distribution with a mass of 1e-3 above 0, and the same sum of p exp(-loss)."""
+    mass = 1e-3
+    if len(losses) == 1:
+        up = {0: mass}
+    else:
+        low, high = (math.exp(-loss) for loss in losses)
+        up = {0: mass * (math.exp(-6.0) - high) / (low - high)}
+        up[2] = mass - up[0]
+    down = {place: up[place] * math.exp(-loss) for place, loss in zip(up, losses, strict=True)}
+    laws = [{1: 1.0 - sum(each.values()), **each} for each in (down, up)]
+    return privacy_loss_distribution.from_two_probability_mass_functions(
+        *({place: math.log(p) for place, p in law.items()} for law in laws)
+    )
+
+
+@pytest.mark.usefixtures("unpriced", "summed")
+def test_bases_that_differ_beyond_the_usual_epsilons_alone_are_not_one(tmp_path):
+    """Their deltas are equal up to epsilon 4 to nine digits, and differ by a half at 5.5."""
+    small, large = _atoms(6.0), _atoms(5.0, 7.0)
+    for epsilon in (0.0, 0.5, 1.0, 2.0, 4.0):
+        found = [one.get_delta_for_epsilon(epsilon) for one in (small, large)]
+        assert found[0] == pytest.approx(found[1], rel=1e-8)
+    assert large.get_delta_for_epsilon(5.5) > 1.3 * small.get_delta_for_epsilon(5.5)
+    for first, second in ((small, large), (large, small)):
+        _search(storage=tmp_path / "s", base=first).close()
+        with pytest.raises(InputError, match="differs in profile"):
+            _search(storage=tmp_path / "s", base=second)
+        _search(storage=tmp_path / "s", base=first).close()
+        shutil.rmtree(tmp_path / "s")
+
+
+@pytest.mark.usefixtures("unpriced", "summed")
+def test_a_refusal_leaves_no_folder(tmp_path):
+    """Those above the folder of the search are made for it, too."""
+    kept = {"ledger": tmp_path / "own" / "l", "data": "d"}
+    with pytest.raises(InputError, match="the budget is"):
+        _search(storage=tmp_path / "a" / "b" / "s", budget=0.1, **kept)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "a").mkdir(mode=0o700)
+    with pytest.raises(InputError, match="the budget is"):
+        _search(storage=tmp_path / "a" / "b" / "s", budget=0.1, **kept)
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"storage": 5}, "storage is '5'; name a folder"),
+        ({"storage": "a\0b"}, "name a folder"),
+        ({"ledger": 5, "data": "d"}, "ledger is '5'; name a file"),
+        ({"ledger": "", "data": "d"}, "ledger is ''; name a file"),
+        ({"ledger": "l", "data": 5}, "give its name as data"),
+        ({"ledger": "l", "data": "d", "budget": 10**400}, "budget is 1000"),
+        ({"delta": 10**400}, "delta is 1000"),
+        ({"seed": "a"}, "seed is 'a'"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+@pytest.mark.usefixtures("unpriced", "summed")
+def test_bad_input_is_refused_in_a_sentence(tmp_path, monkeypatch, given, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=said):
+        _search(**given)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda most: jaxsel.scores.count(noise=most),
+        lambda most: jaxsel.scores.stated(most, 8.0),
+        lambda most: jaxsel.scores.clipped_mean(0, most, 10, 8),
+    ],
+)
+def test_a_number_beyond_all_floats_is_refused(score):
+    with pytest.raises(InputError, match=r"must (lie in|be)"):
+        score(10**400)
 
 
 @pytest.mark.usefixtures("unpriced", "summed")

@@ -127,6 +127,33 @@ def test_going_on_with_a_search_of_0_2_0_keeps_what_was_stated(path):
     assert (entry.relation, entry.date) == (REPLACE, "2026-11-20")
 
 
+def test_a_relation_that_would_not_add_up_is_not_stated(path):
+    """It would stay as it was stated, and the ledger would never add up again."""
+    _old(path, "pure:epsilon=0.1", "pure:epsilon=0.1", "pure:epsilon=0.1")
+    ledger.state_relation(path, "old0", REPLACE)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=f"by {REPLACE}, and would not add up with old1 by {ADD}"):
+        ledger.state_relation(path, "old1", ADD)
+    assert path.read_bytes() == before
+    for name in ("old1", "old2"):
+        ledger.state_relation(path, name, REPLACE)
+    assert ledger.read(path).total(0.0) == pytest.approx(0.3)
+
+
+def test_of_a_search_that_is_entered_again_otherwise_the_costlier_counts(path):
+    """What it was said to release stays: the second entry may be of another base."""
+    cost = _enter(path, _entry("a", "pure:epsilon=0.7")).epsilon
+    assert _enter(path, _entry("a", "pure:epsilon=0.5"), epsilon=0.75).epsilon == cost
+    assert _enter(path, _entry("a", "pure:epsilon=0.7"), epsilon=0.1).epsilon == cost
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="with this search, wards would be"):
+        _enter(path, _entry("a", "pure:epsilon=0.9"), epsilon=0.75)
+    assert path.read_bytes() == before
+    assert _enter(path, _entry("a", "pure:epsilon=0.9")).epsilon > cost + 0.19
+    (entry,) = ledger.read(path).entries
+    assert [part["base"] for (part,) in entry.roles] == [f"pure:epsilon=0.{n}" for n in (7, 5, 9)]
+
+
 # --- What is kept of a search -----------------------------------------------------------------
 
 
@@ -480,10 +507,31 @@ def test_the_command_adds_states_and_prints(path, capsys):
     assert found["relation"] == REPLACE
 
 
+def test_the_command_states_one_relation_after_another(path, capsys):
+    """A total that waits for the others is no refusal: what was stated is written."""
+    _old(path, "pure:epsilon=0.1", "pure:epsilon=0.1", "pure:epsilon=0.1")
+    found = json.loads(_said(capsys, path, "--relation", f"old0={REPLACE}", "--json").out)
+    assert (found["epsilon"], found["not_stated"]) == (None, ["old1", "old2"])
+    out, error = _said(capsys, path, "--relation", f"old1={REPLACE}")
+    assert "give --relation old2=RELATION" in out
+    assert error == ""
+    assert "old0" in out
+    found = json.loads(_said(capsys, path, "--relation", f"old2={REPLACE}", "--json").out)
+    assert (found["epsilon"], found["not_stated"]) == (pytest.approx(0.3, rel=1e-3), [])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_ledger(tmp_path, capsys):
+    tmp_path.chmod(0o700)
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    assert "neither a file nor a folder" in _said(capsys, tmp_path / "pipe", code=2).err
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
         ([], "there is no ledger"),
+        (["--data", "", "--add", "pure:epsilon=1", "--relation", REPLACE], "give the name of the"),
         (["--add", "pure:epsilon=1", "--relation", REPLACE], "there is no ledger"),
         (["--times", "2"], "--times says something of what --add enters"),
         (["--relation", REPLACE], "does not say of which entry"),

@@ -89,13 +89,15 @@ def test_a_second_search_of_the_same_data_is_refused_when_the_budget_is_spent(ca
         (["--strides", "wide", "--seed", "1"], "strides"),
         (["--budget", "1"], "ledger"),
         (["--seed", "-1"], "seed"),
+        (["--together", "0"], "together is 0"),
         (["--repetitions", "poisson:mean=1e12"], "every run trains a network"),
     ],
 )
-def test_bad_input_ends_with_one_sentence_and_status_2(changed, message, capsys):
+def test_bad_input_ends_with_one_sentence_and_status_2(changed, message, capsys, tmp_path):
     with pytest.raises(SystemExit) as stop:
-        main([*SMALL, *changed])
+        main([*SMALL, "--folder", str(tmp_path / "above" / "search"), *changed])
     assert stop.value.code == 2
+    assert list(tmp_path.iterdir()) == []
     error = capsys.readouterr().err
     assert message in error
     assert error.startswith("jaxsel: ")
