@@ -249,7 +249,7 @@ def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
         for rank, token in enumerate(every):
             yield Event(f"the outcome is {token}", lambda t, k=rank, of=ranks: of(t) == k)
         for size in range(2, len(every)):
-            shown = ", ".join(every[:3]) + (", ..." if size > 3 else "")
+            shown = ", ".join(every[: min(size, 3)]) + (", ..." if size > 3 else "")
             yield Event(
                 f"the outcome is one of {size}: {shown}",
                 lambda given, size=size, of=ranks: of(given) < size,
