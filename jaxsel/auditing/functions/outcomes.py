@@ -287,7 +287,7 @@ def _extremes(rows: np.ndarray) -> dict[str, np.ndarray]:
     return {name: values.astype(float) for name, values in found.items()}
 
 
-def _parts(values: np.ndarray) -> np.ndarray:
+def _parts(values: Any) -> np.ndarray:
     """Complex numbers as their real and imaginary parts, in one more axis."""
     return np.stack([values.real, values.imag], axis=-1)
 
