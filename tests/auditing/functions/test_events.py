@@ -7,6 +7,7 @@ import pytest
 import scipy.special
 import scipy.stats
 
+import jaxsel
 from jaxsel.auditing.functions import events
 from jaxsel.auditing.functions.events import Claim, Event, LargestBound, _edges, _Features
 from jaxsel.auditing.functions.outcomes import table
@@ -134,3 +135,20 @@ def test_tables_are_halved_into_different_trials():
         both = [*one.values, *other.values]
         assert sorted(both) == sorted(given.values)
         assert abs(len(one) - len(other)) <= 1
+
+
+@pytest.mark.parametrize("scale", [1e308, 5e307, 5e-324])
+@pytest.mark.filterwarnings("error")
+def test_outcomes_at_the_ends_of_what_floats_hold_are_audited_without_a_warning(scale):
+    """Sums and differences of two of them are no floats."""
+
+    def rows(rng, data, trials):
+        return rng.laplace(0.0, scale, (trials, 3))  # what is added to it would overflow
+
+    def told(rng, data, trials):
+        return np.where(data[1], 1.7e308, -1.7e308) * rng.integers(0, 2, (trials, 3))
+
+    options = {"relation": "replace_one", "claim": 4.0, "trials": 1000}
+    pair = ([0.0, 0.0], [0.0, 1.0])
+    assert jaxsel.audit(rows, pair, **options).verdict == "not refuted"
+    assert jaxsel.audit(told, pair, **options).refuted
