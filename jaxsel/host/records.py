@@ -418,6 +418,8 @@ def _check_private(path: Path) -> None:
     if path.is_dir() and (used or not mine):
         # Others make files in it: whoever closes it locks them out.
         remedy = "name one in a folder that does not exist yet, which is then made for you alone"
+    if not mine and not found.st_mode & 0o077:
+        raise InputError(f"{path} belongs to another user ({found.st_uid}); name one of your own")
     raise InputError(
         f"{path} is open to others (mode {found.st_mode & 0o7777:o}, user {found.st_uid}), and the "
         f"record of a private search holds secrets; {remedy}"

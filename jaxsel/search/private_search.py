@@ -791,7 +791,8 @@ class PrivateSearch:
           simulation: as in ``release``.
 
         Raises:
-          InputError: for an executor, or several runs at a time, that need another ``randomness``.
+          InputError: for an executor, or several runs at a time, that need another ``randomness``;
+            for one that takes no runs, or no function that cannot be pickled.
           CouldNotError: if a worker of the executor ends without a word; ``run`` with another
             executor goes on. With "system" randomness the run that was under way has failed; else
             those that were are repeated one after the other, so that one that ends its worker is
@@ -803,7 +804,7 @@ class PrivateSearch:
                 for run in self:
                     self.take(run, *attempt(train, run.candidate, run.seed))
             else:
-                self._run_by(executor, self._checked_executor(executor, together), train)
+                self._run_by(executor, self._checked_executor(executor, together, train), train)
         return self.release(simulation=simulation)
 
     def _run_by(self, executor: Executor, together: int, train: Callable[[Any, int], Any]) -> None:
@@ -830,6 +831,8 @@ class PrivateSearch:
             self._take_back([self._here[run.name]])  # no worker began it
             if isinstance(problem, BrokenExecutor):
                 self._broken(list(under_way.values()), problem)
+            if isinstance(problem, RuntimeError):  # it was shut down
+                raise InputError(f"the executor takes no more runs: {problem}") from problem
             raise
 
     def _take_from(self, future: Future[Any], under_way: dict[Future[Any], Run]) -> None:
@@ -847,8 +850,18 @@ class PrivateSearch:
         else:
             self.take(run, *future.result())
 
-    def _checked_executor(self, executor: Executor, together: int) -> int:
+    def _checked_executor(self, executor: Executor, together: int, train: Any) -> int:
         together = check_integer("together", together, 1)
+        if not callable(getattr(executor, "submit", None)):
+            raise InputError(
+                f"executor is {executor!r}; it must submit calls as those of concurrent.futures do"
+            )
+        if isinstance(executor, ProcessPoolExecutor):
+            _, problem = attempt(pickle.dumps, train)
+            if problem is not None:
+                raise InputError(
+                    f"{train!r} cannot be sent to other processes; give a function of a module"
+                )
         if self._randomness == SEED:
             return together
         if together > 1 and not self._adaptive:

@@ -39,6 +39,7 @@ Candidates = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]] | Callabl
 
 _ROW_BY_ROW = (Binarizer, Normalizer, PolynomialFeatures)
 """Steps of a pipeline that look at each record by itself, and learn nothing of the records."""
+_FITTED = ("best_params_", "best_score_", "best_estimator_", "guarantee_", "classes_")
 
 
 @printed
@@ -73,6 +74,11 @@ def _private_step(estimator: Any) -> tuple[str, Any]:
     """
     prefix = ""
     while isinstance(estimator, Pipeline):
+        if estimator.memory is not None:
+            raise InputError(
+                "a pipeline with a memory keeps records and what losers tried in files; leave "
+                "memory out"
+            )
         *before, (name, last) = estimator.steps
         for other, step in before:
             if step is None or step == "passthrough" or type(step) in _ROW_BY_ROW:
@@ -93,7 +99,8 @@ def _base_of(estimator: Any, given: object) -> BaseGuarantee:
       InputError: if nobody says.
     """
     _, step = _private_step(estimator)
-    known = getattr(step, "base", None)
+    # A setting of that name is what was told to the step, and not what one fit of it guarantees.
+    known = None if "base" in step.get_params(deep=False) else getattr(step, "base", None)
     if known is None and given is None:
         raise InputError(
             f"{type(step).__name__} does not say what it guarantees; give a private estimator "
@@ -103,6 +110,15 @@ def _base_of(estimator: Any, given: object) -> BaseGuarantee:
     if known is not None and given is not None:
         raise InputError(f"{type(step).__name__} knows what it guarantees; leave base out")
     return guarantee_of(given if known is None else known)
+
+
+def _seeds(parameters: Mapping[str, Any]) -> list[str]:
+    """Names of the parameters from which random numbers would be known."""
+    return [
+        name
+        for name, value in parameters.items()
+        if name.endswith("random_state") and value is not None
+    ]
 
 
 def _listed(candidates: Candidates) -> Sequence[Mapping[str, Any]] | None:
@@ -225,8 +241,10 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
     # --- What is proved ------------------------------------------------------------------
 
     def _with(self, parameters: Mapping[str, Any]) -> Any:
+        """An estimator of its own: what is fitted is no part of the candidates, nor of another."""
         fresh: Any = clone(self.estimator)
-        return fresh.set_params(**parameters)
+        own = {name: clone(value, safe=False) for name, value in parameters.items()}
+        return fresh.set_params(**own)
 
     def _guarantee_of_one(self) -> BaseGuarantee:
         """What one fit guarantees, whichever its candidate."""
@@ -283,13 +301,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
 
     def _seed(self) -> int | None:
         listed = _listed(self.candidates) or []
-        given = [self.estimator.get_params(), *listed]
-        inner = [
-            name
-            for each in given
-            for name in each
-            if name.endswith("random_state") and each[name] is not None
-        ]
+        inner = [name for each in [{}, *listed] for name in _seeds(self._with(each).get_params())]
         if (self.random_state is not None or inner) and not self.simulation:
             raise InputError(
                 f"with {(inner or ['random_state'])[0]} the fit is not private; say "
@@ -315,6 +327,8 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
             guarantee; a seed without ``simulation``; or if no fit was made, which the guarantee
             covers, or none succeeded, which it covers as far as that of one fit does.
         """
+        for name in _FITTED:  # what an earlier fit found is not that of this one
+            vars(self).pop(name, None)
         classifies = self._kind()
         seed = self._seed()
         check_interval("validation", self.validation, 0.0, 1.0)
@@ -369,7 +383,10 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         # The training part may lack a label.
         if f"{prefix}classes" in known:
             wanted[f"{prefix}classes"] = self.classes_.tolist()
-        if self.simulation and self.random_state is not None:
+        if not self.simulation:
+            # A function of candidates may bring a seed that nobody listed.
+            wanted |= dict.fromkeys(_seeds(known))
+        elif self.random_state is not None:
             wanted |= {f"{prefix}random_state": run_seed % 2**31, f"{prefix}simulation": True}
         return model.set_params(**{name: wanted[name] for name in wanted if name in known})
 

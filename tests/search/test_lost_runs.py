@@ -149,6 +149,10 @@ def test_a_lost_run_has_failed_at_once(tmp_path):
         assert "a run that is lost has failed" in str(search.guarantee)
 
 
+def _trained(candidate, seed):
+    return 0.0
+
+
 def test_a_run_is_made_alone_unless_it_can_be_repeated():
     search = _search(3)
     first = search.ask()
@@ -159,6 +163,16 @@ def test_a_run_is_made_alone_unless_it_can_be_repeated():
     assert search.ready
     with ThreadPoolExecutor(2) as pool, pytest.raises(InputError, match="say together=1, or"):
         search.run(lambda candidate, seed: 0.0, pool)
+    with pytest.raises(InputError, match="executor is 3; it must submit calls"):
+        search.run(_trained, 3, together=1)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(1) as ended:
+        pass
+    with pytest.raises(InputError, match="takes no more runs: cannot schedule new futures"):
+        search.run(_trained, ended, together=1)
+    with ProcessPoolExecutor(1) as pool:
+        with pytest.raises(InputError, match="cannot be sent to other processes"):
+            search.run(lambda candidate, seed: 0.0, pool, together=1)
+    assert search.ready  # none of them has cost a run
     with pytest.raises(InputError, match="Executor may begin a lost run again by itself"):
         search.run(lambda candidate, seed: 0.0, Executor(), together=1)
     with ThreadPoolExecutor(1) as pool:

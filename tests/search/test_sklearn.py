@@ -1,5 +1,6 @@
 """PrivatelyTuned: what it refuses, what it releases, and that scikit-learn can use it."""
 
+import math
 import pickle
 import re
 import struct
@@ -13,6 +14,7 @@ import scipy.stats
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -168,11 +170,62 @@ def test_what_fits_several_times_guarantees_nothing(wrapped):
         # What no fit could use is refused once, and is not a search of which every fit fails.
         ({"candidates": [{}, {"intercept": 1.0}]}, "below feature_norm"),
         ({"candidates": [{}, {"intercept": "much"}]}, "intercept is 'much'"),
+        # A seed inside a candidate that is an estimator.
+        (
+            {
+                "estimator": make_pipeline(Normalizer(), ONE),
+                "candidates": [
+                    {"privatelogisticregression": clone(ONE).set_params(random_state=3)}
+                ],
+            },
+            "with privatelogisticregression__random_state the fit is not private",
+        ),
+        # Its base says what one of its own fits costs, and not what its search does.
+        (
+            {
+                "estimator": PrivatelyTuned(ONE, [{}], "geometric:mean=100", base="pure:epsilon=1"),
+                "candidates": [{}],
+            },
+            "PrivatelyTuned does not say what it guarantees",
+        ),
+        (
+            {"estimator": Pipeline([("model", ONE)], memory="cache"), "candidates": [{}]},
+            "a pipeline with a memory keeps records",
+        ),
     ],
 )
 def test_bad_input(given, said):
     with pytest.raises(InputError, match=said):
         _tuned(**given).fit(ROWS, LABELS)
+
+
+def test_nothing_of_the_losers_is_kept_though_candidates_are_estimators(unpriced):
+    """What is fitted is a copy: of the candidates nobody can tell which were drawn."""
+    ones = [clone(ONE).set_params(regularisation=value) for value in (1.0, 2.0, 3.0)]
+    line = make_pipeline(Normalizer(), ONE)
+    search = _tuned(line, [{"privatelogisticregression": one} for one in ones])
+    search.fit(ROWS, LABELS)
+    loaded = pickle.loads(pickle.dumps(search))
+    for each in (*ones, *(one["privatelogisticregression"] for one in loaded.candidates)):
+        assert not hasattr(each, "coef_")
+    assert hasattr(loaded.best_estimator_[-1], "coef_")
+
+
+def test_a_seed_that_a_function_of_candidates_brings_is_not_used(unpriced):
+    drawn = _tuned(LogisticRegression(), lambda draw: {"random_state": 3}, base="pure:epsilon=1")
+    found = drawn.fit(ROWS, LABELS)
+    assert found.best_params_ == {"random_state": 3}
+    assert found.best_estimator_.random_state is None
+    assert "SIMULATION" not in str(found.guarantee_)
+
+
+def test_a_fit_that_fails_leaves_nothing_of_the_one_before(unpriced):
+    search = _tuned().fit(ROWS, LABELS)
+    with pytest.raises(ValueError, match="NaN"):
+        search.fit(np.full_like(ROWS, math.nan), LABELS)
+    with pytest.raises(NotFittedError):
+        search.predict(ROWS)
+    assert not hasattr(search, "guarantee_")
 
 
 def test_a_seed_is_for_simulations(unpriced):

@@ -65,7 +65,13 @@ def pairs(
     if pair is not None:
         check(relation, *pair)
         return [Neighbours(*pair, "the given pair")]
-    return propose(relation, example(relation) if data is None else data)
+    found = propose(relation, example(relation) if data is None else data)
+    if not found:
+        raise InputError(
+            f"no two inputs that are neighbours by {relation.value} come from the example "
+            f"{data!r}; give one with values that differ, or a pair"
+        )
+    return found
 
 
 def propose(relation: Relation, data: Any) -> list[Neighbours]:

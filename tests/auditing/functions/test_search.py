@@ -124,6 +124,15 @@ def test_what_is_no_pair_is_refused(relation, data, neighbour):
         neighbours.check(relation, data, neighbour)
 
 
+@pytest.mark.parametrize(
+    ("relation", "data"),
+    [(Relation.REPLACE_ONE, [0]), (Relation.REPLACE_ONE, [True]), (Relation.LOCAL, [7])],
+)
+def test_an_example_of_which_no_pair_comes_is_refused(relation, data):
+    with pytest.raises(InputError, match="give one with values that differ, or a pair"):
+        neighbours.pairs(relation, data)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("relation", [Relation.GENERAL, Relation.MONOTONE, Relation.L1])
 def test_proposed_scores_move_as_the_relation_says(relation, size):
