@@ -195,7 +195,10 @@ def test_equal_entries_are_one_object():
     other = ledger._roles(one._replace(relation=ADD))
     assert ledger._roles(one) is not other
     # Of the same numbers, and yet another object: nothing is compared number by number.
-    assert [ledger._roles(one).__eq__(each) for each in (other, ledger._roles(two))] == [False, True]
+    assert [ledger._roles(one).__eq__(each) for each in (other, ledger._roles(two))] == [
+        False,
+        True,
+    ]
 
 
 def test_a_search_without_training_says_its_relation(path):
@@ -409,7 +412,9 @@ def test_the_share_that_is_spent_is_the_larger_of_two(path, roles):
     assert total.share == pytest.approx(0.4)
     assert "40 % of that is spent" in total.sentences()[0]
     total = _enter(path, _entry("b", "pure:epsilon=1"), 2.0, 0.05)
-    assert total.share == pytest.approx(total.spent.renyi / total.filter.renyi) != pytest.approx(0.4)
+    assert (
+        total.share == pytest.approx(total.spent.renyi / total.filter.renyi) != pytest.approx(0.4)
+    )
     # The budget at another delta: what failures leave of it, and nothing below them.
     assert total.epsilon == 2.0 < ledger.read(path).together(0.04).epsilon < math.inf
     assert ledger.read(path).together(0.02).epsilon == math.inf

@@ -292,6 +292,13 @@ def test_a_failed_run_ranks_below_all_others():
         ({"base": "approximate:epsilon=1,delta=0.01"}, "nothing is proved"),
         ({"candidates": []}, "at least one"),
         ({"candidates": "rates"}, "at least one"),
+        ({"candidates": {0.1, 0.2}}, "at least one"),
+        ({"looks": 1, "stopping": "own trajectory"}, "a score of public data needs none"),
+        ({"looks": -1, "stopping": "own trajectory"}, "looks"),
+        ({"adaptive": True, "repetitions": None, "runs": 2, "pad": True}, "neither K nor pad"),
+        ({"adaptive": True, "repetitions": None, "runs": 0}, "runs"),
+        ({"ledger": "l.json", "data": "d", "budget": 0.0}, "budget"),
+        ({"score": jaxsel.scores.count(noise=3.0), "scored": "twice"}, "must be one of"),
     ],
 )
 def test_what_is_refused_at_the_start(given, match):
