@@ -307,7 +307,7 @@ def test_a_search_that_is_entered_is_refused_by_no_smaller_budget(path):
         _enter(path, _entry("a", "pure:epsilon=0.5"), 0.5)
     total = _enter(path, _entry("a", "pure:epsilon=0.5"), 0.1)
     assert total.epsilon == pytest.approx(0.5, rel=1e-4)
-    with pytest.raises(InputError, match="the budget is 0.1"):
+    with pytest.raises(InputError, match=r"the budget is 0\.1"):
         _enter(path, _entry("b", "pure:epsilon=0.01"), 0.1)
     (entry,) = ledger.read(path).entries
     assert entry.search == "a"
@@ -431,7 +431,7 @@ def test_a_budget_without_delta_has_an_infinite_order(path):
     assert known.together().share == pytest.approx(0.3)
     _enter(path, _entry("b", SURE), 1.0, 0.0)
     _enter(path, _entry("c", SURE), 1.0, 0.0)
-    with pytest.raises(InputError, match="would take a Renyi divergence of 1.2 at order inf"):
+    with pytest.raises(InputError, match=r"Renyi divergence of 1\.2 at order inf"):
         _enter(path, _entry("d", SURE), 1.0, 0.0)
 
 
