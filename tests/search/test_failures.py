@@ -326,6 +326,19 @@ def test_a_base_whose_name_says_no_numbers_is_told_by_its_profile(tmp_path):
     _search(storage=tmp_path / "s", base=one).close()
 
 
+@pytest.mark.usefixtures("unpriced")
+def test_a_base_that_a_file_says_is_told_by_what_it_says(tmp_path):
+    file = tmp_path / "history.json"
+    options = {"storage": tmp_path / "s", "base": f"opacus:{file}"}
+    file.write_text('{"history": [[4.0, 0.01, 10]]}')
+    _search(**options).close()
+    file.write_text('{"history": [[4.0, 0.01, 11]]}')
+    with pytest.raises(InputError, match="differs in profile"):
+        _search(**options)
+    file.write_text('{"history": [[4.0, 0.01, 10]]}')
+    _search(**options).close()
+
+
 @pytest.mark.usefixtures("unpriced", "summed")
 def test_a_search_that_its_budget_refused_cannot_go_on_without_a_ledger(tmp_path):
     folder = tmp_path / "s"

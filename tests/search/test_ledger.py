@@ -106,6 +106,10 @@ def test_an_entry_of_0_2_0_adds_up_once_its_relation_is_stated(path):
             ledger.state_relation(path, wrong, ADD)
     with pytest.raises(InputError, match="must be one of"):
         ledger.state_relation(path, "old0", "neighbours")
+    with pytest.raises(InputError, match="give a relation, one of"):
+        ledger.state_relation(path, "old0", None)
+    ledger.state_relation(path, "old0", REPLACE)  # as it was stated
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_two_entries_of_0_2_0_have_no_total(path):

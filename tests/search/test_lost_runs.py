@@ -454,6 +454,23 @@ def test_a_process_that_was_forked_is_no_search(monkeypatch, tmp_path):
 # --- Executors that fail, and threads -------------------------------------------------------
 
 
+def test_what_is_taken_back_is_handed_out_next():
+    search = _search(4, **SEEDED)
+    first, second = search.ask(), search.ask()
+    with pytest.raises(KeyboardInterrupt), search.interruptible():
+        raise KeyboardInterrupt
+    assert {search.ask().name, search.ask().name} == {first.name, second.name}
+    search._take_back([0])
+    search._take_back([1])
+    assert search._state["again"] == [1, 0]
+
+
+def test_a_simulation_of_an_adaptive_search_is_run_as_such():
+    search = _adaptive(seed=4)
+    assert search.run(lambda candidate, seed: 7, simulation=True).candidate is not None
+    assert search._state["status"] == ["told"] * 3
+
+
 def test_what_is_finished_is_taken_before_a_broken_executor_is_reported(monkeypatch):
     search, made = _search(2, seed=3, **SEEDED), []
 
@@ -517,7 +534,7 @@ def test_an_outcome_that_no_worker_could_send_back_is_a_failed_run(monkeypatch):
 
 def test_nothing_is_read_or_written_but_under_the_lock(monkeypatch, tmp_path):
     """Two threads that tell one run would both be let through; two that ask would have one run."""
-    search = _adaptive(storage=tmp_path / "s", stopping="own trajectory", looks=1, runs=6)
+    search = _adaptive(storage=tmp_path / "s", stopping="own trajectory", looks=1, runs=7)
     seen = set()
 
     def owned(owner, name):
@@ -543,6 +560,9 @@ def test_nothing_is_read_or_written_but_under_the_lock(monkeypatch, tmp_path):
     search.take(search.ask(), None, "it failed")
     with pytest.raises(CouldNotError):
         search._broken([search.ask()], BrokenExecutor())
+    lost = Future()
+    lost.set_exception(CancelledError())
+    search._take_from(lost, {lost: search.ask()})
     last = search.ask()
     search._take_back([search._here[last.name]])
     search.tell(search.ask(), 5)

@@ -163,6 +163,7 @@ def test_what_fits_several_times_guarantees_nothing(wrapped):
         ({"candidates": "grid"}, "a list of parameters"),
         ({"estimator": StandardScaler(), "candidates": [{}]}, "neither a classifier nor"),
         ({"validation": 0.0}, "validation"),
+        ({"validation": 1.0}, "validation"),
         ({"random_state": 1}, "say simulation=True"),
         ({"estimator": clone(ONE).set_params(random_state=1)}, "say simulation=True"),
         ({"candidates": [{}, {"random_state": 1}]}, "say simulation=True"),
@@ -389,6 +390,37 @@ def test_the_least_noise_on_scores_is_within_5_percent():
         for sigma in (noise, noise / 1.06)
     ]
     assert costs[0] <= epsilon < costs[1]
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+def test_errors_are_cut_and_labels_compared(classifies):
+    class Model:
+        def predict(self, rows):
+            return np.array([1.0, 2.0, 3.0])
+
+    found = _tuned(largest_error=5.0)._scored(
+        Model(), ROWS[:3], np.array([1.0, 4.0, 2.5]), classifies
+    )
+    assert found.tolist() == ([True, False, False] if classifies else [5.0, 3.0, 4.5])
+    assert found.dtype == (bool if classifies else float)
+
+
+def test_coins_and_runs_of_a_simulation_have_other_numbers(monkeypatch, unpriced):
+    seeds = []
+    drawn = module.source
+    monkeypatch.setattr(module, "source", lambda seed: seeds.append(seed) or drawn(seed))
+    search = _tuned(simulation=True, random_state=5, repetitions="point_mass:count=1")
+    seed = search._seed()
+    assert 0 <= seed < 2**31
+    assert _tuned(candidates=[{"random_state": None}])._seed() is None
+    search.fit(ROWS, LABELS)
+    _tuned(repetitions="point_mass:count=1").fit(ROWS, LABELS)
+    assert seeds == [seed + 1, None]
+
+
+def test_a_step_that_is_left_out_is_none():
+    line = Pipeline([("none", None), ("over", "passthrough"), ("model", ONE)])
+    assert module._private_step(line) == ("model__", ONE)
 
 
 @pytest.mark.parametrize("classifies", [True, False])

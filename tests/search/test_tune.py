@@ -262,7 +262,7 @@ def test_a_winner_is_saved_by_the_names_of_its_layers(said, tmp_path):
     assert not (tmp_path / "none.npz").exists()
 
 
-def test_tune_hands_on_what_it_is_told(images, tmp_path, monkeypatch):
+def test_tune_hands_on_what_it_is_told(plan, images, tmp_path, monkeypatch):
     """Every argument reaches the search, its training and its release; nothing is trained."""
     seen = {}
 
@@ -287,12 +287,17 @@ def test_tune_hands_on_what_it_is_told(images, tmp_path, monkeypatch):
             test_images=images.test_images[:9], test_labels=images.test_labels[:9]
         )
 
+    def planned(**given):
+        seen.update(planned=given)
+        return plan
+
     monkeypatch.setattr(tuning, "load_images", loaded)
+    monkeypatch.setattr(tuning, "plan_search", planned)
     monkeypatch.setattr(tuning, "private_search", began)
     monkeypatch.setattr(tuning, "train_runs", trained)
     monkeypatch.setattr(tuning, "progress_bar", bar)
     monkeypatch.setattr(tuning, "correct_on_test", lambda params, images, model: 7)
-    options = {"ledger": tmp_path / "l", "budget": 9.0, "chosen": "on the way", "seed": 1}
+    options = {"ledger": tmp_path / "l", "budget": 9.0, "chosen": "on the way", "seed": 0}
     texts = {"learning_rates": "0.1,0.5", "noise_multipliers": "2,3", "clip_norms": "1.5"}
     found = tuning.tune(
         "digits",
@@ -308,19 +313,18 @@ def test_tune_hands_on_what_it_is_told(images, tmp_path, monkeypatch):
         **options,
     )
     made = seen.pop("plan")
-    wanted = plan_search(
-        examples=60,
-        rates=[0.1, 0.5],
-        noise_multipliers=[2.0, 3.0],
-        clip_norms=[1.5],
-        batch_sizes=[16.0],
-        epochs=2.0,
-        repetitions=laws.parse("geometric:mean=3"),
-        delta=1e-3,
-    )
-    assert made.candidates == wanted.candidates
-    assert (made.score_noise, made.delta) == (wanted.score_noise, 1e-3)
-    assert made.repetitions.mean == pytest.approx(3.0)
+    assert made is plan
+    law = seen["planned"].pop("repetitions")
+    assert laws.describe(law) == laws.describe(laws.parse("geometric:mean=3"))
+    assert seen.pop("planned") == {
+        "examples": 60,
+        "rates": (0.1, 0.5),
+        "noise_multipliers": [2.0, 3.0],
+        "clip_norms": [1.5],
+        "batch_sizes": [16.0],
+        "epochs": 2.0,
+        "delta": 1e-3,
+    }
     assert seen.pop("loaded") == ("digits", Path("images"))
     assert seen.pop("steps") == 3
     assert seen.pop("bar") == ((None, 0, True), {"unit": "training steps"})
@@ -330,3 +334,18 @@ def test_tune_hands_on_what_it_is_told(images, tmp_path, monkeypatch):
     kept = tmp_path / "s" / RELEASE
     assert json.loads(kept.read_text()) == json.loads(json.dumps(plain(found.as_record())))
     assert kept.stat().st_mode & 0o077 == 0
+    # What is not said is left out: no ledger, no folder, and no simulation.
+    seen.clear()
+    found = tuning.tune(repetitions="geometric:mean=1.5", **texts, batch_sizes="16", delta=1e-3)
+    assert seen.pop("loaded") == ("digits", None)
+    assert seen["storage"] is seen["ledger"] is seen["data"] is seen["seed"] is None
+    assert not found.simulated
+
+
+@pytest.mark.parametrize(
+    ("given", "match"), [({"seed": -1}, "seed"), ({"strides": "wide"}, "strides")]
+)
+def test_what_tune_refuses_is_refused_before_images_are_read(given, match, monkeypatch):
+    monkeypatch.setattr(tuning, "load_images", None)
+    with pytest.raises(InputError, match=match):
+        tuning.tune(**given)

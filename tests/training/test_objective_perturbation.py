@@ -558,3 +558,28 @@ def test_a_step_halves_the_least_gradient_so_far(monkeypatch):
     settings = Settings("logistic", 1.0, 0.5, tolerance=1e-9, output_noise=1e-2)
     minimise(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), settings, np.array([9.0]))
     assert asked == [8.0, 2.0, 2.0, 2.0, 1.0]
+
+
+def test_the_words_of_a_fit_are_its_numbers():
+    from jaxsel.training.estimators import FitGuarantee
+
+    settings = Settings("huber", 1.0, 0.5, tolerance=1e-4, output_noise=1e-2)
+    found = FitGuarantee(1.23456789, 1e-5, "JX-ObjPert-gap", ("first", "second"), settings)
+    assert found.base.name == guarantee(settings).name
+    summary = found.summary()
+    assert "are (1.2346, 1e-05)-differentially private, by JX-ObjPert-gap." in summary.sentence
+    assert summary.sentence.endswith("Declared: first; second.")
+    assert summary.rows == [["epsilon", 1.23456789], ["delta", 1e-5]]
+
+
+def test_targets_are_clipped_on_both_sides():
+    rows = np.linspace(-1.0, 1.0, 40)[:, None]
+    given = {"target_bound": 0.7, "random_state": 3, "simulation": True}
+    far = _models(noise_multiplier=2.0)[1].set_params(**given).fit(rows, 1e9 * np.sign(rows[:, 0]))
+    near = _models(noise_multiplier=2.0)[1].set_params(**given).fit(rows, 0.7 * np.sign(rows[:, 0]))
+    assert far.coef_.tolist() == near.coef_.tolist()
+    assert far.intercept_ == near.intercept_
+    other = near.set_params(target_bound=0.6).fit(rows, 0.7 * np.sign(rows[:, 0]))
+    assert other.coef_.tolist() != far.coef_.tolist()
+    with pytest.raises(InputError, match="target_bound"):
+        near.set_params(target_bound=math.inf).fit(rows, rows[:, 0])
