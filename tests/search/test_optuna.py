@@ -225,3 +225,16 @@ def test_studies_that_choose_are_refused(adapter):
         _Study(*right).ask().suggest_float("rate", 0.0, 1.0)
     with pytest.raises(InputError, match="draws no _Distribution"):
         adapter._drawn(None, _Distribution())
+
+
+@pytest.mark.parametrize("low", [1, 2, 3])
+def test_no_logarithmic_number_is_rounded_beyond_its_ends(adapter, low):
+    class End:
+        def __init__(self, place):
+            self.place = place
+
+        def log_uniform(self, *ends):
+            return ends[self.place]
+
+    whole = adapter.IntDistribution(low=low, high=low + 61, step=1, log=True)
+    assert [adapter._drawn(End(place), whole) for place in (0, 1)] == [low, low + 61]

@@ -139,6 +139,10 @@ def test_a_run_whose_batch_did_not_fit_has_failed(plan, images, monkeypatch):
 
     monkeypatch.setattr(tuning, "_trained", full)
     assert searched(plan, images, seed_of(plan, 2)).candidate is None
+    with private_search(plan, seed=seed_of(plan, 2)) as search:
+        train_runs(search, plan, images, MODEL)
+        assert search._state["status"] == ["failed"] * 2
+        assert search.problems == ()  # it is told as a failure, and not as a score that is none
 
 
 def test_nothing_is_released_when_nothing_is_run(plan, images):
