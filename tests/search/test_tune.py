@@ -138,9 +138,9 @@ def test_a_run_whose_batch_did_not_fit_has_failed(plan, images, monkeypatch):
         return state._replace(overflow=~state.overflow)
 
     monkeypatch.setattr(tuning, "_trained", full)
-    assert searched(plan, images, seed_of(plan, 2)).candidate is None
     with private_search(plan, seed=seed_of(plan, 2)) as search:
         train_runs(search, plan, images, MODEL)
+        assert search.release(simulation=True).candidate is None
         assert search._state["status"] == ["failed"] * 2
         assert search.problems == ()  # it is told as a failure, and not as a score that is none
 
