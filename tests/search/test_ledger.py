@@ -123,6 +123,12 @@ def test_dp_sgd_says_its_relation_itself(path):
     assert ledger.read(_old(path, base)).entries[0].relation == ADD
 
 
+def test_a_base_that_says_its_relation_is_entered_with_no_other(path):
+    base = "dp_sgd:sampling_probability=0.01,noise_multiplier=4.0,steps=10"
+    with pytest.raises(InputError):
+        ledger._roles(_entry("a", base, relation=REPLACE))
+
+
 def test_going_on_with_a_search_of_0_2_0_keeps_what_was_stated(path):
     _old(path, "pure:epsilon=0.5")
     ledger.state_relation(path, "old0", REPLACE)
