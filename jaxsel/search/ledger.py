@@ -587,7 +587,7 @@ def _budget(chosen: str, kept: Mapping[str, str] | None) -> RenyiFilter | None:
     found = RenyiFilter(**{name: float(value) for name, value in kept.items()})
     if not (found.order > 1.0 and found.renyi > 0.0 and 0.0 <= found.failure <= found.delta < 1.0):
         raise ValueError
-    if found.guaranteed() > found.delta * (1.0 + 1e-9):
+    if not found.guaranteed() <= found.delta * (1.0 + 1e-9):
         raise ValueError  # edited: that budget has not this guarantee
     return found
 

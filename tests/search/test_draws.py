@@ -32,6 +32,9 @@ def test_a_stream_goes_on_into_its_second_and_third_block(monkeypatch):
         assert stream.getrandbits(size) == (bits >> at) & ((1 << size) - 1)
         at += size
     assert draws.Stream(SECRET, "candidate").random() == (bits & (2**53 - 1)) / 2**53
+    # It is a generator like others: what the library derives from these numbers is theirs, too.
+    one, other = (draws.Stream(SECRET, "candidate").gauss(0.0, 1.0) for _ in range(2))
+    assert one == other
 
 
 def test_every_purpose_and_every_look_has_numbers_of_its_own():

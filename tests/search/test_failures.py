@@ -2,8 +2,10 @@
 
 import json
 import math
+import random
 import shutil
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,9 @@ from dp_accounting.pld import privacy_loss_distribution
 import jaxsel
 from jaxsel.host import records
 from jaxsel.host.errors import InputError
-from jaxsel.search import ledger
+from jaxsel.search import draws, ledger, private_search
 from jaxsel.search.guarantee import RANDOMNESS
-from jaxsel.search.storage import RECORD
+from jaxsel.search.storage import RECORD, Storage
 
 SCORES = [
     jaxsel.scores.count(noise=2.0),
@@ -193,6 +195,39 @@ def test_the_guarantee_says_what_it_takes_of_failures_and_of_settings():
     assert "one of the scored records" not in str(_search().guarantee)
 
 
+@pytest.mark.usefixtures("unpriced")
+def test_of_a_long_problem_the_end_is_kept():
+    def train(candidate, seed):
+        raise ValueError("a" * 30_000 + "z")
+
+    search = _search(1)
+    search.run(train)
+    (problem,) = search.problems
+    assert len(problem) == 20_000
+    assert problem.endswith("az\n")
+
+
+@pytest.mark.usefixtures("unpriced")
+def test_a_search_of_too_many_runs_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(private_search, "_MOST_RUNS", 3)
+    with _search(3, storage=tmp_path / "s") as search:
+        assert len(search._state["secrets"]) == 3
+    with pytest.raises(InputError, match="K was drawn above 3"):
+        _search(4, storage=tmp_path / "t")
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.usefixtures("unpriced")
+def test_what_watchers_learn_is_said_of_each_search():
+    assert "K is fixed; who watches learns how long the runs take" in _search()._watchers()
+    adaptive = _search(repetitions=None, adaptive=True, runs=2, **COUNT)
+    assert adaptive._watchers().startswith("Every run and every noisy score is released")
+    random_law = _search(repetitions="geometric:mean=3")
+    assert "learns about K, which is not covered" in random_law._watchers()
+    padded = _search(repetitions="geometric:mean=2,capped=6", pad=True)
+    assert "Every search makes 6 runs" in padded._watchers()
+
+
 # --- Simulations ------------------------------------------------------------------------
 
 
@@ -216,6 +251,32 @@ def test_what_releases_asks_for_the_word_simulation():
     assert made == []
 
 
+@pytest.mark.usefixtures("unpriced")
+def test_every_score_of_a_simulated_run_has_noise_of_its_own_and_comes_out_as_a_value():
+    score = jaxsel.scores.clipped_mean(2.0, 3.0, 10, noise=1.0)
+    told, units = np.full(5, 2.5), 5 * 128
+    options = {"score": score, "scored": "validation", "stopping": "own trajectory"}
+
+    def noisy(secret, look):
+        noise = score.noisy(told, draws.simulated_noise(secret, look)) - units
+        return score.value(units + noise)
+
+    search = _search(1, seed=2, looks=2, **options)
+    run = search.ask()
+    secret = bytes.fromhex(search._state["secrets"][0])
+    seen = [search.look(run, told, simulation=True) for _ in range(2)]
+    search.tell(run, told)
+    seen.append(search.release(simulation=True).score)
+    assert seen == [noisy(secret, look) for look in range(3)]
+    assert len(set(seen)) == 3
+    given = options | {"repetitions": None, "adaptive": True, "runs": 1}
+    adaptive = _search(seed=2, **given)
+    secret = bytes.fromhex(adaptive._state["secrets"][0])
+    assert adaptive.tell(adaptive.ask(), told, simulation=True) == noisy(secret, 0)
+    # Of what is no simulation no secret tells the noise.
+    assert isinstance(_search(1, **options)._noise(0, 0), random.SystemRandom)
+
+
 # --- Going on with a folder ---------------------------------------------------------------
 
 
@@ -233,6 +294,20 @@ def _mean(size=10, noise=8.0):
         ({}, {"delta": 1.00000000001e-6}, "delta"),
         ({}, {"randomness": "run.seed"}, "randomness"),
         ({}, {"seed": 3}, "simulated"),
+        ({}, {"stopping": "own trajectory"}, "stopping"),
+        (
+            {**COUNT, "stopping": "own trajectory", "looks": 1},
+            {**COUNT, "stopping": "own trajectory", "looks": 2},
+            "stopping",
+        ),
+        ({**COUNT}, {"scored": "training"}, "score"),
+        ({"repetitions": "point_mass:count=2"}, {"pad": True}, "pad"),
+        ({}, {"relation": "replace_one"}, "relation"),
+        (
+            {**COUNT, "base": None, "relation": "add_or_remove_one"},
+            {"relation": "replace_one"},
+            "relation",
+        ),
     ],
 )
 @pytest.mark.usefixtures("unpriced")
@@ -333,6 +408,19 @@ def test_a_number_beyond_all_floats_is_refused(score):
         score(10**400)
 
 
+@pytest.mark.usefixtures("unpriced")
+def test_a_base_that_a_file_says_is_told_by_what_it_says(tmp_path):
+    file = tmp_path / "history.json"
+    options = {"storage": tmp_path / "s", "base": f"opacus:{file}"}
+    file.write_text('{"history": [[4.0, 0.01, 10]]}')
+    _search(**options).close()
+    file.write_text('{"history": [[4.0, 0.01, 11]]}')
+    with pytest.raises(InputError, match="differs in profile"):
+        _search(**options)
+    file.write_text('{"history": [[4.0, 0.01, 10]]}')
+    _search(**options).close()
+
+
 @pytest.mark.usefixtures("unpriced", "summed")
 def test_a_search_that_its_budget_refused_cannot_go_on_without_a_ledger(tmp_path):
     folder = tmp_path / "s"
@@ -374,6 +462,64 @@ def test_a_copy_of_a_folder_is_said_to_be_another_release(tmp_path):
             search.guarantee
         )
     assert "another release" not in str(_search().guarantee)
+
+
+@pytest.mark.usefixtures("unpriced", "summed")
+def test_a_refusal_leaves_a_folder_that_was_there(tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    options = {"ledger": tmp_path / "l", "data": "d", "budget": 0.1}
+    with pytest.raises(InputError, match="the budget is"):
+        _search(storage=folder, **options)
+    assert RECORD not in [path.name for path in folder.iterdir()]
+
+
+@pytest.mark.usefixtures("unpriced")
+def test_a_folder_is_where_it_was_named(tmp_path, monkeypatch):
+    for name in ("home", "here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "here")
+    for name, place in (("~/s", "home"), ("s", "here")):
+        with _search(1, storage=name) as search:
+            run = search.ask()
+            monkeypatch.chdir(tmp_path / "there")
+            search.tell(run, 1.0, "kept")
+            assert search.release().outcome == "kept"
+            monkeypatch.chdir(tmp_path / "here")
+        assert (tmp_path / place / "s" / RECORD).exists()
+    assert not list((tmp_path / "there").iterdir())
+
+
+@pytest.mark.usefixtures("unpriced")
+def test_that_the_winner_was_released_is_kept(tmp_path):
+    with _search(1, storage=tmp_path / "s") as search:
+        search.tell(search.ask(), 1.0, "kept")
+        with pytest.raises(InputError, match="every one of its runs has been handed out"):
+            search.ask()
+        search.release()
+    with _search(1, storage=tmp_path / "s") as search:
+        with pytest.raises(InputError, match="its winner has been released"):
+            search.ask()
+        assert search.release().outcome == "kept"
+
+
+def test_a_file_that_somebody_else_removes_is_gone(tmp_path, monkeypatch):
+    storage = Storage(tmp_path / "s", {}, {})
+    storage.keep("loser", b"0")
+    there = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda self: [self / "gone.outcome", *there(self)])
+    storage.drop(None, ())
+    assert not list((tmp_path / "s").glob("*.outcome"))
+    storage.close()
+
+
+def test_in_memory_the_best_outcome_alone_is_kept():
+    storage = Storage(None, {}, {})
+    for name in ("best", "loser"):
+        storage.keep(name, b"0")
+    storage.drop("best", ())
+    assert set(storage._outcomes) == {"best"}
 
 
 # --- Folders of jaxsel 0.2.0 --------------------------------------------------------------
@@ -460,6 +606,36 @@ def test_a_folder_of_0_2_0_that_did_not_keep_its_size_is_refused(tmp_path):
         )
     with pytest.raises(InputError, match="did not keep every number of its score"):
         _search(storage=tmp_path / "s", **_mean())
+
+
+@pytest.mark.usefixtures("unpriced", "summed")
+def test_a_folder_of_0_2_0_is_entered_in_a_ledger(tmp_path):
+    _search(storage=tmp_path / "s").close()
+    _as_0_2_0(tmp_path / "s")
+    options = {"storage": tmp_path / "s", "ledger": tmp_path / "l", "data": "d"}
+    for _ in range(2):
+        with _search(**options) as search:
+            name = search._state["name"]
+    assert [each.search for each in ledger.read(tmp_path / "l").entries] == [name]
+
+
+@pytest.mark.usefixtures("unpriced")
+def test_what_a_rule_saw_in_a_folder_of_0_2_0_cannot_be_repeated(tmp_path):
+    options = {"storage": tmp_path / "s", "randomness": "run.seed", **COUNT}
+    options |= {"stopping": "own trajectory", "looks": 2}
+    _search(**options).close()
+    _as_0_2_0(tmp_path / "s", status=["handed out"] * 2, looks=[1, 0])
+    with _search(**options) as search:
+        assert search._state["looks"] == [[None], []]
+        assert search._state["charged"] == []  # two were under way: nobody knows which was lost
+        for run in search:
+            search.tell(run, 5, run.name)
+        assert search._state["looks"] == [[], []]
+        assert search._state["status"] == ["failed", "told"]
+    _search(**options | {"storage": tmp_path / "t"}).close()
+    _as_0_2_0(tmp_path / "t", status=["handed out"])
+    with _search(**options | {"storage": tmp_path / "t"}) as search:
+        assert search._state["charged"] == [0]
 
 
 # --- No private records are trained on ----------------------------------------------------

@@ -86,3 +86,17 @@ def test_how_many_runs_are_made_is_said():
     assert described_law(None, 7) == "7 runs, all released"
     law = jaxsel.repetitions.as_law("geometric:mean=3")
     assert jaxsel.repetitions.as_law(described_law(law, 1)).parameters == law.parameters
+
+
+def test_everything_that_is_released_of_a_record_is_said():
+    given = (None, 3, gaussian(5.0))
+    training, validation = parts(gaussian(4.0), [gaussian(3.0)], "validation", *given)
+    costs = [(part.whose, part.released.cost(DELTA)) for part in (training, validation)]
+    found = SearchGuarantee(tuple(costs), ("said",), "Nobody watches.")
+    for (whose, cost), row, part in zip(
+        costs, found.summary().rows, found.as_record()["parts"], strict=True
+    ):
+        said = [each.describe() for each in cost.releases]
+        assert len(said) == 2
+        assert row == [whose, cost.epsilon, cost.best.theorem, "; ".join(said)]
+        assert part["released"] == "; ".join(said)

@@ -106,6 +106,10 @@ def test_an_entry_of_0_2_0_adds_up_once_its_relation_is_stated(path):
             ledger.state_relation(path, wrong, ADD)
     with pytest.raises(InputError, match="must be one of"):
         ledger.state_relation(path, "old0", "neighbours")
+    with pytest.raises(InputError, match="give a relation, one of"):
+        ledger.state_relation(path, "old0", None)
+    ledger.state_relation(path, "old0", REPLACE)  # as it was stated
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_two_entries_of_0_2_0_have_no_total(path):
@@ -117,6 +121,12 @@ def test_two_entries_of_0_2_0_have_no_total(path):
 def test_dp_sgd_says_its_relation_itself(path):
     base = "dp_sgd:sampling_probability=0.01,noise_multiplier=4.0,steps=10"
     assert ledger.read(_old(path, base)).entries[0].relation == ADD
+
+
+def test_a_base_that_says_its_relation_is_entered_with_no_other(path):
+    base = "dp_sgd:sampling_probability=0.01,noise_multiplier=4.0,steps=10"
+    with pytest.raises(InputError):
+        ledger._roles(_entry("a", base, relation=REPLACE))
 
 
 def test_going_on_with_a_search_of_0_2_0_keeps_what_was_stated(path):
@@ -173,8 +183,21 @@ def test_of_a_search_that_is_entered_again_otherwise_the_costlier_counts(path):
             "scored": "training",
             "score": jaxsel.scores.count(noise=8),
         },
+        {
+            "repetitions": None,
+            "adaptive": True,
+            "runs": 3,
+            "scored": "validation",
+            "score": jaxsel.scores.count(noise=8),
+        },
+        {
+            "base": None,
+            "relation": REPLACE,
+            "repetitions": "geometric:mean=3",
+            "score": jaxsel.scores.count(noise=8),
+        },
     ],
-    ids=["joint", "looks", "refit", "mixed"],
+    ids=["joint", "looks", "refit", "mixed", "adaptive", "untrained"],
 )
 def test_the_total_of_one_search_is_its_own_guarantee(path, given):
     found = _search(ledger=path, data="wards", **given).guarantee
@@ -206,7 +229,36 @@ def test_a_text_that_names_a_file_is_not_kept(tmp_path):
 def test_equal_entries_are_one_object():
     one, two = _entry("a", "pure:epsilon=0.1"), _entry("b", "pure:epsilon=0.1")
     assert ledger._roles(one) is ledger._roles(two)
-    assert ledger._roles(one) is not ledger._roles(one._replace(relation=ADD))
+    other = ledger._roles(one._replace(relation=ADD))
+    assert ledger._roles(one) is not other
+    # Of the same numbers, and yet another object: nothing is compared number by number.
+    assert [ledger._roles(one).__eq__(each) for each in (other, ledger._roles(two))] == [
+        False,
+        True,
+    ]
+
+
+def test_a_search_without_training_says_its_relation(path):
+    given = {"base": None, "score": jaxsel.scores.count(noise=8), "relation": REPLACE}
+    assert _search(ledger=path, data="wards", **given).guarantee.relation == REPLACE
+    assert ledger.read(path).relation == REPLACE
+
+
+def test_the_rows_of_a_ledger_say_what_one_record_gives(path):
+    long = "points:" + "epsilon=" + "7" * 200
+    parts = (
+        ({"base": "pure:epsilon=0.1", "times": 3}, {"base": long}),
+        ({"base": "gaussian:sigma=2", "repetitions": "geometric:mean=3"},),
+    )
+    entry = ledger.Entry("a", "2026-11-26", parts, None, "release", "a mean")
+    known = ledger.Ledger(path, "wards", (entry, entry._replace(relation=ADD, words="")))
+    first, second = known.summary().rows
+    short = long[:99] + "…"  # a hundred characters
+    said = f"1 x pure:epsilon=0.1, 3 times and 1 x {short} or geometric:mean=3 x gaussian:sigma=2"
+    assert first == ["2026-11-26", "a", "not stated", f"{said} (a mean)"]
+    assert second == ["2026-11-26", "a", ADD, said]
+    whole = ledger.Entry("b", "2026-11-26", (({"base": "x" * 100},),))
+    assert known._replace(entries=(whole,)).summary().rows[0][-1] == "1 x " + "x" * 100
 
 
 # --- Releases made elsewhere --------------------------------------------------------------------
@@ -247,6 +299,13 @@ def test_a_release_made_elsewhere_counts(path):
         (lambda d: d["entries"][0].update(roles=[]), "is no ledger"),
         (lambda d: d["entries"][0].update(roles=[[]]), "is no ledger"),
         (lambda d: d["entries"][0]["roles"][0][0].update(times=0), "is no ledger"),
+        (lambda d: d["entries"][0]["roles"][0][0].update(times=1.5), "is no ledger"),
+        (lambda d: d["entries"][0]["roles"][0][0].update(times=True), "is no ledger"),
+        (lambda d: d["entries"][0]["roles"][0][0].update(base=1), "is no ledger"),
+        (lambda d: d["entries"][0]["roles"].append([]), "is no ledger"),
+        (lambda d: d["entries"][0].update(search=1), "is no ledger"),
+        (lambda d: d["entries"][0].update(date=None), "is no ledger"),
+        (lambda d: d["entries"][0].update(words=3), "is no ledger"),
         (lambda d: d["entries"].append(d["entries"][0]), "is no ledger"),
         (lambda d: d["entries"][0].update(relation="twins"), "must be one of"),
         (lambda d: d.update(chosen="on the way"), "is no ledger"),
@@ -268,6 +327,27 @@ def test_a_file_that_says_a_thing_twice_is_refused(path):
     path.write_text(path.read_text().replace('"data"', '"data": "x",\n "data"'))
     with pytest.raises(InputError, match="is no ledger"):
         ledger.read(path)
+
+
+def test_a_tuned_release_made_elsewhere_is_paid_as_such(path):
+    base, law = "gaussian:noise_multiplier=8", "geometric:mean=3"
+    given = {"relation": REPLACE, "delta": DELTA}
+    total = ledger.add(path, "wards", base, jaxsel.repetitions.as_law(law), **given)
+    assert total.epsilon == pytest.approx(jaxsel.tuned(base, law).epsilon(DELTA))
+    assert (total.delta, ledger.read(path).together().delta) == (DELTA, 1e-6)
+    assert ledger.read(path).together(1e-3).epsilon < total.epsilon
+
+
+def test_a_search_that_is_entered_is_refused_by_no_smaller_budget(path):
+    """It was paid for when it was entered; a further one is refused."""
+    for _ in range(2):
+        _enter(path, _entry("a", "pure:epsilon=0.5"), 0.5)
+    total = _enter(path, _entry("a", "pure:epsilon=0.5"), 0.1)
+    assert total.epsilon == pytest.approx(0.5, rel=1e-4)
+    with pytest.raises(InputError, match=r"the budget is 0\.1"):
+        _enter(path, _entry("b", "pure:epsilon=0.01"), 0.1)
+    (entry,) = ledger.read(path).entries
+    assert entry.search == "a"
 
 
 # --- Chosen beforehand, or on the way -------------------------------------------------------------
@@ -352,6 +432,70 @@ def test_a_search_on_the_way(path):
     found = _search(relation=REPLACE, **options).guarantee
     assert found.total == 2.0
     assert "JX-Compose-filter" in " ".join(found.sentences())
+
+
+FAILING, SURE = "approximate:epsilon=1e-9,delta=0.01", "pure:epsilon=0.3"
+
+
+@pytest.mark.parametrize("roles", [(FAILING, SURE), (SURE, FAILING)])
+def test_the_share_that_is_spent_is_the_larger_of_two(path, roles):
+    """Half of delta is kept for failures; of that a search takes 2/5 in one of its roles."""
+    total = _enter(path, _entry("a", *roles), 2.0, 0.05, "on the way")
+    assert total.filter.failure == 0.025
+    assert total.spent.failure == pytest.approx(0.01)
+    divergence = jaxsel.guarantee_of(SURE).renyi(total.filter.order)
+    assert total.spent.renyi == pytest.approx(float(divergence))
+    assert total.spent.renyi / total.filter.renyi < 0.4
+    assert total.share == pytest.approx(0.4)
+    assert "40 % of that is spent" in total.sentences()[0]
+    total = _enter(path, _entry("b", "pure:epsilon=1"), 2.0, 0.05)
+    assert (
+        total.share == pytest.approx(total.spent.renyi / total.filter.renyi) != pytest.approx(0.4)
+    )
+    # The budget at another delta: what failures leave of it, and nothing below them.
+    assert total.epsilon == 2.0 < ledger.read(path).together(0.04).epsilon < math.inf
+    assert ledger.read(path).together(0.02).epsilon == math.inf
+    with pytest.raises(InputError, match="would take failures of probability"):
+        _enter(path, _entry("c", "approximate:epsilon=1e-9,delta=0.02"), 2.0, 0.05)
+
+
+def test_a_budget_without_delta_has_an_infinite_order(path):
+    first = _enter(path, _entry("a", SURE), 1.0, 0.0, "on the way")
+    assert first.filter.order == math.inf
+    known = ledger.read(path)
+    assert known.filter == first.filter
+    assert known.filter.renyi == 1.0
+    assert known.together().share == pytest.approx(0.3)
+    _enter(path, _entry("b", SURE), 1.0, 0.0)
+    _enter(path, _entry("c", SURE), 1.0, 0.0)
+    with pytest.raises(InputError, match=r"Renyi divergence of 1\.2 at order inf"):
+        _enter(path, _entry("d", SURE), 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"order": 1.0},
+        {"order": 0.5},
+        {"renyi": 0.0},
+        {"renyi": math.nan},
+        {"failure": -1e-3},
+        {"failure": 0.06},
+        {"delta": 1.0},
+        {"delta": 1.5},
+        {"delta": math.nan},
+        {"epsilon": math.nan},
+        {"epsilon": 1.9},
+    ],
+    ids=str,
+)
+def test_a_filter_that_is_none_is_refused(path, edit):
+    _enter(path, _entry("a", FAILING), 2.0, 0.05, "on the way")
+    document = json.loads(path.read_text())
+    document["filter"] |= {name: repr(value) for name, value in edit.items()}
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is no ledger"):
+        ledger.read(path)
 
 
 # --- The file ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import random
+import threading
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
@@ -19,7 +20,7 @@ import scipy.stats
 import jaxsel
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.search import private_search
-from jaxsel.search.storage import Progress
+from jaxsel.search.storage import Progress, Storage
 from tests.conftest import ALPHA
 from tests.search import killing
 
@@ -462,3 +463,159 @@ def test_a_process_that_was_forked_is_no_search(monkeypatch, tmp_path):
     assert (tmp_path / "s" / ".search.nc.lock").exists()
     search.close()
     assert (tmp_path / "s" / ".search.nc.lock").exists()
+
+
+# --- Executors that fail, and threads -------------------------------------------------------
+
+
+def test_what_is_taken_back_is_handed_out_next():
+    search = _search(4, **SEEDED)
+    first, second = search.ask(), search.ask()
+    with pytest.raises(KeyboardInterrupt), search.interruptible():
+        raise KeyboardInterrupt
+    assert {search.ask().name, search.ask().name} == {first.name, second.name}
+    search._take_back([0])
+    search._take_back([1])
+    assert search._state["again"] == [1, 0]
+
+
+def test_a_simulation_of_an_adaptive_search_is_run_as_such():
+    search = _adaptive(seed=4)
+    assert search.run(lambda candidate, seed: 7, simulation=True).candidate is not None
+    assert search._state["status"] == ["told"] * 3
+
+
+def test_what_is_finished_is_taken_before_a_broken_executor_is_reported(monkeypatch):
+    search, made = _search(2, seed=3, **SEEDED), []
+
+    def train(candidate, seed):
+        made.append(seed)
+        return 1.0, seed
+
+    class Half(Pool):
+        """Ends with its second run; the first has ended before."""
+
+        def work(self):
+            (first, action, *given), (second, *_) = self.pending
+            first.set_result((action(*given), None))
+            second.set_exception(BrokenExecutor("a worker ended"))
+
+    pool = Half()
+
+    def worked(futures, return_when):
+        pool.work()
+        return list(futures)[::-1], []
+
+    monkeypatch.setattr(private_search, "wait", worked)
+    with pytest.raises(CouldNotError, match="with another executor"):
+        search.run(train, pool, together=2, simulation=True)
+    assert search._state["status"] == ["told", "handed out"]
+    assert search._state["again"] == search._state["lost"] == [1]
+    search.run(train, simulation=True)
+    assert len(set(made)) == len(made) == 2
+
+
+def test_an_executor_that_takes_nothing_costs_no_run():
+    class Shut(ThreadPoolExecutor):
+        def submit(self, *given, **named):
+            raise RuntimeError("it is shut down")
+
+    search = _search(2)
+    for _ in range(3):
+        with (
+            Shut(1) as pool,
+            pytest.raises(InputError, match="takes no more runs: it is shut down"),
+        ):
+            search.run(lambda candidate, seed: 0.0, pool, together=1)
+    assert search._state["again"] == [0]
+    assert search.run(lambda candidate, seed: (0.0, "kept")).outcome == "kept"
+    assert search.problems == ()
+
+
+def test_an_outcome_that_no_worker_could_send_back_is_a_failed_run(monkeypatch):
+    class Unsent(Pool):
+        def work(self):
+            (first, *_) = self.pending.pop(0)
+            first.set_exception(TypeError("cannot pickle 4711"))
+
+    search, pool = _search(1), Unsent()
+
+    def worked(futures, return_when):
+        pool.work()
+        return wait(futures, return_when=return_when)
+
+    monkeypatch.setattr(private_search, "wait", worked)
+    assert search.run(lambda candidate, seed: 0.0, pool, together=1).candidate is None
+    assert search.problems == ("TypeError('cannot pickle 4711')",)
+
+
+def test_nothing_is_read_or_written_but_under_the_lock(monkeypatch, tmp_path):
+    """Two threads that tell one run would both be let through; two that ask would have one run."""
+    search = _adaptive(storage=tmp_path / "s", stopping="own trajectory", looks=1, runs=7)
+    seen = set()
+
+    def owned(owner, name):
+        plain = getattr(owner, name)
+
+        def watched(self, *given, **named):
+            assert search._lock._is_owned(), name
+            seen.add(name)
+            return plain(self, *given, **named)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    for name in ("save", "keep", "kept", "keep_progress", "drop"):
+        owned(Storage, name)
+    for name in ("_place", "_check_process", "_out", "_forget", "_lose"):
+        owned(jaxsel.PrivateSearch, name)
+    run = search.ask()
+    search.look(run, 3)
+    search.save(run, 0, step=1)
+    search.tell(run, 4)
+    search.tell(search.ask(), failed=True)
+    search.take(search.ask(), 5, None)
+    search.take(search.ask(), None, "it failed")
+    with pytest.raises(CouldNotError):
+        search._broken([search.ask()], BrokenExecutor())
+    lost = Future()
+    lost.set_exception(CancelledError())
+    search._take_from(lost, {lost: search.ask()})
+    last = search.ask()
+    search._take_back([search._here[last.name]])
+    search.tell(search.ask(), 5)
+    search.release()
+    assert len(seen) == 10
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda search, run: search.over,
+        lambda search, run: search.ready,
+        lambda search, run: search.ask(),
+        lambda search, run: search.tell(run, 3),
+        lambda search, run: search.take(run, None, "it failed"),
+        lambda search, run: search.look(run, 3),
+        lambda search, run: search.save(run, 0),
+        lambda search, run: search._take_back([0]),
+        lambda search, run: search.release(),
+    ],
+)
+def test_a_thread_waits_for_the_one_before_it(act):
+    search = _adaptive(stopping="own trajectory", looks=1, runs=2)
+    run, done = search.ask(), []
+
+    def second():
+        try:
+            act(search, run)
+        except InputError as refused:
+            done.append(refused)
+        done.append(True)
+
+    thread = threading.Thread(target=second, daemon=True)
+    with search._lock:
+        thread.start()
+        thread.join(0.05)
+        assert not done
+    thread.join()
+    assert done

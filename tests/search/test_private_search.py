@@ -151,6 +151,8 @@ def test_padding_makes_as_many_runs_as_k_can_have_and_ranks_k_of_them():
         made = _all(search, score=float)
         assert len(made) == 6
         wins = search.release(simulation=True).candidate
+        ranked = made[: search._state["count"]]
+        assert wins == max((run.candidate for run in ranked), default=None)
         winners[wins == max(run.candidate for run in made)] += 1
     # The best of all six is released only if it is among the first K.
     assert winners[False] > 100
@@ -171,6 +173,11 @@ def test_the_guarantee_is_that_of_the_account():
     assert (
         jaxsel.report(search.guarantee).statement.subject.proof.epsilon == search.guarantee.epsilon
     )
+
+
+def test_a_pure_base_is_proved_without_delta():
+    found = _search(delta=0.0, **_of(1)).guarantee
+    assert (found.delta, found.epsilon) == (0.0, pytest.approx(0.5, rel=1e-4))
 
 
 def test_records_that_train_and_are_scored_pay_for_both():
@@ -253,7 +260,10 @@ def test_what_is_refused_in_a_run():
     _refused("told already", lambda: search.tell(first, 0.9))
     second = search.ask()
     _refused("handed out", search.ask)
-    _refused("not handed out by this search", lambda: search.tell(first._replace(name="0"), 1.0))
+    _refused("tell the score of every run", search.release)
+    for name in ("0", None, [], 0):
+        other = first._replace(name=name)
+        _refused("not handed out by this search", lambda other=other: search.tell(other, 1.0))
     _refused("not handed out by this search", lambda: search.tell(_search().ask, 1.0))
     search.tell(second, failed=True)
     _refused("is not made again", lambda: search.tell(second, 0.7))
@@ -292,6 +302,16 @@ def test_a_failed_run_ranks_below_all_others():
         ({"base": "approximate:epsilon=1,delta=0.01"}, "nothing is proved"),
         ({"candidates": []}, "at least one"),
         ({"candidates": "rates"}, "at least one"),
+        ({"candidates": {0.1, 0.2}}, "at least one"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": -1e-9}, "delta"),
+        ({"delta": 0.0}, "nothing is proved"),
+        ({"looks": 1, "stopping": "own trajectory"}, "a score of public data needs none"),
+        ({"looks": -1, "stopping": "own trajectory"}, "looks"),
+        ({"adaptive": True, "repetitions": None, "runs": 2, "pad": True}, "neither K nor pad"),
+        ({"adaptive": True, "repetitions": None, "runs": 0}, "runs"),
+        ({"ledger": "l.json", "data": "d", "budget": 0.0}, "budget"),
+        ({"score": jaxsel.scores.count(noise=3.0), "scored": "twice"}, "must be one of"),
     ],
 )
 def test_what_is_refused_at_the_start(given, match):

@@ -123,3 +123,14 @@ def test_noise_is_on_every_score_but_public_ones():
 def test_bad_scores_are_refused(make):
     with pytest.raises(InputError):
         make()
+
+
+def test_scores_at_the_ends_of_what_is_allowed():
+    for low, high in ((-1e300, 1e300), (0.0, 1e-300), (-1e-300, 0.0)):
+        score = scores.clipped_mean(low, high, size=1, noise=1.0)
+        assert score.units(np.array([high])) == score.sensitivity == 256
+        assert score.value(256) == pytest.approx(high, rel=1e-12, abs=1e-312)
+    for moves in (1e-300, 1e300):
+        score = scores.stated(sensitivity=moves, noise=1.0)
+        assert score.units(moves) == 256
+        assert score.value(256) == pytest.approx(moves, rel=1e-12)

@@ -26,6 +26,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import jaxsel
 from jaxsel.host.errors import InputError
+from jaxsel.search import sklearn as module
 from jaxsel.search.sklearn import PrivatelyTuned
 from jaxsel.training.estimators import PrivateLinearRegression, PrivateLogisticRegression
 
@@ -163,6 +164,7 @@ def test_what_fits_several_times_guarantees_nothing(wrapped):
         ({"candidates": "grid"}, "a list of parameters"),
         ({"estimator": StandardScaler(), "candidates": [{}]}, "neither a classifier nor"),
         ({"validation": 0.0}, "validation"),
+        ({"validation": 1.0}, "validation"),
         ({"random_state": 1}, "say simulation=True"),
         ({"estimator": clone(ONE).set_params(random_state=1)}, "say simulation=True"),
         ({"candidates": [{}, {"random_state": 1}]}, "say simulation=True"),
@@ -395,6 +397,127 @@ def test_the_core_does_not_import_it():
         "import jaxsel.training.objective_privacy; sys.exit('sklearn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_every_option_reaches_the_search(monkeypatch):
+    given = {}
+    monkeypatch.setattr(module, "PrivateSearch", lambda *first, **named: given.update(named))
+    options = {"delta": 1e-5, "pad": True, "ledger": "l", "data": "d", "budget": 3.0}
+    options |= {"chosen": "on the way", "repetitions": "geometric:mean=3,capped=9"}
+    _tuned(**options)._search(7, True)
+    assert {name: given[name] for name in ("delta", "pad", "ledger", "data", "budget")} == {
+        name: options[name] for name in ("delta", "pad", "ledger", "data", "budget")
+    }
+    assert (given["chosen"], given["seed"], given["scored"]) == ("on the way", 7, "validation")
+    assert given["relation"] == "add_or_remove_one"
+    assert given["repetitions"].maximum == 9
+    assert given["score"].words == jaxsel.scores.count(6.0).words
+    _tuned(largest_error=2.5)._search(None, False)
+    assert given["score"].words == jaxsel.scores.clipped_mean(0.0, 2.5, 1, 6.0).words
+    assert given["delta"] == 1e-6
+    assert given["budget"] is given["seed"] is None
+
+
+def test_noise_on_scores_that_no_noise_makes_cheap_enough_is_refused(monkeypatch):
+    tried = []
+
+    class Dear:
+        def __init__(self, base, law):
+            tried.append(base.name)
+
+        def epsilon(self, delta):
+            return math.inf
+
+    monkeypatch.setattr(module, "tuned", Dear)
+    with pytest.raises(InputError, match="no noise on the scores keeps them as private"):
+        module._score_noise(1.0, "geometric:mean=3", 1e-7)
+    assert len(tried) == 10  # 0.3 times 4^9 is the last below 100,000
+
+
+def test_the_least_noise_on_scores_is_within_5_percent():
+    law, epsilon = "geometric:mean=3", 1.0
+    noise = module._score_noise(epsilon, law, 1e-6)
+    costs = [
+        jaxsel.tuned(jaxsel.scores.count(sigma).guarantee(), law).epsilon(1e-6)
+        for sigma in (noise, noise / 1.06)
+    ]
+    assert costs[0] <= epsilon < costs[1]
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+def test_errors_are_cut_and_labels_compared(classifies):
+    class Model:
+        def predict(self, rows):
+            return np.array([1.0, 2.0, 3.0])
+
+    found = _tuned(largest_error=5.0)._scored(
+        Model(), ROWS[:3], np.array([1.0, 4.0, 2.5]), classifies
+    )
+    assert found.tolist() == ([True, False, False] if classifies else [5.0, 3.0, 4.5])
+    assert found.dtype == (bool if classifies else float)
+
+
+def test_coins_and_runs_of_a_simulation_have_other_numbers(monkeypatch, unpriced):
+    seeds = []
+    drawn = module.source
+    monkeypatch.setattr(module, "source", lambda seed: seeds.append(seed) or drawn(seed))
+    search = _tuned(simulation=True, random_state=5, repetitions="point_mass:count=1")
+    seed = search._seed()
+    assert 0 <= seed < 2**31
+    assert _tuned(candidates=[{"random_state": None}])._seed() is None
+    search.fit(ROWS, LABELS)
+    _tuned(repetitions="point_mass:count=1").fit(ROWS, LABELS)
+    assert seeds == [seed + 1, None]
+
+
+def test_a_step_that_is_left_out_is_none():
+    line = Pipeline([("none", None), ("over", "passthrough"), ("model", ONE)])
+    assert module._private_step(line) == ("model__", ONE)
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+def test_where_nobody_is_set_aside_every_run_has_the_score_of_nobody(classifies):
+    score = jaxsel.scores.count(1.0) if classifies else jaxsel.scores.clipped_mean(0, 1, 1, 1.0)
+    assert score.units(_tuned()._scored(None, ROWS[:0], LABELS[:0], classifies)) == 0
+
+
+def test_the_winner_answers_for_the_search(unpriced):
+    found = _tuned().fit(ROWS, LABELS)
+    winner = found.best_estimator_
+    for name in ("predict", "predict_proba", "decision_function"):
+        np.testing.assert_array_equal(getattr(found, name)(ROWS), getattr(winner, name)(ROWS))
+    assert found.score(ROWS, LABELS) == winner.score(ROWS, LABELS)
+    assert winner.regularisation == found.best_params_["regularisation"]
+    assert found.guarantee_.summary().rows == [
+        ["epsilon", found.guarantee_.epsilon],
+        ["delta", 1e-6],
+    ]
+
+
+def test_a_run_of_a_simulation_has_its_seed_and_of_a_release_none():
+    free = clone(ONE).set_params(classes=None)
+    for options, seed in (
+        ({"simulation": True, "random_state": 5}, 3),
+        ({"simulation": True}, None),
+        ({}, None),
+    ):
+        search = _tuned(free, **options)
+        search.classes_ = np.array(["a", "b"])
+        ready = search._ready(clone(free), 3 + 2**31).get_params()
+        assert ready["random_state"] == seed
+        assert ready["simulation"] == (seed is not None)
+        assert ready["classes"] == ["a", "b"]
+
+
+def test_labels_that_no_model_could_tell_apart_are_refused():
+    with pytest.raises(InputError, match="there is one class alone"):
+        _tuned(clone(ONE).set_params(classes=None))._check_labels(np.zeros(5))
+    with pytest.raises(InputError, match="Only binary classification"):
+        _tuned(clone(ONE).set_params(classes=None))._check_labels(np.arange(3))
+    # The classes that are stated count, and not those of the labels.
+    search = _tuned(clone(ONE).set_params(classes=(0, 1)))
+    search._check_labels(np.zeros(5, dtype=int))
+    assert search.classes_.tolist() == [0, 1]
 
 
 # --- From the README alone --------------------------------------------------------------

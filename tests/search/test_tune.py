@@ -1,5 +1,9 @@
 """A private search of the CNN's settings: its result, what it keeps, going on after a kill."""
 
+import contextlib
+import json
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
@@ -7,7 +11,10 @@ import pytest
 from jaxsel import repetitions as laws
 from jaxsel.data.images import ImageSet, load_images
 from jaxsel.host.errors import InputError
+from jaxsel.language.printing import plain
+from jaxsel.reports.reading import RELEASE
 from jaxsel.search import tune as tuning
+from jaxsel.search.private_search import Winner
 from jaxsel.search.tune import correct_on_test, private_search, train_runs
 from jaxsel.training.canaries import Linear
 from jaxsel.training.plan import plan_search
@@ -131,7 +138,11 @@ def test_a_run_whose_batch_did_not_fit_has_failed(plan, images, monkeypatch):
         return state._replace(overflow=~state.overflow)
 
     monkeypatch.setattr(tuning, "_trained", full)
-    assert searched(plan, images, seed_of(plan, 2)).candidate is None
+    with private_search(plan, seed=seed_of(plan, 2)) as search:
+        train_runs(search, plan, images, MODEL)
+        assert search.release(simulation=True).candidate is None
+        assert search._state["status"] == ["failed"] * 2
+        assert search.problems == ()  # it is told as a failure, and not as a score that is none
 
 
 def test_nothing_is_released_when_nothing_is_run(plan, images):
@@ -199,3 +210,146 @@ def test_only_learning_rates_may_differ_side_by_side(images):
     for group in groups[1:]:
         assert len({run.candidate.noise_multiplier for run in group}) == 1
     assert len(groups) == 3
+
+
+# --- What is said of a search, by hand --------------------------------------------------------
+
+
+@pytest.fixture(name="said", scope="module")
+def _said(plan):
+    """A release whose numbers are given: 9 of 12 right with noise, 80 of 100 on the test images."""
+    search = private_search(plan, seed=1)
+    chosen = plan.candidates[1]
+    winner = Winner(chosen, 9.0, {"Dense_0": {"kernel": np.ones((2, 3))}}, search.guarantee)
+    return tuning.Tuned("digits", plan, winner, 80, 100, True)
+
+
+def test_a_release_says_its_numbers(plan, said):
+    assert plan.validation_size == 12
+    first, accuracy, *others = said.sentences()
+    assert first == (
+        "Winner: learning rate 0.5, noise multiplier 2, clipping norm 1, batch size 16, "
+        f"{plan.candidates[1].steps} steps."
+    )
+    noise = f"{plan.score_noise / 12:.2g}"
+    assert f"Accuracy: 0.7500 on the 12 validation images, with noise of {noise}" in accuracy
+    assert "0.8000 on the 100 test images (taken to be public)" in accuracy
+    assert [*said.winner.guarantee.sentences()] == others[:-2]
+    single = plan.base.epsilon(1e-3)
+    assert others[-2].startswith("One run without a search: (")
+    assert single <= float(others[-2].split("(")[1].split(",")[0]) <= single + 1e-3
+    assert "Threefry's, in float32: for experiments" in others[-1]
+    nothing = said._replace(winner=said.winner._replace(candidate=None, outcome=None))
+    assert nothing.sentences()[0] == "K was 0, or no run succeeded: nothing is released."
+    assert list(nothing.sentences()[1:]) == others
+    assert str(said) == said.summary().sentence == "\n".join(said.sentences())
+    record = said.as_record()
+    assert record["epsilon"] == said.winner.guarantee.epsilon
+    assert record["base"] == plan.single_base
+    assert record["candidates"] == 2
+    assert record["winner"] == plan.candidates[1]
+    assert record["noisy_validation_accuracy"] == 0.75
+    assert (record["validation_size"], record["test_accuracy"]) == (12, 0.8)
+    assert record["score_noise"] == plan.score_noise
+    assert f"sigma={plan.score_noise!r}" in record["scores"]
+    assert record["single_run_epsilon"] == single
+    assert record["simulated"] is True
+
+
+def test_a_winner_is_saved_by_the_names_of_its_layers(said, tmp_path):
+    said.save(tmp_path / "w.npz")
+    with np.load(tmp_path / "w.npz") as saved:
+        assert {name: saved[name].tolist() for name in saved} == {
+            "Dense_0/kernel": np.ones((2, 3)).tolist()
+        }
+    said._replace(winner=said.winner._replace(outcome=None)).save(tmp_path / "none.npz")
+    assert not (tmp_path / "none.npz").exists()
+
+
+def test_tune_hands_on_what_it_is_told(plan, images, tmp_path, monkeypatch):
+    """Every argument reaches the search, its training and its release; nothing is trained."""
+    seen = {}
+
+    def began(plan, **options):
+        seen.update(plan=plan, **options)
+        return private_search(plan, seed=options["seed"])
+
+    def trained(search, plan, images, model, **options):
+        seen.update(trained=options)
+        options["progress"](3)
+        for run in search:
+            search.tell(run, 9, None)
+
+    @contextlib.contextmanager
+    def bar(*given, **named):
+        seen.update(bar=(given, named))
+        yield lambda steps: seen.update(steps=steps)
+
+    def loaded(*given):
+        seen.update(loaded=given)
+        return images._replace(
+            test_images=images.test_images[:9], test_labels=images.test_labels[:9]
+        )
+
+    def planned(**given):
+        seen.update(planned=given)
+        return plan
+
+    monkeypatch.setattr(tuning, "load_images", loaded)
+    monkeypatch.setattr(tuning, "plan_search", planned)
+    monkeypatch.setattr(tuning, "private_search", began)
+    monkeypatch.setattr(tuning, "train_runs", trained)
+    monkeypatch.setattr(tuning, "progress_bar", bar)
+    monkeypatch.setattr(tuning, "correct_on_test", lambda params, images, model: 7)
+    options = {"ledger": tmp_path / "l", "budget": 9.0, "chosen": "on the way", "seed": 0}
+    texts = {"learning_rates": "0.1,0.5", "noise_multipliers": "2,3", "clip_norms": "1.5"}
+    found = tuning.tune(
+        "digits",
+        data_folder="images",
+        repetitions="geometric:mean=3",
+        batch_sizes="16",
+        epochs=2.0,
+        delta=1e-3,
+        together=4,
+        folder=tmp_path / "s",
+        progress=True,
+        **texts,
+        **options,
+    )
+    made = seen.pop("plan")
+    assert made is plan
+    law = seen["planned"].pop("repetitions")
+    assert laws.describe(law) == laws.describe(laws.parse("geometric:mean=3"))
+    assert seen.pop("planned") == {
+        "examples": 60,
+        "rates": (0.1, 0.5),
+        "noise_multipliers": [2.0, 3.0],
+        "clip_norms": [1.5],
+        "batch_sizes": [16.0],
+        "epochs": 2.0,
+        "delta": 1e-3,
+    }
+    assert seen.pop("loaded") == ("digits", Path("images"))
+    assert seen.pop("steps") == 3
+    assert seen.pop("bar") == ((None, 0, True), {"unit": "training steps"})
+    assert seen.pop("trained")["together"] == 4
+    assert seen == {"storage": tmp_path / "s", "data": "digits", **options}
+    assert (found.data, found.correct, found.tested, found.simulated) == ("digits", 7, 9, True)
+    kept = tmp_path / "s" / RELEASE
+    assert json.loads(kept.read_text()) == json.loads(json.dumps(plain(found.as_record())))
+    assert kept.stat().st_mode & 0o077 == 0
+    # What is not said is left out: no ledger, no folder, and no simulation.
+    seen.clear()
+    found = tuning.tune(repetitions="geometric:mean=1.5", **texts, batch_sizes="16", delta=1e-3)
+    assert seen.pop("loaded") == ("digits", None)
+    assert seen["storage"] is seen["ledger"] is seen["data"] is seen["seed"] is None
+    assert not found.simulated
+
+
+@pytest.mark.parametrize(
+    ("given", "match"), [({"seed": -1}, "seed"), ({"strides": "wide"}, "strides")]
+)
+def test_what_tune_refuses_is_refused_before_images_are_read(given, match, monkeypatch):
+    monkeypatch.setattr(tuning, "load_images", None)
+    with pytest.raises(InputError, match=match):
+        tuning.tune(**given)

@@ -14,7 +14,7 @@ from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.families.private_training import objective_laws as laws
 from jaxsel.families.private_training.claims.objective import pushed
 from jaxsel.host.errors import InputError
-from jaxsel.training import objective_privacy
+from jaxsel.training import objective_perturbation, objective_privacy
 from jaxsel.training.audits import many_run_bound
 from jaxsel.training.objective_perturbation import (
     NotReached,
@@ -521,3 +521,65 @@ def test_a_prediction_clips_as_the_training_did(which, intercept):
         assert shares.sum(axis=1) == pytest.approx(np.ones(40))
         assert (model.predict(rows) == (odds > 0)).all()
     assert (np.ravel(model.intercept_)[0] == 0.0) == (intercept == 0.0)
+
+
+def test_a_record_that_shows_nothing_has_the_first_class():
+    """As scikit-learn has it: of equal odds the first."""
+    model = _models(noise_multiplier=4.0)[0].set_params(classes=("no", "yes"), intercept=0.0)
+    model.fit(np.array([[1.0], [-1.0]] * 20), ["yes", "no"] * 20)
+    assert model.decision_function([[0.0]]).tolist() == [0.0]
+    assert model.predict([[0.0]]).tolist() == ["no"]
+
+
+@pytest.mark.parametrize("costlier", [0, 1])
+def test_noise_is_enough_in_both_directions(monkeypatch, costlier):
+    """Where a record that is added costs more than one that is removed, or the other way."""
+
+    def profiles(settings):
+        costs = [1.0 / settings.noise_multiplier] * 2
+        costs[costlier] *= 3.0
+        return [lambda epsilon, cost=cost: cost + 0.0 * epsilon for cost in costs]
+
+    monkeypatch.setattr(objective_privacy, "_profiles", profiles)
+    noise = noise_for(1.0, 0.5, Settings("logistic", 1.0, 0.5, tolerance=1e-4, output_noise=1e-2))
+    assert noise == pytest.approx(6.0, rel=1.1e-3)
+    assert noise >= 6.0
+
+
+def test_a_step_halves_the_least_gradient_so_far(monkeypatch):
+    """Not the last one: a gradient may grow on the way, and steps that halve it would not end."""
+    lengths, asked = [8.0, 2.0, 6.0, 3.0, 1.0], []
+
+    def step(objective, theta, gradient, least):
+        asked.append(least)
+        return (theta, np.array([lengths[len(asked)]])) if len(asked) < len(lengths) else None
+
+    monkeypatch.setattr(objective_perturbation, "_step", step)
+    settings = Settings("logistic", 1.0, 0.5, tolerance=1e-9, output_noise=1e-2)
+    minimise(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), settings, np.array([9.0]))
+    assert asked == [8.0, 2.0, 2.0, 2.0, 1.0]
+
+
+def test_the_words_of_a_fit_are_its_numbers():
+    from jaxsel.training.estimators import FitGuarantee
+
+    settings = Settings("huber", 1.0, 0.5, tolerance=1e-4, output_noise=1e-2)
+    found = FitGuarantee(1.23456789, 1e-5, "JX-ObjPert-gap", ("first", "second"), settings)
+    assert found.base.name == guarantee(settings).name
+    summary = found.summary()
+    assert "are (1.2346, 1e-05)-differentially private, by JX-ObjPert-gap." in summary.sentence
+    assert summary.sentence.endswith("Declared: first; second.")
+    assert summary.rows == [["epsilon", 1.23456789], ["delta", 1e-5]]
+
+
+def test_targets_are_clipped_on_both_sides():
+    rows = np.linspace(-1.0, 1.0, 40)[:, None]
+    given = {"target_bound": 0.7, "random_state": 3, "simulation": True}
+    far = _models(noise_multiplier=2.0)[1].set_params(**given).fit(rows, 1e9 * np.sign(rows[:, 0]))
+    near = _models(noise_multiplier=2.0)[1].set_params(**given).fit(rows, 0.7 * np.sign(rows[:, 0]))
+    assert far.coef_.tolist() == near.coef_.tolist()
+    assert far.intercept_ == near.intercept_
+    other = near.set_params(target_bound=0.6).fit(rows, 0.7 * np.sign(rows[:, 0]))
+    assert other.coef_.tolist() != far.coef_.tolist()
+    with pytest.raises(InputError, match="target_bound"):
+        near.set_params(target_bound=math.inf).fit(rows, rows[:, 0])

@@ -171,3 +171,51 @@ def test_parts_are_disjoint_and_fixed(plan):
     np.testing.assert_array_equal(parts.training[0], split(images, plan).training[0])
     with pytest.raises(InputError, match="plan is for 60"):
         split(images._replace(labels=images.labels[:50]), plan)
+
+
+def test_a_base_has_a_text_where_all_candidates_are_as_private(plan):
+    first = plan.candidates[0]
+    for change in ({"noise_multiplier": 2.5}, {"batch_size": 17.0}, {"steps": 4}):
+        other = plan._replace(candidates=(first, first._replace(**change)))
+        assert other.single_base is None
+    for change in ({"learning_rate": 7.0}, {"clip_norm": 7.0}):
+        other = plan._replace(candidates=(first, first._replace(**change)))
+        assert other.single_base == plan.base.name
+
+
+class _Cost:
+    """An account whose epsilon is told."""
+
+    def __init__(self, epsilon):
+        self.best = self
+        self.epsilon = epsilon
+
+
+def test_the_least_noise_on_scores_is_found_or_refused(monkeypatch):
+    """Of a cost of 6 over the noise; a cost that never falls is refused, and a small one taken."""
+    law, asked = laws.geometric(0.5), []
+
+    def account(base, repetitions, delta, *, attain):
+        asked.append((repetitions, delta))
+        sigma = float(base.name.split("sigma=")[1].split(",")[0])
+        return _Cost(max(6.0 / sigma, least))
+
+    monkeypatch.setattr(plan_module, "account", account)
+    least = 0.0
+    found = plan_module._score_noise(law, 1e-5, 0.5)
+    assert 12.0 <= found <= 12.0 * 1.002
+    assert all(given == (law, 1e-5) for given in asked)
+    smallest = plan_module._score_noise(law, 1e-5, 1e9)
+    assert smallest == pytest.approx(plan_module._LEAST_SCORE_NOISE)
+    least = 2.0
+    with pytest.raises(InputError, match="no noise on the validation score keeps epsilon below 1"):
+        plan_module._score_noise(law, 1e-5, 1.0)
+
+
+def test_a_candidate_that_no_step_can_be_afforded_for_is_refused(monkeypatch):
+    affordable = {8.0: 3, 0.3: 0}
+    monkeypatch.setattr(plan_module, "candidate_thresholds", lambda *given: None)
+    monkeypatch.setattr(plan_module, "largest_steps", lambda limits, rate, noise: affordable[noise])
+    grid = SETTINGS | {"noise_multipliers": [8.0, 0.3]}
+    with pytest.raises(InputError, match=r"noise multiplier 0\.3 .* costs more in one step"):
+        plan_search(examples=60, repetitions=laws.geometric(0.5), **grid)
