@@ -15,6 +15,7 @@ import numpy as np
 from jaxsel.auditing.functions.outcomes import Table, table
 from jaxsel.auditing.functions.subject import Function
 from jaxsel.host.errors import InputError, check_positive
+from jaxsel.host.streams import output_to_errors
 
 NO_ANSWER = "no answer within the limit"
 KILLED = "the call ended its process"
@@ -69,13 +70,42 @@ def _limited(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _answer(call: Callable[[], Any], seconds: float | None, alone: bool) -> Any:
+@contextlib.contextmanager
+def _keyboard() -> Iterator[Callable[[], bool]]:
+    """Whether it is the keyboard that has interrupted the body, which may raise the same."""
+    heard: list[int] = []
+
+    def hear(number: int, frame: Any) -> None:
+        try:
+            before(number, frame)
+        except BaseException:
+            heard.append(number)
+            raise
+
+    before: Any = signal.getsignal(signal.SIGINT)
+    usable = callable(before) and threading.current_thread() is threading.main_thread()
+    if usable:
+        signal.signal(signal.SIGINT, hear)
+    try:
+        yield lambda: bool(heard)
+    finally:
+        if usable:
+            signal.signal(signal.SIGINT, before)
+
+
+def _answer(
+    call: Callable[[], Any],
+    seconds: float | None,
+    heard: Callable[[], bool],
+    refused: tuple[type[BaseException], ...] = (),
+) -> Any:
     """What a call returns, or what it did instead.
 
     Args:
       call: the function with its arguments.
       seconds: its time limit.
-      alone: whether this process makes calls only, so that an interrupt is the call's own.
+      heard: whether the keyboard has interrupted it, and not itself.
+      refused: what it may raise that is no outcome.
     """
     process = os.getpid()
     try:
@@ -84,7 +114,7 @@ def _answer(call: Callable[[], Any], seconds: float | None, alone: bool) -> Any:
     except _TimeUp:
         return Did(NO_ANSWER)
     except BaseException as error:  # the end of an interpreter, too, is what a call may ask for
-        if isinstance(error, KeyboardInterrupt) and not alone:
+        if isinstance(error, refused) or (isinstance(error, KeyboardInterrupt) and heard()):
             raise
         return Did(f"raised {type(error).__name__}")
     finally:
@@ -113,13 +143,7 @@ class Task(NamedTuple):
 
 
 class Unwatched:
-    """What is told of calls where none can end the process that asks for them.
-
-    Attributes:
-      alone: whether the process makes calls and does nothing else.
-    """
-
-    alone = False
+    """What is told of calls where none can end the process that asks for them."""
 
     def begin(self, trial: int) -> None:
         """Notes that a trial's call begins."""
@@ -142,7 +166,7 @@ def run(
     known: Mapping[int, Any] | None = None,
     watcher: Unwatched | None = None,
 ) -> Table:
-    """The outcomes of a task.
+    """The outcomes of a task; what its calls print goes to the standard error.
 
     Args:
       function: what is called.
@@ -155,16 +179,18 @@ def run(
       InputError: if a vectorised function does not return one outcome for each trial.
     """
     known, watcher = known or {}, watcher or Unwatched()
-    if function.kind == "jax":
-        programs = programs_of(function)
-        return table(programs.rows(task.data, task.settings, task.entropy, task.trials))
-    generator = np.random.default_rng(np.random.SeedSequence([*task.entropy, len(known)]))
-    if function.kind == "vectorised":
-        return _vectorised(function, task, generator, known, watcher)
-    leading = (generator, task.data) if function.kind == "generator" else (task.data,)
-    call = functools.partial(function.call, *leading, **task.settings)
-    ask = functools.partial(_answer, call, task.seconds, watcher.alone)
-    return _one_by_one(ask, task.trials, task.budget, known, watcher)
+    with output_to_errors(), _keyboard() as heard:
+        answer = functools.partial(_answer, seconds=task.seconds, heard=heard)
+        if function.kind == "jax":
+            rows = programs_of(function).rows
+            return table(rows(task.data, task.settings, task.entropy, task.trials, answer))
+        generator = np.random.default_rng(np.random.SeedSequence([*task.entropy, len(known)]))
+        if function.kind == "vectorised":
+            return _vectorised(function, task, generator, known, watcher, answer)
+        leading = (generator, task.data) if function.kind == "generator" else (task.data,)
+        call = functools.partial(function.call, *leading, **task.settings)
+        ask = functools.partial(answer, call)
+        return _one_by_one(ask, task.trials, task.budget, known, watcher)
 
 
 def _one_by_one(
@@ -191,10 +217,11 @@ def _vectorised(
     generator: np.random.Generator,
     known: Mapping[int, Any],
     watcher: Unwatched,
+    answer: Callable[[Callable[[], Any]], Any],
 ) -> Table:
     def ask(rows: int) -> Any:
         call = functools.partial(function.call, generator, task.data, rows, **task.settings)
-        found = _answer(call, task.seconds, watcher.alone)
+        found = answer(call)
         if isinstance(found, Did):
             return found
         listed = _listed(found)

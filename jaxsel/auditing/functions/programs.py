@@ -6,6 +6,7 @@ constant of its program, which is then made anew for other values. Row i of a ca
 ``fold_in(key, i)``, so that it is the same in every program.
 """
 
+import functools
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
+from jaxsel.auditing.functions.calls import Did
 from jaxsel.host.errors import InputError
 
 # The numbers of rows for which programs are made; what is asked for is made of them.
@@ -24,6 +26,14 @@ _WAYS = (("data", "settings"), ("data",), ("settings",), ())
 _CALLED = {"data": "its data", "settings": "settings"}
 # Of so few rows, a rounding may move the outcomes of these; by so much it moves numbers.
 _MOVED, _ROUNDING = 2, 1e-3
+# What JAX raises where a function cannot be traced; whatever else it raises is an outcome.
+_NOT_TRACED = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.UnexpectedTracerError,
+)
 
 
 class _Traced(NamedTuple):
@@ -40,6 +50,18 @@ class _Traced(NamedTuple):
     programs: dict[int, Any]
 
 
+class _InsteadError(Exception):
+    """What a function did in place of answering where it was traced."""
+
+    def __init__(self, did: Did) -> None:
+        super().__init__(did)
+        self.did = did
+
+
+def _asked(call: Callable[[], Any], **_: Any) -> Any:
+    return call()
+
+
 class Programs:
     """The programs of one function.
 
@@ -49,13 +71,18 @@ class Programs:
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.said = ""
-        self._name, self._call = name, call
+        self._name, self._call, self._answer = name, call, _asked
         self._ways: dict[Hashable, tuple[str, ...] | None] = {}
         self._traced: dict[Hashable, _Traced] = {}
         self._kept: dict[int, Any] = {}  # what is known by its identity
 
     def rows(
-        self, data: Any, settings: Mapping[str, Any], entropy: Sequence[int], rows: int
+        self,
+        data: Any,
+        settings: Mapping[str, Any],
+        entropy: Sequence[int],
+        rows: int,
+        answer: Callable[..., Any] = _asked,
     ) -> Any:
         """The outcomes of calls: an array with the calls first, or a list of trees.
 
@@ -64,15 +91,21 @@ class Programs:
           settings: the other parameters, by name.
           entropy: of the keys.
           rows: the number of calls.
+          answer: asks for a call, and returns its answer or what it did instead, which is then
+            the outcome of all rows; as ``calls.run`` does.
 
         Raises:
           InputError: if the function cannot be traced.
         """
         words = np.random.SeedSequence(entropy).generate_state(2)
         try:
+            self._answer = answer
             given = _Given(data, settings)
             traced, way = self._found(given)
             columns = _outputs(traced, words, given.arguments(way), rows)
+            jax.effects_barrier()  # what it prints is printed by now
+        except _InsteadError as error:
+            return [error.did] * rows
         except Exception as error:
             said = (str(error).splitlines() or [""])[0]
             raise InputError(
@@ -131,14 +164,20 @@ class Programs:
             traced = self._trace(given, way)
             # Once, for it takes as long as all programs of a form.
             same = self._ways or _agree(traced, constants, given.arguments(way))
-        except Exception as error:  # where it meets a tracer, it may raise anything
+        except _InsteadError as error:  # where it meets a tracer, it may do anything
+            return constants, error.did.removeprefix("raised ")
+        except Exception as error:
             return constants, type(error).__name__
         return traced, "" if same else "other outcomes"
 
     def _trace(self, given: "_Given", way: tuple[str, ...]) -> _Traced:
         # JAX would remember the trace of a function that it has seen.
         def call(key: jax.Array, arguments: Any) -> Any:
-            return given.called(self._call, key, way, arguments)
+            ask = functools.partial(given.called, self._call, key, way, arguments)
+            found = self._answer(ask, refused=_NOT_TRACED)
+            if isinstance(found, Did):
+                raise _InsteadError(found)
+            return found
 
         made = jax.make_jaxpr(call, return_shape=True)
         key = jax.eval_shape(lambda: jax.random.key(0))
