@@ -20,6 +20,8 @@ from jaxsel.host.streams import output_to_errors
 NO_ANSWER = "no answer within the limit"
 KILLED = "the call ended its process"
 ALL_ROWS = -1  # the number of a vectorised call for all rows, in place of a trial's
+READING = -3  # the same, where all calls have answered, and outcomes are read
+_AGAIN = 0.05  # seconds until a call that goes on after its limit is interrupted again
 # So many single rows are asked of a vectorised function whose call ended its process: each
 # that does so again costs a new process.
 _SINGLES = 64
@@ -50,7 +52,11 @@ class _TimeUp(BaseException):
 
 @contextlib.contextmanager
 def _limited(seconds: float | None) -> Iterator[None]:
-    """Raises _TimeUp in the body after so many seconds, in a main thread on POSIX."""
+    """Raises _TimeUp in the body after so many seconds, in a main thread on POSIX.
+
+    A body that swallows it is interrupted again; one that always does so, or that turns off the
+    signal, goes on.
+    """
     usable = hasattr(signal, "setitimer") and (
         threading.current_thread() is threading.main_thread()
     )
@@ -58,11 +64,18 @@ def _limited(seconds: float | None) -> Iterator[None]:
         yield
         return
 
-    def stop(*_: object) -> None:
-        raise _TimeUp
+    stopped = False
+
+    def stop(number: int, frame: Any) -> None:
+        nonlocal stopped
+        # What has left the body is on its way, and is not interrupted on it.
+        ours = frame is None or frame.f_code.co_filename in (__file__, contextlib.__file__)
+        if not (stopped and ours):
+            stopped = True
+            raise _TimeUp
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
@@ -98,6 +111,7 @@ def _answer(
     seconds: float | None,
     heard: Callable[[], bool],
     refused: tuple[type[BaseException], ...] = (),
+    least: float = 0.0,
 ) -> Any:
     """What a call returns, or what it did instead.
 
@@ -106,10 +120,11 @@ def _answer(
       seconds: its time limit.
       heard: whether the keyboard has interrupted it, and not itself.
       refused: what it may raise that is no outcome.
+      least: the least that a time limit is.
     """
     process = os.getpid()
     try:
-        with _limited(seconds):
+        with _limited(None if seconds is None else max(seconds, least)):
             return call()
     except _TimeUp:
         return Did(NO_ANSWER)
@@ -208,6 +223,7 @@ def _one_by_one(
         watcher.begin(trial)
         outcomes.append(ask())
         watcher.keep(trial, outcomes[-1])
+    watcher.begin(READING)
     return table(outcomes)
 
 
@@ -224,6 +240,7 @@ def _vectorised(
         found = answer(call)
         if isinstance(found, Did):
             return found
+        watcher.begin(READING)
         listed = _listed(found)
         if len(listed) != rows:
             shape = getattr(found, "shape", None)

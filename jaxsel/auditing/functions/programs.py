@@ -8,6 +8,7 @@ constant of its program, which is then made anew for other values. Row i of a ca
 
 import functools
 import math
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ _WAYS = (("data", "settings"), ("data",), ("settings",), ())
 _CALLED = {"data": "its data", "settings": "settings"}
 # Of so few rows, a rounding may move the outcomes of these; by so much it moves numbers.
 _MOVED, _ROUNDING = 2, 1e-3
+_PATIENCE = 4  # times the slowest trace, that another may take
 # What JAX raises where a function cannot be traced; whatever else it raises is an outcome.
 _NOT_TRACED = (
     jax.errors.ConcretizationTypeError,
@@ -75,6 +77,7 @@ class Programs:
         self._ways: dict[Hashable, tuple[str, ...] | None] = {}
         self._traced: dict[Hashable, _Traced] = {}
         self._kept: dict[int, Any] = {}  # what is known by its identity
+        self._slowest = 0.0  # seconds of a trace
 
     def rows(
         self,
@@ -174,9 +177,12 @@ class Programs:
         # JAX would remember the trace of a function that it has seen.
         def call(key: jax.Array, arguments: Any) -> Any:
             ask = functools.partial(given.called, self._call, key, way, arguments)
-            found = self._answer(ask, refused=_NOT_TRACED)
+            began = time.monotonic()
+            # Two traces may take unlike times: what one has answered, another has time for.
+            found = self._answer(ask, refused=_NOT_TRACED, least=_PATIENCE * self._slowest)
             if isinstance(found, Did):
                 raise _InsteadError(found)
+            self._slowest = max(self._slowest, time.monotonic() - began)
             return found
 
         made = jax.make_jaxpr(call, return_shape=True)

@@ -19,7 +19,7 @@ import numpy as np
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.recording import Draw, Recorder
 from jaxsel.auditing.functions.subject import Function, load
-from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
+from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError, check_integer
 from jaxsel.host.streams import output_to_errors
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
@@ -138,6 +138,7 @@ def replay(
             f"{function.name} takes no Generator of NumPy and no key of jax.random, whose draws "
             "could be written down"
         )
+    seed = check_integer("seed", seed, 0)
     pairs = neighbours.pairs(known, data, pair)
     given = dict(settings or {})
     function.check_settings(given)
