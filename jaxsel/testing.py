@@ -61,7 +61,7 @@ def assert_private(
       seed: of the randomness that is handed to the function.
       detects: an epsilon that so many trials must be able to refute, relative to the claim's
         scale as it is: a run that could not have seen it has no power, and is no pass. None
-        asks for nothing.
+        asks for nothing. Finite and above 0.
       settings: parameters of the function that have defaults, by name.
       kind, call_seconds: as for ``audit_function``.
       repetitions: as for ``jaxsel.audit``: a law of K, for a whole private search.

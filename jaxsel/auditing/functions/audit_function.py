@@ -19,7 +19,7 @@ from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.calls import time_limit
 from jaxsel.auditing.functions.clock import SEARCH, Clock
 from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
-from jaxsel.auditing.functions.drawing import ALONE, Draws, NoAnswerError, call_limits
+from jaxsel.auditing.functions.drawing import ALONE, Draws, NoAnswerError, call_limits, silent
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose, halved
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
@@ -281,9 +281,11 @@ def audit_function(
       false_alarm: the largest probability that a function that keeps its claim is refuted,
         whatever the seed is.
       seed: of the randomness that is handed to the function; equal seeds have equal verdicts
-        unless time ends the audit or the function has randomness of its own.
+        unless time ends the audit, or makes its calls shorter, or the function has randomness
+        of its own.
       settings: parameters of the function that have defaults, by name.
-      kind, call_seconds, workers: as for ``load`` and ``Draws``.
+      kind, call_seconds, workers: as for ``load`` and ``Draws``; with ``seconds``, a call has
+        at most a fifth of them, and by default a part that ``drawing.call_limits`` gives.
       sequential: stops as soon as a sequential test of the claim on ``pair`` does, and
         confirms on fresh trials; for a claim of epsilon at delta 0.
       search_trials: those on each side that look for pair and event; by default half.
@@ -338,8 +340,8 @@ def audit_function(
         share = math.inf if seconds is None else _CHECK * seconds
         try:
             constant = check_independence(draws, pairs[0].data, share)
-        except NoAnswerError:  # on this input; there may be others
-            constant = True
+        except NoAnswerError:  # in time, on this input; others, or later calls, may answer
+            constant = None
         clock.search()
         if sequential:
             (chosen, claim_met, search), spent, size = _stopped(
@@ -362,6 +364,10 @@ def audit_function(
                 until,
             )
         draws.check_answers(together(search.both))
+        sides = zip((search.pair.data, search.pair.neighbour), search.both, strict=True)
+        answering = [data for data, seen in sides if not silent(seen)]
+        if constant is None and answering:
+            constant = check_independence(draws, answering[0], share / 2.0)
         chosen_at = time.monotonic()
         events = [chosen.event, *others]
         clock.let(draws, clock.end)
@@ -388,7 +394,11 @@ def audit_function(
         epsilon=claim_met.epsilon,
         delta=claim_met.delta,
         verdict=verdict(
-            lower, claim_met, constant, first, refutable(claim_met, sizes[0], sizes[1], error)
+            lower,
+            claim_met,
+            constant is not False,
+            first,
+            refutable(claim_met, sizes[0], sizes[1], error),
         ),
         lower=lower,
         upper=event_epsilon_upper(used, claim_met.delta, error),

@@ -205,7 +205,7 @@ def _unanswered(found: Table) -> bool:
     return _all(found, (calls.NO_ANSWER,))
 
 
-def _silent(found: Table) -> bool:
+def silent(found: Table) -> bool:
     """Whether no call has answered, or left its process to answer more."""
     return _all(found, (calls.NO_ANSWER, calls.KILLED))
 
@@ -371,9 +371,9 @@ class Draws:
         self._advance(len(found))
         took = time.monotonic() - began
         self._timed(len(found), began)
-        if not _silent(found):
+        if not silent(found):
             self._row = min(self._row, took / len(found))
-        if not self._answered and took > budget and _silent(found):
+        if not self._answered and took > budget and silent(found):
             self._silent += 1
             if self._silent >= min(max(self.workers, 1), 2):
                 raise NoAnswerError(self.no_answer(found))
@@ -407,7 +407,7 @@ class Draws:
         Raises:
           NoAnswerError: which says what happened instead.
         """
-        if not self._answered and time.monotonic() > self._end and _silent(found):
+        if not self._answered and time.monotonic() > self._end and silent(found):
             raise NoAnswerError(self.no_answer(found))
 
     def no_answer(self, found: Table) -> str:

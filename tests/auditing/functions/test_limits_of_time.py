@@ -167,6 +167,18 @@ def test_a_function_that_is_slower_than_the_limit_of_a_call_has_a_longer_one(fil
         assert draws.call_seconds == 0.1
 
 
+def test_calls_are_compared_where_the_first_input_has_no_answer():
+    fixed = np.random.default_rng(1)
+
+    def hangs_on_zero(rng, data, n):
+        if not data[0]:
+            time.sleep(1e6)
+        return np.full(n, fixed.laplace())
+
+    said, _ = _seconds(hangs_on_zero, 1.0)
+    assert "one draw is shared or an answer is remembered" in said
+
+
 @pytest.mark.parametrize("kind", ["vectorised", "generator", "own", "jax"])
 def test_limits_of_calls_are_parts_of_the_limit_of_all(kind):
     function = load(lambda *_: None, kind)
