@@ -197,8 +197,7 @@ def run(
     with output_to_errors(), _keyboard() as heard:
         answer = functools.partial(_answer, seconds=task.seconds, heard=heard)
         if function.kind == "jax":
-            rows = programs_of(function).rows
-            return table(rows(task.data, task.settings, task.entropy, task.trials, answer))
+            return _traced(function, task, answer)
         generator = np.random.default_rng(np.random.SeedSequence([*task.entropy, len(known)]))
         if function.kind == "vectorised":
             return _vectorised(function, task, generator, known, watcher, answer)
@@ -206,6 +205,23 @@ def run(
         call = functools.partial(function.call, *leading, **task.settings)
         ask = functools.partial(answer, call)
         return _one_by_one(ask, task.trials, task.budget, known, watcher)
+
+
+def _traced(function: Function, task: Task, answer: Callable[..., Any]) -> Table:
+    """The outcomes of a function of keys; what its trace does instead is that of all rows."""
+    from jaxsel.auditing.functions.programs import InsteadError
+
+    def ask(call: Callable[[], Any], **options: Any) -> Any:
+        found = answer(call, **options)
+        if isinstance(found, Did):
+            raise InsteadError(found)
+        return found
+
+    rows = programs_of(function).rows
+    try:
+        return table(rows(task.data, task.settings, task.entropy, task.trials, ask))
+    except InsteadError as error:
+        return table([error.did] * task.trials)
 
 
 def _one_by_one(

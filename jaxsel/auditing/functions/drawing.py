@@ -28,7 +28,7 @@ from jaxsel.host.progress import note, progress_bar
 # Trials of one task. Their randomness is addressed by block, so that the outcomes do not
 # depend on the number of processes.
 _BLOCK = {"vectorised": 4096, "jax": 16384, "generator": 64, "own": 64}
-# Seconds beyond a call's limit, after which its process is ended; and where it reads outcomes.
+# Seconds beyond a call's limit, after which its process is ended; and where it makes no call.
 _GRACE, _READ = 0.25, 2.0
 # Of a time limit, for one call, by kind; and for one while none has answered.
 _CALL = {"vectorised": 0.1, "jax": 0.2, "generator": 0.05, "own": 0.05}
@@ -39,7 +39,8 @@ _OVER = 0.5  # of a longer limit, that may go on when all time is over
 _SHORT = 4  # calls of many rows are to take this part of their limit
 _LOOK = 0.05  # seconds between two looks at a process that works
 _NOTHING = -2  # in place of the number of a trial: no call has begun
-_READS = struct.pack("q", calls.READING)
+# What is noted where the process is at work, and no call is.
+_BESIDE = tuple(struct.pack("q", one) for one in (_NOTHING, calls.READING))
 _IDLE = 3  # times that a process may end between two calls
 ALONE = "in this process alone"
 """How ``Draws.ran`` begins where all calls of a function share a process."""
@@ -177,10 +178,8 @@ class _Worker:
             if now != seen:
                 seen, since = now, time.monotonic()
                 continue
-            reads = seen[:] == _READS
-            if seconds is not None and time.monotonic() - since > seconds + (
-                _READ if reads else _GRACE
-            ):
+            grace = _READ if seen in _BESIDE else _GRACE
+            if seconds is not None and time.monotonic() - since > seconds + grace:
                 process.kill()
                 reader.join()
                 _close(process)
@@ -300,7 +299,7 @@ class Draws:
         self._tried: list[Any] = []  # inputs on which the longer limit did not help
         self._answered = self.shortened = False
         self._silent = 0
-        self._row = math.inf  # seconds of a row, at least
+        self._row = math.inf  # seconds of a row, at least; infinite while none is known
         self.settings = dict(settings or {})
         here = function.path is None or function.kind == "jax"
         self.workers = 0 if here else max(workers or min(os.cpu_count() or 1, 8), 2)
@@ -529,8 +528,9 @@ class Draws:
     def _drawn(self, inputs: Sequence[tuple[Any, tuple[int, ...]]], trials: int) -> list[Table]:
         # Made one by one, as they are needed: there may be more of them than fit in memory.
         size = _BLOCK[self.function.kind]
-        if self.function.kind == "vectorised" and self.call_seconds is not None:
-            while size > 1 and size * self._row > self.call_seconds / _SHORT:
+        limit = self.call_seconds if self._row < math.inf else None
+        if self.function.kind == "vectorised" and limit is not None:
+            while size > 1 and size * self._row > limit / _SHORT:
                 size //= 2
             self.shortened = self.shortened or size < min(_BLOCK["vectorised"], trials)
         tasks = (

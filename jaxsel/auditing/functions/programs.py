@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
-from jaxsel.auditing.functions.calls import Did
 from jaxsel.host.errors import InputError
 
 # The numbers of rows for which programs are made; what is asked for is made of them.
@@ -52,10 +51,10 @@ class _Traced(NamedTuple):
     programs: dict[int, Any]
 
 
-class _InsteadError(Exception):
+class InsteadError(Exception):
     """What a function did in place of answering where it was traced."""
 
-    def __init__(self, did: Did) -> None:
+    def __init__(self, did: str) -> None:
         super().__init__(did)
         self.did = did
 
@@ -94,10 +93,10 @@ class Programs:
           settings: the other parameters, by name.
           entropy: of the keys.
           rows: the number of calls.
-          answer: asks for a call, and returns its answer or what it did instead, which is then
-            the outcome of all rows; as ``calls.run`` does.
+          answer: asks for a call, and returns its answer or raises InsteadError.
 
         Raises:
+          InsteadError: where the function does not answer when it is traced.
           InputError: if the function cannot be traced.
         """
         words = np.random.SeedSequence(entropy).generate_state(2)
@@ -107,8 +106,8 @@ class Programs:
             traced, way = self._found(given)
             columns = _outputs(traced, words, given.arguments(way), rows)
             jax.effects_barrier()  # what it prints is printed by now
-        except _InsteadError as error:
-            return [error.did] * rows
+        except InsteadError:
+            raise
         except Exception as error:
             said = (str(error).splitlines() or [""])[0]
             raise InputError(
@@ -167,7 +166,7 @@ class Programs:
             traced = self._trace(given, way)
             # Once, for it takes as long as all programs of a form.
             same = self._ways or _agree(traced, constants, given.arguments(way))
-        except _InsteadError as error:  # where it meets a tracer, it may do anything
+        except InsteadError as error:  # where it meets a tracer, it may do anything
             return constants, error.did.removeprefix("raised ")
         except Exception as error:
             return constants, type(error).__name__
@@ -180,8 +179,6 @@ class Programs:
             began = time.monotonic()
             # Two traces may take unlike times: what one has answered, another has time for.
             found = self._answer(ask, refused=_NOT_TRACED, least=_PATIENCE * self._slowest)
-            if isinstance(found, Did):
-                raise _InsteadError(found)
             self._slowest = max(self._slowest, time.monotonic() - began)
             return found
 

@@ -104,6 +104,10 @@ def goes_on(rng, data):
             pass
 
 
+def goes_on_with_rows(rng, data, n):
+    goes_on(rng, data)
+
+
 def slow(rng, data):
     time.sleep(0.2)
     return rng.laplace()
@@ -138,6 +142,18 @@ def test_calls_that_hang_in_a_process_of_their_own_keep_the_limit(file, name, se
     said, took = _seconds(f"{file}:{name}", seconds)
     assert "gave no answer in any trial: no answer within " in said
     assert took < most
+
+
+def test_rows_of_a_call_that_is_ended_are_not_asked_for_singly(file, monkeypatch):
+    """Each of them would hang, too, and take a new process."""
+    started = []
+    plain = drawing.subprocess.Popen
+    monkeypatch.setattr(
+        drawing.subprocess, "Popen", lambda *a, **b: started.append(1) or plain(*a, **b)
+    )
+    with Draws(load(f"{file}:goes_on_with_rows"), workers=2, call_seconds=0.05) as draws:
+        assert draws.draw([0.0], 3, (1,)).words.tolist() == [calls.NO_ANSWER] * 3
+    assert len(started) == 3
 
 
 def test_calls_that_hang_in_this_process_keep_the_limit(file):
