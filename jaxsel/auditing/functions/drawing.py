@@ -131,7 +131,7 @@ class _Worker:
             (trial,) = struct.unpack("q", self._noted[:])
             if trial == calls.READING:
                 trial = calls.ALL_ROWS if self._function.kind == "vectorised" else task.trials - 1
-            if not self._stopped:
+            if task.budget and not self._stopped:
                 self._next = self._begin()
             if trial == calls.ALL_ROWS and answer == calls.NO_ANSWER:
                 return table([calls.Did(answer)] * task.trials)
