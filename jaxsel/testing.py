@@ -10,12 +10,13 @@
 The test fails if the claim is refuted, and if a gross violation would not have been seen.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from jaxsel.auditing.functions.audit_function import FunctionAudit
 from jaxsel.auditing.functions.verdicts import FAILED, REFUTED, UNDECIDED
-from jaxsel.host.errors import CouldNotError
+from jaxsel.host.errors import CouldNotError, InputError, check_positive
 from jaxsel.questions.audits import function_audit
 
 
@@ -60,7 +61,7 @@ def assert_private(
       seed: of the randomness that is handed to the function.
       detects: an epsilon that so many trials must be able to refute, relative to the claim's
         scale as it is: a run that could not have seen it has no power, and is no pass. None
-        asks for nothing.
+        asks for nothing. Finite and above 0.
       settings: parameters of the function that have defaults, by name.
       kind, call_seconds: as for ``audit_function``.
       repetitions: as for ``jaxsel.audit``: a law of K, for a whole private search.
@@ -76,6 +77,10 @@ def assert_private(
       CouldNotError: if no call answered, or trials are not independent.
       InputError: for bad input.
     """
+    if detects is not None:
+        check_positive("detects", detects)
+    if data is None and neighbour is not None:
+        raise InputError("neighbour is given without data; give both, or data alone")
     found = function_audit(
         subject,
         relation=relation,
@@ -100,9 +105,10 @@ def assert_private(
     if found.verdict == UNDECIDED:
         raise NoPowerError(f"no power: {found.summary().sentence}")
     if detects is not None and found.detectable > max(detects, found.epsilon):
+        seen = f"epsilon {found.detectable:.3g} and more"
+        seen = seen if found.detectable < math.inf else "no epsilon"
         raise NoPowerError(
-            f"no power: {found.trials} trials a side would have refuted epsilon "
-            f"{found.detectable:.3g} and more, not {detects:g}; the audit was ended by "
-            f"{found.ended_by}"
+            f"no power: {found.trials} trials a side would have refuted {seen}, not {detects:g}; "
+            f"the audit was ended by {found.ended_by}"
         )
     return found

@@ -7,12 +7,9 @@ process that has not joined others is number 0 of 1, and nothing here communicat
 """
 
 import collections
-import contextlib
 import functools
-import os
 import pickle
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
@@ -23,6 +20,7 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from jaxsel.host.errors import InputError
+from jaxsel.host.streams import output_to_errors
 
 _JOIN_SECONDS = 60
 T = TypeVar("T")
@@ -65,7 +63,7 @@ def join(coordinator: str, processes: int | None = None, process: int | None = N
         raise InputError(f"cannot join the run at {coordinator}: {reason}") from error
     _check_devices()
     # Gloo prints its connections on standard output, which is for results only.
-    with _output_to_errors():
+    with output_to_errors():
         from_first(lambda: None)
         sum_over_processes(np.zeros(1, np.int64))
 
@@ -78,19 +76,6 @@ def _check_devices() -> None:
     if len(set(of_each.values())) > 1:
         told = ", ".join(str(of_each[index]) for index in sorted(of_each))
         raise InputError(f"the processes of this run have {told} devices; give all of them as many")
-
-
-@contextlib.contextmanager
-def _output_to_errors() -> Iterator[None]:
-    """Redirects what libraries print on standard output to standard error."""
-    sys.stdout.flush()
-    output = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        os.dup2(output, 1)
-        os.close(output)
 
 
 def count() -> int:

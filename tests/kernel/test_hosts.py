@@ -227,7 +227,7 @@ def test_why_nobody_joins_is_one_line(monkeypatch, said, reason):
 
 
 def test_what_libraries_print_is_no_result(capfd):
-    with hosts._output_to_errors():
+    with hosts.output_to_errors():
         os.write(1, b"met\n")
         os.write(2, b"warned\n")
     os.write(1, b"counts\n")

@@ -19,7 +19,7 @@ from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.calls import time_limit
 from jaxsel.auditing.functions.clock import SEARCH, Clock
 from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
-from jaxsel.auditing.functions.drawing import ALONE, Draws, call_limit
+from jaxsel.auditing.functions.drawing import ALONE, Draws, NoAnswerError, call_limits, silent
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose, halved
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
@@ -154,10 +154,14 @@ class FunctionAudit(NamedTuple):
                     "what it keeps from call to call is judged, too."
                 )
         elif self.verdict == NOT_REFUTED:
+            seen = (
+                f"would have refuted {self.detectable:.3g} and more"
+                if self.detectable < math.inf
+                else "would have refuted no epsilon"
+            )
             said = (
-                f"Not refuted{how}: {claimed}; so many trials would have refuted "
-                f"{self.detectable:.3g} and more on an event of probability {EVENT:g} "
-                f"(false-alarm rate {self.false_alarm:g}). That is no proof."
+                f"Not refuted{how}: {claimed}; so many trials {seen} on an event of probability "
+                f"{EVENT:g} (false-alarm rate {self.false_alarm:g}). That is no proof."
             )
             if self.upper < self.epsilon:
                 said += (
@@ -220,10 +224,8 @@ class _Search(NamedTuple):
     def drawn(self, draws: Draws, trials: int, done: int) -> tuple[Table, Table]:
         """More trials on both sides."""
         stream = (_SEARCH_STREAM, self.number, done)
-        first, second = (
-            draws.draw(data, trials, (*stream, side))
-            for side, data in enumerate((self.pair.data, self.pair.neighbour))
-        )
+        sides = enumerate((self.pair.data, self.pair.neighbour))
+        first, second = draws.draw_each([(data, (*stream, side)) for side, data in sides], trials)
         return first, second
 
     def joined(self, new: tuple[Table, Table]) -> "_Search":
@@ -279,9 +281,11 @@ def audit_function(
       false_alarm: the largest probability that a function that keeps its claim is refuted,
         whatever the seed is.
       seed: of the randomness that is handed to the function; equal seeds have equal verdicts
-        unless time ends the audit or the function has randomness of its own.
+        unless time ends the audit, or makes its calls shorter, or the function has randomness
+        of its own.
       settings: parameters of the function that have defaults, by name.
-      kind, call_seconds, workers: as for ``load`` and ``Draws``.
+      kind, call_seconds, workers: as for ``load`` and ``Draws``; with ``seconds``, a call has
+        at most a fifth of them, and by default a part that ``drawing.call_limits`` gives.
       sequential: stops as soon as a sequential test of the claim on ``pair`` does, and
         confirms on fresh trials; for a claim of epsilon at delta 0.
       search_trials: those on each side that look for pair and event; by default half.
@@ -302,6 +306,7 @@ def audit_function(
     known = relation_of(relation)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     trials = check_integer("trials", trials, 100, MOST_TRIALS)
+    seed = check_integer("seed", seed, 0)
     seconds = time_limit("seconds", seconds)
     call_seconds = time_limit("call_seconds", call_seconds)
     if bits and sequential:
@@ -316,13 +321,14 @@ def audit_function(
             raise InputError(f"search_trials is {searching}; it must be below trials, {trials}")
     aims = [LargestBound(*one) for one in claims] if largest else list(claims)
     given = dict(settings or {})
-    limit = call_limit(function, seconds) if call_seconds is None else call_seconds
+    limit, longer = call_limits(function, seconds, call_seconds)
     with (
         Draws(
             function,
             given,
             seed=seed,
             call_seconds=limit,
+            longer=longer,
             workers=workers,
             until=clock.end,
             bits=bits,
@@ -332,7 +338,10 @@ def audit_function(
         clock.interruptible(draws),
     ):
         share = math.inf if seconds is None else _CHECK * seconds
-        constant = check_independence(draws, pairs[0].data, share)
+        try:
+            constant = check_independence(draws, pairs[0].data, share)
+        except NoAnswerError:  # in time, on this input; others, or later calls, may answer
+            constant = None
         clock.search()
         if sequential:
             (chosen, claim_met, search), spent, size = _stopped(
@@ -354,6 +363,11 @@ def audit_function(
                 search.rows,
                 until,
             )
+        draws.check_answers(together(search.both))
+        sides = zip((search.pair.data, search.pair.neighbour), search.both, strict=True)
+        answering = [data for data, seen in sides if not silent(seen)]
+        if constant is None and answering:
+            constant = check_independence(draws, answering[0], share / 2.0)
         chosen_at = time.monotonic()
         events = [chosen.event, *others]
         clock.let(draws, clock.end)
@@ -380,13 +394,17 @@ def audit_function(
         epsilon=claim_met.epsilon,
         delta=claim_met.delta,
         verdict=verdict(
-            lower, claim_met, constant, first, refutable(claim_met, sizes[0], sizes[1], error)
+            lower,
+            claim_met,
+            constant is not False,
+            first,
+            refutable(claim_met, sizes[0], sizes[1], error),
         ),
         lower=lower,
         upper=event_epsilon_upper(used, claim_met.delta, error),
         false_alarm=error,
         detectable=detectable(min(sizes), claim_met, error),
-        event=chosen.event.words if not failed(first) else str(first[0].words[0]),
+        event=chosen.event.words if not failed(first) else draws.said(str(first[0].words[0])),
         likelier="neighbour" if chosen.swapped else "data",
         data=search.pair.data,
         neighbour=search.pair.neighbour,
@@ -394,7 +412,7 @@ def audit_function(
         counts=(int(used[0, 1]), sizes[0], int(used[1, 1]), sizes[1]),
         trials=spent + min(sizes),
         pairs=looked_at,
-        ended_by=clock.ended_by(min(sizes) < size),
+        ended_by=clock.ended_by(min(sizes) < size or draws.shortened),
         seconds=time.monotonic() - began,
         search_seconds=chosen_at - began,
         seed=seed,

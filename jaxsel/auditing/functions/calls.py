@@ -15,10 +15,13 @@ import numpy as np
 from jaxsel.auditing.functions.outcomes import Table, table
 from jaxsel.auditing.functions.subject import Function
 from jaxsel.host.errors import InputError, check_positive
+from jaxsel.host.streams import output_to_errors
 
 NO_ANSWER = "no answer within the limit"
 KILLED = "the call ended its process"
 ALL_ROWS = -1  # the number of a vectorised call for all rows, in place of a trial's
+READING = -3  # the same, where all calls have answered, and outcomes are read
+_AGAIN = 0.05  # seconds until a call that goes on after its limit is interrupted again
 # So many single rows are asked of a vectorised function whose call ended its process: each
 # that does so again costs a new process.
 _SINGLES = 64
@@ -49,7 +52,11 @@ class _TimeUp(BaseException):
 
 @contextlib.contextmanager
 def _limited(seconds: float | None) -> Iterator[None]:
-    """Raises _TimeUp in the body after so many seconds, in a main thread on POSIX."""
+    """Raises _TimeUp in the body after so many seconds, in a main thread on POSIX.
+
+    A body that swallows it is interrupted again; one that always does so, or that turns off the
+    signal, goes on.
+    """
     usable = hasattr(signal, "setitimer") and (
         threading.current_thread() is threading.main_thread()
     )
@@ -57,11 +64,18 @@ def _limited(seconds: float | None) -> Iterator[None]:
         yield
         return
 
-    def stop(*_: object) -> None:
-        raise _TimeUp
+    stopped = False
+
+    def stop(number: int, frame: Any) -> None:
+        nonlocal stopped
+        # What has left the body is on its way, and is not interrupted on it.
+        ours = frame is None or frame.f_code.co_filename in (__file__, contextlib.__file__)
+        if not (stopped and ours):
+            stopped = True
+            raise _TimeUp
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
@@ -69,22 +83,53 @@ def _limited(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _answer(call: Callable[[], Any], seconds: float | None, alone: bool) -> Any:
+@contextlib.contextmanager
+def _keyboard() -> Iterator[Callable[[], bool]]:
+    """Whether it is the keyboard that has interrupted the body, which may raise the same."""
+    heard: list[int] = []
+
+    def hear(number: int, frame: Any) -> None:
+        try:
+            before(number, frame)
+        except BaseException:
+            heard.append(number)
+            raise
+
+    before: Any = signal.getsignal(signal.SIGINT)
+    usable = callable(before) and threading.current_thread() is threading.main_thread()
+    if usable:
+        signal.signal(signal.SIGINT, hear)
+    try:
+        yield lambda: bool(heard)
+    finally:
+        if usable:
+            signal.signal(signal.SIGINT, before)
+
+
+def _answer(
+    call: Callable[[], Any],
+    seconds: float | None,
+    heard: Callable[[], bool],
+    refused: tuple[type[BaseException], ...] = (),
+    least: float = 0.0,
+) -> Any:
     """What a call returns, or what it did instead.
 
     Args:
       call: the function with its arguments.
       seconds: its time limit.
-      alone: whether this process makes calls only, so that an interrupt is the call's own.
+      heard: whether the keyboard has interrupted it, and not itself.
+      refused: what it may raise that is no outcome.
+      least: the least that a time limit is.
     """
     process = os.getpid()
     try:
-        with _limited(seconds):
+        with _limited(None if seconds is None else max(seconds, least)):
             return call()
     except _TimeUp:
         return Did(NO_ANSWER)
     except BaseException as error:  # the end of an interpreter, too, is what a call may ask for
-        if isinstance(error, KeyboardInterrupt) and not alone:
+        if isinstance(error, refused) or (isinstance(error, KeyboardInterrupt) and heard()):
             raise
         return Did(f"raised {type(error).__name__}")
     finally:
@@ -113,13 +158,7 @@ class Task(NamedTuple):
 
 
 class Unwatched:
-    """What is told of calls where none can end the process that asks for them.
-
-    Attributes:
-      alone: whether the process makes calls and does nothing else.
-    """
-
-    alone = False
+    """What is told of calls where none can end the process that asks for them."""
 
     def begin(self, trial: int) -> None:
         """Notes that a trial's call begins."""
@@ -142,7 +181,7 @@ def run(
     known: Mapping[int, Any] | None = None,
     watcher: Unwatched | None = None,
 ) -> Table:
-    """The outcomes of a task.
+    """The outcomes of a task; what its calls print goes to the standard error.
 
     Args:
       function: what is called.
@@ -155,16 +194,34 @@ def run(
       InputError: if a vectorised function does not return one outcome for each trial.
     """
     known, watcher = known or {}, watcher or Unwatched()
-    if function.kind == "jax":
-        programs = programs_of(function)
-        return table(programs.rows(task.data, task.settings, task.entropy, task.trials))
-    generator = np.random.default_rng(np.random.SeedSequence([*task.entropy, len(known)]))
-    if function.kind == "vectorised":
-        return _vectorised(function, task, generator, known, watcher)
-    leading = (generator, task.data) if function.kind == "generator" else (task.data,)
-    call = functools.partial(function.call, *leading, **task.settings)
-    ask = functools.partial(_answer, call, task.seconds, watcher.alone)
-    return _one_by_one(ask, task.trials, task.budget, known, watcher)
+    with output_to_errors(), _keyboard() as heard:
+        answer = functools.partial(_answer, seconds=task.seconds, heard=heard)
+        if function.kind == "jax":
+            return _traced(function, task, answer)
+        generator = np.random.default_rng(np.random.SeedSequence([*task.entropy, len(known)]))
+        if function.kind == "vectorised":
+            return _vectorised(function, task, generator, known, watcher, answer)
+        leading = (generator, task.data) if function.kind == "generator" else (task.data,)
+        call = functools.partial(function.call, *leading, **task.settings)
+        ask = functools.partial(answer, call)
+        return _one_by_one(ask, task.trials, task.budget, known, watcher)
+
+
+def _traced(function: Function, task: Task, answer: Callable[..., Any]) -> Table:
+    """The outcomes of a function of keys; what its trace does instead is that of all rows."""
+    from jaxsel.auditing.functions.programs import InsteadError
+
+    def ask(call: Callable[[], Any], **options: Any) -> Any:
+        found = answer(call, **options)
+        if isinstance(found, Did):
+            raise InsteadError(found)
+        return found
+
+    rows = programs_of(function).rows
+    try:
+        return table(rows(task.data, task.settings, task.entropy, task.trials, ask))
+    except InsteadError as error:
+        return table([error.did] * task.trials)
 
 
 def _one_by_one(
@@ -182,6 +239,7 @@ def _one_by_one(
         watcher.begin(trial)
         outcomes.append(ask())
         watcher.keep(trial, outcomes[-1])
+    watcher.begin(READING)
     return table(outcomes)
 
 
@@ -191,12 +249,14 @@ def _vectorised(
     generator: np.random.Generator,
     known: Mapping[int, Any],
     watcher: Unwatched,
+    answer: Callable[[Callable[[], Any]], Any],
 ) -> Table:
     def ask(rows: int) -> Any:
         call = functools.partial(function.call, generator, task.data, rows, **task.settings)
-        found = _answer(call, task.seconds, watcher.alone)
+        found = answer(call)
         if isinstance(found, Did):
             return found
+        watcher.begin(READING)
         listed = _listed(found)
         if len(listed) != rows:
             shape = getattr(found, "shape", None)

@@ -28,14 +28,27 @@ from jaxsel.host.progress import note, progress_bar
 # Trials of one task. Their randomness is addressed by block, so that the outcomes do not
 # depend on the number of processes.
 _BLOCK = {"vectorised": 4096, "jax": 16384, "generator": 64, "own": 64}
-_GRACE = 2.0  # seconds beyond a call's limit, after which its process is ended
-_CALL = 0.05  # of a time limit, for one call
+# Seconds beyond a call's limit, after which its process is ended; and where it makes no call.
+_GRACE, _READ = 0.25, 2.0
+# Of a time limit, for one call, by kind; and for one while none has answered.
+_CALL = {"vectorised": 0.1, "jax": 0.2, "generator": 0.05, "own": 0.05}
+_LONGER = 0.2
+# Of what all calls together may take, that must be left where a longer limit is tried.
+_LEFT = 0.5
+_OVER = 0.5  # of a longer limit, that may go on when all time is over
+_SHORT = 4  # calls of many rows are to take this part of their limit
 _LOOK = 0.05  # seconds between two looks at a process that works
 _NOTHING = -2  # in place of the number of a trial: no call has begun
+# What is noted where the process is at work, and no call is.
+_BESIDE = tuple(struct.pack("q", one) for one in (_NOTHING, calls.READING))
 _IDLE = 3  # times that a process may end between two calls
 ALONE = "in this process alone"
 """How ``Draws.ran`` begins where all calls of a function share a process."""
 _MANY_ENDS = 8  # processes that calls have ended, after which it is said
+
+
+class NoAnswerError(CouldNotError):
+    """No call of a function answers."""
 
 
 class _Worker:
@@ -50,7 +63,24 @@ class _Worker:
         with open(self._file, "r+b") as opened:
             self._noted = mmap.mmap(opened.fileno(), 8)
         self._process: subprocess.Popen | None = None
+        self._next: subprocess.Popen | None = None  # in the place of one that a call has ended
+        self._takes = 0.0  # seconds of a start
         self._stopped = False
+
+    def _begin(self) -> subprocess.Popen:
+        """Begins the process, which then imports the function while others work."""
+        assert self._function.path is not None
+        file, name = self._function.path
+        command = [sys.executable, "-m", "jaxsel.auditing.functions.worker"]
+        return subprocess.Popen(
+            [*command, file, name, self._function.kind, str(self._file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # What the file imports is found where it is found here.
+            env=os.environ
+            | ONE_THREAD
+            | {IN_WORKER: "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
 
     def start(self) -> subprocess.Popen:
         """Starts the process, unless it runs, and lets it import the function.
@@ -60,22 +90,15 @@ class _Worker:
         """
         if self._process is not None:
             return self._process
-        assert self._function.path is not None
-        file, name = self._function.path
-        command = [sys.executable, "-m", "jaxsel.auditing.functions.worker"]
-        process = subprocess.Popen(
-            [*command, file, name, self._function.kind, str(self._file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # What the file imports is found where it is found here.
-            env=os.environ
-            | ONE_THREAD
-            | {IN_WORKER: "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        began = time.monotonic()
+        process = self._next or self._begin()
+        self._next = None
         assert process.stdout is not None
         try:
             refused = pickle.load(process.stdout)
         except EOFError:
+            assert self._function.path is not None
+            file = self._function.path[0]
             _close(process)
             raise InputError(f"{file} ends the process that imports it") from None
         if refused is not None:
@@ -83,6 +106,7 @@ class _Worker:
             _close(process)
             raise refused
         self._process = process
+        self._takes = max(self._takes, time.monotonic() - began)
         return process
 
     def run(self, task: calls.Task) -> Table:
@@ -94,7 +118,7 @@ class _Worker:
         end, idle = time.monotonic() + task.budget, 0
         while not self._stopped:
             left = max(end - time.monotonic(), 0.0)
-            if not left and 0 in known:
+            if 0 in known and left <= self._takes:
                 trials = itertools.takewhile(known.__contains__, range(task.trials))
                 return table([known[trial] for trial in trials])
             self._noted[:] = struct.pack("q", _NOTHING)
@@ -105,6 +129,12 @@ class _Worker:
                 return answer
             self._process = None
             (trial,) = struct.unpack("q", self._noted[:])
+            if trial == calls.READING:
+                trial = calls.ALL_ROWS if self._function.kind == "vectorised" else task.trials - 1
+            if task.budget and not self._stopped:
+                self._next = self._begin()
+            if trial == calls.ALL_ROWS and answer == calls.NO_ANSWER:
+                return table([calls.Did(answer)] * task.trials)
             if trial != _NOTHING:
                 known = {**known, **self._kept(), trial: calls.Did(answer)}
                 self._ended()
@@ -147,7 +177,9 @@ class _Worker:
             now = bytes(self._noted[:])
             if now != seen:
                 seen, since = now, time.monotonic()
-            elif seconds is not None and time.monotonic() - since > seconds + _GRACE:
+                continue
+            grace = _READ if seen in _BESIDE else _GRACE
+            if seconds is not None and time.monotonic() - since > seconds + grace:
                 process.kill()
                 reader.join()
                 _close(process)
@@ -160,10 +192,28 @@ class _Worker:
     def stop(self) -> None:
         """Ends the process for good."""
         self._stopped = True
-        if self._process is not None:
-            self._process.kill()
-            _close(self._process)
-            self._process = None
+        for process in (self._process, self._next):
+            if process is not None:
+                process.kill()
+                _close(process)
+        self._process = self._next = None
+
+
+def _unanswered(found: Table) -> bool:
+    """Whether no call has answered within its limit."""
+    return _all(found, (calls.NO_ANSWER,))
+
+
+def silent(found: Table) -> bool:
+    """Whether no call has answered, or left its process to answer more."""
+    return _all(found, (calls.NO_ANSWER, calls.KILLED))
+
+
+def _all(found: Table, words: Sequence[str]) -> bool:
+    # The words of numbers are many, and are not made for this.
+    return all(one in words for one in found.rows(slice(1)).words) and all(
+        one in words for one in found.words
+    )
 
 
 def _close(process: subprocess.Popen) -> None:
@@ -175,11 +225,23 @@ def _close(process: subprocess.Popen) -> None:
                 pipe.close()
 
 
-def call_limit(function: Function, seconds: float | None) -> float | None:
-    """The time limit of a call, where all calls together have one and it has none."""
-    if seconds is None or function.kind == "vectorised":
-        return seconds
-    return _CALL * seconds
+def call_limits(
+    function: Function, seconds: float | None, call_seconds: float | None
+) -> tuple[float | None, float | None]:
+    """The time limit of a call, and a longer one that is tried while no call has answered.
+
+    Args:
+      function: what is called.
+      seconds: the limit of all calls together, if they have one.
+      call_seconds: that of a call, if it has been given; then there is no longer one.
+    """
+    if seconds is None:
+        return call_seconds, None
+    longer = _LONGER * seconds
+    if call_seconds is not None:
+        return min(call_seconds, longer), None
+    limit = _CALL[function.kind] * seconds
+    return limit, longer if limit < longer else None
 
 
 class Draws:
@@ -189,6 +251,7 @@ class Draws:
       function, settings, seed, call_seconds, until, bits: as given.
       workers: number of processes; 0 if the function runs in this one.
       rate: trials a second, the longest draw's so far.
+      shortened: whether calls of fewer rows were made, since they take so long.
     """
 
     def __init__(
@@ -198,6 +261,7 @@ class Draws:
         *,
         seed: int = 0,
         call_seconds: float | None = None,
+        longer: float | None = None,
         workers: int | None = None,
         until: float = math.inf,
         bits: bool = False,
@@ -211,6 +275,7 @@ class Draws:
           settings: its parameters that have defaults, by name.
           seed: of all randomness that we hand to the function.
           call_seconds: time limit of a call; None waits for ever.
+          longer: another one, which is tried while no call has answered, and kept if one does.
           workers: number of processes, at least 2, whose trials are compared; by default
             one for each processor, at most 8. A function that no other process can import,
             and one of jax.random keys, runs in this process.
@@ -230,6 +295,11 @@ class Draws:
         self._advance: Callable[[int], None] = lambda trials: None
         self._ends = 0
         self.function, self.seed, self.call_seconds = function, seed, call_seconds
+        self._longer, self._end, self._began = longer, until, time.monotonic()
+        self._tried: list[Any] = []  # inputs on which the longer limit did not help
+        self._answered = self.shortened = False
+        self._silent = 0
+        self._row = math.inf  # seconds of a row, at least; infinite while none is known
         self.settings = dict(settings or {})
         here = function.path is None or function.kind == "jax"
         self.workers = 0 if here else max(workers or min(os.cpu_count() or 1, 8), 2)
@@ -288,15 +358,70 @@ class Draws:
             as the function can be imported.
           budget: in seconds; fewer trials are made if it is spent.
         """
-        task = self._task(data, trials, stream, 0)._replace(budget=budget)
         began = time.monotonic()
-        if not self._pool:
-            found = calls.run(self.function, task)
-        else:
-            found = self._pool[process % len(self._pool)].run(task)
+
+        def make() -> list[Table]:
+            task = self._task(data, trials, stream, 0)._replace(budget=budget)
+            if not self._pool:
+                return [calls.run(self.function, task)]
+            return [self._pool[process % len(self._pool)].run(task)]
+
+        (found,) = self._patiently(make, [data])
         self._advance(len(found))
+        took = time.monotonic() - began
         self._timed(len(found), began)
+        if not silent(found):
+            self._row = min(self._row, took / len(found))
+        if not self._answered and took > budget and silent(found):
+            self._silent += 1
+            if self._silent >= min(max(self.workers, 1), 2):
+                raise NoAnswerError(self.no_answer(found))
         return found
+
+    def _patiently(self, make: Callable[[], list[Table]], inputs: Sequence[Any]) -> list[Table]:
+        """Tables, made once more by a longer limit of calls if none has ever answered."""
+        found = make()
+        if self._answered:
+            return found
+        limit, self._answered = self.call_seconds, not all(map(_unanswered, found))
+        now = time.monotonic()
+        known = any(one is data for data in inputs for one in self._tried)
+        share = (self._end - now) / max(self._end - self._began, 1e-9)
+        if self._answered or self._longer is None or known or share < _LEFT:
+            return found
+        self._tried += inputs
+        self.call_seconds = self._longer
+        again = make()
+        self._answered = not all(map(_unanswered, again))
+        if not self._answered:
+            self.call_seconds = limit
+        return again
+
+    def check_answers(self, found: Table) -> None:
+        """Says that no call has answered, where no time is left to ask for more.
+
+        Args:
+          found: trials.
+
+        Raises:
+          NoAnswerError: which says what happened instead.
+        """
+        if not self._answered and time.monotonic() > self._end and silent(found):
+            raise NoAnswerError(self.no_answer(found))
+
+    def no_answer(self, found: Table) -> str:
+        """That no call answers, in words, from trials none of which has an answer."""
+        return f"{self.function.name} gave no answer in any trial: {self.said(str(found.words[0]))}"
+
+    def said(self, word: str) -> str:
+        """What a call did, with the limit that it had."""
+        if word != calls.NO_ANSWER or self.call_seconds is None:
+            return word
+        tried = f", nor within {self._longer:.3g} s where that was tried" if self._tried else ""
+        return (
+            f"no answer within {self.call_seconds:.3g} s, the limit of a call{tried}; more seconds "
+            "give each call more, and call_seconds sets its limit"
+        )
 
     def _timed(self, trials: int, began: float) -> None:
         # Of many short calls and few long ones, the long tell what more trials take.
@@ -306,14 +431,20 @@ class Draws:
 
     def _task(self, data: Any, trials: int, stream: tuple[int, ...], block: int) -> calls.Task:
         entropy = (self.seed, *stream, block)
-        budget = max(self.until - time.monotonic(), 0.0)
+        budget = max(self._last() - time.monotonic(), 0.0)
         return calls.Task(data, self.settings, trials, entropy, self.call_seconds, budget)
 
     def _in_time(self, tasks: Iterator[calls.Task], least: int) -> Iterator[calls.Task]:
         for number, task in enumerate(tasks):
-            if number >= least and time.monotonic() > self.until:
+            if number >= least and time.monotonic() > self._last():
                 return
             yield task
+
+    def _last(self) -> float:
+        """Until when calls are begun: a longer limit than by default is to end in time, too."""
+        if self.call_seconds is None or self.call_seconds != self._longer:
+            return self.until
+        return min(self.until, self._end - (1.0 - _OVER) * self.call_seconds)
 
     def _in_order(
         self,
@@ -325,7 +456,7 @@ class Draws:
         """The tables of the tasks that are begun in time; each process has one at a time."""
 
         def begin(number: int, task: calls.Task) -> Table | None:
-            left = self.until - time.monotonic()  # it may have waited for a process
+            left = self._last() - time.monotonic()  # it may have waited for a process
             if number >= least and left < 0.0:
                 return None
             return run(task._replace(budget=max(left, 0.0)))
@@ -346,9 +477,14 @@ class Draws:
 
     def draw(self, data: Any, trials: int, stream: tuple[int, ...]) -> Table:
         """The outcomes of trials, as ``blocks``, in one table."""
+        (found,) = self.draw_each([(data, stream)], trials)
+        return found
+
+    def draw_each(self, inputs: Sequence[tuple[Any, tuple[int, ...]]], trials: int) -> list[Table]:
+        """As ``by_turns``, in one table for each input."""
         began = time.monotonic()
-        found = together(self.blocks(data, trials, stream))
-        self._timed(len(found), began)  # which takes longer than to draw them
+        found = [together(tables) for tables in self.by_turns(inputs, trials)]
+        self._timed(sum(map(len, found)), began)  # which takes longer than to draw them
         return found
 
     def blocks(self, data: Any, trials: int, stream: tuple[int, ...]) -> list[Table]:
@@ -376,7 +512,7 @@ class Draws:
           trials: of each.
         """
         began = time.monotonic()
-        found = self._drawn(inputs, trials)
+        found = self._patiently(lambda: self._drawn(inputs, trials), [data for data, _ in inputs])
         self._timed(sum(map(len, found)), began)
         found = [one.with_bits() for one in found] if self.bits else found
         return [found[place :: len(inputs)] for place in range(len(inputs))]
@@ -392,6 +528,11 @@ class Draws:
     def _drawn(self, inputs: Sequence[tuple[Any, tuple[int, ...]]], trials: int) -> list[Table]:
         # Made one by one, as they are needed: there may be more of them than fit in memory.
         size = _BLOCK[self.function.kind]
+        limit = self.call_seconds if self._row < math.inf else None
+        if self.function.kind == "vectorised" and limit is not None:
+            while size > 1 and size * self._row > limit / _SHORT:
+                size //= 2
+            self.shortened = self.shortened or size < min(_BLOCK["vectorised"], trials)
         tasks = (
             self._task(data, min(size, trials - first), stream, block)
             for block, first in enumerate(range(0, trials, size))

@@ -71,6 +71,7 @@ class Traced(NamedTuple):
         evaluation = _Evaluation()
         with jax.enable_x64(True):
             evaluation.run(self.closed, self.inputs)
+        jax.effects_barrier()  # what it prints is printed by now
         return evaluation.draws
 
 

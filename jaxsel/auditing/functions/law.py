@@ -13,7 +13,7 @@ import numpy as np
 import scipy.special
 
 from jaxsel.auditing.functions.calls import time_limit
-from jaxsel.auditing.functions.drawing import Draws, call_limit
+from jaxsel.auditing.functions.drawing import Draws, call_limits
 from jaxsel.auditing.functions.independence import check_independence, check_shares
 from jaxsel.auditing.functions.outcomes import Table, column, table
 from jaxsel.auditing.functions.subject import check_first_start, load
@@ -192,13 +192,14 @@ def check_law(
     check_first_start()
     began = time.monotonic()
     trials = check_integer("trials", trials, 100, MOST_TRIALS)
+    seed = check_integer("seed", seed, 0)
     seconds = time_limit("seconds", seconds)
     call_seconds = time_limit("call_seconds", call_seconds)
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     cells = _cells(law, trials)
     function = load(subject, kind)
     until = math.inf if seconds is None else began + seconds
-    limit = call_limit(function, seconds) if call_seconds is None else call_seconds
+    limit, longer = call_limits(function, seconds, call_seconds)
     counts: list[Any] = []
     sizes: list[int] = []
     elsewhere = _ELSEWHERE
@@ -207,6 +208,7 @@ def check_law(
         settings,
         seed=seed,
         call_seconds=limit,
+        longer=longer,
         workers=workers,
         until=until,
         total=trials,
@@ -217,7 +219,7 @@ def check_law(
                 break
             made = draws.blocks(data, min(_AT_ONCE, trials - begin), (_STREAM, block))
             if not block:
-                _check_kind(function.name, made[0], cells)
+                _check_kind(draws, made[0], cells)
             size = len(cells.words)
             for one in made:
                 places = cells.places(one)
@@ -253,15 +255,16 @@ def _paired(counts: list[Any]) -> list[Any]:
     return [sum(counts[place + 1 : place + 2], counts[place]) for place in range(0, len(counts), 2)]
 
 
-def _check_kind(name: str, made: Table, cells: _Cells) -> None:
+def _check_kind(draws: Draws, made: Table, cells: _Cells) -> None:
     """Refuses a function that never answers, and one whose answers are no single numbers."""
     first = str(made.words[0])
     # Text that the function returns is quoted; what a call did is not.
     if all(str(word).startswith(("raised ", "no answer", "the call")) for word in made.words):
-        raise CouldNotError(f"{name} gave no answer in any trial: {first}")
+        raise CouldNotError(draws.no_answer(made))
     if cells.numbers and "value" not in made.columns:
         raise UnsupportedError(
-            f"{name} returns {first}; a law of numbers is held against a function that returns one"
+            f"{draws.function.name} returns {first}; a law of numbers is held against a function "
+            "that returns one"
         )
 
 

@@ -105,8 +105,8 @@ def propose(relation: Relation, data: Any) -> list[Neighbours]:
 def check(relation: Relation, data: Any, neighbour: Any) -> None:
     """Raises InputError if two inputs are no neighbours by the relation."""
     if relation is Relation.LOCAL:
-        return
-    if relation in _SCORES:
+        problem = "its two inputs are equal" if repr(data) == repr(neighbour) else ""
+    elif relation in _SCORES:
         problem = _score_problem(relation, data, neighbour)
     elif relation in _RECORDS:
         problem = _record_problem(relation, _listed(data), _listed(neighbour))
@@ -127,6 +127,8 @@ def _score_problem(relation: Relation, data: Any, neighbour: Any) -> str:
         return f"the scores have shapes {first.shape} and {second.shape}"
     moved = second - first
     slack = 1e-9
+    if not moved.any():
+        return "its two inputs are equal"
     if relation is Relation.L1 and np.abs(moved).sum() > 1.0 + slack:
         return f"the scores move by {np.abs(moved).sum():g} in all, more than 1"
     if np.abs(moved).max(initial=0.0) > 1.0 + slack:
@@ -142,6 +144,8 @@ def _record_problem(relation: Relation, data: list, neighbour: list) -> str:
         if len(first) != len(second):
             return f"it has {len(first)} and {len(second)} records"
         moved = sum(one != other for one, other in zip(first, second, strict=True))
+        if not moved:
+            return "its two inputs are equal"
         return f"{moved} records differ" if moved > 1 else ""
     longer, shorter = sorted((first, second), key=len, reverse=True)
     if len(longer) - len(shorter) != 1:

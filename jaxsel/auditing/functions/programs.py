@@ -6,7 +6,9 @@ constant of its program, which is then made anew for other values. Row i of a ca
 ``fold_in(key, i)``, so that it is the same in every program.
 """
 
+import functools
 import math
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +26,15 @@ _WAYS = (("data", "settings"), ("data",), ("settings",), ())
 _CALLED = {"data": "its data", "settings": "settings"}
 # Of so few rows, a rounding may move the outcomes of these; by so much it moves numbers.
 _MOVED, _ROUNDING = 2, 1e-3
+_PATIENCE = 4  # times the slowest trace, that another may take
+# What JAX raises where a function cannot be traced; whatever else it raises is an outcome.
+_NOT_TRACED = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.UnexpectedTracerError,
+)
 
 
 class _Traced(NamedTuple):
@@ -40,6 +51,18 @@ class _Traced(NamedTuple):
     programs: dict[int, Any]
 
 
+class InsteadError(Exception):
+    """What a function did in place of answering where it was traced."""
+
+    def __init__(self, did: str) -> None:
+        super().__init__(did)
+        self.did = did
+
+
+def _asked(call: Callable[[], Any], **_: Any) -> Any:
+    return call()
+
+
 class Programs:
     """The programs of one function.
 
@@ -49,13 +72,19 @@ class Programs:
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.said = ""
-        self._name, self._call = name, call
+        self._name, self._call, self._answer = name, call, _asked
         self._ways: dict[Hashable, tuple[str, ...] | None] = {}
         self._traced: dict[Hashable, _Traced] = {}
         self._kept: dict[int, Any] = {}  # what is known by its identity
+        self._slowest = 0.0  # seconds of a trace
 
     def rows(
-        self, data: Any, settings: Mapping[str, Any], entropy: Sequence[int], rows: int
+        self,
+        data: Any,
+        settings: Mapping[str, Any],
+        entropy: Sequence[int],
+        rows: int,
+        answer: Callable[..., Any] = _asked,
     ) -> Any:
         """The outcomes of calls: an array with the calls first, or a list of trees.
 
@@ -64,15 +93,21 @@ class Programs:
           settings: the other parameters, by name.
           entropy: of the keys.
           rows: the number of calls.
+          answer: asks for a call, and returns its answer or raises InsteadError.
 
         Raises:
+          InsteadError: where the function does not answer when it is traced.
           InputError: if the function cannot be traced.
         """
         words = np.random.SeedSequence(entropy).generate_state(2)
         try:
+            self._answer = answer
             given = _Given(data, settings)
             traced, way = self._found(given)
             columns = _outputs(traced, words, given.arguments(way), rows)
+            jax.effects_barrier()  # what it prints is printed by now
+        except InsteadError:
+            raise
         except Exception as error:
             said = (str(error).splitlines() or [""])[0]
             raise InputError(
@@ -131,14 +166,21 @@ class Programs:
             traced = self._trace(given, way)
             # Once, for it takes as long as all programs of a form.
             same = self._ways or _agree(traced, constants, given.arguments(way))
-        except Exception as error:  # where it meets a tracer, it may raise anything
+        except InsteadError as error:  # where it meets a tracer, it may do anything
+            return constants, error.did.removeprefix("raised ")
+        except Exception as error:
             return constants, type(error).__name__
         return traced, "" if same else "other outcomes"
 
     def _trace(self, given: "_Given", way: tuple[str, ...]) -> _Traced:
         # JAX would remember the trace of a function that it has seen.
         def call(key: jax.Array, arguments: Any) -> Any:
-            return given.called(self._call, key, way, arguments)
+            ask = functools.partial(given.called, self._call, key, way, arguments)
+            began = time.monotonic()
+            # Two traces may take unlike times: what one has answered, another has time for.
+            found = self._answer(ask, refused=_NOT_TRACED, least=_PATIENCE * self._slowest)
+            self._slowest = max(self._slowest, time.monotonic() - began)
+            return found
 
         made = jax.make_jaxpr(call, return_shape=True)
         key = jax.eval_shape(lambda: jax.random.key(0))

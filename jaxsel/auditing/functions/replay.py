@@ -19,7 +19,8 @@ import numpy as np
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.recording import Draw, Recorder
 from jaxsel.auditing.functions.subject import Function, load
-from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
+from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError, check_integer
+from jaxsel.host.streams import output_to_errors
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
 
@@ -137,13 +138,15 @@ def replay(
             f"{function.name} takes no Generator of NumPy and no key of jax.random, whose draws "
             "could be written down"
         )
+    seed = check_integer("seed", seed, 0)
     pairs = neighbours.pairs(known, data, pair)
     given = dict(settings or {})
     function.check_settings(given)
-    runs = [
-        [_run(function, side, given, seed) for side in (each.data, each.neighbour)]
-        for each in pairs
-    ]
+    with output_to_errors():
+        runs = [
+            [_run(function, side, given, seed) for side in (each.data, each.neighbour)]
+            for each in pairs
+        ]
     if all(problem for sides in runs for _, problem in sides):
         raise CouldNotError(f"{function.name} {runs[0][0].problem} on every pair")
     found = [_replayed(one, other, claim) for one, other in runs]
@@ -180,9 +183,9 @@ def _run(function: Function, data: Any, settings: Mapping[str, Any], seed: int) 
             trace = traced(function, data, settings, seed)
         else:
             function.call(recorder, data, *rest, **settings)
-    except InputError:
+    except (InputError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return _Run(recorder.draws, f"raises {type(error).__name__}")
     return _Run(recorder.draws if trace is None else trace.draws(), "")
 

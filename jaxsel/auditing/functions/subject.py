@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError, check_choice
+from jaxsel.host.streams import output_to_errors
 from jaxsel.language.domains import nearest
 
 IN_WORKER = "JAXSEL_AUDIT_WORKER"
@@ -199,7 +200,8 @@ def imported(file: str, name: str) -> Any:
         module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
         sys.path.insert(0, str(path.parent))
         try:
-            spec.loader.exec_module(module)
+            with output_to_errors():
+                spec.loader.exec_module(module)
         except StartedAgain:
             pass  # what stands above the call is all that is needed
         except BaseException as error:

@@ -26,8 +26,6 @@ _PLAIN = (bool, int, float, str, type(None), Did)
 class _Watcher(Unwatched):
     """Writes down the trial that begins and the outcomes so far, which outlive the process."""
 
-    alone = True
-
     def __init__(self, file: str) -> None:
         with open(file, "r+b") as opened:
             self._noted = mmap.mmap(opened.fileno(), 8)

@@ -2,10 +2,12 @@
 
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
 
+import jax
 import numpy as np
 import pytest
 
@@ -123,6 +125,27 @@ def needs(rng, data, *, epsilon):
     return 1.0
 
 
+def exits_in_jax(key, data):
+    sys.exit(4)
+
+
+def interrupts_in_jax(key, data):
+    raise KeyboardInterrupt
+
+
+def ends_in_jax(key, data):
+    raise GeneratorExit
+
+
+def prints_in_jax(key, data):
+    import jax
+
+    print("traced")
+    os.write(1, b"raw")
+    jax.debug.print("computed")
+    return jax.random.laplace(key)
+
+
 def in_jax(key, data, epsilon=1.0):
     import jax
 
@@ -171,6 +194,64 @@ def test_exits_of_functions_of_this_process_are_outcomes_too():
 
     with Draws(load(leaves)) as draws:
         assert set(draws.draw([], 5, (1,)).words) == {"raised SystemExit"}
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("exits_in_jax", "raised SystemExit"),
+        ("interrupts_in_jax", "raised KeyboardInterrupt"),
+        ("ends_in_jax", "raised GeneratorExit"),
+    ],
+)
+def test_what_a_traced_function_raises_is_its_outcome(file, name, word):
+    with Draws(load(f"{file}:{name}")) as draws:
+        assert draws.draw([1.0], 3, (1,)).words.tolist() == [word] * 3
+
+
+def test_what_a_traced_function_raises_on_one_side_refutes_its_claim():
+    def refuses_ones(key, data):
+        if np.asarray(data)[0]:  # of values, so that data is a constant of the trace
+            raise ValueError
+        return jax.random.laplace(key)
+
+    pair = ([0.0], [1.0])
+    found = jaxsel.audit(refuses_ones, pair, relation="replace_one", claim=1.0, trials=300)
+    assert (found.verdict, found.event) == ("refuted", "the outcome is raised ValueError")
+
+
+def test_only_an_interrupt_of_the_keyboard_interrupts():
+    def interrupted(data):
+        raise KeyboardInterrupt
+
+    def from_outside(data):
+        signal.raise_signal(signal.SIGINT)
+
+    with Draws(load(interrupted)) as draws:
+        assert draws.draw([], 2, (1,)).words.tolist() == ["raised KeyboardInterrupt"] * 2
+    with Draws(load(from_outside)) as draws, pytest.raises(KeyboardInterrupt):
+        draws.draw([], 2, (1,))
+
+
+def test_what_is_printed_in_this_process_goes_to_the_standard_error(tmp_path, capfd):
+    (tmp_path / "loud.py").write_text("print('imported')\n" + FILE)
+    function = load(f"{tmp_path / 'loud.py'}:prints_in_jax")
+    with Draws(function) as draws:
+        draws.draw([1.0], 2, (1,))
+    replay(function, relation="replace_one", claim=1.0, pair=([0.0], [1.0]))
+    replay(
+        lambda rng, data: print("replayed") or rng.laplace(),
+        relation="general",
+        claim=1.0,
+        pair=(0.0, 1.0),
+    )
+    with Draws(load(lambda data: print("called"))) as draws:
+        draws.draw([], 2, (1,))
+    print("answer")
+    out, err = capfd.readouterr()
+    assert out == "answer\n"
+    for said in ("imported", "traced", "raw", "computed", "replayed", "called"):
+        assert said in err
 
 
 def test_outcomes_of_unlike_lengths_are_outcomes(file):

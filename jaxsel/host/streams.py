@@ -1,0 +1,31 @@
+"""What others print while they are called goes to the standard error, and disturbs no answer."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def output_to_errors() -> Iterator[None]:
+    """Redirects what the body prints on standard output to standard error, by whatever means."""
+    _flush()
+    output = None
+    with contextlib.suppress(OSError):  # where one of the two is closed
+        output = os.dup(1)
+        os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _flush()
+        if output is not None:
+            os.dup2(output, 1)
+            os.close(output)
+
+
+def _flush() -> None:
+    """Writes what Python keeps for the standard output to where it goes now."""
+    for stream in (sys.stdout, sys.__stdout__):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()  # type: ignore[union-attr]
