@@ -5,12 +5,13 @@ import os
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel.auditing.functions import drawing
+from jaxsel.auditing.functions import calls, drawing
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.replay import replay
@@ -352,3 +353,21 @@ def test_values_of_an_axis_with_a_float_are_floats(file, capsys):
     assert [type(cell["at"]["epsilon"]) for cell in found] == [float, float]
     assert math.isclose(found[1]["epsilon"], 1.0)
     assert np.all([cell["calls"] == "compiled, in this process" for cell in found])
+
+
+@pytest.mark.parametrize("kind", ["generator", "own"])
+def test_calls_of_this_process_end_with_the_time(kind, monkeypatch):
+    """A clock that each call sets forward by a second: a block is cut where the time is over."""
+    now = [100.0]
+    clock = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(drawing, "time", clock)
+    monkeypatch.setattr(calls, "time", clock)
+
+    def slow(rng, data):
+        now[0] += 1.0
+        return now[0]
+
+    function = slow if kind == "generator" else lambda data: slow(None, data)
+    with Draws(load(function), until=110.0) as draws:
+        assert len(draws.draw([0.0], 1000, (1,))) == 11
+        assert len(draws.draw([0.0], 1000, (2,))) == 1  # the first of each draw

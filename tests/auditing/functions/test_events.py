@@ -134,3 +134,33 @@ def test_tables_are_halved_into_different_trials():
         both = [*one.values, *other.values]
         assert sorted(both) == sorted(given.values)
         assert abs(len(one) - len(other)) <= 1
+
+
+def test_columns_are_scaled_between_their_hundredths():
+    values = np.arange(1001.0)
+    given = table(np.stack([values, np.full(1001, 7.0)], axis=1))
+    features = _Features.fitted([*NAMES, "nowhere"], given)
+    assert features.low.tolist() == [10.0, 7.0, 0.0]
+    assert features.high.tolist() == [990.0, 8.0, 1.0]  # of one value alone, one unit
+
+
+@pytest.mark.parametrize(
+    ("sizes", "quickly", "rows"),
+    [
+        ((1000, 3000), True, 20),  # one of fifty on the smaller side
+        ((300, 200), True, 10),  # an eighth of the most at least
+        ((6000, 5000), True, 80),
+        ((1000, 3000), False, 100),
+    ],
+)
+def test_a_score_is_learned_of_so_many_trials(sizes, quickly, rows, monkeypatch):
+    monkeypatch.setattr(events, "_ROWS", 80)
+    monkeypatch.setattr(events, "_ROWS_OF_SCORE", 100)
+    learned, fitted = [], _Features.fitted
+    monkeypatch.setattr(
+        _Features, "fitted", lambda names, both: learned.append(len(both)) or fitted(names, both)
+    )
+    generator = np.random.default_rng(6)
+    tables = tuple(table(generator.normal(size=(size, 2))) for size in sizes)
+    assert list(events._scores(tables, quickly))
+    assert learned == [2 * rows]

@@ -101,3 +101,10 @@ def test_what_nobody_has_is_no_number_and_no_label():
     assert np.isnan(column(given, "entry 7")).all()
     assert column(given, "entry 7 is 'a'").tolist() == [0.0, 0.0]
     assert column(given, "number of 'z'").tolist() == [0.0, 0.0]
+
+
+def test_what_is_masked_is_no_number():
+    found = table([np.ma.array([1.5, 2.5], mask=[False, True]), np.ma.masked])
+    assert found.words.tolist() == ["[1.5, None]", "None"]
+    assert column(found, "entry 0")[0] == 1.5
+    assert np.isnan(column(found, "entry 1")).all()

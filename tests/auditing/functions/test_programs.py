@@ -152,3 +152,11 @@ def test_the_verdict_says_how_calls_were_made():
     found = jaxsel.audit(pick, claim="epsilon", **on)
     assert found.calls == "compiled, in this process"
     assert "compiled, in this process" in str(found)
+
+
+def test_an_exception_without_text_is_named_all_the_same():
+    def refuses(key, data):
+        raise ValueError
+
+    with pytest.raises(InputError, match="cannot be vmapped and jitted: ValueError"):
+        Programs("refuses", refuses).rows([1.0], {}, (1,), 2)
