@@ -105,7 +105,14 @@ RAISED = _Did("raised StopIteration")
 
 @pytest.mark.parametrize(
     ("ends", "refused"),
-    [((5, 5), True), ((1, 1), True), ((5, 6), False), ((0, 0), False), ((16, 16), True), ((17, 17), False)],
+    [
+        ((5, 5), True),
+        ((1, 1), True),
+        ((5, 6), False),
+        ((0, 0), False),
+        ((16, 16), True),
+        ((17, 17), False),
+    ],
 )
 def test_an_object_that_stops_after_as_many_calls_in_two_processes_is_refused(ends, refused):
     tables = [table([1.0] * end + [RAISED] * (32 - end)) for end in ends]
