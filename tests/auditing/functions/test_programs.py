@@ -165,6 +165,10 @@ def test_an_exception_without_text_is_named_all_the_same():
         Programs("refuses", refuses).rows([1.0], {}, (1,), 2)
 
 
+class _Size(int):
+    """A whole number that a function may take for something else."""
+
+
 def test_values_are_known_by_what_they_are():
     kept: dict = {}
     for one, other in (
@@ -178,6 +182,7 @@ def test_values_are_known_by_what_they_are():
     assert kept == {}
     numbers = [1, True, 1.0, "1", None, np.array([1.0]), np.array(1.0), np.array([1])]
     numbers += [np.array([1.0], np.float32), np.array([[1.0]]), np.array([2.0])]
+    numbers += [np.array([1], np.uint64), _Size(1)]
     assert len({programs._named(one, kept) for one in numbers}) == len(numbers)
     # Of all else nothing is known but which one it is.
     first, second = [1.0], [1.0]

@@ -1,0 +1,314 @@
+"""Parts of an audit of a function, each held to what it is said to be."""
+
+import hashlib
+import math
+import types
+
+import numpy as np
+import pytest
+
+from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper
+from jaxsel.auditing.functions import audit_function as auditing
+from jaxsel.auditing.functions import drawing
+from jaxsel.auditing.functions.clock import Clock
+from jaxsel.auditing.functions.drawing import Draws, call_limit
+from jaxsel.auditing.functions.events import Chosen, Claim, Event, LargestBound
+from jaxsel.auditing.functions.neighbours import Neighbours
+from jaxsel.auditing.functions.outcomes import table
+from jaxsel.auditing.functions.subject import load
+from jaxsel.auditing.functions.verdicts import detectable, needed
+from jaxsel.host.errors import CouldNotError, InputError
+from jaxsel.questions.audits import function_audit
+
+BELOW = Event("below", lambda given: given.columns["value"] < 0.5)
+ABOVE = Event("above", lambda given: given.columns["value"] > 0.5)
+
+
+# 1 with probability ``data``. No other process can import it, so that none is started.
+coins = lambda rng, data, n: (rng.random(n) < data).astype(float)  # noqa: E731
+
+
+@pytest.mark.parametrize("pair", [(0.9, 0.2), (0.2, 0.9)])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_a_finding_is_made_of_its_counts(pair, delta, monkeypatch):
+    asked = []
+
+    def noted(used, *given):
+        asked.append((used.tolist(), *given))
+        return event_epsilon(used, *given)
+
+    monkeypatch.setattr(auditing, "event_epsilon", noted)
+    error = 0.003
+    found = function_audit(
+        coins, relation="local", claim=0.4, delta=delta, pair=pair, trials=6000, seed=5,
+        false_alarm=error,
+    )  # fmt: skip
+    x, n, y, m = found.counts
+    ((used, at, spent, _),) = asked
+    assert used == [[n - x, x], [m - y, y]]
+    assert (at, spent) == (delta, error)
+    assert (found.epsilon, found.delta, found.false_alarm) == (0.4, delta, error)
+    assert x / n > y / m
+    # The event's probability on each side is the function's own.
+    chances = dict(zip(("data", "neighbour"), pair, strict=True))
+    there = chances.pop(found.likelier)
+    (other,) = chances.values()
+    if "not" in found.event or "<= 0" in found.event or "is 0" in found.event:
+        there, other = max(there, 1 - there), min(other, 1 - other)
+    assert x / n == pytest.approx(max(there, 1 - there), abs=0.05)
+    claim = Claim(0.4, delta)
+    assert found.upper == event_epsilon_upper(np.array(used), delta, error)
+    assert found.detectable == detectable(min(n, m), claim, error)
+    assert found.needed == needed(claim, error)
+    assert found.verdict == "refuted"
+    assert found.trials == 6000
+    assert n == m == 3000
+    assert found.pairs == 1
+    rows = dict(map(tuple, found.summary().rows))
+    far = "neighbour" if found.likelier == "data" else "data"
+    assert rows[f"on the {found.likelier}"] == f"{x} of {n}"
+    assert rows[f"on the {far}"] == f"{y} of {m}"
+    assert (rows["data"], rows["neighbour"]) == tuple(map(repr, pair))
+    # The picture: the likelier side first, and what the claim allows there.
+    (axes,) = found.plot().axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == [
+        f"on the {found.likelier}", f"on the {far}"
+    ]  # fmt: skip
+    (claimed,) = (line for line in axes.get_lines() if "claimed" in str(line.get_label()))
+    assert claimed.get_ydata()[0] == pytest.approx(min(math.exp(0.4) * y / m + delta, 1.0))
+
+
+def test_the_search_leaves_what_it_was_not_given():
+    given = {"relation": "local", "claim": 0.4, "pair": (0.9, 0.2), "trials": 3000}
+    found = function_audit(coins, search_trials=500, false_alarm=0.05, **given)
+    assert found.counts[1::2] == (2500, 2500)
+    assert found.trials == 3000
+    for search_trials, refused in ((2999, False), (3000, True)):
+        if refused:
+            with pytest.raises(InputError, match="search_trials is 3000; it must be below trials"):
+                function_audit(coins, search_trials=search_trials, false_alarm=0.05, **given)
+        else:
+            few = function_audit(coins, search_trials=search_trials, false_alarm=0.05, **given)
+            assert few.counts[1::2] == (1, 1)
+    with pytest.raises(InputError, match="leave out bits"):
+        function_audit(coins, bits=True, sequential=True, false_alarm=0.05, **given)
+    largest = function_audit(coins, largest=True, false_alarm=0.05, **given)
+    assert largest.verdict == "refuted"
+    assert largest.trials == 3000
+    assert largest.counts[1::2] == (1500, 1500)
+
+
+def test_trials_of_the_bound_that_share_a_draw_are_refused():
+    """A draw that is shared by many rows of late calls alone: no look before them sees it."""
+    calls = [0]
+
+    def lumps(rng, data, n):
+        calls[0] += 1
+        if calls[0] < 20:
+            return (rng.random(n) < data).astype(float)
+        return (rng.random(n) < (0.2 if rng.random() < 0.5 else 0.8)).astype(float)
+
+    with pytest.raises(CouldNotError, match="differs between calls by more than chance"):
+        function_audit(
+            lumps, relation="local", claim=1.0, pair=(0.5, 0.6), trials=200_000, false_alarm=0.05
+        )
+
+
+# --- Counts of the bound --------------------------------------------------------------
+
+
+def _draws(function, **options):
+    return Draws(load(function), **{"seed": 3} | options)
+
+
+@pytest.mark.parametrize("at_once", [5, 8, 20, 64])
+def test_events_are_counted_over_all_blocks(at_once, monkeypatch):
+    monkeypatch.setattr(auditing, "_AT_ONCE", at_once)
+    monkeypatch.setattr(auditing, "_FEW", 7)
+    monkeypatch.setitem(drawing._BLOCK, "vectorised", 4)
+    made = []
+
+    def noted(rng, data, n):
+        made.append((data, rng.random(n)))
+        return made[-1][1] * (1.0 if data == "first" else 0.9)
+
+    search = auditing._Search(2, Neighbours("first", "second", "a pair"))
+    with _draws(noted) as draws:
+        sides = auditing._counted(draws, search, 20, (1, 2), [BELOW, ABOVE, BELOW])
+    # No two blocks, and no two sides, have the same numbers.
+    assert len({float(found[0]) for _, found in made}) == len(made)
+    for data, scale, one in zip(("first", "second"), (1.0, 0.9), sides, strict=True):
+        values = [scale * found for side, found in made if side == data]
+        whole = np.concatenate(values)
+        assert one.sizes.tolist() == [len(each) for each in values]
+        assert one.sizes.sum() == 20
+        inside = [(each < 0.5).sum() for each in values]
+        assert one.counts[0].tolist() == one.counts[2].tolist() == inside
+        assert one.counts[1].tolist() == [(each > 0.5).sum() for each in values]
+        assert one.first.columns["value"].tolist() == whole[: min(7, at_once)].tolist()
+        order = hashlib.blake2b(digest_size=16)
+        for begin in range(0, 20, at_once):
+            order.update(np.packbits(whole[begin : begin + at_once] < 0.5).tobytes())
+        assert one.order == order.digest()
+
+
+def test_trials_are_addressed_by_seed_stream_and_block(monkeypatch):
+    monkeypatch.setitem(drawing._BLOCK, "vectorised", 4)
+    monkeypatch.setitem(drawing._BLOCK, "generator", 4)
+    vectorised = lambda rng, data, n: data + rng.random(n)  # noqa: E731
+    single = lambda rng, data: data + rng.random()  # noqa: E731
+    for function in (vectorised, single):
+        with _draws(function) as draws:
+            found = draws.by_turns([(0.0, (7, 1)), (10.0, (7, 2)), (20.0, (8, 1))], 10)
+        for tables, (data, stream) in zip(
+            found, [(0.0, (7, 1)), (10.0, (7, 2)), (20.0, (8, 1))], strict=True
+        ):
+            assert [len(one) for one in tables] == [4, 4, 2]
+            for block, one in enumerate(tables):
+                generator = np.random.default_rng(np.random.SeedSequence([3, *stream, block, 0]))
+                assert one.columns["value"] == pytest.approx(data + generator.random(len(one)))
+
+
+def test_the_rate_is_that_of_the_longest_draw(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(drawing, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+
+    def costly(rng, data, n):
+        now[0] += data + 0.01 * n
+        return rng.random(n)
+
+    with _draws(costly) as draws:
+        draws.draw(1.0, 100, (1,))
+        assert draws.rate == pytest.approx(100 / 2.0)
+        draws.draw(5.0, 50, (2,))  # a shorter one changes nothing
+        assert draws.rate == pytest.approx(100 / 2.0)
+        draws.by_turns([(0.0, (3,)), (1.0, (4,))], 100)
+        assert draws.rate == pytest.approx(200 / 3.0)
+        draws.fresh(2.0, 200, (5,), 0)
+        assert draws.rate == pytest.approx(200 / 4.0)
+
+
+def test_a_call_has_a_part_of_the_time_unless_it_makes_all_trials():
+    for function, seconds, limit in (
+        (coins, 40.0, 40.0),
+        (lambda rng, data: 1, 40.0, 2.0),
+        (lambda data: 1, 40.0, 2.0),
+        (lambda rng, data: 1, None, None),
+        (coins, None, None),
+    ):
+        assert call_limit(load(function), seconds) == limit
+
+
+# --- The search -----------------------------------------------------------------------
+
+
+def _search(number, *sides):
+    return auditing._Search(number, Neighbours(*sides, "a pair"), tuple(map(table, sides)))
+
+
+def test_more_trials_are_put_behind_those_that_there_are():
+    one = auditing._Search(0, Neighbours(0, 1, "a pair"))
+    assert one.rows == 0
+    one = one.joined((table([1.0, 2.0]), table([3.0])))
+    assert one.rows == 1
+    one = one.joined((table([4.0]), table([5.0, 6.0])))
+    assert [side.columns["value"].tolist() for side in one.both] == [
+        [1.0, 2.0, 4.0],
+        [3.0, 5.0, 6.0],
+    ]
+    assert one.rows == 3
+    few = one.first(2)
+    assert [side.columns["value"].tolist() for side in few.both] == [[1.0, 2.0], [3.0, 5.0]]
+
+
+def _ranked_by(monkeypatch, evidence):
+    """Replaces the ranking of events by numbers of pairs and claims."""
+    asked = []
+
+    def ranked(search, claim, quickly=False):
+        asked.append((search.number, claim, search.rows, quickly))
+        # Aims of two kinds are equal as tuples.
+        return [Chosen(BELOW, False, evidence[search.number, type(claim), *claim])]
+
+    monkeypatch.setattr(auditing, "_ranked", ranked)
+    return asked
+
+
+def test_the_pairs_that_stay_are_those_with_most_evidence_against_any_claim(monkeypatch):
+    left = [_search(number, np.zeros(10), np.zeros(10)) for number in range(9)]
+    claims = [Claim(0.5), Claim(2.0)]
+    evidence = {(n, Claim, *c): 0.0 for n in range(9) for c in claims}
+    strong = {(4, 1): 9.0, (7, 0): 8.0, (1, 1): 7.0, (2, 0): 6.0}
+    strong |= {(number, claim): 5.0 for number in (0, 3) for claim in (0, 1)}
+    evidence |= {(n, Claim, *claims[place]): value for (n, place), value in strong.items()}
+    asked = _ranked_by(monkeypatch, evidence)
+    best, whole = auditing._strongest(left, claims, 6, Clock(0.0, None))
+    assert [one.number for one in best] == [4, 7, 1]  # a third of them
+    assert whole
+    assert {rows for _, _, rows, _ in asked} == {6}
+    assert all(quickly for *_, quickly in asked)
+    assert len(asked) == 18
+    # Two stay at least; and where the time is over, those that were ranked.
+    assert len(auditing._strongest(left[:4], claims, 6, Clock(0.0, None))[0]) == 2
+    best, whole = auditing._strongest(left, claims, 6, Clock(-5.0, 1.0))
+    assert ([one.number for one in best], whole) == ([0], False)
+
+
+def test_where_hardly_anything_speaks_against_a_claim_the_largest_bound_is_looked_for(monkeypatch):
+    left = [_search(number, np.zeros(10), np.zeros(10)) for number in range(2)]
+    claims = [Claim(0.5), Claim(2.0, 0.1)]
+    enough = -0.25 * math.log(0.01)
+    weak = {(n, Claim, *c): 0.9 * enough for n in range(2) for c in claims}
+    weak |= {(n, LargestBound, *c): 1.0 + n for n in range(2) for c in claims}
+    asked = _ranked_by(monkeypatch, weak)
+    found, whole = auditing._found(left, claims, 0.01, 8, Clock(0.0, None))
+    assert whole
+    assert [(few[0].evidence, claim, one.number) for few, claim, one in found] == [
+        (1.0, claims[0], 0), (1.0, claims[1], 0), (2.0, claims[0], 1), (2.0, claims[1], 1)
+    ]  # fmt: skip
+    assert {rows for _, _, rows, _ in asked} == {8}
+    assert not any(quickly for *_, quickly in asked)
+    # One that is not weak is enough: the claims themselves are held against the pairs.
+    _ranked_by(monkeypatch, weak | {(1, Claim, *claims[1]): 1.1 * enough})
+    found, _ = auditing._found(left, claims, 0.01, 8, Clock(0.0, None))
+    assert [few[0].evidence for few, _, _ in found] == pytest.approx(
+        [0.9 * enough] * 3 + [1.1 * enough]
+    )
+    # Where the time is over, the first of them.
+    found, whole = auditing._found(left, claims, 0.01, 8, Clock(-5.0, 1.0))
+    assert (len(found), whole) == (1, False)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_events_are_compared_again_by_more_trials_in_their_direction(swapped):
+    pair = Neighbours(0.2, 0.6, "a pair") if swapped else Neighbours(0.6, 0.2, "a pair")
+    search = auditing._Search(0, pair)
+    few = [Chosen(BELOW, swapped, 50.0), Chosen(ABOVE, swapped, 1.0)]
+    claim = Claim(0.3)
+    with _draws(coins) as draws:
+        again = auditing._compared_again(draws, search, claim, few, 4000, 1)
+        sides = auditing._counted(draws, search, 4000, (0, 0, 1), [ABOVE])
+    # The side with more ones is likelier to be above: what was said before counts no more.
+    assert [one.event for one in again] == [ABOVE, BELOW]
+    assert all(one.swapped == swapped for one in again)
+    x, y = (one.counts.sum(axis=1) for one in sides)
+    x, y = (y, x) if swapped else (x, y)
+    assert again[0].evidence == claim.evidence(x, y, (4000, 4000))[0] > 0.0
+    assert again[1].evidence == 0.0
+
+
+def test_what_a_sequential_test_is_fed_with():
+    reals = table([0.5, 1.0, -2.5])
+    assert auditing._for_bets(reals).tolist() == [0.5, 1.0, -2.5]
+    for labels in ([1.0, 2.0, 3.0], ["a", 0.5], [0.5, math.nan], [[0.5], [1.5]], [0.5, None]):
+        found = auditing._for_bets(table(labels))
+        assert found.dtype.kind == "U"
+        assert found.tolist() == table(labels).words.tolist()
+
+
+def test_a_long_input_is_shown_by_its_beginning():
+    assert auditing._short([1.0, 2.0]) == "[1.0, 2.0]"
+    assert auditing._short("x" * 78) == repr("x" * 78)
+    shown = auditing._short("x" * 79)
+    assert (len(shown), shown[-4:]) == (80, " ...")
+    assert auditing._short(np.zeros((2, 2))) == "array([[0., 0.], [0., 0.]])"
