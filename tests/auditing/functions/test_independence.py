@@ -190,11 +190,11 @@ def test_one_draw_for_all_rows_of_a_call_is_refused(kind, words):
 
 def test_a_share_that_differs_between_calls_is_refused_by_outcome_and_by_entry():
     generator = np.random.default_rng(2)
-    with pytest.raises(CouldNotError, match="in which the outcome is 1.0 differs"):
+    with pytest.raises(CouldNotError, match=r"in which the outcome is 1.0 differs"):
         independence.check_independence(
             _Draws(lambda call: (generator.random(64) < (0.75 if call % 3 else 0.25)) + 0.0), 0
         )
-    with pytest.raises(CouldNotError, match="in which entry 1 <= .* differs"):
+    with pytest.raises(CouldNotError, match=r"in which entry 1 <= .* differs"):
         independence.check_independence(
             _Draws(lambda call: generator.normal((0.0, 3.0 * (call % 2)), size=(64, 2))), 0
         )

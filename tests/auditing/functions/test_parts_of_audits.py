@@ -38,6 +38,16 @@ def test_a_finding_is_made_of_its_counts(pair, delta, monkeypatch):
         return event_epsilon(used, *given)
 
     monkeypatch.setattr(auditing, "event_epsilon", noted)
+    monkeypatch.setitem(drawing._BLOCK, "vectorised", 1000)
+    counted = auditing._counted
+
+    def cut(*given):
+        """The last call on the neighbour is lost, so that the sides have unlike numbers."""
+        data, neighbour = counted(*given)
+        fewer = neighbour._replace(counts=neighbour.counts[:, :-1], sizes=neighbour.sizes[:-1])
+        return [data, fewer]
+
+    monkeypatch.setattr(auditing, "_counted", cut)
     error = 0.003
     found = function_audit(
         coins, relation="local", claim=0.4, delta=delta, pair=pair, trials=6000, seed=5,
@@ -61,8 +71,8 @@ def test_a_finding_is_made_of_its_counts(pair, delta, monkeypatch):
     assert found.detectable == detectable(min(n, m), claim, error)
     assert found.needed == needed(claim, error)
     assert found.verdict == "refuted"
-    assert found.trials == 6000
-    assert n == m == 3000
+    assert (n, m) == ((3000, 2000) if found.likelier == "data" else (2000, 3000))
+    assert (found.trials, found.ended_by) == (5000, "time")
     assert found.pairs == 1
     rows = dict(map(tuple, found.summary().rows))
     far = "neighbour" if found.likelier == "data" else "data"
@@ -78,7 +88,7 @@ def test_a_finding_is_made_of_its_counts(pair, delta, monkeypatch):
     assert claimed.get_ydata()[0] == pytest.approx(min(math.exp(0.4) * y / m + delta, 1.0))
 
 
-def test_the_search_leaves_what_it_was_not_given():
+def test_the_search_leaves_what_it_was_not_given(monkeypatch):
     given = {"relation": "local", "claim": 0.4, "pair": (0.9, 0.2), "trials": 3000}
     found = function_audit(coins, search_trials=500, false_alarm=0.05, **given)
     assert found.counts[1::2] == (2500, 2500)
@@ -92,10 +102,15 @@ def test_the_search_leaves_what_it_was_not_given():
             assert few.counts[1::2] == (1, 1)
     with pytest.raises(InputError, match="leave out bits"):
         function_audit(coins, bits=True, sequential=True, false_alarm=0.05, **given)
+    again, compared = [], auditing._compared_again
+    monkeypatch.setattr(
+        auditing, "_compared_again", lambda *given: again.append(given[4]) or compared(*given)
+    )
     largest = function_audit(coins, largest=True, false_alarm=0.05, **given)
     assert largest.verdict == "refuted"
     assert largest.trials == 3000
     assert largest.counts[1::2] == (1500, 1500)
+    assert again == [750]  # half of the search's
 
 
 def test_trials_of_the_bound_that_share_a_draw_are_refused():

@@ -54,6 +54,7 @@ def test_an_array_and_the_list_of_its_rows_are_the_same_table():
         [[0.1], [0.2], [0.1]],
         [2**60 + 1, 2**60, 2**60 + 1, -3],
         [0.5, np.nan, 0.5, -0.0, 0.0],
+        [[[0.5, 1.0], [2.0, 3.0]], [[0.5, 1.0], [2.0, np.nan]], [[0.5, 1.0], [2.0, 3.0]]],
     ],
 )
 def test_texts_are_found_in_an_array_as_in_the_list_of_its_rows(rows, kind):
