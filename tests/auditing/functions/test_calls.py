@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel.auditing.functions import calls, drawing
+from jaxsel.auditing.functions import calls, drawing, worker
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.law import check_law
+from jaxsel.auditing.functions.outcomes import Read, table
 from jaxsel.auditing.functions.replay import replay
 from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import InputError
@@ -371,3 +372,140 @@ def test_calls_of_this_process_end_with_the_time(kind, monkeypatch):
     with Draws(load(function), until=110.0) as draws:
         assert len(draws.draw([0.0], 1000, (1,))) == 11
         assert len(draws.draw([0.0], 1000, (2,))) == 1  # the first of each draw
+
+
+class _Noted(calls.Unwatched):
+    """Writes down what it is told."""
+
+    def __init__(self):
+        self.begun, self.kept = [], {}
+
+    def begin(self, trial):
+        self.begun.append(trial)
+
+    def keep(self, trial, outcome):
+        self.kept[trial] = outcome
+
+
+def _task(trials, **options):
+    return calls.Task(10.0, {}, trials, (3, 1), **options)
+
+
+def _generator(known=0):
+    return np.random.default_rng(np.random.SeedSequence([3, 1, known]))
+
+
+def test_known_outcomes_are_not_asked_for_again():
+    asked = []
+
+    def single(rng, data):
+        asked.append(data)
+        return data + rng.random()
+
+    watcher = _Noted()
+    known = {0: calls.Did(calls.KILLED), 2: -1.0}
+    found = calls.run(load(single), _task(5), known, watcher)
+    numbers = (10.0 + _generator(2).random(3)).tolist()
+    assert found.words.tolist() == [
+        calls.KILLED, repr(numbers[0]), "-1.0", repr(numbers[1]), repr(numbers[2])
+    ]  # fmt: skip
+    assert watcher.begun == list(watcher.kept) == [1, 3, 4]
+    assert list(watcher.kept.values()) == numbers
+    assert len(asked) == 3
+
+
+def test_rows_of_a_call_that_failed_are_asked_for_singly(monkeypatch):
+    asked = []
+
+    def together(rng, data, n):
+        asked.append(n)
+        if n > 1:
+            raise ValueError
+        return [data + rng.random()]
+
+    watcher = _Noted()
+    found = calls.run(load(together), _task(4), None, watcher)
+    assert asked == [4, 1, 1, 1, 1]
+    assert found.words.tolist() == [repr(one) for one in (10.0 + _generator().random(4)).tolist()]
+    assert watcher.begun == [calls.ALL_ROWS, 0, 1, 2, 3]
+    # Where all rows have ended the process, few single ones are asked.
+    monkeypatch.setattr(calls, "_SINGLES", 3)
+    asked.clear()
+    known = {calls.ALL_ROWS: calls.Did(calls.KILLED), 0: calls.Did(calls.KILLED)}
+    found = calls.run(load(together), _task(50), known, watcher)
+    assert asked == [1, 1]
+    assert found.words.tolist()[0] == calls.KILLED
+    assert len(found) == 3
+
+
+def test_rows_that_take_too_long_are_all_no_answer():
+    asked = []
+
+    def slow(rng, data, n):
+        asked.append(n)
+        time.sleep(10.0)
+
+    began = time.monotonic()
+    found = calls.run(load(slow), _task(4, seconds=0.05))
+    assert found.words.tolist() == [calls.NO_ANSWER] * 4
+    assert asked == [4]
+    assert time.monotonic() - began < 8.0
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (np.arange(3), ["0", "1", "2"]),
+        ([1, "a", None], ["1", "'a'", "None"]),
+        ((one for one in (1.5, 2.5, 3.5)), ["1.5", "2.5", "3.5"]),
+        ("abc", ["'a'", "'b'", "'c'"]),
+    ],
+)
+def test_what_is_listed_is_a_row_each(made, words):
+    found = calls.run(load(lambda rng, data, n: made), _task(3))
+    assert found.words.tolist() == words
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (np.arange(4), r"returned ndarray of shape \(4,\); it must return n outcomes"),
+        ([1, 2], "returned list; it must return n outcomes"),
+        (np.array(1.0), r"returned ndarray of shape \(\)"),
+    ],
+)
+def test_other_numbers_of_rows_are_refused(made, words):
+    with pytest.raises(InputError, match=words):
+        calls.run(load(lambda rng, data, n: made), _task(3))
+
+
+def test_limits_of_time_are_above_0_and_no_longer_than_a_timer_takes():
+    assert calls.time_limit("seconds", None) is None
+    assert calls.time_limit("seconds", 2.5) == 2.5
+    assert calls.time_limit("seconds", 1e300) == 1e8
+    for bad in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(InputError, match="seconds"):
+            calls.time_limit("seconds", bad)
+
+
+def test_what_a_worker_writes_down_is_read_again(tmp_path):
+    """And what was being written when a process ended is no outcome."""
+    ended = []
+    own = drawing._Worker(load(lambda data: 1), str(tmp_path), 5, lambda: ended.append(1))
+    watcher = worker._Watcher(str(own._file))
+    watcher.begin(7)
+    assert int.from_bytes(own._noted[:], sys.byteorder) == 7
+    outcomes = {0: 1.5, 1: "words", 2: calls.Did("raised ValueError"), 3: None, 4: [1.0, "a"]}
+    for trial, outcome in outcomes.items():
+        watcher.keep(trial, outcome)
+    found = own._kept()
+    assert (
+        table(list(found.values())).words.tolist() == table(list(outcomes.values())).words.tolist()
+    )
+    assert isinstance(found[4], Read)
+    with open(own._file.with_suffix(".kept"), "ab") as opened:
+        opened.write(b"\x80\x04")
+    assert list(own._kept()) == [0, 1, 2, 3, 4]
+    watcher.forget()
+    assert own._kept() == {}
+    watcher._kept.close()

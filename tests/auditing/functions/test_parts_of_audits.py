@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import os
 import types
 
 import numpy as np
@@ -28,6 +29,19 @@ ABOVE = Event("above", lambda given: given.columns["value"] > 0.5)
 coins = lambda rng, data, n: (rng.random(n) < data).astype(float)  # noqa: E731
 
 
+def _lose_a_call(monkeypatch):
+    """The last thousand trials on the neighbour are lost: the sides have unlike numbers."""
+    monkeypatch.setitem(drawing._BLOCK, "vectorised", 1000)
+    counted = auditing._counted
+
+    def cut(*given):
+        data, neighbour = counted(*given)
+        fewer = neighbour._replace(counts=neighbour.counts[:, :-1], sizes=neighbour.sizes[:-1])
+        return [data, fewer]
+
+    monkeypatch.setattr(auditing, "_counted", cut)
+
+
 @pytest.mark.parametrize("pair", [(0.9, 0.2), (0.2, 0.9)])
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_a_finding_is_made_of_its_counts(pair, delta, monkeypatch):
@@ -38,16 +52,7 @@ def test_a_finding_is_made_of_its_counts(pair, delta, monkeypatch):
         return event_epsilon(used, *given)
 
     monkeypatch.setattr(auditing, "event_epsilon", noted)
-    monkeypatch.setitem(drawing._BLOCK, "vectorised", 1000)
-    counted = auditing._counted
-
-    def cut(*given):
-        """The last call on the neighbour is lost, so that the sides have unlike numbers."""
-        data, neighbour = counted(*given)
-        fewer = neighbour._replace(counts=neighbour.counts[:, :-1], sizes=neighbour.sizes[:-1])
-        return [data, fewer]
-
-    monkeypatch.setattr(auditing, "_counted", cut)
+    _lose_a_call(monkeypatch)
     error = 0.003
     found = function_audit(
         coins, relation="local", claim=0.4, delta=delta, pair=pair, trials=6000, seed=5,
@@ -86,6 +91,21 @@ def test_a_finding_is_made_of_its_counts(pair, delta, monkeypatch):
     ]  # fmt: skip
     (claimed,) = (line for line in axes.get_lines() if "claimed" in str(line.get_label()))
     assert claimed.get_ydata()[0] == pytest.approx(min(math.exp(0.4) * y / m + delta, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("pair", "verdict"), [((0.0, 0.5), "not refuted"), ((0.5, 0.0), "cannot be judged")]
+)
+def test_what_can_be_refuted_depends_on_the_trials_where_the_event_is_not(
+    pair, verdict, monkeypatch
+):
+    """Of 3,000 trials without it a ratio of 1,000 can be said, and of 2,000 one of 667."""
+    _lose_a_call(monkeypatch)
+    found = function_audit(
+        coins, relation="local", claim=math.log(800.0), pair=pair, trials=6000, false_alarm=0.05
+    )
+    assert found.likelier == ("neighbour" if pair[0] == 0.0 else "data")
+    assert (found.counts[2], found.verdict) == (0, verdict)
 
 
 def test_the_search_leaves_what_it_was_not_given(monkeypatch):
@@ -327,3 +347,138 @@ def test_a_long_input_is_shown_by_its_beginning():
     shown = auditing._short("x" * 79)
     assert (len(shown), shown[-4:]) == (80, " ...")
     assert auditing._short(np.zeros((2, 2))) == "array([[0., 0.], [0., 0.]])"
+
+
+def test_pairs_are_searched_in_rounds_of_fewer_pairs_and_more_trials():
+    """Of ten pairs, three and then two; each round has half of what is left, the last one all."""
+    made: dict[float, list[int]] = {}
+
+    def noted(rng, data, n):
+        made.setdefault(data, []).append(n)
+        return (rng.random(n) < data).astype(float)
+
+    inputs = [0.3, 0.45, 0.5, 0.55, 0.7]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(drawing._BLOCK, "vectorised", 10**6)
+        found = function_audit(
+            noted, relation="local", claim=0.1, data=inputs, trials=20_000, false_alarm=0.05
+        )
+    looks = made[0.3].count(64)
+    assert looks == 8  # at the independence of calls
+    drawn = [n for calls in made.values() for n in calls if n != 64]
+    # Both sides of ten pairs, of three, of two, and of the bound.
+    assert sorted(drawn) == [500] * 20 + [833] * 6 + [1250] * 4 + [10_001] * 2
+    assert found.counts[1::2] == (10_001, 10_001)
+    assert (found.trials, found.pairs, found.ended_by) == (20_000, 10, "trials")
+    assert (found.data, found.neighbour) == (0.3, 0.7)
+    assert sorted(made[0.3])[-1] == sorted(made[0.7])[-1] == 10_001
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_several_claims_the_one_that_falls_is_named(swapped):
+    """A delta of .1 is all that the function shows: a pure claim of 3 stands, and delta .01 not."""
+
+    def leaks(rng, data, n):
+        return ((rng.random(n) < 0.1) & (data > 0.5)).astype(int) + 2 * (rng.random(n) < 0.5)
+
+    claims = [Claim(0.5, 0.2), Claim(2.0, 0.01), Claim(1.0, 0.15)]
+    found = auditing.audit_function(
+        leaks,
+        relation="local",
+        claims=claims if swapped else claims[::-1],
+        said="a curve",
+        pair=(1.0, 0.0) if swapped else (0.0, 1.0),
+        trials=8000,
+        false_alarm=1e-6,
+    )
+    assert (found.epsilon, found.delta) == (2.0, 0.01)
+    assert found.refuted
+    assert found.likelier == ("data" if swapped else "neighbour")
+    assert found.claim == "a curve"
+    x, n, y, m = found.counts
+    assert (y, m) == (0, 4000)
+    assert x / n == pytest.approx(0.1, abs=0.05) or x / n == pytest.approx(0.05, abs=0.025)
+
+
+class _Stub:
+    """Draws of zeros, each at a cost that sets the clock forward."""
+
+    def __init__(self, now, cost, said):
+        self.now, self.cost, self.rate, self.until, self.streams = now, cost, 1 / said, 0.0, []
+
+    def draw(self, data, trials, stream):
+        self.now[0] += self.cost * trials
+        self.streams.append(stream)
+        return table(np.zeros(trials))
+
+
+@pytest.mark.parametrize(
+    ("cost", "said", "rows", "over"),
+    [
+        # Eight seconds for four pairs of two sides, at a hundredth a trial.
+        (0.01, 0.01, [100, 100, 100, 100], False),
+        # Twice as dear as was thought: what is left is shared by those that are left.
+        (0.02, 0.01, [100, 66, 34, 0], True),
+        (0.05, 0.01, [100], True),
+        (0.001, 0.001, [500, 500, 500, 500], False),
+    ],
+)
+@pytest.mark.parametrize("before", [0, 7])
+def test_pairs_share_the_time_for_drawing(cost, said, rows, over, before, monkeypatch):
+    now = [100.0]
+    clock_of = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("jaxsel.auditing.functions.clock.time", clock_of)
+    clock, draws = Clock(100.0, 8.0), _Stub(now, cost, said)
+    draws.until = 108.0
+    left = [auditing._Search(number, Neighbours(0, 1, "")) for number in range(4)]
+    if before:
+        few = table(np.zeros(before))
+        left = [one.joined((few, few)) for one in left]
+    found, new = auditing._with_more(draws, left, 500, 3, clock)
+    drawn = [one.rows - before for one in found]
+    if cost == 0.05:
+        assert drawn == rows + ([0] * 3 if before else [])
+    elif over:
+        assert drawn[:2] == rows[:2]
+        assert drawn == sorted(drawn, reverse=True)
+    else:
+        assert drawn == rows
+    assert new == sum(drawn)
+    assert draws.streams[:3] == [(0, 0, 3, 0), (0, 0, 3, 1), (0, 1, 3, 0)][: len(draws.streams)]
+
+
+def test_draws_say_where_they_are_made_and_count_what_they_make(monkeypatch):
+    single = lambda rng, data: rng.random()  # noqa: E731
+    with _draws(single) as draws:
+        made = []
+        draws._advance = made.append
+        draws.draw(0.0, 130, (1,))
+        draws.fresh(0.0, 5, (2,), 1)
+        assert made == [64, 64, 2, 5]
+        assert (draws.workers, draws.ran) == (
+            0, "in this process alone, since no other can import the function"
+        )  # fmt: skip
+    # Which are written down: the progress, and a word where calls end many processes.
+    said = []
+    monkeypatch.setattr(drawing, "note", said.append)
+    for until, progress, notes in ((math.inf, None, 1), (9e9, None, 0), (math.inf, False, 0)):
+        draws = _draws(single, until=until, total=10, progress=progress)
+        said.clear()
+        for _ in range(20):
+            draws._count_end()
+        assert len(said) == notes
+    for workers, made in ((None, min(max(os.cpu_count() or 1, 2), 8)), (1, 2), (3, 3)):
+        assert Draws(load(f"{__file__}:single_call"), workers=workers).workers == made
+
+
+def single_call(rng, data):
+    return os.getpid()
+
+
+def test_calls_of_their_own_are_made_by_processes_in_turn():
+    with Draws(load(f"{__file__}:single_call"), workers=2) as draws:
+        numbers = [set(draws.fresh(0.0, 3, (1,), call).words) for call in range(4)]
+        assert draws.ran == "in processes of their own"
+    assert [len(one) for one in numbers] == [1] * 4
+    assert numbers[0] == numbers[2] != numbers[1] == numbers[3]
+    assert str(os.getpid()) not in set().union(*numbers)
