@@ -197,3 +197,19 @@ def test_the_limit_of_an_event_is_at_most_what_was_observed(delta, error):
         used = np.array([[400 - x, x], [400, 0]])
         found = event_epsilon(used, 0.05, 0.05, np.random.default_rng(1))
         assert (found > 0.0) == (shown > 0.0)
+
+
+def test_an_event_that_delta_allows_shows_nothing_however_few_points_stand_for_delta():
+    class Fewest(_Given):
+        """All trials are used, and no point is drawn."""
+
+        def __init__(self):
+            self.numbers = iter([400, 400, 0])
+
+        def poisson(self, rate):
+            return next(self.numbers)
+
+    used = np.array([[380, 20], [400, 0]])
+    counts, rates, rest = poisson_counts(used, 0.05, Fewest())
+    assert conditional_epsilon(counts, rates, 0.05, rest, _Given(0)) > 1.0
+    assert event_epsilon(used, 0.05, 0.05, Fewest()) == 0.0

@@ -182,7 +182,7 @@ def _meant(words, given):
         values, found = column(given, name), np.zeros(len(given), bool)
         for part in parts.split(" or ("):
             low, high = (float(end) for end in part.rstrip("]").split(", "))
-            found |= (values > low) & (values <= high)
+            found |= ((values > low) | (low == -math.inf)) & (values <= high)
         return found
     if " <= " in words:
         name, level = words.rsplit(" <= ", 1)
@@ -202,7 +202,9 @@ def _mixed(seed, size=400):
 
 
 def test_an_event_holds_what_its_words_say():
-    tables, fresh = (_mixed(1), _mixed(2)), _mixed(3)
+    values = _mixed(3).values
+    values[:3, 0] = [-math.inf, math.inf, math.nan]
+    tables, fresh = (_mixed(1), _mixed(2)), table(values)
     cut = list(events._cut(tables))
     assert [entry.name for entry in cut][:2] == NAMES
     singles = [*events._entries(cut), *events._words(tables)]
@@ -217,7 +219,7 @@ def test_an_event_holds_what_its_words_say():
             )
         kinds.add(" in (" in event.words)
     assert kinds == {False, True}
-    bits = (table(fresh.values[:, 0]).with_bits(), table(fresh.values[:, 0]).with_bits())
+    bits = (table(_mixed(4).values[:, 0]).with_bits(),) * 2
     low = [one for one in events._entries(list(events._cut(bits))) if "multiple" in one.words]
     assert len(low) > 2
     for event in low:

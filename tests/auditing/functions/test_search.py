@@ -11,7 +11,7 @@ from benchmarks.audit_tables.small_programs import programs
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.events import Claim, LargestBound, choose
 from jaxsel.auditing.functions.outcomes import table, together
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.language.relations import Relation
 from jaxsel.questions.audits import function_audit
@@ -260,6 +260,20 @@ def test_why_a_pair_is_none_is_said(relation, data, neighbour, words):
 def test_what_is_a_pair_is_taken_in_both_orders(relation, data, neighbour):
     neighbours.check(relation, data, neighbour)
     neighbours.check(relation, neighbour, data)
+
+
+@pytest.mark.parametrize("ask", [neighbours.example, lambda one: neighbours.check(one, 0, 1),
+                                 lambda one: neighbours.propose(one, [0, 1])])  # fmt: skip
+def test_a_relation_that_no_function_is_audited_by_is_refused_with_those_that_are(ask):
+    allowed = "general, monotone, l1, add_or_remove_one, replace_one, local"
+    for relation in (Relation.BASE, Relation.REPLACE_SPECIAL):
+        with pytest.raises(UnsupportedError) as refused:
+            ask(relation)
+        assert str(refused.value) == (
+            f"relation is {relation.value!r}; a function is audited by: {allowed}"
+        )
+    with pytest.raises(InputError, match="local need an example of the input"):
+        neighbours.example(Relation.LOCAL)
 
 
 def test_records_stay_of_the_examples_kind():
