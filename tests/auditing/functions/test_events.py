@@ -276,9 +276,10 @@ def test_thresholds_are_equal_parts_and_rarer_ones_at_both_ends():
     assert entry.levels.tolist() == expected.tolist()
 
 
-def test_each_event_is_turned_to_its_better_direction():
+@pytest.mark.parametrize("moved", [0.7, -0.7])
+def test_each_event_is_turned_to_its_better_direction(moved):
     generator = np.random.default_rng(5)
-    tables = table(generator.normal(size=500)), table(generator.normal(0.7, 1.0, size=300))
+    tables = table(generator.normal(size=500)), table(generator.normal(moved, 1.0, size=300))
     cuts = np.linspace(-2.0, 2.0, 9)
     every = [Event(f"{at}", lambda given, at=at: given.values <= at) for at in cuts]
     claim = Claim(0.2, 0.01)
@@ -298,12 +299,14 @@ def test_each_event_is_turned_to_its_better_direction():
             assert (one.event.words, one.swapped) == best
 
 
+@pytest.mark.parametrize("opposed", [False, True])
 @pytest.mark.parametrize("rows", [10_000, 350])
-def test_what_two_events_say_together_is_their_count(rows, monkeypatch):
+def test_what_two_events_say_together_is_their_count(rows, opposed, monkeypatch):
     monkeypatch.setattr(events, "_ROWS", rows)
     generator = np.random.default_rng(7)
     sides = [generator.random((500, 2)) < p for p in (0.5, 0.6)]
-    sides[0][:, 1] = sides[0][:, 0] ^ (generator.random(500) < 0.1)
+    # On the first side the second entry is the first one, or its opposite, but for a tenth.
+    sides[0][:, 1] = sides[0][:, 0] ^ (generator.random(500) < (0.9 if opposed else 0.1))
     for order in (1, -1):
         tables = tuple(table(side.astype(float)) for side in sides[::order])
         singles = [
@@ -327,7 +330,6 @@ def test_what_two_events_say_together_is_their_count(rows, monkeypatch):
             assert one.swapped == seed.swapped
         values = [one.evidence for one in found]
         assert values == sorted(values, reverse=True)
-        # A half of the first table's rows agree; of the other's, all but a tenth.
         best = _best_together(tables, singles, claim)
         assert found[0].evidence == pytest.approx(best)
 

@@ -482,3 +482,107 @@ def test_calls_of_their_own_are_made_by_processes_in_turn():
     assert [len(one) for one in numbers] == [1] * 4
     assert numbers[0] == numbers[2] != numbers[1] == numbers[3]
     assert str(os.getpid()) not in set().union(*numbers)
+
+
+# --- A sequential audit, and what is said ----------------------------------------------
+
+
+def _drawn_by(function, monkeypatch, **options):
+    """How many trials a side each call asks for, besides the looks at independence."""
+    made = []
+
+    def noted(rng, data, n):
+        made.append(n)
+        return function(rng, data, n)
+
+    monkeypatch.setitem(drawing._BLOCK, "vectorised", 10**6)
+    given = {"relation": "local", "false_alarm": 1e-6, "sequential": True, "trials": 5000}
+    found = function_audit(noted, **given | options)
+    return found, made[8:][::2]
+
+
+def test_a_sequential_audit_doubles_its_trials_up_to_a_fifth(monkeypatch):
+    found, made = _drawn_by(coins, monkeypatch, claim=0.5, pair=(0.5, 0.5))
+    assert made == [64, 64, 128, 256, 488, 4000]
+    assert (found.verdict, found.trials, found.pairs) == ("not refuted", 5000, 1)
+    assert found.counts[1::2] == (4000, 4000)
+    # Where it stops, four times as many confirm.
+    found, made = _drawn_by(coins, monkeypatch, claim=0.5, pair=(0.9, 0.1), trials=100_000)
+    assert made[-1] == 4 * sum(made[:-1])
+    assert found.trials == 5 * sum(made[:-1]) < 10_000
+    assert found.refuted
+
+
+def test_a_sequential_audit_is_of_one_pair_and_one_epsilon(monkeypatch):
+    for options in (
+        {"claim": 0.5, "delta": 0.1, "pair": (0.5, 0.5)},
+        {"claim": "gdp:mu=1", "pair": (0.5, 0.5)},
+        {"claim": 0.5, "data": [0.5, 0.6, 0.7]},
+    ):
+        with pytest.raises(InputError, match="of one given pair, and a claim of epsilon alone"):
+            _drawn_by(coins, monkeypatch, **options)
+
+
+@pytest.fixture(name="audited", scope="module")
+def _audited():
+    return function_audit(
+        coins, relation="local", claim=0.4, pair=(0.9, 0.2), trials=2000, false_alarm=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "REFUTED: {name} claims epsilon 0.4 (local); epsilon is at least {lower}"),
+        ({"delta": 0.25}, "; epsilon at delta 0.25 is at least {lower} (false-alarm rate 0.01)."),
+        ({"bits": True}, "REFUTED as released bits: "),
+        ({"calls": ""}, "(false-alarm rate 0.01)."),
+        ({"verdict": "not refuted"}, "would have refuted 1.23 and more on an event of probability"),
+        ({"verdict": "not refuted"}, "That is no proof."),
+        ({"verdict": "not refuted", "upper": 0.39}, "The event that was found shows at most 0.39:"),
+        ({"verdict": "constant"}, "gives one outcome, whatever the input and the trial."),
+        ({"verdict": "failed"}, "gave no answer in any trial: {event}."),
+        ({"verdict": "cannot be judged", "needed": 12345.0}, "takes 12,345, the search as many."),
+        (
+            {"verdict": "cannot be judged", "needed": math.inf, "ended_by": "time"},
+            "takes more than 2^53, the search as many, and time ended it.",
+        ),
+        (
+            {"verdict": "cannot be judged", "counts": (5, 700, 0, 40)},
+            "no outcome of 40 trials a side could refute that",
+        ),
+    ],
+)
+def test_a_verdict_in_words(audited, change, words):
+    found = audited._replace(detectable=1.23, **change)
+    said = found.summary().sentence
+    shown = words.format(name=found.function, lower=f"{found.lower:.4g}", event=found.event)
+    assert shown in said
+    if "upper" not in change:
+        assert "shows at most" not in said
+    assert found.refuted == ("verdict" not in change)
+    shared = "All calls ran in this process" in said
+    assert shared == ("verdict" not in change and change.get("calls") != "")
+
+
+def test_rows_of_a_finding(audited):
+    rows = dict(map(tuple, audited._replace(seconds=1.26, pairs=7, lower=0.123456).summary().rows))
+    assert rows["pair"] == "the given pair"
+    assert rows["event"] == audited.event
+    assert rows["lower bound on epsilon"] == "0.1235"
+    assert rows["trials a side"] == "2000, ended by trials; 7 pairs"
+    assert rows["seconds"] == "1.3"
+    assert rows["calls"].startswith("in this process alone")
+    assert "calls" not in dict(map(tuple, audited._replace(calls="").summary().rows))
+
+
+def test_equal_seeds_have_equal_findings_and_others_not():
+    given = {"relation": "local", "claim": 0.4, "pair": (0.6, 0.2), "trials": 2000}
+    one, same, other = (
+        function_audit(coins, seed=seed, false_alarm=0.01, **given) for seed in (3, 3, 4)
+    )
+    timeless = {"seconds": 0.0, "search_seconds": 0.0}
+    assert one._replace(**timeless) == same._replace(**timeless)
+    assert one.counts != other.counts
+    assert (one.seed, other.seed) == (3, 4)
+    assert 0.0 < one.search_seconds <= one.seconds
