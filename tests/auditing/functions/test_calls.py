@@ -95,6 +95,13 @@ def forks(rng, data):
     return plain(rng, data)
 
 
+def forks_and_waits(rng, data):
+    child = os.fork()
+    if child == 0:
+        return None
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 def leaves_one(rng, data):
     if os.fork() == 0:
         os.execvp("sleep", ["sleep", "2"])
@@ -509,3 +516,9 @@ def test_what_a_worker_writes_down_is_read_again(tmp_path):
     watcher.forget()
     assert own._kept() == {}
     watcher._kept.close()
+
+
+def test_a_copy_that_a_call_has_forked_ends_where_the_call_does(file):
+    if not hasattr(os, "fork"):
+        pytest.skip("no process is forked here")
+    assert _words(file, "forks_and_waits", 3) == ["0"] * 3

@@ -366,8 +366,11 @@ def test_the_pair_with_most_findings_is_shown_and_then_the_largest_move():
     # One more draw on one side, so that the laws of the first draws differ, too.
     assert 8.0 in (sum(found.data), sum(found.neighbour))
     assert len(found.findings) == 2
-    quiet = _replay(function, claim=0.6, **options | {"data": [0.0, 3.0, 1.0]})
+    options |= {"relation": "add_or_remove_one", "data": [3.0, 1.0, 2.0]}
+    quiet = _replay(function, claim=9.0, **options)
+    assert quiet.findings == ()
     assert quiet.draws[0].ratio == 1.5
+    assert abs(sum(quiet.data) - sum(quiet.neighbour)) == 3.0
     assert quiet.pairs > 5
 
 
