@@ -9,6 +9,8 @@ import pytest
 
 import jaxsel
 from benchmarks.audit_tables.small_programs import programs
+from jaxsel.auditing.functions import recording
+from jaxsel.auditing.functions import replay as replaying
 from jaxsel.auditing.functions.replay import replay
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 
@@ -380,3 +382,10 @@ def test_draws_of_one_key_are_said_once_with_their_number():
 
     (said, *_) = _replay(function, claim=9.0).findings
     assert said == "draws 0 and 1 are made from one key, and 1 more pairs are"
+
+
+def test_rounding_is_a_part_of_the_largest_number_that_noise_is_added_to():
+    draw = recording.Draw("laplace", (3,), (), added=True)
+    assert replaying._reach(draw) == 0.0
+    draw.uses = [[(1.0, 2.0), (-30.0, 3.0)], [(4.0, 0.0), (math.inf, 1.0)], [(5.0, 1.0)]]
+    assert replaying._reach(draw) == 10.0
