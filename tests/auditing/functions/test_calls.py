@@ -2,6 +2,7 @@
 
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -522,3 +523,19 @@ def test_a_copy_that_a_call_has_forked_ends_where_the_call_does(file):
     if not hasattr(os, "fork"):
         pytest.skip("no process is forked here")
     assert _words(file, "forks_and_waits", 3) == ["0"] * 3
+
+
+def test_no_alarm_is_left_where_a_call_had_a_limit():
+    before = signal.getsignal(signal.SIGALRM)
+    for ends in (lambda: 1, lambda: 1 / 0):
+        calls._answer(ends, 100.0, False)
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        assert signal.getsignal(signal.SIGALRM) is before
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):  # a person's, not the call's
+        calls._answer(interrupted, 100.0, False)
+    assert calls._answer(interrupted, 100.0, True) == "raised KeyboardInterrupt"
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

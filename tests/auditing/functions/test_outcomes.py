@@ -158,5 +158,8 @@ def test_bits_are_put_together_with_what_they_are_of():
     assert found.rows(slice(1, 3)).columns[
         "exponent of the lowest bit of value"
     ].tolist() == [0.0, 3.0]  # fmt: skip
+    listed = table([["a", 0.5], ["b", 3.0]])
+    assert listed.with_bits().words.tolist() == listed.words.tolist()
+    assert listed.with_bits().shapes.tolist() == listed.shapes.tolist()
     plain = together([table(np.array([0.5])), table(np.array([1.0]))])
     assert list(plain.columns) == ["value"]

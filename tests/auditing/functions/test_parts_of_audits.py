@@ -14,6 +14,7 @@ from jaxsel.auditing.functions import drawing
 from jaxsel.auditing.functions.clock import Clock
 from jaxsel.auditing.functions.drawing import Draws, call_limit
 from jaxsel.auditing.functions.events import Chosen, Claim, Event, LargestBound
+from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import table
 from jaxsel.auditing.functions.subject import load
@@ -472,16 +473,20 @@ def test_draws_say_where_they_are_made_and_count_what_they_make(monkeypatch):
 
 
 def single_call(rng, data):
-    return os.getpid()
+    return os.getpid(), os.environ["OPENBLAS_NUM_THREADS"]
 
 
-def test_calls_of_their_own_are_made_by_processes_in_turn():
+def test_calls_of_their_own_are_made_by_processes_in_turn(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
     with Draws(load(f"{__file__}:single_call"), workers=2) as draws:
         numbers = [set(draws.fresh(0.0, 3, (1,), call).words) for call in range(4)]
         assert draws.ran == "in processes of their own"
     assert [len(one) for one in numbers] == [1] * 4
     assert numbers[0] == numbers[2] != numbers[1] == numbers[3]
-    assert str(os.getpid()) not in set().union(*numbers)
+    assert all(word.endswith(", '1']") for word in set().union(*numbers))
+    assert not any(str(os.getpid()) in word for word in set().union(*numbers))
+    # And they end with the draws.
+    assert [own._process for own in draws._pool] == [None, None]
 
 
 # --- A sequential audit, and what is said ----------------------------------------------
@@ -586,3 +591,46 @@ def test_equal_seeds_have_equal_findings_and_others_not():
     assert one.counts != other.counts
     assert (one.seed, other.seed) == (3, 4)
     assert 0.0 < one.search_seconds <= one.seconds
+
+
+def test_what_a_claim_allows_is_no_more_than_certain(audited):
+    (axes,) = audited._replace(epsilon=9.0).plot().axes
+    (claimed,) = (line for line in axes.get_lines() if "claimed" in str(line.get_label()))
+    assert claimed.get_ydata()[0] == 1.0
+
+
+@pytest.mark.parametrize(("end", "blocks"), [(8.5, 3), (9.1, 4), (math.inf, 6)])
+def test_what_is_drawn_for_the_bound_is_looked_at_in_time(end, blocks, monkeypatch):
+    """A block takes a second to draw and three halves to look at: it begins where there is time to look."""
+    now = [0.0]
+    clock_of = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(auditing, "time", clock_of)
+    monkeypatch.setattr(drawing, "time", clock_of)
+    monkeypatch.setattr(auditing, "_AT_ONCE", 10)
+
+    def slow(rng, data, n):
+        now[0] += 0.5
+        return rng.random(n)
+
+    def looked_at(given):
+        now[0] += 0.75
+        return given.values < 0.5
+
+    search = auditing._Search(0, Neighbours(0.0, 1.0, "a pair"))
+    with _draws(slow, until=end) as draws:
+        sides = auditing._counted(draws, search, 60, (1,), [Event("slow", looked_at)])
+    assert [one.sizes.sum() for one in sides] == [10 * blocks] * 2
+    assert now[0] <= end + 1.0  # what was begun in time is drawn
+
+
+@pytest.mark.parametrize(("trials", "refused"), [(99, True), (100, False)])
+def test_an_audit_has_a_hundred_trials_at_least(trials, refused):
+    given = {"relation": "local", "claim": 0.4, "pair": (0.9, 0.2), "false_alarm": 0.05}
+    if refused:
+        with pytest.raises(InputError, match="trials"):
+            function_audit(coins, trials=trials, **given)
+        with pytest.raises(InputError, match="trials"):
+            check_law(coins, 0.5, law={0: 0.5, 1: 0.5}, trials=trials)
+    else:
+        assert function_audit(coins, trials=trials, **given).trials == 100
+        assert check_law(coins, 0.5, law={0: 0.5, 1: 0.5}, trials=trials).trials == 100

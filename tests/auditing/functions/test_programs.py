@@ -283,6 +283,8 @@ def test_traces_are_the_same_with_their_constants_alone():
         assert programs._equal(trace(0.5, np.nan, inner=inner), trace(0.5, np.nan, inner=inner))
         assert not programs._equal(trace(0.5, 2.0, inner=inner), trace(0.5, 3.0, inner=inner))
     assert not programs._equal(trace(0.5, 2.0), trace(0.5, 2.0, 3.0))
+    others = jax.make_jaxpr(lambda x: x * np.array([0.5, 2.0]))(1.0)
+    assert not programs._equal(trace(0.5, 2.0), others)
 
     def keyed(seed):
         key = jax.random.key(seed)

@@ -389,3 +389,14 @@ def test_rounding_is_a_part_of_the_largest_number_that_noise_is_added_to():
     assert replaying._reach(draw) == 0.0
     draw.uses = [[(1.0, 2.0), (-30.0, 3.0)], [(4.0, 0.0), (math.inf, 1.0)], [(5.0, 1.0)]]
     assert replaying._reach(draw) == 10.0
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_function_that_raises_on_one_side_alone_is_a_finding(swapped):
+    def mean(rng, data):
+        return 1.0 / len(data) + rng.laplace()
+
+    pair = ([], [1.0])[:: -1 if swapped else 1]
+    found = _replay(mean, relation="add_or_remove_one", pair=pair, claim=9.0)
+    answers = ["raises ZeroDivisionError", "answers"][:: -1 if swapped else 1]
+    assert found.findings[0] == f"the data {answers[0]}, the neighbour {answers[1]}"

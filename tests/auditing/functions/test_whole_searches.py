@@ -198,3 +198,27 @@ def test_the_first_of_equal_runs_wins_in_single_calls_and_nan_is_the_worst():
     search, settings = best_of(load(next_of), *quantile_table(as_law("point_mass:count=4")), {})
     for scores, left in (([1.0, 2.0, 2.0, 0.0], 2), ([math.nan, -9.0, -math.inf, math.nan], 2)):
         assert search.call(np.random.default_rng(0), list(scores), **settings)[1] == left
+
+
+def test_a_search_is_importable_where_its_runs_are():
+    given = (*quantile_table(as_law("point_mass:count=2")), {})
+    search, settings = best_of(load(responses), *given)
+    assert search.path is not None
+    assert search.path[1] == "vectorised"
+    assert settings["audited"] == load(responses).path
+    alone = lambda rng, data, n: responses(rng, data, n)  # noqa: E731
+    search, settings = best_of(load(alone), *given)
+    assert (search.path, settings["audited"]) == (None, alone)
+
+
+@pytest.mark.parametrize(
+    "made", [tuple, list, np.array, lambda one: np.float64(one[0]), float.__add__]
+)
+def test_the_score_is_the_first_number_whatever_holds_it(made):
+    def next_of(rng, data):
+        score = data.pop(0)
+        return float(score) if made is float.__add__ else made([score, 9.0 - score])
+
+    search, settings = best_of(load(next_of), *quantile_table(as_law("point_mass:count=3")), {})
+    won = search.call(np.random.default_rng(0), [1.0, 4.0, 2.0], **settings)
+    assert np.ravel(won)[0] == 4.0
