@@ -601,7 +601,7 @@ def test_what_a_claim_allows_is_no_more_than_certain(audited):
 
 @pytest.mark.parametrize(("end", "blocks"), [(8.5, 3), (9.1, 4), (math.inf, 6)])
 def test_what_is_drawn_for_the_bound_is_looked_at_in_time(end, blocks, monkeypatch):
-    """A block takes a second to draw and three halves to look at: it begins where there is time to look."""
+    """A block is drawn in a second, and begun where there are three halves to look at it, too."""
     now = [0.0]
     clock_of = types.SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr(auditing, "time", clock_of)
