@@ -3,6 +3,7 @@
 import hashlib
 import math
 import os
+import time
 import types
 
 import numpy as np
@@ -634,3 +635,20 @@ def test_an_audit_has_a_hundred_trials_at_least(trials, refused):
     else:
         assert function_audit(coins, trials=trials, **given).trials == 100
         assert check_law(coins, 0.5, law={0: 0.5, 1: 0.5}, trials=trials).trials == 100
+
+
+def refused_or_slow(rng, data, n):
+    if data == "refused":
+        return []
+    time.sleep(25.0)
+    return [0.0] * n
+
+
+def test_what_is_refused_waits_for_no_other_call():
+    began = time.monotonic()
+    with (
+        Draws(load(f"{__file__}:refused_or_slow"), workers=2) as draws,
+        pytest.raises(InputError, match="must return n outcomes"),
+    ):
+        draws.by_turns([("refused", (1,)), ("slow", (2,))], 4)
+    assert time.monotonic() - began < 20.0
