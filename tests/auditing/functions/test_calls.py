@@ -485,6 +485,9 @@ def test_what_is_listed_is_a_row_each(made, words):
 def test_other_numbers_of_rows_are_refused(made, words):
     with pytest.raises(InputError, match=words):
         calls.run(load(lambda rng, data, n: made), _task(3))
+    # A number that is in no list is no row, where one is asked for, too.
+    with pytest.raises(InputError, match="must return n outcomes"):
+        calls.run(load(lambda rng, data, n: np.array(1.0)), _task(1))
 
 
 def test_limits_of_time_are_above_0_and_no_longer_than_a_timer_takes():
