@@ -206,7 +206,7 @@ def test_an_event_holds_what_its_words_say():
     values[:3, 0] = [-math.inf, math.inf, math.nan]
     tables, fresh = (_mixed(1), _mixed(2)), table(values)
     cut = list(events._cut(tables))
-    assert [entry.name for entry in cut][:2] == NAMES
+    assert [entry.name for entry in cut] == [*NAMES, "largest entry", "smallest entry", "mean"]
     singles = [*events._entries(cut), *events._words(tables)]
     unions = [one for one in events._unions(cut) if "more" not in one.words]
     kinds = set()
@@ -377,9 +377,15 @@ def test_so_many_columns_are_looked_at_and_as_many_of_low_bits():
 
 def test_where_nothing_is_proposed_any_outcome_is_the_event():
     empty = table([])
-    (one,) = events.choose((empty, empty), (table([1.0]), table([2.0])), Claim(0.5))
-    assert one.event.words in ("any outcome", "not (any outcome)")
-    assert one.evidence == 0.0
+    some = table([1.0])
+    for learned_on in ((empty, empty), (some, empty), (empty, some)):
+        (one,) = events.choose(learned_on, (some, table([2.0])), Claim(0.5))
+        assert one.event.words in ("any outcome", "not (any outcome)")
+        assert one.evidence == 0.0
+    for aim in (Claim(0.5), LargestBound(0.5)):
+        assert aim.evidence(np.array([3.0]), np.array([0.0]), (0, 5)).tolist() == [0.0]
+        assert aim.evidence(np.array([3.0]), np.array([0.0]), (5, 0)).tolist() == [0.0]
+        assert aim.evidence(np.zeros(0), np.zeros(0), (5, 5)).size == 0
     assert events._ANY.holds(table([1.0, 2.0])).tolist() == [True, True]
 
 

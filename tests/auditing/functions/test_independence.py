@@ -90,7 +90,9 @@ def test_agreement_of_calls_is_surprising_where_chance_would_hardly_make_it():
         expected = share ** (len(words) / 2) < 1e-9
         assert independence._surprising(many) == expected
     # Outcomes that were all different may yet be common.
-    assert not independence._surprising(np.array(list("abcdefg"), object))
+    for number in range(2, 27):
+        letters = np.array(list("abcdefghijklmnopqrstuvwxyz")[:number], object)
+        assert independence._surprising(letters) == (number ** (-number / 2) < 1e-9)
     assert independence._surprising(np.array(list("abcdefghijklmnopqrstuvwxyz"), object))
 
 
@@ -169,6 +171,11 @@ def test_equal_outcomes_of_all_calls_are_refused_with_their_cause(kind, words):
     fixed = np.random.default_rng(1).normal(size=64)
     with pytest.raises(CouldNotError, match=words):
         independence.check_independence(_Draws(lambda call: fixed, kind), 0)
+    # Also where time ends some of them sooner.
+    for shorter in (0, 1):
+        draws = _Draws(lambda call, odd=shorter: fixed[: 64 - 10 * (call % 2 == odd)], kind)
+        with pytest.raises(CouldNotError, match=words):
+            independence.check_independence(draws, 0)
     # What is constant may be so by right; labels that repeat are no surprise.
     assert independence.check_independence(_Draws(lambda call: [1.0] * 64, kind), 0)
     rare = [1.0] * 63 + [2.0]

@@ -11,6 +11,7 @@ import scipy.stats
 
 import jaxsel
 from jaxsel.auditing.functions import law as law_module
+from jaxsel.auditing.functions.calls import Did
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.outcomes import table
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
@@ -494,3 +495,14 @@ def test_matrices_have_the_law_of_a_mapping():
     found = check_law(function, 0, law=law, trials=2000, false_alarm=ALPHA)
     assert found.counts[-1] == 0
     assert not found.refuted
+
+
+def test_one_answer_is_enough_for_a_check():
+    raised = Did("raised ValueError")
+    cells = law_module._cells("uniform", 100)
+    law_module._check_kind("f", table([raised, raised, 0.5]), cells)
+    with pytest.raises(CouldNotError, match="f gave no answer in any trial: raised ValueError"):
+        law_module._check_kind("f", table([raised, Did("no answer within the limit")]), cells)
+    with pytest.raises(UnsupportedError, match="f returns 'a'; a law of numbers"):
+        law_module._check_kind("f", table(["a", "b"]), cells)
+    law_module._check_kind("f", table(["a", "b"]), law_module._cells({"a": 1.0}, 100))

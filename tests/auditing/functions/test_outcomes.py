@@ -163,3 +163,11 @@ def test_bits_are_put_together_with_what_they_are_of():
     assert listed.with_bits().shapes.tolist() == listed.shapes.tolist()
     plain = together([table(np.array([0.5])), table(np.array([1.0]))])
     assert list(plain.columns) == ["value"]
+
+
+def test_a_truth_value_is_no_number_of_a_list():
+    found = table([[True, 1.0, 4.0], [1.0, None, 4.0]])
+    for name, value in (("mean", 2.5), ("largest entry", 4.0), ("smallest entry", 1.0)):
+        assert found.columns[name].tolist() == [value, value]
+    assert found.columns["number of True"].tolist() == [1.0, 0.0]
+    assert found.columns["entry 1 is None"].tolist() == [0.0, 1.0]
