@@ -25,7 +25,7 @@ from benchmarks.audit_tables import library_mechanisms as mechanisms
 from benchmarks.peers import imported
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.auditing.functions.audit_function import FAILED
+from jaxsel.auditing.functions.verdicts import FAILED
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.profiles import pair_epsilon, worst_pair
 from jaxsel.host.errors import CouldNotError
