@@ -28,7 +28,7 @@ from jaxsel.cli import (
     validate_command,
 )
 from jaxsel.cli.arguments import bad_input_exits, hear_interrupts
-from jaxsel.cli.output import begin, print_refusal, refuse
+from jaxsel.cli.output import begin, discard, print_refusal, refuse
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.host.progress import signs_of_life
@@ -69,8 +69,12 @@ class _Commands(TyperGroup):
                     raise BrokenPipeError from None
                 raise
             except _UsageError as error:
-                error.show()
                 print_refusal(error.format_message(), error.exit_code)
+                try:
+                    error.show()
+                    sys.stderr.flush()
+                except OSError:
+                    discard(sys.stderr)
                 raise SystemExit(error.exit_code) from None
             except (typer.Abort, KeyboardInterrupt):
                 raise SystemExit(130) from None
@@ -142,6 +146,8 @@ def main(arguments: list[str] | None = None) -> None:
         hear_interrupts()
     if sys.stdout is None:  # the shell closed it
         sys.stdout = open(os.devnull, "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
     try:
         try:
             app(arguments, prog_name="jaxsel")
@@ -165,12 +171,10 @@ def _not_written(error: OSError) -> None:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"jaxsel: cannot write {where}: {error.strerror}\n")
     for stream in (sys.stdout, sys.stderr):
-        # Python writes what is left in its buffers when it ends, and would end with status 120.
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-        with contextlib.suppress(OSError, ValueError):
-            if closed or error.filename is None:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if closed or error.filename is None:
+            discard(stream)
     raise SystemExit(141 if closed else 3)
 
 

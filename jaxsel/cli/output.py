@@ -1,12 +1,13 @@
 """Printing for people, lines for pipes, or one JSON document for scripts."""
 
+import contextlib
 import json
 import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
@@ -42,8 +43,18 @@ def print_refusal(sentence: str, status: int) -> None:
 def refuse(sentence: str, status: int) -> NoReturn:
     """Ends the command with a sentence on standard error, and with ``--json`` a document, too."""
     print_refusal(sentence, status)
-    sys.stderr.write(f"jaxsel: {sentence}\n")
+    try:
+        sys.stderr.write(f"jaxsel: {sentence}\n")
+        sys.stderr.flush()
+    except OSError:  # nobody can read the sentence; the status, and the document, say it
+        discard(sys.stderr)
     raise SystemExit(status)
+
+
+def discard(stream: TextIO) -> None:
+    """Lets what is left in a stream's buffer go nowhere: Python would end with 120 for it."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _width() -> int | None:

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -162,6 +163,18 @@ def test_nobody_reads_or_the_disk_is_full(tmp_path):
         assert ended.returncode == 3
         assert ended.stderr.startswith("jaxsel: cannot write the answer: ")
         assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+@pytest.mark.parametrize("line", [["claim", "nothing"], ["claim", "--nothing"]])
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_refusal_has_its_status_though_nobody_reads_the_sentence(line, closed):
+    """What --json says of the status is so."""
+    words = f"{shlex.join([sys.executable, '-c', _HEAD, *line, '--json'])} 2>"
+    ended = subprocess.run(
+        words + ("&-" if closed else "/dev/full"), shell=True, stdout=subprocess.PIPE
+    )
+    assert json.loads(ended.stdout)["exit"] == ended.returncode == 2
 
 
 def test_a_table_that_nobody_reads_is_a_broken_pipe(monkeypatch):

@@ -249,7 +249,7 @@ def _words(tables: tuple[Table, Table]) -> Iterator[Event]:
         for rank, token in enumerate(every):
             yield Event(f"the outcome is {token}", lambda t, k=rank, of=ranks: of(t) == k)
         for size in range(2, len(every)):
-            shown = ", ".join(every[:3]) + (", ..." if size > 3 else "")
+            shown = ", ".join(every[: min(size, 3)]) + (", ..." if size > 3 else "")
             yield Event(
                 f"the outcome is one of {size}: {shown}",
                 lambda given, size=size, of=ranks: of(given) < size,
@@ -405,9 +405,10 @@ class _Features(NamedTuple):
 
     def _scaled(self, given: Table) -> np.ndarray:
         values = np.stack([column(given, name) for name in self.names], axis=1)
-        middle = np.where(np.isnan(values), (self.low + self.high) / 2.0, values)
-        scaled = 2.0 * (np.clip(middle, self.low, self.high) - self.low) / (self.high - self.low)
-        return scaled - 1.0
+        # Halves: the difference of two floats may be none.
+        low, high = self.low / 2.0, self.high / 2.0
+        middle = np.clip(np.where(np.isnan(values), low + high, values), self.low, self.high) / 2.0
+        return 2.0 * ((middle - low) / np.where(high > low, high - low, 1.0)) - 1.0
 
     def _bins(self, given: Table) -> np.ndarray:
         found = np.empty((len(given), len(self.names)), np.int32)

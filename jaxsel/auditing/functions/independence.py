@@ -83,6 +83,13 @@ def check_independence(draws: Draws, data: Any, seconds: float = math.inf) -> bo
     return False
 
 
+def _middle(entry: np.ndarray) -> float:
+    """The middle number of those that are there; the mean of two may overflow."""
+    if not np.isfinite(entry).any():
+        return 0.0
+    return float(np.nanquantile(entry, 0.5, method="lower"))
+
+
 def _common_events(tables: list[Table]) -> Iterator[tuple[str, np.ndarray]]:
     """The commonest outcome, and the lower half of each entry, where they are neither rare."""
     whole = together(tables)
@@ -91,7 +98,7 @@ def _common_events(tables: list[Table]) -> Iterator[tuple[str, np.ndarray]]:
     yield f"the outcome is {common}", whole.words.astype(str) == common
     for name in list(whole.columns)[:_COLUMNS]:
         entry = column(whole, name)
-        level = np.nanmedian(entry) if np.isfinite(entry).any() else 0.0
+        level = _middle(entry)
         yield f"{name} <= {level:.6g}", entry <= level
 
 

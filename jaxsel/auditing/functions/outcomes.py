@@ -7,12 +7,14 @@ trials can be compared: an event that was learned on one is looked up in the oth
 import functools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Of a longer outcome, the entries after these are read in its words alone.
 _ENTRIES = 64
 LOWEST_BIT = "exponent of the lowest bit of "
@@ -210,10 +212,14 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
     Args:
       outcomes: one for each trial: numbers, text, None, truth values, arrays, lists, tuples,
         sets, dictionaries, data frames, or what a call did instead of answering. An array of
-        shape (trials, ...) holds the trials in its first axis.
+        shape (trials, ...) holds the trials in its first axis. A complex number is read as its
+        two parts, an object without a text of its own as its attributes.
     """
-    if isinstance(outcomes, np.ndarray) and outcomes.dtype.kind in "fiu" and outcomes.size:
-        return _ArrayTable(outcomes)
+    if isinstance(outcomes, np.ndarray) and outcomes.size:
+        if outcomes.dtype.kind == "c":
+            outcomes = _parts(outcomes)
+        if outcomes.dtype.kind in "fiu":
+            return _ArrayTable(outcomes)
     outcomes = list(outcomes)
     words, shapes = np.empty(len(outcomes), object), np.empty(len(outcomes), object)
     columns: dict[str, np.ndarray] = {}
@@ -281,15 +287,37 @@ def _extremes(rows: np.ndarray) -> dict[str, np.ndarray]:
     return {name: values.astype(float) for name, values in found.items()}
 
 
+def _parts(values: Any) -> np.ndarray:
+    """Complex numbers as their real and imaginary parts, in one more axis."""
+    return np.stack([values.real, values.imag], axis=-1)
+
+
 def _plain(outcome: Any) -> Any:
     """An outcome as numbers, text, None, lists and dictionaries."""
     if isinstance(outcome, np.ndarray | np.generic):
-        return outcome.tolist()
+        return (_parts(np.asarray(outcome)) if outcome.dtype.kind == "c" else outcome).tolist()
+    if isinstance(outcome, complex):
+        return [outcome.real, outcome.imag]
     if hasattr(outcome, "to_dict") and hasattr(outcome, "columns"):  # a data frame
         return {str(name): outcome[name].tolist() for name in outcome.columns}
     if hasattr(outcome, "__array__"):
-        return np.asarray(outcome).tolist()
+        return _plain(np.asarray(outcome))
+    kind = type(outcome)
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        # Its text would be where it lies in memory.
+        return {"class": kind.__name__, **_attributes(outcome)}
     return outcome
+
+
+def _attributes(outcome: Any) -> dict[str, Any]:
+    """What an object holds: in its dictionary, and in the slots of its classes."""
+    slots: dict[str, Any] = {}
+    for base in type(outcome).__mro__:
+        names = base.__dict__.get("__slots__", ())
+        for name in [names] if isinstance(names, str) else names:
+            if hasattr(outcome, name):
+                slots[name] = getattr(outcome, name)
+    return {**slots, **getattr(outcome, "__dict__", {})}
 
 
 class Read(NamedTuple):
@@ -331,7 +359,8 @@ def _text(outcome: Any, exact: bool) -> str:
         return "{" + ", ".join(sorted(_text(part, exact) for part in outcome)) + "}"
     if isinstance(outcome, list | tuple):
         return "[" + ", ".join(_text(part, exact) for part in outcome) + "]"
-    return str(outcome)
+    # Such as a function, whose text says where it lies in memory.
+    return _ADDRESS.sub("", str(outcome))
 
 
 def _numbers(outcome: Any, name: str = "") -> Iterator[tuple[str, float]]:

@@ -212,7 +212,8 @@ def imported(file: str, name: str) -> Any:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            names = [one for one in vars(module) if not one.startswith("_")]
+            # Not the modules that it imports.
+            names = [one for one, value in vars(module).items() if callable(value)]
             raise InputError(f"{file} has no {part!r}{nearest(part, names)}")
         found = getattr(found, part)
     return found

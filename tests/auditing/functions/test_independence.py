@@ -220,8 +220,8 @@ def test_an_end_is_looked_for_in_every_two_calls_that_follow_one_another():
 
 
 def test_common_events_are_the_commonest_outcome_and_the_lower_halves():
-    tables = [table([[1.0, "a"], [2.0, "a"]]), table([[1.0, "a"], [7.0, "b"]])]
+    tables = [table([[1.0, "a"], [2.0, "a"]]), table([[1.0, "a"], [7.0, "b"], [3.0, "b"]])]
     found = dict(independence._common_events(tables))
-    assert found["the outcome is [1.0, 'a']"].tolist() == [True, False, True, False]
-    assert found["entry 0 <= 1.5"].tolist() == [True, False, True, False]
-    assert found["entry 1 is 'a' <= 1"].tolist() == [True] * 4
+    assert found["the outcome is [1.0, 'a']"].tolist() == [True, False, True, False, False]
+    assert found["entry 0 <= 2"].tolist() == [True, True, True, False, False]
+    assert found["entry 1 is 'a' <= 1"].tolist() == [True] * 5

@@ -103,6 +103,80 @@ def test_what_nobody_has_is_no_number_and_no_label():
     assert column(given, "number of 'z'").tolist() == [0.0, 0.0]
 
 
+# --- Complex numbers, and objects without a text ------------------------------------------
+
+
+def test_a_complex_number_is_its_two_parts():
+    values = np.array([1.5 + 2.0j, 1.5 - 3.0j, 0.25 + 0.0j])
+    for given in (table(values), table(values.tolist())):
+        assert given.words.tolist() == ["[1.5, 2.0]", "[1.5, -3.0]", "[0.25, 0.0]"]
+        assert given.columns["entry 0"].tolist() == [1.5, 1.5, 0.25]
+        assert given.columns["entry 1"].tolist() == [2.0, -3.0, 0.0]
+    nested = table([[1j, 2.0]])
+    assert nested.words.tolist() == ["[[0.0, 1.0], 2.0]"]
+    rows = np.array([[1.0 + 1j, 2.0], [3.0, 4.0j]])
+    assert table(rows).columns["entry 1, 1"].tolist() == [0.0, 4.0]
+    # In single precision, too.
+    assert table(values.astype(np.complex64)).columns["entry 1"].tolist() == [2, -3, 0]
+
+
+def test_what_a_complex_number_tells_is_seen():
+    """Its real part is noise, its imaginary part the data."""
+
+    def tells(rng, data, trials):
+        return rng.normal(size=trials) + 1j * data
+
+    found = jaxsel.audit(tells, (0, 1), relation="replace_one", claim=1.0, trials=4000)
+    assert found.refuted
+
+
+class _Held:
+    def __init__(self, value):
+        self.value = value
+
+
+class _Slots(_Held):
+    __slots__ = ("other",)
+
+    def __init__(self, value, other):
+        super().__init__(value)
+        self.other = other
+
+
+class _Own:
+    def __str__(self):
+        return f"{_Held(1).__init__} and so on"
+
+
+def test_an_object_is_what_it_holds_and_not_where_it_lies():
+    given = table([_Held(1), _Held(2), _Held(1), _Slots(1, 7.5), _Own(), _Own()])
+    words = given.words.tolist()
+    assert words[:3] == [f"{{'class': '_Held', 'value': {value}}}" for value in (1, 2, 1)]
+    assert words[3] == "{'class': '_Slots', 'other': 7.5, 'value': 1}"
+    assert words[4] == words[5]
+    assert " at 0x" not in "".join(words)
+    assert given.columns["entry ['value']"][:4].tolist() == [1.0, 2.0, 1.0, 1.0]
+    # Text that a function returns is left as it is.
+    assert table(["it lies at 0x7f"]).words.tolist() == ["'it lies at 0x7f'"]
+
+
+def test_objects_without_a_text_are_audited_by_what_they_hold():
+    def tells(rng, data):
+        return _Held(int(rng.random() < (0.9 if data else 0.1)))
+
+    def keeps(rng, data):
+        return _KEPT if rng.random() < 0.5 else None
+
+    options = {"relation": "replace_one", "claim": 1.0, "trials": 1000}
+    found = jaxsel.audit(tells, (0, 1), **options)
+    assert found.refuted
+    assert found.lower < 2 * math.log(3.0)
+    assert jaxsel.audit(keeps, (0, 1), **options).verdict == "not refuted"
+
+
+_KEPT = _Held(object())
+
+
 def test_what_is_masked_is_no_number():
     found = table([np.ma.array([1.5, 2.5], mask=[False, True]), np.ma.masked])
     assert found.words.tolist() == ["[1.5, None]", "None"]
