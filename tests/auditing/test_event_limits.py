@@ -213,3 +213,10 @@ def test_an_event_that_delta_allows_shows_nothing_however_few_points_stand_for_d
     counts, rates, rest = poisson_counts(used, 0.05, Fewest())
     assert conditional_epsilon(counts, rates, 0.05, rest, _Given(0)) > 1.0
     assert event_epsilon(used, 0.05, 0.05, Fewest()) == 0.0
+
+
+def test_trials_that_are_left_out_are_of_the_events_that_they_were_in():
+    for counts in ([1, 0, 1, 3], [0, 2], [5, 1, 0]):
+        assert thinned(np.array(counts), 0.1, _Given(0))[0].tolist() == [0] * len(counts)
+        kept, _ = thinned(np.array(counts), 0.1, _Given(10**9))
+        assert kept.tolist() == counts

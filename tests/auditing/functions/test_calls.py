@@ -71,6 +71,13 @@ def dies_half(rng, data):
     return drawn
 
 
+def dies_seldom(rng, data):
+    drawn = rng.random()
+    if drawn < 0.01:
+        os._exit(3)
+    return drawn
+
+
 def prints(rng, data):
     os.write(1, b"raw")
     sys.__stdout__.write("more")
@@ -542,3 +549,29 @@ def test_no_alarm_is_left_where_a_call_had_a_limit():
         calls._answer(interrupted, 100.0, False)
     assert calls._answer(interrupted, 100.0, True) == "raised KeyboardInterrupt"
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def _with_deaths(stream, block, share):
+    """The outcomes of a block of 64 trials of which this share end their process."""
+    outcomes: list[str] = []
+    while len(outcomes) < 64:
+        generator = np.random.default_rng(np.random.SeedSequence([4, stream, block, len(outcomes)]))
+        for _ in range(len(outcomes), 64):
+            drawn = generator.random()
+            outcomes.append(repr(drawn) if drawn >= share else "the call ended its process")
+            if drawn < share:
+                break
+    return outcomes
+
+
+def test_what_an_earlier_block_gave_is_no_outcome_of_a_later_one(file):
+    """Of four blocks of two processes, the last two meet calls that end them, soon."""
+    for stream in range(10_000):
+        blocks = [_with_deaths(stream, block, 0.01) for block in range(4)]
+        deaths = [one.count("the call ended its process") for one in blocks]
+        soon = [one[:32].count("the call ended its process") for one in blocks]
+        if deaths == [0, 0, 1, 1] == soon:
+            break
+    with Draws(load(f"{file}:dies_seldom"), seed=4, workers=2) as draws:
+        found = draws.draw([], 256, (stream,)).words.tolist()
+    assert found == [word for one in blocks for word in one]

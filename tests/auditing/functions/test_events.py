@@ -417,3 +417,35 @@ def test_bins_of_a_union_are_said_together():
         assert events._intervals(levels, np.array(inside, bool)) == words
     many = np.arange(11) % 2 == 0
     assert events._intervals(np.arange(10.0), many).endswith("(5, 6] or 2 more")
+
+
+def test_the_events_with_most_evidence_are_combined_first(monkeypatch):
+    tables, claim, asked = (_mixed(1), _mixed(2)), Claim(0.05), []
+    values = tables[1].values.copy()
+    values[::3, 1] = 0.0
+    tables = (tables[0], table(values))
+    plain = events._conjunctions
+
+    def noted(seeds, others, *given):
+        asked.append(([one.evidence for one in seeds], [one.evidence for one in others]))
+        return plain(seeds, others, *given)
+
+    monkeypatch.setattr(events, "_conjunctions", noted)
+    found = events.learn(tables, claim)
+    (seeds, singles), (joint, others) = asked
+    assert seeds == singles == others == sorted(singles, reverse=True)
+    assert singles[0] > 0.0
+    assert joint == sorted(joint, reverse=True)
+    assert len(joint) <= 15
+    assert len(found) >= len(singles) + len(joint)
+    asked.clear()
+    quick = events.learn(tables, claim, quickly=True)
+    assert (asked, len(quick)) == ([], len(singles))
+
+
+def test_a_regression_of_few_steps_is_not_at_its_end():
+    given = _given(200)
+    side = (np.arange(200) % 3 == 0).astype(float)
+    features = _Features.fitted(NAMES, given)
+    one, many = (features.regression(given, side, steps) for steps in (1, 500))
+    assert np.abs(one - many).max() > 0.1

@@ -218,6 +218,7 @@ def test_numbers_of_every_type_are_their_words():
         (np.array([[[1.0], [2.0]]]), ["[[1.0], [2.0]]"]),
         (np.array([True, False]), ["True", "False"]),
         ([np.int64(3), np.float32(0.5), np.True_], ["3", "0.5", "True"]),
+        ([{3, 1, 2}, frozenset("ba")], ["{1, 2, 3}", "{'a', 'b'}"]),
     ):
         assert table(made).words.tolist() == words
     deep = table(np.arange(12.0).reshape(2, 3, 2))

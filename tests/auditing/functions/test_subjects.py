@@ -5,6 +5,8 @@ import functools
 import pytest
 
 from jaxsel.auditing.functions import subject
+from jaxsel.auditing.functions.drawing import Draws
+from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.subject import Function, StartedAgain, load
 from jaxsel.host.errors import InputError
 
@@ -135,3 +137,10 @@ def test_a_file_that_begins_an_audit_again_is_imported_up_to_there(tmp_path, mon
     for _ in range(2):  # what could not be imported is not kept
         with pytest.raises(InputError, match=r"again.py cannot be imported: ValueError: never .*9"):
             load(f"{again}:f")
+
+
+def test_what_draws_and_checks_is_told_no_other_settings():
+    with pytest.raises(InputError, match="has no setting 'scael'; did you mean scale"):
+        Draws(load(at_the_top), {"scael": 1.0})
+    with pytest.raises(InputError, match="has no setting 'scael'; did you mean scale"):
+        check_law(at_the_top, 0, law="norm", trials=100, settings={"scael": 1.0})
