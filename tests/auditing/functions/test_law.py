@@ -506,3 +506,18 @@ def test_one_answer_is_enough_for_a_check():
     with pytest.raises(UnsupportedError, match="f returns 'a'; a law of numbers"):
         law_module._check_kind("f", table(["a", "b"]), cells)
     law_module._check_kind("f", table(["a", "b"]), law_module._cells({"a": 1.0}, 100))
+
+
+def test_a_law_is_called_by_its_name_or_shown_as_it_is():
+    class Triangle:
+        """What has a distribution function, its quantiles and a support is a law."""
+
+        cdf, ppf, support = (staticmethod(getattr(scipy.stats.triang(0.5), part))
+                             for part in ("cdf", "ppf", "support"))  # fmt: skip
+
+        def __repr__(self):
+            return "a triangle"
+
+    assert law_module._cells(scipy.stats.norm, 100).said == "norm"
+    assert law_module._cells(Triangle(), 100).said == "a triangle"
+    assert law_module._cells(scipy.stats.norm(1.0, 2.0), 100).said == "norm:1,2"
