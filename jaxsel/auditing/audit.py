@@ -75,7 +75,7 @@ class Audit(NamedTuple):
             (k, n, other, m), names = (other, m, k, n), ("neighbour", "data")
         allowed = math.nan
         if self.promise is not None and self.quantity == "epsilon":
-            allowed = min(math.exp(self.promise.epsilon) * other / m + self.at, 1.0)
+            allowed = min(math.exp(min(self.promise.epsilon, 700.0)) * other / m + self.at, 1.0)
         return draw_event((k, n, other, m), names, allowed, " or ".join(self.event_labels))
 
     def summary(self) -> Summary:

@@ -11,6 +11,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.tables import from_law
 from jaxsel.language.base import FiniteLaw, Mechanism, Pair, Relation
+from tests.conftest import ALPHA
 
 _P = Performance()
 PAIR = Pair("p", [1.0, 0.0], [0.0, 1.0], Relation.GENERAL, {"epsilon": 1.0}, "a test")
@@ -144,3 +145,72 @@ def test_a_picture_has_the_event_on_both_sides_and_what_is_allowed():
     heights = sorted(float(y) for line in axes.get_lines() for y in np.ravel(line.get_ydata()))
     for share in (k / n, other / m):
         assert any(abs(height - share) < 1e-9 for height in heights)
+
+
+@pytest.mark.parametrize("method", ["split", "bonferroni"])
+def test_at_a_delta_the_event_may_be_of_several_outcomes(method):
+    """Each of two alone shows .05 more than delta allows; together they show .3."""
+    first, second = (0.25, 0.25, 0.1, 0.4), (0.05, 0.05, 0.4, 0.5)
+    laws = {0.0: np.array(first), 1.0: np.array(second)}
+    labels = ("a", "b", "c", "d")
+    plain = Mechanism(
+        None, None, lambda outcome: outcome, lambda *given: labels,
+        lambda data, params: FiniteLaw(laws[float(data)], labels), 2.0**-53, "four",
+    )  # fmt: skip
+    options = {"trials": 40_000, "delta": 0.2, "confidence": 1 - ALPHA, "method": method}
+    found = auditing.audit(from_law(plain), SIDES, **options)
+    assert found.event_labels == ("a", "b")
+    # A single outcome shows log 2 at most, in the other direction.
+    assert math.log(2.0) < found.bound.lower < found.exact
+    assert found.exact == pytest.approx(math.log(3.0))
+    assert (found.at, found.bound.confidence, found.bound.method) == (0.2, 1 - ALPHA, method)
+    # Of tallies that there are already, too.
+    sides = auditing._both_sides(
+        auditing._audited(from_law(plain), SIDES), 40_000, "split", 0, None, _P
+    )
+    again = auditing.audit_tallies(
+        from_law(plain), SIDES, sides.used, sides.selection, delta=0.2, confidence=1 - ALPHA, seed=0
+    )
+    assert again.bound.confidence == 1 - ALPHA
+    assert again.event_labels == ("a", "b")
+    if method == "split":
+        assert again == found
+
+
+def test_a_bound_on_delta_has_its_confidence_method_and_side():
+    table = _binary(FIRST, SECOND)
+    given = {"trials": 40_000, "epsilon": 0.4, "confidence": 1 - ALPHA}
+    for method in ("split", "bonferroni"):
+        found = auditing.audit_delta(table, SIDES, method=method, **given)
+        assert (found.bound.confidence, found.bound.method) == (1 - ALPHA, method)
+        # Standard deviations of two shares of 20,000 trials: five of the limit, five of chance.
+        lost = 10.0 * (math.sqrt(0.24 / 20_000) + math.exp(0.4) * math.sqrt(0.16 / 20_000))
+        assert found.exact - lost < found.bound.lower < found.exact
+        assert found.promise is None
+        swapped = auditing.audit_delta(
+            table, SIDES._replace(data=1.0, neighbour=0.0), method=method, **given
+        )
+        assert swapped.event_labels == found.event_labels
+        directions = {found.bound.direction, swapped.bound.direction}
+        assert directions == {"data/neighbour", "neighbour/data"}
+    assert auditing.audit_delta("noisy_max", trials=2000, epsilon=0.1).promise is None
+    assert not auditing.audit_delta("noisy_max", trials=2000, epsilon=0.0).refuted
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_picture_has_the_likelier_side_first_and_what_the_claim_allows(swapped):
+    found = auditing.audit("noisy_max", trials=20_000)
+    direction = "neighbour/data" if swapped else "data/neighbour"
+    bound = found.bound._replace(counts=(900, 1000, 100, 2000), direction=direction)
+    promise = found.promise._replace(epsilon=0.5)
+    for at in (0.0, 0.1):
+        (axes,) = found._replace(bound=bound, promise=promise, at=at).plot().axes
+        other = 0.9 if swapped else 0.05
+        (line,) = (one for one in axes.get_lines() if "claimed" in str(one.get_label()))
+        assert line.get_ydata()[0] == pytest.approx(min(1.0, math.exp(0.5) * other + at))
+        names = [text.get_text() for text in axes.get_xticklabels()]
+        expected = ["on the data", "on the neighbour"]
+        assert names == (expected[::-1] if swapped else expected)
+    for without in ({"promise": None}, {"quantity": "delta"}):
+        (axes,) = found._replace(bound=bound, **without).plot().axes
+        assert not any("claimed" in str(one.get_label()) for one in axes.get_lines())

@@ -11,6 +11,7 @@ from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.auditing.event_limits import (
     conditional_delta,
     conditional_epsilon,
+    event_epsilon,
     event_epsilon_upper,
     log_ratio_lower,
     poisson_counts,
@@ -176,3 +177,46 @@ def test_epsilon_at_delta_0_is_the_limit_of_the_ratio_of_rates(rates):
         expected = max(0.0, math.log(ratio)) if ratio else 0.0
         found = conditional_epsilon((x, y), rates, 0.0, error, _Given())
         assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("error", [0.05, 1e-6])
+def test_the_limit_of_an_event_is_at_most_what_was_observed(delta, error):
+    """Of sides of unlike numbers of trials; and else it is the limit of the thinned counts."""
+    for x, n, y, m in ((90, 400, 20, 900), (20, 300, 0, 500), (40, 600, 60, 600), (5, 5, 900, 900)):
+        used = np.array([[n - x, x], [m - y, y]])
+        seen = math.log((x / n - delta) / (y / m)) if y else math.inf
+        found = [event_epsilon(used, delta, error, np.random.default_rng(k)) for k in range(30)]
+        for k, one in enumerate(found):
+            generator = np.random.default_rng(k)
+            counts, rates, rest = poisson_counts(used, error, generator)
+            limit = conditional_epsilon(counts, rates, delta, rest, generator)
+            assert one == max(0.0, min(limit, seen))
+    # What delta allows shows nothing.
+    for x, shown in ((20, 0.0), (21, 0.0), (200, 1.0)):
+        used = np.array([[400 - x, x], [400, 0]])
+        found = event_epsilon(used, 0.05, 0.05, np.random.default_rng(1))
+        assert (found > 0.0) == (shown > 0.0)
+
+
+def test_an_event_that_delta_allows_shows_nothing_however_few_points_stand_for_delta():
+    class Fewest(_Given):
+        """All trials are used, and no point is drawn."""
+
+        def __init__(self):
+            self.numbers = iter([400, 400, 0])
+
+        def poisson(self, rate):
+            return next(self.numbers)
+
+    used = np.array([[380, 20], [400, 0]])
+    counts, rates, rest = poisson_counts(used, 0.05, Fewest())
+    assert conditional_epsilon(counts, rates, 0.05, rest, _Given(0)) > 1.0
+    assert event_epsilon(used, 0.05, 0.05, Fewest()) == 0.0
+
+
+def test_trials_that_are_left_out_are_of_the_events_that_they_were_in():
+    for counts in ([1, 0, 1, 3], [0, 2], [5, 1, 0]):
+        assert thinned(np.array(counts), 0.1, _Given(0))[0].tolist() == [0] * len(counts)
+        kept, _ = thinned(np.array(counts), 0.1, _Given(10**9))
+        assert kept.tolist() == counts

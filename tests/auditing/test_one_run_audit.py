@@ -245,3 +245,12 @@ def test_the_best_of_several_numbers_counts_be_it_the_smallest(order):
 def test_bad_input_is_refused(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_one_canary_is_enough_to_guess_about():
+    for epsilon in (0.0, 0.7, 3.0):
+        found = one_run_p_value(1, 1, 1, epsilon)
+        assert found == pytest.approx(1.0 / (1.0 + math.exp(-epsilon)))
+    assert one_run_p_value(0, 1, 1, 0.5) == one_run_p_value(0, 0, 1, 0.5) == 1.0
+    # Of the error .9, the odds that one right guess refutes: 9 to 1.
+    assert one_run_epsilon(1, 1, 1, delta=0.0, error=0.9) == pytest.approx(math.log(9.0))

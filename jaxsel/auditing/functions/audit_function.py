@@ -135,7 +135,7 @@ class FunctionAudit(NamedTuple):
 
         _, _, other, m = self.counts
         names = ("data", "neighbour") if self.likelier == "data" else ("neighbour", "data")
-        allowed = min(math.exp(self.epsilon) * other / m + self.delta, 1.0)
+        allowed = min(math.exp(min(self.epsilon, 700.0)) * other / m + self.delta, 1.0)
         return draw_event(self.counts, names, allowed, self.event)
 
     def summary(self) -> Summary:

@@ -6,7 +6,6 @@ other direction. Limits of p and q for all events at once are therefore a band: 
 bounds the whole curve from below, and its upper end is what these events may show at most.
 """
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,7 +58,10 @@ class AuditCurve(NamedTuple):
         found = []
         for upper in (False, True):
             p, q = self._points(upper)
-            found.append(max(0.0, float(np.max(p - math.exp(epsilon) * q, initial=0.0))))
+            # No factor, which is infinite beyond an epsilon of 709, times no probability is 0.
+            with np.errstate(over="ignore", invalid="ignore"):
+                other = np.where(q > 0.0, np.exp(epsilon) * q, 0.0)
+            found.append(max(0.0, float(np.max(p - other, initial=0.0))))
         return found[0], found[1]
 
     def epsilon(self, delta: float) -> tuple[float, float]:

@@ -303,19 +303,15 @@ def _entries(cut: Sequence[_Entry]) -> Iterator[Event]:
             words = f"{name} <= {level:.6g}"
             if name.startswith(LOWEST_BIT):
                 words = f"{name.removeprefix(LOWEST_BIT)} is no multiple of 2^{level + 1:g}"
-            yield Event(words, _between(name, -np.inf, level))
+            yield Event(words, _at_most(name, level))
 
 
 def _equals(name: str, value: float) -> Callable[[Table], np.ndarray]:
     return lambda given: column(given, name) == value
 
 
-def _between(name: str, low: float, high: float) -> Callable[[Table], np.ndarray]:
-    def holds(given: Table) -> np.ndarray:
-        values = column(given, name)
-        return (values > low) & (values <= high)
-
-    return holds
+def _at_most(name: str, level: float) -> Callable[[Table], np.ndarray]:
+    return lambda given: column(given, name) <= level
 
 
 def _unions(cut: Sequence[_Entry]) -> Iterator[Event]:

@@ -190,13 +190,15 @@ def _of_scores(relation: Relation, data: Any) -> Iterator[Neighbours]:
     found += [
         Neighbours(one, second, "the winner flips"),
         Neighbours(0.5 * one, 0.5 * second, "the winner flips by half a score"),
-        Neighbours(rest + one, rest - _FAR * second, "two candidates; the winner or a tie"),
         Neighbours(one, low, "a lead of 1, or a tie"),
         Neighbours(2.0 * one, one, "a lead of 2, or of 1"),
         Neighbours(1.0 * half, 1.0 * ~half, "which half is high flips"),
         Neighbours(1.0 * half, half + ones, "half ones, half zeros; all scores higher"),
         Neighbours(rest, rest + one, "one candidate alone; its score is higher"),
     ]
+    if size > 1:
+        two = np.where(np.arange(size) < 2, 0.0, _FAR)
+        found.append(Neighbours(two + one, two, "two candidates; the winner or a tie"))
     whole = np.all(given == np.floor(given)) and np.asarray(data).dtype.kind in "iu"
     for pair in found:
         sides = (pair.data, pair.neighbour)

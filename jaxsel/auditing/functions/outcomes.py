@@ -170,7 +170,7 @@ class _ArrayTable(Table):
         return _distinct(self._bits, self._hashes)
 
     def _plain(self, row: np.ndarray) -> Any:
-        return row.tolist() if self.values.ndim > 1 else row[0].item()
+        return row.reshape(self.values.shape[1:]).tolist()
 
 
 def _objects(texts: Sequence[str]) -> np.ndarray:

@@ -6,15 +6,17 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import jax
 import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel.auditing.functions import drawing
+from jaxsel.auditing.functions import calls, drawing, worker
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.law import check_law
+from jaxsel.auditing.functions.outcomes import Read, table
 from jaxsel.auditing.functions.replay import replay
 from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import InputError
@@ -70,6 +72,13 @@ def dies_half(rng, data):
     return drawn
 
 
+def dies_seldom(rng, data):
+    drawn = rng.random()
+    if drawn < 0.01:
+        os._exit(3)
+    return drawn
+
+
 def prints(rng, data):
     os.write(1, b"raw")
     sys.__stdout__.write("more")
@@ -93,6 +102,13 @@ def reads(rng, data):
 def forks(rng, data):
     os.fork()
     return plain(rng, data)
+
+
+def forks_and_waits(rng, data):
+    child = os.fork()
+    if child == 0:
+        return None
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def leaves_one(rng, data):
@@ -433,3 +449,209 @@ def test_values_of_an_axis_with_a_float_are_floats(file, capsys):
     assert [type(cell["at"]["epsilon"]) for cell in found] == [float, float]
     assert math.isclose(found[1]["epsilon"], 1.0)
     assert np.all([cell["calls"] == "compiled, in this process" for cell in found])
+
+
+@pytest.mark.parametrize("kind", ["generator", "own"])
+def test_calls_of_this_process_end_with_the_time(kind, monkeypatch):
+    """A clock that each call sets forward by a second: a block is cut where the time is over."""
+    now = [100.0]
+    clock = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(drawing, "time", clock)
+    monkeypatch.setattr(calls, "time", clock)
+
+    def slow(rng, data):
+        now[0] += 1.0
+        return now[0]
+
+    function = slow if kind == "generator" else lambda data: slow(None, data)
+    with Draws(load(function), until=110.0) as draws:
+        assert len(draws.draw([0.0], 1000, (1,))) == 11
+        assert len(draws.draw([0.0], 1000, (2,))) == 1  # the first of each draw
+
+
+class _Noted(calls.Unwatched):
+    """Writes down what it is told."""
+
+    def __init__(self):
+        self.begun, self.kept = [], {}
+
+    def begin(self, trial):
+        self.begun.append(trial)
+
+    def keep(self, trial, outcome):
+        self.kept[trial] = outcome
+
+
+def _task(trials, **options):
+    return calls.Task(10.0, {}, trials, (3, 1), **options)
+
+
+def _generator(known=0):
+    return np.random.default_rng(np.random.SeedSequence([3, 1, known]))
+
+
+def test_known_outcomes_are_not_asked_for_again():
+    asked = []
+
+    def single(rng, data):
+        asked.append(data)
+        return data + rng.random()
+
+    watcher = _Noted()
+    known = {0: calls.Did(calls.KILLED), 2: -1.0}
+    found = calls.run(load(single), _task(5), known, watcher)
+    numbers = (10.0 + _generator(2).random(3)).tolist()
+    assert found.words.tolist() == [
+        calls.KILLED, repr(numbers[0]), "-1.0", repr(numbers[1]), repr(numbers[2])
+    ]  # fmt: skip
+    assert watcher.begun == list(watcher.kept) == [1, 3, 4]
+    assert list(watcher.kept.values()) == numbers
+    assert len(asked) == 3
+
+
+def test_rows_of_a_call_that_failed_are_asked_for_singly(monkeypatch):
+    asked = []
+
+    def together(rng, data, n):
+        asked.append(n)
+        if n > 1:
+            raise ValueError
+        return [data + rng.random()]
+
+    watcher = _Noted()
+    found = calls.run(load(together), _task(4), None, watcher)
+    assert asked == [4, 1, 1, 1, 1]
+    assert found.words.tolist() == [repr(one) for one in (10.0 + _generator().random(4)).tolist()]
+    assert watcher.begun == [calls.ALL_ROWS, 0, 1, 2, 3]
+    # Where all rows have ended the process, few single ones are asked.
+    monkeypatch.setattr(calls, "_SINGLES", 3)
+    asked.clear()
+    known = {calls.ALL_ROWS: calls.Did(calls.KILLED), 0: calls.Did(calls.KILLED)}
+    found = calls.run(load(together), _task(50), known, watcher)
+    assert asked == [1, 1]
+    assert found.words.tolist()[0] == calls.KILLED
+    assert len(found) == 3
+
+
+def test_rows_that_take_too_long_are_all_no_answer():
+    asked = []
+
+    def slow(rng, data, n):
+        asked.append(n)
+        time.sleep(10.0)
+
+    began = time.monotonic()
+    found = calls.run(load(slow), _task(4, seconds=0.05))
+    assert found.words.tolist() == [calls.NO_ANSWER] * 4
+    assert asked == [4]
+    assert time.monotonic() - began < 8.0
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (np.arange(3), ["0", "1", "2"]),
+        ([1, "a", None], ["1", "'a'", "None"]),
+        ((one for one in (1.5, 2.5, 3.5)), ["1.5", "2.5", "3.5"]),
+        ("abc", ["'a'", "'b'", "'c'"]),
+    ],
+)
+def test_what_is_listed_is_a_row_each(made, words):
+    found = calls.run(load(lambda rng, data, n: made), _task(3))
+    assert found.words.tolist() == words
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (np.arange(4), r"returned ndarray of shape \(4,\); it must return n outcomes"),
+        ([1, 2], "returned list; it must return n outcomes"),
+        (np.array(1.0), r"returned ndarray of shape \(\)"),
+    ],
+)
+def test_other_numbers_of_rows_are_refused(made, words):
+    with pytest.raises(InputError, match=words):
+        calls.run(load(lambda rng, data, n: made), _task(3))
+    # A number that is in no list is no row, where one is asked for, too.
+    with pytest.raises(InputError, match="must return n outcomes"):
+        calls.run(load(lambda rng, data, n: np.array(1.0)), _task(1))
+
+
+def test_limits_of_time_are_above_0_and_no_longer_than_a_timer_takes():
+    assert calls.time_limit("seconds", None) is None
+    assert calls.time_limit("seconds", 2.5) == 2.5
+    assert calls.time_limit("seconds", 1e300) == 1e8
+    for bad in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(InputError, match="seconds"):
+            calls.time_limit("seconds", bad)
+
+
+def test_what_a_worker_writes_down_is_read_again(tmp_path):
+    """And what was being written when a process ended is no outcome."""
+    ended = []
+    own = drawing._Worker(load(lambda data: 1), str(tmp_path), 5, lambda: ended.append(1))
+    watcher = worker._Watcher(str(own._file))
+    watcher.begin(7)
+    assert int.from_bytes(own._noted[:], sys.byteorder) == 7
+    outcomes = {0: 1.5, 1: "words", 2: calls.Did("raised ValueError"), 3: None, 4: [1.0, "a"]}
+    for trial, outcome in outcomes.items():
+        watcher.keep(trial, outcome)
+    found = own._kept()
+    assert (
+        table(list(found.values())).words.tolist() == table(list(outcomes.values())).words.tolist()
+    )
+    assert isinstance(found[4], Read)
+    with open(own._file.with_suffix(".kept"), "ab") as opened:
+        opened.write(b"\x80\x04")
+    assert list(own._kept()) == [0, 1, 2, 3, 4]
+    watcher.forget()
+    assert own._kept() == {}
+    watcher._kept.close()
+
+
+def test_a_copy_that_a_call_has_forked_ends_where_the_call_does(file):
+    if not hasattr(os, "fork"):
+        pytest.skip("no process is forked here")
+    assert _words(file, "forks_and_waits", 3) == ["0"] * 3
+
+
+def test_no_alarm_is_left_where_a_call_had_a_limit():
+    before = signal.getsignal(signal.SIGALRM)
+    for ends in (lambda: 1, lambda: 1 / 0):
+        calls._answer(ends, 100.0, False)
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        assert signal.getsignal(signal.SIGALRM) is before
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):  # a person's, not the call's
+        calls._answer(interrupted, 100.0, False)
+    assert calls._answer(interrupted, 100.0, True) == "raised KeyboardInterrupt"
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def _with_deaths(stream, block, share):
+    """The outcomes of a block of 64 trials of which this share end their process."""
+    outcomes: list[str] = []
+    while len(outcomes) < 64:
+        generator = np.random.default_rng(np.random.SeedSequence([4, stream, block, len(outcomes)]))
+        for _ in range(len(outcomes), 64):
+            drawn = generator.random()
+            outcomes.append(repr(drawn) if drawn >= share else "the call ended its process")
+            if drawn < share:
+                break
+    return outcomes
+
+
+def test_what_an_earlier_block_gave_is_no_outcome_of_a_later_one(file):
+    """Of four blocks of two processes, the last two meet calls that end them, soon."""
+    for stream in range(10_000):
+        blocks = [_with_deaths(stream, block, 0.01) for block in range(4)]
+        deaths = [one.count("the call ended its process") for one in blocks]
+        soon = [one[:32].count("the call ended its process") for one in blocks]
+        if deaths == [0, 0, 1, 1] == soon:
+            break
+    with Draws(load(f"{file}:dies_seldom"), seed=4, workers=2) as draws:
+        found = draws.draw([], 256, (stream,)).words.tolist()
+    assert found == [word for one in blocks for word in one]

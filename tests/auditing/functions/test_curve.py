@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import beta, norm
 
 import jaxsel
+from jaxsel.auditing.functions import curve as curves
 from jaxsel.auditing.functions.curve import AuditCurve, _lower_hull, audit_curve, curve_events
 from jaxsel.auditing.functions.events import Event
 from jaxsel.auditing.functions.outcomes import table
@@ -173,3 +174,59 @@ def test_limits_of_a_curve_share_the_error_four_times_for_each_event():
             assert low == pytest.approx(beta.ppf(each, count, n - count + 1), rel=1e-5)
             assert high == pytest.approx(beta.ppf(1 - each, count + 1, n - count), rel=1e-5)
     assert (found.events, found.false_alarm) == (("a", "b"), 0.08)
+
+
+def test_of_many_events_of_a_curve_so_many_are_kept_from_end_to_end(monkeypatch):
+    generator = np.random.default_rng(1)
+    sides = (table(generator.normal(size=8000)), table(generator.normal(1.0, size=8000)))
+    every = curve_events(sides, 1.0)
+    assert len(every) > 6
+    monkeypatch.setattr(curves, "_MOST", 5)
+    few = curve_events(sides, 1.0)
+    places = np.linspace(0, len(every) - 1, 5).round().astype(int)
+    assert [one.words for one in few] == [every[place].words for place in places]
+    assert curve_events((table([]), table([])), 1.0) == []
+
+
+def test_what_a_curve_says_in_words():
+    rows = HAND.rows(0.6)
+    assert [row[0] for row in rows] == [
+        "delta at epsilon 0", "delta at epsilon 0.3", "delta at epsilon 0.6",
+        "mu of Gaussian privacy", "events of the curve",
+    ]  # fmt: skip
+    for row, at in zip(rows, (0.0, 0.3, 0.6), strict=False):
+        low, high = HAND.delta(at)
+        assert row[1] == f"at least {low:.4g}; these events show at most {high:.4g}"
+    assert rows[3][1] == f"at least {HAND.mu:.4g}"
+    assert rows[4][1] == "2"
+
+
+def test_a_picture_of_a_curve_goes_beyond_its_largest_epsilon():
+    left, right = HAND.plot().axes
+    line = next(one for one in left.get_lines() if one.get_label() == "lower bound")
+    x, y = (np.asarray(part, float) for part in line.get_data())
+    assert (x[0], x[-1]) == pytest.approx((0.0, 1.2 * HAND.epsilon(0.0)[0]))
+    assert y == pytest.approx([HAND.delta(at)[0] for at in x])
+    line = next(one for one in right.get_lines() if one.get_label() == "upper bound")
+    x, y = (np.asarray(part, float) for part in line.get_data())
+    assert (x[0], x[-1]) == (0.0, 1.0)
+    assert y == pytest.approx(HAND.tradeoff(x)[1])
+    weak = HAND._replace(data=((0.2, 0.3), (0.3, 0.4)), neighbour=((0.2, 0.3), (0.3, 0.4)))
+    assert weak.plot().axes[0].get_xlim()[1] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 709.0, 710.0, 1e308])
+def test_a_curve_at_any_epsilon(epsilon):
+    """The factor of what the other side does is beyond all floats, or is 1."""
+
+    def tells(rng, data, trials):
+        return rng.integers(0, 2, trials) + 2 * data
+
+    found = jaxsel.audit(
+        tells, (0, 1), relation="replace_one", claim=epsilon, trials=2000, curve=True
+    )
+    low, high = found.curve.delta(epsilon)
+    assert 0.0 <= low <= high <= 1.0
+    assert (low > 0.9) == (epsilon == 0.0)
+    assert high > 0.9
+    found.plot()

@@ -11,6 +11,7 @@ import scipy.stats
 
 import jaxsel
 from jaxsel.auditing.functions import law as law_module
+from jaxsel.auditing.functions.calls import Did
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.outcomes import table
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
@@ -395,3 +396,128 @@ def test_the_command_exits_by_its_verdict(file, capsys):
     assert "--law needs --data" in capsys.readouterr().err
     assert _run("noisy_max", "--law", right) == 2
     assert "--law cannot be given for a mechanism" in capsys.readouterr().err
+
+
+def test_a_picture_of_a_law_shows_what_it_never_gives_where_it_was_seen():
+    for law, shown in (({0: 0.5, 1: 0.5}, 2), ({0: 1.0}, 2)):
+        found = check_law(
+            lambda rng, data, n: (rng.random(n) < 0.5).astype(int), 0, law=law, trials=1000
+        )
+        (axes,) = found.plot().axes
+        words = [text.get_text() for text in axes.get_xticklabels()]
+        assert words == list(found.cells[:shown])
+        (line,) = (one for one in axes.get_lines() if one.get_label() == "the law")
+        assert list(line.get_ydata()) == list(found.probabilities[:shown])
+    assert found.cells[1] == "anything else, such as 1"
+    assert (found.p_value, found.refuted) == (0.0, True)
+
+
+def test_a_law_in_words_is_the_law():
+    for text, known in (
+        ("laplace:loc=3,scale=2", scipy.stats.laplace(3.0, 2.0)),
+        ("gamma:a=2.5,loc=-1,scale=0.5", scipy.stats.gamma(2.5, -1.0, 0.5)),
+        ("uniform", scipy.stats.uniform()),
+        (" norm: loc = 2 ".strip().replace(" ", ""), scipy.stats.norm(2.0)),
+    ):
+        found = law_module._parsed(text)
+        points = known.ppf([0.1, 0.5, 0.9])
+        assert found.cdf(points) == pytest.approx([0.1, 0.5, 0.9])
+    assert law_module._shown(scipy.stats.laplace(3, scale=2)) == "laplace:3,scale=2"
+    found = law_module._cells({"a": 0.25, "b": 0.75, "c": 0.0}, 100)
+    assert found.said == "{'a': 0.25, 'b': 0.75, 'c': 0}"
+    five = law_module._cells(dict.fromkeys("abcde", 0.2), 100)
+    assert five.said == "{'a': 0.2, 'b': 0.2, 'c': 0.2, 'd': 0.2, ...}"
+    assert found.probabilities.tolist() == [0.25, 0.75, 0.0, 0.0]
+    assert found.places(table(["b", "x", "a", 0.5])).tolist() == [1, 3, 0, 3]
+    numbers = law_module._cells({2: 0.25, -1: 0.25, 0.5: 0.5}, 100)
+    seen = table(np.array([0.5, 2.0, -1.0, 7.0, -9.0, math.nan]))
+    assert numbers.places(seen).tolist() == [2, 0, 1, 3, 3, 3]
+
+
+@pytest.mark.parametrize(("sums", "refused"), [(1 + 9e-10, False), (1 + 2e-9, True), (0.9, True)])
+def test_probabilities_of_a_mapping_sum_to_1(sums, refused):
+    law = {"a": 0.5, "b": sums - 0.5}
+    if refused:
+        with pytest.raises(InputError, match="must be non-negative and sum to 1"):
+            law_module._cells(law, 100)
+    else:
+        assert law_module._cells(law, 100).probabilities[:2].tolist() == [0.5, sums - 0.5]
+    with pytest.raises(InputError, match="non-negative"):
+        law_module._cells({"a": 1.5, "b": -0.5}, 100)
+
+
+def test_calls_that_share_a_draw_are_looked_for_in_the_cell_that_is_most_off():
+    """Of one input's outcomes, every call has its own share of the rarest."""
+    seen = []
+    plain = law_module.check_shares
+
+    def noted(name, event, counts, sizes):
+        seen.append((event, counts.tolist(), sizes.tolist()))
+        return plain(name, event, counts, sizes)
+
+    def function(rng, data, n):
+        return rng.choice(3, p=[0.5, 0.3, 0.2], size=n)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(law_module, "check_shares", noted)
+        patched.setattr(law_module, "_AT_ONCE", 400)
+        found = check_law(function, 0, law={0: 0.5, 1: 0.45, 2: 0.05}, trials=1000)
+    ((event, counts, sizes),) = seen
+    assert event == "the outcome is 2"
+    assert sizes == [400, 400, 200]
+    assert sum(counts) == found.counts[2]
+    assert found.refuted
+
+
+def test_a_limit_of_time_of_a_check_and_of_its_calls(monkeypatch):
+    asked = []
+    plain = law_module.check_independence
+    monkeypatch.setattr(
+        law_module,
+        "check_independence",
+        lambda draws, data, seconds: (
+            asked.append((draws.call_seconds, seconds)) or plain(draws, data, seconds)
+        ),
+    )
+    given = {"law": "uniform", "trials": 200}
+    single = lambda rng, data: rng.random()  # noqa: E731
+    check_law(single, 0, seconds=50.0, **given)
+    check_law(single, 0, seconds=50.0, call_seconds=7.0, **given)
+    check_law(single, 0, **given)
+    assert asked == [(2.5, 10.0), (7.0, 10.0), (None, math.inf)]
+
+
+def test_matrices_have_the_law_of_a_mapping():
+    def function(rng, data, n):
+        return rng.choice([0.0, 1.0], size=n)[:, None, None] * np.ones((n, 1, 2))
+
+    law = {((0.0, 0.0),): 0.5, ((1.0, 1.0),): 0.5}
+    found = check_law(function, 0, law=law, trials=2000, false_alarm=ALPHA)
+    assert found.counts[-1] == 0
+    assert not found.refuted
+
+
+def test_one_answer_is_enough_for_a_check():
+    raised = Did("raised ValueError")
+    cells = law_module._cells("uniform", 100)
+    law_module._check_kind("f", table([raised, raised, 0.5]), cells)
+    with pytest.raises(CouldNotError, match="f gave no answer in any trial: raised ValueError"):
+        law_module._check_kind("f", table([raised, Did("no answer within the limit")]), cells)
+    with pytest.raises(UnsupportedError, match="f returns 'a'; a law of numbers"):
+        law_module._check_kind("f", table(["a", "b"]), cells)
+    law_module._check_kind("f", table(["a", "b"]), law_module._cells({"a": 1.0}, 100))
+
+
+def test_a_law_is_called_by_its_name_or_shown_as_it_is():
+    class Triangle:
+        """What has a distribution function, its quantiles and a support is a law."""
+
+        cdf, ppf, support = (staticmethod(getattr(scipy.stats.triang(0.5), part))
+                             for part in ("cdf", "ppf", "support"))  # fmt: skip
+
+        def __repr__(self):
+            return "a triangle"
+
+    assert law_module._cells(scipy.stats.norm, 100).said == "norm"
+    assert law_module._cells(Triangle(), 100).said == "a triangle"
+    assert law_module._cells(scipy.stats.norm(1.0, 2.0), 100).said == "norm:1,2"

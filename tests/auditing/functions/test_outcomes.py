@@ -175,3 +175,74 @@ def test_objects_without_a_text_are_audited_by_what_they_hold():
 
 
 _KEPT = _Held(object())
+
+
+def test_what_is_masked_is_no_number():
+    found = table([np.ma.array([1.5, 2.5], mask=[False, True]), np.ma.masked])
+    assert found.words.tolist() == ["[1.5, None]", "None"]
+    assert column(found, "entry 0")[0] == 1.5
+    assert np.isnan(column(found, "entry 1")).all()
+
+
+def test_of_a_long_outcome_the_first_64_entries_are_columns():
+    rows = np.arange(3 * 70.0).reshape(3, 70)
+    names = {f"entry {place}" for place in range(64)}
+    for found in (table(rows), table(rows.tolist())):
+        assert {name for name in found.columns if name.startswith("entry ")} == names
+        assert found.columns["largest entry"].tolist() == [69.0, 139.0, 209.0]
+        assert found.columns["smallest entry"].tolist() == [0.0, 70.0, 140.0]
+        assert found.columns["mean"].tolist() == [34.5, 104.5, 174.5]
+    named = table([{str(place): float(place) for place in range(70)}])
+    assert sum(name.startswith("entry ") for name in named.columns) == 64
+    assert named.columns["length"].tolist() == [70.0]
+
+
+def test_outcomes_are_told_apart_and_counted():
+    found = table([1.0, 2.0, 1.0, "1.0", None, 1.0, math.nan, math.inf, -math.inf])
+    assert found.frequent("words", 1) == {
+        "1.0": 3, "2.0": 1, "'1.0'": 1, "None": 1, "nan": 1, "inf": 1, "-inf": 1
+    }  # fmt: skip
+    assert found.frequent("words", 3) == {"1.0": 3}
+    assert found.frequent("words", 3.5) == {}
+    assert found.frequent("shapes", 4) == {"#": 4}
+    assert found.ranks("words", ["2.0", "1.0"]).tolist() == [1, 0, 1, 2, 2, 1, 2, 2, 2]
+    assert found.shapes.tolist() == ["#", "#", "#", "'1.0'", "None", "#", "nan", "inf", "-inf"]
+
+
+def test_numbers_of_every_type_are_their_words():
+    for made, words in (
+        (np.array([1, -2]), ["1", "-2"]),
+        (np.array([2**63], np.uint64), ["9223372036854775808"]),
+        (np.array([0.1], np.float32), [repr(float(np.float32(0.1)))]),
+        (np.array([[1, 2], [3, 4]]), ["[1, 2]", "[3, 4]"]),
+        (np.array([[[1.0], [2.0]]]), ["[[1.0], [2.0]]"]),
+        (np.array([True, False]), ["True", "False"]),
+        ([np.int64(3), np.float32(0.5), np.True_], ["3", "0.5", "True"]),
+        ([{3, 1, 2}, frozenset("ba")], ["{1, 2, 3}", "{'a', 'b'}"]),
+    ):
+        assert table(made).words.tolist() == words
+    deep = table(np.arange(12.0).reshape(2, 3, 2))
+    assert deep.columns["entry 1, 0"].tolist() == [2.0, 8.0]
+    assert deep.columns["entry 2, 1"].tolist() == [5.0, 11.0]
+
+
+def test_bits_are_put_together_with_what_they_are_of():
+    arrays = [table(np.array(part)).with_bits() for part in ([0.5, 3.0], [8.0])]
+    found = together(arrays)
+    assert found.columns["exponent of the lowest bit of value"].tolist() == [-1.0, 0.0, 3.0]
+    assert found.rows(slice(1, 3)).columns[
+        "exponent of the lowest bit of value"
+    ].tolist() == [0.0, 3.0]  # fmt: skip
+    listed = table([["a", 0.5], ["b", 3.0]])
+    assert listed.with_bits().words.tolist() == listed.words.tolist()
+    assert listed.with_bits().shapes.tolist() == listed.shapes.tolist()
+    plain = together([table(np.array([0.5])), table(np.array([1.0]))])
+    assert list(plain.columns) == ["value"]
+
+
+def test_a_truth_value_is_no_number_of_a_list():
+    found = table([[True, 1.0, 4.0], [1.0, None, 4.0]])
+    for name, value in (("mean", 2.5), ("largest entry", 4.0), ("smallest entry", 1.0)):
+        assert found.columns[name].tolist() == [value, value]
+    assert found.columns["number of True"].tolist() == [1.0, 0.0]
+    assert found.columns["entry 1 is None"].tolist() == [0.0, 1.0]

@@ -1,5 +1,8 @@
 """Functions of a key of jax.random: few programs, and the outcomes that the plain call has."""
 
+import math
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -152,3 +155,140 @@ def test_the_verdict_says_how_calls_were_made():
     found = jaxsel.audit(pick, claim="epsilon", **on)
     assert found.calls == "compiled, in this process"
     assert "compiled, in this process" in str(found)
+
+
+def test_an_exception_without_text_is_named_all_the_same():
+    def refuses(key, data):
+        raise ValueError
+
+    with pytest.raises(InputError, match="cannot be vmapped and jitted: ValueError"):
+        Programs("refuses", refuses).rows([1.0], {}, (1,), 2)
+
+
+class _Size(int):
+    """A whole number that a function may take for something else."""
+
+
+def test_values_are_known_by_what_they_are():
+    kept: dict = {}
+    for one, other in (
+        (10**6, int("1000000")),
+        (0.1 + 0.2, float("0.30000000000000004")),
+        ("a word", "".join(["a ", "word"])),
+        (np.array([1.0, 2.0]), np.array([1.0, 2.0])),
+    ):
+        assert one is not other
+        assert programs._named(one, kept) == programs._named(other, kept)
+    assert kept == {}
+    numbers = [1, True, 1.0, "1", None, np.array([1.0]), np.array(1.0), np.array([1])]
+    numbers += [np.array([1.0], np.float32), np.array([[1.0]]), np.array([2.0])]
+    numbers += [np.array([1], np.uint64), _Size(1)]
+    assert len({programs._named(one, kept) for one in numbers}) == len(numbers)
+    # Of all else nothing is known but which one it is.
+    first, second = [1.0], [1.0]
+    assert programs._named(first, kept) != programs._named(second, kept)
+    assert kept == {id(first): first, id(second): second}
+
+
+def test_a_setting_of_the_same_value_needs_no_new_program(compiled):
+    def sized(key, data, size=2, word="x"):
+        return jax.random.laplace(key, (size,)) + len(word)
+
+    made = Programs("sized", sized)
+    for word in ("a word", "".join(["a ", "word"])):
+        made.rows([1.0], {"size": 2, "word": word}, (1,), 64)
+    few = len(compiled)
+    made.rows([1.0], {"size": 2, "word": "another word"}, (1,), 64)
+    assert len(compiled) > few
+    assert few <= 2
+
+
+@pytest.mark.parametrize(
+    ("leaf", "kept"),
+    [
+        (0.1, True),
+        (1e300, False),  # infinite in float32
+        (1e-300, False),  # and zero
+        (math.nan, True),
+        (np.array([math.inf, 0.0, -2.5]), True),
+        (np.array([0.5, 1e-300]), False),
+        (2**31 - 1, True),
+        (2**31, False),
+        (np.array([1, 2**40]), False),
+        (True, True),
+        ("a", False),
+        (np.array(["a"]), False),
+        (1j, False),
+    ],
+)
+def test_what_stays_itself_where_jax_takes_it(leaf, kept):
+    assert programs._is_kept(leaf) == kept
+
+
+def _moved(rows, by=1.0, shape=(64,)):
+    found = np.ones(shape)
+    found[:rows] += by
+    return found
+
+
+@pytest.mark.parametrize(
+    ("found", "same"),
+    [
+        ([_moved(0)], True),
+        ([_moved(2)], True),  # a rounding decides few of 64 rows
+        ([_moved(3)], False),
+        ([_moved(64, 9e-4)], True),
+        ([_moved(64, 2e-3)], False),
+        ([_moved(0).astype(np.float32)], False),
+        ([_moved(0)[:, None]], False),
+        ([_moved(0), _moved(0)], False),
+    ],
+)
+def test_outcomes_agree_but_for_roundings(found, same, monkeypatch):
+    expected = [_moved(0)]
+    one, other = (types.SimpleNamespace(structure="a leaf") for _ in range(2))
+    monkeypatch.setattr(
+        programs, "_outputs", lambda which, *given: found if which is one else expected
+    )
+    assert programs._agree(one, other, ()) == same
+    if same:
+        other.structure = "another"
+        assert not programs._agree(one, other, ())
+
+
+def test_roundings_are_counted_by_rows_over_all_that_is_returned(monkeypatch):
+    one, other = (types.SimpleNamespace(structure="a pair") for _ in range(2))
+    wide, last, labels = np.zeros((64, 3)), np.full(64, math.nan), np.arange(64)
+    for rows, same in (([5, 6], True), ([5, 6, 7], False)):
+        moved = wide.copy()
+        moved[rows[:2], [0, 2]] = 1.0
+        others = labels.copy()
+        others[rows[1:]] += 1
+        found, expected = [moved, last, others], [wide, last, labels]
+        monkeypatch.setattr(
+            programs,
+            "_outputs",
+            lambda which, *given, f=found, e=expected: f if which is one else e,
+        )
+        assert programs._agree(one, other, ()) == same
+
+
+def test_traces_are_the_same_with_their_constants_alone():
+    def trace(*numbers, inner=False):
+        constant = np.array(numbers)
+        add = lambda x: x + constant  # noqa: E731
+        return jax.make_jaxpr(jax.jit(add) if inner else add)(1.0)
+
+    for inner in (False, True):
+        assert programs._equal(trace(0.5, np.nan, inner=inner), trace(0.5, np.nan, inner=inner))
+        assert not programs._equal(trace(0.5, 2.0, inner=inner), trace(0.5, 3.0, inner=inner))
+    assert not programs._equal(trace(0.5, 2.0), trace(0.5, 2.0, 3.0))
+    others = jax.make_jaxpr(lambda x: x * np.array([0.5, 2.0]))(1.0)
+    assert not programs._equal(trace(0.5, 2.0), others)
+
+    def keyed(seed):
+        key = jax.random.key(seed)
+        return jax.make_jaxpr(lambda x: x + jax.random.uniform(key))(1.0)
+
+    assert programs._equal(keyed(1), keyed(1))
+    assert not programs._equal(keyed(1), keyed(2))

@@ -9,6 +9,8 @@ import pytest
 
 import jaxsel
 from benchmarks.audit_tables.small_programs import programs
+from jaxsel.auditing.functions import recording
+from jaxsel.auditing.functions import replay as replaying
 from jaxsel.auditing.functions.replay import replay
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 
@@ -324,3 +326,77 @@ def test_a_function_of_a_key_that_cannot_be_replayed_says_so():
         _replay(lambda key, data: 1.0 if data[0] > 0 else jax.random.laplace(key))
     with pytest.raises(InputError, match="which takes numbers"):
         _replay(lambda key, data: 1.0, relation="replace_one", data=["a", "b"], pair=None)
+
+
+def test_the_table_of_draws_has_their_shapes_and_moves():
+    def function(rng, data):
+        total = sum(data) + rng.laplace(scale=2.0)
+        return total, np.ones((2, 3)) * sum(data) + rng.normal(scale=4.0, size=(2, 3))
+
+    columns, rows = _replay(function).summary()[1:]
+    assert columns == (
+        "draw", "law", "shape", "scale", "largest move", "l1", "l2", "move / scale"
+    )  # fmt: skip
+    assert rows == [
+        [0, "laplace", "1", "2", "1", "1", "1", "0.5"],
+        [1, "normal", "2x3", "4", "1", "6", "2.449", "0.25"],
+    ]
+
+
+@pytest.mark.parametrize(("moved", "found"), [(1e-10, False), (1e-8, True), (0.5, True)])
+def test_a_scale_that_moves_by_more_than_a_rounding_depends_on_the_data(moved, found):
+    def function(rng, data):
+        return sum(data) + rng.laplace(scale=2.0 + moved * data[0])
+
+    assert any("depends on the data" in one for one in _replay(function).findings) == found
+
+    # A claim is kept up to a rounding of what is added to.
+    def shifted(rng, data):
+        return (2.0 + moved) * data[0] + rng.laplace(scale=2.0)
+
+    assert bool(_replay(shifted).findings) == found
+
+
+def test_the_pair_with_most_findings_is_shown_and_then_the_largest_move():
+    def function(rng, data):
+        if len(data) == 8 and sum(data) == 8.0:
+            rng.random()
+        return sum(data) + rng.laplace(scale=2.0)
+
+    options = {"relation": "replace_one", "pair": None, "data": [0.0, 1.0] * 4}
+    found = _replay(function, claim=0.4, **options)
+    # One more draw on one side, so that the laws of the first draws differ, too.
+    assert 8.0 in (sum(found.data), sum(found.neighbour))
+    assert len(found.findings) == 2
+    options |= {"relation": "add_or_remove_one", "data": [3.0, 1.0, 2.0]}
+    quiet = _replay(function, claim=9.0, **options)
+    assert quiet.findings == ()
+    assert quiet.draws[0].ratio == 1.5
+    assert abs(sum(quiet.data) - sum(quiet.neighbour)) == 3.0
+    assert quiet.pairs > 5
+
+
+def test_draws_of_one_key_are_said_once_with_their_number():
+    def function(key, data):
+        return sum(jax.random.laplace(key) for _ in range(3)) + data.sum()
+
+    (said, *_) = _replay(function, claim=9.0).findings
+    assert said == "draws 0 and 1 are made from one key, and 1 more pairs are"
+
+
+def test_rounding_is_a_part_of_the_largest_number_that_noise_is_added_to():
+    draw = recording.Draw("laplace", (3,), (), added=True)
+    assert replaying._reach(draw) == 0.0
+    draw.uses = [[(1.0, 2.0), (-30.0, 3.0)], [(4.0, 0.0), (math.inf, 1.0)], [(5.0, 1.0)]]
+    assert replaying._reach(draw) == 10.0
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_function_that_raises_on_one_side_alone_is_a_finding(swapped):
+    def mean(rng, data):
+        return 1.0 / len(data) + rng.laplace()
+
+    pair = ([], [1.0])[:: -1 if swapped else 1]
+    found = _replay(mean, relation="add_or_remove_one", pair=pair, claim=9.0)
+    answers = ["raises ZeroDivisionError", "answers"][:: -1 if swapped else 1]
+    assert found.findings[0] == f"the data {answers[0]}, the neighbour {answers[1]}"

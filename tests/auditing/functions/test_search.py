@@ -11,7 +11,7 @@ from benchmarks.audit_tables.small_programs import programs
 from jaxsel.auditing.functions import neighbours
 from jaxsel.auditing.functions.events import Claim, LargestBound, choose
 from jaxsel.auditing.functions.outcomes import table, together
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.language.relations import Relation
 from jaxsel.questions.audits import function_audit
@@ -54,6 +54,7 @@ def test_an_array_and_the_list_of_its_rows_are_the_same_table():
         [[0.1], [0.2], [0.1]],
         [2**60 + 1, 2**60, 2**60 + 1, -3],
         [0.5, np.nan, 0.5, -0.0, 0.0],
+        [[[0.5, 1.0], [2.0, 3.0]], [[0.5, 1.0], [2.0, np.nan]], [[0.5, 1.0], [2.0, 3.0]]],
     ],
 )
 def test_texts_are_found_in_an_array_as_in_the_list_of_its_rows(rows, kind):
@@ -143,6 +144,156 @@ def test_proposed_scores_move_as_the_relation_says(relation, size):
             assert sum(map(abs, moves)) <= 1.0
         if relation is Relation.MONOTONE:
             assert min(moves) >= 0.0 or max(moves) <= 0.0
+
+
+def _unordered(found):
+    """Pairs without their order, each side by its text."""
+    return {frozenset(map(repr, (pair.data, pair.neighbour))) for pair in found}
+
+
+def _expected(pairs):
+    return {frozenset((repr(one), repr(other))) for one, other in pairs if one != other}
+
+
+SETS = [
+    [1, 3, 2, 2], [1, 1, 1, 1], [3, 3, 3, 3], [1, 1, 3, 3], [1, 1, 1, 3], [3, 3, 3, 1],
+    [1], [3], [1, 3], [1, 1, 1, 3, 3],
+]  # fmt: skip
+
+
+def test_records_are_added_to_and_removed_from_each_of_the_sets():
+    found = neighbours.propose(Relation.ADD_OR_REMOVE_ONE, SETS[0])
+    expected = [(one, [*one, record]) for one in SETS for record in (1, 3)]
+    expected += [(one, one[:-1]) for one in SETS[1:]]
+    expected += [([], [1]), ([], [2]), ([], [3])]
+    expected += [(SETS[0], rest) for rest in ([3, 2, 2], [1, 2, 2], [1, 3, 2])]
+    assert _unordered(found) == _expected(expected)
+    removed = [pair for pair in found if "the example; record" in pair.why]
+    assert len(removed) == 3
+    for pair in removed:
+        place = int(pair.why.split("record ")[1].split()[0])
+        assert pair.neighbour == [*SETS[0][:place], *SETS[0][place + 1 :]]
+    # Of a long example, the first eight are removed.
+    many = neighbours.propose(Relation.ADD_OR_REMOVE_ONE, list(range(20)))
+    removed = [pair for pair in many if "the example; record" in pair.why]
+    gone = [set(range(20)) - set(pair.neighbour) for pair in removed]
+    assert gone == [{place} for place in range(8)]
+
+
+def test_the_first_and_the_last_record_of_each_set_are_replaced():
+    found = neighbours.propose(Relation.REPLACE_ONE, SETS[0])
+    expected = [(one, [record, *one[1:]]) for one in SETS for record in (1, 3)]
+    expected += [(one, [*one[:-1], record]) for one in SETS for record in (1, 3)]
+    assert _unordered(found) == _expected(expected)
+    # What cannot be ordered keeps its order; what is the same throughout has one end.
+    assert _unordered(neighbours.propose(Relation.REPLACE_ONE, [None, "a"])) == _expected(
+        (one, moved)
+        for one in ([None, "a"], [None, None], ["a", "a"], ["a", None], [None], ["a"],
+                    [None, None, "a"])
+        for record in (None, "a")
+        for moved in ([record, *one[1:]], [*one[:-1], record])
+    )  # fmt: skip
+    alone = neighbours.propose(Relation.ADD_OR_REMOVE_ONE, ["a", "a"])
+    assert _unordered(alone) == _expected((["a"] * k, ["a"] * (k + 1)) for k in range(4))
+
+
+def test_score_vectors_move_by_every_pattern():
+    given, zeros, far = np.array([2.0, 0.5, 1.0, 5.0]), np.zeros(4), -20.0
+    moves = np.array([
+        [1, 0, 0, 0], [-1, 0, 0, 0], [1, 1, 1, 1], [-1, -1, -1, -1], [1, -1, -1, -1],
+        [1, 1, 1, -1], [1, 1, -1, -1], [1, 1, 0, 0],
+    ], float)  # fmt: skip
+    every = [(start, start + move) for start in (given, zeros) for move in moves]
+    every += [(np.array(one, float), np.array(other, float)) for one, other in (
+        ([1, 0, 0, 0], [0, 1, 0, 0]),
+        ([0.5, 0, 0, 0], [0, 0.5, 0, 0]),
+        ([1, 0, far, far], [0, 0, far, far]),
+        ([1, 0, 0, 0], [0, 0, 0, 0]),
+        ([2, 0, 0, 0], [1, 0, 0, 0]),
+        ([1, 1, 0, 0], [0, 0, 1, 1]),
+        ([1, 1, 0, 0], [2, 2, 1, 1]),
+        ([0, far, far, far], [1, far, far, far]),
+    )]  # fmt: skip
+    allowed = {
+        Relation.GENERAL: lambda step: np.abs(step).max() <= 1.0,
+        Relation.MONOTONE: lambda step: step.min() >= 0.0 or step.max() <= 0.0,
+        Relation.L1: lambda step: np.abs(step).sum() <= 1.0,
+    }
+    plain = lambda side: (side + 0.0).tolist()  # noqa: E731
+    for relation, keeps in allowed.items():
+        found = neighbours.propose(relation, given.tolist())
+        kept = [pair for pair in every if keeps(pair[1] - pair[0])]
+        clean = {
+            frozenset(repr(plain(np.array(side))) for side in (pair.data, pair.neighbour))
+            for pair in found
+        }
+        assert clean == _expected(tuple(map(plain, pair)) for pair in kept)
+    # Whole numbers stay whole: what moves by a half is left out.
+    whole = neighbours.propose(Relation.GENERAL, [2, 0, 1, 5])
+    assert all(isinstance(one, int) for pair in whole for side in pair[:2] for one in side)
+    assert not any("half a score" in pair.why for pair in whole)
+    assert len(whole) == len(neighbours.propose(Relation.GENERAL, [2.0, 0.0, 1.0, 5.0])) - 1
+
+
+@pytest.mark.parametrize(
+    ("relation", "data", "neighbour", "words"),
+    [
+        (Relation.L1, [0.0, 0.0], [0.75, -0.5], "move by 1.25 in all"),
+        (Relation.GENERAL, [0.0, 0.0], [0.5, -1.5], "a score moves by 1.5"),
+        (Relation.GENERAL, [0.0], [0.0, 0.0], r"shapes \(1,\) and \(2,\)"),
+        (Relation.REPLACE_ONE, [0, 1, 2], [1, 0, 2], "2 records differ"),
+        (Relation.REPLACE_ONE, [0, 1], [0, 1, 1], "it has 2 and 3 records"),
+        (Relation.ADD_OR_REMOVE_ONE, [0, 1], [1, 0], "it has 2 and 2 records"),
+        (Relation.ADD_OR_REMOVE_ONE, [0, 1, 2], [2, 1], "more than one record differs"),
+    ],
+)
+def test_why_a_pair_is_none_is_said(relation, data, neighbour, words):
+    with pytest.raises(InputError, match=words):
+        neighbours.check(relation, data, neighbour)
+
+
+@pytest.mark.parametrize(
+    ("relation", "data", "neighbour"),
+    [
+        (Relation.GENERAL, [0.0, 0.0], [1.0, -1.0]),
+        (Relation.MONOTONE, [0.0, 0.0], [0.0, -1.0]),
+        (Relation.L1, [0.0, 0.0], [0.4, -0.6]),
+        (Relation.ADD_OR_REMOVE_ONE, [0, 1, 2], [0, 2]),
+        (Relation.ADD_OR_REMOVE_ONE, [], [5]),
+        (Relation.ADD_OR_REMOVE_ONE, [0, 1], [0, 1, 1]),
+        (Relation.REPLACE_ONE, [0, 1, 2], [0, 7, 2]),
+        (Relation.REPLACE_ONE, [0, 1], [0, 1]),
+        (Relation.LOCAL, "x", 7),
+    ],
+)
+def test_what_is_a_pair_is_taken_in_both_orders(relation, data, neighbour):
+    neighbours.check(relation, data, neighbour)
+    neighbours.check(relation, neighbour, data)
+
+
+@pytest.mark.parametrize("ask", [neighbours.example, lambda one: neighbours.check(one, 0, 1),
+                                 lambda one: neighbours.propose(one, [0, 1])])  # fmt: skip
+def test_a_relation_that_no_function_is_audited_by_is_refused_with_those_that_are(ask):
+    allowed = "general, monotone, l1, add_or_remove_one, replace_one, local"
+    for relation in (Relation.BASE, Relation.REPLACE_SPECIAL):
+        with pytest.raises(UnsupportedError) as refused:
+            ask(relation)
+        assert str(refused.value) == (
+            f"relation is {relation.value!r}; a function is audited by: {allowed}"
+        )
+    with pytest.raises(InputError, match="local need an example of the input"):
+        neighbours.example(Relation.LOCAL)
+
+
+def test_records_stay_of_the_examples_kind():
+    rows = np.array([[0, 1], [2, 3], [0, 1]], np.int16)
+    for pair in neighbours.propose(Relation.ADD_OR_REMOVE_ONE, rows):
+        for side in (pair.data, pair.neighbour):
+            assert (side.dtype, side.shape[1:]) == (np.int16, (2,))
+    for pair in neighbours.propose(Relation.REPLACE_ONE, ("a", "b")):
+        assert type(pair.data) is type(pair.neighbour) is tuple
+    local = neighbours.propose(Relation.LOCAL, ["a", "b", "c"])
+    assert [pair[:2] for pair in local] == [("a", "b"), ("a", "c"), ("b", "c")]
 
 
 # --- Events ---------------------------------------------------------------------------

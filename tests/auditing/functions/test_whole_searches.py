@@ -12,9 +12,11 @@ from jaxsel.auditing.functions.subject import load
 from jaxsel.cli.main import main
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.host.errors import InputError, UnsupportedError
+from jaxsel.host.intervals import binomial_p_value
 from jaxsel.questions.audit_claims import claims_of_search
 from jaxsel.repetitions import as_law, quantile_table
 from jaxsel.testing import assert_private
+from tests.conftest import ALPHA
 
 LAW, PAIR = "geometric:mean=5", ([0.0], [1.0])
 
@@ -154,3 +156,69 @@ def test_the_command_line_audits_a_search(capsys):
     proved = jaxsel.tuned("pure:epsilon=1", LAW).epsilon(0.0)
     said = f"the account of {LAW} runs of pure:epsilon=1.0, epsilon {proved:.4g}"
     assert found["claim"] == said
+
+
+def counts_its_runs(rng, data):
+    data.append(len(data))
+    return data[-1]
+
+
+def counts_its_own(data):
+    return counts_its_runs(None, data)
+
+
+@pytest.mark.parametrize("run", [counts_its_runs, counts_its_own])
+def test_a_search_of_single_calls_has_the_law_of_k(run):
+    law = as_law("poisson:mean=1")
+    search, settings = best_of(load(run), *quantile_table(law), {})
+    generator, seen = np.random.default_rng(4), np.zeros(3)
+    given = () if run is counts_its_own else (generator,)
+    n = 5_000 if given else 1_000
+    for _ in range(n):
+        made: list[int] = []
+        last = search.call(*given, made, **settings)
+        assert last == (len(made) - 1 if made else NO_RUN)
+        seen[min(len(made), 2)] += 1
+    for count, p in zip(seen, (math.exp(-1), math.exp(-1), 1 - 2 * math.exp(-1)), strict=True):
+        assert binomial_p_value(int(count), n, p, "two-sided") >= ALPHA
+
+
+def test_settings_of_the_runs_are_checked_before_the_search():
+    message = r"responses has no setting 'epsilom'.*it has: epsilon"
+    with pytest.raises(InputError, match=message):
+        _audit(settings={"epsilom": 1.0})
+    with pytest.raises(InputError, match=message):
+        best_of(load(responses), *quantile_table(as_law(LAW)), {"epsilom": 1.0})
+
+
+def test_the_first_of_equal_runs_wins_in_single_calls_and_nan_is_the_worst():
+    def next_of(rng, data):
+        return data.pop(0), len(data)
+
+    search, settings = best_of(load(next_of), *quantile_table(as_law("point_mass:count=4")), {})
+    for scores, left in (([1.0, 2.0, 2.0, 0.0], 2), ([math.nan, -9.0, -math.inf, math.nan], 2)):
+        assert search.call(np.random.default_rng(0), list(scores), **settings)[1] == left
+
+
+def test_a_search_is_importable_where_its_runs_are():
+    given = (*quantile_table(as_law("point_mass:count=2")), {})
+    search, settings = best_of(load(responses), *given)
+    assert search.path is not None
+    assert search.path[1] == "vectorised"
+    assert settings["audited"] == load(responses).path
+    alone = lambda rng, data, n: responses(rng, data, n)  # noqa: E731
+    search, settings = best_of(load(alone), *given)
+    assert (search.path, settings["audited"]) == (None, alone)
+
+
+@pytest.mark.parametrize(
+    "made", [tuple, list, np.array, lambda one: np.float64(one[0]), float.__add__]
+)
+def test_the_score_is_the_first_number_whatever_holds_it(made):
+    def next_of(rng, data):
+        score = data.pop(0)
+        return float(score) if made is float.__add__ else made([score, 9.0 - score])
+
+    search, settings = best_of(load(next_of), *quantile_table(as_law("point_mass:count=3")), {})
+    won = search.call(np.random.default_rng(0), [1.0, 4.0, 2.0], **settings)
+    assert np.ravel(won)[0] == 4.0
