@@ -1,6 +1,7 @@
 """Trials of an audited function, drawn by processes of their own where it can be imported."""
 
 import contextlib
+import functools
 import itertools
 import math
 import mmap
@@ -37,6 +38,7 @@ _LONGER = 0.2
 _LEFT = 0.5
 _OVER = 0.5  # of a longer limit, that may go on when all time is over
 _SHORT = 4  # calls of many rows are to take this part of their limit
+_TWICE = 2  # calls of many rows that did not answer, of which each is made once more
 _LOOK = 0.05  # seconds between two looks at a process that works
 _NOTHING = -2  # in place of the number of a trial: no call has begun
 # What is noted where the process is at work, and no call is.
@@ -298,7 +300,7 @@ class Draws:
         self._longer, self._end, self._began = longer, until, time.monotonic()
         self._tried: list[Any] = []  # inputs on which the longer limit did not help
         self._answered = self.shortened = False
-        self._silent = 0
+        self._silent, self._chances = 0, _TWICE
         self._row = math.inf  # seconds of a row, at least; infinite while none is known
         self.settings = dict(settings or {})
         here = function.path is None or function.kind == "jax"
@@ -517,6 +519,22 @@ class Draws:
         found = [one.with_bits() for one in found] if self.bits else found
         return [found[place :: len(inputs)] for place in range(len(inputs))]
 
+    def _run(self, run: Callable[[calls.Task], Table], task: calls.Task) -> Table:
+        """The table of a task.
+
+        All rows of a call are lost together where it does not answer. Where others did, what held
+        it up may be the machine: it is made once more, with the same randomness.
+        """
+        found = run(task)
+        limit, many = self.call_seconds, self.function.kind in ("vectorised", "jax")
+        if not (many and limit is not None and self._answered and self._chances):
+            return found
+        if not _unanswered(found) or time.monotonic() + limit > self._last():
+            return found
+        again = run(task)
+        self._chances -= _unanswered(again)
+        return again
+
     def _counted(self, tables: Iterable[Table]) -> list[Table]:
         """The tables, which advance the progress as they come."""
         found: list[Table] = []
@@ -540,7 +558,8 @@ class Draws:
         )
         if not self._pool:
             every = self._in_time(tasks, len(inputs))
-            return self._counted(calls.run(self.function, task) for task in every)
+            here = functools.partial(calls.run, self.function)
+            return self._counted(self._run(here, task) for task in every)
         idle = list(self._pool)
         lock = threading.Lock()
 
@@ -548,7 +567,7 @@ class Draws:
             with lock:
                 worker = idle.pop()
             try:
-                return worker.run(task)
+                return self._run(worker.run, task)
             finally:
                 with lock:
                     idle.append(worker)

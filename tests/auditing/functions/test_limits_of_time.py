@@ -136,7 +136,7 @@ def _seconds(subject, seconds, **options):
     return said, time.monotonic() - began
 
 
-@pytest.mark.parametrize(("name", "seconds", "most"), [("hangs", 1.5, 5.0), ("goes_on", 2.0, 9.0)])
+@pytest.mark.parametrize(("name", "seconds", "most"), [("hangs", 1.5, 8.0), ("goes_on", 2.0, 10.0)])
 def test_calls_that_hang_in_a_process_of_their_own_keep_the_limit(file, name, seconds, most):
     """Each took a limit of the whole audit, or two seconds besides; most is for a busy machine."""
     said, took = _seconds(f"{file}:{name}", seconds)
@@ -161,13 +161,36 @@ def test_calls_that_hang_in_this_process_keep_the_limit(file):
     exec(FILE, vars(module))  # no other process can import it
     said, took = _seconds(module.hangs, 1.0)
     assert "no answer within 0.1 s, the limit of a call, nor within 0.2 s where that" in said
-    assert took < 2.0
+    assert took < 5.0
     said, took = _seconds(module.hangs_on_one, 1.0)
     assert said.startswith("REFUTED")
-    assert took < 2.0
+    assert took < 5.0
     said, took = _seconds(f"{file}:hangs_in_jax", 1.0)
     assert "hangs_in_jax gave no answer in any trial: no answer within 0.2 s, the limit" in said
-    assert took < 2.5
+    assert took < 6.0
+
+
+def test_a_call_that_the_machine_held_up_is_made_once_more():
+    """Else all its rows would be an outcome of one side alone, and a right function refuted."""
+    made: list[int] = []
+
+    def held(rng, data, trials):
+        made.append(trials)
+        if len(made) in stalls:
+            time.sleep(60.0)
+        return rng.integers(0, 2, trials)
+
+    with Draws(load(held), call_seconds=0.05, until=time.monotonic() + 60.0) as draws:
+        stalls = {2, 4}
+        first, second, third = (draws.draw(0, 10, (stream,)) for stream in (1, 2, 2))
+        assert set(first.words) | set(second.words) == {"0", "1"}
+        assert second.words.tolist() == third.words.tolist()  # of the same randomness
+        assert made == [10] * 5
+        # What never answers is not made twice for ever.
+        stalls = {*range(6, 60)}
+        for stream in range(5):
+            assert draws.draw(0, 10, (3, stream)).words.tolist() == [calls.NO_ANSWER] * 10
+        assert len(made) == 5 + 2 * 2 + 3
 
 
 def test_a_function_that_is_slower_than_the_limit_of_a_call_has_a_longer_one(file):
