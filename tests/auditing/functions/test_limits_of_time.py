@@ -180,7 +180,7 @@ def test_a_call_that_the_machine_held_up_is_made_once_more():
             time.sleep(60.0)
         return rng.integers(0, 2, trials)
 
-    with Draws(load(held), call_seconds=0.05, until=time.monotonic() + 60.0) as draws:
+    with Draws(load(held), call_seconds=0.25, until=time.monotonic() + 60.0) as draws:
         stalls = {2, 4}
         first, second, third = (draws.draw(0, 10, (stream,)) for stream in (1, 2, 2))
         assert set(first.words) | set(second.words) == {"0", "1"}
@@ -200,10 +200,10 @@ def test_a_function_that_is_slower_than_the_limit_of_a_call_has_a_longer_one(fil
         assert draws.draw([1.0], 1, (2,)).words[0] != calls.NO_ANSWER
     # What has answered once keeps its limit: else calls of one side would have more than the other.
     function = load(lambda data: time.sleep(data))
-    with Draws(function, call_seconds=0.1, longer=2.0) as draws:
+    with Draws(function, call_seconds=0.3, longer=4.0) as draws:
         assert draws.draw(0.0, 1, (1,)).words.tolist() == ["None"]
-        assert draws.draw(0.5, 1, (2,)).words.tolist() == [calls.NO_ANSWER]
-        assert draws.call_seconds == 0.1
+        assert draws.draw(1.0, 1, (2,)).words.tolist() == [calls.NO_ANSWER]
+        assert draws.call_seconds == 0.3
 
 
 def test_calls_are_compared_where_the_first_input_has_no_answer():
