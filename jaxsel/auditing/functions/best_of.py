@@ -45,9 +45,9 @@ def best_of(
         "given": dict(settings),
     }
     path = None if function.path is None else (__file__, search.__name__)
-    return Function(
-        f"the best of K runs of {function.name}", function.kind, search, path, {}
-    ), given
+    name = f"the best of K runs of {function.name}"
+    imports = () if function.path is None else (function.path,)
+    return Function(name, function.kind, search, path, {}, imports), given
 
 
 def _called(audited: Any) -> Callable[..., Any]:

@@ -74,8 +74,9 @@ class _Worker:
         assert self._function.path is not None
         file, name = self._function.path
         command = [sys.executable, "-m", "jaxsel.auditing.functions.worker"]
+        called = itertools.chain.from_iterable(self._function.imports)
         return subprocess.Popen(
-            [*command, file, name, self._function.kind, str(self._file)],
+            [*command, self._function.kind, str(self._file), file, name, *called],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # What the file imports is found where it is found here.

@@ -42,6 +42,8 @@ class Function(NamedTuple):
       call: the function.
       path: the file and the name by which another process imports it; None if none can.
       kept: what this process keeps between the calls, by name: compiled programs.
+      imports: files and names of what it calls, which are imported with it: the time of that is
+        no part of a call's.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Function(NamedTuple):
     call: Callable[..., Any]
     path: tuple[str, str] | None
     kept: dict[str, Any]
+    imports: tuple[tuple[str, str], ...] = ()
 
     def defaults(self) -> dict[str, Any]:
         """The settings and their defaults: parameters behind the input that may be left out."""

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> None:
     """Answers tasks until the standard input ends."""
     # The process that asks hears the keyboard, and ends this one when it has what is known.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    file, name, kind, progress_file = arguments
+    kind, progress_file, file, name, *called = arguments
     tasks, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -64,6 +64,8 @@ def main(arguments: list[str]) -> None:
 
     try:
         function = Function(name, kind, imported_call(file, name), None, {})
+        for place in range(0, len(called), 2):
+            imported_call(*called[place : place + 2])
     except InputError as error:
         say(error)
         return

@@ -12,8 +12,10 @@ import scipy.stats
 import jaxsel
 from jaxsel.auditing.functions import law as law_module
 from jaxsel.auditing.functions.calls import Did
+from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.outcomes import table
+from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from tests.conftest import ALPHA
@@ -500,12 +502,13 @@ def test_matrices_have_the_law_of_a_mapping():
 def test_one_answer_is_enough_for_a_check():
     raised = Did("raised ValueError")
     cells = law_module._cells("uniform", 100)
-    law_module._check_kind("f", table([raised, raised, 0.5]), cells)
+    draws = Draws(load(_answer)._replace(name="f"))
+    law_module._check_kind(draws, table([raised, raised, 0.5]), cells)
     with pytest.raises(CouldNotError, match="f gave no answer in any trial: raised ValueError"):
-        law_module._check_kind("f", table([raised, Did("no answer within the limit")]), cells)
+        law_module._check_kind(draws, table([raised, Did("no answer within the limit")]), cells)
     with pytest.raises(UnsupportedError, match="f returns 'a'; a law of numbers"):
-        law_module._check_kind("f", table(["a", "b"]), cells)
-    law_module._check_kind("f", table(["a", "b"]), law_module._cells({"a": 1.0}, 100))
+        law_module._check_kind(draws, table(["a", "b"]), cells)
+    law_module._check_kind(draws, table(["a", "b"]), law_module._cells({"a": 1.0}, 100))
 
 
 def test_a_law_is_called_by_its_name_or_shown_as_it_is():

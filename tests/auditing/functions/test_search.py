@@ -262,7 +262,6 @@ def test_why_a_pair_is_none_is_said(relation, data, neighbour, words):
         (Relation.ADD_OR_REMOVE_ONE, [], [5]),
         (Relation.ADD_OR_REMOVE_ONE, [0, 1], [0, 1, 1]),
         (Relation.REPLACE_ONE, [0, 1, 2], [0, 7, 2]),
-        (Relation.REPLACE_ONE, [0, 1], [0, 1]),
         (Relation.LOCAL, "x", 7),
     ],
 )

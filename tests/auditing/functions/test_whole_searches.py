@@ -8,6 +8,7 @@ import pytest
 
 import jaxsel
 from jaxsel.auditing.functions.best_of import NO_RUN, best_of
+from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.subject import load
 from jaxsel.cli.main import main
 from jaxsel.families.tuning.attained.exact_laws import tuned_law
@@ -89,6 +90,19 @@ def test_every_kind_of_function_is_searched(function):
     found = _audit(function, trials=4_000, seconds=20.0)
     assert not found.refuted
     assert found.trials > 500
+
+
+@pytest.mark.parametrize("kind", ["(rng, data, n)", "(rng, data)", "(data)"])
+def test_what_a_file_imports_is_no_part_of_a_call(tmp_path, kind):
+    """Else the first calls of each process would have no answer, and the others would."""
+    body = "[0.0] * n" if "n)" in kind else "0.0"
+    text = f"import time\ntime.sleep(1.0)\ndef f{kind}:\n    return {body}\n"
+    (tmp_path / "slow.py").write_text(text)
+    search, settings = best_of(
+        load(f"{tmp_path / 'slow.py'}:f"), *quantile_table(as_law("point_mass:count=2")), {}
+    )
+    with Draws(search, settings, call_seconds=0.3, workers=2) as draws:
+        assert set(draws.draw([], 100, (1,)).words) == {"0.0"}
 
 
 def test_the_winner_has_the_law_of_the_best_of_k():
