@@ -293,7 +293,7 @@ def test_a_failed_run_ranks_below_all_others():
         ({"adaptive": True, "repetitions": None}, "their number as runs"),
         ({"budget": 1.0}, "kept by a ledger"),
         ({"ledger": "l.json"}, "its name as data"),
-        ({"ledger": "", "data": "d"}, "not an empty one"),
+        ({"ledger": "", "data": "d"}, "ledger is ''; name a file"),
         ({"chosen": "on the way"}, "kept by a ledger"),
         ({"ledger": "l.json", "data": "d", "chosen": "later"}, "beforehand"),
         ({"pad": True}, "capped="),

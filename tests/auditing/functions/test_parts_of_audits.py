@@ -13,7 +13,7 @@ from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper
 from jaxsel.auditing.functions import audit_function as auditing
 from jaxsel.auditing.functions import drawing
 from jaxsel.auditing.functions.clock import Clock
-from jaxsel.auditing.functions.drawing import Draws, call_limit
+from jaxsel.auditing.functions.drawing import Draws, call_limits
 from jaxsel.auditing.functions.events import Chosen, Claim, Event, LargestBound
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.neighbours import Neighbours
@@ -225,15 +225,17 @@ def test_the_rate_is_that_of_the_longest_draw(monkeypatch):
         assert draws.rate == pytest.approx(200 / 4.0)
 
 
-def test_a_call_has_a_part_of_the_time_unless_it_makes_all_trials():
-    for function, seconds, limit in (
-        (coins, 40.0, 40.0),
-        (lambda rng, data: 1, 40.0, 2.0),
-        (lambda data: 1, 40.0, 2.0),
-        (lambda rng, data: 1, None, None),
-        (coins, None, None),
+def test_a_call_has_a_part_of_the_time_and_a_longer_one_while_none_answers():
+    for function, seconds, given, limits in (
+        (coins, 40.0, None, (4.0, 8.0)),
+        (lambda rng, data: 1, 40.0, None, (2.0, 8.0)),
+        (lambda data: 1, 40.0, None, (2.0, 8.0)),
+        (lambda data: 1, 40.0, 3.0, (3.0, None)),
+        (lambda data: 1, 40.0, 30.0, (8.0, None)),
+        (lambda rng, data: 1, None, None, (None, None)),
+        (coins, None, 3.0, (3.0, None)),
     ):
-        assert call_limit(load(function), seconds) == limit
+        assert call_limits(load(function), seconds, given) == limits
 
 
 # --- The search -----------------------------------------------------------------------
@@ -413,6 +415,9 @@ class _Stub:
         self.streams.append(stream)
         return table(np.zeros(trials))
 
+    def draw_each(self, inputs, trials):
+        return [self.draw(data, trials, stream) for data, stream in inputs]
+
 
 @pytest.mark.parametrize(
     ("cost", "said", "rows", "over"),
@@ -508,7 +513,7 @@ def _drawn_by(function, monkeypatch, **options):
 
 
 def test_a_sequential_audit_doubles_its_trials_up_to_a_fifth(monkeypatch):
-    found, made = _drawn_by(coins, monkeypatch, claim=0.5, pair=(0.5, 0.5))
+    found, made = _drawn_by(coins, monkeypatch, claim=0.5, pair=(0.5, 0.5000001))
     assert made == [64, 64, 128, 256, 488, 4000]
     assert (found.verdict, found.trials, found.pairs) == ("not refuted", 5000, 1)
     assert found.counts[1::2] == (4000, 4000)
@@ -521,8 +526,8 @@ def test_a_sequential_audit_doubles_its_trials_up_to_a_fifth(monkeypatch):
 
 def test_a_sequential_audit_is_of_one_pair_and_one_epsilon(monkeypatch):
     for options in (
-        {"claim": 0.5, "delta": 0.1, "pair": (0.5, 0.5)},
-        {"claim": "gdp:mu=1", "pair": (0.5, 0.5)},
+        {"claim": 0.5, "delta": 0.1, "pair": (0.5, 0.5000001)},
+        {"claim": "gdp:mu=1", "pair": (0.5, 0.5000001)},
         {"claim": 0.5, "data": [0.5, 0.6, 0.7]},
     ):
         with pytest.raises(InputError, match="of one given pair, and a claim of epsilon alone"):
