@@ -17,6 +17,7 @@ from jaxsel.auditing.functions.drawing import Draws, call_limits
 from jaxsel.auditing.functions.independence import check_independence, check_shares
 from jaxsel.auditing.functions.outcomes import Table, column, table
 from jaxsel.auditing.functions.subject import check_first_start, load
+from jaxsel.auditing.functions.verdicts import failed
 from jaxsel.host.errors import (
     MOST_TRIALS,
     CouldNotError,
@@ -258,8 +259,7 @@ def _paired(counts: list[Any]) -> list[Any]:
 def _check_kind(draws: Draws, made: Table, cells: _Cells) -> None:
     """Refuses a function that never answers, and one whose answers are no single numbers."""
     first = str(made.words[0])
-    # Text that the function returns is quoted; what a call did is not.
-    if all(str(word).startswith(("raised ", "no answer", "the call")) for word in made.words):
+    if failed([made]):
         raise CouldNotError(draws.no_answer(made))
     if cells.numbers and "value" not in made.columns:
         raise UnsupportedError(

@@ -15,6 +15,7 @@ _MOST = 2**53  # trials of which a number is said
 
 
 def failed(bound: Sequence[Table]) -> bool:
+    """Whether no call of any trial has answered."""
     # Text that the function returns is quoted; what a call did is not.
     return all(
         str(word).startswith(("raised ", "no answer", "the call"))
