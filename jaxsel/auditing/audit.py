@@ -73,10 +73,11 @@ class Audit(NamedTuple):
         names = ("data", "neighbour")
         if self.bound.direction == "neighbour/data":
             (k, n, other, m), names = (other, m, k, n), ("neighbour", "data")
-        allowed = math.nan
+        claimed = math.nan
         if self.promise is not None and self.quantity == "epsilon":
-            allowed = min(math.exp(min(self.promise.epsilon, 700.0)) * other / m + self.at, 1.0)
-        return draw_event((k, n, other, m), names, allowed, " or ".join(self.event_labels))
+            claimed = self.promise.epsilon
+        event = " or ".join(self.event_labels)
+        return draw_event((k, n, other, m), names, claimed, self.at, event)
 
     def summary(self) -> Summary:
         """The bound in words, beside the exact value and the claim."""

@@ -49,21 +49,27 @@ def draw_outcomes(
 
 
 def draw_event(
-    counts: tuple[int, int, int, int], names: tuple[str, str], allowed: float, title: str
+    counts: tuple[int, int, int, int],
+    names: tuple[str, str],
+    epsilon: float,
+    delta: float,
+    title: str,
 ) -> Figure:
     """Draws how often an event happened on both inputs, and what the claim allows.
 
     Args:
       counts: of the event, of the trials, and the same two on the other input.
       names: of the two inputs, that on which the event is the likelier first.
-      allowed: the probability on the first that the claim allows, given the frequency on
-        the second; NaN if nothing is claimed.
+      epsilon: that the claim states; NaN if nothing is claimed.
+      delta: that the claim states.
       title: the event in words.
     """
     with style.applied():
         figure, (axes,) = style.panels(width=4.6, height=3.0)
         k, n = np.array(counts[::2]), np.array(counts[1::2])
         low, high = clopper_pearson(k, n, 0.95)
+        # math.exp of more than 709 overflows, and 700 allows every probability that is not 0.
+        allowed = min(math.exp(min(epsilon, 700.0)) * k[1] / n[1] + delta, 1.0)
         style.points(axes, [0, 1], k / n, low, high, "Geometric η = 1", label="95 % interval")
         if math.isfinite(allowed):
             axes.plot([-0.2, 0.2], [allowed] * 2, color=style.BLACK, label="claimed, at most")

@@ -133,10 +133,8 @@ class FunctionAudit(NamedTuple):
         """Plots the probability of the event on both inputs, and what the claim allows."""
         from jaxsel.pictures.tallied import draw_event
 
-        _, _, other, m = self.counts
         names = ("data", "neighbour") if self.likelier == "data" else ("neighbour", "data")
-        allowed = min(math.exp(min(self.epsilon, 700.0)) * other / m + self.delta, 1.0)
-        return draw_event(self.counts, names, allowed, self.event)
+        return draw_event(self.counts, names, self.epsilon, self.delta, self.event)
 
     def summary(self) -> Summary:
         """The verdict in words, beside the event and its counts on both sides."""
