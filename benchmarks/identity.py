@@ -51,8 +51,8 @@ def _tallies(first_trial: int, trials: int, ways: list[str]) -> dict[str, dict[s
 
     from jaxsel import repetitions
     from jaxsel.families.noisy_max.noisy_max import noisy_max
-    from jaxsel.families.tuning.bases import finite
-    from jaxsel.families.tuning.private_tuning import private_tuning
+    from jaxsel.families.private_tuning.bases import finite
+    from jaxsel.families.private_tuning.private_tuning import private_tuning
     from jaxsel.kernel.engine import Performance, simulate
     from jaxsel.kernel.tables import from_law
 

@@ -8,8 +8,8 @@ from benchmarks.numpy_tuning import power, ragged
 from benchmarks.results import GoalResult, at_least, note
 from benchmarks.timing import Settings, rates, ratio, time_all
 from jaxsel import repetitions
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.kernel.tables import from_law
 
 _FAMILY = "truncated_negative_binomial"

@@ -23,8 +23,8 @@ from jaxsel.families.percentile.median_laws import (
     median_failure,
     percentile_boosting,
 )
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted

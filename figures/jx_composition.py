@@ -10,15 +10,11 @@ from figures.common import words
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import pair_from_profile
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_log_delta
-from jaxsel.families.tuning.composing_searches import (
-    Release,
-    composed_renyi_epsilon,
-    summed_epsilon,
-)
-from jaxsel.families.tuning.tuned_guarantee import tuned_pairs
 from jaxsel.pictures import style
 from jaxsel.repetitions import parse
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_log_delta
+from jaxsel.tuning.composing_searches import Release, composed_renyi_epsilon, summed_epsilon
+from jaxsel.tuning.tuned_guarantee import tuned_pairs
 
 TITLE = "Composed searches: epsilon against how many there are"
 SIMS = ()

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from jaxsel.accounting.single_run import curves
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
-from jaxsel.families.tuning.planning.named_laws import fitted, fitted_negative_binomial
-from jaxsel.families.tuning.planning.optimal_law import Effort, Found, optimal_law
-from jaxsel.families.tuning.planning.wishes import Wishes
 from jaxsel.language.domains import probability
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, expected_quantile, geometric, point_mass
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.tuning.planning.named_laws import fitted, fitted_negative_binomial
+from jaxsel.tuning.planning.optimal_law import Effort, Found, optimal_law
+from jaxsel.tuning.planning.wishes import Wishes
 
 TITLE = "The law of K of least envelope, against negative binomial and Poisson K"
 SIMS = ()

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from matplotlib.figure import Figure as Canvas
 
-from jaxsel.families.tuning.planning.planned import Plan
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.questions.plan import plan
 from jaxsel.reports.plan_picture import draw_plan
+from jaxsel.tuning.planning.planned import Plan
 
 TITLE = "A plan: what a better winner of a private search costs"
 SIMS = ()

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure as Canvas
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_delta
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.families.tuning.attained.adversarial_orders import adversarial_delta
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_log_delta
-from jaxsel.families.tuning.bounds.generic import generic_renyi
-from jaxsel.families.tuning.bounds.priced_envelope import priced_delta, priced_directions
 from jaxsel.pictures import style
 from jaxsel.repetitions import parse
+from jaxsel.tuning.attained.adversarial_orders import adversarial_delta
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_log_delta
+from jaxsel.tuning.bounds.generic import generic_renyi
+from jaxsel.tuning.bounds.priced_envelope import priced_delta, priced_directions
 
 TITLE = "The priced envelope: what tuning costs at large delta"
 SIMS = ()

@@ -11,14 +11,14 @@ from matplotlib.ticker import LogLocator
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common import words
-from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
-from jaxsel.families.tuning.bounds.profiles import negative_binomial_profile
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import whole
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, from_mean
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
+from jaxsel.tuning.bounds.profiles import negative_binomial_profile
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K"

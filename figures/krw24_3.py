@@ -11,14 +11,14 @@ from figures.common import krw24_shared as shared
 from figures.common import words
 from figures.krw24_2 import geometric, natural, ranked
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
-from jaxsel.families.tuning.bounds.profiles import (
+from jaxsel.pictures import style
+from jaxsel.repetitions import describe
+from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
+from jaxsel.tuning.bounds.profiles import (
     gaussian_negative_binomial_epsilon,
     negative_binomial_profile,
     tradeoff_profile,
 )
-from jaxsel.pictures import style
-from jaxsel.repetitions import describe
 from sims.common.worst_rankings import GaussianBase
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 3: epsilon against the mean of K"

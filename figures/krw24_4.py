@@ -13,8 +13,6 @@ from matplotlib.ticker import LogLocator
 from figures.common import krw24_audits as audits
 from figures.common import krw24_shared as shared
 from figures.common import words
-from jaxsel.families.tuning.bounds.poisson import poisson_renyi
-from jaxsel.families.tuning.bounds.profiles import binomial_profile, poisson_profile
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel import repetition_sampling as sampling
 from jaxsel.language.base import FiniteLaw, Mechanism
@@ -23,6 +21,8 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, binomial, poisson
 from jaxsel.sweeps.functions import Trial, cells, counted, counted_alike
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.poisson import poisson_renyi
+from jaxsel.tuning.bounds.profiles import binomial_profile, poisson_profile
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 4: binomial K"

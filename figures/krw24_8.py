@@ -13,15 +13,15 @@ from figures.common import krw24_dp_sgd_looks as looks
 from figures.common import words
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import pair_delta
-from jaxsel.families.tuning.bounds.heterogeneous import (
-    CandidateThresholds,
-    candidate_thresholds,
-    largest_steps,
-)
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, geometric
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.heterogeneous import (
+    CandidateThresholds,
+    candidate_thresholds,
+    largest_steps,
+)
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD"

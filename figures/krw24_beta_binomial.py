@@ -29,17 +29,17 @@ from figures.common.krw24_shared import DELTA, KINDS, Delta, kind
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.attained.exact_profile import tuned_profile
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
-from jaxsel.families.tuning.bounds.generic import generic_renyi
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, beta_binomial, describe
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.attained.exact_laws import tuned_law
+from jaxsel.tuning.attained.exact_profile import tuned_profile
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.tuning.bounds.generic import generic_renyi
 from sims.common.line_rankings import planned_trial, worst_rankings
 from sims.common.worst_rankings import SIDES, GaussianBase
 

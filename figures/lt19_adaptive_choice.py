@@ -18,10 +18,10 @@ from matplotlib.figure import Figure as Canvas
 from jaxsel import Performance
 from jaxsel import repetitions as laws
 from jaxsel.families.percentile.pipeline_laws import most_calls, pipeline
+from jaxsel.families.private_tuning.bases import Base
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.score_selection.analysis_settings import composed_epsilon, selected_epsilon
 from jaxsel.families.score_selection.private_analyses import private_clusters, private_components
-from jaxsel.families.tuning.bases import Base
-from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson, mean_interval
 from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style

@@ -23,6 +23,7 @@ from jaxsel.families.percentile.score_percentile_laws import (
     percentile_law,
     random_rank_loss_lower,
 )
+from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.thresholds.decreasing_laws import (
     decreasing_threshold_law,
     decreasing_threshold_pure,
@@ -30,7 +31,6 @@ from jaxsel.families.thresholds.decreasing_laws import (
 from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.bases import finite
 from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted

@@ -17,17 +17,17 @@ from figures.common import words
 from figures.common.audits import audited
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.pairs import LawPair
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.bounds.random_stopping import (
-    hard_stop_steps_pure,
-    hard_stop_steps_sharp,
-    hard_stop_worst,
-)
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import positive, whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.random_stopping import (
+    hard_stop_steps_pure,
+    hard_stop_steps_sharp,
+    hard_stop_worst,
+)
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
 SECONDS = 18

@@ -25,8 +25,8 @@ from jaxsel.families.percentile.pipeline_laws import (
     pipeline_law,
     pipeline_params,
 )
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted

@@ -15,6 +15,8 @@ import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from jaxsel import repetitions as laws
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.thresholds.packing_laws import (
     packing_bound,
@@ -24,14 +26,12 @@ from jaxsel.families.thresholds.packing_laws import (
     smallest_exponential_epsilon,
 )
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.bounds.random_stopping import stopping_law
-from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import number, positive
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.random_stopping import stopping_law
 
 TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"
 TRIALS = 4_000_000

@@ -20,9 +20,9 @@ from figures.common.audits import audited
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import LawPair, three_outcome
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, probability
 from jaxsel.pictures import style

@@ -22,18 +22,18 @@ from figures.common import words
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.private_tuning.noised_bases import random_candidate
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
-from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
-from jaxsel.families.tuning.noised_bases import random_candidate
-from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import mean_interval
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import probability, whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted_alike
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
+from jaxsel.tuning.bounds.renyi import tuned_epsilon
 from sims.data import digits_candidates
 
 TITLE = "Liu & Talwar 2019, section 5.1: private choice among 56 real models"

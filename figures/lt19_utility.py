@@ -16,9 +16,9 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.private_tuning.noised_bases import random_candidate
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.noised_bases import random_candidate
-from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson, mean_interval
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, probability, whole

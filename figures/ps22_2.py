@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from figures.common.renyi_overlay import renyi_figure, simple_claims
-from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.language.domains import whole
 from jaxsel.repetitions import from_mean
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from sims.common.gaussian_orders import SIDES, GaussianPair
 from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common.renyi_overlay import renyi_figure, simple_claims
 from jaxsel.accounting.single_run import curves
-from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
-from jaxsel.families.tuning.bounds.poisson import poisson_renyi
 from jaxsel.language.domains import whole
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted_alike
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
+from jaxsel.tuning.bounds.poisson import poisson_renyi
 from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO

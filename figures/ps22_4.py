@@ -18,8 +18,8 @@ from scipy import special
 from figures.common import words
 from figures.common.renyi_overlay import grey_keys
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from figures.common.tuned_curves import NAMES, curve
-from jaxsel.families.tuning.bases import Base, Draw
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import Base, Draw
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel import noise
 from jaxsel.kernel.statistics import moments

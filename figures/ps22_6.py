@@ -12,8 +12,8 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
 from figures.common.tuned_curves import NAMES, curve
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, point_mass, success_probability

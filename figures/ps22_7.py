@@ -27,9 +27,8 @@ from figures.common.search_accuracy import (
     numbers_of,
     simulated,
 )
-from jaxsel.families.tuning.bases import score_table
-from jaxsel.families.tuning.bounds.released_search_budget import training_base
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import score_table
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.host.records import digest
 from jaxsel.language.domains import probability
@@ -37,6 +36,7 @@ from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, cells, counted_alike
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.released_search_budget import training_base
 from sims.data import digits_accuracies
 from sims.data.digits_accuracies import PAPER_RATES, AccuracyTable
 from sims.data.released_accuracies import load_released_accuracies, released_available

@@ -15,13 +15,13 @@ from figures.common import words
 from figures.common.renyi_points import renyi_interval
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import tight_conditional
+from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from jaxsel.language.domains import number, positive
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells, counted
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from sims.common.tuned_laws import RHO
 
 TITLE = "Papernot & Steinke 2022, Figure 8: conditional sampling"

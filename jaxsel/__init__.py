@@ -49,19 +49,14 @@ if TYPE_CHECKING:
     from jaxsel.catalogue.validation import Validation as Validation
     from jaxsel.catalogue.validation import validate as validate
     from jaxsel.families.noisy_max.noisy_max import noisy_max as noisy_max
+    from jaxsel.families.private_tuning import bases as bases
+    from jaxsel.families.private_tuning.noised_bases import noised_score as noised_score
+    from jaxsel.families.private_tuning.noised_bases import random_candidate as random_candidate
+    from jaxsel.families.private_tuning.private_tuning import Selection as Selection
+    from jaxsel.families.private_tuning.private_tuning import private_tuning as private_tuning
     from jaxsel.families.thresholds.threshold_selection import (
         threshold_selection as threshold_selection,
     )
-    from jaxsel.families.tuning import bases as bases
-    from jaxsel.families.tuning.base_forms import dominating as dominating
-    from jaxsel.families.tuning.base_forms import guarantee_of as guarantee_of
-    from jaxsel.families.tuning.noised_bases import noised_score as noised_score
-    from jaxsel.families.tuning.noised_bases import random_candidate as random_candidate
-    from jaxsel.families.tuning.planning.optimal import Optimal as Optimal
-    from jaxsel.families.tuning.planning.optimal import optimal as optimal
-    from jaxsel.families.tuning.planning.planned import Plan as Plan
-    from jaxsel.families.tuning.private_tuning import Selection as Selection
-    from jaxsel.families.tuning.private_tuning import private_tuning as private_tuning
     from jaxsel.host.errors import InputError as InputError
     from jaxsel.kernel.engine import Performance as Performance
     from jaxsel.kernel.engine import simulate as simulate
@@ -111,6 +106,11 @@ if TYPE_CHECKING:
     from jaxsel.sweeps.running import merge as merge
     from jaxsel.sweeps.running import sweep as sweep
     from jaxsel.sweeps.signature import over as over
+    from jaxsel.tuning.base_forms import dominating as dominating
+    from jaxsel.tuning.base_forms import guarantee_of as guarantee_of
+    from jaxsel.tuning.planning.optimal import Optimal as Optimal
+    from jaxsel.tuning.planning.optimal import optimal as optimal
+    from jaxsel.tuning.planning.planned import Plan as Plan
 
     __version__: str
 

@@ -209,7 +209,7 @@ def seed() -> int:
 
 def _coarse_prices():
     """Makes programs of the priced envelope quick: at any resolution it is a bound."""
-    from jaxsel.families.tuning.bounds import priced_envelope
+    from jaxsel.tuning.bounds import priced_envelope
 
     coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
     with pytest.MonkeyPatch.context() as patch:

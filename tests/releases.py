@@ -3,7 +3,7 @@
 from typing import Any
 
 import jaxsel
-from jaxsel.families.tuning.composing_searches import Release
+from jaxsel.tuning.composing_searches import Release
 
 
 def one_release(*given: Any, **more: Any) -> Release:

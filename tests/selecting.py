@@ -181,7 +181,7 @@ def named() -> dict[str, frozenset[str]]:
             for each in modules:
                 of |= reached(each)
 
-    checks = ("jaxsel.catalogue.checks", "jaxsel.catalogue.planning_checks")
+    checks = ("jaxsel.catalogue.checks", "jaxsel.questions.mechanism_plan_checks")
     for entry in mechanisms():
         add((entry.name, *entry.ids), entry.module)
     for check in self_checks():

@@ -16,10 +16,10 @@ from jaxsel.auditing.audit import audit, audit_delta, audit_tallies
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.catalogue import all_claims, find_claim, mechanisms, published_claims, self_checks
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.families.private_tuning import bases
+from jaxsel.families.private_tuning.noised_bases import noised_score, random_candidate
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning import bases
-from jaxsel.families.tuning.noised_bases import noised_score, random_candidate
-from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import stream
 from jaxsel.kernel.engine import simulate_grid

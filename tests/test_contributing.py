@@ -11,9 +11,9 @@ import jaxsel
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim, mechanisms
-from jaxsel.families.tuning.accountant import account
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
+from jaxsel.tuning.accountant import account
 from tests.faults import planting
 
 ROOT = Path(__file__).parent.parent

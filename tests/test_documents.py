@@ -17,9 +17,9 @@ from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, s
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.cli.list_command import Kind
 from jaxsel.cli.main import app
-from jaxsel.families.tuning.accountant import account
 from jaxsel.questions import named, tuned
 from jaxsel.search import private_search
+from jaxsel.tuning.accountant import account
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

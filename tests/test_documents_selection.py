@@ -11,10 +11,7 @@ from jaxsel.families.percentile.pipeline_laws import most_calls, pipeline
 from jaxsel.families.percentile.settings import algorithm_4
 from jaxsel.families.score_selection.classical_laws import margin_needed
 from jaxsel.families.selection_and_test.bounds import tests_epsilon as epsilon_of_tests
-from jaxsel.families.tuning.bounds.random_stopping import (
-    hard_stop_steps_pure,
-    hard_stop_steps_sharp,
-)
+from jaxsel.tuning.bounds.random_stopping import hard_stop_steps_pure, hard_stop_steps_sharp
 
 TEXT = " ".join(
     (Path(__file__).parent.parent / "docs" / "selection-and-testing.md")

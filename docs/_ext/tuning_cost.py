@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from jaxsel import repetitions
 from jaxsel.accounting.single_run import curves
-from jaxsel.families.tuning.accountant import account
+from jaxsel.tuning.accountant import account
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -18,19 +18,11 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
-from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
-from jaxsel.families.tuning.bounds.envelope import (
-    base_envelopes,
-    envelope_epsilon,
-    envelope_log_delta,
-)
-from jaxsel.families.tuning.bounds.profiles import (
-    ProfileBound,
-    negative_binomial_profile,
-    poisson_profile,
-)
-from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.repetitions import Repetitions, from_mean
+from jaxsel.tuning.attained.finite_adversary import finite_adversarial
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon, envelope_log_delta
+from jaxsel.tuning.bounds.profiles import ProfileBound, negative_binomial_profile, poisson_profile
+from jaxsel.tuning.bounds.renyi import tuned_curves
 from sims.common.dp_sgd_runs import DpSgd, event, sides
 
 DELTA = 1e-6

@@ -21,17 +21,13 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.events import renyi_from_orders
 from jaxsel.accounting.single_run.score_orders import INDEPENDENT, NATURAL, REVERSED
 from jaxsel.accounting.single_run.score_pairs import ScorePair, reversed_pair
-from jaxsel.families.tuning.attained.adversarial_orders import adversarial_epsilon
-from jaxsel.families.tuning.attained.exact_profile import TunedProfile, tuned_profile
-from jaxsel.families.tuning.bounds.envelope import (
-    base_envelopes,
-    envelope_epsilon,
-    envelope_log_delta,
-)
-from jaxsel.families.tuning.bounds.profiles import ProfileBound, profile_bounds
-from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
+from jaxsel.tuning.attained.adversarial_orders import adversarial_epsilon
+from jaxsel.tuning.attained.exact_profile import TunedProfile, tuned_profile
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon, envelope_log_delta
+from jaxsel.tuning.bounds.profiles import ProfileBound, profile_bounds
+from jaxsel.tuning.bounds.renyi import tuned_curves
 from sims.common.line_rankings import LaplaceBase, LineBase, StepBase, worst_rankings
 from sims.common.worst_rankings import GaussianBase
 

@@ -15,16 +15,12 @@ from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import RenyiCurve, log_delta_at_order
 from jaxsel.accounting.single_run.score_pairs import reversed_pair
-from jaxsel.families.tuning.attained.adversarial_orders import adversarial_epsilon
-from jaxsel.families.tuning.attained.exact_profile import exact_tuned_epsilon, tuned_profile
-from jaxsel.families.tuning.bounds.envelope import (
-    base_envelopes,
-    envelope_epsilon,
-    envelope_profile,
-)
 from jaxsel.language.domains import probability
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, parse
+from jaxsel.tuning.attained.adversarial_orders import adversarial_epsilon
+from jaxsel.tuning.attained.exact_profile import exact_tuned_epsilon, tuned_profile
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon, envelope_profile
 from sims.common.worst_rankings import GaussianBase
 
 DELTA = 1e-6

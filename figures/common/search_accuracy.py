@@ -9,17 +9,17 @@ import xarray as xr
 from scipy.interpolate import PchipInterpolator
 
 from jaxsel import repetitions as laws
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
-from jaxsel.families.tuning.bounds.released_search_budget import (
+from jaxsel.host.intervals import mean_interval
+from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.attained.exact_laws import tuned_law
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.tuning.bounds.released_search_budget import (
     least_renyi,
     released_budget,
     theorem_epsilon,
     training_base,
     training_renyi,
 )
-from jaxsel.host.intervals import mean_interval
-from jaxsel.repetitions import Repetitions
 from sims.data.digits_accuracies import AccuracyTable
 
 DELTA = 1e-5  # delta of a search

@@ -3,5 +3,5 @@
 ``single_run``: base guarantees (``curves``), Renyi curves and conversions, privacy
 profiles, exact divergences, dominating pairs, trade-offs, constructed pairs and rankings;
 ``numerics``: quadrature, minimisation, hulls. The cost of tuning is in
-``jaxsel.families.tuning``; what is specific to another mechanism is in its family.
+``jaxsel.tuning``; what is specific to another mechanism is in its family.
 """

@@ -15,12 +15,13 @@ def self_checks() -> tuple[Claim, ...]:
 
     They are not published statements, and are counted and listed separately.
     """
-    from jaxsel.catalogue import checks, planning_checks
+    from jaxsel.catalogue import checks
+    from jaxsel.questions import mechanism_plan_checks
 
     return (
         *checks.audit_claims(mechanisms()),
         *checks.simulation_claims(mechanisms()),
-        *planning_checks.planning_claims(mechanisms()),
+        *mechanism_plan_checks.planning_claims(mechanisms()),
     )
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.cli.output import print_cost
-from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import spinner
 from jaxsel.host.reading import read_text
 from jaxsel.language.domains import nearest
 from jaxsel.questions.account_grid import account_grid
 from jaxsel.questions.tuned import compose, compose_delta, release, releases_from
+from jaxsel.tuning.composing_searches import Release
 
 _TABLES = ("search", "beside")
 

@@ -80,7 +80,7 @@ def optimal_command(
     """How many runs should a search make, at random, to cost least?"""
     del seed
     from jaxsel import repetitions
-    from jaxsel.families.tuning.planning.optimal import optimal
+    from jaxsel.tuning.planning.optimal import optimal
 
     with bad_input_exits():
         good, chance = _miss(miss)

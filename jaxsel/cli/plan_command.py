@@ -28,8 +28,8 @@ from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
 if TYPE_CHECKING:
-    from jaxsel.families.tuning.planning.planned import Plan
     from jaxsel.questions.plan_checks import PlanCheck
+    from jaxsel.tuning.planning.planned import Plan
 
 HELP = """What can I run for my privacy budget? Noise, law of K, and how good the winner is.
 

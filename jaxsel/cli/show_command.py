@@ -123,7 +123,7 @@ def _base(form: str, text: str) -> dict[str, Any]:
 
     if ":" not in text:
         return {"form": form, "meaning": FORMS[form]}
-    from jaxsel.families.tuning.base_forms import guarantee_of
+    from jaxsel.tuning.base_forms import guarantee_of
 
     base = guarantee_of(text)
     deltas = (0.0, 1e-9, 1e-6, 1e-3)

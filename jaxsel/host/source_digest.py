@@ -62,7 +62,7 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
         name = waiting.pop()
         path = file_of(name)
         if name.startswith(_CATALOGUE) and not listed:
-            waiting += _families()  # it lists the families' files, and does not import them by name
+            waiting += _declaring()  # it lists their files, and does not import them by name
             listed = True
         if name in found or path is None or _is_excluded(name, without_claims):
             continue
@@ -113,9 +113,10 @@ def _combined(names: frozenset[str]) -> str:
     return hashlib.sha256(repr(digests(names)).encode()).hexdigest()
 
 
-def _families() -> list[str]:
+def _declaring() -> list[str]:
+    """Names of the modules of the folders that declare mechanisms and statements."""
     root = Path(__file__).parents[1]
-    paths = sorted((root / "families").rglob("*.py"))
+    paths = sorted(path for room in ("families", "tuning") for path in (root / room).rglob("*.py"))
     parts = [path.relative_to(root.parent).with_suffix("").parts for path in paths]
     return [".".join(each) for each in parts if each[-1] != "__init__"]
 

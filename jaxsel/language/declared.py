@@ -1,9 +1,10 @@
 """Finds the statements and mechanisms that the families declare; no list is kept by hand.
 
-A family holds its statements, each under a name, in the modules of its folder ``claims``,
-and its mechanisms, likewise, in a module ``entries``; for a single mechanism one module
-``<mechanism>_entries`` may hold both. These modules import no JAX: to name things costs no
-compiler. They are found by the modules' names, so that this module imports no family.
+A family, and the accountant (``jaxsel.tuning``), hold their statements, each under a name, in
+the modules of a folder ``claims``, and their mechanisms, likewise, in a module ``entries``;
+for a single mechanism one module ``<mechanism>_entries`` may hold both. These modules import
+no JAX: to name things costs no compiler. They are found by the modules' names, so that this
+module imports no family.
 """
 
 import functools
@@ -20,16 +21,20 @@ from jaxsel.language import papers
 from jaxsel.language.base import Claim, Erratum, Remark
 from jaxsel.language.domains import nearest
 
+DECLARING = ("families", "tuning")
+"""Folders of the package in which statements and mechanisms are declared."""
+
 
 @functools.cache
 def names_of_modules(declares: str) -> tuple[str, ...]:
-    """Names of the families' modules that declare "claims" or "entries", as asked."""
-    families = importlib.import_module("jaxsel.families")
-    prefix, names = f"{families.__name__}.", []
-    for found in pkgutil.walk_packages(families.__path__, prefix):
-        parts = found.name.removeprefix(prefix).split(".")[1:]
-        if not found.ispkg and (declares in parts or parts[-1].endswith(f"_{declares}")):
-            names.append(found.name)
+    """Names of the modules that declare "claims" or "entries", as asked."""
+    names = []
+    for room in DECLARING:
+        package = importlib.import_module(f"jaxsel.{room}")
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            parts = found.name.split(".")[2:]
+            if not found.ispkg and (declares in parts or parts[-1].endswith(f"_{declares}")):
+                names.append(found.name)
     return tuple(names)
 
 

@@ -2,9 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from jaxsel.families.tuning.base_forms import guarantee_of
-from jaxsel.families.tuning.composing_searches import Release
-from jaxsel.families.tuning.secrecy import kept_secret
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import check_integer
 from jaxsel.language.default_delta import DELTA
@@ -13,6 +10,9 @@ from jaxsel.language.relations import neighbours
 from jaxsel.questions.cost import Cost, saying_something
 from jaxsel.questions.tuned import account, compose
 from jaxsel.repetitions import Repetitions, as_law, describe, from_mean
+from jaxsel.tuning.base_forms import guarantee_of
+from jaxsel.tuning.composing_searches import Release
+from jaxsel.tuning.secrecy import kept_secret
 
 
 @printed

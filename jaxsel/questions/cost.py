@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
-from jaxsel.families.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
-from jaxsel.families.tuning.composing_searches import Release, checked, release_parts
-from jaxsel.families.tuning.proofs import releases_all
-from jaxsel.families.tuning.secrecy import SCORE, keep, kept_secret
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, digits_down, digits_up, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.repetitions import Repetitions, describe
+from jaxsel.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
+from jaxsel.tuning.composing_searches import Release, checked, release_parts
+from jaxsel.tuning.proofs import releases_all
+from jaxsel.tuning.secrecy import SCORE, keep, kept_secret
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed
 from jaxsel.repetitions import as_law
+from jaxsel.tuning.base_forms import guarantee_of
 
 
 @printed

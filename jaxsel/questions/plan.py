@@ -2,12 +2,17 @@
 
 import math
 
-from jaxsel.families.tuning.planning.alternatives import alternatives
-from jaxsel.families.tuning.planning.attack_limit import AttackLimit, read_attack_limit
-from jaxsel.families.tuning.planning.base_family import BaseFamily
-from jaxsel.families.tuning.planning.named_laws import Fitted
-from jaxsel.families.tuning.planning.optimal_choice import with_optimal
-from jaxsel.families.tuning.planning.plan import (
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import InputError, check_positive
+from jaxsel.language.default_delta import DELTA
+from jaxsel.questions.tuned import tuned
+from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.planning.alternatives import alternatives
+from jaxsel.tuning.planning.attack_limit import AttackLimit, read_attack_limit
+from jaxsel.tuning.planning.base_family import BaseFamily
+from jaxsel.tuning.planning.named_laws import Fitted
+from jaxsel.tuning.planning.optimal_choice import with_optimal
+from jaxsel.tuning.planning.plan import (
     Budget,
     Choice,
     accounted,
@@ -17,13 +22,8 @@ from jaxsel.families.tuning.planning.plan import (
     score_noise,
     with_mean,
 )
-from jaxsel.families.tuning.planning.planned import Compute, Plan
-from jaxsel.families.tuning.planning.wishes import MOST_MEAN, read_wishes
-from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.host.errors import InputError, check_positive
-from jaxsel.language.default_delta import DELTA
-from jaxsel.questions.tuned import tuned
-from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.planning.planned import Compute, Plan
+from jaxsel.tuning.planning.wishes import MOST_MEAN, read_wishes
 
 _TRIES = 6
 _CLOSE = 1e-3  # relative tolerance on the limit of what an attack gains

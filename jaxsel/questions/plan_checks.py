@@ -8,11 +8,11 @@ import numpy as np
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.auditing.audit import audit
-from jaxsel.families.tuning.planning.planned import Plan, single_run
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel.tallies import Tallies
 from jaxsel.language.base import Pair, Relation
+from jaxsel.tuning.planning.planned import Plan, single_run
 
 _ATOMS = 24  # outcomes of the base that is audited
 _DEFAULT_GOOD = 0.05
@@ -66,8 +66,8 @@ def check_plan(found: Plan, *, trials: int = 100_000, seed: int = 0) -> PlanChec
     Raises:
       InputError: if trials is below 2, or no pair is known that has the base's guarantee.
     """
-    from jaxsel.families.tuning.bases import finite
-    from jaxsel.families.tuning.private_tuning import private_tuning
+    from jaxsel.families.private_tuning.bases import finite
+    from jaxsel.families.private_tuning.private_tuning import private_tuning
     from jaxsel.kernel.engine import simulate
     from jaxsel.kernel.repetition_sampling import RANK_FAMILIES
 

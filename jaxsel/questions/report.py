@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Protocol, overload, runtime_checkable
 
 from jaxsel.auditing.functions.audit_function import FunctionAudit
-from jaxsel.families.tuning.planning.planned import Plan
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
 from jaxsel.questions.tuned import Released
@@ -13,6 +12,7 @@ from jaxsel.reports.audits import AuditReport
 from jaxsel.reports.reading import plan_subject, read_json, read_search, search_subject
 from jaxsel.reports.report import Report
 from jaxsel.reports.statement import Subject, state
+from jaxsel.tuning.planning.planned import Plan
 
 
 @runtime_checkable

@@ -9,15 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import gaussian
-from jaxsel.families.tuning import accountant
-from jaxsel.families.tuning.base_forms import guarantee_of, releases_of
-from jaxsel.families.tuning.composing_searches import (
-    MOST_TIMES,
-    Release,
-    compose_searches,
-    compose_searches_delta,
-)
-from jaxsel.families.tuning.secrecy import is_fixed
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError, check_integer, check_positive
 from jaxsel.language.default_delta import DELTA, note
@@ -25,6 +16,15 @@ from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed
 from jaxsel.questions.cost import Cost, loss_distribution, refuse_score_noise
 from jaxsel.repetitions import Repetitions, as_law
+from jaxsel.tuning import accountant
+from jaxsel.tuning.base_forms import guarantee_of, releases_of
+from jaxsel.tuning.composing_searches import (
+    MOST_TIMES,
+    Release,
+    compose_searches,
+    compose_searches_delta,
+)
+from jaxsel.tuning.secrecy import is_fixed
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

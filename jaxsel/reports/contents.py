@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-from jaxsel.families.tuning.secrecy import SCORE, kept_secret
 from jaxsel.language.printing import rounded_up
 from jaxsel.reports import words
 from jaxsel.reports.statement import Statement
+from jaxsel.tuning.secrecy import SCORE, kept_secret
 
 
 class Contents(NamedTuple):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from jaxsel.families.tuning.planning.frontier import frontiers, limit
-from jaxsel.families.tuning.planning.planned import Plan, single_run
 from jaxsel.pictures import style
 from jaxsel.pictures.plan import Planned, draw, highest_epsilon
+from jaxsel.tuning.planning.frontier import frontiers, limit
+from jaxsel.tuning.planning.planned import Plan, single_run
 
 
 def draw_plan(found: Plan) -> Figure:

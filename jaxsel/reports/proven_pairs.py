@@ -22,14 +22,9 @@ from jaxsel.accounting.single_run.loss_distributions import (
     composed_distribution,
     from_loss_distribution,
 )
-from jaxsel.families.tuning.bounds.profiles import profile_bounds
-from jaxsel.families.tuning.composing_searches import (
-    ComposedRenyi,
-    Release,
-    composed_renyi,
-    release_part,
-)
-from jaxsel.families.tuning.proofs import SET_ASIDE, proofs, releases_all
+from jaxsel.tuning.bounds.profiles import profile_bounds
+from jaxsel.tuning.composing_searches import ComposedRenyi, Release, composed_renyi, release_part
+from jaxsel.tuning.proofs import SET_ASIDE, proofs, releases_all
 
 Pairs = tuple[DominatingPair, ...]
 Point = tuple[float, float]

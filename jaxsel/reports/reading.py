@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.accounting.single_run.curves import points
-from jaxsel.families.tuning.accountant import ProvenEpsilon, account
-from jaxsel.families.tuning.base_forms import guarantee_of
-from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.host.reading import parse_json, read_text
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.reports.statement import Part, Subject
 from jaxsel.reports.words import theorem_words
+from jaxsel.tuning.accountant import ProvenEpsilon, account
+from jaxsel.tuning.base_forms import guarantee_of
+from jaxsel.tuning.composing_searches import Release
 
 RELEASE = "release.json"
 """File name of the release of a finished search in its folder."""

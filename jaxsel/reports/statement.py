@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.families.tuning.accountant import ProvenEpsilon
-from jaxsel.families.tuning.composing_searches import Release
-from jaxsel.families.tuning.proofs import releases_all
-from jaxsel.families.tuning.secrecy import SCORE
 from jaxsel.host.errors import InputError
 from jaxsel.reports import attacks, words
 from jaxsel.reports.proven_pairs import Pairs, proven_pairs
+from jaxsel.tuning.accountant import ProvenEpsilon
+from jaxsel.tuning.composing_searches import Release
+from jaxsel.tuning.proofs import releases_all
+from jaxsel.tuning.secrecy import SCORE
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
 _POINTS = 241  # points of a drawn curve

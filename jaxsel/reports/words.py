@@ -5,11 +5,11 @@ import re
 from collections.abc import Sequence
 
 from jaxsel.catalogue import find_claim
-from jaxsel.families.tuning.base_forms import read_joined
-from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
 from jaxsel.language.relations import RELATIONS
 from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.base_forms import read_joined
+from jaxsel.tuning.composing_searches import Release
 
 REFERENCES = {
     "Papernot & Steinke 2022": "N. Papernot and T. Steinke. Hyperparameter Tuning with "

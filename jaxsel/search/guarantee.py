@@ -8,14 +8,14 @@ import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee, points
 from jaxsel.accounting.single_run.dominating import LARGEST_EPSILON
-from jaxsel.families.tuning.base_forms import guarantee_of, profile_of, together
-from jaxsel.families.tuning.composing_searches import Release
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.questions.cost import Cost
 from jaxsel.questions.tuned import Released
 from jaxsel.repetitions import Repetitions, describe
+from jaxsel.tuning.base_forms import guarantee_of, profile_of, together
+from jaxsel.tuning.composing_searches import Release
 
 if TYPE_CHECKING:
     from jaxsel.reports.statement import Subject

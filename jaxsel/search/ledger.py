@@ -20,10 +20,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxsel.families.tuning.base_forms import guarantee_of
-from jaxsel.families.tuning.composing_roles import Searched, worst_epsilon
-from jaxsel.families.tuning.composing_searches import Release
-from jaxsel.families.tuning.renyi_filter import RenyiFilter, Spent, renyi_filter, together
 from jaxsel.host import records
 from jaxsel.host.errors import InputError, check_choice, check_interval
 from jaxsel.host.reading import parse_json, read_text
@@ -34,6 +30,10 @@ from jaxsel.language.relations import ADD_OR_REMOVE_ONE, RELATIONS, relation_nam
 from jaxsel.questions.tuned import release
 from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.search.guarantee import as_text
+from jaxsel.tuning.base_forms import guarantee_of
+from jaxsel.tuning.composing_roles import Searched, worst_epsilon
+from jaxsel.tuning.composing_searches import Release
+from jaxsel.tuning.renyi_filter import RenyiFilter, Spent, renyi_filter, together
 
 _FORM = "jaxsel ledger 2"
 _FIRST_FORM = "jaxsel ledger 1"  # of version 0.2.0: no relation, and chosen beforehand

@@ -34,8 +34,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.families.tuning.base_forms import guarantee_of
-from jaxsel.families.tuning.secrecy import is_fixed
 from jaxsel.host.errors import (
     CouldNotError,
     InputError,
@@ -90,6 +88,8 @@ from jaxsel.search.guarantee import (
 )
 from jaxsel.search.scores import Score
 from jaxsel.search.storage import Progress, Storage
+from jaxsel.tuning.base_forms import guarantee_of
+from jaxsel.tuning.secrecy import is_fixed
 
 Candidates = Sequence[Any] | Callable[[Draw], Any]
 _OUT, _TOLD, _FAILED = "handed out", "told", "failed"

@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.families.tuning.base_forms import dominating, guarantee_of
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
@@ -34,6 +33,7 @@ from jaxsel.search.draws import source
 from jaxsel.search.guarantee import SearchGuarantee
 from jaxsel.search.private_search import PrivateSearch, Winner
 from jaxsel.training.objective_privacy import FLOATS, REFUSALS
+from jaxsel.tuning.base_forms import dominating, guarantee_of
 
 Candidates = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]] | Callable[..., Any]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from jaxsel import catalogue
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
-from jaxsel.families.tuning import accountant
-from jaxsel.families.tuning.base_forms import guarantee_of
-from jaxsel.families.tuning.base_settings import base_text
+from jaxsel.families.private_tuning.base_settings import base_text
 from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
 from jaxsel.language.entry import Built
 from jaxsel.repetitions import Repetitions, expected_quantile
 from jaxsel.sweeps.cells import Cell
+from jaxsel.tuning import accountant
+from jaxsel.tuning.base_forms import guarantee_of
 
 Facts = dict[str, dict[str, float]]
 """Key of a fact of a cell -> its numbers by name."""

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from jaxsel.accounting.single_run.base_text import parameter_names
 from jaxsel.auditing.functions.subject import check_named
-from jaxsel.families.tuning.base_forms import guarantee_of
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.domains import Domain, Parsed, nearest, number, parsed, read_values, whole
@@ -23,6 +22,7 @@ from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
 from jaxsel.sweeps import functions
 from jaxsel.sweeps.axes import Grid, Place, Value, read_grid
+from jaxsel.tuning.base_forms import guarantee_of
 
 # What may be swept, as a person says it.
 About = str | MechanismEntry | Built | Callable[..., Any]

@@ -23,12 +23,12 @@ from scipy import optimize
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.data.images import ImageSet
-from jaxsel.families.tuning.accountant import account
-from jaxsel.families.tuning.base_forms import dominating
-from jaxsel.families.tuning.bounds.heterogeneous import candidate_thresholds, largest_steps
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.language.domains import number, numbers, whole
 from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.accountant import account
+from jaxsel.tuning.base_forms import dominating
+from jaxsel.tuning.bounds.heterogeneous import candidate_thresholds, largest_steps
 
 _VALIDATION_SHARE = 0.2
 _LEAST_SCORE_NOISE, _MOST_SCORE_NOISE = 0.3, 1e5

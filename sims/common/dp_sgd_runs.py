@@ -17,13 +17,13 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.accounting.single_run.events import dp_sgd
-from jaxsel.families.tuning.attained.finite_adversary import finite_adversarial
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.sweeps.functions import Trial
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.attained.finite_adversary import finite_adversarial
 
 SIDES = ("data", "neighbour")
 # The natural order, or the worst one found at a delta that so many trials can see (the

@@ -27,13 +27,13 @@ from jaxsel.accounting.single_run.score_pairs import (
     reversed_pair,
     subsampled_gaussian_pair,
 )
-from jaxsel.families.tuning.attained.merging import best_merger, merging_grid
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import number, probability
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, counted_alike
+from jaxsel.tuning.attained.merging import best_merger, merging_grid
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
 
 LAWS = (

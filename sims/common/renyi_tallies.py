@@ -7,9 +7,9 @@ is released.
 
 from typing import Any
 
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.noised_bases import noised_score
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.noised_bases import noised_score
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.kernel import statistics
 from jaxsel.language.base import Mechanism
 from jaxsel.repetitions import Repetitions

@@ -22,10 +22,10 @@ from jaxsel.accounting.single_run.conversions import (
     renyi_to_delta,
     renyi_to_epsilon,
 )
-from jaxsel.families.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
-from jaxsel.families.tuning.bounds.poisson import poisson_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import positive, probability
+from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
+from jaxsel.tuning.bounds.poisson import poisson_epsilon
 
 RHO, DELTA = 0.1, 1e-6
 

@@ -30,15 +30,15 @@ import numpy as np
 
 from jaxsel.accounting.single_run.score_orders import MergedOrder, order_pieces
 from jaxsel.accounting.single_run.score_pairs import LineLaw, ScorePair, gaussian_pair
-from jaxsel.families.tuning.attained.exact_profile import tuned_profile
-from jaxsel.families.tuning.attained.merging import best_merger, merging_grid
-from jaxsel.families.tuning.bases import finite
-from jaxsel.families.tuning.noised_bases import noised_score
-from jaxsel.families.tuning.private_tuning import private_tuning
+from jaxsel.families.private_tuning.bases import finite
+from jaxsel.families.private_tuning.noised_bases import noised_score
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, describe, parse
 from jaxsel.sweeps.functions import Trial
+from jaxsel.tuning.attained.exact_profile import tuned_profile
+from jaxsel.tuning.attained.merging import best_merger, merging_grid
 from sims.common.gaussian_orders import natural_law
 
 SIDES = ("data", "neighbour")

@@ -12,8 +12,8 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.dominating import pair_delta, reversed_pair
 from jaxsel.accounting.single_run.events import dp_sgd, from_event, renyi_from_orders
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.host.errors import InputError
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 
 INTERVAL = 1e-4  # dp-accounting's default, and ours
 LEVELS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0])

@@ -8,7 +8,7 @@ import pytest
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves, divergences, pairs
 from jaxsel.accounting.single_run.tradeoff import renyi_tradeoff
-from jaxsel.families.tuning.bounds.generic import ratio_supremum
+from jaxsel.tuning.bounds.generic import ratio_supremum
 
 XS = np.array([1e-12, 1e-6, 1e-3, 0.02, 0.3, 0.5, 0.9, 0.999])
 

@@ -23,7 +23,7 @@ from benchmarks.__main__ import main, table
 from benchmarks.checks import chi_square_p_value, maxima_p_value
 from benchmarks.timing import Sampler, Settings, rates, ratio, time_all
 from jaxsel import repetitions
-from jaxsel.families.tuning.bases import finite
+from jaxsel.families.private_tuning.bases import finite
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise
 from tests.conftest import ALPHA

@@ -576,7 +576,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print each line and its seconds")
     asked = parser.parse_args()
     sys.dont_write_bytecode = True
-    from jaxsel.families.tuning.bounds import priced_envelope
+    from jaxsel.tuning.bounds import priced_envelope
 
     # At any resolution it is a bound; the fine one takes ten times as long.
     priced_envelope.FINE = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)

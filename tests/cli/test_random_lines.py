@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from jaxsel.families.score_selection.candidate_laws import index_law, noisy_candidates
-from jaxsel.families.tuning.planning.optimal import optimal
 from jaxsel.host import progress
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import from_mean
+from jaxsel.tuning.planning.optimal import optimal
 from tests.cli.random_lines import Fault, Lines, judge, options, run
 
 _PARTS, _EACH = 8, 25

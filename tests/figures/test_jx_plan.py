@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from figures.jx_plan import Search
-from jaxsel.families.tuning.accountant import account
-from jaxsel.families.tuning.planning.frontier import frontiers, limit
-from jaxsel.families.tuning.planning.planned import single_run
+from jaxsel.tuning.accountant import account
+from jaxsel.tuning.planning.frontier import frontiers, limit
+from jaxsel.tuning.planning.planned import single_run
 
 
 @pytest.mark.parametrize("delta", [1e-6])

@@ -10,16 +10,16 @@ from figures.common.figure import records_in, render
 from figures.krw24_2 import geometric
 from figures.krw24_4 import law_of
 from jaxsel.accounting.single_run.conversions import epsilon_at, renyi_to_epsilon
-from jaxsel.families.tuning.bounds.negative_binomial import negative_binomial_renyi
-from jaxsel.families.tuning.bounds.poisson import poisson_renyi
-from jaxsel.families.tuning.bounds.profiles import (
+from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.pictures import style
+from jaxsel.repetitions import binomial, describe, poisson
+from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
+from jaxsel.tuning.bounds.poisson import poisson_renyi
+from jaxsel.tuning.bounds.profiles import (
     binomial_profile,
     negative_binomial_profile,
     poisson_profile,
 )
-from jaxsel.host.intervals import goodness_of_fit
-from jaxsel.pictures import style
-from jaxsel.repetitions import binomial, describe, poisson
 from sims import registry
 from sims.common.worst_rankings import TARGETS, GaussianBase
 from tests.conftest import ALPHA

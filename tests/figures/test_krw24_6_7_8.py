@@ -9,9 +9,9 @@ from figures import krw24_6, krw24_7, krw24_8
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
 from jaxsel.accounting.single_run.divergences import hockey_stick
-from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
+from jaxsel.tuning.bounds.heterogeneous import subsampled_gaussian_profile
 from sims.common.dp_sgd_runs import sides
 from sims.experiment import compute
 from tests.conftest import ALPHA, seed

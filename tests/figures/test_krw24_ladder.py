@@ -12,8 +12,8 @@ from figures.common import krw24_ladder
 from figures.common.krw24_ladder import LOOKS, guarantee, ladder
 from figures.common.krw24_shared import DELTA
 from jaxsel.accounting.single_run.score_pairs import reversed_pair
-from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.repetitions import parse
+from jaxsel.tuning.attained.exact_profile import tuned_profile
 from sims.common.line_rankings import LAWS, LaplaceBase, StepBase, worst_rankings
 from sims.common.worst_rankings import GaussianBase
 

@@ -11,9 +11,9 @@ from figures import krw24_profile as figure
 from figures import krw24_profile_dp_sgd, krw24_profile_laplace
 from figures.common import krw24_ladder
 from figures.common.krw24_ladder import LOOKS, guarantee, ladder
-from jaxsel.families.tuning.attained.exact_profile import tuned_profile
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.pictures import style
+from jaxsel.tuning.attained.exact_profile import tuned_profile
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from sims.common.line_rankings import LAWS, LaplaceBase, StepBase, worst_rankings
 from sims.common.worst_rankings import TARGETS, GaussianBase
 from sims.experiment import compute

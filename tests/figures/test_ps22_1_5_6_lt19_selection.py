@@ -11,11 +11,11 @@ from figures.common.figure import records_in, render
 from figures.common.tuned_curves import NAMES
 from figures.lt19_selection import Search, candidates
 from jaxsel.accounting.single_run import curves
-from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile, poisson, success_probability
+from jaxsel.tuning.bounds.renyi import tuned_epsilon
 from sims import registry
 from sims.common.tuned_laws import FAMILIES, Price
 from tests.conftest import ALPHA

@@ -14,13 +14,13 @@ from figures.common.renyi_points import renyi_interval
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds.generic import generic_renyi
-from jaxsel.families.tuning.bounds.renyi import tuned_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper, goodness_of_fit
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, parse
+from jaxsel.tuning.attained.exact_laws import tuned_law
+from jaxsel.tuning.bounds.generic import generic_renyi
+from jaxsel.tuning.bounds.renyi import tuned_epsilon
 from sims import registry
 from sims.common import gaussian_orders as orders
 from sims.common.gaussian_orders import GaussianPair, law_of

@@ -19,10 +19,10 @@ from figures.common.search_accuracy import (
 )
 from jaxsel import repetitions as laws
 from jaxsel.data.download import FOLDER_VARIABLE
-from jaxsel.families.tuning.bounds.released_search_budget import released_budget, training_renyi
 from jaxsel.host.errors import InputError
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
+from jaxsel.tuning.bounds.released_search_budget import released_budget, training_renyi
 from sims.data import digits_accuracies
 from sims.data.digits_accuracies import AccuracyTable
 from sims.data.released_accuracies import released_available

@@ -11,11 +11,11 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import jaxsel
-from jaxsel.families.tuning import accountant
-from jaxsel.families.tuning.bounds import priced_envelope
 from jaxsel.host import blas_threads
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
+from jaxsel.tuning import accountant
+from jaxsel.tuning.bounds import priced_envelope
 
 ROOT = Path(__file__).parents[2]
 BASE, LAW = "gaussian:noise_multiplier=4", "geometric:mean=10"

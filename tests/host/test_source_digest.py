@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_written_to_keeps_nothing(package, tmp_path, mon
 def test_what_asks_the_catalogue_depends_on_every_family(package):
     (package / "third.py").write_text("from jaxsel.catalogue import find_mechanism\n")
     found = source_digest.digests(["planted.third"])
-    assert "jaxsel.families.tuning.private_tuning" in found
+    assert "jaxsel.families.private_tuning.private_tuning" in found
     assert not any(".claims" in name for name in found)
 
 
@@ -94,8 +94,8 @@ def modules_of(*things) -> set[str]:
 def test_a_mechanism_comes_from_all_that_it_was_made_of():
     tuning = jaxsel.private_tuning(bases.randomised_response())
     found = modules_of(functools.partial(print, tuning))
-    assert "jaxsel.families.tuning.private_tuning" in found
-    assert "jaxsel.families.tuning.bases" in found
+    assert "jaxsel.families.private_tuning.private_tuning" in found
+    assert "jaxsel.families.private_tuning.bases" in found
 
 
 def test_a_stale_record_is_refused(tmp_path, monkeypatch):

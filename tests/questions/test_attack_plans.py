@@ -9,11 +9,11 @@ from scipy import stats
 
 import jaxsel
 from jaxsel.cli.main import main
-from jaxsel.families.tuning.planning.attack_limit import AttackLimit
-from jaxsel.families.tuning.planning.plan import read_budget
-from jaxsel.families.tuning.planning.wishes import Wishes
 from jaxsel.host.errors import InputError
 from jaxsel.questions import plan as planning
+from jaxsel.tuning.planning.attack_limit import AttackLimit
+from jaxsel.tuning.planning.plan import read_budget
+from jaxsel.tuning.planning.wishes import Wishes
 
 RATES = {"true_positive_rate": 0.1, "false_positive_rate": 0.01}
 
@@ -21,7 +21,7 @@ RATES = {"true_positive_rate": 0.1, "false_positive_rate": 0.01}
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch, coarse_prices):
     """One law of K and coarse prices are bounds, too; the rest takes ten times as long."""
-    from jaxsel.families.tuning.planning import plan
+    from jaxsel.tuning.planning import plan
 
     monkeypatch.setattr(plan, "FAMILIES", {"geometric": plan.FAMILIES["geometric"]})
 

@@ -9,9 +9,9 @@ from scipy import special
 
 import jaxsel
 from jaxsel.cli import main
-from jaxsel.families.tuning.bounds import priced_envelope
-from jaxsel.families.tuning.proofs import proofs
 from jaxsel.language.printing import digits_down, digits_up
+from jaxsel.tuning.bounds import priced_envelope
+from jaxsel.tuning.proofs import proofs
 
 GAUSSIAN = "gaussian:noise_multiplier=4"
 

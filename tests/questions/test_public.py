@@ -8,10 +8,10 @@ import pytest
 import jaxsel
 from jaxsel import repetitions
 from jaxsel.accounting.single_run import curves
-from jaxsel.families.tuning import accountant
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from jaxsel.language.entry import Built
+from jaxsel.tuning import accountant
 
 
 @pytest.fixture(name="tuned")

@@ -10,9 +10,9 @@ import pytest
 import jaxsel
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.curves import gaussian
-from jaxsel.families.tuning.accountant import account
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
+from jaxsel.tuning.accountant import account
 
 TABLES = (
     {1: 0.2, 3: 0.5, 11: 0.3},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxsel.families.tuning.bounds import priced_envelope
+from jaxsel.tuning.bounds import priced_envelope
 
 FINE = priced_envelope.FINE
 

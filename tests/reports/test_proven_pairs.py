@@ -5,14 +5,14 @@ import pytest
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import pair_delta
-from jaxsel.families.tuning.accountant import account
-from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
-from jaxsel.families.tuning.bounds import priced_envelope
-from jaxsel.families.tuning.composing_searches import composed_renyi, composed_renyi_epsilon
 from jaxsel.questions.tuned import compose
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks
 from jaxsel.reports.proven_pairs import proven_pairs, renyi_profile
+from jaxsel.tuning.accountant import account
+from jaxsel.tuning.attained.attained_epsilon import attained_epsilon
+from jaxsel.tuning.bounds import priced_envelope
+from jaxsel.tuning.composing_searches import composed_renyi, composed_renyi_epsilon
 from tests.releases import one_release as release
 from tests.reports.conftest import FINE
 

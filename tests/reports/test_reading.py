@@ -7,13 +7,13 @@ import pytest
 
 import jaxsel
 from jaxsel.accounting.single_run import curves
-from jaxsel.families.tuning.accountant import account
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks, reading
 from jaxsel.reports.proven_pairs import proven_pairs
 from jaxsel.reports.reading import RELEASE
 from jaxsel.search.storage import RECORD
+from jaxsel.tuning.accountant import account
 from tests.releases import one_release
 
 LAW = "truncated_negative_binomial:eta=1.0,gamma=0.25"

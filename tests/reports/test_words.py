@@ -5,9 +5,9 @@ import decimal
 import pytest
 
 from jaxsel.accounting.single_run.base_text import parse_base
-from jaxsel.families.tuning import composing_searches, proofs
 from jaxsel.repetitions import parse
 from jaxsel.reports import words
+from jaxsel.tuning import composing_searches, proofs
 from tests.releases import one_release as release
 
 

@@ -10,10 +10,10 @@ import scipy.stats
 from dp_accounting.pld import privacy_loss_distribution
 
 from jaxsel.accounting.single_run import curves
-from jaxsel.families.tuning.accountant import account
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import geometric
 from jaxsel.search.discrete_gaussian import discrete_gaussian
+from jaxsel.tuning.accountant import account
 
 
 def _law(sigma):

@@ -546,7 +546,7 @@ def test_searches_that_are_entered_at_once_all_count(path):
 
 _ENTERING = """
 import sys
-from jaxsel.families.tuning.composing_roles import Worst
+from jaxsel.tuning.composing_roles import Worst
 from jaxsel.search import ledger
 path, name = sys.argv[1:]
 free = Worst(0.0, 1, True)
@@ -620,7 +620,7 @@ def test_reading_makes_nothing(tmp_path):
 
 
 def test_beyond_what_is_composed_the_sentence_says_so(path, monkeypatch):
-    monkeypatch.setattr("jaxsel.families.tuning.composing_roles._MOST_LISTED", 1)
+    monkeypatch.setattr("jaxsel.tuning.composing_roles._MOST_LISTED", 1)
     roles = ("pure:epsilon=0.1", "gaussian:noise_multiplier=9")
     total = _enter(path, _entry("a", *roles))
     assert "a bound on all 2 combinations of the roles" in " ".join(total.sentences())

@@ -15,11 +15,11 @@ import pytest
 import scipy.stats
 
 import jaxsel
-from jaxsel.families.tuning.base_forms import dominating
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.search import draws, ledger
 from jaxsel.search.guarantee import as_text
 from jaxsel.search.storage import Storage
+from jaxsel.tuning.base_forms import dominating
 
 BASE, LAW = "gaussian:noise_multiplier=4", "geometric:mean=4"
 PURE = "pure:epsilon=0.5"

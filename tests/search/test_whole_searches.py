@@ -7,8 +7,8 @@ import numpy as np
 import jaxsel
 from jaxsel.auditing.functions.audit_function import audit_function
 from jaxsel.auditing.functions.events import Claim
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.repetitions import as_law
+from jaxsel.tuning.attained.exact_laws import tuned_law
 from tests.search import whole_searches
 
 _DELTA = 1e-2

@@ -6,12 +6,12 @@ import pytest
 from figures.krw24_2 import natural, ranked
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.score_pairs import reversed_pair
-from jaxsel.families.tuning.attained.adversarial_orders import adversarial_delta
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.attained.exact_profile import tuned_profile
-from jaxsel.families.tuning.bounds.envelope import envelope_profile
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.repetitions import binomial, describe, from_mean, poisson
+from jaxsel.tuning.attained.adversarial_orders import adversarial_delta
+from jaxsel.tuning.attained.exact_laws import tuned_law
+from jaxsel.tuning.attained.exact_profile import tuned_profile
+from jaxsel.tuning.bounds.envelope import envelope_profile
 from sims.common.gaussian_orders import natural_law
 from sims.common.worst_rankings import TARGETS, GaussianBase, planned_ranking
 from sims.experiment import compute

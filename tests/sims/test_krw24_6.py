@@ -6,10 +6,10 @@ import pytest
 from figures import krw24_6, krw24_7, krw24_8
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, hockey_stick
 from jaxsel.accounting.single_run.events import dp_sgd
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.bounds.heterogeneous import subsampled_gaussian_profile
 from jaxsel.host.intervals import binomial_p_value, clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.repetitions import parse
+from jaxsel.tuning.attained.exact_laws import tuned_law
+from jaxsel.tuning.bounds.heterogeneous import subsampled_gaussian_profile
 from sims.common.dp_sgd_runs import DpSgd, event, ranked, sides, tuned_masses, tuned_pair
 from sims.experiment import compute
 from tests.conftest import ALPHA, seed

@@ -8,10 +8,10 @@ import pytest
 from figures import krw24_beta_binomial, krw24_profile_dp_sgd, krw24_profile_laplace
 from jaxsel.accounting.single_run.score_orders import order_pieces
 from jaxsel.accounting.single_run.score_pairs import mirrored_pair, reversed_pair
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
-from jaxsel.families.tuning.attained.exact_profile import tuned_profile
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.repetitions import beta_binomial, parse
+from jaxsel.tuning.attained.exact_laws import tuned_law
+from jaxsel.tuning.attained.exact_profile import tuned_profile
 from sims.common.line_rankings import (
     CELLS,
     LAWS,

@@ -68,7 +68,7 @@ def test_records_on_data_sets_depend_on_the_folder_searched(monkeypatch):
 
 
 def test_a_changed_mechanism_makes_the_record_stale(tmp_path, monkeypatch):
-    changed = "jaxsel.families.tuning.private_tuning"
+    changed = "jaxsel.families.private_tuning.private_tuning"
     copy = tmp_path / "private_tuning.py"
     path_of = source_digest.file_of
     shutil.copy(path_of(changed), copy)

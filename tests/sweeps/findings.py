@@ -8,10 +8,10 @@ from scipy.optimize import brentq
 from jaxsel import catalogue, repetitions
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
-from jaxsel.families.tuning.bounds.renyi import tuned_curves
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.subject import find_subject
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.tuning.bounds.renyi import tuned_curves
 
 DELTA = 1e-6
 POISSON = math.inf  # the limit of eta

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from jaxsel import repetitions
 from jaxsel.accounting.single_run import curves
-from jaxsel.families.tuning.accountant import account
+from jaxsel.tuning.accountant import account
 from tests.sweeps.findings import (
     DELTA,
     POISSON,

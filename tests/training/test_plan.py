@@ -7,11 +7,11 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.data.images import ImageSet
-from jaxsel.families.tuning.accountant import account
-from jaxsel.families.tuning.bounds.heterogeneous import candidate_thresholds
 from jaxsel.host.errors import InputError
 from jaxsel.training import plan as plan_module
 from jaxsel.training.plan import learning_rates, plan_search, read_rates, split
+from jaxsel.tuning.accountant import account
+from jaxsel.tuning.bounds.heterogeneous import candidate_thresholds
 
 SETTINGS = {
     "rates": [0.1, 0.5],

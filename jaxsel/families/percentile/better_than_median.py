@@ -8,9 +8,9 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.families.percentile.median_laws import ALPHA, median_rounds
+from jaxsel.families.private_tuning.bases import Base
+from jaxsel.families.private_tuning.private_tuning import Selection, release, selected
 from jaxsel.families.selection_and_test.state import best_rank, initialise, select
-from jaxsel.families.tuning.bases import Base
-from jaxsel.families.tuning.private_tuning import Selection, release, selected
 from jaxsel.host.errors import InputError, check_choice, check_integer
 from jaxsel.kernel import stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory

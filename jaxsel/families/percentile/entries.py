@@ -353,7 +353,7 @@ def better_than_median(
 ):
     """The best of Bin(T, p) runs: above the median, but for a chance beta."""
     from jaxsel.families.percentile.better_than_median import better_than_median
-    from jaxsel.families.tuning.bases import finite
+    from jaxsel.families.private_tuning.bases import finite
 
     return better_than_median(finite(), method=method)
 

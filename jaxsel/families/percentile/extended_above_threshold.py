@@ -19,7 +19,7 @@ from jaxsel.families.percentile.noisy_tests import (
 )
 from jaxsel.families.percentile.queries import one_run, stream_of_queries
 from jaxsel.families.percentile.settings import log_potential
-from jaxsel.families.tuning.bases import Base
+from jaxsel.families.private_tuning.bases import Base
 from jaxsel.host.errors import check_choice
 from jaxsel.kernel import lanes, stream
 from jaxsel.language.base import Mechanism, factory

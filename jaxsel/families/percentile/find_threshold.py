@@ -24,7 +24,7 @@ from jaxsel.families.percentile.noisy_tests import (
 )
 from jaxsel.families.percentile.queries import Queries, falling_thresholds, one_run
 from jaxsel.families.percentile.settings import PercentileTest
-from jaxsel.families.tuning.bases import Base
+from jaxsel.families.private_tuning.bases import Base
 from jaxsel.host.errors import check_choice
 from jaxsel.kernel import lanes, stream
 from jaxsel.language.base import Mechanism, factory

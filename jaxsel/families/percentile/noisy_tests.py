@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxsel.families.percentile.queries import Queries, Runs, split_params
 from jaxsel.families.percentile.settings import PercentileTest, read_test
-from jaxsel.families.tuning.bases import Base
+from jaxsel.families.private_tuning.bases import Base
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism
 

@@ -14,7 +14,7 @@ from jaxtyping import Array
 from jaxsel.families.percentile.laws import oracle_law, oracle_levels, oracle_scales
 from jaxsel.families.percentile.noisy_tests import Halt, event_labels, halted_at
 from jaxsel.families.percentile.queries import split_params, stream_of_queries
-from jaxsel.families.tuning.bases import Base
+from jaxsel.families.private_tuning.bases import Base
 from jaxsel.host.errors import check_choice, check_params, check_positive
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxsel.families.percentile.laws import checked_shares
-from jaxsel.families.tuning.bases import Base
+from jaxsel.families.private_tuning.bases import Base
 from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 

@@ -18,11 +18,11 @@ from jaxsel.families.ridge_regression.settings import (
     run_epsilon,
     run_profile,
 )
-from jaxsel.families.tuning.bounds.envelope import base_envelopes, envelope_epsilon
-from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
-from jaxsel.families.tuning.bounds.random_stopping import hard_stop_approximate, hard_stop_steps
 from jaxsel.host.errors import InputError, check_choice, check_interval
 from jaxsel.repetitions import Repetitions, capped
+from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.tuning.bounds.profiles import two_point_epsilon
+from jaxsel.tuning.bounds.random_stopping import hard_stop_approximate, hard_stop_steps
 
 TUNING_THEOREMS = ("KRW-Cor6.2", "KRW-Cor5.4-sharp", "LT-Thm3.4", "JX-Envelope")
 _ROUNDS = 40

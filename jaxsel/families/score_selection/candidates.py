@@ -11,8 +11,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
+from jaxsel.families.private_tuning.bases import Base, Draw
 from jaxsel.families.score_selection.candidate_laws import NoisyCandidates, index_law
-from jaxsel.families.tuning.bases import Base, Draw
 from jaxsel.host.errors import InputError, check_params
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import factory

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxsel.families.private_tuning.bases import Base, Draw
 from jaxsel.families.score_selection.analysis_settings import clustering_noise, component_noise
-from jaxsel.families.tuning.bases import Base, Draw
 from jaxsel.host.errors import InputError, check_finite, check_params
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import factory

@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsel.families.private_tuning.bases import Draw
+from jaxsel.families.private_tuning.private_tuning import Selection, private_tuning, selected
 from jaxsel.families.score_selection.candidate_laws import index_law
 from jaxsel.families.score_selection.candidates import (
     noised_candidates,
@@ -20,8 +22,6 @@ from jaxsel.families.score_selection.candidates import (
     score_at_rank,
 )
 from jaxsel.families.score_selection.settings import ScoreSelection
-from jaxsel.families.tuning.bases import Draw
-from jaxsel.families.tuning.private_tuning import Selection, private_tuning, selected
 from jaxsel.host.errors import check_choice
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism

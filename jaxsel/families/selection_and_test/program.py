@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
+from jaxsel.families.private_tuning.bases import Draw
 from jaxsel.families.selection_and_test.laws import (
     RowOfTests,
     SelectionCall,
@@ -28,7 +29,6 @@ from jaxsel.families.selection_and_test.state import (
     initialise,
     select,
 )
-from jaxsel.families.tuning.bases import Draw
 from jaxsel.host.errors import (
     InputError,
     check_choice,

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel.families.tuning.bases import Draw
+from jaxsel.families.private_tuning.bases import Draw
 from jaxsel.kernel import noise, stream
 from jaxsel.kernel.logarithm import log, log1p
 from jaxsel.kernel.repetition_sampling import Rank

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsel.families.private_tuning.bases import Base
+from jaxsel.families.private_tuning.private_tuning import Selection, release, selected
 from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS, level_chances, thresholds
-from jaxsel.families.tuning.bases import Base
-from jaxsel.families.tuning.private_tuning import Selection, release, selected
 from jaxsel.host.errors import InputError, check_choice
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory

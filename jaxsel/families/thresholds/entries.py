@@ -4,15 +4,15 @@ import math
 from typing import Annotated, Any
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS
-from jaxsel.families.thresholds.laws import threshold_steps
-from jaxsel.families.tuning.base_settings import (
+from jaxsel.families.private_tuning.base_settings import (
     BASE_SETTINGS,
     BASES,
     base_utility,
     guarantee_of_runs,
     input_of_runs,
 )
+from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS
+from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
@@ -132,8 +132,8 @@ def decreasing_thresholds(
 ):
     """BROKEN: draw until a run reaches a threshold that is lowered after failures; the loss grows
     with the number of thresholds."""
+    from jaxsel.families.private_tuning.bases import finite
     from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
-    from jaxsel.families.tuning.bases import finite
 
     return decreasing_thresholds(finite(), method=method)
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.families.tuning.bounds.random_stopping import stopping_failure
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_probability_vector
+from jaxsel.tuning.bounds.random_stopping import stopping_failure
 
 
 def _gamma(gamma: float) -> float:

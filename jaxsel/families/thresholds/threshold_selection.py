@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel.families.tuning.bases import Base
-from jaxsel.families.tuning.private_tuning import Selection, release, selected
+from jaxsel.families.private_tuning.bases import Base
+from jaxsel.families.private_tuning.private_tuning import Selection, release, selected
 from jaxsel.host.errors import InputError, check_choice, check_integer, check_interval
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory

@@ -11,12 +11,12 @@ from jaxsel.auditing.functions.best_of import NO_RUN, best_of
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.subject import load
 from jaxsel.cli.main import main
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.host.errors import InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.questions.audit_claims import claims_of_search
 from jaxsel.repetitions import as_law, quantile_table
 from jaxsel.testing import assert_private
+from jaxsel.tuning.attained.exact_laws import tuned_law
 from tests.conftest import ALPHA
 
 LAW, PAIR = "geometric:mean=5", ([0.0], [1.0])

@@ -11,7 +11,7 @@ from jaxsel.catalogue import find_mechanism
 from jaxsel.families.percentile import median_laws as boosting
 from jaxsel.families.percentile.better_than_median import better_than_median
 from jaxsel.families.percentile.settings import algorithm_5
-from jaxsel.families.tuning import bases
+from jaxsel.families.private_tuning import bases
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel.engine import simulate

@@ -18,8 +18,8 @@ from jaxsel.families.percentile.score_percentile_laws import percentile_law, ran
 from jaxsel.families.percentile.settings import algorithm_4, algorithm_5, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.families.thresholds.laws import threshold_law
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.host.errors import InputError
+from jaxsel.tuning.attained.exact_laws import tuned_law
 
 FOUR = algorithm_4(queries=5)._replace(samples=12, shift=3.0)
 FIVE = algorithm_5(thresholds=4)._replace(samples=3, shift=1.0, offset=0.7)

@@ -16,7 +16,7 @@ from jaxsel.families.percentile.pipeline import percentile_pipeline
 from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_params
 from jaxsel.families.percentile.score_percentile import score_percentile
 from jaxsel.families.percentile.settings import algorithm_4, algorithm_5
-from jaxsel.families.tuning.noised_bases import noised_score
+from jaxsel.families.private_tuning.noised_bases import noised_score
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel import stream

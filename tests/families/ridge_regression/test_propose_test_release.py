@@ -16,9 +16,9 @@ from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression import settings as ptr
 from jaxsel.families.ridge_regression import tuned as tuning
-from jaxsel.families.tuning.bounds.profiles import two_point_epsilon
-from jaxsel.families.tuning.bounds.random_stopping import hard_stop_approximate
 from jaxsel.host.errors import InputError
+from jaxsel.tuning.bounds.profiles import two_point_epsilon
+from jaxsel.tuning.bounds.random_stopping import hard_stop_approximate
 
 # --- The posterior sample -------------------------------------------------------------
 

@@ -41,8 +41,8 @@ from jaxsel.families.score_selection.smooth_sensitivity import (
     smooth_laplace_scale,
     smooth_laplace_smoothness,
 )
-from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.host.errors import InputError
+from jaxsel.tuning.attained.exact_laws import tuned_index_law
 
 GEOMETRIC = laws.geometric(0.02)
 FAMILIES = (GEOMETRIC, laws.poisson(7.0), laws.beta_binomial(40, 1.0))

@@ -7,6 +7,7 @@ import pytest
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_mechanism
+from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.score_selection.candidate_laws import noisy_candidates
 from jaxsel.families.score_selection.candidates import noised_candidates
 from jaxsel.families.score_selection.classical import (
@@ -23,7 +24,6 @@ from jaxsel.families.score_selection.selections import (
 from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.families.score_selection.stopping import METHODS, candidate_stopping
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel import noise, stream

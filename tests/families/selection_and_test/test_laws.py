@@ -13,9 +13,9 @@ from jaxsel.families.selection_and_test import bounds
 from jaxsel.families.selection_and_test import coin_game_laws as games
 from jaxsel.families.selection_and_test import laws as accounting
 from jaxsel.families.selection_and_test.laws import RowOfTests, SelectionCall
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import beta_binomial
+from jaxsel.tuning.attained.exact_laws import tuned_law
 
 # --- Given p --------------------------------------------------------------------------
 

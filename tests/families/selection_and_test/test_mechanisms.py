@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
+from jaxsel.families.private_tuning import bases
 from jaxsel.families.selection_and_test import state as instance
 from jaxsel.families.selection_and_test.coin_game import coin_game
 from jaxsel.families.selection_and_test.program import Select, Tests, program
-from jaxsel.families.tuning import bases
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel import stream

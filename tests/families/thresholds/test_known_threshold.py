@@ -12,7 +12,7 @@ from jaxsel.families.thresholds.claims import known_threshold
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from tests.families.power import judged_with
-from tests.families.tuning.close_pairs import PURE, approximate_pairs
+from tests.tuning.close_pairs import PURE, approximate_pairs
 
 BUDGET = Budget(trials=200_000, cases=40)
 ROUNDING = 1e-9

@@ -2,10 +2,10 @@
 
 import pytest
 
+from jaxsel.families.private_tuning import bases
+from jaxsel.families.private_tuning.noised_bases import noised_score, random_candidate
 from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
-from jaxsel.families.tuning import bases
-from jaxsel.families.tuning.noised_bases import noised_score, random_candidate
 from jaxsel.host.errors import InputError
 from tests.families.entry_checks import (
     check_methods_follow_law,

@@ -16,14 +16,14 @@ from jaxsel.families.thresholds.packing_laws import (
     packing_successes,
     smallest_exponential_epsilon,
 )
-from jaxsel.families.tuning.bounds.random_stopping import (
+from jaxsel.host.errors import InputError
+from jaxsel.tuning.bounds.random_stopping import (
     hard_stop_excess,
     hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from jaxsel.families.tuning.claims.stopping.hard_stop import hard_stop_law
-from jaxsel.host.errors import InputError
+from jaxsel.tuning.claims.stopping.hard_stop import hard_stop_law
 
 # --- Theorem D.2 ----------------------------------------------------------------------
 

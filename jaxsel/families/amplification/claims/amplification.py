@@ -11,11 +11,11 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.amplification import laws
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
-from jaxsel.families.tuning.bounds.random_stopping import percentile_failure_bound, stopping_law
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import LT
+from jaxsel.tuning.bounds.random_stopping import percentile_failure_bound, stopping_law
 
 ScoreEpsilon = Annotated[float, positive("epsilon_1 of each score")]
 Gamma = Annotated[float, laws.GAMMA]

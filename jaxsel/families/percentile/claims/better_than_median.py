@@ -17,11 +17,11 @@ from jaxsel.families.percentile.median_laws import (
 )
 from jaxsel.families.percentile.settings import BETA
 from jaxsel.families.selection_and_test.laws import prior
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, listed, uniform
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import CL
+from jaxsel.tuning.attained.exact_laws import tuned_law
 
 Beta = Annotated[float, BETA]
 Alpha = Annotated[float, ALPHA]

@@ -89,8 +89,8 @@ def shipped_cases(budget):
     del budget
     from jaxsel.accounting.single_run import curves
     from jaxsel.accounting.single_run.events import dp_sgd
-    from jaxsel.families.tuning.attained.attained_epsilon import attained_epsilon
     from jaxsel.training.defaults import DELTA
+    from jaxsel.tuning.attained.attained_epsilon import attained_epsilon
 
     plan = _default_plan(DELTA)
     setting = plan.candidates[0]

@@ -18,12 +18,12 @@ from jaxsel.families.score_selection.settings import (
     generalised_selection,
     generalised_selection_loss,
 )
-from jaxsel.families.tuning.attained.exact_laws import tuned_index_law
-from jaxsel.families.tuning.bounds.random_stopping import percentile_failure
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import JX, LT, MT
 from jaxsel.repetitions import geometric
+from jaxsel.tuning.attained.exact_laws import tuned_index_law
+from jaxsel.tuning.bounds.random_stopping import percentile_failure
 
 # --- Constants of the proof -----------------------------------------------------------
 

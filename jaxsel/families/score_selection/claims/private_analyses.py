@@ -8,11 +8,11 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.score_selection import analysis_settings
-from jaxsel.families.tuning.bounds.random_stopping import stopping_law
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import LT
+from jaxsel.tuning.bounds.random_stopping import stopping_law
 
 RunEpsilon = Annotated[float, analysis_settings.RUN_EPSILON]
 _ITERATIONS = 3

@@ -13,10 +13,10 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delt
 from jaxsel.accounting.single_run.pairs import LawPair, random_pair, random_pure_pair
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.claims.parameters import BaseDelta, Epsilon, Gamma
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number
 from jaxsel.language.papers import CL
+from jaxsel.tuning.attained.exact_laws import tuned_law
 
 _PLACE = "Theorem 1 (one call of Selection with k = 1)"
 

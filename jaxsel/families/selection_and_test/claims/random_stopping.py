@@ -6,11 +6,11 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import profile_delta
-from jaxsel.families.tuning.bounds.random_stopping import hard_stop_approximate, stopping_law
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import positive, probability
 from jaxsel.language.papers import CL
+from jaxsel.tuning.bounds.random_stopping import hard_stop_approximate, stopping_law
 
 Beta = Annotated[float, probability("chance of failure; gamma is half of it")]
 Delta = Annotated[float, probability("of the base")]

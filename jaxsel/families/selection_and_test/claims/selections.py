@@ -23,10 +23,10 @@ from jaxsel.families.selection_and_test.laws import (
     repeated_selection_law,
     transcript_law,
 )
-from jaxsel.families.tuning.attained.exact_laws import tuned_law
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, grid, listed
 from jaxsel.language.papers import CL
+from jaxsel.tuning.attained.exact_laws import tuned_law
 
 _GAMMAS = (0.5, 1.0, 2.0)
 

@@ -16,12 +16,12 @@ from jaxsel.families.thresholds.laws import (
     threshold_pure,
     threshold_steps,
 )
-from jaxsel.families.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, in_units
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import LT
+from jaxsel.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 
 Epsilon = Annotated[float, number("of the base", at_least=0.0)]
 Delta = Annotated[float, number("d, of the base", at_least=0.0, below=1.0)]

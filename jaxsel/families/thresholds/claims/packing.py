@@ -14,11 +14,11 @@ from jaxsel.families.thresholds.packing_laws import (
     packing_successes,
     smallest_exponential_epsilon,
 )
-from jaxsel.families.tuning.bounds.random_stopping import stopping_law
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import LT
+from jaxsel.tuning.bounds.random_stopping import stopping_law
 
 Epsilon = Annotated[float, positive("of each mechanism")]
 # Also beyond whole numbers: the bound is about large ones.

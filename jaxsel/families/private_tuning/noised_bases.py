@@ -1,0 +1,215 @@
+"""Bases with continuous scores: candidates whose scores carry Laplace or Gaussian noise."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.scipy import special
+from jaxtyping import Array
+
+from jaxsel.families.private_tuning.bases import Base, Draw
+from jaxsel.host.errors import InputError, check_choice, check_finite, check_params, check_positive
+from jaxsel.kernel import look_up, stream
+from jaxsel.kernel import noise as noises
+from jaxsel.language.base import factory
+from jaxsel.tuning import laplace_candidates
+from jaxsel.tuning.attained.exact_laws import tuned_index_law
+from jaxsel.tuning.base_laws import survival
+
+NOISES = ("laplace", "gaussian")
+_BISECTIONS = 64
+
+
+def _score_of_rank(noise: str, rank: Array) -> Array:
+    """The standard variate with P(Z > z) = rank."""
+    upper = rank < 0.5
+    t = jnp.where(upper, rank, 1 - rank)
+    return noises.LAWS[noise](noises.Ends(upper, t))
+
+
+def _parameters(data, params, optional=()) -> tuple[np.ndarray, float]:
+    check_params(params, ("noise_scale",), optional)
+    scores = check_finite("scores", data)
+    if scores.ndim != 1:
+        raise InputError("scores must be one list of numbers")
+    return scores, check_positive("noise_scale", params["noise_scale"])
+
+
+def _first_variate(noise: str, key: stream.Key) -> Array:
+    return noises.variate(noise, key, 1, noises.widest_precision())
+
+
+@factory
+def random_candidate(noise: str = "laplace") -> Base:
+    """A uniformly random candidate, and its score plus noise.
+
+    The base of Liu & Talwar 2019, Section 5.1 and of Papernot & Steinke 2022,
+    Appendix D.4: draw j uniformly, release (j, score_j + b Z).
+
+    Args:
+      noise: "laplace" or "gaussian", standard form.
+
+    Data: scores, Float["m"].
+    Params: ``{"noise_scale": b}`` > 0, in units of the scores.
+    Label: the candidate's index.
+    """
+    check_choice("noise", noise, NOISES)
+
+    def prepare(data, params):
+        scores, scale = _parameters(data, params)
+        prepared = {"scores": scores, "noise_scale": np.float64(scale)}
+        if noise == "laplace":
+            prepared["tables"] = laplace_candidates.rank_tables(scores, scale)
+        return prepared, ()
+
+    def draw(key, data, params):
+        del params
+        count = data["scores"].shape[-1]
+        word, _ = stream.words(key, 0)
+        # 32 bits choose the candidate: each probability is accurate to count * 2**-32.
+        index = (word.astype(jnp.uint64) * jnp.uint64(count)) >> jnp.uint64(32)
+        index = index.astype(jnp.int32)
+        z = _first_variate(noise, key)
+        score = jnp.asarray(data["scores"])[index] + data["noise_scale"] * z
+        return Draw(score, score, index)
+
+    def at_rank(key, rank, data, params):
+        del params
+        if noise == "laplace":
+            scale, tables = data["noise_scale"], data["tables"]
+            return _laplace_at_rank(key, rank, scale, tables)
+        score = _invert_gaussian_mixture(rank, data)
+        z = (score - jnp.asarray(data["scores"])) / data["noise_scale"]
+        density = jnp.cumsum(jnp.exp(-0.5 * z * z))
+        uniform = noises.uniform(noises.number(key, 0, "tail")).astype(density.dtype)
+        index = jnp.sum(density < uniform * density[-1]).astype(jnp.int32)
+        return Draw(score, score, index)
+
+    def labels(data, params):
+        del params
+        return tuple(str(i) for i in range(np.size(data)))
+
+    def law_above(data, params, threshold):
+        scores, scale = _parameters(data, params)
+        return survival(noise, (threshold - scores) / scale) / scores.size
+
+    def best_law(data, params, repetitions):
+        scores, scale = _parameters(data, params)
+        if noise == "laplace":
+            return laplace_candidates.best_law(scores, scale, repetitions)
+        return tuned_index_law(scores, scale, repetitions, noise=noise)
+
+    return Base(prepare, draw, at_rank, labels, law_above, best_law)
+
+
+def _laplace_at_rank(key, rank, scale, tables) -> Draw:
+    """The run of a given tail rank among Laplace candidates, from ``rank_tables``."""
+    d, upper, lower = (jnp.asarray(tables[name]) for name in ("d", "upper", "lower"))
+    count = d.shape[-1]
+    # i scores are at least y: count rank = i - (e^(y + upper_i) - e^(lower_i - y))/2.
+    i = look_up.position(tables["tail"], rank, "right")
+    half = count * rank - i.astype(rank.dtype)
+    root = jnp.sqrt(half * half + jnp.exp(upper[i] + lower[i]))
+    y = jnp.where(
+        half > 0, lower[i] - jnp.log(jnp.abs(half) + root), jnp.log(jnp.abs(half) + root) - upper[i]
+    )
+    # The candidate, in proportion to its density e^(-|y - d_k|)/2.
+    mass_above, mass_below = jnp.exp(y + upper[i]), jnp.exp(lower[i] - y)
+    uniform = noises.uniform(noises.number(key, 0))
+    u = uniform * (mass_above + mass_below)
+    from_above = u < mass_above
+    above = look_up.position(upper[1:], jnp.log(u) - y)
+    rest = jnp.log(jnp.maximum(u - mass_above, 0.0)) + y
+    below = count - 1 - look_up.position(lower[:-1][::-1], rest)
+    position = jnp.where(from_above, jnp.minimum(above, i - 1), jnp.maximum(below, i))
+    position = jnp.clip(position, 0, count - 1)
+    score = scale * y
+    return Draw(score, score, jnp.asarray(tables["label"])[position])
+
+
+def _invert_gaussian_mixture(rank: Array, data) -> Array:
+    """The score y with mean_j P(score_j + b Z > y) = rank, by bisection."""
+    scores, scale = jnp.asarray(data["scores"]), data["noise_scale"]
+    quantile = scale * _score_of_rank("gaussian", rank)
+    log_rank = jnp.log(rank)
+    log_count = jnp.log(jnp.asarray(scores.shape[-1], rank.dtype))
+
+    def halve(_, bracket):
+        low, high = bracket
+        middle = 0.5 * (low + high)
+        logs = special.log_ndtr((scores - middle) / scale)
+        above = special.logsumexp(logs) - log_count > log_rank
+        return jnp.where(above, middle, low), jnp.where(above, high, middle)
+
+    # The score lies between this quantile of the worst and of the best candidate.
+    start = (scores.min() + quantile, scores.max() + quantile)
+    low, high = lax.fori_loop(0, _BISECTIONS, halve, start)
+    return 0.5 * (low + high)
+
+
+@factory
+def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
+    """One candidate's score plus noise; the label is the bin that the score falls in.
+
+    Args:
+      noise: "laplace" or "gaussian", standard form.
+      sign: 1 if a high value is better, -1 if a low one is; the score is sign * value.
+
+    Data: the value, a number; released with noise b Z added.
+    Params: ``{"noise_scale": b, "edges": [...]}``: bins of the released value, increasing;
+      bin i holds edges[i-1] <= value < edges[i].
+    """
+    check_choice("noise", noise, NOISES)
+    check_choice("sign", sign, (1, -1))
+
+    def checked(data, params):
+        scores, scale = _parameters(np.atleast_1d(np.asarray(data)), params, ("edges",))
+        edges = check_finite("edges", params.get("edges", [0.0]))
+        if scores.size != 1:
+            raise InputError("noised_score takes one score; use random_candidate")
+        if edges.ndim != 1 or np.any(np.diff(edges) <= 0):
+            raise InputError("edges must be a strictly increasing list of numbers")
+        return float(scores[0]), scale, edges
+
+    def prepare(data, params):
+        score, scale, edges = checked(data, params)
+        return {"score": np.float64(score), "scale": np.float64(scale), "edges": edges}, ()
+
+    def finish(z, data):
+        value = data["score"] + data["scale"] * z
+        label = look_up.position(data["edges"], value, "right")
+        return Draw(sign * value, sign * value, label.astype(jnp.int32))
+
+    def draw(key, data, params):
+        del params
+        return finish(_first_variate(noise, key), data)
+
+    def at_rank(key, rank, data, params):
+        del key, params
+        return finish(sign * _score_of_rank(noise, rank), data)
+
+    def labels(data, params):
+        edges = [f"{edge:g}" for edge in checked(data, params)[2]]
+        bounds = ["-inf", *edges, "inf"]
+        return tuple(f"[{a}, {b})" for a, b in itertools.pairwise(bounds))
+
+    def law_above(data, params, threshold):
+        score, scale, edges = checked(data, params)
+        bins = np.concatenate([[-np.inf], edges, [np.inf]])
+        # Values that are good enough: from the threshold up, or down from its negative.
+        bins = np.maximum(bins, threshold) if sign > 0 else np.minimum(bins, -threshold)
+        above = survival(noise, (bins - score) / scale)
+        return above[:-1] - above[1:]
+
+    def best_law(data, params, repetitions):
+        score, scale, edges = checked(data, params)
+        z = (edges - score) / scale
+        # better[i]: chance that a run beats the i-th edge, best edge first.
+        better = survival(noise, z[::-1] if sign > 0 else -z)
+        gaps = repetitions.pgf_gap(np.concatenate([[0.0], better, [1.0]]))
+        law = np.maximum(np.diff(gaps), 0.0)
+        law = law[::-1] if sign > 0 else law
+        return np.append(law, repetitions.probability_zero)
+
+    return Base(prepare, draw, at_rank, labels, law_above, best_law)

@@ -1,0 +1,86 @@
+"""Lower bounds on every bound that holds for all rankings."""
+
+import math
+
+import numpy as np
+
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import InputError
+from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.attained.finite_adversary import finite_adversarial
+from jaxsel.tuning.attained.two_ended import family_delta
+
+_LARGE = 2e-3  # atoms above this mass are split
+# Fractions of a split atom: small ones first, since a ranking may use a small piece.
+_SHARES = np.diff(np.concatenate([[0.0], np.geomspace(1e-13, 1.0, 400)]))
+
+
+def _split(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray]:
+    """Splits large atoms into pieces of equal loss: a ranking may use independent noise."""
+    large = np.maximum(pair.first, pair.second) > _LARGE
+    return tuple(
+        np.concatenate([masses[~large], np.outer(masses[large], _SHARES).ravel()])
+        for masses in (pair.first, pair.second)
+    )  # type: ignore[return-value]
+
+
+def _symmetric(pair: DominatingPair) -> bool:
+    """Whether the pair is the same with its laws exchanged."""
+    return np.allclose(pair.first, pair.second[::-1], rtol=1e-9, atol=0.0)
+
+
+@one_blas_thread()
+def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> float:
+    """Exact epsilon of one base with this guarantee, under a ranking found by a search.
+
+    A bound that is proved from the guarantee and holds for every ranking cannot be smaller.
+    (For DP-SGD the base has its privacy profile only; a bound that also uses the Renyi
+    curve may be smaller.)
+
+    Args:
+      base: the guarantee of one run.
+      repetitions: law of K.
+      delta: in (0, 1).
+
+    Returns:
+      The epsilon; NaN if no pair of laws is known to have the guarantee.
+
+    Raises:
+      InputError: if delta is out of range or K is always 0.
+    """
+    pairs = base.attaining()
+    if pairs is None:
+        return math.nan
+    # If a mass equals delta, rounding must not count it as exceeding delta.
+    above = min(delta * (1.0 + 1e-10), 1.0 - 2.0**-53)
+    return max(finite_adversarial(*_split(pair), repetitions, above).epsilon for pair in pairs)
+
+
+@one_blas_thread()
+def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: float) -> float:
+    """Exact delta at epsilon of one base with this guarantee, under a ranking found.
+
+    The maximum over a family of two-ended rankings that does not depend on epsilon, so that
+    it does not increase in epsilon.
+
+    Args:
+      base, repetitions: as for attained_epsilon.
+      epsilon: >= 0.
+
+    Returns:
+      The delta; NaN if no pair of laws is known to have the guarantee.
+
+    Raises:
+      InputError: if K is always 0.
+    """
+    pairs = base.attaining()
+    if pairs is None:
+        return math.nan
+    if repetitions.mean == 0.0:
+        raise InputError("K is always 0; some run must be possible")
+    return max(
+        family_delta(*_split(pair), repetitions, epsilon, symmetric=_symmetric(pair))
+        for pair in pairs
+    )

@@ -1,0 +1,215 @@
+"""Tuning of parameters that change the privacy of a run.
+
+Candidates that differ in noise and length can be tuned together if each satisfies the same
+two points of a privacy profile (Koskela, Redberg & Wang 2024, Section 6.2 and Corollary
+6.2): the thresholds come from a Gaussian mechanism, and each DP-SGD candidate then runs
+for as many steps as they allow.
+"""
+
+import functools
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.closed_forms import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_noise_multiplier,
+)
+from jaxsel.accounting.single_run.conversions import LEAST_DELTA, ApproximateGuarantee
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.bounds.profile_ratios import Profile, negative_binomial_ratio
+from jaxsel.tuning.bounds.profiles import two_point_epsilon
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.pld_pmf import PLDPmf
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+
+_INTERVAL = 1e-4  # of the discretised privacy loss
+_MOST_STEPS = 2**20  # more take minutes, and a finer interval
+
+
+class CandidateThresholds(NamedTuple):
+    """The thresholds for every candidate, and the guarantee of the tuned algorithm.
+
+    Attributes:
+      noise_multiplier: of the Gaussian mechanism that the thresholds are taken from.
+      first: (epsilon_1, delta_1), which bounds the ratio of slopes.
+      second: (epsilon, delta/E[K]).
+      tuned: (epsilon, delta) of the tuned algorithm.
+    """
+
+    noise_multiplier: float
+    first: ApproximateGuarantee
+    second: ApproximateGuarantee
+    tuned: ApproximateGuarantee
+
+
+def candidate_thresholds(
+    epsilon: float, delta: float, repetitions: Repetitions
+) -> CandidateThresholds:
+    """The thresholds of Section 6.2, from a Gaussian mechanism.
+
+    The Gaussian mechanism is calibrated to (epsilon, delta)-DP. Its profile then gives the
+    epsilon_1 that minimises log(e^epsilon_1 + ((1 - gamma)/gamma) delta(epsilon_1)), and
+    the epsilon at which it has delta/E[K].
+
+    Args:
+      epsilon, delta: of one run, epsilon > 0, delta in (0, 1).
+      repetitions: K ~ D(eta, gamma): geometric, logarithmic or any truncated negative
+        binomial law with mean >= 1.
+
+    Raises:
+      InputError: if a number is out of range or K has another law.
+    """
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_interval("delta", delta, LEAST_DELTA, 1.0)
+    if repetitions.family != "truncated_negative_binomial":
+        raise InputError(
+            f"repetitions are {repetitions.family}; the thresholds need a truncated "
+            "negative binomial law, such as geometric or logarithmic"
+        )
+    eta, gamma = repetitions.parameters["eta"], repetitions.parameters["gamma"]
+    scale = gaussian_noise_multiplier(epsilon, delta)
+    level = negative_binomial_ratio(lambda at: gaussian_delta(at, scale), eta, gamma).level
+    first = ApproximateGuarantee(level, float(gaussian_delta(level, scale)))
+    share = delta / repetitions.mean
+    second = ApproximateGuarantee(gaussian_epsilon(share, scale), share)
+    tuned = two_point_epsilon(second.epsilon, *first, eta, gamma)
+    return CandidateThresholds(scale, first, second, ApproximateGuarantee(tuned, delta))
+
+
+def _one_step(
+    sampling_probability: float, noise_multiplier: float, interval: float
+) -> "PrivacyLossDistribution":
+    rate = check_interval("sampling_probability", sampling_probability, 0.0, 1.0, high_open=False)
+    scale = check_positive("noise_multiplier", noise_multiplier)
+    interval = check_interval("interval", interval, 0.0, 0.1)
+    # Imported late: it takes a second, and is rarely used.
+    from dp_accounting.pld import privacy_loss_distribution
+
+    return privacy_loss_distribution.from_gaussian_mechanism(
+        scale, value_discretization_interval=interval, sampling_prob=rate
+    )
+
+
+def _direction(distribution: "PLDPmf") -> Profile:
+    """delta(epsilon) of one direction, exact for the discretised losses."""
+    # With grid losses l_i, step h and S_i = sum over j > i of p_j e^(l_i - l_j),
+    # delta(l_i) - delta(l_(i+1)) = (e^h - 1) S_i: sums of positive terms only.
+    dense = distribution.to_dense_pmf()
+    step, mass = float(dense._discretization), np.asarray(dense._probs, np.float64)
+    mass = np.maximum(mass, 0.0)  # Fourier transforms leave rounding below 0
+    losses = (dense._lower_loss - 1 + np.arange(mass.size + 1)) * step
+    weights = np.append(np.cumsum((mass * np.exp(-losses[1:]))[::-1])[::-1], 0.0)
+    falls = math.expm1(step) * np.exp(losses) * weights
+    infinite = float(dense._infinity_mass)
+    delta = infinite + np.append(np.cumsum(falls[:-1][::-1])[::-1], 0.0)
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        inside = np.clip(epsilon, losses[0], losses[-1])
+        cell = np.clip(np.searchsorted(losses, inside, "right") - 1, 0, mass.size - 1)
+        # Between losses of the grid, delta is linear in e^epsilon.
+        part = np.expm1(inside - losses[cell]) / math.expm1(step)
+        value = delta[cell] + (delta[cell + 1] - delta[cell]) * part
+        below = -np.expm1(np.minimum(epsilon - losses[0], 0.0))
+        return np.minimum(value + below * (1.0 - value), 1.0)[()]
+
+    return profile
+
+
+@functools.lru_cache(maxsize=8)
+def subsampled_gaussian_profile(
+    sampling_probability: float, noise_multiplier: float, steps: int, *, interval: float = _INTERVAL
+) -> Profile:
+    """Profile of DP-SGD: composed Poisson-subsampled Gaussian mechanisms.
+
+    Neighbours add or remove one record. By dp-accounting's pessimistic privacy loss
+    distribution: an upper estimate, the larger of both directions.
+
+    Args:
+      sampling_probability: of each record in each step, in (0, 1].
+      noise_multiplier: standard deviation of the noise over the clipping norm, > 0.
+      steps: how many, >= 1.
+      interval: of the discretised privacy loss.
+
+    Returns:
+      real epsilon -> delta, element by element, fast on large arrays.
+
+    Raises:
+      InputError: if a number is out of range.
+    """
+    one_step = _one_step(sampling_probability, noise_multiplier, interval)
+    loss = one_step.self_compose(check_integer("steps", steps, 1))
+    remove = _direction(loss._pmf_remove)
+    add = remove if loss._symmetric else _direction(loss._pmf_add)
+
+    def profile(epsilon: np.ndarray) -> np.ndarray:
+        return np.maximum(remove(epsilon), add(epsilon))[()]
+
+    return profile
+
+
+def largest_steps(
+    thresholds: CandidateThresholds,
+    sampling_probability: float,
+    noise_multiplier: float,
+    *,
+    interval: float = _INTERVAL,
+) -> int:
+    """Most steps of DP-SGD whose profile is below both thresholds.
+
+    Poisson subsampling, neighbours that add or remove one record, both directions; by
+    dp-accounting's pessimistic privacy loss distribution, so that the guarantee holds.
+
+    Args:
+      thresholds: from candidate_thresholds.
+      sampling_probability: of each record in each step, in (0, 1].
+      noise_multiplier: standard deviation of the noise over the clipping norm, > 0.
+      interval: of the discretised privacy loss; a smaller one allows more steps.
+
+    Returns:
+      The number of steps, found by bisection; 0 if even one is too many.
+
+    Raises:
+      InputError: if a number is out of range, or more than some 2^20 steps are allowed.
+    """
+    one_step = _one_step(sampling_probability, noise_multiplier, interval)
+
+    def allowed(steps: int) -> bool:
+        if steps == 0:
+            return True
+        loss = one_step.self_compose(steps)
+        return all(
+            float(loss.get_delta_for_epsilon(epsilon)) <= delta
+            for epsilon, delta in (thresholds.second, thresholds.first)
+        )
+
+    # T steps are close to a Gaussian of noise multiplier 1/(q sqrt(T (e^(1/s^2) - 1))).
+    excess = math.expm1(min(noise_multiplier**-2.0, 700.0))
+    spread = sampling_probability * math.sqrt(excess)
+    guess = (thresholds.noise_multiplier * spread) ** -2.0
+    too_many = InputError(
+        f"more than {_MOST_STEPS} steps are allowed; take less noise or a larger "
+        "sampling_probability"
+    )
+    if guess > _MOST_STEPS:
+        raise too_many
+    low = high = max(int(guess), 1)
+    factor = 1.05
+    if allowed(low):
+        while allowed(high := math.ceil(high * factor)):
+            low, factor = high, factor * factor
+            if high > _MOST_STEPS:
+                raise too_many
+    else:
+        while not allowed(low := math.floor(low / factor)):
+            high, factor = low, factor * factor
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return low

@@ -1,0 +1,252 @@
+"""A linear program for a price of likelihood ratios and for the potential W of paths.
+
+For docs/priced.md: a convex price lambda(s) >= 0 of the ratio s = q'/q, and a function
+W(u, u') with
+
+    W_u + s W_u' + [a(u) - e^eps s a(u')]_+ <= lambda(s)    for all s and (u, u'),
+
+give the bound E_P[lambda(p'/p)] + W(0, 0) - W(1, 1). The program minimises it under the
+inequality at six points of each triangle only; its solution is a proposal, which
+path_certificate turns into a proven bound.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from jaxsel.accounting.numerics.interior_point import Bordered, nearly_solved
+from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.bounds.path_mesh import PathMesh, gradients
+
+_MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense knots and beyond all knots
+_GAP = 3e-3  # relative gap between the program and its dual
+_DENSE = 0.75  # fraction of the knots in between
+_PLACES = (
+    (1.0, 0.0, 0.0),
+    (0.0, 1.0, 0.0),
+    (0.0, 0.0, 1.0),
+    (0.5, 0.5, 0.0),
+    (0.0, 0.5, 0.5),
+    (0.5, 0.0, 0.5),
+)
+
+
+class Price(NamedTuple):
+    """A piecewise linear function of the ratio s = q'/q >= 0.
+
+    Attributes:
+      knots: Float["knots"], from 0, increasing.
+      values: Float["knots"], at the knots.
+      last_slope: slope beyond the last knot; the price of mass with q = 0.
+    """
+
+    knots: np.ndarray
+    values: np.ndarray
+    last_slope: float
+
+
+def slope_at(law: Repetitions, u: np.ndarray) -> np.ndarray:
+    """a(u) = f'(1 - u), with u clipped to [0, 1]."""
+    return np.asarray(law.pgf_derivative_tail(np.clip(u, 0.0, 1.0)))
+
+
+def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
+    """About ``count`` ratios p'/p, from 0, dense where P has its mass."""
+    finite = np.isfinite(pair.loss) & (pair.first > 0.0)
+    if not np.any(finite):  # every output distinguishes the sides
+        return np.array([0.0, 1.0])
+    loss = pair.loss[finite]
+    reached = np.cumsum(pair.first[finite])
+    ends = np.interp([_TAIL, _MIDDLE, 1.0 - _MIDDLE, 1.0 - _TAIL], reached / reached[-1], loss)
+    dense, rest = int(_DENSE * count), (count - int(_DENSE * count)) // 2
+    losses = np.concatenate(
+        [
+            np.linspace(ends[0], ends[1], rest + 1)[:-1],
+            np.linspace(ends[1], ends[2], max(dense, 2)),
+            np.linspace(ends[2], ends[3], rest + 1)[1:],
+        ]
+    )
+    found = np.unique(np.append(0.0, np.exp(-losses)))
+    return found if found.size > 1 else np.array([0.0, 1.0])
+
+
+def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, float]:
+    """E_P[lambda(p'/p)] as weights of a price's values, and of its last slope.
+
+    Mass of P' where P has none, or that is missing from a pair, counts beyond the last
+    knot.
+    """
+    seen = pair.first > 0.0
+    mass, loss = pair.first[seen], pair.loss[seen]
+    ratio = np.exp(-loss)  # 0 at infinite loss
+    weights = np.zeros(knots.size)
+    inside = ratio <= knots[-1]
+    place = np.clip(np.searchsorted(knots, ratio[inside], side="right") - 1, 0, knots.size - 2)
+    part = (ratio[inside] - knots[place]) / (knots[place + 1] - knots[place])
+    np.add.at(weights, place, mass[inside] * (1.0 - part))
+    np.add.at(weights, place + 1, mass[inside] * part)
+    weights[-1] += float(np.sum(mass[~inside]))
+    beyond = float(np.sum(mass[~inside] * (ratio[~inside] - knots[-1])))
+    return weights, beyond + max(0.0, 1.0 - float(np.sum(mass * ratio)))
+
+
+def proposed_delta(pair: DominatingPair, mesh: PathMesh, price: Price, values: np.ndarray) -> float:
+    """E_P[lambda(p'/p)] + W(0, 0) - W(1, 1): the bound, if the inequality held."""
+    weights, beyond = price_weights(pair, price.knots)
+    paid = float(weights @ price.values) + beyond * price.last_slope
+    gained = float(values[mesh.start[0]] @ mesh.start[1])
+    gained -= float(values[mesh.end[0]] @ mesh.end[1])
+    return paid + gained
+
+
+class _PathConstraints:
+    """The inequality at six points of each triangle, at every knot and beyond the last.
+
+    Unknowns are W at the nodes, the price at the knots, and its last slope. Constraints
+    come in three groups: Float["triangles places knots"], the inequality; then
+    Float["triangles corners"], W_u' at most the last slope; then Float["knots - 1"],
+    non-decreasing slopes of the price. All products are summed by triangle, without one
+    large matrix.
+    """
+
+    def __init__(self, mesh: PathMesh, law: Repetitions, epsilon: float, knots: np.ndarray) -> None:
+        triangles, places = mesh.nodes.shape[0], len(_PLACES)
+        # Float["triangles places nodes"]: contributions of a node to W_u and to W_u'.
+        steep = np.array([gradients(mesh, place) for place in _PLACES])
+        steep = steep.transpose(2, 0, 1, 3)
+        # W is determined up to a constant, so one node is fixed at 0.
+        self._pinned = int(mesh.end[0][0])
+        steep = np.where((mesh.nodes == self._pinned)[:, None, :, None], 0.0, steep)
+        self._count = mesh.count
+        self._along, self._across = (
+            self._by_node(mesh.nodes, steep[..., side]) for side in range(2)
+        )
+        corners = self._across[np.arange(triangles * places) % places < 3]
+        self._of_corners = corners.T.tocsr()
+        self._of_places = sparse.hstack([self._along.T, self._across.T], format="csr")
+        self._squares = self._band_of_squares(mesh.nodes, steep)
+        self._scale = 1.0 / (1.0 + knots)
+        self._knots = knots
+        self._powers = knots[:, None] ** np.arange(3)
+        points = np.einsum("pv,tvc->tpc", np.array(_PLACES), mesh.corners)
+        ours, theirs = slope_at(law, points[..., 0]), slope_at(law, points[..., 1])
+        gain = ours[..., None] - math.exp(epsilon) * knots * theirs[..., None]
+        self._shapes = (triangles, places, knots.size), (triangles, 3)
+        self._ends = np.cumsum([math.prod(shape) for shape in self._shapes])
+        flat = np.zeros(triangles * 3 + knots.size - 1)
+        limits = -np.maximum(gain, 0.0) * self._scale
+        self.limits = np.concatenate([limits.ravel(), flat])
+        self._convexity = self._second_differences(knots)
+
+    def _by_node(self, nodes: np.ndarray, steep: np.ndarray) -> sparse.csr_array:
+        """Float["triangles*places count"], from Float["triangles places nodes"]."""
+        rows = np.arange(steep.shape[0] * steep.shape[1]).reshape(steep.shape[:2])
+        rows = np.broadcast_to(rows[..., None], steep.shape)
+        columns = np.broadcast_to(nodes[:, None, :], steep.shape)
+        entries = steep.ravel(), (rows.ravel(), columns.ravel())
+        return sparse.csr_array(entries, shape=(rows.max() + 1, self._count))
+
+    def _band_of_squares(self, nodes: np.ndarray, steep: np.ndarray) -> sparse.csr_array:
+        """Contributions of weights of the places, times 1, s and s^2, to the normal matrix.
+
+        Nodes of a triangle have close indices, so the matrix of nodes is banded: its
+        entries, as in Bordered, are linear in the weights.
+        """
+        along, across = steep[..., 0], steep[..., 1]
+        mixed = along[..., :, None] * across[..., None, :]
+        products = np.stack(
+            [
+                along[..., :, None] * along[..., None, :],
+                mixed + mixed.swapaxes(2, 3),
+                across[..., :, None] * across[..., None, :],
+            ]
+        )
+        one, other = nodes[:, None, :, None], nodes[:, None, None, :]
+        cells = (one - other) * self._count + other
+        lower = np.broadcast_to(one >= other, products.shape)
+        cells = np.broadcast_to(cells, products.shape)[lower]
+        count = 3 * steep.shape[0] * steep.shape[1]
+        places = np.arange(count)
+        places = np.broadcast_to(places.reshape(*products.shape[:3], 1, 1), products.shape)[lower]
+        width = int(np.max(nodes.max(axis=1) - nodes.min(axis=1))) + 1
+        return sparse.csr_array(
+            (products[lower], (cells, places)), shape=(width * self._count, count)
+        )
+
+    @staticmethod
+    def _second_differences(knots: np.ndarray) -> np.ndarray:
+        """Float["knots - 1, knots + 1"]: the decrease of slopes; the last slope is an unknown."""
+        steps = np.append(np.diff(knots), 1.0)
+        slopes = np.zeros((knots.size, knots.size + 1))
+        inner = np.arange(knots.size - 1)
+        slopes[inner, inner], slopes[inner, inner + 1] = (-1.0 / steps[:-1], 1.0 / steps[:-1])
+        slopes[-1, -1] = 1.0
+        falls = slopes[:-1] - slopes[1:]
+        return falls / np.max(np.abs(falls), axis=1, keepdims=True)
+
+    def _parts(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        first, second = self._ends
+        return (
+            rows[:first].reshape(self._shapes[0]),
+            rows[first:second].reshape(self._shapes[1]),
+            rows[second:],
+        )
+
+    def times(self, unknowns: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        nodal = unknowns[: self._count]
+        along, across = self._along @ nodal, self._across @ nodal
+        price, last = unknowns[self._count : -1], unknowns[-1]
+        rows = along[:, None] + across[:, None] * self._knots - price
+        steepest = across.reshape(self._shapes[0][:2])[:, :3]
+        return np.concatenate(
+            [
+                (rows * self._scale).ravel(),
+                (steepest - last).ravel(),
+                self._convexity @ unknowns[self._count :],
+            ]
+        )
+
+    def transposed(self, prices: np.ndarray) -> np.ndarray:
+        """See Constraints."""
+        rows, steepest, falls = self._parts(prices)
+        rows = rows.reshape(-1, self._knots.size) * self._scale
+        sums = rows @ self._powers[:, :2]
+        nodal = self._of_places @ sums.T.ravel() + self._of_corners @ steepest.ravel()
+        of_price = np.append(-rows.sum(axis=0), -np.sum(steepest))
+        return np.concatenate([nodal, of_price + self._convexity.T @ falls])
+
+    def normal(self, weights: np.ndarray) -> Bordered:
+        """See Constraints."""
+        rows, steepest, falls = self._parts(weights)
+        rows = rows.reshape(-1, self._knots.size) * self._scale**2
+        moments = (rows @ self._powers).T.copy()
+        moments[2].reshape(self._shapes[0][:2])[:, :3] += steepest
+        band = (self._squares @ moments.ravel()).reshape(-1, self._count)
+        band[0, self._pinned] = 1.0
+        border = np.empty((self._count, self._knots.size + 1))
+        border[:, :-1] = self._of_places @ -np.concatenate([rows, rows * self._knots])
+        border[:, -1] = self._of_corners @ -steepest.ravel()
+        corner = np.diag(np.append(rows.sum(axis=0), np.sum(steepest)))
+        corner += self._convexity.T @ (falls[:, None] * self._convexity)
+        return Bordered(band, border, corner)
+
+
+def proposal(
+    pair: DominatingPair, law: Repetitions, mesh: PathMesh, knots: np.ndarray, epsilon: float
+) -> tuple[Price, np.ndarray]:
+    """A price, and W at the nodes of the mesh, that nearly minimise the bound."""
+    constraints = _PathConstraints(mesh, law, epsilon, knots)
+    cost = np.zeros(mesh.count + knots.size + 1)
+    weights, beyond = price_weights(pair, knots)
+    cost[mesh.count : -1], cost[-1] = weights, beyond
+    np.add.at(cost, mesh.start[0], mesh.start[1])
+    np.add.at(cost, mesh.end[0], -mesh.end[1])
+    cost[mesh.end[0][0]] = 0.0
+    found = nearly_solved(cost, constraints, constraints.limits, relative_gap=_GAP)
+    found[mesh.end[0][0]] = 0.0
+    price = Price(knots, found[mesh.count : -1], float(found[-1]))
+    return price, found[: mesh.count]
