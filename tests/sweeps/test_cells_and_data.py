@@ -293,6 +293,15 @@ def test_the_law_of_runs_is_told_where_there_is_one():
     assert facts.fact_key("runs", tuned, 0.5) == json.dumps(["runs", tuned.settings_key, 0.5])
 
 
+def test_every_theorem_that_proves_an_epsilon_is_told():
+    words = {"base": "pure:epsilon=1", "repetitions": "geometric:mean=3", "delta": 1e-6}
+    cell = make_cell(find_subject("account"), words, 0)
+    found = facts.find_fact("bounds", cell, 0.0)
+    account = jaxsel.account(*words.values())
+    assert found == {bound.theorem: bound.epsilon for bound in account.bounds}
+    assert len(found) == len(account.bounds) > 1
+
+
 def test_the_exact_epsilon_is_the_largest_of_all_pairs_at_a_delta():
     """Randomised response: delta = max(0, p - e^eps q), so eps = log((p - delta)/q)."""
 
