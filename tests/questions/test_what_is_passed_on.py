@@ -367,3 +367,41 @@ def test_what_lies_beside_the_package_is_named_by_its_first_sentence(tmp_path):
     for row in rows + checkout.found_in("sims"):
         assert row["title"]
         assert (checkout.ROOT / row["file"]).is_file()
+
+
+def test_what_is_attained_is_looked_for_only_where_it_is_read(monkeypatch):
+    asked = []
+    for name in ("account", "account_delta"):
+        real = getattr(tuned.accountant, name)
+
+        def spied(*given, real=real, attain=True):
+            asked.append(attain)
+            return real(*given, attain=False)
+
+        monkeypatch.setattr(tuned.accountant, name, spied)
+    search = jaxsel.tuned(*SEARCH)
+    search.epsilon(0.01)
+    search.delta(0.25)
+    assert asked == [False, False]
+    search.attained(0.01)
+    search.attained(epsilon=0.25)
+    assert asked == [False, False, True, True]
+
+
+def test_a_report_of_something_else_is_refused():
+    with pytest.raises(InputError, match="not of a int"):
+        jaxsel.report(3)
+
+
+@pytest.mark.parametrize(
+    ("paid", "message"),
+    [
+        ({"compute": 10.0, "price": 20.0}, "compute is 10 at a price of 20 a run, which are 0.5"),
+        ({"compute": 1e30}, "a run, which are 1e\\+30 runs; give 1 to "),
+        ({"compute": 10.0, "price": 0.0}, "price is 0"),
+        ({"compute": -1.0}, "compute is -1"),
+    ],
+)
+def test_what_is_paid_for_is_a_number_of_runs(paid, message):
+    with pytest.raises(InputError, match=message):
+        jaxsel.plan("gaussian", epsilon=1.0, **paid)
