@@ -167,6 +167,7 @@ def test_a_function_of_settings_is_given_those_that_it_takes():
     assert claims_of(lambda: 3.0, 0.0, settings) == (Claim(3.0, 0.0),)
 
 
+@pytest.mark.usefixtures("coarse_prices")
 def test_the_claim_of_a_search_whose_runs_may_fail_is_a_curve():
     """K = 1: of one run that is (1, 1/8)-private every point is known."""
     law = jaxsel.repetitions.parse("point_mass:count=1")

@@ -25,6 +25,7 @@ from jaxsel.questions.releases import (
     OneRelease,
     ProvenReleases,
     ReleasePlan,
+    _Search,
     composed,
     one_release,
     widest_relation,
@@ -593,3 +594,22 @@ def test_no_more_sizes_compete_than_there_are_gaps():
     assert np.all(seen(9) > seen(6))
     # Two sizes are the fewest that compete.
     np.testing.assert_array_equal(seen(2), seen(3))
+
+
+@pytest.mark.parametrize("up", [False, True])
+def test_a_setting_is_rounded_to_six_digits_that_keep_the_budget(up):
+    """What lies a millionth beside six digits is meant to be these, if they cost no more."""
+
+    def rounded(value: float, allowed: float) -> float:
+        search = SimpleNamespace(cost=lambda x: 1.0 / x if up else x)
+        found = 1.0 / value if up else value
+        return _Search._rounded(search, found, up, allowed)  # type: ignore[arg-type]
+
+    for value, kept in ((0.125, 0.125), (0.125 * (1 - 4e-7), 0.125)):
+        found = rounded(value, 0.125)
+        assert found == pytest.approx(1.0 / kept if up else kept, rel=1e-12)
+    # A little farther it is rounded towards more privacy; where that costs too much, not at all.
+    beside = 0.125 * (1 - 1.5e-6)
+    assert rounded(beside, 0.12499985) == (8.00002 if up else 0.124999)
+    near = 0.125 * (1 - 4e-7)
+    assert rounded(near, near) == (1.0 / near if up else near)

@@ -113,6 +113,6 @@ def test_claims_of_a_paper_that_are_of_a_kind_are_both():
 
 
 def test_what_is_shown_by_a_figures_name_is_what_is_listed_of_it():
-    found = jaxsel.show("ps22-2")
-    assert (found.kind, found.thing["id"]) == ("figure", "ps22-2")
+    (figure,) = (one for one in jaxsel.show("ps22-2") if getattr(one, "kind", "") == "figure")
+    assert figure.thing["id"] == "ps22-2"
     assert jaxsel.show("tnb:eta=1,mean=3").mean == pytest.approx(3.0)
