@@ -598,18 +598,24 @@ def test_no_more_sizes_compete_than_there_are_gaps():
 
 @pytest.mark.parametrize("up", [False, True])
 def test_a_setting_is_rounded_to_six_digits_that_keep_the_budget(up):
-    """What lies a millionth beside six digits is meant to be these, if they cost no more."""
+    """A round number that the search all but reached is taken, if it costs no more."""
 
     def rounded(value: float, allowed: float) -> float:
-        search = SimpleNamespace(cost=lambda x: 1.0 / x if up else x)
-        found = 1.0 / value if up else value
-        return _Search._rounded(search, found, up, allowed)  # type: ignore[arg-type]
+        search = SimpleNamespace(cost=lambda x: -x if up else x)
+        return _Search._rounded(search, value, up, allowed)  # type: ignore[arg-type]
 
-    for value, kept in ((0.125, 0.125), (0.125 * (1 - 4e-7), 0.125)):
-        found = rounded(value, 0.125)
-        assert found == pytest.approx(1.0 / kept if up else kept, rel=1e-12)
-    # A little farther it is rounded towards more privacy; where that costs too much, not at all.
-    beside = 0.125 * (1 - 1.5e-6)
-    assert rounded(beside, 0.12499985) == (8.00002 if up else 0.124999)
-    near = 0.125 * (1 - 4e-7)
-    assert rounded(near, near) == (1.0 / near if up else near)
+    # A unit of the sixth digit is a millionth here.
+    sign = -1.0 if up else 1.0
+    assert rounded(0.125 - sign * 2e-7, sign * 0.125) == 0.125
+    farther = 0.125 - sign * 1e-6
+    assert rounded(0.125 - sign * 3e-7, sign * 0.125) == pytest.approx(farther, rel=1e-12)
+    # Where the round number costs too much, the next one does not.
+    almost = 0.125 - sign * 1e-7
+    assert rounded(almost, sign * almost) == pytest.approx(farther, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.5, 2.0, 400.0])
+def test_a_pure_mechanism_released_once_has_the_budget_as_its_epsilon(epsilon):
+    plan = plan_releases("noisy_max", epsilon=epsilon, delta=0.0, settings={"noise": "laplace"})
+    assert plan.found == {"epsilon": epsilon}
+    assert plan.epsilon == epsilon
