@@ -1,6 +1,7 @@
 """What a question is asked with reaches the answer: no setting is lost on the way."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -405,3 +406,11 @@ def test_a_report_of_something_else_is_refused():
 def test_what_is_paid_for_is_a_number_of_runs(paid, message):
     with pytest.raises(InputError, match=message):
         jaxsel.plan("gaussian", epsilon=1.0, **paid)
+
+
+def test_a_folder_beside_the_package_is_found_from_any_working_directory(monkeypatch):
+    others = [place for place in sys.path if place != str(checkout.ROOT)]
+    monkeypatch.setattr(sys, "path", list(others))
+    for _ in range(2):
+        assert checkout.beside("figures") is not None
+        assert sys.path == [*others, str(checkout.ROOT)]
