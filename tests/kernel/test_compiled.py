@@ -1,8 +1,10 @@
 """What is compiled is dropped, and what is needed again gives the same."""
 
 import ctypes
+import gc
 import os
 import sys
+import weakref
 from pathlib import Path
 
 import jax
@@ -82,3 +84,22 @@ def test_what_was_never_imported_needs_no_forgetting(monkeypatch, missing):
     monkeypatch.delitem(sys.modules, missing)
     compiled.forget()
     assert called == ([] if missing == "jax" else ["jax", "memory"])
+
+
+def test_what_refers_to_itself_is_dropped_too():
+    """Programs and what they close over often do."""
+
+    class Ring:
+        pass
+
+    ring = Ring()
+    ring.itself = ring
+    left = weakref.ref(ring)
+    gc.disable()
+    try:
+        del ring
+        assert left() is not None
+        compiled.forget()
+        assert left() is None
+    finally:
+        gc.enable()

@@ -602,3 +602,16 @@ def test_a_record_of_all_trials_is_the_run(tmp_path, monkeypatch):
     np.testing.assert_array_equal(again.values, whole.values)
     with pytest.raises(InputError, match="already holds 1000 trials; ask for at least as many"):
         tallies(trials=999, record=record, first_trial=20)
+
+
+@pytest.mark.parametrize("wanted", [None, True, False])
+def test_only_the_first_process_shows_progress(monkeypatch, wanted):
+    watched = Watched(monkeypatch, 1.0)
+    one = (jax.devices()[0],)
+    tallies(trials=64, progress=wanted, performance=Performance(64, 1, one))
+    monkeypatch.setattr(hosts, "number", lambda: 1)
+    monkeypatch.setattr(
+        engine, "_ranges", lambda start, stop, *_: np.array([[start] * 2, [stop] * 2])
+    )
+    tallies(trials=64, progress=wanted, performance=Performance(64, 1, one))
+    assert [shown for _, _, shown in watched.shown] == [wanted, False]

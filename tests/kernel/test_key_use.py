@@ -197,3 +197,14 @@ def test_a_key_may_be_one_of_many_things_that_are_used():
     assert key_use(lambda key, x: x + key.lane, jnp.uint32(1)).used
     assert key_use(lambda key, x: (x, key.lane, key.first), 1.0).used
     assert not key_use(lambda key, x: (x, key.second, key.first), 1.0).used
+
+
+def test_what_a_checkpoint_holds_is_a_part_of_the_trace():
+    """Its trace stands there bare, without constants of its own."""
+    made = []
+
+    def another(key):
+        made.append(None)
+        return jax.checkpoint(lambda x: x * jnp.uint32(len(made) + 1))(key.lane)
+
+    assert key_use(another) == KeyUse(True, False)
