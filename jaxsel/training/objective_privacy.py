@@ -40,7 +40,7 @@ class Settings(NamedTuple):
     Attributes:
       loss: one of ``LOSSES``.
       noise_multiplier: standard deviation of each coordinate of the objective's linear noise,
-        over ``slope * feature_norm``; in [0.05, 10^4].
+        over ``slope * feature_norm``; in [0.05, 10^4).
       regularisation: lambda > 0; the objective has lambda/2 times the squared norm.
       feature_norm: > 0; to which each record's features, the intercept's included, are clipped.
       slope: > 0; the largest slope of the loss: 1 for the logistic one.
