@@ -141,6 +141,16 @@ def test_renyi_of_the_two_directions_at_the_ends_of_the_orders():
     assert added(np.array([math.inf, 1.0])).tolist()[0] == math.inf
 
 
+@pytest.mark.parametrize(("noise", "stiffness"), [(1.3, 4.0), (9.0, 300.0)])
+def test_fewer_pieces_begin_constant_and_end_as_steep_as_the_loss_may_be(noise, stiffness):
+    bound = loss_bounds("logistic", noise, stiffness)[0].fewer()
+    assert bound.start[0] == -math.inf
+    assert bound.begin[0] == bound.begin[1]
+    assert (bound.slope[0], bound.slope[-1]) == (0.0, 1.0 / noise)
+    # from the first knot to the last
+    assert (bound.start[1], bound.start[-1]) == (-14.0, 20.0)
+
+
 def _rising_moment(order, mu, shift):
     """log E[e^((order - 1) (max(0, mu w + mu^2/2) + shift))] / (order - 1), in closed form."""
     power = order - 1.0
