@@ -93,7 +93,7 @@ def scaled(
         from jaxsel.shards import read_shard
 
         file = file.replace("{shard}", str(read_shard(scaling.shard).index))
-    check_output("--record", file, makes_folders=True)
+    check_output("--record", file)
     with interrupts_say(file), _scaled(scaling, name, options, trials) as role:
         yield role
 

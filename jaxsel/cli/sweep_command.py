@@ -24,6 +24,7 @@ from jaxsel.language.domains import nearest
 if TYPE_CHECKING:
     import xarray as xr
 
+    from jaxsel.shards import Shard
     from jaxsel.sweeps.request import SweepRequest
 
 _ROWS = 40
@@ -120,14 +121,17 @@ def sweep_command(
         }
         given = {name: value for name, value in given.items() if value is not None}
         asked = asked._replace(**given)
+        which = _shard(shard, scheduler, asked.record)
+        if which is not None and asked.record is not None:
+            asked = asked._replace(record=asked.record.replace("{shard}", str(which.index)))
         if list(asked.measures) == ["?"]:
             _list_measures(asked, json)
             return
         check_files(asked)
         _check_axes(asked)
         compilation_cache()
-        if shard is not None:
-            _keep_share(asked, shard, scheduler, json)
+        if which is not None:
+            _keep_share(asked, which, json)
             return
         from jaxsel.sweeps import sweep
 
@@ -163,7 +167,7 @@ def _list_measures(asked: "SweepRequest", json: bool) -> None:
 
 def check_files(asked: "SweepRequest") -> None:
     """Refuses names of files that cannot be written, before hours of work and not after."""
-    check_output("--record", asked.record, (".nc",), makes_folders=True)
+    check_output("--record", asked.record, (".nc",))
     check_output("--csv", asked.csv, (".csv",))
     check_output("--parquet", asked.parquet, (".parquet",))
     check_output("--plot", asked.plot, PICTURES)
@@ -173,16 +177,24 @@ def check_files(asked: "SweepRequest") -> None:
         check_parquet()
 
 
-def _keep_share(asked: "SweepRequest", shard: str, scheduler: str | None, json: bool) -> None:
+def _shard(shard: str | None, scheduler: str | None, record: str | None) -> "Shard | None":
+    """The shard that is to be run; None for the whole sweep."""
+    if shard is None:
+        return None
     from jaxsel.shards import read_shard
-    from jaxsel.sweeps import keep_share
 
     if scheduler is not None:
         raise InputError("--shard and --scheduler exclude each other; give one")
-    if asked.record is None:
+    if record is None:
         raise InputError("--shard needs a file for its tallies; give --record FILE")
-    which = read_shard(shard)
-    path = asked.record.replace("{shard}", str(which.index))
+    return read_shard(shard)
+
+
+def _keep_share(asked: "SweepRequest", which: "Shard", json: bool) -> None:
+    from jaxsel.sweeps import keep_share
+
+    path = asked.record
+    assert path is not None  # ``_shard`` has refused it
     with interrupts_say(path):
         trials = keep_share(which, asked.sweep, asked.settings, record=path, **asked.options())
     if json:

@@ -243,7 +243,8 @@ def block_size(performance: Performance) -> int:
     devices = performance.devices or tuple(jax.local_devices())
     # On CPU a block stays in cache; a GPU is efficient with a million lanes at once.
     default = 8192 if devices[0].platform == "cpu" else 1 << 20
-    size = check_integer("block_size", performance.block_size or default, 1)
+    given = default if performance.block_size is None else performance.block_size
+    size = check_integer("block_size", given, 1)
     if size & (size - 1) or size > 2**31:
         raise InputError(f"block_size is {size}; it must be a power of two <= 2**31")
     return size

@@ -286,8 +286,12 @@ class _Search(NamedTuple):
 
     def _rounded(self, value: float, up: bool, epsilon: float) -> float:
         """The value to six digits, rounded towards more privacy."""
-        found = to_digits(value, _DIGITS, up, slack=1e-6)
-        return found if self.cost(found) <= epsilon else value
+        # The search may end a little short of a round number that keeps the budget, too.
+        for slack in (0.25, 0.0):
+            found = to_digits(value, _DIGITS, up, slack)
+            if self.cost(found) <= epsilon:
+                return found
+        return value
 
 
 def _given(entry: MechanismEntry, settings: Mapping[str, Any]) -> dict[str, Any]:

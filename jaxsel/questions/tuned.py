@@ -60,7 +60,8 @@ class Released:
         return (self.releases, self.score_noise) == (other.releases, other.score_noise)
 
     def __hash__(self) -> int:
-        return hash((self.releases, self.score_noise))
+        # Guarantees and laws hold mappings, which have no hash.
+        return hash((*((each.base.name, each.times) for each in self.releases), self.score_noise))
 
     def __mul__(self, times: int) -> "Released":
         count = check_integer("times", times, 1)

@@ -87,6 +87,19 @@ def _number(name: str, text: str) -> float:
     return found
 
 
+def _whole(text: str) -> int | None:
+    """The whole number that a text is, with all of its digits; None if it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
+
+
 def _is_range(text: str) -> bool:
     first, colon, _ = text.partition(":")
     return bool(colon) and first.strip()[:1] in "+-.0123456789"
@@ -100,10 +113,11 @@ def _range(name: str, text: str, whole: bool) -> list[Value]:
         )
     low, high = _number(name, ends[0]), _number(name, ends[1])
     if len(ends) == 2:
-        if low != round(low) or high != round(high):
+        first, last = _whole(ends[0]), _whole(ends[1])
+        if first is None or last is None:
             raise InputError(f"{text!r} in {name} has no number of values; write {text}:5 for five")
         _check_number(name, high - low + 1.0)
-        values = np.arange(low, high + 1.0)
+        values = range(first, last + 1)
         whole = True
     else:
         logarithmic = ends[2].startswith("log")
@@ -117,7 +131,7 @@ def _range(name: str, text: str, whole: bool) -> list[Value]:
             raise InputError(f"{text!r} in {name} is logarithmic, and must be above 0")
         space = np.geomspace if logarithmic else np.linspace
         values = space(low, high, int(count))
-    if not values.size:
+    if not len(values):
         raise InputError(f"the range {text!r} in {name} is empty")
     return list(dict.fromkeys(_plain(value, whole) for value in values))
 
@@ -158,7 +172,8 @@ def _as_given(text: Any, domain: Domain) -> Value:
             number = float(text)
         except ValueError:
             return text
-        return int(number) if isinstance(domain, Whole) else number
+        whole = _whole(text) if isinstance(domain, Whole) else None
+        return number if whole is None else whole
     return text if isinstance(text, int | float) else str(text)
 
 

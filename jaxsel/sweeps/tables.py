@@ -109,7 +109,7 @@ def check_parquet() -> None:
 
 def _written(path: str | Path, write: Callable[[], object]) -> None:
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
         write()
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+        # The errors that pandas raises itself have text alone.
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -40,7 +40,7 @@ class Settings(NamedTuple):
     Attributes:
       loss: one of ``LOSSES``.
       noise_multiplier: standard deviation of each coordinate of the objective's linear noise,
-        over ``slope * feature_norm``; in [0.05, 10^4].
+        over ``slope * feature_norm``; in [0.05, 10^4).
       regularisation: lambda > 0; the objective has lambda/2 times the squared norm.
       feature_norm: > 0; to which each record's features, the intercept's included, are clipped.
       slope: > 0; the largest slope of the loss: 1 for the logistic one.
@@ -124,10 +124,9 @@ class LossBound(NamedTuple):
         return self.begin - self.slope * np.where(np.isfinite(self.start), self.start, 0.0)
 
     def _moments(
-        self, power: npt.ArrayLike, start: np.ndarray, place: np.ndarray | slice
+        self, power: float | np.ndarray, start: np.ndarray, place: np.ndarray | slice
     ) -> np.ndarray:
         """log E[e^(power loss)] over the rest of pieces, each from ``start``."""
-        power = np.asarray(power, dtype=np.float64)
         moved = power * self.slope[place]
         low, high = start - moved, self._end()[place] - moved
         swapped = low + high < 0.0  # both in the nearer tail, where digits are kept

@@ -6,10 +6,10 @@ that a batch exceeds it with probability below 1e-18; if one does, the run fails
 dropping an example.
 """
 
+import bisect
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Int
 from scipy import stats
 
@@ -42,8 +42,12 @@ def batch_capacity(examples: int, rate: float) -> int:
     """
     examples = check_integer("examples", examples, 1)
     rate = check_interval("rate", rate, 0.0, 1.0, high_open=False)
-    enough = stats.binom.isf(_OVERFLOW, examples, rate)
-    return int(min(examples, max(1.0, float(np.nan_to_num(enough, nan=examples)))))
+
+    # By the tail itself: SciPy's inverse of it answers n for a tail below 1e-16.
+    def rare(size: int) -> bool:
+        return bool(stats.binom.sf(size, examples, rate) <= _OVERFLOW)
+
+    return max(1, bisect.bisect_left(range(examples), True, key=rare))
 
 
 def poisson_batch(key: stream.Key, examples: int, rate, capacity: int) -> Batch:

@@ -285,8 +285,8 @@ def test_outputs_are_refused_before_any_work(capsys, monkeypatch, tmp_path, word
     monkeypatch.setattr("jaxsel.search.tune.load_images", _works)
     before = sorted(Path().rglob("*"))
     bad = {f"a file/it{ending}": "is no folder", f"{'n' * 300}{ending}": "cannot be made"}
-    # Folders above a record and above a search's secrets are made with it.
-    if option != "--folder" and (option != "--record" or "bench" in words):
+    # Folders above a search's secrets are made with it, for its owner alone.
+    if option != "--folder":
         bad[f"missing/it{ending}"] = "there is no folder missing"
     if is_folder:
         bad["a file"] = "which is a file"
@@ -315,7 +315,7 @@ def test_a_new_file_is_new(tmp_path):
     with pytest.raises(InputError, match="there already"):
         check_output("--save", tmp_path / "it.npz", (".npz",), new=True)
     check_output("--save", tmp_path / "other.npz", (".npz",), new=True)
-    check_output("--record", tmp_path / "a" / "b" / "it.nc", makes_folders=True)
+    check_output("ledger", tmp_path / "a" / "b" / "it.nc", makes_folders=True)
     check_output("--save", None)
 
 

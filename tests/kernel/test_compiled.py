@@ -1,7 +1,10 @@
 """What is compiled is dropped, and what is needed again gives the same."""
 
 import ctypes
+import gc
 import os
+import sys
+import weakref
 from pathlib import Path
 
 import jax
@@ -67,3 +70,36 @@ def test_validation_drops_what_its_claims_compiled(monkeypatch):
     found = validation.validate([claim] * 5, Budget(cases=2))
     assert len(found) == 5
     assert len(dropped) == 2
+
+
+@pytest.mark.parametrize("missing", ["jax", "jaxsel.kernel.engine"])
+def test_what_was_never_imported_needs_no_forgetting(monkeypatch, missing):
+    called = []
+    monkeypatch.setattr(jax, "clear_caches", lambda: called.append("jax"))
+    monkeypatch.setattr(engine, "forget_programs", lambda: called.append("engine"))
+    monkeypatch.setattr(compiled, "_return_memory", lambda: called.append("memory"))
+    compiled.forget()
+    assert called == ["engine", "jax", "memory"]
+    called.clear()
+    monkeypatch.delitem(sys.modules, missing)
+    compiled.forget()
+    assert called == ([] if missing == "jax" else ["jax", "memory"])
+
+
+def test_what_refers_to_itself_is_dropped_too():
+    """Programs and what they close over often do."""
+
+    class Ring:
+        pass
+
+    ring = Ring()
+    ring.itself = ring
+    left = weakref.ref(ring)
+    gc.disable()
+    try:
+        del ring
+        assert left() is not None
+        compiled.forget()
+        assert left() is None
+    finally:
+        gc.enable()

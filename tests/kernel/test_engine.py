@@ -1,19 +1,23 @@
 """The promises of simulate: addresses, exact sums, constant memory, resume."""
 
+import contextlib
 import pickle
 import signal
 import subprocess
 import sys
 import textwrap
+import types
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxsel
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.host import records
 from jaxsel.host.errors import InputError
-from jaxsel.kernel import statistics
+from jaxsel.kernel import engine, hosts, statistics
 from jaxsel.kernel.engine import Performance, simulate, simulate_grid
 from jaxsel.language.base import Mechanism
 
@@ -263,8 +267,6 @@ def test_a_killed_run_resumes_to_the_same_tallies(tmp_path):
     record = tmp_path / "run.nc"
     killed = subprocess.run([sys.executable, "-c", KILLED_RUN, str(record)])
     assert killed.returncode == -signal.SIGKILL
-    from jaxsel.host import records
-
     ((_, done),) = records.read(record).attributes["ranges"]
     assert 0 < done < 2**26, "the run was to be killed midway"
     settings = {"trials": done + 100_000, "seed": 5}
@@ -274,11 +276,6 @@ def test_a_killed_run_resumes_to_the_same_tallies(tmp_path):
 
 
 def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
-    import contextlib
-
-    import jaxsel.kernel.engine
-    from jaxsel.host import records
-
     @contextlib.contextmanager
     def impatient(total, done, wanted):
         def advance(trials):
@@ -289,7 +286,7 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
     record = tmp_path / "run.nc"
     settings = {"trials": 50_000, "performance": Performance(1024, 3)}
     with monkeypatch.context() as patch:
-        patch.setattr(jaxsel.kernel.engine, "progress_bar", impatient)
+        patch.setattr(engine, "progress_bar", impatient)
         with pytest.raises(KeyboardInterrupt):
             tallies(record=record, **settings)
     ((_, done),) = records.read(record).attributes["ranges"]
@@ -300,8 +297,6 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path, monkeypatch):
 @pytest.mark.parametrize("more", [-1, 1])
 def test_a_record_that_lost_trials_is_refused_and_kept(tmp_path, more):
     """Its digest is right: it was written so."""
-    from jaxsel.host import records
-
     record = tmp_path / "run.nc"
     tallies(trials=1000, record=record)
     kept = records.read(record)
@@ -328,8 +323,6 @@ def test_outcomes_outside_the_range_are_never_kept(tmp_path):
             record=record,
             performance=Performance(1024, 1, tuple(jax.devices()[:1])),
         )
-    from jaxsel.host import records
-
     kept = records.read(record)
     assert kept.attributes["ranges"] == [[0, 1024]]
     assert kept.arrays["values_0"].sum() == 1024
@@ -400,9 +393,14 @@ def test_a_file_that_is_no_record_is_refused_and_kept(tmp_path):
         ({"trials": -5}, "trials is -5"),
         ({"trials": 2.5}, "trials is 2.5"),
         ({"trials": 2**63}, "at most"),
+        ({"trials": 2**62 + 1}, "at most"),
+        ({"first_trial": 2**62 - 9}, r"at most 2\*\*62"),
+        ({"first_trial": -1}, "first_trial is -1"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 2**64}, "below"),
         ({"performance": Performance(block_size=1000)}, "power of two"),
+        ({"performance": Performance(block_size=2**32)}, "power of two"),
+        ({"performance": Performance(block_size=0)}, "block_size is 0"),
         ({"performance": Performance(blocks_per_call=0)}, "blocks_per_call is 0"),
     ],
 )
@@ -417,3 +415,203 @@ def test_cells_of_different_shape_are_refused():
         simulate_grid(noisy_max(), cells, trials=10)
     with pytest.raises(InputError, match="grid is empty"):
         simulate_grid(noisy_max(), [], trials=10)
+
+
+def test_trials_and_seeds_may_be_the_last_there_are():
+    found = tallies(trials=3, first_trial=2**62 - 3)
+    assert found.ranges == ((2**62 - 3, 2**62),)
+    assert found.values.sum() == 3
+    highest, lower = (
+        simulate(noisy_max(), SCORES, PARAMS, trials=5000, seed=seed).values
+        for seed in (2**64 - 1, 2**63 - 1)
+    )
+    assert not np.array_equal(highest, lower)
+    assert engine.block_size(Performance(2**31)) == 2**31
+
+
+@pytest.mark.parametrize("given", [{"data": SCORES}, {"params": PARAMS}])
+def test_a_mechanism_with_its_input_takes_no_other(given):
+    with pytest.raises(InputError, match="give no data and no params"):
+        simulate(jaxsel.mechanism("noisy_max"), trials=10, **given)
+
+
+def _tenths(outcome):
+    return jnp.round(outcome * 10).astype(jnp.int32)
+
+
+def _own_input(prepare):
+    mechanism = counter_mechanism(lambda outcome: jnp.int32(0))
+    return mechanism._replace(prepare=prepare, sample=lambda key, data, params: data)
+
+
+def test_a_whole_number_in_one_cell_may_be_a_fraction_in_another():
+    mechanism = _own_input(lambda data, params: (data, params))
+    for cells in ([(1, ()), (0.5, ())], [(0.5, ()), (1, ())]):
+        found = simulate_grid(mechanism, cells, trials=7, statistic=statistics.sums(_tenths))
+        assert found.values.tolist() == [7 * int(10 * data) for data, _ in cells]
+
+
+@pytest.mark.parametrize("other", [{"b": 1.0}, [1.0], {"a": 1.0, "b": 2.0}, {"a": [1.0]}])
+def test_cells_of_different_structure_are_refused(other):
+    mechanism = _own_input(lambda data, params: (data, ()))
+    with pytest.raises(InputError, match="must have data and parameters of equal shapes"):
+        simulate_grid(mechanism, [({"a": 1.0}, ()), (other, ())], trials=10)
+
+
+def test_the_configuration_names_what_determines_a_trial():
+    found = simulate_grid(noisy_max(), [(SCORES, PARAMS)] * 3, trials=10, seed=7).configuration
+    assert found["cells"] == 3
+    assert found["seed"] == 7
+    assert found["statistic"] == "counts(5)"
+    assert found["mechanism"] == noisy_max().name
+    assert found["stream"] == "threefry2x32-20/v1"
+    assert found["backend"] == "cpu"
+    assert found["jax"] == jax.__version__
+    other = simulate_grid(
+        noisy_max(), [(SCORES, PARAMS)] * 2 + [(SCORES**2, PARAMS)], trials=10, seed=7
+    ).configuration
+    assert [key for key in found if found[key] != other[key]] == ["input_digest"]
+
+
+class Watched:
+    """A run by a clock that ticks whenever it is looked at, and what it did."""
+
+    def __init__(self, monkeypatch, tick: float):
+        self.now, self.steps, self.shown, self.saves = 0.0, [], [], []
+
+        def monotonic():
+            self.now += tick
+            return self.now
+
+        @contextlib.contextmanager
+        def bar(*given):
+            self.shown.append(given)
+            yield self.steps.append
+
+        save = engine._save
+
+        def saving(write, work, counted):
+            self.saves.append(counted.done)
+            save(write, work, counted)
+
+        monkeypatch.setattr(engine, "time", types.SimpleNamespace(monotonic=monotonic))
+        monkeypatch.setattr(engine, "progress_bar", bar)
+        monkeypatch.setattr(engine, "_save", saving)
+
+
+@pytest.mark.parametrize(
+    ("tick", "blocks"),
+    # Half a second a call, at most eight times as many as before; the first compiles.
+    [(0.25, [1, 1, 2, 4, 8]), (0.02, [1, 1, 8, 64]), (1.0, [1, 1, 1]), (0.3, [1, 1, 1, 1])],
+)
+def test_calls_grow_to_half_a_second(monkeypatch, tick, blocks):
+    watched = Watched(monkeypatch, tick)
+    performance = Performance(64, None, tuple(jax.devices()[:2]))
+    found = tallies(trials=128 * sum(blocks), performance=performance, progress=True)
+    assert watched.steps == [128 * each for each in blocks]
+    assert found.seconds == pytest.approx(tick * len(blocks))
+    assert watched.shown == [(128 * sum(blocks), 0, True)]
+
+
+def test_later_calls_begin_blocks_wherever_the_first_trial_lies(monkeypatch):
+    watched = Watched(monkeypatch, 0.25)
+    performance = Performance(64, 3, tuple(jax.devices()[:2]))
+    tallies(trials=1000, first_trial=130, performance=performance)
+    assert watched.steps == [3 * 128 - 2, 3 * 128, 1000 - 6 * 128 + 2]
+
+
+def test_a_run_is_saved_every_ten_seconds_and_at_its_end(monkeypatch, tmp_path):
+    """Three looks at the clock a call, and one more after saving."""
+    watched = Watched(monkeypatch, 2.0)
+    performance = Performance(64, 1, tuple(jax.devices()[:1]))
+    record = tmp_path / "run.nc"
+    tallies(trials=640, record=record, performance=performance)
+    # 6 s after the start, 12 s: saved; then again after 6 and 12 s.
+    assert watched.saves == [128, 256, 384, 512, 640, 640]
+    kept = records.read(record).attributes
+    assert kept["ranges"] == [[0, 640]]
+    assert kept["labels"] == ["0", "1", "2", "3", "4"]
+    assert kept["seconds"] == pytest.approx(10 * 2.0)
+    watched = Watched(monkeypatch, 1.0)
+    more = tallies(trials=700, record=record, performance=performance)
+    assert watched.shown == [(700, 640, None)]
+    assert watched.steps == [60]
+    assert more.seconds == pytest.approx(10 * 2.0 + 1.0)
+
+
+def test_over_processes_times_are_averaged_and_one_failure_is_everybodys(monkeypatch):
+    asked, added = [], []
+
+    def sum_over_processes(tree):
+        asked.append(tree)
+        return added[-1]
+
+    monkeypatch.setattr(hosts, "count", lambda: 4)
+    monkeypatch.setattr(hosts, "sum_over_processes", sum_over_processes)
+    for failed in (0, 1, 3):
+        added.append((np.arange(3), np.array([10_000_000, failed])))
+        sums, spent, outside = engine._summed_over_processes(np.ones(3), 1.5, True)
+        assert asked[-1][1].tolist() == [1_500_000, 1]
+        assert sums.tolist() == [0, 1, 2]
+        assert spent == pytest.approx(2.5)
+        assert outside is (failed > 0)
+
+
+def _written(record, values, ranges):
+    """A record of 1000 trials with other values and ranges, its digest right."""
+    tallies(trials=1000, record=record)
+    kept = records.read(record)
+    attributes = {k: v for k, v in kept.attributes.items() if k != "versions"}
+    records.write(
+        record,
+        arrays=values(kept.arrays["values_0"].copy()),
+        configuration=kept.configuration,
+        attributes=attributes | {"ranges": ranges},
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda array: {"values_1": array},
+        lambda array: {"values_0": array[:, :-1]},
+        lambda array: {"values_0": array.astype(np.int32)},
+    ],
+)
+def test_a_record_of_other_sums_is_refused(tmp_path, values):
+    record = tmp_path / "run.nc"
+    _written(record, values, [[0, 1000]])
+    with pytest.raises(InputError, match="holds no tallies of this statistic"):
+        tallies(trials=2000, record=record)
+
+
+def test_a_record_of_several_ranges_is_not_continued(tmp_path):
+    record = tmp_path / "run.nc"
+    _written(record, lambda array: {"values_0": array}, [[0, 600], [700, 1100]])
+    with pytest.raises(InputError, match=r"holds trials \[0, 600\) and \[700, 1100\), and this"):
+        tallies(trials=2000, record=record)
+
+
+def test_a_record_of_all_trials_is_the_run(tmp_path, monkeypatch):
+    record = tmp_path / "run.nc"
+    whole = tallies(trials=1000, record=record, first_trial=20)
+    watched = Watched(monkeypatch, 1.0)
+    again = tallies(trials=1000, record=record, first_trial=20)
+    assert watched.steps == []
+    assert again.seconds == whole.seconds
+    np.testing.assert_array_equal(again.values, whole.values)
+    with pytest.raises(InputError, match="already holds 1000 trials; ask for at least as many"):
+        tallies(trials=999, record=record, first_trial=20)
+
+
+@pytest.mark.parametrize("wanted", [None, True, False])
+def test_only_the_first_process_shows_progress(monkeypatch, wanted):
+    watched = Watched(monkeypatch, 1.0)
+    one = (jax.devices()[0],)
+    tallies(trials=64, progress=wanted, performance=Performance(64, 1, one))
+    monkeypatch.setattr(hosts, "number", lambda: 1)
+    monkeypatch.setattr(
+        engine, "_ranges", lambda start, stop, *_: np.array([[start] * 2, [stop] * 2])
+    )
+    tallies(trials=64, progress=wanted, performance=Performance(64, 1, one))
+    assert [shown for _, _, shown in watched.shown] == [wanted, False]

@@ -2,11 +2,13 @@
 
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 import textwrap
+import types
 
 import jax
 import numpy as np
@@ -255,3 +257,115 @@ def test_alone_nothing_is_communicated():
 def test_bad_places(arguments, message):
     with pytest.raises(InputError, match=message):
         hosts.join(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        (("auto",), (None, None, None)),
+        (("127.0.0.1:1", 3, 2), ("127.0.0.1:1", 3, 2)),
+        (("127.0.0.1:1", 1, 0), ("127.0.0.1:1", 1, 0)),
+    ],
+)
+def test_what_jax_is_told_of_the_others(monkeypatch, capfd, arguments, passed):
+    told, settings = [], []
+    monkeypatch.setattr(
+        jax.distributed, "initialize", lambda *given, **more: told.append((given, more))
+    )
+    monkeypatch.setattr(jax.config, "update", lambda *given: settings.append(given))
+    met = []
+    monkeypatch.setattr(hosts, "from_first", lambda make: (os.write(1, b"met\n"), met.append(1)))
+    monkeypatch.setattr(hosts, "sum_over_processes", lambda tree: met.append(tree.tolist()))
+    hosts.join(*arguments)
+    assert told == [(passed, {"initialization_timeout": 60})]
+    assert settings == [("jax_cpu_collectives_implementation", "gloo")]
+    # They meet at once, and what the library says of it is no result.
+    assert met == [1, [0]]
+    assert capfd.readouterr() == ("", "met\n")
+
+
+def test_devices_are_counted_by_process(monkeypatch):
+    def have(*indices):
+        devices = [types.SimpleNamespace(process_index=index) for index in indices]
+        monkeypatch.setattr(jax, "devices", lambda: devices)
+
+    have(0, 1, 1, 0)
+    hosts._check_devices()
+    have(2, 0, 0, 1, 2, 2)
+    with pytest.raises(InputError, match="the processes of this run have 2, 1, 3 devices; give"):
+        hosts._check_devices()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 5, 50])
+def test_what_the_first_has_made_is_sent_whole(monkeypatch, number, length):
+    """Of any length; only the first makes it, and only its words are sent."""
+    made, first = "x" * length, []
+
+    def broadcast(value):
+        # What the first process sends reaches all of them.
+        if number == 0:
+            first.append(np.array(value))
+            return value
+        sent = pickle.dumps((made, None))
+        words = -(-len(sent) // 4)
+        if np.ndim(value) == 0:
+            return np.int64(len(sent))
+        assert value.tolist() == [0] * words
+        return np.frombuffer(sent.ljust(4 * words, b"\0"), np.uint32)
+
+    def make():
+        assert number == 0
+        return made
+
+    monkeypatch.setattr(hosts, "count", lambda: 2)
+    monkeypatch.setattr(hosts, "number", lambda: number)
+    monkeypatch.setattr(hosts.multihost_utils, "broadcast_one_to_all", broadcast)
+    assert hosts.from_first(make) == made
+    if number == 0:
+        assert first[1].dtype == np.uint32
+        assert first[1].nbytes >= int(first[0]) > first[1].nbytes - 4
+
+
+def test_the_first_keeps_the_error_that_it_raised(monkeypatch):
+    class Own(InputError):
+        """Says more than its sentence."""
+
+    def make():
+        raise Own("no")
+
+    monkeypatch.setattr(hosts, "count", lambda: 2)
+    monkeypatch.setattr(hosts.multihost_utils, "broadcast_one_to_all", lambda value: value)
+    with pytest.raises(Own, match=r"^no$"):
+        hosts.from_first(make)
+
+
+def test_how_many_were_given_another_run(monkeypatch):
+    monkeypatch.setattr(hosts, "count", lambda: 3)
+    monkeypatch.setattr(hosts, "from_first", lambda make: "first")
+    for text, own in (("first", 0), ("other", 1)):
+        asked = []
+
+        def add(values, asked=asked):
+            asked.append(values.tolist())
+            return values + 1
+
+        monkeypatch.setattr(hosts, "sum_over_processes", add)
+        with pytest.raises(InputError, match=f"^{own + 1} of 3 processes were given another run"):
+            hosts.check_same(text)
+        assert asked == [[own]]
+    monkeypatch.setattr(hosts, "sum_over_processes", lambda values: values)
+    hosts.check_same("first")
+
+
+def test_trees_are_summed_leaf_by_leaf(monkeypatch):
+    """As one vector: each leaf gets its own part of the sum back, in its own shape."""
+    monkeypatch.setattr(hosts, "count", lambda: 2)
+    mesh = jax.sharding.Mesh(np.asarray(jax.devices()[:1]), ("processes",))
+    monkeypatch.setattr(hosts, "_mesh", lambda: mesh)
+    tree = {"a": np.arange(6).reshape(2, 3), "b": (np.array([2**40]), np.arange(4) - 9)}
+    found = hosts.sum_over_processes(tree)
+    assert jax.tree.map(np.shape, found) == jax.tree.map(np.shape, tree)
+    for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(tree), strict=True):
+        assert ours.dtype == np.int64
+        np.testing.assert_array_equal(ours, theirs)

@@ -146,3 +146,65 @@ def test_key_use_of_plain_functions():
     assert key_use(lambda key: key.lane * jnp.uint32(2)) == KeyUse(True, True)
     assert key_use(lambda key: key.first) == KeyUse(False, True)
     assert key_use(lambda key: generator.normal()) == KeyUse(False, False)
+
+
+def _literal(key, n):
+    return key.lane * jnp.uint32(n + 2)
+
+
+def _captured(key, n):
+    return key.lane + jnp.asarray([n, 1], jnp.uint32)
+
+
+def _outcome_alone(key, n):
+    return key.lane, n
+
+
+def _shape(key, n):
+    return jnp.broadcast_to(key.lane, (n + 2,))
+
+
+def _operation(key, n):
+    return key.lane + key.lane if n % 2 else key.lane * key.lane
+
+
+def _inside(key, n):
+    return jax.lax.fori_loop(0, 3, lambda i, x: x + jnp.uint32(n + 2), key.lane)
+
+
+def _in_one_of_two(key, n):
+    wide = key.lane > 3
+    return jax.lax.cond(wide, lambda x: x + jnp.uint32(n + 2), lambda x: x, key.lane)
+
+
+@pytest.mark.parametrize(
+    "function", [_literal, _captured, _outcome_alone, _shape, _operation, _inside, _in_one_of_two]
+)
+def test_whatever_differs_between_two_traces_is_seen(function):
+    """The same trace twice is repeatable; one other number in it is not."""
+    made = []
+
+    def another(key):
+        made.append(None)
+        return function(key, len(made))
+
+    assert key_use(lambda key: function(key, 5)) == KeyUse(True, True)
+    assert key_use(another) == KeyUse(True, False)
+    assert len(made) == 2
+
+
+def test_a_key_may_be_one_of_many_things_that_are_used():
+    assert key_use(lambda key, x: x + key.lane, jnp.uint32(1)).used
+    assert key_use(lambda key, x: (x, key.lane, key.first), 1.0).used
+    assert not key_use(lambda key, x: (x, key.second, key.first), 1.0).used
+
+
+def test_what_a_checkpoint_holds_is_a_part_of_the_trace():
+    """Its trace stands there bare, without constants of its own."""
+    made = []
+
+    def another(key):
+        made.append(None)
+        return jax.checkpoint(lambda x: x * jnp.uint32(len(made) + 1))(key.lane)
+
+    assert key_use(another) == KeyUse(True, False)

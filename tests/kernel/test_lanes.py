@@ -132,3 +132,35 @@ def test_far_fewer_rounds_are_made_than_the_slowest_needs():
     jax.effects_barrier()
     # A callback is made for each lane of each round.
     assert len(made) < 0.35 * TRIALS * lengths.max()
+
+
+def test_a_value_is_made_where_somebody_wants_it():
+    made = []
+
+    def trial(n, wanted):
+        def value():
+            jax.debug.callback(lambda _: made.append(1), n, ordered=False)
+            return jnp.stack([n, n + 1]).astype(jnp.int16)
+
+        return lanes.where_wanted(wanted, value)
+
+    numbers = jnp.arange(1, 6)
+    for wanted in ([True, False, True, False, False], [False] * 5):
+        made.clear()
+        found = jax.jit(jax.vmap(trial))(numbers, jnp.asarray(wanted))
+        jax.effects_barrier()
+        assert found.dtype == jnp.int16
+        assert found.tolist() == [
+            [n, n + 1] if w else [0, 0] for n, w in zip(range(1, 6), wanted, strict=True)
+        ]
+        assert bool(made) == any(wanted)
+    assert lanes.where_wanted(jnp.asarray(True), lambda: jnp.float32(2.5)) == 2.5
+
+
+def test_rounds_of_a_repeated_loop_are_counted_in_the_type_of_their_number():
+    with jax.enable_x64(True):
+        found = lanes.repeat(
+            jnp.uint8(3), lambda k, s: (s[0] + k.astype(jnp.int32), k), (jnp.int32(5), jnp.uint8(9))
+        )
+    assert [int(each) for each in found] == [5 + 0 + 1 + 2, 2]
+    assert found[1].dtype == jnp.uint8

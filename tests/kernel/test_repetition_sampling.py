@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from jaxsel import repetitions as laws
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise, repetition_sampling, stream
 
 UNIFORMS = (1e-18, 1e-9, 1e-3, 0.2, 0.4999)  # distances from either end
@@ -136,3 +137,56 @@ def test_a_count_is_the_quantile_of_its_number(monkeypatch, law):
                 monkeypatch.setattr(repetition_sampling, "_number", _of_draws(number))
                 assert int(repetition_sampling.sample_count(KEY, table)) == k, v
         assert table["first"].dtype == np.int64
+
+
+def test_a_number_beyond_the_table_is_its_last_count(monkeypatch):
+    """Distribution functions of floats may end below 1."""
+    with jax.enable_x64(True):
+        table = {"first": np.int64(3), "cdf": np.array([0.25, 0.5, 1.0 - 1e-9])}
+        for number, count in (
+            ((False, 1e-30), 3),
+            ((False, 0.25), 3),
+            ((False, 0.26), 4),
+            ((False, 0.5), 4),
+            ((True, 0.4), 5),
+            ((True, 1e-12), 5),
+        ):
+            monkeypatch.setattr(repetition_sampling, "_number", _of_draws(number))
+            found = repetition_sampling.sample_count(KEY, table)
+            assert int(found) == count
+            assert found.dtype == np.int64
+
+
+def test_the_draws_of_ranks_and_counts_are_those_of_their_key():
+    """Numbers of the widest precision, from the first hash of the key."""
+    key = stream.make_key(5, 9)
+    with jax.enable_x64(True):
+        law = laws.point_mass(1)  # its rank is the number itself
+        rank = repetition_sampling.sample_rank(
+            law.family, key, repetition_sampling.prepare_rank(law)
+        )
+        first, second = (int(word) for word in stream.words(key, 0))
+        near = ((first % 2**31) * 2**32 + second + 0.5) * 2.0**-64
+        value = 1.0 - near if first >> 31 else near
+        assert float(rank.value) == pytest.approx(1.0 - value, rel=1e-9)
+        assert rank.value.dtype == np.float64
+
+
+def test_laws_without_a_closed_form_have_no_rank():
+    conditioned = laws.geometric(0.3)._replace(family="conditioned")
+    with pytest.raises(InputError, match='conditioned has no closed-form rank; use method "count"'):
+        repetition_sampling.prepare_rank(conditioned)
+    with pytest.raises(InputError, match="repetitions is 'conditioned'"):
+        repetition_sampling.sample_rank("conditioned", KEY, {})
+
+
+def test_what_a_rank_needs_is_prepared():
+    numbers = repetition_sampling.prepare_rank(laws.truncated_negative_binomial(0.5, 0.25))
+    assert {name: float(each) for name, each in numbers.items()} == {
+        "eta": 0.5,
+        "gamma": 0.25,
+        "log_inverse_gamma": pytest.approx(2 * np.log(2)),
+        "one_minus_gamma": 0.75,
+    }
+    assert all(each.dtype == np.float64 for each in numbers.values())
+    assert set(repetition_sampling.prepare_rank(laws.poisson(2.0))) == {"mean"}

@@ -1,10 +1,14 @@
 """Sums over a block of trials, against sums in plain Python; and what lies outside a range."""
 
+import itertools
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import statistics
 from jaxsel.kernel.engine import simulate
 from tests.kernel.test_engine import counter_mechanism
@@ -100,3 +104,84 @@ def test_sums_leave_out_trials_that_are_not_valid():
     sums = _sums(found, rows, valid)
     assert sums.tolist() == rows[valid].sum(axis=0).tolist()
     assert sums.dtype == np.int64
+
+
+@pytest.mark.parametrize(("low", "high"), [(-2.0, 3.0), (0.0, 2.0**-3), (5.0, 1029.0)])
+def test_moments_are_sums_of_whole_steps(low, high):
+    """Steps of 2**-30 of the range, in Python integers."""
+    shares = [0.0, 1.0, 0.25, 1 / 3, 0.7, 2.0**-31 * 1.5]
+    values = np.array([low + share * (high - low) for share in shares])
+    found = statistics.moments(_outcome, low, high)
+    sums = _sums(found, values, np.ones(6, bool))
+    steps = [round((float(value) - low) / (high - low) * 2**30) for value in values]
+    assert steps[:2] == [0, 2**30]
+    assert int(sums["sum"]) == sum(steps)
+    squares = [step * step for step in steps]
+    assert int(sums["square_high"]) == sum(square >> 30 for square in squares)
+    assert int(sums["square_low"]) == sum(square % 2**30 for square in squares)
+    read = statistics.read_moments(sums, low, high)
+    width = (high - low) * 2.0**-30
+    assert read.mean == pytest.approx(values.mean(), abs=width)
+    assert read.variance == pytest.approx(values.var(), rel=1e-8)
+    assert found.name == f"moments({low},{high})"
+
+
+def test_no_value_inside_has_no_moments():
+    sums = _sums(statistics.moments(_outcome, 0.0, 1.0), np.array([2.0, 3.0]), np.ones(2, bool))
+    read = statistics.read_moments(sums, 0.0, 1.0)
+    assert (read.count, read.outside) == (0, 2)
+    assert math.isnan(read.mean)
+    assert math.isnan(read.variance)
+    one = _sums(statistics.moments(_outcome, 0.0, 1.0), np.array([0.5]), np.ones(1, bool))
+    assert statistics.read_moments(one, 0.0, 1.0) == (1, 0.5, 0.0, 0)
+
+
+@pytest.mark.parametrize("limits", [(1.0, 1.0), (1.0, 0.0), (-np.inf, 0.0), (0.0, np.inf)])
+def test_moments_need_a_range(limits):
+    with pytest.raises(InputError, match="must be finite with low < high"):
+        statistics.moments(_outcome, *limits)
+
+
+@pytest.mark.parametrize("edges", [[1.0, 1.0], [2.0, 1.0], [1.0, 3.0, 2.0], [[1.0, 2.0]], 1.0])
+def test_edges_increase(edges):
+    with pytest.raises(InputError, match="edges must be a strictly increasing list of numbers"):
+        statistics.histogram(_outcome, edges)
+
+
+def test_a_bin_is_that_of_the_numbers_of_the_values():
+    """Edges and outcomes of float32 and float64, at and between the edges."""
+    edges = np.array([-1.0, 0.5, 0.75, 9.0])
+    values = np.concatenate([edges, edges - 0.125, edges + 0.125])
+    for dtype in (np.float32, np.float64):
+        found = statistics.histogram(_outcome, edges)
+        sums = _sums(found, values.astype(dtype), np.arange(12) != 11)
+        wanted = [
+            ((values[:11] >= a) & (values[:11] < b)).sum()
+            for a, b in itertools.pairwise([-np.inf, *edges, np.inf])
+        ]
+        assert sums.tolist() == wanted
+        assert found.totals(sums) == [11]
+        assert found.name == "histogram((-1.0, 0.5, 0.75, 9.0))"
+
+
+def test_statistics_are_named_by_what_they_are():
+    found = statistics.counts(_outcome, 3)
+    assert found.name == "counts(3)"
+    parts = {"b": found, "a": statistics.sums(_outcome)}
+    both = statistics.combine(parts)
+    assert both.name == "combine(a=sums,b=counts(3))"
+    # Made again, it is the same: the engine keeps one program for it.
+    assert statistics.combine(dict(reversed(parts.items()))) is both
+    with pytest.raises(InputError, match="num_events is 0"):
+        statistics.counts(_outcome, 0)
+
+
+def test_booleans_and_tables_are_summed_and_checked_against_nothing():
+    outcomes = {"flag": np.array([True, False, True]), "table": np.arange(12).reshape(3, 2, 2)}
+    found = statistics.sums(_outcome)
+    with jax.enable_x64(True):
+        sums = found.batch(jax.tree.map(jnp.asarray, outcomes), jnp.array([True, True, False]))
+    assert int(sums["flag"]) == 1
+    assert sums["flag"].dtype == np.int64
+    assert sums["table"].tolist() == [[4, 6], [8, 10]]
+    assert found.totals(sums) == []

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise, stream
 from tests.conftest import ALPHA
 
@@ -153,3 +154,40 @@ def test_the_ordinary_key_of_a_trial_is_that_of_the_address_alone():
     batched = jax_draws(lambda key: jax.random.key_data(key.jax()), 8, first=5)
     alone = [jax.random.key_data(stream.make_key(11, trial).jax()) for trial in range(5, 13)]
     np.testing.assert_array_equal(batched, np.array(alone))
+
+
+def test_a_key_is_no_key_of_jax():
+    with pytest.raises(InputError, match=r"ask it for one: jax\.random\.gumbel\(key\.jax\(\)\)"):
+        jnp.asarray(stream.make_key(1))
+
+
+def test_the_halves_of_seed_and_trial_have_their_places():
+    """Against a chain of the published generator, word by word."""
+    seed, trial = (7 << 32) + 3, (5 << 32) + 11
+    found = stream.make_key(seed, trial)
+    tag = 0x9E3779B9
+    first = jax.extend.random.threefry_2x32(
+        np.array([3, 7], np.uint32), jnp.array([0, tag], jnp.uint32)
+    )
+    second = jax.extend.random.threefry_2x32(first, jnp.array([5, tag], jnp.uint32))
+    assert _pair(found) == tuple(int(word) for word in second)
+    assert int(found.lane) == 11
+    words = jax.extend.random.threefry_2x32(second, jnp.array([11, 6], jnp.uint32))
+    assert [int(word) for word in stream.words(found, 6)] == words.tolist()
+    part = jax.extend.random.threefry_2x32(
+        second ^ jnp.array([tag, 0], jnp.uint32), jnp.array([4, 0], jnp.uint32)
+    )
+    assert _pair(stream.fold(found, 4)) == tuple(part.tolist())
+    assert int(stream.fold(found, 4).lane) == 11
+    own = jax.extend.random.threefry_2x32(
+        second ^ jnp.array([0x85EBCA6B, 0], jnp.uint32), jnp.array([11, 0], jnp.uint32)
+    )
+    assert jax.random.key_data(found.jax()).tolist() == own.tolist()
+
+
+def test_a_round_far_out_has_a_counter_of_64_bits():
+    key, tag = stream.make_key(3), np.uint32(0x9E3779B9)
+    for number in (2**32 - 2**16 - 1, 2**32 - 2**16, 2**33 + 5, 3 * 2**40):
+        counter = number + 2**16
+        wanted = stream.threefry_2x32(key.first ^ tag, key.second, counter % 2**32, counter >> 32)
+        assert _pair(stream.at_round(key, number)) == tuple(int(word) for word in wanted)

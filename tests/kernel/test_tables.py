@@ -1,5 +1,6 @@
 """Alias tables: their law is exact, in rational arithmetic."""
 
+import types
 from fractions import Fraction
 
 import jax
@@ -10,7 +11,7 @@ from scipy import stats
 
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.host.errors import InputError
-from jaxsel.kernel import stream
+from jaxsel.kernel import stream, tables
 from jaxsel.kernel.tables import _multiply, alias_sample, alias_table, from_law
 from tests.conftest import ALPHA
 
@@ -98,3 +99,47 @@ def test_bad_input():
         alias_table([0.5, 0.6])
     with pytest.raises(InputError, match="no exact law"):
         from_law(noisy_max()._replace(law=None))
+    assert tables.RESOLUTION == 2.0**-63
+
+
+def test_a_law_of_too_many_outcomes_is_refused_before_its_table_is_made(monkeypatch):
+    class Vast(types.SimpleNamespace):
+        def sum(self):
+            raise AssertionError("it was to be refused")
+
+    vast = Vast(size=2**31 + 1)
+    monkeypatch.setattr(tables, "check_probability_vector", lambda *_: vast)
+    with pytest.raises(InputError, match=r"a law of 2147483649 outcomes is too large; at most"):
+        alias_table([1.0])
+
+
+def test_a_mechanism_is_sampled_from_its_law():
+    """The name, the outcome of each trial from its first hash, and what is passed on."""
+    plain = noisy_max()
+    found = from_law(plain)
+    assert found is from_law(plain)
+    assert found.name == f"from_law({plain.name})"
+    assert (found.law, found.labels, found.resolution) == (plain.law, plain.labels, 2.0**-63)
+    scores, params = np.array([1.0, 0.5, 0.0]), {"epsilon": 1.5}
+    table, rest = found.prepare(scores, params)
+    assert rest == ()
+    law = plain.law(scores, params).probabilities
+    np.testing.assert_array_equal(table.threshold, alias_table(law).threshold)
+    for trial in range(40):
+        key = stream.make_key(2, trial)
+        words = stream.threefry_2x32(key.first, key.second, key.lane, 0)
+        cell, rest_of_first = divmod(int(words[0]) * 3, 2**32)
+        fraction = (int(words[1]) << 32) | rest_of_first
+        own = fraction < int(table.threshold[cell])
+        outcome = found.sample(key, table, ())
+        assert int(found.event(outcome)) == (cell if own else table.other[cell])
+
+
+def test_what_a_cell_never_gives_away_is_its_own():
+    """Probabilities that are the masses of their cells, and outcomes that never happen."""
+    table = alias_table(np.full(4, 0.25))
+    assert all(int(each) >> 2 == (2**64 - 1) >> 2 for each in table.threshold)
+    assert table.other.tolist() == [0, 1, 2, 3]
+    table = alias_table(np.array([0.0, 1.0, 0.0, 0.0, 0.0]))
+    found = jax.jit(alias_sample)(table, WORDS, WORDS[::-1])
+    assert set(np.asarray(found).tolist()) == {1}

@@ -144,3 +144,105 @@ def test_the_distribution_of_several_releases_is_of_them_all():
     for epsilon in (0.25, 1.0):
         exact = _gaussian_delta(epsilon, 0.5)
         assert exact <= found.get_delta_for_epsilon(epsilon) <= exact * 1.05
+
+
+def test_a_claim_that_is_refused_says_what_it_might_have_been():
+    with pytest.raises(InputError, match=r"it has: scale, epsilon\).*did you mean epsilon"):
+        claims_of("epsilom", 0.0, {"scale": 1.0, "epsilon": 2.0})
+    with pytest.raises(InputError, match="it has: none"):
+        claims_of("word", 0.0, {})
+    # With parameters it is a guarantee, and what is wrong with it is said by its reader.
+    for claim in ("gdp:mu=many", jaxsel.repetitions.geometric(0.5)):
+        with pytest.raises(InputError) as caught:
+            claims_of(claim, 0.0, {"scale": 1.0})
+        assert "a setting of the function" not in str(caught.value)
+
+
+def test_a_function_of_settings_is_given_those_that_it_takes():
+    settings = {"scale": 4.0, "count": 8.0}
+    assert claims_of(lambda count, **rest: count / rest["scale"], 0.0, settings) == (
+        Claim(2.0, 0.0),
+    )
+    assert claims_of(lambda **every: len(every), 0.0, settings) == (Claim(2.0, 0.0),)
+    assert claims_of(lambda: 3.0, 0.0, settings) == (Claim(3.0, 0.0),)
+
+
+@pytest.mark.usefixtures("coarse_prices")
+def test_the_claim_of_a_search_whose_runs_may_fail_is_a_curve():
+    """K = 1: of one run that is (1, 1/8)-private every point is known."""
+    law = jaxsel.repetitions.parse("point_mass:count=1")
+    points, words = claims_of_search(1.0, 0.125, {}, law)
+    assert [point.epsilon for point in points] == list(POINTS)
+    assert points[0].delta == pytest.approx(0.125 + 0.875 * math.tanh(0.5), rel=1e-6)
+    assert [p.delta for p in points[3:]] == pytest.approx([0.125] * 6, rel=1e-9)
+    assert words.endswith("runs of approximate:epsilon=1.0,delta=0.125")
+    with pytest.raises(InputError, match=r"nothing is proved of point_mass:count=99 runs"):
+        claims_of_search(1.0, 1.0 - 1e-9, {}, "point_mass:count=99")
+
+
+def test_every_option_that_is_for_the_other_kind_of_subject_is_refused():
+    of_functions = {
+        "relation": "local",
+        "claim": 1.0,
+        "data": [1.0],
+        "seconds": 1.0,
+        "settings": {},
+        "kind": "generator",
+        "call_seconds": 1.0,
+        "sequential": False,
+        "repetitions": "geometric:mean=2",
+        "bits": False,
+        "curve": False,
+    }
+    for name, value in of_functions.items():
+        with pytest.raises(InputError, match=f"^{name} cannot be given for a mechanism"):
+            jaxsel.audit("noisy_max", trials=100, **{name: value})
+    claimed = {"relation": "local", "claim": 1.0, "trials": 100}
+    for name, value in (("method", "split"), ("performance", object())):
+        with pytest.raises(InputError, match=f"^{name} cannot be given for a function"):
+            jaxsel.audit(lambda data: 0.0, **claimed, **{name: value})
+    for lacking in ("relation", "claim"):
+        given = {key: value for key, value in claimed.items() if key != lacking}
+        with pytest.raises(InputError, match="a relation and a claim; give both"):
+            jaxsel.audit(lambda data: 0.0, **given)
+    with pytest.raises(InputError, match="pair is 'first'; for a function it is two inputs"):
+        jaxsel.audit(lambda data: 0.0, "first", **claimed)
+    with pytest.raises(InputError, match="a mechanism's is a Pair"):
+        jaxsel.audit("noisy_max", ([1.0], [2.0]), trials=100)
+
+
+def test_an_audit_of_a_mechanism_hands_on_each_option(monkeypatch):
+    from jaxsel.auditing import audit as module
+
+    seen = {}
+    monkeypatch.setattr(module, "audit", lambda *given, **options: seen.update(options) or given)
+    given = {"trials": 7, "delta": 0.25, "confidence": 0.9, "seed": 3}
+    more = {"method": "bonferroni", "performance": object(), "progress": False}
+    assert jaxsel.audit("noisy_max", "a pair", **given, **more) == ("noisy_max", "a pair")
+    assert seen == given | more
+    seen.clear()
+    jaxsel.audit("noisy_max", **given)
+    assert seen == given
+
+
+def test_an_audit_of_a_function_hands_on_each_option(monkeypatch):
+    from jaxsel.questions import audits
+
+    seen = {}
+    monkeypatch.setattr(audits, "function_audit", lambda subject, **more: seen.update(more))
+    options = {
+        "relation": "local",
+        "claim": 1.0,
+        "data": [1.0],
+        "seconds": 2.0,
+        "settings": {"a": 1},
+        "kind": "generator",
+        "call_seconds": 3.0,
+        "sequential": True,
+        "repetitions": "geometric:mean=2",
+        "bits": True,
+        "curve": True,
+    }
+    given = {"trials": 7, "delta": 0.25, "seed": 3, "progress": False}
+    jaxsel.audit(lambda data: 0.0, ([0.0], [1.0]), confidence=0.75, **given, **options)
+    assert seen == {**given, **options, "pair": ([0.0], [1.0]), "false_alarm": 0.25}

@@ -1,10 +1,14 @@
 """A plan that is simulated and audited; a wrong one is seen."""
 
+import math
+
+import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.host.errors import InputError
-from jaxsel.questions.plan_checks import check_plan
+from jaxsel.questions.plan_checks import _coarse, check_plan
 from jaxsel.repetitions import parse
 
 
@@ -39,3 +43,17 @@ def test_a_base_without_a_pair_is_refused(seed):
     planned = planned._replace(budget=planned.budget._replace(base=bare))
     with pytest.raises(InputError, match="no pair of laws is known"):
         check_plan(planned, trials=1000, seed=seed)
+
+
+def test_the_laws_that_are_audited_have_the_largest_losses_first():
+    """Randomised response, of which a little of either law was cut off."""
+    right = math.e / (1.0 + math.e)
+    loss = np.array([-1.0, 1.0])
+    for lost in (0.0, 1e-3):
+        first = np.array([1.0 - right - lost, right])
+        second = np.array([right - lost, 1.0 - right])
+        found = _coarse(DominatingPair(loss, first, second))
+        for masses, law in zip(found, (first, second), strict=True):
+            assert masses.shape == (24,)
+            left = [lost] if lost else []
+            np.testing.assert_allclose(masses[masses > 0.0], [law[1], law[0], *left], rtol=1e-9)

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,11 +15,21 @@ from jaxsel import catalogue
 from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
 from jaxsel.cli.main import main
 from jaxsel.families.top_k.calibration import stable_top_k_calibration
+from jaxsel.families.top_k.curves import ApproximateRenyiCurve
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.questions.plan_releases import plan_releases
-from jaxsel.questions.release_curves import known_curve
-from jaxsel.questions.releases import NEIGHBOURS, composed, one_release
+from jaxsel.questions.release_curves import KnownCurve, known_curve
+from jaxsel.questions.releases import (
+    NEIGHBOURS,
+    OneRelease,
+    ProvenReleases,
+    ReleasePlan,
+    _Search,
+    composed,
+    one_release,
+    widest_relation,
+)
 
 
 def _responses(epsilon: float, count: int):
@@ -482,3 +493,129 @@ def test_what_is_known_of_one_release_says_whose_it_is(name, values, theorems, s
         assert found.profile(1, 0.0) == math.inf
     for claim in re.findall(r"[A-Z]+-[^ ,]+", " ".join(theorems)):
         catalogue.find_claim(claim)
+
+
+def _plan(releases: int, delta: float, scales: dict) -> ReleasePlan:
+    proof = ProvenReleases(1.00001, "T", Relation.MONOTONE)
+    one = ProvenReleases(0.50001, "U", Relation.GENERAL)
+    given = {"noise": "laplace", "epsilon": 0.25}
+    return ReleasePlan("noisy_max", given, {"epsilon": 0.25}, releases, delta, proof, one, scales)
+
+
+def test_a_plan_in_words_is_rounded_up_and_says_what_to_try():
+    neighbours = "Neighbours: every score moves by at most 1, all in the same direction."
+    assert _plan(1, 0.0, {}).sentences() == [
+        "With epsilon = 0.25, 1 release of noisy_max is (1.0001, 0)-differentially private, by T.",
+        neighbours,
+        "Try one: jaxsel simulate noisy_max noise=laplace epsilon=0.25",
+        "Audit one: jaxsel audit noisy_max noise=laplace epsilon=0.25",
+    ]
+    assert _plan(2, 1e-6, {"noise_scale": 2.5}).sentences() == [
+        "With epsilon = 0.25, 2 releases of noisy_max are (1.0001, 1e-06)-differentially "
+        "private, by T.",
+        neighbours,
+        "Noise of one release: noise_scale 2.5.",
+        "One release alone is (0.5001, 1e-06)-differentially private, by U.",
+        "Try one: jaxsel simulate noisy_max noise=laplace epsilon=0.25",
+        "Audit one: jaxsel audit noisy_max noise=laplace epsilon=0.25 --delta 1e-06",
+    ]
+    assert _plan(2, 1e-6, {"noise_scale": 2.5}).as_record() == {
+        "mechanism": "noisy_max",
+        "settings": {"noise": "laplace", "epsilon": "0.25"},
+        "found": {"epsilon": 0.25},
+        "releases": 2,
+        "delta": 1e-6,
+        "scales": {"noise_scale": 2.5},
+        "proof": {"epsilon": 1.00001, "theorem": "T", "neighbours": "monotone"},
+        "one": {"epsilon": 0.50001, "theorem": "U", "neighbours": "general"},
+        "epsilon": 1.00001,
+        "simulate": "jaxsel simulate noisy_max noise=laplace epsilon=0.25",
+        "audit": "jaxsel audit noisy_max noise=laplace epsilon=0.25 --delta 1e-06",
+    }
+
+
+def test_of_all_that_is_proved_of_releases_the_least_is_taken():
+    pure = OneRelease(0.5, "C", Relation.GENERAL, None)
+    assert composed(pure, 1, 0.0) == (0.5, "C", Relation.GENERAL)
+    several = composed(pure, 4, 0.0)
+    assert several == (2.0, "C, composed by Kairouz, Oh & Viswanath 2015", Relation.GENERAL)
+    failing = ApproximateRenyiCurve(lambda order: 0.01 * order, 0.0078125)
+    curve = OneRelease(math.inf, "", Relation.BASE, KnownCurve(failing, "T"))
+    # Each of 4 fails with probability 1/128: nothing is left of a delta of 1/32.
+    assert composed(curve, 4, 0.03125) == (math.inf, "none", Relation.BASE)
+    assert composed(curve, 1, 0.0625).theorem == "T"
+    found = composed(curve, 4, 0.0625)
+    assert found.theorem == "T, Renyi bounds added up"
+    orders = np.linspace(1.01, 100.0, 100_000)
+    exact = 0.04 * orders + np.log1p(-1 / orders) - np.log(orders * 0.03125) / (orders - 1)
+    assert found.epsilon == pytest.approx(float(np.min(exact)), rel=1e-4)
+    known = KnownCurve(failing, "T", profile=lambda n, d: n * d, profile_theorem="P")
+    assert composed(curve._replace(known=known), 4, 0.0625) == (0.25, "P", Relation.BASE)
+    all_three = OneRelease(0.01, "C", Relation.BASE, known)
+    assert composed(all_three, 4, 0.0625).theorem.startswith("C, composed")
+
+
+def test_one_release_is_as_private_as_its_least_private_pair():
+    pairs = [SimpleNamespace(relation=Relation.MONOTONE, at=at) for at in (0.5, 0.75, 0.25)]
+    entry = SimpleNamespace(
+        name="none of the catalogue",
+        make_pairs=lambda values: pairs,
+        promised=lambda values, pair: (
+            None if pair.at is None else SimpleNamespace(epsilon=pair.at, claim=f"C{pair.at}")
+        ),
+    )
+    assert one_release(entry, {}) == (0.75, "C0.75", Relation.MONOTONE, None)
+    assert widest_relation(entry, {}) is Relation.MONOTONE
+    pairs[2].relation = Relation.GENERAL
+    assert widest_relation(entry, {}) is Relation.GENERAL
+    pairs[0].at = None
+    assert one_release(entry, {}).pure == math.inf
+    pairs[:] = [SimpleNamespace(relation=Relation.BASE, at=0.0)]
+    assert one_release(entry, {})[:3] == (math.inf, "", Relation.BASE)
+
+
+def test_a_share_of_delta_that_is_given_is_kept():
+    plan = plan_releases("stable_top_k", epsilon=1.0, delta=1e-6, settings={"delta_t": 1e-7})
+    assert plan.settings["delta_t"] == 1e-7
+    assert plan.epsilon <= 1.0
+
+
+def test_no_more_sizes_compete_than_there_are_gaps():
+    given = {"noise": "gaussian", "noise_scale": 3.0}
+    orders = np.array([2.0, 8.0])
+
+    def seen(votes: int, **more: int) -> np.ndarray:
+        found = known_curve("largest_gap", given | {"histogram": np.zeros(votes)} | more)
+        assert found is not None
+        return np.array([found.curve.renyi(np.asarray(order)) for order in orders])
+
+    np.testing.assert_array_equal(seen(6, max_size=9), seen(6))
+    np.testing.assert_array_equal(seen(9, max_size=5), seen(6))
+    assert np.all(seen(9) > seen(6))
+    # Two sizes are the fewest that compete.
+    np.testing.assert_array_equal(seen(2), seen(3))
+
+
+@pytest.mark.parametrize("up", [False, True])
+def test_a_setting_is_rounded_to_six_digits_that_keep_the_budget(up):
+    """A round number that the search all but reached is taken, if it costs no more."""
+
+    def rounded(value: float, allowed: float) -> float:
+        search = SimpleNamespace(cost=lambda x: -x if up else x)
+        return _Search._rounded(search, value, up, allowed)  # type: ignore[arg-type]
+
+    # A unit of the sixth digit is a millionth here.
+    sign = -1.0 if up else 1.0
+    assert rounded(0.125 - sign * 2e-7, sign * 0.125) == 0.125
+    farther = 0.125 - sign * 1e-6
+    assert rounded(0.125 - sign * 3e-7, sign * 0.125) == pytest.approx(farther, rel=1e-12)
+    # Where the round number costs too much, the next one does not.
+    almost = 0.125 - sign * 1e-7
+    assert rounded(almost, sign * almost) == pytest.approx(farther, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.5, 2.0, 400.0])
+def test_a_pure_mechanism_released_once_has_the_budget_as_its_epsilon(epsilon):
+    plan = plan_releases("noisy_max", epsilon=epsilon, delta=0.0, settings={"noise": "laplace"})
+    assert plan.found == {"epsilon": epsilon}
+    assert plan.epsilon == epsilon

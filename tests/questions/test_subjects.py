@@ -94,3 +94,25 @@ def test_show_finds_each_kind_and_all_of_one_name():
     }
     with pytest.raises(InputError, match="nothing is called"):
         jaxsel.show("nobody")
+
+
+def test_mechanisms_are_listed_called_and_named_alike():
+    assert list(jaxsel.mechanisms) == list(jaxsel.mechanisms())
+    said = str(jaxsel.mechanisms)
+    assert said.startswith(f"{len(jaxsel.mechanisms())} mechanisms: ")
+    assert all(entry.name in said for entry in jaxsel.mechanisms())
+    with pytest.raises(AttributeError, match="no mechanism is called _noisy_max"):
+        _ = jaxsel.mechanisms._noisy_max
+
+
+def test_claims_of_a_paper_that_are_of_a_kind_are_both():
+    both = jaxsel.claims(paper="PS", kind="privacy")
+    of_paper, of_kind = jaxsel.claims(paper="PS"), jaxsel.claims(kind="privacy")
+    assert set(both) == set(of_paper) & set(of_kind)
+    assert 0 < len(both) < min(len(of_paper), len(of_kind))
+
+
+def test_what_is_shown_by_a_figures_name_is_what_is_listed_of_it():
+    (figure,) = (one for one in jaxsel.show("ps22-2") if getattr(one, "kind", "") == "figure")
+    assert figure.thing["id"] == "ps22-2"
+    assert jaxsel.show("tnb:eta=1,mean=3").mean == pytest.approx(3.0)

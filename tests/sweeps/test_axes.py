@@ -5,6 +5,7 @@ import pytest
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import choice, number, numbers, parsed, whole
+from jaxsel.sweeps import axes
 from jaxsel.sweeps.axes import read_grid, values_of
 
 NUMBER, WHOLE = number(), whole(at_least=1)
@@ -31,6 +32,21 @@ LAW = parsed(str, "a law")
         ("geometric,poisson", LAW, ("geometric", "poisson")),
         ("tnb:eta=0.5,gamma=0.1", LAW, ("tnb:eta=0.5,gamma=0.1",)),
         ("tnb:eta=0.5;poisson", LAW, ("tnb:eta=0.5", "poisson")),
+        # The digits of a step, and ranges that begin with any sign or digit.
+        ("0:1:4", NUMBER, (0.0, 0.333333333333, 0.666666666667, 1.0)),
+        (".5:1:2", NUMBER, (0.5, 1.0)),
+        ("+1:2:2", NUMBER, (1.0, 2.0)),
+        ("9:11", NUMBER, (9, 10, 11)),
+        ("2:2", NUMBER, (2,)),
+        ("1:2:1", NUMBER, (1.0,)),
+        ("3:1:3", NUMBER, (3.0, 2.0, 1.0)),
+        (" 1 , 2 ", NUMBER, (1.0, 2.0)),
+        ("-1:-3:3", NUMBER, (-1.0, -2.0, -3.0)),
+        # All digits of a whole number, and 1e3 for one.
+        ("9007199254740993", WHOLE, (2**53 + 1,)),
+        ("9007199254740992:9007199254740994", WHOLE, (2**53, 2**53 + 1, 2**53 + 2)),
+        ("1e3", WHOLE, (1000,)),
+        ("1e3:1001", WHOLE, (1000, 1001)),
         ("race,literal", choice(("race", "literal")), ("race", "literal")),
     ],
 )
@@ -68,6 +84,17 @@ def test_values(given, domain, values):
         ("1,two", NUMBER, "two"),
         ("1,2", number(below=2.0), "in (-inf, 2)"),
         ([], NUMBER, "no values"),
+        ("2.5", WHOLE, "it is 2.5; it must be a whole number"),
+        ("nan", WHOLE, "it is nan; it must be a whole number"),
+        ("inf", WHOLE, "it is inf; it must be a whole number"),
+        ("1e400", WHOLE, "it is inf; it must be a whole number"),
+        ("0", WHOLE, "it is 0; it must be a whole number >= 1"),
+        ("1.5:3", NUMBER, "write 1.5:3:5 for five"),
+        ("1:0:log3", NUMBER, "above 0"),
+        ("-2:-1:log3", NUMBER, "above 0"),
+        ("1:2:log", NUMBER, "'' in it is no number"),
+        ("1:2:0.5", NUMBER, "asks for 0.5 values"),
+        ("0:inf:3", NUMBER, "'inf' in it is no number"),
     ],
 )
 def test_refusals(text, domain, words):
@@ -119,3 +146,43 @@ def test_a_value_that_is_given_twice_is_found_among_many():
     many = [float(value) for value in range(20_000)]
     with pytest.raises(InputError, match=r"epsilon has 7\.0 twice"):
         values_of("epsilon", [*many, 7.0], NUMBER)
+
+
+def test_as_many_values_and_cells_as_there_may_be_are_taken(monkeypatch):
+    monkeypatch.setattr(axes, "MOST", 6)
+    for given in ("1:6", "0:1:6", range(6)):
+        assert len(values_of("it", given, NUMBER)) == 6
+    for given in ("1:7", "0:1:7", range(7)):
+        with pytest.raises(InputError, match="it has 7 values; a sweep has at most 6 cells"):
+            values_of("it", given, NUMBER)
+    assert read_grid({"a": "1:3", "b": "1,2"}, lambda name: NUMBER).shape == (3, 2)
+    with pytest.raises(InputError, match="the sweep has 8 cells; at most 6"):
+        read_grid({"a": "1:4", "b": "1,2"}, lambda name: NUMBER)
+
+
+def test_places_count_the_points_of_each_axis_the_last_fastest():
+    """A group that is zipped is one axis, by its first name; what has one value is none."""
+    given = {"a": "1,2", "b": "3,4", "c": "5", "d": "7:9"}
+    grid = read_grid(given, lambda name: NUMBER, [("a", "b")])
+    places = list(grid.places())
+    assert [(place.index["a"], place.index["d"]) for place in places] == [
+        (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2),
+    ]  # fmt: skip
+    assert all(place.size == {"a": 2, "d": 3} for place in places)
+    assert [point["d"] for point in grid.points()] == [7, 8, 9, 7, 8, 9]
+
+
+def test_what_is_kept_is_an_axis_with_one_value_too():
+    grid = read_grid({"a": "1", "b": "2", "c": "3"}, lambda name: NUMBER, [("b", "c")], ("a", "c"))
+    assert [axis.names for axis in grid.axes] == [("a",), ("b", "c")]
+    assert grid.axes[1].values == ((2.0, 3.0),)
+    assert not grid.fixed
+    alone = read_grid({"a": "1", "b": "2"}, lambda name: NUMBER, [("a", "b")])
+    assert (alone.axes, dict(alone.fixed)) == ((), {"a": 1.0, "b": 2.0})
+
+
+def test_numbers_of_arrays_are_written_in_twelve_digits():
+    assert values_of("it", [np.array([1 / 3, 2.0]), [1, 2]], numbers()) == (
+        "0.333333333333,2",
+        "1,2",
+    )

@@ -7,18 +7,22 @@ from fractions import Fraction
 from typing import Annotated
 
 import h5py
+import jax
 import numpy as np
 import pytest
 import xarray as xr
 
 import jaxsel
+from jaxsel.host import records
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import statistics
+from jaxsel.kernel.engine import Performance
 from jaxsel.language.domains import positive, whole
-from jaxsel.sweeps import running, tallying
+from jaxsel.sweeps import files, running, tallying
 from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.files import dataset_of, is_sweep
+from jaxsel.sweeps.files import RunningSweep, State, dataset_of, is_sweep
 from jaxsel.sweeps.functions import Trial, cells, counted, counted_alike, declared, shared_trials
+from jaxsel.sweeps.planning import make_plan
 from jaxsel.sweeps.signature import read_signature
 from jaxsel.sweeps.subject import find_subject
 from jaxsel.sweeps.tallying import Item, Kept, _Input, drop_stale
@@ -305,3 +309,200 @@ def _itself(outcome):
 
 def _twice(outcome):
     return 2 * outcome
+
+
+# --- Calls and tallies ------------------------------------------------------------------
+
+
+def test_random_streams_are_numbered_by_the_key_alone():
+    """The first four bytes of SHA-256 of "x" are 2d 71 16 42."""
+    item = Item("x", jaxsel.mechanism("noisy_max").mechanism, None, (), 5, 1, 3)
+    assert item.number == 0x4216712D
+    assert item._replace(own_number=0).number == 0
+    assert item._replace(own_number=7).number == 7
+
+
+def test_calls_of_a_program_are_sized_by_the_rate_once_it_is_compiled(monkeypatch):
+    """Two seconds of work a call, thirty with workers; a first call tells no rate."""
+    now, budgets = [0.0], []
+    real = tallying.next_call
+
+    def told(spans, budget, most, blocks):
+        budgets.append(budget)
+        assert (most, blocks) == (256, 1 << 20)
+        return real(spans, 1, 1, 10)  # ten trials of one item
+
+    def simulate_grid(mechanism, cells, *, trials, **options):
+        now[0] += 5.0 if len(budgets) == 1 else 0.5  # the first one compiles
+        return type("Found", (), {"values": np.array([[trials, 0, 0]])})
+
+    monkeypatch.setattr(tallying, "next_call", told)
+    monkeypatch.setattr(tallying.engine, "simulate_grid", simulate_grid)
+    clock = type("Clock", (), {"monotonic": lambda: now[0]})
+    monkeypatch.setattr(tallying, "time", clock)
+    (item, *_) = _items(45)
+    arguments = ({item.key: _Input((), "")}, {})
+    rate = tallying._tally_group([item], *arguments, None, Performance(), lambda trials: None)
+    # Three parts of ten, and the last fifteen, which are not split.
+    assert rate == 30.0
+    assert budgets == [1 << 20, 1 << 20, 40, 40]
+    budgets.clear()
+    monkeypatch.setattr(tallying, "chosen_runner", lambda: object())
+    rate = tallying._tally_group([item], arguments[0], {}, 10.0, Performance(), lambda trials: None)
+    assert (rate, budgets) == (30.0, [300, 300, 600, 600])
+
+
+def test_a_statistics_sums_are_named_by_their_place():
+    (item, *_) = _items()
+    values = {"a": [np.arange(6).reshape(3, 2), np.array([7, 8, 9])], "b": np.ones((3, 2, 2), int)}
+    counts, form = tallying._flat(item._replace(statistic=statistics.sums(_itself)), values, 1)
+    assert counts.tolist() == [2, 3, 8, 1, 1, 1, 1]
+    assert json.loads(form) == [["a_0", [2]], ["a_1", []], ["b", [2, 2]]]
+    alone = tallying._flat(item._replace(statistic=statistics.sums(_itself)), np.arange(4), 3)
+    assert (alone[0].tolist(), json.loads(alone[1])) == ([3], [["tally", []]])
+    plain = np.arange(6).reshape(2, 3)
+    counts, form = tallying._flat(item, plain, 1)
+    assert (counts.tolist(), form) == ([3, 4, 5], "")
+
+
+def test_inputs_of_other_shapes_kinds_or_outcomes_are_other_programs():
+    (item, *_) = _items()
+
+    def made(data, params=None, labels=("a", "b")):
+        mechanism = item.mechanism._replace(
+            prepare=lambda data, params: (data, params), labels=lambda data, params: labels
+        )
+        return tallying._input(item._replace(mechanism=mechanism, data=data, params=params))
+
+    one = made(np.zeros(3))
+    assert one.shapes == made(np.ones(3)).shapes
+    others = [
+        made(np.zeros(4)),
+        made(np.zeros(3, np.float32)),
+        made((np.zeros(3),)),
+        made(np.zeros(3), 1.0),
+        made(np.zeros(3), labels=("a", "b", "c")),
+    ]
+    assert len({each.shapes for each in (one, *others)}) == 6
+    # The numbers are no part of the program, but of what is counted.
+    assert made(np.ones(3)).code != one.code == made(np.zeros(3)).code
+    assert f" jax {jax.__version__} cpu input " in one.code
+
+
+def test_finished_items_are_left_out_and_seeds_and_programs_are_groups():
+    items = _items()
+    items.append(items[0]._replace(key="other seed", seed=1))
+    items.append(items[0]._replace(key="sums", statistic=statistics.sums(_itself)))
+    items.append(items[0]._replace(key="other shape"))
+    inputs = {item.key: _Input(item.key == "other shape", "") for item in items}
+    store = {
+        ("cell 0", 0): Kept(300, "", np.array([300])),
+        ("cell 1", 0): Kept(299, "", np.array([299])),
+    }
+    found = tallying._groups(items, inputs, store)
+    assert [[item.key for item in group] for group in found] == [
+        ["cell 1", "cell 2"], ["other seed"], ["sums"], ["other shape"],
+    ]  # fmt: skip
+
+
+# --- Facts and their order --------------------------------------------------------------
+
+
+def test_only_facts_that_are_missing_are_computed_cell_by_cell(monkeypatch):
+    settings = {"base": "pure:epsilon=1", "repetitions": "geometric", "mean": [2, 3]}
+    plan = make_plan("account", settings, ("epsilon_bound", "mean_runs"), (), 10, 0, 0.0, 0.95)
+    known = list(plan.facts)[1]
+    computed, told, saved = [], [], []
+
+    @contextlib.contextmanager
+    def bar(total, done, shown, *, unit):
+        told.append((total, done, shown, unit))
+        yield told.append
+
+    monkeypatch.setattr(running, "progress_bar", bar)
+    monkeypatch.setattr(
+        running, "find_fact", lambda fact, cell, delta: computed.append((fact, cell)) or {fact: 1.0}
+    )
+    kept = RunningSweep(
+        State("account", "", {}, {known: {"old": 2.0}}, {}, None),
+        lambda: saved.append(1),
+        lambda dataset: None,
+    )
+    running._find_facts(plan, plan.facts, kept, True)
+    first, second = plan.cells
+    assert computed == [("bounds", first), ("runs", first), ("runs", second)]
+    assert kept.state.facts.keys() == plan.facts.keys()
+    assert kept.state.facts[known] == {"old": 2.0}
+    assert told == [(4, 1, True, "bounds"), 1, 1, 1]
+    assert len(saved) == 3
+
+
+def test_facts_of_other_code_are_computed_anew_and_tallies_stay(tmp_path):
+    path = tmp_path / "it.nc"
+    counts = np.array([3, 7])
+    state = State("it", "old", {("a", 0): Kept(10, "c", counts)}, {"f": {"x": 1.0}}, {}, None)
+    with records.writer(path) as save:
+        files.write(save, state)
+    for code, facts in (("old", {"f": {"x": 1.0}}), ("new", {})):
+        with files.opened(State("it", code, {}, {}, {"trials": 5}, None), path) as kept:
+            assert kept.state.facts == facts
+            assert kept.state.store["a", 0].counts.tolist() == [3, 7]
+            # What is asked for now, and by which code.
+            assert (kept.state.code, kept.state.asked) == (code, {"trials": 5})
+    # A refusal changes nothing, and any other end saves what there is.
+    before = path.read_bytes()
+
+    def ends_by(error):
+        with files.opened(State("it", "new", {}, {}, {}, None), path) as kept:
+            kept.state.facts["g"] = {"y": 2.0}
+            raise error
+
+    for error in (InputError, KeyboardInterrupt):
+        with pytest.raises(error):
+            ends_by(error)
+        assert (path.read_bytes() == before) == (error is InputError)
+    assert files.read(path).facts == {"g": {"y": 2.0}}
+
+
+def test_a_file_is_saved_after_ten_seconds_and_not_before(tmp_path, monkeypatch):
+    now, written = [100.0], []
+    monkeypatch.setattr(files, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
+    monkeypatch.setattr(files, "write", lambda save, state, shown=None: written.append(now[0]))
+    with files.opened(State("it", "", {}, {}, {}, None), tmp_path / "it.nc") as kept:
+        for at in (105.0, 110.0, 110.5, 115.0, 120.5, 121.0):
+            now[0] = at
+            kept.checkpoint()
+    assert written == [110.5, 121.0]
+
+
+def test_records_of_another_kind_or_shape_are_no_sweeps(tmp_path):
+    path = tmp_path / "it.nc"
+    with records.writer(path) as save:
+        save(arrays={}, configuration={"sweep": "it"}, attributes={})
+    with pytest.raises(InputError, match=r"it\.nc is no record of a sweep; name another file"):
+        files.read(path)
+    arrays = {name: np.zeros(1, np.int64) for name in ("first", "last", "events", "counts")}
+    found = json.dumps([[["a", "c", ""]], "", {}, {}])
+    good = {"last": np.array([5]), "events": np.array([2]), "counts": np.array([2, 3])}
+    for changed, fails in (
+        (good, False),
+        (good | {"counts": np.array([2, 3, 0])}, True),  # counts of no cell
+        (good | {"first": np.zeros((1, 1), np.int64)}, True),
+        (good | {"last": np.array([5, 6])}, True),
+        (good | {"last": np.array([5.0])}, True),
+    ):
+        with records.writer(path) as save:
+            save(
+                arrays=arrays | changed,
+                configuration={"sweep": "it", "shard": "2/5"},
+                attributes={"found": found, "shown": ""},
+            )
+        if fails:
+            with pytest.raises(InputError, match="is no record of a sweep: it lacks a part"):
+                files.read(path)
+        else:
+            state = files.read(path)
+            assert state.store["a", 0].counts.tolist() == [2, 3]
+            assert (str(state.shard), state.path, state.subject) == ("2/5", path, "it")
+    with pytest.raises(InputError, match="is unfinished; run the same again, and it goes on"):
+        dataset_of(path)

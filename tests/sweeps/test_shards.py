@@ -185,6 +185,20 @@ def test_from_the_command_line(capsys, tmp_path):
     code, _, err = run(capsys, "sweep", *words, "--shard", "1/3")
     assert code == 2
     assert "--record" in err
+    # A folder of each shard's own, which is not made before the work.
+    folders = str(tmp_path / "shard-{shard}" / "it.nc")
+    (tmp_path / "shard-1").mkdir()
+    share = ("sweep", *words, "--record", folders, "--shard")
+    code, _, err = run(capsys, *share, "0/3")
+    assert code == 2
+    assert f"there is no folder {tmp_path / 'shard-0'}" in err
+    assert not (tmp_path / "shard-0").exists()
+    code, out, _ = run(capsys, *share, "1/3")
+    assert code == 0
+    assert "667 trials; shard 1/3 is kept in" in out
+    code, _, err = run(capsys, *share, "1/3", "--scheduler", "127.0.0.1:1")
+    assert code == 2
+    assert "--shard and --scheduler exclude each other" in err
 
 
 def test_an_account_in_shards(tmp_path):

@@ -87,6 +87,83 @@ def test_canaries_own_a_parameter_and_blanks_have_no_gradient():
     assert np.all(blanks[0] < 0.0)
 
 
+def test_a_black_image_is_no_blank():
+    model = WithCanaries(Linear(2), 1)
+    image = jnp.zeros((2, 2, 1))
+    inner = {"Dense_0": {"kernel": jnp.ones((4, 2)), "bias": jnp.zeros(2)}}
+    params = {"canaries": jnp.zeros(1), "inner": inner}
+    gradient = jax.jit(jax.grad(functools.partial(cross_entropy, model)))
+    found = gradient(params, (image, jnp.int32(1)))["inner"]["Dense_0"]["bias"]
+    np.testing.assert_allclose(found, [0.5, -0.5], atol=1e-6)
+
+
+def test_a_neighbour_differs_in_one_row_alone():
+    images, labels = np.full((3, 1, 2, 1), 0.5, np.float32), np.asarray([3, 4, 5], np.int32)
+    changed = blank_out((images, labels), 1)
+    assert changed[0][:, 0, 0, 0].tolist() == [0.5, -1.0, 0.5]
+    assert changed[1].tolist() == [3, 0, 5]
+    more = add_canaries((images, labels), [True, False], 6)
+    assert more[0].shape == (5, 1, 2, 1)
+    assert more[0][:, 0, 1, 0].tolist() == [0.5, 0.5, 0.5, -1.0, -1.0]
+    assert more[1].tolist() == [3, 4, 5, 6, 0]
+    assert (more[0].dtype, more[1].dtype) == (np.float32, np.int32)
+    # what was given is as it was
+    assert np.all(images == 0.5)
+    assert labels.tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize(("examples", "size"), [(20, 5.0), (5, 5.0)])
+def test_the_ratio_of_a_canary_is_that_of_a_mixture(examples, size):
+    """Of two normal laws, over two steps; with C, sigma and batch size other than 1."""
+    plan = dp_sgd.recipe(examples, size, clip_norm=0.4, noise_multiplier=1.5, clipping="plain")
+    optimiser = canaries.Recorder(plan)(0.3)
+    params = {"canaries": jnp.zeros(2), "other": jnp.ones(3)}
+    state, expected = optimiser.init(params), np.zeros(2)
+    for seen in ([-0.7, 1.2], [2.1, 0.3]):  # noisy sums along the canaries, over C
+        gradient = {"canaries": -jnp.asarray(seen) * 0.4 / size, "other": jnp.full(3, 2.0)}
+        updates, state = optimiser.update(gradient, state, params)
+        np.testing.assert_allclose(updates["other"], -0.6, rtol=1e-6)
+        with_it, without = stats.norm.pdf([np.subtract(seen, 1.0), seen], scale=1.5)
+        expected += np.log((size / examples) * with_it / without + 1.0 - size / examples)
+    found = canaries.likelihood_ratio(dp_sgd.State(params, state, 2, False))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_score_of_an_input_canary_falls_with_its_loss():
+    model = WithCanaries(Linear(2), 1)
+    image = jnp.full((1, 1, 1), 0.5)
+    inner = {"Dense_0": {"kernel": jnp.asarray([[1.0, -1.0]]), "bias": jnp.zeros(2)}}
+    params = {"canaries": jnp.zeros(1), "inner": inner}
+    state = dp_sgd.State(params, None, 0, False)
+    for label, shift in ((0, -1.0), (1, 1.0)):
+        found = float(loss_score(model, (image, label))(state))
+        assert found == pytest.approx(-math.log1p(math.exp(shift)), rel=1e-6)
+
+
+def test_what_scores_depend_on():
+    """The learning rate, the seed and the tag; and a batch that does not fit is an error."""
+    model, plan = WithCanaries(Linear(2), 1), dp_sgd.recipe(3, 3.0, clipping="plain")
+    images = np.full((2, 1, 1, 1), 0.5, np.float32)
+    data = add_canaries((images, np.asarray([0, 1], np.int32)), [True], 2)
+    score = loss_score(model, (data[0][0], data[1][0]))
+
+    def scores(**changed):
+        return canary_scores(model, plan, data, **{"steps": 2, "runs": 2, "score": score} | changed)
+
+    base = scores()
+    assert base.shape == (2,)
+    assert scores(learning_rate=0.1, seed=0, tag=0).tolist() == base.tolist()
+    for changed in ({"learning_rate": 0.2}, {"seed": 1}, {"tag": 1}, {"steps": 3}):
+        assert not np.any(np.isclose(scores(**changed), base, rtol=1e-5, atol=0.0))
+    with pytest.raises(RuntimeError, match="a batch did not fit"):
+        canary_scores(model, plan._replace(capacity=2), data, steps=1)
+    for name in ("steps", "runs"):
+        with pytest.raises(InputError, match=name):
+            scores(**{name: 0})
+    with pytest.raises(InputError, match="has 2 examples; the recipe is for 3"):
+        canary_scores(model, plan, (data[0][:2], data[1][:2]), steps=1)
+
+
 FULL = dp_sgd.recipe(1, 1.0, clip_norm=4.0, noise_multiplier=2.0, clipping="plain")
 SAMPLED = dp_sgd.recipe(4, 1.0, noise_multiplier=0.3, clipping="plain")
 RUNS, STEPS, DELTA = 20_000, 4, 1e-2
@@ -251,6 +328,7 @@ def audit_of(**settings):
         (lambda: audit_of(noise_multiplier=0.0), "noise_multiplier"),
         (lambda: audit_of(clipping="ghost"), "ghost"),
         (lambda: add_canaries((np.zeros((1, 2, 2, 1)), [0]), [1], 2), "bool"),
+        (lambda: add_canaries((np.zeros((1, 2, 2, 1)), [0]), [[True]], 2), r"of shape \(1, 1\)"),
     ],
 )
 def test_bad_input_is_refused(call, words):

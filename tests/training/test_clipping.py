@@ -1,6 +1,8 @@
 """Clipped sums: every method gives the same one, and no example moves it by more than C."""
 
 import functools
+import itertools
+import math
 
 import flax.linen as nn
 import jax
@@ -85,11 +87,35 @@ def test_patches_are_the_neighbourhoods_of_the_pixels():
     assert found[0, 0].tolist() == [0, 0, 0, 0, 1, 2, 0, 6, 7]
 
 
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(5, 8, 2), (8, 5, 1), (6, 9, 3), (1, 4, 1)])
+def test_patches_of_images_that_are_no_squares(shape, stride):
+    """Pixel by pixel: of an odd number of padded rows the last side has one more."""
+    image = np.random.default_rng(2).random((2, *shape), np.float32)
+    found = np.asarray(patches(jnp.asarray(image), stride))
+    height, width, channels = shape
+    rows, columns = math.ceil(height / stride), math.ceil(width / stride)
+    assert found.shape == (2, rows, columns, 9 * channels)
+    above, left = (
+        max((n - 1) * stride + 3 - size, 0) // 2 for n, size in ((rows, height), (columns, width))
+    )
+    for number, row, column in itertools.product(range(2), range(rows), range(columns)):
+        expected = []
+        for y, x, channel in itertools.product(range(3), range(3), range(channels)):
+            down, across = row * stride + y - above, column * stride + x - left
+            inside = 0 <= down < height and 0 <= across < width
+            expected.append(image[number, down, across, channel] if inside else 0.0)
+        assert found[number, row, column].tolist() == expected
+
+
 def test_bad_networks_are_refused():
     with pytest.raises(InputError, match="strides"):
         network("wide")
-    with pytest.raises(InputError, match="classes"):
+    with pytest.raises(InputError, match="classes is 1; it must be at least 2"):
         network(classes=1)
+    assert network(classes=2) == ConvolutionalNetwork((1, 2, 1, 2, 1), 2)
+    assert network("dense", 3) == ConvolutionalNetwork((1, 1, 1, 1, 1), 3)
+    assert network() == ConvolutionalNetwork((1, 2, 1, 2, 1), 10)
 
 
 @pytest.mark.parametrize("count", [0, 1, 13, 20])
@@ -173,9 +199,41 @@ def test_factors_clip_and_drop():
     keep = jnp.asarray([True, True, True, True, True, False])
     found = np.asarray(clip_factors(squared, CLIP, keep))
     assert found[:2].tolist() == [1.0, 1.0]
-    assert found[2] == pytest.approx(CLIP / 2.0, rel=1e-4)
+    assert found[2] == pytest.approx(CLIP * (1.0 - 2.0**-14) / 2.0, rel=2e-7)
     assert found[2] * 2.0 <= CLIP
     assert found[3:].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("examples", [3, 29])
+def test_parameters_of_every_shape_are_clipped_together(examples):
+    """A loss that is linear in them: each example's gradient is the example itself."""
+    shapes = {"one": (), "few": (4,), "tall": (7, 2), "wide": (2, 7), "kernel": (3, 2, 2, 3)}
+    generator = np.random.default_rng(3)
+    sizes = generator.uniform(0.01, 0.2, examples)
+    data = {
+        name: np.float32(generator.normal(size=(examples, *shape)))
+        * np.float32(sizes).reshape(-1, *[1] * len(shape))
+        for name, shape in shapes.items()
+    }
+    params = {name: jnp.zeros(shape) for name, shape in shapes.items()}
+
+    def loss(params, example):
+        return sum(jnp.sum(params[name] * example[name]) for name in shapes)
+
+    squared = sum(
+        np.square(leaf.astype(np.float64)).reshape(examples, -1).sum(1) for leaf in data.values()
+    )
+    lengths = np.sqrt(squared)
+    assert lengths.min() < 0.5 < lengths.max()
+    weights = np.minimum(1.0, 0.5 / lengths)
+    given = (params, jax.tree.map(jnp.asarray, data), jnp.arange(examples), jnp.int32(examples))
+    with jax.numpy_rank_promotion("allow"):
+        for method in (plain_sum, functools.partial(microbatched_sum, microbatch=17)):
+            found = jax.jit(functools.partial(method, loss))(*given, 0.5)
+            for name, leaf in data.items():
+                expected = np.tensordot(weights, leaf.astype(np.float64), 1)
+                assert found[name].shape == shapes[name]
+                np.testing.assert_allclose(found[name], expected, rtol=2e-4, atol=2e-5)
 
 
 def test_unclipped_sums_break_the_contract(setting):

@@ -132,6 +132,48 @@ def test_renyi_is_an_expectation():
     assert near <= float(fine.renyi()(np.asarray(order))) <= near + 1e-3
 
 
+def test_renyi_of_the_two_directions_at_the_ends_of_the_orders():
+    """A linear model: the loss of a record added is mu |w| + mu^2/2, of mean mu sqrt(2/pi) more."""
+    mu = 1.0 / 1.3
+    added = loss_bounds("huber", 1.3, 4.0)[1].renyi()
+    mean = mu * math.sqrt(2.0 / math.pi) + mu**2 / 2.0
+    assert float(added(np.asarray(1.0))) == pytest.approx(mean, rel=1e-5)
+    assert added(np.array([math.inf, 1.0])).tolist()[0] == math.inf
+
+
+@pytest.mark.parametrize(("noise", "stiffness"), [(1.3, 4.0), (9.0, 300.0)])
+def test_fewer_pieces_begin_constant_and_end_as_steep_as_the_loss_may_be(noise, stiffness):
+    bound = loss_bounds("logistic", noise, stiffness)[0].fewer()
+    assert bound.start[0] == -math.inf
+    assert bound.begin[0] == bound.begin[1]
+    assert (bound.slope[0], bound.slope[-1]) == (0.0, 1.0 / noise)
+    # from the first knot to the last
+    assert (bound.start[1], bound.start[-1]) == (-14.0, 20.0)
+
+
+def _rising_moment(order, mu, shift):
+    """log E[e^((order - 1) (max(0, mu w + mu^2/2) + shift))] / (order - 1), in closed form."""
+    power = order - 1.0
+    flat = stats.norm.cdf(-mu / 2.0)
+    risen = math.exp(power * order * mu**2 / 2.0) * stats.norm.cdf(mu / 2.0 + power * mu)
+    return math.log(flat + risen) / power + shift
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 30.0])
+@pytest.mark.parametrize("regularisation", [0.01, 4.0])
+def test_the_renyi_divergence_of_a_fit_is_the_larger_one_and_that_of_the_gap(order, regularisation):
+    mu, power = 1.0 / 1.7, order - 1.0
+    removed = _rising_moment(order, mu, math.log1p(1.0 / regularisation))
+    both = 2.0 * math.exp(power * order * mu**2 / 2.0) * stats.norm.cdf(power * mu)
+    added = math.log(both) / power
+    plain = Settings("huber", 1.7, regularisation)
+    found = guarantee(plain).renyi(np.array([order]))
+    assert found == pytest.approx([max(removed, added)], rel=1e-9)
+    gap = plain._replace(tolerance=0.3 * regularisation, output_noise=1.2)
+    shifted = guarantee(gap).renyi(np.array([order]))
+    assert shifted - found == pytest.approx([0.5**2 / 2.0 * order], rel=1e-9)
+
+
 def _one_way(first, second, epsilon):
     return float(np.sum(np.maximum(first - math.exp(epsilon) * second, 0.0)))
 
@@ -247,9 +289,34 @@ def test_noise_is_the_least():
         noise_for(1e-6, 1e-6, settings._replace(regularisation=1.0))
 
 
+@pytest.mark.parametrize(("loss", "least"), [("logistic", 0.25), ("huber", 1.0)])
+def test_no_noise_helps_a_determinant_that_alone_is_too_large(loss, least):
+    """log(1 + curvature norm^2/lambda) is paid at any noise; the words say which lambda."""
+    least *= 4.0 / math.expm1(0.1)
+    settings = Settings(loss, 1.0, 0.9 * least, 2.0)
+    with pytest.raises(InputError, match=f"regularisation {0.9 * least:g}: .*above {least:.3g} in"):
+        noise_for(0.1, 1e-9, settings)
+    assert noise_for(0.1, 1e-9, settings._replace(regularisation=1.2 * least)) < 9990.0
+    for epsilon, delta, said in ((0.0, 0.1, "epsilon"), (1.0, 0.0, "delta"), (1.0, 1.0, "delta")):
+        with pytest.raises(InputError, match=said):
+            noise_for(epsilon, delta, settings)
+
+
+def test_settings_at_the_ends_of_their_ranges_are_allowed():
+    for noise in (0.05, 9999.0):
+        settings = Settings("huber", noise, slope=3.0, tolerance=0.0, output_noise=0.0)
+        assert objective_privacy.checked(settings) is settings
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
+        ({"noise_multiplier": 0.0499}, "noise_multiplier"),
+        ({"noise_multiplier": 1e4}, r"must lie in \[0.05, 10000\)"),
+        ({"feature_norm": 0.0}, "feature_norm"),
+        ({"loss": "huber", "slope": 0.0}, "slope"),
+        ({"output_noise": -1.0}, "output_noise"),
+        ({"output_noise": math.inf}, "output_noise"),
         ({"loss": "hinge"}, "logistic"),
         ({"noise_multiplier": 0.0}, "noise_multiplier"),
         ({"regularisation": 0.0}, "regularisation"),
@@ -319,6 +386,18 @@ def test_no_target_is_so_large_that_rounding_refuses_its_fit(size):
     found = minimise(rows, targets, Settings("huber", 1.0, 1.0, 1.0, 1.0, 1e-8, 1.0), noise)
     assert found.gradient <= 1e-8
     assert _exact_gradient(found.parameters, rows, targets, noise, "huber", 1.0) <= found.gradient
+
+
+def test_rounding_counts_terms_of_sums_and_of_predictions():
+    """Three records of norm 1 and slope 1, theta of norm 5, lambda 2 and a noise of norm 13."""
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    settings = Settings("huber", 1.0, 2.0)
+    objective = objective_perturbation._Objective(
+        rows, np.full(3, 1e3), settings, np.array([5.0, 12.0])
+    )
+    # In units of 2^-52: 40 + log2(4) of sizes 3; twice 4 of 3 squared norms times 5; 4 of 10 + 13.
+    units = objective.rounding(np.array([3.0, 4.0])) * 2.0**52
+    assert units == pytest.approx(42 * 3 + 2 * 4 * 3 * 5 + 4 * 23, rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])

@@ -81,12 +81,13 @@ def test_overflow_is_said():
 
 
 def test_capacity_leaves_out_less_than_it_says():
-    for examples, rate in ((60_000, 256 / 60_000), (1437, 0.2), (10, 1.0), (5, 1e-9)):
+    cases = (60_000, 256 / 60_000), (50_000, 0.01), (1437, 0.2), (10, 1.0), (5, 1e-9), (5, 1e-30)
+    for examples, rate in cases:
         capacity = batch_capacity(examples, rate)
-        assert capacity <= examples
+        assert 1 <= capacity <= examples
         assert stats.binom.sf(capacity, examples, rate) <= 1e-18
-        if 1 < capacity < examples:
-            assert stats.binom.sf(capacity - 1, examples, rate) > 1e-18
+        assert capacity == 1 or stats.binom.sf(capacity - 1, examples, rate) > 1e-18
+    assert batch_capacity(60_000, 256 / 60_000) == 408  # by the sum of the binomial law
 
 
 @pytest.mark.parametrize(("examples", "rate"), [(0, 0.1), (10, 0.0), (10, 1.1)])

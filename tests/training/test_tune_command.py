@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jaxsel.cli.main import main
+from jaxsel.host import progress
 
 SMALL = [
     "tune",
@@ -24,6 +25,12 @@ SMALL = [
     "--repetitions",
     "geometric:mean=2",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _no_signs_of_life(monkeypatch):
+    """Where others keep the machine busy, a search takes long enough to say that it is at work."""
+    monkeypatch.setattr(progress, "_LIFE_SECONDS", 1e6)
 
 
 def run(arguments: list[str], capsys) -> tuple[str, str]:

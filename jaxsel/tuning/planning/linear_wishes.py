@@ -90,7 +90,8 @@ def _check_price(each: Price, counts: np.ndarray) -> None:
 
 def feasible_counts(wishes: Wishes) -> np.ndarray:
     """Counts for deciding feasibility of wishes: dense, then sparse, up to the cap."""
-    largest = MOST_COUNT if wishes.most is None else wishes.most
+    # A larger cap would change nothing but the scale of the program, and make it unsolvable.
+    largest = MOST_COUNT if wishes.most is None else min(wishes.most, MOST_COUNT)
     counts = np.append(np.arange(_DENSE), np.geomspace(_DENSE, MOST_COUNT, 400).round())
     if wishes.runs_95 is not None:
         counts = np.append(counts, [wishes.runs_95, wishes.runs_95 + 1])
