@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel.families.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
 from jaxsel.host.errors import InputError
 from jaxsel.questions import checkout, tuned
 from jaxsel.questions.account_grid import GridCost
 from jaxsel.questions.cost import Cost, saying_something
 from jaxsel.questions.releases import may_be_planned
+from jaxsel.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
 from tests.releases import one_release
 
 SEARCH = ("pure:epsilon=0.5", "geometric:mean=2")
