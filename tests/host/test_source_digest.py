@@ -134,8 +134,9 @@ def test_a_stale_record_is_refused(tmp_path, monkeypatch):
         ),
         (
             "private_tuning",
-            {"tuning.private_tuning", "tuning.bases", "tuning.attained.exact_laws"},
+            {"private_tuning.private_tuning", "private_tuning.bases"},
             {
+                "tuning.attained.exact_laws",
                 "kernel.engine",
                 "kernel.stream",
                 "kernel.repetition_sampling",
