@@ -23,7 +23,7 @@ MECHANISMS = ("noisy_max", "private_tuning", "threshold_selection")
 _CHILD = """
 import json, sys
 import jaxsel, jaxsel.kernel.engine
-from jaxsel.cli.arguments import compilation_cache
+from jaxsel.kernel.compiled import compilation_cache
 compilation_cache()
 jaxsel.kernel.engine._SAVE_SECONDS = float(sys.argv[4])
 blocks = int(sys.argv[5]) or None

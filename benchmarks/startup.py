@@ -40,8 +40,8 @@ def measure_compilation() -> list[GoalResult]:
 def _first_call() -> float:
     import jax.numpy as jnp
 
-    from jaxsel.cli.arguments import compilation_cache
     from jaxsel.families.noisy_max.noisy_max import noisy_max
+    from jaxsel.kernel.compiled import compilation_cache
     from jaxsel.kernel.engine import simulate
 
     compilation_cache()

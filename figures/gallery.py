@@ -18,10 +18,11 @@ import typer
 from figures import FIGURES, Figure
 from figures.common import digest
 from figures.common.making import Place, chains, default_processes, in_processes, make, why_drawn
-from jaxsel.cli.arguments import bad_input_exits, compilation_cache
+from jaxsel.cli.arguments import bad_input_exits
 from jaxsel.cli.output import say
 from jaxsel.data.download import FOLDER_VARIABLE, available
 from jaxsel.host.errors import InputError
+from jaxsel.kernel.compiled import compilation_cache
 from sims.data import covid, histograms, regression, released_accuracies
 from sims.registry import OUT
 

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import bad_input_exits, compilation_cache, hear_interrupts, read_trials
+from jaxsel.cli.arguments import bad_input_exits, hear_interrupts, read_trials
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import RecordOption, SchedulerOption, ShardOption, workers
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import compiled
+from jaxsel.kernel.compiled import compilation_cache
 from sims.registry import OUT, SIMS, find, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

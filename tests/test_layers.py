@@ -76,9 +76,6 @@ FAMILIES = {
 }
 # Imports that run back up, inside a function, each with its reason.
 DEFENDED = {
-    # "method=law" builds what samples from an exact law; laws of K are shown as written.
-    ("language", "kernel"),
-    ("language", "repetitions"),
     # An audit that simulates is put to the test where the claim about it stands.
     ("families.private_tuning", "auditing"),
     # What runs is put to the test where the claims about it stand.
@@ -171,6 +168,50 @@ def test_arrows_run_one_way(path):
     assert not at_once & back
     if here.split(".")[0] in NO_JAX:
         assert not any(name.split(".")[0] == "jax" for name in names)
+
+
+# Rooms of the whole house are folders: these arrows run up, for what ``DEFENDED`` says.
+UP = {("families", "search"), ("catalogue", "questions")}
+HOUSE = ("figures", "sims", "benchmarks")
+
+
+def _house_room(name: str) -> str:
+    parts = name.split(".")
+    return ".".join(parts[1:2]) or "__init__" if parts[0] == "jaxsel" else parts[0]
+
+
+def test_the_house_has_few_floors_and_no_big_room(capsys):
+    """A room stands one floor above the highest of those it uses, inside functions, too."""
+    files = [*FILES, *(path for name in HOUSE for path in (ROOT / name).rglob("*.py"))]
+    used: dict[str, set[str]] = {}
+    lines: dict[str, int] = {}
+    for path in files:
+        here = _house_room(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        lines[here] = lines.get(here, 0) + len(path.read_text("utf-8").splitlines())
+        there = {name for name in imports(path) if name.split(".")[0] in ("jaxsel", *HOUSE)}
+        used.setdefault(here, set()).update(
+            _house_room(name)
+            for name in there
+            # Inside the package "from jaxsel import repetitions" means that room alone.
+            if _module_exists(name) and (name != "jaxsel" or here in HOUSE)
+        )
+    for here, there in used.items():
+        there.discard(here)
+    up = {(here, there) for here, there in UP if there in used[here]}
+    for here, there in up:
+        used[here].remove(there)
+    floors: dict[str, int] = {}
+    for here in graphlib.TopologicalSorter(used).static_order():  # CycleError names a circle
+        floors[here] = 1 + max((floors[there] for there in used[here]), default=0)
+    share = max(lines.values()) / sum(lines.values())
+    with capsys.disabled():
+        print(
+            f"\n{len(floors)} rooms, {max(floors.values())} floors, {len(up)} arrows up; "
+            f"the biggest room has {share:.0%} of the lines"
+        )
+    assert up == UP  # an arrow that is gone leaves the list
+    assert max(floors.values()) <= 16
+    assert share <= 0.33
 
 
 def test_files_import_each_other_without_circles():

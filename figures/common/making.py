@@ -131,9 +131,9 @@ def bring_up_to_date(name: str, given: dict[str, tuple[Place, str]]) -> tuple[st
     Returns:
       The name, and the file of the picture.
     """
-    from jaxsel.cli.arguments import compilation_cache
     from jaxsel.cli.output import say
     from jaxsel.kernel import compiled
+    from jaxsel.kernel.compiled import compilation_cache
 
     place, reason = given[name]
     if reason.startswith(("the code", "different")):

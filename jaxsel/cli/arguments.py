@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import os
 import signal
 import sys
 import threading
@@ -149,20 +148,3 @@ def read_settings(texts: list[str] | None) -> dict[str, str]:
 def read_trials(text: str) -> int:
     """Reads a whole number, also written as 1e6."""
     return whole(at_least=1).read("trials", text)
-
-
-def compilation_cache() -> None:
-    """Caches compiled programs, and digests of source code, on disk between runs.
-
-    A cache folder that is set in JAX's own configuration takes precedence.
-    """
-    import jax
-
-    from jaxsel.host import source_digest
-
-    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    source_digest.cache_in(root / "jaxsel" / "digests")
-    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
-        return
-    jax.config.update("jax_compilation_cache_dir", str(root / "jaxsel" / "compiled"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

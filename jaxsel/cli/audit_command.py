@@ -15,7 +15,6 @@ from jaxsel.cli.arguments import (
     SeedOption,
     SettingsArgument,
     bad_input_exits,
-    compilation_cache,
     complete_mechanisms,
     read_settings,
     read_trials,
@@ -36,6 +35,7 @@ from jaxsel.cli.scaling import (
 )
 from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.host.outputs import check_output
+from jaxsel.kernel.compiled import compilation_cache
 from jaxsel.language import printing
 from jaxsel.questions.audits import function_audit, is_function
 from jaxsel.questions.checkout import beside

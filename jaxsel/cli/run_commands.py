@@ -10,7 +10,6 @@ from jaxsel.cli.arguments import (
     SettingsArgument,
     UnusedSeedOption,
     bad_input_exits,
-    compilation_cache,
     complete_mechanisms,
     read_settings,
     read_trials,
@@ -28,6 +27,7 @@ from jaxsel.cli.scaling import (
     scaled,
 )
 from jaxsel.host.errors import check_interval
+from jaxsel.kernel.compiled import compilation_cache
 
 MechanismArgument = Annotated[
     str,

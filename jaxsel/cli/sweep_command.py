@@ -8,7 +8,6 @@ import typer
 from jaxsel.cli.arguments import (
     JsonOption,
     bad_input_exits,
-    compilation_cache,
     complete_mechanisms,
     interrupts_say,
     read_settings,
@@ -19,6 +18,7 @@ from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.scaling import SchedulerOption, ShardOption, workers
 from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import PICTURES, check_output
+from jaxsel.kernel.compiled import compilation_cache
 from jaxsel.language.domains import nearest
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from jaxsel.cli.arguments import (
     SeedOption,
     UnusedSeedOption,
     bad_input_exits,
-    compilation_cache,
     complete_claims,
     complete_mechanisms,
     read_trials,
@@ -20,6 +19,7 @@ from jaxsel.cli.arguments import (
 from jaxsel.cli.output import print_drawing, print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.host.outputs import check_output
+from jaxsel.kernel.compiled import compilation_cache
 from jaxsel.language.domains import whole
 from jaxsel.questions.checkout import beside
 

@@ -12,7 +12,7 @@ def output_to_errors() -> Iterator[None]:
     _flush()
     output = None
     with contextlib.suppress(OSError):  # where one of the two is closed
-        output = os.dup(1)
+        output = _copy(1)
         os.dup2(2, 1)
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -22,6 +22,17 @@ def output_to_errors() -> Iterator[None]:
         if output is not None:
             os.dup2(output, 1)
             os.close(output)
+
+
+def _copy(descriptor: int) -> int:
+    """A copy with a number above 2: one of the standard streams, where it is closed, would be
+    taken for it, and the body might close it once more."""
+    copies = [os.dup(descriptor)]
+    while copies[-1] <= 2:
+        copies.append(os.dup(descriptor))
+    for copy in copies[:-1]:
+        os.close(copy)
+    return copies[-1]
 
 
 def _flush() -> None:

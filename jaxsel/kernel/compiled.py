@@ -1,13 +1,17 @@
-"""Frees the compiled programs that JAX keeps in a process.
+"""Compiled programs: those kept on disk between runs, and those that JAX keeps in a process.
 
-Each takes some megabytes. A command that compiles many different programs one after the
+Each of these takes some megabytes. A command that compiles many different programs one after the
 other calls ``forget`` in between; a program that is needed again is compiled again, or read
 from JAX's cache on disk.
 """
 
 import ctypes
 import gc
+import os
 import sys
+from pathlib import Path
+
+from jaxsel.host import source_digest
 
 
 def forget() -> None:
@@ -32,3 +36,18 @@ def _return_memory() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
+
+
+def compilation_cache() -> None:
+    """Caches compiled programs, and digests of source code, on disk between runs.
+
+    A cache folder that is set in JAX's own configuration takes precedence.
+    """
+    import jax
+
+    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    source_digest.cache_in(root / "jaxsel" / "digests")
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    jax.config.update("jax_compilation_cache_dir", str(root / "jaxsel" / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.declared import find_published
-from jaxsel.language.domains import Domain, read_values
+from jaxsel.language.domains import Choice, Domain, read_values
 from jaxsel.language.printing import Summary, as_html, printed, text
 from jaxsel.language.utility import Utility
 
@@ -73,11 +73,18 @@ def shown(value: Any) -> str:
         return ""
     if isinstance(value, np.ndarray):
         return ",".join(f"{number:g}" for number in value.ravel())
-    if hasattr(value, "pgf_tail"):
-        from jaxsel.repetitions import describe
-
-        return describe(value)
     return str(getattr(value, "name", value))
+
+
+@dataclasses.dataclass(frozen=True)
+class Method(Choice):
+    """How trials are drawn: by samplers of the mechanism's own, or from its exact law.
+
+    Attributes:
+      from_law: makes of a mechanism one that is sampled from its law, where "law" is chosen.
+    """
+
+    from_law: Callable[[Mechanism], Mechanism] = lambda mechanism: mechanism
 
 
 class Guarantee(NamedTuple):
@@ -184,12 +191,10 @@ class MechanismEntry:
     def build(self, given: Values) -> Built:
         """Builds the mechanism; "method=law" samples from its exact law."""
         values = self.read(given)
-        if values.get("method") == "law":
-            from jaxsel.kernel.tables import from_law
-
-            default = self.settings["method"].default
-            built = self.make(values | {"method": default})
-            built = built._replace(mechanism=from_law(built.mechanism))
+        method = self.settings.get("method")
+        if isinstance(method, Method) and values["method"] == "law":
+            built = self.make(values | {"method": method.default})
+            built = built._replace(mechanism=method.from_law(built.mechanism))
         else:
             built = self.make(values)
         return built._replace(entry=self, values=values)

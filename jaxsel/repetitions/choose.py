@@ -316,9 +316,5 @@ def save(law: Repetitions, path: str | Path) -> None:
 
 
 def describe(law: Repetitions) -> str:
-    """The text from which :func:`parse` makes the same law."""
-    if law.inner is not None:
-        inner = describe(law.inner)
-        return f"{inner},{law.family}={law.parameters['maximum']}"
-    values = ",".join(f"{key}={value!r}" for key, value in law.parameters.items())
-    return f"{law.family}:{values}"
+    """The text from which :func:`parse` makes the same law: ``law.name``."""
+    return law.name

@@ -68,6 +68,14 @@ class Repetitions(NamedTuple):
     maximum: int | None
     inner: "Repetitions | None" = None
 
+    @property
+    def name(self) -> str:
+        """The text from which ``jaxsel.repetitions.parse`` makes the same law."""
+        if self.inner is not None:
+            return f"{self.inner.name},{self.family}={self.parameters['maximum']}"
+        values = ",".join(f"{key}={value!r}" for key, value in self.parameters.items())
+        return f"{self.family}:{values}"
+
     def summary(self) -> Summary:
         """The family of the law with its parameters, and its main numbers."""
         given = ", ".join(f"{key}={value:g}" for key, value in self.parameters.items())

@@ -7,8 +7,9 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.amplification.laws import CANDIDATES, GAMMA
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, numbers
+from jaxsel.language.domains import number, numbers
 from jaxsel.language.entry import DATA, FIXED, PAIRS, guarantee, mechanism
 
 
@@ -40,9 +41,7 @@ def private_amplification(
         number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0),
         PAIRS,
     ] = 1,
-    method: Annotated[
-        str, choice(("counts", "literal", "law"), "how trials are drawn; see the guide"), FIXED
-    ] = "counts",
+    method: Annotated[str, methods("counts", "literal"), FIXED] = "counts",
 ):
     """The exponential mechanism among N private scores, capped at a threshold, and dummies at it
     (Liu & Talwar 2019, Appendix C)."""

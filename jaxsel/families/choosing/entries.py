@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.families.choosing.laws import LEAST_EPSILON, LEAST_PROBABILITY
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, numbers, whole
+from jaxsel.language.domains import number, numbers, whole
 from jaxsel.language.entry import DATA, FIXED, mechanism
 from jaxsel.language.utility import by_scores
 
@@ -14,7 +15,7 @@ Scores = Annotated[Any, numbers("each moves by at most 1", size=2), DATA]
 Epsilon = Annotated[float, number("of the whole release", at_least=LEAST_EPSILON, at_most=1.0)]
 Delta = Annotated[float, number("of the whole release", above=LEAST_PROBABILITY, below=1.0)]
 Beta = Annotated[float, number("chance of failure", above=LEAST_PROBABILITY, below=1.0)]
-Method = Annotated[str, choice(("grouped", "literal", "law"), "how trials are drawn"), FIXED]
+Method = Annotated[str, methods("grouped", "literal", help="how trials are drawn"), FIXED]
 
 
 def _best(scores: np.ndarray, number: int) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.host.errors import InputError
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import Numbers, choice, number, numbers, positive, whole
 from jaxsel.language.entry import DATA, FIXED, Values, guarantee, mechanism
@@ -97,7 +98,7 @@ def private_multiplicative_weights(
     threshold: Threshold = 0.2,
     rate: Rate = 0.5,
     event: Event = "path",
-    method: Annotated[str, choice(("literal", "law"), "see the guide"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="see the guide"), FIXED] = "literal",
 ):
     """Answer adaptive linear queries from a hypothesis that a sparse vector corrects."""
     from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
@@ -166,7 +167,7 @@ def repetitive_multiplicative_weights(
     repetitions: Repetitions = 5,
     distance: Distance = 0.2,
     max_failures: Failures = 3,
-    method: Annotated[str, choice(("literal", "jump", "law"), "see the guide"), FIXED] = "jump",
+    method: Annotated[str, methods("literal", "jump", help="see the guide"), FIXED] = "jump",
 ):
     """The same with the repetitive sparse vector, which also rejects bad answers."""
     from jaxsel.families.multiplicative_weights.repetitive import repetitive

@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxsel.families.noisy_max.group_bounds import GroupPair, group_scores, moving_groups
 from jaxsel.families.noisy_max.laws import NOISES, noisy_max_scale
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, numbers, positive, whole
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
@@ -35,7 +36,7 @@ def noisy_max(
     noise_scale: Annotated[
         float | None, positive("noise scale, instead of epsilon; the one for gaussian")
     ] = None,
-    method: Annotated[str, choice(("literal", "race", "law"), _METHODS), FIXED] = "literal",
+    method: Annotated[str, methods("literal", "race", help=_METHODS), FIXED] = "literal",
     precision: Annotated[str, choice(("fast", "tail", "float64"), "of the draws"), FIXED] = "tail",
 ):
     """Release the candidate with the largest noisy score."""
@@ -91,7 +92,7 @@ def noisy_max_composition(
     event: Annotated[
         str, choice(("sum", "all"), "sum: tally wins of a group; all: every sequence"), FIXED
     ] = "sum",
-    method: Annotated[str, choice(("literal", "law"), "how trials are drawn"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="how trials are drawn"), FIXED] = "literal",
 ):
     """Release the winner of noisy max several times, with fresh noise."""
     from jaxsel.families.noisy_max.composition import composition

@@ -11,13 +11,13 @@ from jaxsel.families.noisy_max.subsampled_exponential_laws import (
     SCORES,
     subsampled_law,
 )
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 from jaxsel.language.papers import LBP
 from jaxsel.language.utility import by_scores
 
-METHOD = choice(("literal", "law"), "how trials are drawn")
+METHOD = methods("literal", help="how trials are drawn")
 
 
 @LBP.privacy("LBP-privacy", "privacy theorem", Relation.GENERAL)

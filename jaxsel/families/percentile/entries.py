@@ -23,8 +23,9 @@ from jaxsel.families.percentile.score_percentile_laws import COUNT
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.host.errors import InputError
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import Domain, choice, number, numbers, probability
+from jaxsel.language.domains import Domain, number, numbers, probability
 from jaxsel.language.entry import DATA, FIXED, PAIRS, Values, guarantee, mechanism
 
 
@@ -57,10 +58,6 @@ def _or_theorem(domain: Domain) -> Domain:
     return _OrWord(f"{domain.help}; theorem: what it asks for", domain=domain, words=(_THEOREM,))
 
 
-def _method(*options: str) -> Domain:
-    return choice((*options, "law"), "how trials are drawn; see the guide")
-
-
 _chances = functools.partial(numbers, at_least=0.0, at_most=1.0)
 
 Shares = Annotated[Any, _chances("chances to reach the thresholds, in order"), DATA]
@@ -73,8 +70,8 @@ Delta = Annotated[float, settings.DELTA]
 Samples = Annotated[Any, _or_theorem(settings.SAMPLES)]
 Shift = Annotated[Any, _or_theorem(settings.SHIFT)]
 Offset = Annotated[Any, _or_theorem(settings.OFFSET)]
-Jump = Annotated[str, _method("jump", "literal"), FIXED]
-Binomial = Annotated[str, _method("binomial", "literal"), FIXED]
+Jump = Annotated[str, methods("jump", "literal"), FIXED]
+Binomial = Annotated[str, methods("binomial", "literal"), FIXED]
 _EPSILON = number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
 
 
@@ -349,7 +346,7 @@ def better_than_median(
     beta: Annotated[
         float, dataclasses.replace(settings.BETA, help="failure probability that sets T")
     ] = 0.02,
-    method: Annotated[str, _method("rank", "literal"), FIXED] = "rank",
+    method: Annotated[str, methods("rank", "literal"), FIXED] = "rank",
 ):
     """The best of Bin(T, p) runs: above the median, but for a chance beta."""
     from jaxsel.families.percentile.better_than_median import better_than_median

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from jaxsel.host.errors import check_interval
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, whole
 from jaxsel.language.entry import DATA, FIXED, mechanism
@@ -34,7 +35,7 @@ def dp_sgd(
     ] = 1.0,
     steps: Annotated[int, whole("T", at_least=1, at_most=64), FIXED] = 2,
     clipping: Clipping = "microbatch",
-    method: Annotated[str, choice(("literal", "law"), "how trials are drawn"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="how trials are drawn"), FIXED] = "literal",
 ):
     """DP-SGD with Poisson batches, on one person among blanks: the log-likelihood
     ratio of all noisy sums; (epsilon, delta) by JX-DP-SGD, no pure epsilon."""

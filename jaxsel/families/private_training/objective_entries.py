@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.families.private_training import objective_laws as laws
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, whole
 from jaxsel.language.entry import DATA, FIXED, mechanism
@@ -36,7 +37,7 @@ def objective_perturbation(
     loss: Annotated[
         str, choice(("logistic", "huber"), "log(1 + e^-yu), or clipped squares"), FIXED
     ] = "logistic",
-    method: Annotated[str, choice(("literal", "law"), "how trials are drawn"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="how trials are drawn"), FIXED] = "literal",
 ):
     """A generalised linear model on the line by objective perturbation (Kifer, Smith & Thakurta
     2012); (epsilon, delta) by JX-ObjPert-logistic and JX-ObjPert-linear, no pure epsilon."""

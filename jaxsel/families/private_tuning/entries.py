@@ -12,16 +12,15 @@ from jaxsel.families.private_tuning.base_settings import (
     guarantee_of_runs,
     input_of_runs,
 )
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Mechanism
-from jaxsel.language.domains import choice, number, parsed, probability, whole
+from jaxsel.language.domains import number, parsed, probability, whole
 from jaxsel.language.entry import FIXED, Values, guarantee, mechanism
 from jaxsel.tuning.bounds.random_stopping import hard_stop_steps, hard_stop_steps_pure
 
 Law = Annotated[Any, parsed(laws.parse, "a law of K; see jaxsel list repetitions", "law of K")]
 Gamma = Annotated[float, number("stopping probability", at_least=1e-9, at_most=1.0)]
-Method = Annotated[
-    str, choice(("rank", "count", "literal", "law"), "how trials are drawn; see the guide"), FIXED
-]
+Method = Annotated[str, methods("rank", "count", "literal"), FIXED]
 _RUN = {"epsilon": 0.6, "probabilities": "0.3,0.3,0.4", "scores": "0.9,0.8,0.8"}
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.families.query_release.laws import INNER, LEAST_EPSILON
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers
 from jaxsel.language.entry import DATA, FIXED, mechanism
@@ -14,7 +15,7 @@ EVENT = choice(
     "correction: whether the true answers were released; answers: whether "
     "the mean answer is below 1/2, too (literal only)",
 )
-METHOD = choice(("largest", "literal", "law"), "how trials are drawn; see the guide")
+METHOD = methods("largest", "literal")
 
 
 @mechanism("CL-Thm5", "CL-Cor1", generic={"answers": "1,0,2", "epsilon": 0.6, "delta": 0.05})

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, whole
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
@@ -46,7 +47,7 @@ def repetitive_sparse_vector(
     ] = 2,
     margin: Annotated[float, MARGIN] = 2,
     event: Annotated[str, EVENT, FIXED] = "pattern",
-    method: Annotated[str, choice(("literal", "jump", "law"), "see the guide"), FIXED] = "jump",
+    method: Annotated[str, methods("literal", "jump", help="see the guide"), FIXED] = "jump",
 ):
     """Answer which queries are above a threshold, each answer confirmed by many noisy Tests
     (Cohen et al. 2022, Algorithm 3, reconstructed)."""

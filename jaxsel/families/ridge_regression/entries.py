@@ -12,6 +12,7 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA
 from jaxsel.families.ridge_regression.tuned import TUNING_THEOREMS, calibrate_tuned
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, whole
 from jaxsel.language.entry import DATA, FIXED, mechanism
@@ -22,7 +23,7 @@ Epsilon = Annotated[float, number("of the whole", at_least=0.01, at_most=100.0)]
 Delta = Annotated[float, number("of the whole", above=0.0, at_most=LARGEST_RUN_DELTA)]
 Edges = Annotated[Any, numbers("bins of the released coefficient, increasing")]
 Regularisation = Annotated[float, number("lambda", at_least=1e-3, at_most=1e9)]
-Method = Annotated[str, choice(("literal", "law"), "how trials are drawn; see the guide"), FIXED]
+Method = Annotated[str, methods("literal"), FIXED]
 
 # Records that are not 1; there the two bounds that are released matter as well.
 _GENERIC = {

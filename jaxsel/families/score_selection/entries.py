@@ -6,8 +6,9 @@ import numpy as np
 
 from jaxsel.families.score_selection.classical_laws import check_each_positive
 from jaxsel.host.errors import InputError
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, numbers, parsed, positive, probability, whole
+from jaxsel.language.domains import number, numbers, parsed, positive, probability, whole
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 from jaxsel.language.utility import by_scores
 
@@ -17,11 +18,7 @@ Beta = Annotated[float, probability("allowed failure probability; sets the stopp
 Delta = Annotated[float, probability("of the whole selection")]
 Sensitivity = Annotated[float, positive("how much a score may change")]
 Sensitivities = Annotated[Any, numbers("how much each score may change, or one for all", above=0.0)]
-Method = Annotated[
-    str,
-    choice(("jump", "rank", "count", "literal", "law"), "how trials are drawn; see the guide"),
-    FIXED,
-]
+Method = Annotated[str, methods("jump", "rank", "count", "literal"), FIXED]
 _ROW = numbers("one list")
 
 
@@ -234,9 +231,7 @@ def generalised_exponential_mechanism(
     sensitivities: Sensitivities = "1,1,4",
     epsilon: Epsilon = 1,
     beta: Beta = 0.2,
-    method: Annotated[
-        str, choice(("race", "literal", "law"), "how trials are drawn"), FIXED
-    ] = "race",
+    method: Annotated[str, methods("race", "literal", help="how trials are drawn"), FIXED] = "race",
 ):
     """The exponential mechanism for scores of different sensitivities (Raskhodnikova & Smith
     2016)."""
@@ -270,7 +265,7 @@ def margin_mechanism(
     sensitivity: Sensitivity = 1,
     epsilon: Epsilon = 1,
     delta: Annotated[float, number("of the whole", above=0.0, at_most=0.5)] = 1e-3,
-    method: Annotated[str, choice(("literal", "law"), "how trials are drawn"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="how trials are drawn"), FIXED] = "literal",
 ):
     """A_dist: release the best candidate if its noisy lead is large, else nothing (Smith &
     Thakurta 2013; Beimel, Nissim & Stemmer 2013)."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.host.errors import InputError
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, probability, whole
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
@@ -20,7 +21,7 @@ Epsilon = Annotated[float, number(_CALLED, above=0.0, at_most=20.0), DATA]
 Top = Annotated[float, probability("chance of the best outcome, on the first side"), DATA]
 Middle = Annotated[float, probability("chance of the second best one, on the other side"), DATA]
 Gamma = Annotated[float, number(_LAW, above=0.0, at_most=1e6)]
-Method = Annotated[str, choice(("literal", "shortcut", "law"), "see the guide"), FIXED]
+Method = Annotated[str, methods("literal", "shortcut", help="see the guide"), FIXED]
 
 
 def _runs(help: str):
@@ -265,7 +266,7 @@ def coin_game(
         ),
         FIXED,
     ] = "place",
-    method: Annotated[str, choice(("literal", "jump", "law"), "see the guide"), FIXED] = "jump",
+    method: Annotated[str, methods("literal", "jump", help="see the guide"), FIXED] = "jump",
 ):
     """Show coins until k of them came up 1; no bound holds in both directions."""
     from jaxsel.families.selection_and_test.coin_game import coin_game

@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxsel.families.sparse_vector.bounds import good_share
 from jaxsel.families.sparse_vector.profiles import worst_pair
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import Number, choice, number, numbers, positive, whole
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
@@ -34,7 +35,7 @@ Epsilon = Annotated[float, positive("privacy parameter that sets the noise scale
 Answers = Annotated[Any, _ANSWERS, DATA]
 Several = Annotated[Any, dataclasses.replace(_ANSWERS, size=2), DATA]  # a pair needs two answers
 Threshold = Annotated[float, number("what answers are compared with")]
-Method = Annotated[str, choice(("literal", "jump", "law"), "see the guide"), FIXED]
+Method = Annotated[str, methods("literal", "jump", help="see the guide"), FIXED]
 Cutoff = Annotated[
     int, whole('how many "above" are answered before it stops', at_least=1, at_most=10**6)
 ]

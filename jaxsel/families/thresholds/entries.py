@@ -13,14 +13,13 @@ from jaxsel.families.private_tuning.base_settings import (
 )
 from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS
 from jaxsel.families.thresholds.laws import threshold_steps
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, numbers
+from jaxsel.language.domains import number, numbers
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 
 Threshold = Annotated[float, number("least acceptable score")]
-Method = Annotated[
-    str, choice(("jump", "literal", "law"), "how trials are drawn; see the guide"), FIXED
-]
+Method = Annotated[str, methods("jump", "literal"), FIXED]
 
 # --- A known threshold ----------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from jaxsel.families.top_k.confident_laws import confident_settings
 from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
 from jaxsel.families.top_k.laws import BEYOND, EVENTS, descending
 from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
+from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import Number, choice, number, numbers, positive, probability, whole
 from jaxsel.language.entry import DATA, FIXED, Values, guarantee, mechanism
@@ -29,8 +30,8 @@ Selection = Annotated[str, choice(SELECTION_NOISES, "noise that selects the size
 Threshold = Annotated[
     str, choice(("printed", "quantile"), "of the test; the quantile is smaller"), FIXED
 ]
-OneMethod = Annotated[str, choice(("literal", "law"), _HOW), FIXED]
-GapMethod = Annotated[str, choice(("grouped", "literal", "law"), _HOW), FIXED]
+OneMethod = Annotated[str, methods("literal", help=_HOW), FIXED]
+GapMethod = Annotated[str, methods("grouped", "literal", help=_HOW), FIXED]
 
 
 def _scale(help: str) -> Number:
@@ -179,7 +180,7 @@ def fixed_top_k(
     beyond: Annotated[str, choice(BEYOND, "what a larger set that passes is for"), FIXED] = "fewer",
     max_size: MaxSize = None,
     events: Events = "sets",
-    method: Annotated[str, choice(("literal", "arrivals", "law"), _ARRIVALS), FIXED] = "literal",
+    method: Annotated[str, methods("literal", "arrivals", help=_ARRIVALS), FIXED] = "literal",
     precision: Precision = "tail",
 ):
     """StableTopK for a given k: exponential mechanisms fill up, choose within or replace
@@ -244,7 +245,7 @@ def exponential_top_k(
     ] = "monotone",
     events: Events = "sets",
     method: Annotated[
-        str, choice(("one_shot", "peeling", "arrivals", "law"), _ARRIVALS), FIXED
+        str, methods("one_shot", "peeling", "arrivals", help=_ARRIVALS), FIXED
     ] = "one_shot",
     precision: Precision = "tail",
 ):
