@@ -155,6 +155,17 @@ def test_a_number_that_is_out_of_reach_is_refused(monkeypatch):
         planning._settled(budget, limit, first)
 
 
+def test_a_move_is_to_the_number_whose_logarithm_is_given():
+    """E[K], where the noise is given."""
+    base = "gaussian:noise_multiplier=4"
+    budget = read_budget(base, 1e-6, None, Wishes(rank=0.3), AttackLimit(0.5))
+    first = jaxsel.plan(base, epsilon=2.0, rank=0.3).chosen
+    moved = planning._moved(budget, first, math.log(7.0))
+    assert moved is not None
+    assert moved.law.mean == pytest.approx(7.0, rel=1e-6)
+    assert planning._varied(moved) == moved.law.mean
+
+
 def test_attacks_on_runs_that_may_fail_use_what_is_proved_at_epsilon_zero():
     """The pairs price runs with their failures, which the best theorem sets aside."""
     search = jaxsel.tuned("approximate:epsilon=0.1,delta=1e-4", "geometric:mean=20")
