@@ -216,7 +216,7 @@ def test_an_adversarial_ranking_attains_it(law):
 
 
 def test_numbers_of_the_document():
-    text = (Path(__file__).parents[3] / "docs" / "envelope.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "envelope.md").read_text()
     rows = re.findall(r"^\| (30+) \|((?: [\d.]+ \|){5})$", text, re.M)
     assert [int(mean) for mean, _ in rows] == [30, 300, 3000]
     base = curves.gaussian(4.0)
