@@ -291,6 +291,8 @@ def uniform(most: float, **ends: tuple[float, float]) -> Points:
 def written(value: Any) -> str:
     """A value of a point as text, with enough digits to be read back."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(name := getattr(value, "name", None), str):
+        return name  # a base, a law of K
     short = f"{value:g}" if isinstance(value, float) else repr(value)
     return short if not isinstance(value, float) or float(short) == value else repr(value)
 
@@ -337,7 +339,7 @@ def cases_at(
             )
         number = evaluate(**point)
         compared = observed if callable(observed) else functools.partial(_beside, observed)
-        where = [f"{name}={written(value)}" for name, value in point.items()]
+        where = [f"{name}={written(value)}" for name, value in point.items() if value is not None]
         detail = ", ".join([*where, *filter(None, more)])
         yield Evaluated(*_two(compared(number)), detail, compared, number)
 
