@@ -123,7 +123,8 @@ PURE = Kind("pure epsilon", 0, lambda build: pure_proof(build()))
 RELEASED = Kind("all runs released", 1, lambda build: build())
 ENVELOPE = Kind("envelope", 2, lambda build: build())
 PROFILE = Kind("privacy profile", 3, profile_proof)
-RENYI = Kind("Renyi divergence", 4, renyi_proof)
+CONVERTED = Kind("one guarantee from another", 4, lambda build: build())
+RENYI = Kind("Renyi divergence", 5, renyi_proof)
 
 Base = Annotated[
     Any, parsed(parse_base, "a base such as gaussian:noise_multiplier=4", "guarantee of one run")
@@ -131,7 +132,9 @@ Base = Annotated[
 Law = Annotated[Any, parsed(parse, 'a law of K such as "poisson:mean=10"', "law of K")]
 Order = Annotated[float | None, number("of the Renyi divergence", above=1.0, at_most=math.inf)]
 Delta = Annotated[float | None, number("of the search", at_least=0.0, below=1.0)]
-Epsilon = Annotated[float | None, number("of the search, at least 0", at_least=0.0, below=700.0)]
+Epsilon = Annotated[
+    float | None, number("of the search; below 0 for profiles alone", above=-50.0, below=700.0)
+]
 
 
 class Former(NamedTuple):
@@ -180,6 +183,7 @@ class SearchBound(Claim):
       prove: search, to which it applies -> what it proves.
       formula: search -> what the bound states.
       former: parameters that the claim had until 0.2.0.
+      family: the only law of K to which it applies; None if to any.
     """
 
     states: Kind = PURE
@@ -190,6 +194,7 @@ class SearchBound(Claim):
     prove: Callable[[Search], Proof] = lambda search: pure_proof(math.inf)
     formula: Callable[[Search], Any] = lambda search: None
     former: "Former | None" = None
+    family: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -282,6 +287,7 @@ def bound(
             "prove": prove,
             "formula": formula,
             "former": former,
+            "family": law,
         }
         evaluate = _number(states, _remembered(proof), at)
         evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{evaluate.__doc__}"
@@ -326,6 +332,8 @@ def _number(
         ) -> float:
             """Epsilon at delta (1e-6 by default); where epsilon is given, delta."""
             _one_of(delta=delta, epsilon=epsilon)
+            if epsilon is not None and epsilon < 0.0 and states is not PROFILE:
+                raise InputError(f"epsilon is {epsilon:g}; it must be at least 0")
             found = proof(base, law)
             if epsilon is not None:
                 return found.delta(epsilon)
@@ -366,7 +374,8 @@ def search_bounds() -> tuple[SearchBound, ...]:
     """Every bound on a search, those that are the simplest to state first."""
     found = [one for module in modules("bounds") for one in held(module)]
     bounds = [one for one in found if isinstance(one, SearchBound)]
-    return tuple(sorted(bounds, key=lambda each: each.states.place))
+    # Of one kind those of a single law of K come first.
+    return tuple(sorted(bounds, key=lambda each: (each.states.place, each.family is None)))
 
 
 def applicable(search: Search) -> dict[str, SearchBound]:
