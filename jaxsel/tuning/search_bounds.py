@@ -20,6 +20,7 @@ inside it, so that an account loads no check.
 
 import dataclasses
 import functools
+import importlib
 import inspect
 import math
 import warnings
@@ -38,7 +39,7 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Claim, Relation
-from jaxsel.language.declared import held, modules
+from jaxsel.language.declared import held, names_of_bounds
 from jaxsel.language.domains import number, parsed
 from jaxsel.language.statements import Paper
 from jaxsel.repetitions import Repetitions, parse
@@ -372,12 +373,18 @@ def _one_of(**places: float | None) -> None:
 @functools.cache
 def search_bounds() -> tuple[SearchBound, ...]:
     """Every bound on a search, those that are the simplest to state first."""
-    found = [one for module in modules("bounds") for one in held(module)]
-    bounds = [one for one in found if isinstance(one, SearchBound)]
+    found = [one for name in names_of_bounds() for one in held(importlib.import_module(name))]
+    bounds = {one.id: one for one in found if isinstance(one, SearchBound)}
     # Of one kind those of a single law of K come first.
-    return tuple(sorted(bounds, key=lambda each: (each.states.place, each.family is None)))
+    return tuple(sorted(bounds.values(), key=lambda each: (each.states.place, each.family is None)))
+
+
+@functools.cache
+def bounds_by_name() -> dict[str, SearchBound]:
+    """The bounds by the names that accounts show."""
+    return {each.shown: each for each in search_bounds()}
 
 
 def applicable(search: Search) -> dict[str, SearchBound]:
-    """The bounds that apply to a search, by the ids that accounts show."""
-    return {each.shown: each for each in search_bounds() if each.lacks(search) is None}
+    """The bounds that apply to a search, by the names that accounts show."""
+    return {name: each for name, each in bounds_by_name().items() if each.lacks(search) is None}

@@ -69,7 +69,7 @@ def composed_divergences(search: Search) -> RenyiCurve:
     return repeated(search.base.renyi, search.law.parameters["count"])
 
 
-ALL = (composition, composed_divergences)
+RELEASING_ALL = (composition, composed_divergences)
 """The bounds that cover the release of every run, and of K."""
 
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee, Profile, epsilon_at
-from jaxsel.host.errors import check_interval, check_positive
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.host.errors import InputError, check_interval, check_positive
 from jaxsel.language.papers import JX, KRW
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.profile_ratios import (
@@ -23,7 +24,7 @@ from jaxsel.tuning.bounds.profile_ratios import (
     poisson_ratio,
 )
 from jaxsel.tuning.bounds.tradeoff_ratio import tradeoff_ratio
-from jaxsel.tuning.search_bounds import PROFILE, Former, Search, SearchBound, bound
+from jaxsel.tuning.search_bounds import PROFILE, Former, Search, SearchBound, applicable, bound
 
 
 class ProfileBound(NamedTuple):
@@ -252,12 +253,28 @@ for _stated in (theorem_5_2, theorem_5_7, corollary_5_8):
 def every_law(budget):
     """Valid for every law of K; and for truncated negative binomial K no larger than
     Theorem 5.2."""
-    from jaxsel.tuning.claims.searches import other_profile_cases, profile_cases, shifts
+    from jaxsel.tuning.claims.searches import OTHER_LAWS, profile_cases, profile_cases_of, shifts
 
     families = ("truncated_negative_binomial", "poisson", "binomial")
-    yield from other_profile_cases(least_shift, budget)
+    yield from profile_cases_of(least_shift, budget, *OTHER_LAWS)
     yield from profile_cases(least_shift, budget, *families)
     yield from shifts(budget, theorem_5_2, least_shift)
+
+
+def profile_bounds(base: BaseGuarantee, repetitions: Repetitions) -> tuple[ProfileBound, ...]:
+    """Every bound on the profile that applies to a base and a law of K.
+
+    Raises:
+      InputError: if the base has no profile.
+    """
+    if base.profile is None:
+        raise InputError(
+            f"base {base.name} has no profile; give one such as gaussian, laplace or pure"
+        )
+    search = Search(base, repetitions)
+    return tuple(
+        each.formula(search) for each in applicable(search).values() if each.states is PROFILE
+    )
 
 
 # --- From one or two points of the profile, and for a Gaussian base -------------------

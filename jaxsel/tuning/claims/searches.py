@@ -69,7 +69,7 @@ def _drawn_law(generator: np.random.Generator, family: str) -> Repetitions:
         return laws.truncated_negative_binomial(eta, 10.0 ** generator.uniform(-7.0, -0.05))
     if family == "beta_binomial":
         count = int(generator.choice([1, 3, 30, 1000]))
-        return laws.beta_binomial(count, float(generator.choice([0.5, 1.0, 2.0])))
+        return laws.beta_binomial(count, float(generator.choice([0.5, 1.0, 2.0, 40.0])))
     text = random_law_text(generator, _NUMBERS[family], (-1.3, 2.0), 4.0, (-5.0, -0.05))
     return laws.parse(text)
 
@@ -181,12 +181,13 @@ def _profile_at(bound: SearchBound, pair: BasePair, law: Repetitions) -> Iterato
 def profile_cases(bound: SearchBound, budget: Budget, *families: str) -> Iterator[Any]:
     """Exact deltas of tuned pairs, the larger of both directions."""
     for pair, law in searches(budget, *families):
-        yield from _profile_at(bound, pair, law)
+        if bound.lacks(Search(guarantee(pair), law)) is None:
+            yield from _profile_at(bound, pair, law)
 
 
-def other_profile_cases(bound: SearchBound, budget: Budget) -> Iterator[Any]:
-    """The same for laws without a bound of their own."""
-    for text, pair in zip(OTHER_LAWS, base_pairs(budget), strict=False):
+def profile_cases_of(bound: SearchBound, budget: Budget, *texts: str) -> Iterator[Any]:
+    """The same for these laws, each with a pair of its own."""
+    for text, pair in zip(texts, base_pairs(budget), strict=False):
         yield from _profile_at(bound, pair, laws.parse(text))
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, listed
@@ -32,8 +31,8 @@ from jaxsel.tuning.bounds.envelope import (
     envelope_log_delta,
 )
 from jaxsel.tuning.bounds.priced_envelope import PricedDirection, priced_delta, priced_directions
-from jaxsel.tuning.bounds.profiles import profile_bounds
-from jaxsel.tuning.bounds.renyi import tuned_curves
+from jaxsel.tuning.claims.envelope.rankings import COSTLY, ranked
+from jaxsel.tuning.search_bounds import PROFILE, RENYI, Search, applicable
 
 Epsilon = Annotated[float, number("of the whole", at_least=0.0, below=100.0)]
 PricedMean = Annotated[float, number("E[K]", above=1.0, below=1e6)]
@@ -85,10 +84,13 @@ def published_bounds(budget):
         base = _gaussian(noise_scale)
         for law in _families(mean):
             found = envelope_epsilon(base_envelopes(base, law, count=_COARSE), 1e-6)
-            others = {b.theorem: b.epsilon(1e-6) for b in profile_bounds(base, law)}
-            for name, build in tuned_curves(base, law).items():
-                if name.startswith("PS-Thm"):
-                    others[name] = renyi_to_epsilon(build(), 1e-6).epsilon
+            search = Search(base, law)
+            others = {
+                each.id: each.prove(search).epsilon(1e-6)
+                for each in applicable(search).values()
+                if each.states in (PROFILE, RENYI)
+                and each.id.startswith(("KRW-Thm", "KRW-Cor", "PS-Thm"))
+            }
             for name, epsilon in others.items():
                 where = f"{name}, {base.name}, {law.family} {dict(law.parameters)}"
                 yield Judged(epsilon, found, where)
