@@ -203,9 +203,16 @@ class SearchBound(Claim):
 
         @functools.wraps(today)
         def evaluate(**given: Any) -> float:
-            return today(**given if self.former is None else self.former.read(self, given))
+            return today(**self._renamed(given))
 
         object.__setattr__(self, "evaluate", evaluate)
+
+    def _renamed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(given) if self.former is None else self.former.read(self, given)
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """See ``Claim``; parameters of 0.2.0 are read, with a warning."""
+        return super().read(self._renamed(given))
 
     @property
     def place(self) -> str:
