@@ -12,6 +12,16 @@ from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.language.base import Budget
 from jaxsel.repetitions import geometric
 
+# Why no scores come near the chance that is allowed for a release far below the best.
+NEVER_DRAWN = (
+    "a release so far below the best means in effect that the best candidate was never drawn, "
+    "which has probability beta/(2 + beta) at most"
+)
+NEVER_DRAWN_SHARP = (
+    "the best candidate is never drawn with probability beta/(4 + beta) at most, and its noise is "
+    "too low with about beta/10: together at most 0.35 beta with one good candidate of up to 10^5"
+)
+
 
 class Instance(NamedTuple):
     """Scores on neighbouring data, and settings."""
