@@ -153,7 +153,8 @@ def approximate_bases(budget, limited):
         pair = LawPair(np.array([1e-4, 1.0 - 1e-4]), np.array([0.0, 1.0]))
         first, second = both_laws(pair, 1, 0.1, threshold_steps(0.1, 0.01))
         point = {"epsilon": 0.0, "delta": 1e-4, "gamma": 0.1, "slack": 0.01}
-        yield point, float(profile_delta(first, second, 0.01)), "reached with probability d, or never"
+        seen = float(profile_delta(first, second, 0.01))
+        yield point, seen, "reached with probability d, or never"
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         accepted = random_accepted(generator, pair.first.size)
