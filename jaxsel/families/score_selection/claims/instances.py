@@ -12,16 +12,6 @@ from jaxsel.families.score_selection.settings import ScoreSelection
 from jaxsel.language.base import Budget
 from jaxsel.repetitions import geometric
 
-# Why no scores come near the chance that is allowed for a release far below the best.
-NEVER_DRAWN = (
-    "a release so far below the best means in effect that the best candidate was never drawn, "
-    "which has probability beta/(2 + beta) at most"
-)
-NEVER_DRAWN_SHARP = (
-    "the best candidate is never drawn with probability beta/(4 + beta) at most, and its noise is "
-    "too low with about beta/10: together at most 0.35 beta with one good candidate of up to 10^5"
-)
-
 
 class Instance(NamedTuple):
     """Scores on neighbouring data, and settings."""
@@ -42,6 +32,20 @@ class Landscape(NamedTuple):
     epsilon: float
     beta: float
     where: str
+
+
+def quiet_and_noisy(loss: Callable[..., float]) -> Landscape:
+    """One good candidate of 1000, and others just beyond the loss, of two kinds.
+
+    The noise of some is so small that the good one must be drawn with noise above 0 to beat
+    them; that of the others is so large that they win as soon as it makes up for their shift.
+    """
+    epsilon, beta = 1.0, 0.01
+    sensitivities = np.concatenate([[1.0], np.full(30, 1e-4), np.full(969, 1e4)])
+    scores = np.full(1000, -1e9)
+    scores[0] = 0.0
+    scores[1:] = -1.0001 * loss(scores, sensitivities, epsilon, beta)
+    return Landscape(scores, sensitivities, epsilon, beta, "one good of K=1000, quiet, noisy ones")
 
 
 def neighbours_of(

@@ -241,15 +241,11 @@ accurate = LT.utility(
     statement="The chosen candidate's score is at least q_j - (24 S_j/epsilon) log(K/beta) for "
     "every j, except with probability beta (1 + 1/K).",
     erratum="LT-E18",
-    loose=instances.NEVER_DRAWN,
 )(parameters.failure_given_candidates)
 
 
 def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
-    bounds = np.ones(1000)
-    scores = np.full(1000, -1.0001 * loss(np.zeros(1000), bounds, 1.0, 0.01))
-    scores[0] = 0.0
-    yield instances.Landscape(scores, bounds, 1.0, 0.01, "one good of K=1000, beta=0.01")
+    yield instances.quiet_and_noisy(loss)
     for number, generator in enumerate(budget.draws(limit)):
         count = int(generator.integers(2, 20))
         epsilon = generator.uniform(0.2, 3.0)
