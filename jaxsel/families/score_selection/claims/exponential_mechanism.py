@@ -151,8 +151,8 @@ sharper = JX.utility(
     statement="With gamma = beta/(4 K) the chosen candidate's score is at least q* - (3 "
     "s/epsilon) log(4 K/beta^2), except with probability beta.",
     loose="with all other scores just beyond the loss, which is the worst, the best is never drawn "
-    "with probability beta/(4 + beta) at most, and never drawn or too low with at most 0.35 beta for "
-    "K from 2 to 10^5 and beta from 0.001 to 0.99",
+    "with probability beta/(4 + beta) at most, and never drawn or too low with at most 0.35 beta "
+    "for K from 2 to 10^5 and beta from 0.001 to 0.99",
 )(parameters.failure)
 
 
