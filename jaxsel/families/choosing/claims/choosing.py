@@ -208,7 +208,8 @@ FAILURES = drawn("beta delta k", _draw_failure, 3, (0.1, 1e-6, 1))
 @CL.utility(
     "CL-Thm7-utility",
     "Theorem 7",
-    loose="It fails with (2 - 2^-tau)/(tau + 1) < beta/2 at most (CL-Thm7-utility-sharp, attained).",
+    loose="It fails with (2 - 2^-tau)/(tau + 1) < beta/2 at most, which is attained "
+    "(CL-Thm7-utility-sharp).",
 )
 def failing(*, beta: Beta = 0.1) -> float:
     """With probability 1 - beta the loss is at most (3/epsilon) log(5 k/(beta delta)), whatever the
