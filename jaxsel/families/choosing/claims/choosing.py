@@ -53,6 +53,9 @@ def instances(budget: Budget) -> Iterator[Instance]:
     yield Instance(three, np.array([4.0, 4.0, 0.0]), np.ones(3), 2, 1.0, 0.1, 0.5)
     # The best has a lead only in the last unit of its noise; then none.
     yield Instance(np.array([1.0, 0.0]), np.zeros(2), crowd, 1, 1.0, 0.1, 0.5)
+    # Two that lose their leads, of which the second is the larger.
+    two = np.array([0.5, 1.0, 0.0])
+    yield Instance(two, np.zeros(3), np.append(1.0, crowd), 2, 1.0, 0.1, 0.5)
     for case, generator in enumerate(budget.draws(60)):
         size = int(generator.integers(2, 6))
         scores = generator.integers(0, 9, size) * generator.choice([1.0, 4.0])
