@@ -212,15 +212,16 @@ def winners(budget, relation):
             where = f"{scale=:g}, {m=}, {k=}, adaptive scores number {case}"
             exact = profile_delta(*laws, levels)
             yield from levels_of("epsilon", levels, exact, where, **point)
-    for scale, m, k in ((4.0, 10, 20), (8.0, 100, 50)):
+    shift = noisy_max_shift(relation)
+    for scale, m, k in ((2.0 * shift, 10, 20), (4.0 * shift, 100, 50)):
         point = {"noise_scale": scale, "candidates": m, "compositions": k}
         pair = worst_composed_group_pair(1e-3, m, scale, k, relation)
         sides = [
             grouped_law([pair.first, pair.second], [pair.lead + move, 0.0])
-            for move in (noisy_max_shift(relation) / scale, 0.0)
+            for move in (shift / scale, 0.0)
         ]
         first, second = (side / side.sum() for side in sides)
-        levels = pair.epsilon * np.array([0.5, 1.0, 1.5])
+        levels = pair.epsilon * np.array([0.0, 0.5, 1.0, 1.5])
         exact = composed_pair_delta(levels, first, second, k)
         where = f"{scale=:g}, {m=}, {k=}, two groups"
         yield from levels_of("epsilon", levels, exact, where, **point)

@@ -65,7 +65,9 @@ def _random(relation: Relation, seed: int, cases: int) -> Iterator[Instance]:
 
 def _groups(relation: Relation) -> Iterator[Instance]:
     shift = noisy_max_shift(relation)
-    for scale, m in itertools.product((1.0, 4.0), (2, 3, 10, 1000)):
+    # The smallest scale is as near to the shift for either relation.
+    scales = sorted({shift / 2.0, 1.0, 4.0})
+    for scale, m in itertools.product(scales, (2, 3, 10, 1000)):
         for first in sorted({1, (m + 1) // 2, 3 * m // 4, m - 1} - {0, m}):
             for lead in (-4.0, -2.0, 0.0):
                 sizes = [first, m - first]

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
 from jaxsel.families.top_k.claims.instances import (
+    Pairs,
     Sides,
     gap_test,
     hockey_sticks,
@@ -51,14 +52,35 @@ def converted(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0
     return zcdp_to_epsilon(rho, delta)
 
 
+def _deltas(sides: Sides, allowed: float) -> Callable[[float], tuple[float, float]]:
+    """Sets the largest exact delta of all pairs at the claimed epsilon against the allowed."""
+    return lambda epsilon: (1.0, float(np.max(hockey_sticks(sides, epsilon))) / allowed)
+
+
+def _one_leader(most: int) -> Pairs:
+    """One of two candidates with up to ``most`` votes, and with one more; none for the other.
+
+    Where it fails the test but for a small chance, a vote tells much.
+    """
+    votes = np.stack([np.arange(most), np.zeros(most, int)], axis=1)
+    return votes, votes + np.array([1, 0])
+
+
 @converted.bounds(tolerance=_TOLERANCE)
 def exact_deltas(budget):
     for (rho, delta_t), pairs in itertools.product(_BUDGETS, pools(budget)):
         sides = size_sides(pairs, *stable(rho, delta_t))
         for delta in (0.05, 1e-6):
             point = {"rho": rho, "delta": delta, "delta_t": delta_t}
-            seen, where = worst_row(hockey_sticks(sides, converted(**point)), pairs)
-            yield Judged(delta + delta_t, seen, f"{where}, {point}")
+            _, where = worst_row(hockey_sticks(sides, converted(**point)), pairs)
+            yield point, _deltas(sides, delta + delta_t), where
+    pairs = _one_leader(30)
+    for rho, delta, delta_t in ((0.5, 1e-6, 1e-9), (4.0, 1e-6, 1e-9)):
+        for ordered in (pairs, pairs[::-1]):
+            sides = size_sides(ordered, *stable(rho, delta_t))
+            point = {"rho": rho, "delta": delta, "delta_t": delta_t}
+            _, where = worst_row(hockey_sticks(sides, converted(**point)), ordered)
+            yield point, _deltas(sides, delta + delta_t), where
 
 
 @ZW.privacy("ZW-Thm11-zCDP", "Theorem 11", Relation.MONOTONE)
@@ -169,3 +191,11 @@ def one_user_in_all(budget):
             for delta in (0.05, 1e-4):
                 point = {"rho": rho, "queries": queries, "delta": delta, "delta_t": delta_t}
                 yield point, delta_at_claim(delta + queries * delta_t, first, second), where
+    # The same histogram every time, at small deltas.
+    rho, delta, delta_t, queries = 0.5, 1e-6, 1e-9, 2
+    pairs = _one_leader(30)
+    for ordered in (pairs, pairs[::-1]):
+        sides, allowed = size_sides(ordered, *stable(rho, delta_t)), delta + queries * delta_t
+        both = Sides(*(np.array([product([row] * 2, 2) for row in side]) for side in sides))
+        point = {"rho": rho, "queries": queries, "delta": delta, "delta_t": delta_t}
+        yield point, _deltas(both, allowed), "one leader of two"
