@@ -169,10 +169,9 @@ def replaced_sets(budget):
 @CL.utility(
     "CL-Thm6-utility",
     "Theorem 6, corrected constants",
-    loose="nothing is released with probability 1/(T + 1), at most a quarter of beta, and a gap "
-    "beyond the bound, whose three terms bound chances that multiply, adds less than a hundredth "
-    "of beta where k candidates lead the others by the bound; CL-Thm6-step-none and -tails are "
-    "put to the test with power",
+    loose="nothing is released with probability 1/(T + 1), at most a quarter of beta, and where k "
+    "candidates lead all others by just the bound, another set adds less than a hundredth of beta; "
+    "its parts are put to the test with power: CL-Thm6-step-none, -tails",
 )
 def failing(*, beta: Beta = 0.1) -> float:
     """With probability 1 - beta a set is released whose gap is at most (2/epsilon_r) log(4 m k) +
