@@ -66,6 +66,25 @@ def one_leader(scores, many: float, settings) -> np.ndarray:
     return smallest_gap_law(gaps, weights / weights.sum(), settings)
 
 
+def pairs_of_kinds(scores, many, settings) -> np.ndarray:
+    """Law of which kinds the two of the set are of, and "nothing", for k = 2.
+
+    Candidates of a kind have equal scores; a kind that is single makes no pair with itself.
+    """
+    scores, many = np.asarray(scores), np.asarray(many)
+    each = np.exp((scores - scores.max()) * settings.round_epsilon / 2.0)
+    total = float(many @ each)
+    gaps, chances = [], []
+    for i, j in itertools.combinations_with_replacement(range(scores.size), 2):
+        left = many - np.eye(scores.size)[i] - np.eye(scores.size)[j]
+        if min(left) >= 0.0:
+            gaps.append(max(scores[left > 0.0]) - min(scores[i], scores[j]))
+            both = many[i] * (many[j] - (i == j)) * each[i] * each[j] / total
+            orders = [1.0 / (total - each[place]) for place in {i, j}]
+            chances.append(both * sum(orders))
+    return smallest_gap_law(gaps, np.array(chances), settings)
+
+
 @CL.privacy("CL-Thm6-pure", "Theorem 6, corrected constants", Relation.GENERAL)
 def pure(*, epsilon: Epsilon = 1.0) -> float:
     """If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP.
@@ -84,6 +103,16 @@ def pure_rounds(budget):
         sides = [0.0, 0.0, 0.0], [-1.0, 1.0, -1.0]
         laws = [one_leader(scores, 1e8, settings) for scores in sides]
         where = f"two of 1e8 candidates move apart, {beta=!r}"
+        yield {"epsilon": epsilon}, exact_epsilon(*laws), where
+    # A pair of the second and of one far behind falls by all of a round and of a gap. It is
+    # released if no better pair is drawn, nor one of middling gap: and these rise, the one by
+    # half of a round, the other by a round and a gap. That is 7/12 of epsilon.
+    levels, moves = np.array([34.0, 24.0, 14.0, 0.0]), np.array([1.0, -1.0, 1.0, -1.0])
+    for epsilon in (0.2, 1.0):
+        settings = confident_settings(epsilon, 1e-6, 1e-12, 2)
+        scores, many = levels * settings.gap_scale, [1.0, 1.0, 4e6, 1.4e12]
+        laws = [pairs_of_kinds(side, many, settings) for side in (scores, scores + moves)]
+        where = f"scores {levels.tolist()} times the gap's scale, {many} of them, move by {moves.tolist()}"
         yield {"epsilon": epsilon}, exact_epsilon(*laws), where
     for first, second, settings, epsilon, _, where in random_laws(budget, 150):
         if settings.pure:
