@@ -80,8 +80,8 @@ def one_gap_against_many(order: float, noise_scale: float, many: int) -> float:
     found = []
     for lead in range(int(_FARTHEST * noise_scale)):
         levels = np.array([2.0 - lead, -lead]) / noise_scale
-        laws = [grouped_law([1, many], [level, 0.0]) for level in levels]
-        found += [renyi_divergence(*laws, order), renyi_divergence(*laws[::-1], order)]
+        first, second = (grouped_law([1, many], [level, 0.0]) for level in levels)
+        found += [renyi_divergence(first, second, order), renyi_divergence(second, first, order)]
     return float(max(found))
 
 
