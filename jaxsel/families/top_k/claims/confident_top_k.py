@@ -112,7 +112,7 @@ def pure_rounds(budget):
         settings = confident_settings(epsilon, 1e-6, 1e-12, 2)
         scores, many = levels * settings.gap_scale, [1.0, 1.0, 4e6, 1.4e12]
         laws = [pairs_of_kinds(side, many, settings) for side in (scores, scores + moves)]
-        where = f"scores {levels.tolist()} times the gap's scale, {many} of them, move by 1, -1, 1, -1"
+        where = f"{many} of scores {levels.tolist()} gap scales, moved by {moves.tolist()}"
         yield {"epsilon": epsilon}, exact_epsilon(*laws), where
     for first, second, settings, epsilon, _, where in random_laws(budget, 150):
         if settings.pure:
