@@ -47,15 +47,21 @@ def count(
 @count.bounds(tolerance=0.0)
 def draw_cases(budget):
     from jaxsel.families.private_training.small_search import MEAN_RUNS, plan
+    from jaxsel.search.draws import draw_count, source
 
-    found = searched("nobody", budget)
-    confidence, most = 1.0 - (1.0 - CONFIDENCE) / 4.0, 9
-    total, points = found.counts.size, [{"k": k, "mean": MEAN_RUNS} for k in range(most)]
-    counts = np.bincount(np.minimum(found.counts, most), minlength=most + 1)
-    yield from tally_cases(counts[:most], total, confidence, points, "K from 0")
+    found, most = searched("nobody", budget), 9
+    # Searches are few at a small budget; K alone, as they draw it, costs little.
+    generator = source(-1 - budget.seed)
+    alone = [draw_count(plan().repetitions, generator) for _ in range(min(budget.trials, 4000))]
+    points = [{"k": k, "mean": MEAN_RUNS} for k in range(most)]
     fewer = sum(count(**point) for point in points)
-    rest, chance = np.array([total - counts[most], counts[most]]), np.array([fewer, 1.0 - fewer])
-    yield from known_cases(rest, chance, confidence, f"K below {most}, and from there")
+    confidence = 1.0 - (1.0 - CONFIDENCE) / 6.0
+    for what, drawn in (("of searches", found.counts), ("alone", np.array(alone))):
+        counts = np.bincount(np.minimum(drawn, most), minlength=most + 1)
+        yield from tally_cases(counts[:most], drawn.size, confidence, points, f"K {what}")
+        ends = np.array([drawn.size - counts[most], counts[most]])
+        chances = np.array([fewer, 1.0 - fewer])
+        yield from known_cases(ends, chances, confidence, f"K {what} below {most}, and from there")
     size = len(plan().candidates)
     choices, uniform = np.bincount(found.candidate, minlength=size), np.full(size, 1.0 / size)
     yield from known_cases(choices, uniform, confidence, "candidates of all runs")
