@@ -22,7 +22,7 @@ from jaxsel.repetitions import Repetitions, from_mean
 from jaxsel.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon, envelope_log_delta
 from jaxsel.tuning.bounds.profiles import ProfileBound, negative_binomial_profile, poisson_profile
-from jaxsel.tuning.bounds.renyi import tuned_curves
+from jaxsel.tuning.bounds.renyi import renyi_curves
 from sims.common.dp_sgd_runs import DpSgd, event, sides
 
 DELTA = 1e-6
@@ -85,7 +85,7 @@ def epsilon(
             bounds = base_envelopes(guarantee, repetitions, count=_COUNT)
             return envelope_epsilon(bounds, delta)
     theorem = _RENYI[name][repetitions.family]
-    return renyi_to_epsilon(tuned_curves(guarantee, repetitions)[theorem](), delta).epsilon
+    return renyi_to_epsilon(renyi_curves(guarantee, repetitions)[theorem](), delta).epsilon
 
 
 def profile(
@@ -105,7 +105,7 @@ def profile(
             bounds = base_envelopes(guarantee, repetitions, count=_COUNT)
             return np.exp(envelope_log_delta(bounds, at))
     theorem = _RENYI[name][repetitions.family]
-    return renyi_to_delta(tuned_curves(guarantee, repetitions)[theorem](), at)
+    return renyi_to_delta(renyi_curves(guarantee, repetitions)[theorem](), at)
 
 
 def mean_at(name: str, guarantee: BaseGuarantee, family: str, target: float) -> float:

@@ -27,7 +27,7 @@ from jaxsel.tuning.attained.adversarial_orders import adversarial_epsilon
 from jaxsel.tuning.attained.exact_profile import TunedProfile, tuned_profile
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon, envelope_log_delta
 from jaxsel.tuning.bounds.profiles import ProfileBound, profile_bounds
-from jaxsel.tuning.bounds.renyi import tuned_curves
+from jaxsel.tuning.bounds.renyi import renyi_curves
 from sims.common.line_rankings import LaplaceBase, LineBase, StepBase, worst_rankings
 from sims.common.worst_rankings import GaussianBase
 
@@ -160,7 +160,7 @@ def _profile_claim(base: BaseGuarantee, law: Repetitions) -> ProfileBound:
 
 def _renyi_claim(base: BaseGuarantee, law: Repetitions) -> tuple[str, RenyiCurve]:
     """The theorem of Papernot & Steinke for this law of K, or else their Lemma 7."""
-    built = tuned_curves(base, law)
+    built = renyi_curves(base, law)
     name = next(name for name in ("PS-Thm2", "PS-Thm6-profile", "PS-Lem7") if name in built)
     return name, built[name]()
 

@@ -1,6 +1,8 @@
 """jaxsel claim: a bound as a number."""
 
 import inspect
+import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -25,19 +27,22 @@ def claim_command(
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Evaluate a bound: jaxsel claim PS-Cor3 epsilon=1 eta=0.
+    """Evaluate a bound: jaxsel claim PS-Thm2 base=zcdp:rho=0.1 law=geometric:mean=10.
 
     Prints the statement, the parameters used, and the number that it gives; jaxsel show
     says which parameters there are.
     """
     del seed
     from jaxsel.catalogue import find_claim
-    from jaxsel.language.domains import read_values
     from jaxsel.language.entry import shown
 
     with bad_input_exits():
         claim = find_claim(identity)
-        arguments = read_values(claim.id, read_settings(settings), claim.parameters)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", DeprecationWarning)
+            arguments = claim.read(read_settings(settings))
+        for warning in told:
+            sys.stderr.write(f"jaxsel: {warning.message}\n")
         value = claim.evaluate(**arguments)
     if json:
         print_json(

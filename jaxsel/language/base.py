@@ -184,6 +184,14 @@ class Claim:
         """The number that the statement gives: ``evaluate``."""
         return self.evaluate(**parameters)
 
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Typed values of the parameters: those given, as text or as values, and defaults.
+
+        Raises:
+          InputError: for an unknown parameter, or a value outside its domain.
+        """
+        return domains.read_values(self.id, given, self.parameters)
+
     @property
     def has_check(self) -> bool:
         """Whether the claim has a check."""

@@ -17,6 +17,7 @@ Where a claim bounds one number of a pair by another, no point gives its number:
 yields ``Judged`` cases, which hold both numbers.
 """
 
+import functools
 import inspect
 import itertools
 import math
@@ -66,6 +67,9 @@ class Verdict(NamedTuple):
       tightness: the power of the check of a bound: the largest observed / claimed over
         all cases (claimed / observed of a lower bound), 1 for a bound that is attained;
         None for an identity, or if no case has a positive finite bound.
+      evaluated: how many of the cases the claim itself gave the number of.
+      notices: whether these would refute the claim if its number were wrong: half of it for
+        an upper bound, twice for a lower one, 1.01 times for an identity.
     """
 
     outcome: str
@@ -75,6 +79,8 @@ class Verdict(NamedTuple):
     cases: int
     detail: str
     tightness: float | None = None
+    evaluated: int = 0
+    notices: bool = False
 
 
 # The joint confidence of all simulations that enter one verdict.
@@ -82,6 +88,22 @@ CONFIDENCE = 1.0 - 1e-6
 
 # What is claimed, what was observed, and where.
 Case = tuple[SupportsFloat, SupportsFloat, str]
+
+
+class Evaluated(NamedTuple):
+    """A case whose number the claim gave.
+
+    Attributes:
+      claimed, observed, detail: as of every case.
+      compared: takes a number in place of the claim's, and returns the two to compare.
+      number: the claim's.
+    """
+
+    claimed: SupportsFloat
+    observed: SupportsFloat
+    detail: str
+    compared: Callable[[float], tuple[SupportsFloat, SupportsFloat]]
+    number: float
 
 
 class Judged(NamedTuple):
@@ -126,45 +148,78 @@ def bound_verdict(
       case or a number is NaN. The verdict describes the case with the least slack, and
       has the largest tightness of all cases.
     """
-    worst, count, tightness = None, 0, None
-    for case in cases:
-        claimed, observed, detail = float(case[0]), float(case[1]), case[2]
-        count += 1
-        if math.isnan(claimed) or math.isnan(observed):
-            return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
-        small, large = (claimed, observed) if lower else (observed, claimed)
-        slack = 0.0 if claimed == observed else large - small
-        if worst is None or slack < worst[0]:
-            worst = (slack, claimed, observed, detail)
-        counts = not isinstance(case, Aside)
-        if counts and 0.0 < large < math.inf and 0.0 < claimed:
-            tightness = max(tightness or 0.0, small / large)
-    if worst is None:
-        return Verdict("inconclusive", math.nan, math.nan, math.nan, 0, "no case tried")
-    slack, claimed, observed, detail = worst
-    scale = max(1.0, abs(claimed)) if math.isfinite(claimed) else 1.0
-    outcome = "refuted" if slack < -tolerance * scale else "holds"
-    return Verdict(outcome, claimed, observed, slack, count, detail, tightness)
+
+    def slack(claimed: float, observed: float) -> float:
+        return claimed - observed if not lower else observed - claimed
+
+    def refuted(claimed: float, found: float) -> bool:
+        scale = max(1.0, abs(claimed)) if math.isfinite(claimed) else 1.0
+        return found < -tolerance * scale
+
+    def altered(number: float) -> float:
+        return number + abs(number) if lower else number - 0.5 * abs(number)
+
+    tightness = None
+
+    def weighed(cases: Iterable[Case]) -> Iterator[Case]:
+        nonlocal tightness
+        for case in cases:
+            claimed, observed = float(case[0]), float(case[1])
+            small, large = (claimed, observed) if lower else (observed, claimed)
+            counts = not isinstance(case, Aside)
+            if counts and 0.0 < large < math.inf and 0.0 < claimed:
+                tightness = max(tightness or 0.0, small / large)
+            yield case
+
+    found = _worst(weighed(cases), slack, refuted, altered)
+    return found._replace(tightness=tightness) if found.outcome != "inconclusive" else found
 
 
 def identity_verdict(cases: Iterable[Case], tolerance: float) -> Verdict:
     """Judges an equality: in every case |claimed - observed| <= tolerance (relative to
     max(1, |claimed|))."""
-    worst, count = None, 0
+
+    def slack(claimed: float, observed: float) -> float:
+        return tolerance - abs(claimed - observed) / max(1.0, abs(claimed))
+
+    return _worst(cases, slack, lambda claimed, found: found < 0.0, lambda number: 1.01 * number)
+
+
+def _worst(
+    cases: Iterable[Case],
+    slack: Callable[[float, float], float],
+    refuted: Callable[[float, float], bool],
+    altered: Callable[[float], float],
+) -> Verdict:
+    """The verdict of the case with the least slack, and whether a wrong number is noticed.
+
+    Args:
+      cases: as of ``bound_verdict``.
+      slack: of (claimed, observed), where they differ.
+      refuted: whether a slack refutes what is claimed.
+      altered: the wrong number that takes the place of a claim's.
+    """
+    worst, count, evaluated, notices = None, 0, 0, False
     for case in cases:
         claimed, observed, detail = float(case[0]), float(case[1]), case[2]
         count += 1
         if math.isnan(claimed) or math.isnan(observed):
             return Verdict("inconclusive", claimed, observed, math.nan, count, detail)
-        gap = 0.0 if claimed == observed else abs(claimed - observed)
-        slack = tolerance - gap / max(1.0, abs(claimed))
-        if worst is None or slack < worst[0]:
-            worst = (slack, claimed, observed, detail)
+        found = slack(claimed, observed) if claimed != observed else slack(0.0, 0.0)
+        if worst is None or found < worst[0]:
+            worst = (found, claimed, observed, detail)
+        if isinstance(case, Evaluated):
+            evaluated += 1
+            if not notices:
+                wrong, seen = map(float, case.compared(altered(case.number)))
+                notices = wrong != seen and refuted(wrong, slack(wrong, seen))
     if worst is None:
         return Verdict("inconclusive", math.nan, math.nan, math.nan, 0, "no case tried")
-    slack, claimed, observed, detail = worst
-    outcome = "refuted" if slack < 0 else "holds"
-    return Verdict(outcome, claimed, observed, slack, count, detail)
+    found, claimed, observed, detail = worst
+    outcome = "refuted" if refuted(claimed, found) else "holds"
+    return Verdict(
+        outcome, claimed, observed, found, count, detail, evaluated=evaluated, notices=notices
+    )
 
 
 def at_most(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
@@ -236,12 +291,18 @@ def uniform(most: float, **ends: tuple[float, float]) -> Points:
 def written(value: Any) -> str:
     """A value of a point as text, with enough digits to be read back."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(name := getattr(value, "name", None), str):
+        return name  # a base, a law of K
     short = f"{value:g}" if isinstance(value, float) else repr(value)
     return short if not isinstance(value, float) or float(short) == value else repr(value)
 
 
 def _two(numbers: Any) -> tuple[float, float]:
     return numbers
+
+
+def _beside(observed: SupportsFloat, claimed: float) -> tuple[float, SupportsFloat]:
+    return claimed, observed
 
 
 def in_units(observed: SupportsFloat) -> Callable[[float], tuple[float, float]]:
@@ -276,11 +337,11 @@ def cases_at(
                 f"a case names {', '.join(point)}; it must name the claim's parameters, "
                 f"{', '.join(sorted(wanted))}"
             )
-        claimed = evaluate(**point)
-        if callable(observed):
-            claimed, observed = _two(observed(claimed))
-        where = [f"{name}={written(value)}" for name, value in point.items()]
-        yield claimed, observed, ", ".join([*where, *filter(None, more)])
+        number = evaluate(**point)
+        compared = observed if callable(observed) else functools.partial(_beside, observed)
+        where = [f"{name}={written(value)}" for name, value in point.items() if value is not None]
+        detail = ", ".join([*where, *filter(None, more)])
+        yield Evaluated(*_two(compared(number)), detail, compared, number)
 
 
 def observed_at(

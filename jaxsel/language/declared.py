@@ -38,6 +38,15 @@ def names_of_modules(declares: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+@functools.cache
+def names_of_bounds() -> tuple[str, ...]:
+    """Names of the modules that state bounds on searches."""
+    package = importlib.import_module("jaxsel.tuning.bounds")
+    return tuple(
+        f"{package.__name__}.{found.name}" for found in pkgutil.iter_modules(package.__path__)
+    )
+
+
 def modules(declares: str) -> Iterator[ModuleType]:
     """The modules that ``names_of_modules`` names, imported."""
     return map(importlib.import_module, names_of_modules(declares))
@@ -45,7 +54,9 @@ def modules(declares: str) -> Iterator[ModuleType]:
 
 def _stating() -> tuple[str, ...]:
     """Names of the modules that may declare statements."""
-    return (*names_of_modules("claims"), *names_of_modules("entries"))
+    return tuple(
+        name for kind in ("claims", "entries", "bounds") for name in names_of_modules(kind)
+    )
 
 
 def held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:

@@ -97,9 +97,10 @@ class Paper(NamedTuple):
                 number = own if shared is stating else number
             evaluate = functools.wraps(plain)(lambda **given: float(plain(**given)))
             evaluate.__doc__ = number
-            ours = ("statement", "formula")
+            ours = ("statement", "formula", "record")
             others = {name: value for name, value in more.items() if name not in ours}
-            return Claim(id, source, statement, kind, relation, evaluate, **others)
+            record = more.get("record", Claim)
+            return record(id, source, statement, kind, relation, evaluate, **others)
 
         return claim
 
@@ -114,7 +115,7 @@ class Paper(NamedTuple):
           relation: the neighbouring relation for which it is proved.
           **more: fields of ``Claim``; ``formula``, a claim or a function whose number it
             shares, where the decorated function has only a docstring; ``statement``, in
-            place of the docstring.
+            place of the docstring; ``record``, which makes the claim of its fields.
         """
         return self._declared(id, place, "privacy", relation, more)
 

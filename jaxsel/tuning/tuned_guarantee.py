@@ -26,7 +26,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, describe
 from jaxsel.tuning.bounds.approximate import good_part
 from jaxsel.tuning.bounds.priced_envelope import Resolution, priced_directions, priced_profiles
-from jaxsel.tuning.bounds.renyi import proven_curves
+from jaxsel.tuning.bounds.renyi import renyi_curves
 
 _KNOTS = 2048  # points of a tuned profile, in each direction
 
@@ -75,8 +75,8 @@ def tuned_renyi(base: BaseGuarantee, repetitions: Repetitions) -> TunedRenyi:
     """
     good = good_part(base, repetitions)
     if good is None:
-        return _least(proven_curves(base, repetitions), 0.0, "")
-    curves = proven_curves(good.base, good.repetitions)
+        return _least(renyi_curves(base, repetitions), 0.0, "")
+    curves = renyi_curves(good.base, good.repetitions)
     return _least(curves, good.failure, "PS-Lem20+")
 
 

@@ -12,7 +12,7 @@ def judged_with(claim_id: str, factor: float, budget: Budget) -> str:
     cases_at = checking.cases_at
 
     def stronger(*given):
-        return ((factor * claimed, seen, text) for claimed, seen, text in cases_at(*given))
+        return ((factor * claimed, seen, text) for claimed, seen, text, *_ in cases_at(*given))
 
     with mock.patch.object(checking, "cases_at", stronger):
         return find_claim(claim_id).check(budget).outcome

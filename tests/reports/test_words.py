@@ -7,7 +7,8 @@ import pytest
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.repetitions import parse
 from jaxsel.reports import words
-from jaxsel.tuning import composing_searches, proofs
+from jaxsel.tuning import composing_searches
+from jaxsel.tuning.search_bounds import bounds_by_name
 from tests.releases import one_release as release
 
 
@@ -84,7 +85,8 @@ def test_releases_in_words():
     assert words.release_words(release("gdp:mu=0.5")).startswith("one run of a Gaussian-")
 
 
-ALL = {**proofs.STATEMENTS, **composing_searches.STATEMENTS}
+ALL = {name: bound.words for name, bound in bounds_by_name().items()}
+ALL |= composing_searches.STATEMENTS
 
 
 @pytest.mark.parametrize("theorem", [*ALL, "PS-Lem20+PS-Thm2", "KRW-Cor6.2"])

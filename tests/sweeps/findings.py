@@ -11,7 +11,7 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.subject import find_subject
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
-from jaxsel.tuning.bounds.renyi import tuned_curves
+from jaxsel.tuning.bounds.renyi import renyi_curves
 
 DELTA = 1e-6
 POISSON = math.inf  # the limit of eta
@@ -53,7 +53,7 @@ def envelope(noise: float, found: Repetitions) -> float:
 
 def renyi(noise: float, found: Repetitions) -> float:
     """Epsilon of the same search by Papernot & Steinke 2022: Theorem 2, or 6 for Poisson."""
-    known = tuned_curves(curves.gaussian(noise_multiplier=noise), found)
+    known = renyi_curves(curves.gaussian(noise_multiplier=noise), found)
     build = known["PS-Thm2"] if "PS-Thm2" in known else known["PS-Thm6"]
     return renyi_to_epsilon(build(), DELTA).epsilon
 

@@ -12,7 +12,7 @@ from scipy import integrate, optimize, special, stats
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.families.private_training import objective_laws as laws
-from jaxsel.families.private_training.claims.objective import pushed
+from jaxsel.families.private_training.claims.objective import below, pushed
 from jaxsel.host.errors import InputError
 from jaxsel.training import objective_perturbation, objective_privacy
 from jaxsel.training.audits import many_run_bound
@@ -253,6 +253,14 @@ def test_small_data_sets_of_the_plane(loss, seed):
     for epsilon in (0.0, 0.5, 1.5):
         assert _one_way(fewer, more, epsilon) <= float(added(epsilon)) + 2e-3
         assert _one_way(more, fewer, epsilon) <= float(removed(epsilon)) + 2e-3
+
+
+def test_the_law_of_a_minimum_is_that_of_any_records():
+    assert below(t=2.0, counts=0.0) == pytest.approx(special.ndtr(0.2), rel=1e-12)
+    twice = below(features=[1.0, 1.0], targets=[1.0, -1.0], t=0.0)
+    assert twice == pytest.approx(0.5, rel=1e-12)
+    with pytest.raises(InputError, match="one for each of features"):
+        below(features=[1.0, 1.0], targets=[1.0, 1.0, 1.0])
 
 
 def test_the_gap_costs_what_composition_says():

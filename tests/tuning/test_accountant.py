@@ -20,7 +20,8 @@ from jaxsel.catalogue import all_claims
 from jaxsel.host.errors import InputError
 from jaxsel.tuning.accountant import account
 from jaxsel.tuning.attained.exact_laws import tuned_law
-from jaxsel.tuning.proofs import STATEMENTS, proofs
+from jaxsel.tuning.proofs import proofs
+from jaxsel.tuning.search_bounds import bounds_by_name
 
 DELTAS = (1e-10, 1e-3)
 
@@ -113,10 +114,7 @@ def test_every_bound_holds_for_random_pairs():
 def test_every_theorem_named_is_a_claim():
     true = [claim for claim in all_claims() if claim.holds]
     known = {name for claim in true for name in (claim.id, *claim.aliases)}
-    assert {name.removesuffix("-profile") for name in STATEMENTS} <= known | {
-        "composition",
-        "composition-renyi",
-    }
+    assert {bound.id for bound in bounds_by_name().values()} <= known
 
 
 def test_bounds_are_sorted_named_and_explained():
@@ -128,7 +126,7 @@ def test_bounds_are_sorted_named_and_explained():
             assert found.best == found.bounds[0]
             for bound in found.bounds:
                 name = bound.theorem.removeprefix("PS-Lem20+")
-                assert bound.statement == STATEMENTS[name]
+                assert bound.statement == bounds_by_name()[name].words
                 assert bound.epsilon >= 0.0
 
 

@@ -32,7 +32,7 @@ from jaxsel.tuning.bounds.envelope import (
 from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.bounds.profiles import profile_bounds
-from jaxsel.tuning.bounds.renyi import tuned_curves
+from jaxsel.tuning.bounds.renyi import renyi_curves
 
 LEVELS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0])
 FAMILIES = [
@@ -292,7 +292,7 @@ def test_at_most_the_renyi_bounds(base):
         laws.beta_binomial(50, 0.5),
     ):
         envelope = epsilon_of(base, law, 1e-6)
-        for name, build in tuned_curves(base, law).items():
+        for name, build in renyi_curves(base, law).items():
             renyi = renyi_to_epsilon(build(), 1e-6).epsilon
             assert envelope <= renyi * (1 + 1e-5), (law, name)
             compared += math.isfinite(renyi)

@@ -25,7 +25,7 @@ from jaxsel.tuning.bounds.released_search_budget import (
     training_base,
     training_renyi,
 )
-from jaxsel.tuning.bounds.renyi import tuned_curves
+from jaxsel.tuning.bounds.renyi import renyi_curves
 from jaxsel.tuning.claims.renyi import released_figure
 
 RATE, NOISE, STEPS = 256 / 60_000, 1.1, 14_063
@@ -232,7 +232,7 @@ def test_corrected_and_proven_budgets():
     law = laws.geometric(0.01)
     proven = least_renyi(base, law)
     assert 0.0 <= released_budget(base.renyi, law).budget - proven < 0.02
-    curve = tuned_curves(base, law)["PS-Thm2"]()
+    curve = renyi_curves(base, law)["PS-Thm2"]()
     assert proven == pytest.approx(np.min(curve(np.linspace(1.5, 20.0, 9001))), abs=1e-6)
 
 

@@ -20,7 +20,7 @@ from jaxsel.tuning.bounds.negative_binomial import (
     zcdp_negative_binomial_renyi,
 )
 from jaxsel.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
-from jaxsel.tuning.bounds.renyi import tuned_curves, tuned_epsilon
+from jaxsel.tuning.bounds.renyi import renyi_curves, tuned_epsilon
 from jaxsel.tuning.claims.renyi.approximate import approximate_poisson_renyi
 from jaxsel.tuning.claims.renyi.generic import truncated_renyi
 
@@ -274,9 +274,9 @@ def test_corollary_21_is_theorem_6_at_its_last_order():
 
 def test_tuned_epsilon_names_what_applies():
     law = laws.from_mean("geometric", 10)
-    assert set(tuned_curves(RHO, law)) == {"PS-Thm2", "PS-Thm2-tight", "PS-Lem7"}
+    assert set(renyi_curves(RHO, law)) == {"PS-Thm2", "PS-Thm2-tight", "PS-Lem7"}
     best = tuned_epsilon(RHO, law, 1e-6)
-    each = [tuned_epsilon(RHO, law, 1e-6, theorems=[name]) for name in tuned_curves(RHO, law)]
+    each = [tuned_epsilon(RHO, law, 1e-6, theorems=[name]) for name in renyi_curves(RHO, law)]
     assert best == min(each)
     assert best.epsilon < each[0].epsilon
 

@@ -32,6 +32,10 @@ def privacy(*, epsilon: Annotated[float, EPSILON] = 1.0) -> float:
 
 @privacy.bounds()
 def exact_laws(budget):
+    # One of few that is behind rises while all others fall, and nearly all are drawn.
+    epsilon, others = 0.1, np.arange(4) > 0
+    sides = [subsampled_law(s, 30, epsilon) for s in (20.0 * others, 19.0 * others + ~others)]
+    yield {"epsilon": epsilon}, exact_epsilon(*sides), "one of 4 is 20 behind, draws=30"
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, 60)):
         m, draws = int(generator.integers(2, 7)), int(generator.integers(1, 6))

@@ -19,8 +19,10 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.tradeoff import renyi_tradeoff
 from jaxsel.host.errors import InputError, check_probability_vector
+from jaxsel.language.papers import PS
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.slope_cover import log_ratio_supremum, slope_cover
+from jaxsel.tuning.search_bounds import RENYI, Former, Search, bound
 
 _LOGIT_RANGE = (-80.0, 25.0)  # logits of the event's mass in the search for the supremum
 
@@ -171,3 +173,39 @@ def generic_pair_epsilon(
     if corrected:
         bound = correct_for_no_runs(order, bound, repetitions.probability_zero)
     return np.asarray(bound)[()]
+
+
+# --- what is stated of a search ----------------------------------------------------------
+
+
+@bound(
+    PS,
+    "PS-Lem7",
+    "Lemma 7, corrected",
+    RENYI,
+    uses=("tradeoff",),
+    words="Papernot & Steinke 2022: Renyi, any K, with the trade-off",
+    label="Lemma 7",
+    former=Former(
+        {"base_epsilon": "1", "repetitions": "poisson:mean=10"},
+        "randomised_response:epsilon={base_epsilon}",
+        "{repetitions}",
+    ),
+)
+def lemma_7(search: Search) -> RenyiCurve:
+    """D_a(A || A') <= log(P[K = 0] + e^((a-1)B))/(a-1) with B = D_a(Q || Q') + sup log(f'(q)^a
+    f'(q')^(1-a))/(a-1) over the masses (q, q') of lower sets of the order.
+
+    The supremum is over all masses that the base's trade-off allows.
+    """
+    return generic_renyi(search.base, search.law)
+
+
+@lemma_7.bounds()
+def any_laws(budget):
+    from jaxsel.tuning.claims.searches import equal_laws_cases, other_laws_cases, renyi_cases
+
+    yield from equal_laws_cases("poisson:mean=0.5", "binomial:count=6,probability=0.1")
+    yield from other_laws_cases()
+    small = budget._replace(cases=min(budget.cases, 150))
+    yield from renyi_cases(small, "poisson", "binomial", "truncated_negative_binomial")

@@ -12,6 +12,8 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone
 from jaxsel.host.errors import check_interval
+from jaxsel.language.papers import PS
+from jaxsel.tuning.search_bounds import PURE, RENYI, Former, Search, bound, pure_base, pure_epsilon
 
 
 def _checked(eta: float, gamma: float) -> tuple[float, float, float]:
@@ -160,3 +162,88 @@ def zcdp_negative_binomial_renyi(
     flat_until = math.sqrt(log_mean / rho)
     excess = np.maximum(np.asarray(order, dtype=np.float64) - 1.0, flat_until)
     return (rho * (excess + 1.0) + log_mean / excess + middle)[()]
+
+
+# --- what is stated of a search ----------------------------------------------------------
+
+_FAMILY = "truncated_negative_binomial"
+_FORMER = Former(
+    {"rho": "0.1", "eta": "0", "mean": "10"}, "zcdp:rho={rho}", "tnb:eta={eta},mean={mean}"
+)
+
+
+@bound(
+    PS,
+    "PS-Thm2",
+    "Theorem 2",
+    RENYI,
+    law=_FAMILY,
+    words="Papernot & Steinke 2022: Renyi, truncated negative binomial",
+    label="Theorem 2",
+    former=_FORMER,
+    aliases=("KRW-Thm5.1",),
+)
+def theorem_2(search: Search) -> RenyiCurve:
+    """For a base with D_a <= e and D_b <= e', the best of K truncated negative binomial
+    runs has D_a <= e + (1+eta)(1 - 1/b) e' + (1+eta) log(1/gamma)/b + log(E[K])/(a-1).
+    """
+    return negative_binomial_renyi(search.base.renyi, **search.law.parameters, monotonised=False)
+
+
+@bound(
+    PS,
+    "PS-Thm2-tight",
+    "proof of Theorem 2, before its last inequality",
+    RENYI,
+    law=_FAMILY,
+    words="Papernot & Steinke 2022: Theorem 2 before its last inequality",
+    label="Theorem 2, tight",
+    former=_FORMER,
+)
+def before_the_last_step(search: Search) -> RenyiCurve:
+    """In Theorem 2 the two middle terms may be replaced by ((1+eta)/b) log(1 + (1/gamma
+    - 1) e^((b-1) e')).
+    """
+    return negative_binomial_renyi(
+        search.base.renyi, **search.law.parameters, tight=True, monotonised=False
+    )
+
+
+def _cases(budget):
+    from jaxsel.tuning.claims.searches import gaussian_renyi_cases, renyi_cases
+
+    yield from gaussian_renyi_cases(_FAMILY)
+    yield from renyi_cases(budget, _FAMILY)
+
+
+theorem_2.bounds()(_cases)
+before_the_last_step.bounds()(_cases)
+
+
+@bound(
+    PS,
+    "PS-Cor3",
+    "Corollary 3",
+    PURE,
+    law=_FAMILY,
+    lacks=pure_base,
+    words="(eta + 2) epsilon for a pure base; Papernot & Steinke 2022, too",
+    label="pure",
+    shown="KRW-Cor5.3",
+    former=Former(
+        {"epsilon": "1", "eta": "0"}, "pure:epsilon={epsilon}", "tnb:eta={eta},gamma=0.1"
+    ),
+    at=("pure:epsilon=1", "geometric:mean=10"),
+    aliases=("KRW-Cor5.3",),
+)
+def pure(search: Search) -> float:
+    """The best of K truncated negative binomial runs of an (epsilon, 0)-DP base is ((2 + eta)
+    epsilon, 0)-DP, for every gamma."""
+    return pure_negative_binomial_epsilon(pure_epsilon(search.base), search.law.parameters["eta"])
+
+
+@pure.bounds()
+def pure_laws(budget):
+    from jaxsel.tuning.claims.searches import pure_cases
+
+    return pure_cases(budget, _FAMILY)

@@ -8,6 +8,8 @@ import numpy.typing as npt
 from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone, renyi_to_delta
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError, check_choice, check_positive
+from jaxsel.language.papers import PS
+from jaxsel.tuning.search_bounds import RENYI, Former, Search, bound
 
 
 def poisson_epsilon(
@@ -93,3 +95,60 @@ def poisson_renyi(
         return poisson_epsilon(order, base.renyi(order), delta, mean, corrected=corrected)
 
     return monotone(curve) if monotonised else curve
+
+
+# --- what is stated of a search ----------------------------------------------------------
+
+_AT = ("gaussian:noise_multiplier=4", "poisson:mean=10")
+
+
+@bound(
+    PS,
+    "PS-Thm6",
+    "Theorem 6, corrected",
+    RENYI,
+    law="poisson",
+    words="Papernot & Steinke 2022: Renyi, Poisson, delta from Renyi",
+    label="Theorem 6",
+    at=_AT,
+    former=Former({"rho": "0.1", "mean": "10"}, "zcdp:rho={rho}", "poisson:mean={mean}"),
+    erratum="E-PS-1",
+)
+def theorem_6(search: Search) -> RenyiCurve:
+    """With B = e + mean d + log(mean)/(a-1), the best of K ~ Poisson(mean) runs has D_a <= B if
+    mean >= 1, and D_a <= log(e^-mean + e^((a-1)B))/(a-1) for every mean > 0.
+
+    delta comes from Lemma 14 at its best order, as in Figure 3 of the paper; below mean 1 the
+    outcome "no run" is added (E-PS-1).
+    """
+    return poisson_renyi(
+        search.base, search.law.parameters["mean"], delta_from="renyi", monotonised=False
+    )
+
+
+@bound(
+    PS,
+    "PS-Thm6-profile",
+    "Theorem 6, corrected, with the exact profile",
+    RENYI,
+    law="poisson",
+    uses=("profile",),
+    words="Papernot & Steinke 2022: Renyi, Poisson, delta from the profile",
+    label="Theorem 6, exact delta",
+    at=_AT,
+)
+def theorem_6_of_profiles(search: Search) -> RenyiCurve:
+    """Theorem 6 holds with d the delta of the base's exact profile at log(1 + 1/(a-1))."""
+    return poisson_renyi(search.base, search.law.parameters["mean"], monotonised=False)
+
+
+def _cases(budget):
+    from jaxsel.tuning.claims.searches import equal_laws_cases, gaussian_renyi_cases, renyi_cases
+
+    yield from equal_laws_cases("poisson:mean=0.5", "poisson:mean=1", "poisson:mean=4")
+    yield from gaussian_renyi_cases("poisson")
+    yield from renyi_cases(budget, "poisson")
+
+
+theorem_6.bounds()(_cases)
+theorem_6_of_profiles.bounds()(_cases)

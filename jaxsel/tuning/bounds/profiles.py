@@ -15,6 +15,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee, Profile, epsilon_at
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError, check_interval, check_positive
+from jaxsel.language.papers import JX, KRW
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.profile_ratios import (
     SlopeRatio,
@@ -23,6 +24,7 @@ from jaxsel.tuning.bounds.profile_ratios import (
     poisson_ratio,
 )
 from jaxsel.tuning.bounds.tradeoff_ratio import tradeoff_ratio
+from jaxsel.tuning.search_bounds import PROFILE, Former, Search, SearchBound, applicable, bound
 
 
 class ProfileBound(NamedTuple):
@@ -126,29 +128,153 @@ def tradeoff_profile(profile: Profile, tradeoff: Profile, repetitions: Repetitio
     return _bound("KRW-N2", profile, repetitions, ratio)
 
 
+# --- what is stated of a search ----------------------------------------------------------
+
+_COIN = "randomised_response:epsilon={base_epsilon}"
+
+
+@bound(
+    KRW,
+    "KRW-Thm5.2",
+    "Theorem 5.2",
+    PROFILE,
+    law="truncated_negative_binomial",
+    uses=("profile",),
+    words="Koskela, Redberg & Wang 2024: profile, truncated negative binomial",
+    label="Theorem 5.2",
+    former=Former(
+        {"base_epsilon": "1", "eta": "1", "gamma": "0.1"}, _COIN, "tnb:eta={eta},gamma={gamma}"
+    ),
+)
+def theorem_5_2(search: Search) -> ProfileBound:
+    """The best of K ~ D(eta, gamma) runs has delta(epsilon) <= E[K] base(epsilon - (eta + 1)
+    log(e^epsilon_1 + ((1 - gamma)/gamma) base(epsilon_1))) for every real epsilon and epsilon_1 >=
+    0, base being the privacy profile of one run.
+
+    At the best epsilon_1."""
+    return negative_binomial_profile(_profile(search), **search.law.parameters)
+
+
+def _proper(search: Search) -> str | None:
+    """What a search lacks for a binomial K that is neither 0 nor its count."""
+    probability = search.law.parameters["probability"]
+    return None if 0.0 < probability < 1.0 else "a probability strictly between 0 and 1"
+
+
+@bound(
+    KRW,
+    "KRW-Thm5.7",
+    "Theorem 5.7",
+    PROFILE,
+    law="binomial",
+    uses=("profile",),
+    lacks=_proper,
+    words="Koskela, Redberg & Wang 2024: profile, binomial",
+    label="Theorem 5.7",
+    at=("gaussian:noise_multiplier=4", "binomial:count=20,mean=10"),
+    former=Former(
+        {"base_epsilon": "1", "count": "20", "probability": "0.1"},
+        _COIN,
+        "binomial:count={count},probability={probability}",
+    ),
+)
+def theorem_5_7(search: Search) -> ProfileBound:
+    """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
+    (e^epsilon_1 - 1) + p base(epsilon_1))) for every epsilon_1 >= log(1 + (p/(1 - p))
+    base(epsilon_1)); below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon)(1 - p)^n.
+
+    At the least epsilon_1 that meets the side condition, which is the best."""
+    count, probability = (search.law.parameters[name] for name in ("count", "probability"))
+    return binomial_profile(_profile(search), int(count), probability)
+
+
+@bound(
+    KRW,
+    "KRW-Cor5.8",
+    "Corollary 5.8",
+    PROFILE,
+    law="poisson",
+    uses=("profile",),
+    words="Koskela, Redberg & Wang 2024: profile, Poisson",
+    label="Corollary 5.8",
+    at=("gaussian:noise_multiplier=4", "poisson:mean=10"),
+    former=Former({"base_epsilon": "1", "mean": "2"}, _COIN, "poisson:mean={mean}"),
+)
+def corollary_5_8(search: Search) -> ProfileBound:
+    """The best of K ~ Poisson(m) runs has delta(epsilon) <= m base(epsilon - m (e^epsilon_1 - 1) -
+    m base(epsilon_1)) for every epsilon_1 >= 0, m > 0; epsilon_1 = 0 is the best and costs m times
+    the base's total variation; below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon) e^-m.
+
+    At epsilon_1 = 0."""
+    return poisson_profile(_profile(search), search.law.parameters["mean"])
+
+
+@bound(
+    JX,
+    "KRW-N2",
+    "after Theorem 4.1 of Koskela, Redberg & Wang 2024",
+    PROFILE,
+    uses=("profile", "tradeoff"),
+    words="E[K] times the profile, shifted by the least uniform ratio; this project",
+    label="E[K] times the shifted profile",
+    former=Former(
+        {"base_epsilon": "1", "repetitions": "geometric:gamma=0.1"}, _COIN, "{repetitions}"
+    ),
+)
+def least_shift(search: Search) -> ProfileBound:
+    """For any K, delta(epsilon) <= E[K] base(epsilon - sup_x log(f'(1 - x)/f'(1 - T(x)))) + (1 -
+    e^epsilon)_+ P[K = 0], T being the base's trade-off curve; the shift is at most that of Theorem
+    5.2."""
+    tradeoff = search.base.tradeoff
+    assert tradeoff is not None  # ``uses``
+    return tradeoff_profile(_profile(search), tradeoff, search.law)
+
+
+def _profile(search: Search) -> Profile:
+    assert search.base.profile is not None  # ``uses``
+    return search.base.profile
+
+
+def _checked(stated: SearchBound) -> None:
+    """Exact deltas of pairs, with laws of the bound's family."""
+
+    @stated.bounds(tolerance=1e-12)
+    def deltas_of_pairs(budget):
+        from jaxsel.tuning.claims.searches import profile_cases
+
+        return profile_cases(stated, budget, stated.family)
+
+
+for _stated in (theorem_5_2, theorem_5_7, corollary_5_8):
+    _checked(_stated)
+
+
+@least_shift.bounds(tolerance=1e-12)
+def every_law(budget):
+    """Valid for every law of K; and for truncated negative binomial K no larger than
+    Theorem 5.2."""
+    from jaxsel.tuning.claims.searches import OTHER_LAWS, profile_cases, profile_cases_of, shifts
+
+    families = ("truncated_negative_binomial", "poisson", "binomial")
+    yield from profile_cases_of(least_shift, budget, *OTHER_LAWS)
+    yield from profile_cases(least_shift, budget, *families)
+    yield from shifts(budget, theorem_5_2, least_shift)
+
+
 def profile_bounds(base: BaseGuarantee, repetitions: Repetitions) -> tuple[ProfileBound, ...]:
-    """Every bound of this module that applies to a base and a law of K.
+    """Every bound on the profile that applies to a base and a law of K.
 
     Raises:
       InputError: if the base has no profile.
     """
-    profile = base.profile
-    if profile is None:
+    if base.profile is None:
         raise InputError(
             f"base {base.name} has no profile; give one such as gaussian, laplace or pure"
         )
-    parameters, found = repetitions.parameters, []
-    match repetitions.family:
-        case "truncated_negative_binomial":
-            found.append(negative_binomial_profile(profile, parameters["eta"], parameters["gamma"]))
-        case "binomial" if 0.0 < parameters["probability"] < 1.0:
-            count = int(parameters["count"])
-            found.append(binomial_profile(profile, count, parameters["probability"]))
-        case "poisson":
-            found.append(poisson_profile(profile, parameters["mean"]))
-    if base.tradeoff is not None:
-        found.append(tradeoff_profile(profile, base.tradeoff, repetitions))
-    return tuple(found)
+    search = Search(base, repetitions)
+    return tuple(
+        each.formula(search) for each in applicable(search).values() if each.states is PROFILE
+    )
 
 
 # --- From one or two points of the profile, and for a Gaussian base -------------------

@@ -33,7 +33,7 @@ from jaxsel.accounting.single_run.events import dp_sgd, renyi_from_orders
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.repetitions import Repetitions, truncated_negative_binomial
 from jaxsel.tuning.bounds.poisson import poisson_epsilon
-from jaxsel.tuning.bounds.renyi import tuned_curves, tuned_epsilon
+from jaxsel.tuning.bounds.renyi import renyi_curves, tuned_epsilon
 
 RELEASED_ORDERS = np.array(
     [1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 4.5, *range(5, 64), 128, 256, 512]
@@ -244,7 +244,7 @@ def least_renyi(base: BaseGuarantee, repetitions: Repetitions) -> float:
 
     The number that the released code means to compute, from the theorems as proved.
     """
-    curve = tuned_curves(base, repetitions)[_theorem(repetitions)]()
+    curve = renyi_curves(base, repetitions)[_theorem(repetitions)]()
     return float(minimise_over_orders(curve)[1])
 
 

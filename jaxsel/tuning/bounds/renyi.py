@@ -5,14 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon, repeated
+from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.approximate import thinned
-from jaxsel.tuning.bounds.generic import generic_renyi
-from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
-from jaxsel.tuning.bounds.poisson import poisson_renyi
+from jaxsel.tuning.search_bounds import RENYI, Search, applicable
 
 
 class TunedEpsilon(NamedTuple):
@@ -23,50 +21,17 @@ class TunedEpsilon(NamedTuple):
     order: float
 
 
-def tuned_curves(
+def renyi_curves(
     base: BaseGuarantee, repetitions: Repetitions
 ) -> dict[str, Callable[[], RenyiCurve]]:
-    """Every Renyi bound that applies: theorem -> function that builds its curve.
-
-    Ids: "PS-Thm2" as printed and "PS-Thm2-tight", the line of its proof before the last
-    inequality (truncated negative binomial); "PS-Thm6" with delta from the Renyi curve
-    and "PS-Thm6-profile" with the exact one (Poisson); "composition-renyi" (point mass);
-    and "PS-Lem7", the generic bound over the base's trade-off (any law). All are
-    corrected for K = 0.
-    """
-    curves: dict[str, Callable[[], RenyiCurve]] = {}
-    parameters = repetitions.parameters
-    match repetitions.family:
-        case "truncated_negative_binomial":
-            eta, gamma = parameters["eta"], parameters["gamma"]
-            for name, tight in (("PS-Thm2", False), ("PS-Thm2-tight", True)):
-                curves[name] = lambda tight=tight: negative_binomial_renyi(
-                    base.renyi, eta, gamma, tight=tight, monotonised=False
-                )
-        case "poisson":
-            mean = parameters["mean"]
-            curves["PS-Thm6"] = lambda: poisson_renyi(
-                base, mean, delta_from="renyi", monotonised=False
-            )
-            if base.profile is not None:
-                curves["PS-Thm6-profile"] = lambda: poisson_renyi(
-                    base, mean, delta_from="profile", monotonised=False
-                )
-        case "point_mass":
-            count = parameters["count"]
-            curves["composition-renyi"] = lambda: repeated(base.renyi, count)
-    curves["PS-Lem7"] = lambda: generic_renyi(base, repetitions)
-    return curves
-
-
-def proven_curves(
-    base: BaseGuarantee, repetitions: Repetitions
-) -> dict[str, Callable[[], RenyiCurve]]:
-    """The tuned_curves whose computation is rigorous, without a numerical search."""
-    found = tuned_curves(base, repetitions)
-    if base.tradeoff is None:
-        del found["PS-Lem7"]
-    return found
+    """Every Renyi bound that applies: its name -> function that builds its curve."""
+    search = Search(base, repetitions)
+    found = {
+        name: bound.prove(search).renyi
+        for name, bound in applicable(search).items()
+        if bound.states is RENYI
+    }
+    return {name: build for name, build in found.items() if build is not None}
 
 
 def tuned_epsilon(
@@ -83,7 +48,7 @@ def tuned_epsilon(
         by Lemma 20, and the ids then begin with "PS-Lem20+".
       repetitions: law of K.
       delta: in [0, 1).
-      theorems: restrict the bounds to these ids of tuned_curves; all by default.
+      theorems: restrict the bounds to these ids of renyi_curves; all by default.
 
     Returns:
       The least epsilon over the bounds and over orders; inf if none applies at delta.
@@ -101,7 +66,7 @@ def tuned_epsilon(
         # delta = thin.delta + (1 - thin.delta) times the delta of the good part
         delta = (delta - thin.delta) / (1.0 - thin.delta)
         base, repetitions = base.core, thin.repetitions
-    curves = tuned_curves(base, repetitions)
+    curves = renyi_curves(base, repetitions)
     wanted = list(curves) if theorems is None else list(theorems)
     for name in wanted:
         if name not in curves:

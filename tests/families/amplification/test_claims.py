@@ -36,6 +36,6 @@ def test_check_of_the_lemma_has_power():
     def wrong(budget):
         inverse = amplification.inverse
         cases = cases_at(inverse, inverse.parameters, amplification.links(budget))
-        return ((0.9 * claimed, seen, text) for claimed, seen, text in cases)
+        return ((0.9 * claimed, seen, text) for claimed, seen, text, *_ in cases)
 
     assert at_most(wrong)(Budget(cases=60)).outcome == "refuted"

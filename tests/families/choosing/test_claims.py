@@ -6,6 +6,7 @@ import pytest
 
 from jaxsel.catalogue import find_claim
 from jaxsel.families.choosing.laws import group_law, stable_settings
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 
 BUDGET = Budget(cases=20)
@@ -32,6 +33,14 @@ def test_sharp_claims_are_attained():
     verdict = find_claim("CL-Thm7-utility-sharp").check(BUDGET)
     assert verdict.observed == pytest.approx(verdict.claimed, rel=1e-6)
     assert find_claim("CL-Thm7-utility-sharp").evaluate(beta=0.1) < 0.05
+
+
+def test_scores_that_move_as_said_are_those_that_move_by_default():
+    claim = find_claim("CL-Thm7-sharp")
+    assert claim(bound=2, moves="1,-1,0") == pytest.approx(claim(bound=2), rel=1e-12)
+    assert claim(bound=2, moves="1") < claim(bound=2)
+    with pytest.raises(InputError, match="moves add up to 2"):
+        claim(bound=1, moves="1,-1")
 
 
 def test_huge_settings_are_no_burden():

@@ -82,6 +82,18 @@ def test_coupled_counts_by_enumeration():
         assert found == pytest.approx(apart.mean(), abs=2e-5)
 
 
+def test_coupled_counts_of_each_query():
+    claim = find_claim("LT-Thm4.4(a)-coupling")
+    small = {"slack": 0.05, "base_epsilon": 0.5, "samples": 3, "shift": 0.1}
+    p, q = 0.3, 0.3 * math.exp(0.5)
+    rows = claim.evaluate(**small, shares=[p, p, p], others=[q, q, q])
+    assert rows == pytest.approx(claim.evaluate(**small, share=p, queries=3))
+    assert rows > 0.01
+    for wrong in ({"shares": [p]}, {"shares": [p, p], "others": [q]}):
+        with pytest.raises(InputError):
+            claim.evaluate(**small, **wrong)
+
+
 def test_low_then_high_moves_every_log_odds_by_two_epsilon():
     first, second = above_threshold.low_then_high(0.7, 3)
     moved = np.log(first / (1 - first)) - np.log(second / (1 - second))

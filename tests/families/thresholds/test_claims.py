@@ -22,9 +22,17 @@ def test_values():
     assert value("LT-B.2-growth", epsilon=0.5, levels=4) == pytest.approx(2.5)
 
 
+def test_law_of_algorithm_6_is_any_or_that_of_three_scores():
+    law = {"probabilities": [0.3, 0.2, 0.5], "scores": [1.0, 0.5, 0.0]}
+    assert value("LT-Alg6", **law) == pytest.approx(value("LT-Alg6"))
+    assert sum(value("LT-Alg6", **law, outcome=x) for x in range(4)) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     ("claim", "settings"),
     [
+        ("LT-Alg6", {"probabilities": [0.5, 0.5]}),
+        ("LT-Alg6", {"outcome": 4}),
         ("LT-Alg6-hope", {"epsilon": 0.0}),
         ("LT-B.2", {"gamma": 0.0}),
         ("LT-Thm3.1(a)", {"share": 0.6, "success": 0.5}),

@@ -31,6 +31,9 @@ BUDGET = Budget(cases=20)
         ("ZW-Lem17-best-order", {"delta_t": 1e-3}),
         ("ZW-Cor9-unknown-domain", {"max_size": 1}),
         ("ZW-Thm12-utility", {"k": 5}),
+        ("ZW-Thm12-utility", {"counts": "3,1", "k": 2}),
+        ("ZW-Alg1", {"regulariser": "0,0,0"}),
+        ("BASE-EM-one-shot", {"k": 3}),
         ("ZW-EXP2b", {"k": 15_000}),
         ("ZW-EXP3", {"delta_t": 1e-3}),
         ("CL-Thm6-corrected", {"epsilon": 1e3}),
@@ -111,6 +114,9 @@ def test_stable_top_k_attains_a_large_part_of_its_renyi_bound():
         ("ZW-Thm11-utility", {"rho": 8.0, "delta_t": math.exp(-4.0)}, 3.0, 1e-12),
         ("ZW-Ex13", {"order": 3.0, "noise_scale": 2.0}, 0.75, 1e-12),
         ("BASE-EM-CDP", {"order": 2.0, "noise_scale": 1.0, "k": 4}, 1.0, 1e-12),
+        ("ZW-Alg1", {"further": "1", "regulariser": "0,2,2"}, 1 / 3, 1e-12),
+        ("BASE-EM-one-shot", {"gap": 0.0, "further": "0", "k": 2}, 1 / 3, 1e-12),
+        ("ZW-Thm12-utility", {"counts": "2,2,2", "k": 1}, 1 / 3, 1e-12),
     ],
 )
 def test_numbers(claim_id, parameters, value, accuracy):

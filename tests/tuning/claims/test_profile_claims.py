@@ -15,9 +15,8 @@ from jaxsel.language import checking
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import bound_verdict
 from jaxsel.tuning.attained.exact_laws import tuned_law
-from jaxsel.tuning.bounds.profiles import binomial_profile
+from jaxsel.tuning.bounds import profiles
 from jaxsel.tuning.claims.profile import (
-    binomial,
     general,
     heterogeneous,
     negative_binomial,
@@ -27,10 +26,11 @@ from jaxsel.tuning.claims.profile import (
 from jaxsel.tuning.claims.profile.cases import (
     law_profile,
     law_tradeoff,
-    profile_cases,
     random_law,
     sharp_instances,
 )
+from jaxsel.tuning.claims.searches import profile_cases
+from jaxsel.tuning.search_bounds import Search
 
 HERE = Path(general.__file__).parent
 CLAIMS = [claim for claim in published_claims() if Path(claim.place).parent == HERE]
@@ -47,13 +47,9 @@ BAD = {
     "KRW-Rem4.2": {"order": 1.0},
     "KRW-ThmB.2": {"epsilon": math.nan},
     "KRW-LemC.5": {"d": 0.0},
-    "KRW-Thm5.2": {"gamma": 1.0},
-    "KRW-N2": {"base_epsilon": -1.0},
     "KRW-Thm5.6-printed": {"mean": 0.0},
     "KRW-Thm5.6": {"mean": 0.5},
-    "KRW-Thm5.7": {"probability": 1.0},
     "KRW-Thm5.7-no-condition": {"count": 0},
-    "KRW-Cor5.8": {"mean": -1.0},
     "KRW-Sec5-binomial-same-profile": {"mean": 30.0},
     "KRW-Sec5-binomial": {"delta": 0.0},
     "KRW-Cor5.4": {"delta": 1.0},
@@ -84,9 +80,6 @@ BAD = {
     "KRW-Proc6.2-both": {"mean": 0.5},
     "KRW-Sec1-three-times": {"steps": 0},
 }
-
-
-BOUND_5_7 = binomial.of_pairs(binomial_profile)
 
 
 def by_id(claim):
@@ -126,45 +119,37 @@ def scaled(verdict, factor):
     return lambda cases, *rest: verdict([(factor * one, *more) for one, *more in cases], *rest)
 
 
-def less_shift(bound_of, share):
-    """A bound whose shift is smaller by that share."""
-
-    def weaker(pair, law):
-        bound = bound_of(pair, law)
-        saved = share * bound.shift
-        return bound._replace(delta=lambda epsilon: bound.delta(np.asarray(epsilon) + saved))
-
-    return weaker
+def less_shift(stated, share):
+    """The delta of a bound whose shift is smaller by that share."""
+    return lambda epsilon: stated.delta(np.asarray(epsilon) + share * stated.shift)
 
 
-def less_mean(bound_of, share):
-    """A bound whose factor E[K] is smaller by that share."""
-
-    def weaker(pair, law):
-        bound = bound_of(pair, law)
-        return bound._replace(delta=lambda epsilon: (1 - share) * bound.delta(epsilon))
-
-    return weaker
+def less_mean(stated, share):
+    """The delta of a bound whose factor E[K] is smaller by that share."""
+    return lambda epsilon: (1 - share) * stated.delta(np.asarray(epsilon))
 
 
 @pytest.mark.parametrize(
-    ("family", "bound_of", "weaken", "share"),
+    ("family", "bound", "weaken", "share"),
     [
-        ("negative_binomial", negative_binomial.uniform_bound, less_shift, 0.1),
-        ("negative_binomial", negative_binomial.curve_bound, less_shift, 0.02),
-        ("binomial", BOUND_5_7, less_shift, 0.2),
-        ("binomial", negative_binomial.curve_bound, less_shift, 0.2),
-        ("binomial", BOUND_5_7, less_mean, 0.001),
-        ("poisson", poisson.poisson_bound, less_shift, 0.02),
-        ("poisson", negative_binomial.curve_bound, less_shift, 0.02),
+        ("truncated_negative_binomial", profiles.theorem_5_2, less_shift, 0.1),
+        ("truncated_negative_binomial", profiles.least_shift, less_shift, 0.02),
+        ("binomial", profiles.theorem_5_7, less_shift, 0.2),
+        ("binomial", profiles.least_shift, less_shift, 0.2),
+        ("binomial", profiles.theorem_5_7, less_mean, 0.001),
+        ("poisson", profiles.corollary_5_8, less_shift, 0.02),
+        ("poisson", profiles.least_shift, less_shift, 0.02),
     ],
 )
-def test_less_is_refuted(family, bound_of, weaken, share):
-    budget = Budget(cases=40)
-    sound = bound_verdict(profile_cases(budget, family, bound_of), 1e-12)
-    assert sound.outcome == "holds"
-    weakened = profile_cases(budget, family, weaken(bound_of, share))
-    assert bound_verdict(weakened, 1e-12).outcome == "refuted"
+def test_less_is_refuted(family, bound, weaken, share):
+    def cases(claimed):
+        for point, seen in profile_cases(bound, Budget(cases=40), family):
+            stated = bound.formula(Search(point["base"], point["law"]))
+            yield float(claimed(stated)(point["epsilon"])), seen, ""
+
+    assert bound_verdict(cases(lambda stated: stated.delta), 1e-12).outcome == "holds"
+    less = cases(lambda stated: weaken(stated, share))
+    assert bound_verdict(less, 1e-12).outcome == "refuted"
 
 
 @pytest.mark.parametrize(

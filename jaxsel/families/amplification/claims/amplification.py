@@ -164,6 +164,13 @@ def utility(*, delta: Annotated[float, number("chance", above=0.0, at_most=1.0)]
 
 @utility.bounds()
 def low_scores(budget):
+    # So many candidates that a dummy is rarely chosen, few of which reach tau; the others
+    # lie just below what the theorem promises.
+    gamma, count, chance = 0.2, 10**4, 0.01
+    for delta in (0.1, 0.3):
+        weight = delta * chance / (1.0 - delta * (1.0 - chance)) * (1.0 - 1e-9)
+        seen = float(laws.two_value_amplified_law(gamma, count, chance, weight)[2])
+        yield {"delta": delta}, seen, f"N={count}, {gamma=}, P[score >= tau] {chance!r}"
     for instance in _instances(budget):
         if math.isinf(instance.score_epsilon):
             continue
@@ -338,6 +345,10 @@ def random_stopping(
 
 @random_stopping.bounds()
 def high_losses(budget):
+    # Markov's inequality at a c near 1, which most runs exceed; they seldom stop.
+    low = 1.05 * (1.0 + 1e-9)
+    law = stopping_law(np.array([1.0 - 1.0 / low, 1.0 / low]), 1e-3)
+    yield {"gamma": 1e-3, "factor": 1.05}, float(law[1]), f"loss {low!r} or 0"
     for case, generator in enumerate(budget.draws()):
         gamma, factor = 10.0 ** generator.uniform(-4.0, 0.0), generator.uniform(1.05, 20.0)
         if case % 3 == 0:

@@ -209,6 +209,8 @@ close = CL.privacy(
     Relation.GENERAL,
     statement="max(f_i - Q, 0) + TLap(epsilon/6, beta delta/(10 k)) on neighbours is "
     "(epsilon/3, delta beta/(5 k))-indistinguishable.",
+    loose="The noise's exact delta at epsilon/3 is at most (e^(1/3) - 1)/2 < 0.2 of delta beta/(10 "
+    "k), up to its truncation, and half of delta beta/(5 k) is left to spare.",
 )(close_printed.evaluate)
 
 

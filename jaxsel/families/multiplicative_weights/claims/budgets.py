@@ -103,8 +103,37 @@ def _drawn(generator: np.random.Generator, rows: float) -> dict[str, Any]:
     }
 
 
+def _crowded(rows: int, queries: int) -> list[dict[str, Any]]:
+    """Two tables of three cells, a row moved; and queries, which err far less at the last.
+
+    The last one asks for a cell that holds a third of the rows, as the hypothesis says, and
+    errs more after the move; those before ask for the cell that holds the others, and err
+    less.
+    """
+    third = rows // 3
+    asked = np.eye(3)[[1] * (queries - 1) + [0]]
+    return [
+        {"shares": np.array(counts) / rows, "queries": asked} | {"reference": np.full(3, 1.0 / 3.0)}
+        for counts in ((third, rows - third - 1, 1), (third + 1, rows - third - 2, 1))
+    ]
+
+
 @updated.bounds()
 def restart_updates(budget):
+    # Bottoms that are unlikely and then an update: all that a sparse vector may lose.
+    # Where it loses little, all that an answer may, on the wrong side of the hypothesis'.
+    rows, queries = 90, 6
+    for test, answer in ((1.0, 0.1), (0.1, 1.0)):
+        params = {
+            "threshold": 1.0 / 6.0,
+            "rate": 0.5,
+            "max_updates": 1,
+            "threshold_scale": 2.0 / (test * rows),
+            "query_scale": 4.0 / (test * rows),
+            "answer_scale": 1.0 / (answer * rows),
+        }
+        loss = _loss(hardt_rothblum_law, _crowded(rows, queries), params, queries)
+        yield {"updates": 1, "test": test, "answer": answer}, loss, f"{queries} queries, {params}"
     for generator in budget.draws(30):
         *tables, rows = _neighbours(generator)
         values = _drawn(generator, rows)
@@ -115,6 +144,22 @@ def restart_updates(budget):
 
 @updated_repetitively.bounds()
 def repetitive_updates(budget):
+    # An answer on the wrong side of the hypothesis', which loses all that it may.
+    rows = 30
+    point = {"failures": 2, "gamma": 1.0, "test": 0.02, "answers": 1, "answer": 1.0}
+    params = {
+        "threshold": 1.0 / 6.0,
+        "check_threshold": 1.0,
+        "distance": 0.1,
+        "rate": 0.5,
+        "repetitions": 5,
+        "gamma": point["gamma"],
+        "max_failures": point["failures"],
+        "max_answers": point["answers"],
+        "test_scale": 1.0 / (point["test"] * rows),
+        "answer_scale": 1.0 / (point["answer"] * rows),
+    }
+    yield point, _loss(repetitive_law, _crowded(rows, 1), params, 1), f"one query, {params}"
     for generator in budget.draws(4):
         *tables, rows = _neighbours(generator)
         values = _drawn(generator, rows) | {

@@ -12,8 +12,8 @@ from scipy import stats
 
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.host.intervals import clopper_pearson
-from jaxsel.language.checking import CONFIDENCE, Judged, in_units
-from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.checking import CONFIDENCE, in_units
+from jaxsel.language.domains import choice, number, positive, probability
 from jaxsel.language.papers import CL
 
 _CELLS, _QUERIES, _ROWS = 16, 60, 30_000
@@ -22,31 +22,47 @@ Rows = Annotated[float, positive("n")]
 Epsilon = Annotated[float, number("of the whole", at_least=1e-9, at_most=1e6)]
 Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
+_RATES = ("small", "large")
+Rate = Annotated[
+    str, choice(_RATES, "learning rate: half the gap of an update, or large: four times")
+]
 LargeBeta = Annotated[float, number("chance of failure", at_least=2.0**-_QUERIES, below=1.0)]
 
 
 @CL.utility("CL-Thm9", "Theorem 9, with constants")
 def alpha(
-    *, rows: Rows = 3e4, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: Beta = 0.05
+    *,
+    rows: Rows = 3e4,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    beta: Beta = 0.05,
+    rate: Rate = "small",
 ) -> float:
     """With probability 1 - beta all answers of private multiplicative weights, with the settings
     derived for it, are within alpha, for the worst analyst.
 
     alpha of Theorem 9 with its constants, for 16 cells and 60 queries.
     """
-    return weights.hardt_rothblum(_CELLS, rows, _QUERIES, epsilon, delta, beta).error
+    sharp = rate == "large"
+    return weights.hardt_rothblum(_CELLS, rows, _QUERIES, epsilon, delta, beta, sharp=sharp).error
 
 
 @CL.utility("CL-Thm11", "Theorem 11, with constants")
 def alpha_repetitive(
-    *, rows: Rows = 3e4, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: LargeBeta = 0.05
+    *,
+    rows: Rows = 3e4,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    beta: LargeBeta = 0.05,
+    rate: Rate = "small",
 ) -> float:
     """With probability 1 - beta all answers of the mechanism with the repetitive sparse vector,
     with the settings derived for it, are within alpha, for the worst analyst.
 
     alpha of Theorem 11 with its constants, for 16 cells and 60 queries.
     """
-    return weights.repetitive(_CELLS, rows, _QUERIES, epsilon, delta, beta).error
+    sharp = rate == "large"
+    return weights.repetitive(_CELLS, rows, _QUERIES, epsilon, delta, beta, sharp=sharp).error
 
 
 def quantile_limit(counts: np.ndarray, edges: np.ndarray, beta: float) -> float:
@@ -78,7 +94,7 @@ def errors(budget, mechanism, settings):
     table = generator.multinomial(_ROWS, shares)
     trials = max(min(budget.trials, 1000), 1)
     found = [
-        settings(_CELLS, _ROWS, _QUERIES, 1.0, 1e-6, 0.05, sharp=sharp) for sharp in (False, True)
+        settings(_CELLS, _ROWS, _QUERIES, 1.0, 1e-6, 0.05, sharp=rate == "large") for rate in _RATES
     ]
     edges = np.linspace(0.0, 2.0 * max(one.error for one in found), 801)[1:]
     counts = simulate_grid(
@@ -91,10 +107,10 @@ def errors(budget, mechanism, settings):
         performance=Performance(block_size=256),
     ).values
     point = {"rows": _ROWS, "epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
-    for sharp, one, row in zip((False, True), found, counts, strict=True):
+    for rate, one, row in zip(_RATES, found, counts, strict=True):
         where = f"0.95-quantile of {trials} worst interactions, learning rate {one.rate:.3g}"
         seen = quantile_limit(row, edges, 0.05)
-        yield Judged(one.error, seen, where) if sharp else (point, seen, where)
+        yield point | {"rate": rate}, seen, where
 
 
 @CL.utility(

@@ -142,7 +142,8 @@ _TRANSFERS = listed("alpha beta constant", (1e-9, 0.5, 2.0), (1e-6, 0.5, 2.0), (
 
 
 @transfer_printed.bounds(_TRANSFERS, printed=True)
-@transfer.bounds(_TRANSFERS, printed=False)
+# At C = 1, too: the corrected n gives alpha itself.
+@transfer.bounds(_TRANSFERS, listed("alpha beta constant", (0.1, 0.01, 1.0)), printed=False)
 def transfers(alpha, beta, printed):
     rows = sizes.first_bound(512, 1e4, alpha, beta, printed=printed)
     # beta' = O(beta + delta/epsilon) asks for delta = alpha beta.

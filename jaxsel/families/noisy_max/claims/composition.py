@@ -17,7 +17,7 @@ from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
 from jaxsel.families.noisy_max.claims import parameters
-from jaxsel.families.noisy_max.claims.instances import TOLERANCE, moves, nearest
+from jaxsel.families.noisy_max.claims.instances import TOLERANCE, levels_of, moves
 from jaxsel.families.noisy_max.composition_bounds import (
     composed_pair_delta,
     dominated_composition_delta,
@@ -189,31 +189,39 @@ def dominated(
 
     delta(epsilon) of k winners with Gaussian noise: the composed dominating pair of one.
     """
-    one = noisy_max_guarantee("gaussian", noise_scale, candidates)
+    return _dominated_delta(epsilon, noise_scale, candidates, compositions)
+
+
+# Many random scores are judged by the same bounds.
+@functools.lru_cache(maxsize=64)
+def _dominated_delta(epsilon: float, scale: float, candidates: int, compositions: int) -> float:
+    one = noisy_max_guarantee("gaussian", scale, candidates)
     return float(dominated_composition_delta(epsilon, one, compositions))
 
 
-@composed_monotone.bounds(tolerance=TOLERANCE, claim=composed_monotone)
-@dominated.bounds(tolerance=TOLERANCE, claim=dominated)
-def winners(budget, claim):
-    """Where the bound on k winners is nearest, at several epsilons."""
-    generator, bound = np.random.default_rng(budget.seed), functools.cache(claim)
+@composed_monotone.bounds(tolerance=TOLERANCE, relation=Relation.MONOTONE)
+@dominated.bounds(tolerance=TOLERANCE, relation=Relation.GENERAL)
+def winners(budget, relation):
+    """Random adaptive scores, and two groups that move apart every time."""
+    generator = np.random.default_rng(budget.seed)
     levels = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
     for scale, m, k in ((1.0, 2, 3), (4.0, 2, 3), (1.0, 3, 2), (2.0, 4, 2)):
         point = {"noise_scale": scale, "candidates": m, "compositions": k}
         for case in range(max(budget.cases // 40, 1)):
-            laws = _adaptive_laws(generator, claim.relation, scale, m, k)
+            laws = _adaptive_laws(generator, relation, scale, m, k)
             where = f"{scale=:g}, {m=}, {k=}, adaptive scores number {case}"
-            yield nearest(bound, "epsilon", levels, profile_delta(*laws, levels), where, **point)
-    for scale, m, k in ((4.0, 10, 20), (8.0, 100, 50)):
+            exact = profile_delta(*laws, levels)
+            yield from levels_of("epsilon", levels, exact, where, **point)
+    shift = noisy_max_shift(relation)
+    for scale, m, k in ((2.0 * shift, 10, 20), (4.0 * shift, 100, 50)):
         point = {"noise_scale": scale, "candidates": m, "compositions": k}
-        pair = worst_composed_group_pair(1e-3, m, scale, k, claim.relation)
+        pair = worst_composed_group_pair(1e-3, m, scale, k, relation)
         sides = [
             grouped_law([pair.first, pair.second], [pair.lead + move, 0.0])
-            for move in (noisy_max_shift(claim.relation) / scale, 0.0)
+            for move in (shift / scale, 0.0)
         ]
         first, second = (side / side.sum() for side in sides)
-        levels = pair.epsilon * np.array([0.5, 1.0, 1.5])
+        levels = pair.epsilon * np.array([0.0, 0.5, 1.0, 1.5])
         exact = composed_pair_delta(levels, first, second, k)
         where = f"{scale=:g}, {m=}, {k=}, two groups"
-        yield nearest(bound, "epsilon", levels, exact, where, **point)
+        yield from levels_of("epsilon", levels, exact, where, **point)

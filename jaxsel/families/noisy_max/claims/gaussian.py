@@ -32,7 +32,7 @@ from jaxsel.families.noisy_max.group_bounds import group_delta, worst_group_pair
 from jaxsel.families.noisy_max.laws import noisy_max_shift
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Claim, Relation
-from jaxsel.language.checking import Judged
+from jaxsel.language.checking import listed
 from jaxsel.language.domains import number
 from jaxsel.language.papers import JX, KRW
 
@@ -70,7 +70,7 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
     def divergences(budget):
         for each in instances.instances(relation, budget.seed, budget.cases):
             laws = each.first, each.second
-            yield instances.nearest_renyi(renyi, _ORDERS, laws, each.where, **each.point)
+            yield from instances.renyi_cases(_ORDERS, laws, each.where, **each.point)
 
     @KRW.privacy(
         f"KRW-Thm3.2{ending}",
@@ -154,9 +154,9 @@ def looseness(
     return float(bound) / exact
 
 
-@looseness.bounds_below()
-def loose(budget):
-    yield Judged(_LOOSE, looseness(), "epsilon 1, sigma 4, 10 candidates")
+@looseness.bounds(listed("epsilon noise_scale candidates", (1.0, 4.0, 10)))
+def loose():
+    return _LOOSE, "the ratio stated"
 
 
 @JX.privacy(
@@ -176,6 +176,6 @@ def closeness(
     return pair.epsilon / noisy_max_epsilon(delta, noise, candidates)
 
 
-@closeness.bounds_below()
-def close(budget):
-    yield Judged(_CLOSE, closeness(), "delta 1e-6, sigma 4, 10000 candidates")
+@closeness.bounds(listed("delta noise_scale candidates", (1e-6, 4.0, 10_000)))
+def close():
+    return _CLOSE, "the ratio stated"

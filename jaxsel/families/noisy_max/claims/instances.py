@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,6 @@ from jaxsel.accounting.single_run.divergences import profile_delta, renyi_diverg
 from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged
 
 # Deltas are compared, whose exact values are good to about 1e-13.
 TOLERANCE = 1e-11
@@ -66,7 +65,9 @@ def _random(relation: Relation, seed: int, cases: int) -> Iterator[Instance]:
 
 def _groups(relation: Relation) -> Iterator[Instance]:
     shift = noisy_max_shift(relation)
-    for scale, m in itertools.product((1.0, 4.0), (2, 3, 10, 1000)):
+    # The smallest scale is as near to the shift for either relation.
+    scales = sorted({shift / 2.0, 1.0, 4.0})
+    for scale, m in itertools.product(scales, (2, 3, 10, 1000)):
         for first in sorted({1, (m + 1) // 2, 3 * m // 4, m - 1} - {0, m}):
             for lead in (-4.0, -2.0, 0.0):
                 sizes = [first, m - first]
@@ -91,25 +92,23 @@ def profile_points(budget: Budget, relation: Relation) -> Iterator[tuple[dict, f
     """Exact deltas of all neighbours at several epsilons, as cases of a claimed profile."""
     for each in instances(relation, budget.seed, budget.cases):
         exact = profile_delta(each.first, each.second, LEVELS)
-        for epsilon, delta in zip(LEVELS.tolist(), exact.tolist(), strict=True):
-            yield {"epsilon": epsilon, **each.point}, delta, each.where
+        yield from levels_of("epsilon", LEVELS, exact, each.where, **each.point)
 
 
-def nearest(
-    claim: Callable[..., float], name: str, levels: np.ndarray, exact: Any, where: str, **point: Any
-) -> Judged:
-    """The case of least slack among values of one parameter of a claim."""
-    claimed = [claim(**{name: level}, **point) for level in levels.tolist()]
-    place = int(np.argmin(claimed - exact))
-    return Judged(claimed[place], float(exact[place]), f"{name} {levels[place]:g}, {where}")
+def levels_of(
+    name: str, levels: np.ndarray, exact: np.ndarray, where: str, **point: Any
+) -> Iterator[tuple[dict, float, str]]:
+    """The cases at several values of one parameter of a claim."""
+    for level, observed in zip(levels.tolist(), exact.tolist(), strict=True):
+        yield {name: level, **point}, observed, where
 
 
-def nearest_renyi(
-    claim: Callable[..., float], orders: np.ndarray, laws: Any, where: str, **point: Any
-) -> Judged:
-    """That of the Renyi divergence of two laws, the larger of both directions."""
+def renyi_cases(
+    orders: np.ndarray, laws: Any, where: str, **point: Any
+) -> Iterator[tuple[dict, float, str]]:
+    """Those of the Renyi divergence of two laws, the larger of both directions."""
     first, second = laws
     exact = np.maximum(
         renyi_divergence(first, second, orders), renyi_divergence(second, first, orders)
     )
-    return nearest(claim, "order", orders, exact, where, **point)
+    return levels_of("order", orders, exact, where, **point)

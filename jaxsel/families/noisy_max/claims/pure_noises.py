@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from jaxsel.families.noisy_max.claims.instances import ENDING, moves, nearest_renyi
+from jaxsel.families.noisy_max.claims.instances import ENDING, moves, renyi_cases
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale, noisy_max_shift
 from jaxsel.language.base import Budget, Claim, Relation
 from jaxsel.language.checking import grid, listed
@@ -173,7 +173,7 @@ def _bounded_range(relation: Relation) -> Claim:
         orders = np.array([1.01, 1.5, 2.0, 5.0, 30.0])
         for case in _neighbours(relation, budget):
             laws = _laws("gumbel", case)
-            yield nearest_renyi(concentrated, orders, laws, case.where, noise_scale=case.scale)
+            yield from renyi_cases(orders, laws, case.where, noise_scale=case.scale)
 
     return concentrated
 

@@ -20,7 +20,14 @@ def early(*, beta: SmallBeta = 0.1) -> float:
     return beta
 
 
-@LT.utility("LT-Cor4.2(c)", "Corollary 4.2(c), corrected", erratum="LT-E2", formula=early)
+@LT.utility(
+    "LT-Cor4.2(c)",
+    "Corollary 4.2(c), corrected",
+    erratum="LT-E2",
+    formula=early,
+    loose="a late halt needs the first query that is too high to fail, which it does with "
+    "probability (2/3) (beta/3)^(3/2) at most, below 0.13 beta",
+)
 def late():
     """For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 halts at some
     query R after an i < R with p_i >= (R+1)^a/(beta^a + (R+1)^a) with probability at most beta."""
@@ -41,9 +48,18 @@ def _stream(generator):
 # Streams at the bound of Corollary 4.2 or up to a few log-odds inside it.
 _KNOWN = ((0.1, 1.0, np.zeros(1)), (0.5, 2.0, np.zeros(30)), (0.9, 0.5, np.zeros(10)))
 _STREAMS = listed("beta power inside", *_KNOWN), drawn("beta power inside", _stream, 60)
+_LONG = listed("beta power inside", (0.9, 0.5, np.zeros(100)))
+_LIKELY = listed("beta power inside", (0.999, 0.5, np.zeros(0)))
 
 
-@LT.utility("LT-Cor4.2(d)", "Corollary 4.2(d), corrected", erratum="LT-E1", formula=beta_itself)
+@LT.utility(
+    "LT-Cor4.2(d)",
+    "Corollary 4.2(d), corrected",
+    erratum="LT-E1",
+    formula=beta_itself,
+    loose="the far query fails with probability (4 beta^(3/2) - beta^3)/6 at most, which is below "
+    "beta/2 and near it as beta comes near 1",
+)
 def far():
     """For p* = 1/2, with a = 12 epsilon_1/epsilon_3, if p_i >= 1 - beta^a/(1 + beta^a), Algorithm 3
     answers queries 1 to i all with 'below' with probability at most beta."""
@@ -53,7 +69,7 @@ def _law(shares: np.ndarray, power: float) -> np.ndarray:
     return oracle_law(shares, target=0.5, base_epsilon=power, final_epsilon=12.0)
 
 
-@early.bounds(*_STREAMS)
+@early.bounds(*_STREAMS, _LONG)
 def low_shares(beta, power, inside):
     ratio = beta / (np.arange(1.0, inside.size + 1.0) + 1.0)
     shares, bound = _low_share(ratio * np.exp(-inside), power), _low_share(ratio, power)
@@ -70,7 +86,7 @@ def high_shares(beta, power, inside):
     return float(np.sum(_law(shares, power)[1:-1][highest >= bound * (1 - 1e-12)]))
 
 
-@far.bounds(*_STREAMS)
+@far.bounds(*_STREAMS, _LIKELY)
 def last_share(beta, power, inside):
     last = float(_low_share(1.0 / beta, power))
     return float(_law(np.append(_low_share(np.exp(-inside), power), last), power)[-1])

@@ -107,7 +107,12 @@ def early(*, beta: SmallBeta = 0.1) -> float:
     return float(2.0 / 3.0 * beta**1.5 * first - beta**3 * second / 6.0)
 
 
-@LT.utility("LT-Thm4.1(c)", "Theorem 4.1(c), corrected")
+@LT.utility(
+    "LT-Thm4.1(c)",
+    "Theorem 4.1(c), corrected",
+    loose="a late halt needs the first query that is too high to fail, with probability (2/3) "
+    "(beta/3)^(3/2) at most, while the bound adds up such failures over all R, to 6.5 times that",
+)
 def late(*, beta: SmallBeta = 0.1) -> float:
     """For beta <= 0.9, Algorithm 3 halts at some query R after an i < R with Phi(p_i) >=
     ((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2)

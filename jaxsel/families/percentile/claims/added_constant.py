@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from scipy import stats
 
-from jaxsel.families.percentile.claims.concentration import needed_offset, worst_counts
+from jaxsel.families.percentile.claims.concentration import CHERNOFF, needed_offset, worst_counts
 from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Delta, Slack
 from jaxsel.families.percentile.settings import added_shift
 from jaxsel.language.checking import drawn, listed
@@ -43,7 +43,11 @@ def concentration_printed():
 
 
 @LT.utility(
-    "LT-Thm4.4-step-F3", "proof of Theorem 4.4(b)-(d), corrected", formula=_shift(2, corrected=True)
+    "LT-Thm4.4-step-F3",
+    "proof of Theorem 4.4(b)-(d), corrected",
+    formula=_shift(2, corrected=True),
+    loose="with the Poisson law's exact exponents, by Chernoff's bound, a Delta of 0.37 times this "
+    "is enough for every epsilon_0 in (0, 1)",
 )
 def concentration_4():
     """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), N p~ + Delta
@@ -52,7 +56,11 @@ def concentration_4():
 
 
 @LT.utility(
-    "LT-Thm4.6-step-F3", "proof of Theorem 4.6(b)(c), corrected", formula=_shift(1, corrected=True)
+    "LT-Thm4.6-step-F3",
+    "proof of Theorem 4.6(b)(c), corrected",
+    formula=_shift(1, corrected=True),
+    loose="with the Poisson law's exact exponents, by Chernoff's bound, a Delta of 0.37 times this "
+    "is enough for every epsilon_0 in (0, 1)",
 )
 def concentration_5():
     """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), N p~ + Delta
@@ -61,7 +69,10 @@ def concentration_5():
 
 
 @LT.utility(
-    "LT-Thm4.4(a)-step-Delta", "proof of Theorem 4.4(a)", formula=_shift(2, corrected=False)
+    "LT-Thm4.4(a)-step-Delta",
+    "proof of Theorem 4.4(a)",
+    formula=_shift(2, corrected=False),
+    loose=CHERNOFF,
 )
 def closeness_4():
     """With the Delta of Algorithm 4, independent counts X and Y with EX <= e^(epsilon_1) EY have X
@@ -70,7 +81,10 @@ def closeness_4():
 
 
 @LT.utility(
-    "LT-Thm4.6(a)-step-Delta", "proof of Theorem 4.6(a)", formula=_shift(1, corrected=False)
+    "LT-Thm4.6(a)-step-Delta",
+    "proof of Theorem 4.6(a)",
+    formula=_shift(1, corrected=False),
+    loose=CHERNOFF,
 )
 def closeness_5():
     """With the Delta of Algorithm 5, independent counts X and Y with EX <= e^(epsilon_1) EY have X

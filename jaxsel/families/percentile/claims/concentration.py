@@ -128,7 +128,12 @@ def _numbers(generator: np.random.Generator) -> tuple[float, float]:
 # The lemmas say by how much a count may leave its mean; what is needed is its quantile.
 
 
-@LT.utility("LT-LemA.4", "Lemma A.4")
+@LT.utility(
+    "LT-LemA.4",
+    "Lemma A.4",
+    loose="Chernoff's bound needs log(1/delta)/t with e^t - 1 = t e^epsilon, whatever the coins "
+    "are, which is below a quarter of the lemma's offset for every epsilon",
+)
 def above(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
     """A sum X of independent coins is at least e^epsilon EX + ((e^epsilon + 1)/epsilon)
     log(1/delta) with probability at most delta, epsilon in (0, 1). Compared is the offset with the
@@ -139,7 +144,12 @@ def above(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
     return -(math.exp(epsilon) + 1.0) / epsilon * math.log(delta)
 
 
-@LT.utility("LT-LemA.5", "Lemma A.5")
+@LT.utility(
+    "LT-LemA.5",
+    "Lemma A.5",
+    loose="Chernoff's bound needs log(1/delta)/t with 1 - e^(-t) = t e^(-epsilon), whatever the "
+    "coins are, which is below half of the lemma's offset for every epsilon",
+)
 def below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
     """A sum Y of independent coins is at most e^(-epsilon) EY - log(1/delta)/epsilon with
     probability at most delta, epsilon in (0, 1). Compared is the offset with the least that is
@@ -188,7 +198,15 @@ largest_constant.bounds(
 )(_constant)
 
 
-@LT.utility("LT-Lem4.3", "Lemma 4.3 (Lemma A.3)")
+# Why no counts come near the offset of Lemma 4.3, nor near the Delta made from it.
+CHERNOFF = (
+    "Chernoff's bound needs log(1/delta_0)/t with e^(epsilon_1) (e^t - 1) = 1 - e^(-t "
+    "e^(epsilon_0 + epsilon_1)) in place of (C/epsilon_0) log(2/delta_0), which is below a fifth "
+    "of it"
+)
+
+
+@LT.utility("LT-Lem4.3", "Lemma 4.3 (Lemma A.3)", loose=CHERNOFF)
 def apart(*, base_epsilon: Ratio = 0.5, slack: Ratio = 0.5, delta: Delta = 0.01) -> float:
     """For independent sums of coins with EX <= e^(epsilon_1) EY, X >= e^(epsilon_1 + epsilon_0) Y +
     (C/epsilon_0) log(2/delta_0) with probability at most delta_0, C = 2 (e^(epsilon_0 + epsilon_1)

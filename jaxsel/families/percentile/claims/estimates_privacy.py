@@ -19,9 +19,9 @@ from jaxsel.families.percentile.claims.parameters import (
 )
 from jaxsel.families.percentile.laws import extended_law, found_threshold_law, share_counts
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged
-from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.domains import numbers, positive, probability, whole
 from jaxsel.language.papers import LT
 
 Sensitivity = Annotated[float, positive("S, which the noise is made for")]
@@ -214,20 +214,41 @@ def coupled(
     samples: Samples = 40,
     shift: Shift = 5.0,
     queries: Annotated[int, whole("T", at_least=1)] = 5,
+    shares: Annotated[
+        np.ndarray | None, numbers("p of each query on one side", at_least=0.0, at_most=1.0)
+    ] = None,
+    others: Annotated[
+        np.ndarray | None, numbers("p of each query on the other", at_least=0.0, at_most=1.0)
+    ] = None,
 ) -> float:
     """For any N and Delta, Algorithm 4 is (epsilon_3, delta)-DP with delta the sum over queries of
     the chance that the two counts, coupled by inversion, lie more than S apart in log Phi.
 
     Delta at epsilon_3: T times the chance that coupled counts lie S apart.
 
-    S is 2 (epsilon_1 + epsilon_0); p on the other side is the largest epsilon_1-close.
+    S is 2 (epsilon_1 + epsilon_0); p on the other side is the largest epsilon_1-close. With
+    the p of each query on both sides, T and p are theirs.
     """
-    other = extreme_neighbours(share, base_epsilon)[1]
+    if (shares is None) != (others is None):
+        raise InputError("shares and others belong together; give both, or neither")
+    if shares is None or others is None:
+        shares = np.array([share])
+        others = np.array([extreme_neighbours(share, base_epsilon)[1]])
+    else:
+        queries = 1
+    if shares.size != others.size:
+        raise InputError(
+            f"there are {shares.size} shares and {others.size} others; they must be equally many"
+        )
     test = algorithm_4(base_epsilon=base_epsilon, slack=slack)._replace(
         samples=samples, shift=shift
     )
     sensitivity = 2.0 * (base_epsilon + slack)
-    return queries * coupling_failure(share, other, test, sensitivity)
+    failing = [
+        coupling_failure(float(p), float(q), test, sensitivity)
+        for p, q in zip(shares, others, strict=True)
+    ]
+    return queries * sum(failing)
 
 
 @coupled.bounds()
@@ -237,12 +258,13 @@ def coupling_cases(budget):
     plan: dict[str, Any] = {"base_epsilon": 3.0, "slack": 0.05, "final_epsilon": 0.5}
     pair = np.array([0.5 * math.exp(-3.0)]), np.array([0.5])
     tried = [(plan, pair, algorithm_4(**plan)._replace(samples=1, shift=1e-60))]
+    default = {name: domain.default for name, domain in coupled.parameters.items()}
     for plan, pair, test, generator in _instances(4, budget, 40):
         samples = int(generator.integers(5, 100))
         shift = float(10.0 ** generator.uniform(-0.5, 1.5))
         tried.append((plan, pair, test._replace(samples=samples, shift=shift)))
     for plan, pair, test in tried:
-        sensitivity = 2.0 * (plan["base_epsilon"] + plan["slack"])
-        failing = [coupling_failure(p, q, test, sensitivity) for p, q in zip(*pair, strict=True)]
+        point = default | {name: plan[name] for name in ("base_epsilon", "slack")}
+        point |= {"samples": test.samples, "shift": test.shift}
         seen = float(profile_delta(*_sides(4, pair, test), plan["final_epsilon"]))
-        yield Judged(min(1.0, sum(failing)), seen, f"{_shares(pair)}, {test}")
+        yield point | {"shares": pair[0], "others": pair[1]}, seen, f"{test}"

@@ -156,22 +156,23 @@ def late():
     beta + delta/2."""
 
 
-def _late_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
-    """Share that no query before R should have, as corrected."""
-    shrunk = math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent
-    return 1.0 - shrunk * (1.0 - test.target) / 2.0
+_LONG = plans("queries", (0.5, 0.9, 0.05, 0.9, 12.0 * 0.95 / 30.0, 1e-6, 100))
 
 
-@early.bounds(*_NOISY, share_of=_early_share, first=1)
-@late.bounds(*_NOISY, share_of=_late_share, first=2)
-def halts(beta, slack, queries, share_of, first, **more):
-    """Every query low, or high: chances to pass at once, or to fail before the halt, added up."""
-    test = algorithm_4(beta=beta, slack=slack, queries=queries, **more, corrected=True)
+@early.bounds(*_NOISY, first=1, mirrored=False)
+@late.bounds(*_NOISY, _LONG, first=2, mirrored=True)
+def halts(target, beta, slack, queries, first, mirrored, **more):
+    """Every query low, or high: chances to pass at once, or to fail before the halt, added up.
+
+    A query of share p fails at p* as one of share 1 - p passes at 1 - p*; shares near 1,
+    which float64 does not tell from 1, are small ones then.
+    """
+    aim = 1.0 - target if mirrored else target
+    test = algorithm_4(target=aim, beta=beta, slack=slack, queries=queries, **more, corrected=True)
     total = 0.0
     for halt in range(first, queries + 1):
-        share = share_of(test, beta, slack, halt)
-        passing = passing_chance(*algorithm_4_levels(share, test), test)
-        total += passing if share_of is _early_share else 1.0 - passing
+        share = _early_share(test, beta, slack, halt)
+        total += passing_chance(*algorithm_4_levels(share, test), test)
     return total
 
 

@@ -37,7 +37,13 @@ def low_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, thresholds: Thresholds
     return 2.0 * beta + delta / (2.0 * thresholds)
 
 
-@LT.utility("LT-Thm4.6(c)", "Theorem 4.6(c), corrected", formula=low_printed)
+@LT.utility(
+    "LT-Thm4.6(c)",
+    "Theorem 4.6(c), corrected",
+    formula=low_printed,
+    loose="the test at the first threshold below tau* fails with probability (4 beta^(3/2) - "
+    "beta^3)/6 at most, which is below beta/2, a quarter of 2 beta",
+)
 def low():
     """With Delta as in LT-E6, Algorithm 5 finds a threshold < tau* - 1/(R-1) with probability at
     most 2 beta + delta/(2 R)."""
@@ -127,7 +133,13 @@ def _least_expected(corrected: bool):
     return least
 
 
-@LT.utility("LT-Thm4.6(b)", "Theorem 4.6(b), corrected", formula=beta_and_half_delta)
+@LT.utility(
+    "LT-Thm4.6(b)",
+    "Theorem 4.6(b), corrected",
+    formula=beta_and_half_delta,
+    loose="each of R tests passes with probability (2/3) (beta/(R+1))^(3/2) at most, all of them "
+    "together with 0.26 beta, and hardly any of delta/2 is used (LT-Thm4.6-step-F3)",
+)
 def early():
     """With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <=
     (e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the threshold tau

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from jaxsel.families.percentile.claims.parameters import beta_and_half_delta, beta_itself
-from jaxsel.families.percentile.claims.single_tests import always_level
+from jaxsel.families.percentile.claims.single_tests import always_level, plans
 from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law, laplace_difference_tail
@@ -57,20 +57,36 @@ def first_only(beta, queries):
         yield 1.0 - float(law[i]), f"query {i + 1} with p=1"
 
 
-@LT.utility("LT-Thm1.5(a)", "Theorem 1.5(a), corrected", formula=beta_and_half_delta)
+@LT.utility(
+    "LT-Thm1.5(a)",
+    "Theorem 1.5(a), corrected",
+    formula=beta_and_half_delta,
+    loose="the far query fails with probability (4 beta^(3/2) - beta^3)/6 at most, which is below "
+    "beta/2, and Delta is so large that hardly any of delta/2 is used (LT-Thm4.4-step-F3)",
+)
 def first():
     """Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N and Delta as corrected: if
     p_i >= p*, it halts at some j <= i except with probability beta + delta/2."""
 
 
-@first.bounds(drawn("target beta slack base_epsilon final_epsilon delta queries", _plan, 60))
+_PLANS = drawn("target beta slack base_epsilon final_epsilon delta queries", _plan, 60)
+# A large beta, and so much noise that the constants beside it hardly count.
+_DEMANDING = plans("queries", (0.5, 0.999, 0.05, 0.9, 12.0 * 0.95 / 200.0, 1e-6, 2))
+
+
+@first.bounds(_DEMANDING, _PLANS)
 def far_query(target, **more):
     # No earlier query makes it likelier to get this far and fail.
     return 1.0 - _passing(target, rescaled(target=target, **more))
 
 
 @LT.utility(
-    "LT-Thm1.5(b)", "Theorem 1.5(b), corrected", erratum="LT-E2", formula=beta_and_half_delta
+    "LT-Thm1.5(b)",
+    "Theorem 1.5(b), corrected",
+    erratum="LT-E2",
+    formula=beta_and_half_delta,
+    loose="each of T low queries passes with probability (2/3) (beta/(T+1))^(3/2) at most, all of "
+    "them together with 0.26 beta, and hardly any of delta/2 is used (LT-Thm4.4-step-F3)",
 )
 def low():
     """The same halts at some R with p_R below (e^(-2 epsilon_0)/6) (beta^2/(T+1))^(6 S/epsilon_3)
@@ -78,7 +94,7 @@ def low():
     epsilon_0)/epsilon_3."""
 
 
-@low.bounds(drawn("target beta slack base_epsilon final_epsilon delta queries", _plan, 60))
+@low.bounds(_DEMANDING, _PLANS)
 def low_queries(beta, queries, slack, target, **more):
     test = rescaled(target=target, beta=beta, slack=slack, queries=queries, **more)
     power = (beta**2 / (queries + 1.0)) ** test.exponent

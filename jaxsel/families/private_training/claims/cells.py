@@ -1,14 +1,15 @@
-"""Samples against an exact law: tallies between its quantiles, with exact limits."""
+"""Samples against an exact law: tallies at its quantiles, with exact limits."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.checking import Judged
 
-# Cumulative probabilities between which is tallied: tails, and what lies between.
-_LEVELS = (0.002, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.998)
+# Cumulative probabilities up to which is tallied.
+_LEVELS = (0.002, 0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98, 0.998)
 
 
 def _quantiles(cdf: Callable, low: float, high: float) -> np.ndarray:
@@ -21,24 +22,49 @@ def _quantiles(cdf: Callable, low: float, high: float) -> np.ndarray:
     return upper
 
 
+def _limits(counts: np.ndarray, total: int, confidence: float) -> Iterator[tuple[float, float]]:
+    """Lower and upper limit of each count's chance, all with the confidence."""
+    found = clopper_pearson(counts, total, 1.0 - (1.0 - confidence) / counts.size)
+    yield from zip(*(limit.tolist() for limit in found), strict=True)
+
+
 def tally_cases(
+    counts: np.ndarray, total: int, confidence: float, points: list[dict[str, Any]], where: str
+) -> Iterator[Any]:
+    """The probability claimed at each point lies between the limits of its tally."""
+    tallies = zip(points, counts.tolist(), _limits(counts, total, confidence), strict=True)
+    for point, count, (low, high) in tallies:
+        text = f"{count} of {total}, {where}"
+        yield point, lambda claimed, high=high: (high, claimed), f"upper limit, {text}"
+        yield point, low, f"lower limit, {text}"
+
+
+def known_cases(
     counts: np.ndarray, exact: np.ndarray, confidence: float, where: str
 ) -> Iterator[Judged]:
-    """Every exact probability lies between the limits of its tally, all with the confidence."""
+    """The same of the probabilities of cells, where they are no numbers of the claim."""
     total = int(counts.sum())
-    low, high = clopper_pearson(counts, total, 1.0 - (1.0 - confidence) / counts.size)
-    for cell, probability in enumerate(exact.tolist()):
+    for cell, (low, high) in enumerate(_limits(counts, total, confidence)):
         text = f"cell {cell}, {counts[cell]} of {total}, {where}"
-        yield Judged(float(high[cell]), probability, f"upper limit, {text}")
-        yield Judged(probability, float(low[cell]), f"lower limit, {text}")
+        yield Judged(high, float(exact[cell]), f"upper limit, {text}")
+        yield Judged(float(exact[cell]), low, f"lower limit, {text}")
 
 
 def law_cases(
-    samples: np.ndarray, cdf: Callable, confidence: float, where: str
-) -> Iterator[Judged]:
-    """The samples are as frequent between quantiles of ``cdf`` as it says."""
+    samples: np.ndarray, cdf: Callable, confidence: float, name: str, where: str, **point: Any
+) -> Iterator[Any]:
+    """The samples are as often at most each quantile of ``cdf`` as the claim says.
+
+    Args:
+      samples: Float64["samples"].
+      cdf: their distribution function, by which the quantiles are placed.
+      confidence: of all limits together.
+      name: of the claim's parameter that is the quantile.
+      where: said of every case.
+      **point: the claim's other parameters.
+    """
     reach = 10.0 * (np.abs(samples).max() + 1.0)
     edges = _quantiles(cdf, -reach, reach)
-    counts = np.bincount(np.searchsorted(edges, samples), minlength=edges.size + 1)
-    exact = np.diff(np.concatenate([[0.0], cdf(edges), [1.0]]))
-    yield from tally_cases(counts, exact, confidence, where)
+    counts = np.searchsorted(np.sort(samples), edges, side="right")
+    points = [{name: edge, **point} for edge in edges.tolist()]
+    yield from tally_cases(counts, samples.size, confidence, points, where)

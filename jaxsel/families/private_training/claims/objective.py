@@ -6,15 +6,16 @@ The proofs stand in docs/objective-perturbation.md.
 import functools
 import random
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from jaxsel.families.private_training import objective_laws as laws
 from jaxsel.families.private_training.claims.cells import law_cases
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import CONFIDENCE, listed
-from jaxsel.language.domains import choice, number
+from jaxsel.language.domains import choice, number, numbers
 from jaxsel.language.papers import JX
 from jaxsel.training.objective_privacy import LOSSES, Settings, guarantee
 
@@ -158,14 +159,21 @@ def below(
     t: Annotated[float, number("on the line")] = 1.0,
     noise_multiplier: Annotated[float, _NOISE] = 1.0,
     stiffness: Annotated[float, _STIFF] = 10.0,
+    loss: Annotated[str, _LOSS] = "logistic",
+    features: Annotated[Any, numbers("of the kinds of records")] = 1.0,
+    targets: Annotated[Any, numbers("of each kind, or of all")] = 1.0,
+    counts: Annotated[Any, numbers("records of each kind, or of all", at_least=0.0)] = 1.0,
 ) -> float:
     """On the line, the solver's minimum is at most t with the normal probability of the gradient
     at t over the noise.
 
-    P[minimum <= t] for the logistic loss and one record (1, 1).
+    P[minimum <= t]; of one record (1, 1) unless told otherwise.
     """
-    records = laws.line((1.0, 1.0, 1.0))
-    return float(laws.minimum_cdf(t, records, "logistic", noise_multiplier, 1.0 / stiffness))
+    try:
+        records = laws.Line(*np.broadcast_arrays(features, targets, counts))
+    except ValueError:
+        raise InputError("targets and counts must be one for each of features, or one") from None
+    return float(laws.minimum_cdf(t, records, loss, noise_multiplier, 1.0 / stiffness))
 
 
 def _solved(records: laws.Line, settings: Settings, trials: int, seed: int) -> Iterator[float]:
@@ -194,4 +202,5 @@ def law_of_solver(budget):
         def cdf(t, loss=loss, records=records):
             return laws.minimum_cdf(t, records, loss, 1.3, 0.4)
 
-        yield from law_cases(samples, cdf, confidence, f"{loss}, {settings}")
+        point = {"loss": loss, "noise_multiplier": 1.3, "stiffness": 2.5, **records._asdict()}
+        yield from law_cases(samples, cdf, confidence, "t", f"{settings}", **point)

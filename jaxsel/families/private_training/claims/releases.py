@@ -28,19 +28,25 @@ def small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
 
 
 @small.bounds()
-def audit_cases(budget):
-    from jaxsel.families.private_training.small_search import DELTA, sums
+def small_cases(budget):
+    from jaxsel.accounting.single_run import curves
+    from jaxsel.families.private_training.small_search import DELTA, plan, sums
     from jaxsel.training.audits import many_run_bound
+    from jaxsel.tuning.attained.attained_epsilon import attained_epsilon
 
+    # A score's noise is chosen as costly as training, so that this part says it of both.
+    base, law = curves.discrete_gaussian(plan().score_noise), plan().repetitions
+    attained = attained_epsilon(base, law, DELTA)
+    yield {"delta": DELTA}, attained, "exact, of a costly ranking, validation part"
     parts = {
         "training": ("canary", "nobody", sums),
         "validation": ("right", "wrong", lambda found: found.score),
     }
     confidence = 1.0 - (1.0 - CONFIDENCE) / len(parts)
-    for part, (present, absent, seen) in parts.items():
+    for part, (present, absent, look) in parts.items():
         both = (searched(kind, budget) for kind in (present, absent))
         # K is at least 1 here: something is always released.
-        first, second = (seen(found)[found.winner] for found in both)
+        first, second = (look(found)[found.winner] for found in both)
         bound = many_run_bound(
             first, second, delta=DELTA, confidence=confidence, entropy=budget.seed
         )

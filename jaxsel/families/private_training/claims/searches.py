@@ -6,17 +6,18 @@ from typing import Annotated, Any
 import numpy as np
 from scipy import stats
 
-from jaxsel.families.private_training.claims.cells import law_cases, tally_cases
+from jaxsel.families.private_training.claims.cells import known_cases, law_cases, tally_cases
 from jaxsel.families.private_training.laws import score_cdf, sum_cdf
 from jaxsel.language.base import Budget
-from jaxsel.language.checking import CONFIDENCE, Judged
-from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.checking import CONFIDENCE
+from jaxsel.language.domains import choice, number, positive, whole
 from jaxsel.language.papers import JX
 from jaxsel.repetitions import geometric
 
 _PLACE = "a whole small search as it runs"
 _MEAN = number("of K, geometric", at_least=1.0, at_most=1e4)
 _SIGMA = number("of the discrete Gaussian noise on scores", at_least=0.05, at_most=1e5)
+_PERSON = choice(("there", "absent"), "one person, in the training data")
 _MOST = 20_000  # searches of a kind
 
 
@@ -46,19 +47,28 @@ def count(
 @count.bounds(tolerance=0.0)
 def draw_cases(budget):
     from jaxsel.families.private_training.small_search import MEAN_RUNS, plan
+    from jaxsel.search.draws import draw_count, source
 
-    found = searched("nobody", budget)
-    confidence, most = 1.0 - (1.0 - CONFIDENCE) / 3.0, 9
-    counts = np.bincount(np.minimum(found.counts, most), minlength=most + 1)[1:]
-    exact = [count(k=k, mean=MEAN_RUNS) for k in range(1, most)]
-    yield from tally_cases(counts, np.array([*exact, 1.0 - sum(exact)]), confidence, "K from 1")
+    found, most = searched("nobody", budget), 9
+    # Searches are few at a small budget; K alone, as they draw it, costs little.
+    generator = source(-1 - budget.seed)
+    alone = [draw_count(plan().repetitions, generator) for _ in range(min(budget.trials, 4000))]
+    points = [{"k": k, "mean": MEAN_RUNS} for k in range(most)]
+    fewer = sum(count(**point) for point in points)
+    confidence = 1.0 - (1.0 - CONFIDENCE) / 6.0
+    for what, drawn in (("of searches", found.counts), ("alone", np.array(alone))):
+        counts = np.bincount(np.minimum(drawn, most), minlength=most + 1)
+        yield from tally_cases(counts[:most], drawn.size, confidence, points, f"K {what}")
+        ends = np.array([drawn.size - counts[most], counts[most]])
+        chances = np.array([fewer, 1.0 - fewer])
+        yield from known_cases(ends, chances, confidence, f"K {what} below {most}, and from there")
     size = len(plan().candidates)
     choices, uniform = np.bincount(found.candidate, minlength=size), np.full(size, 1.0 / size)
-    yield from tally_cases(choices, uniform, confidence, "candidates of all runs")
+    yield from known_cases(choices, uniform, confidence, "candidates of all runs")
     second = np.flatnonzero(found.number == 1)
     same = found.candidate[second] == found.candidate[second - 1]
     agree, chances = np.bincount(same, minlength=2), np.array([1.0 - 1.0 / size, 1.0 / size])
-    yield from tally_cases(agree, chances, confidence, "runs 0 and 1 choose the same")
+    yield from known_cases(agree, chances, confidence, "runs 0 and 1 choose the same")
 
 
 # --- Training -------------------------------------------------------------------------
@@ -69,13 +79,14 @@ def below(
     *,
     x: Annotated[float, number("in units of C")] = 1.0,
     noise_multiplier: Annotated[float, positive("sigma")] = 0.7,
+    person: Annotated[str, _PERSON] = "there",
 ) -> float:
     """Every run trains as planned: its noisy sum along one person's gradient has the law of the
     candidate's sigma, C, learning rate, batch size and steps.
 
-    P[a run's noisy sum <= x C]; the person is there, two batches of half the data.
+    P[a run's noisy sum <= x C]; two batches of half the data.
     """
-    return float(sum_cdf(np.asarray(x), noise_multiplier, 0.5, 2, True))
+    return float(sum_cdf(np.asarray(x), noise_multiplier, 0.5, 2, person == "there"))
 
 
 @below.bounds(tolerance=0.0)
@@ -93,7 +104,11 @@ def training_cases(budget):
                 return sum_cdf(x, setting.noise_multiplier, rate, setting.steps, present)
 
             own = sums(found)[found.candidate == place]
-            yield from law_cases(own, cdf, confidence, f"{kind}, {setting}")
+            point = {
+                "noise_multiplier": setting.noise_multiplier,
+                "person": "there" if kind == "canary" else "absent",
+            }
+            yield from law_cases(own, cdf, confidence, "x", f"{kind}, {setting}", **point)
 
 
 # --- Scores ---------------------------------------------------------------------------
@@ -124,7 +139,10 @@ def score_cases(budget):
             found.score,
             lambda x, correct=correct: score_cdf(x, correct, plan().score_noise),
             1.0 - (1.0 - CONFIDENCE) / 2.0,
+            "x",
             f"{correct} right labels of {plan().validation_size}",
+            correct=correct,
+            score_noise=plan().score_noise,
         )
 
 
@@ -155,7 +173,11 @@ def release_cases(budget):
         found.score[found.winner],
         lambda x: law.pgf(score_cdf(x, RIGHT, plan().score_noise)),
         CONFIDENCE,
+        "x",
         "released scores",
+        correct=RIGHT,
+        score_noise=plan().score_noise,
+        mean=MEAN_RUNS,
     )
 
 
@@ -176,7 +198,7 @@ def correlation(
     return float(limit / math.sqrt(freedom + limit**2))
 
 
-@correlation.bounds(tolerance=0.0)
+@correlation.bounds()
 def independence_cases(budget):
     from jaxsel.families.private_training.small_search import sums
 
@@ -196,12 +218,19 @@ def independence_cases(budget):
         seen = abs(float(np.corrcoef(a, b)[0, 1]))
         # each fails with 1e-6, so that all do with the limit of more pairs: Bonferroni
         yield {"pairs": a.size}, seen, what
+    # The squared correlation of independent normal numbers has a beta law.
+    square = stats.beta.isf(1.0 - CONFIDENCE, 0.5, (first.size - 2) / 2.0)
+    yield {"pairs": first.size}, math.sqrt(square), "its exact law"
 
 
 # --- One by one -----------------------------------------------------------------------
 
 
-@JX.identity("JX-Search-alone", _PLACE)
+@JX.identity(
+    "JX-Search-alone",
+    _PLACE,
+    loose="its number is a difference of 0, and no multiple of 0 is another",
+)
 def nothing() -> float:
     """A search alone (jaxsel tune) and the same seed among many (these claims) release the same
     winner.
@@ -231,7 +260,11 @@ def alone_cases(budget):
         winner = together.winner[place]
         where = f"seed {seed}"
         chosen = both.candidates[together.candidate[winner]]
-        yield Judged(0.0, float(chosen != alone.candidate), f"winner, {where}")
-        yield Judged(float(together.score[winner]), alone.score, f"its score, {where}")
         trace = float(together.params["trace"][winner, 0])
-        yield Judged(trace, float(alone.outcome["trace"][0]), f"its parameter, {where}")
+        differences = {
+            "winner": float(chosen != alone.candidate),
+            "its score": abs(float(together.score[winner]) - alone.score),
+            "its parameter": abs(trace - float(alone.outcome["trace"][0])),
+        }
+        for what, difference in differences.items():
+            yield {}, difference, f"{what}, {where}"

@@ -10,12 +10,13 @@ from jaxsel.families.private_training.claims.cells import law_cases
 from jaxsel.families.private_training.laws import ratio_law, sum_cdf
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import CONFIDENCE, listed
-from jaxsel.language.domains import number, whole
+from jaxsel.language.domains import choice, number, whole
 from jaxsel.language.papers import JX
 
 _NOISE = number("sigma, noise over C", at_least=0.2, at_most=50.0)
 _RATE = number("chance that a batch holds an example", at_least=1e-3, at_most=1.0)
 _STEPS = whole("T", at_least=1, at_most=1000)
+_EXAMPLE = choice(("there", "absent"), "one, in the data")
 _DELTA = number("of (epsilon, delta)", at_least=1e-12, below=1.0)
 
 
@@ -85,14 +86,16 @@ def below(
     noise_multiplier: Annotated[float, _NOISE] = 0.7,
     sampling_probability: Annotated[float, _RATE] = 0.5,
     steps: Annotated[int, _STEPS] = 2,
+    example: Annotated[str, _EXAMPLE] = "there",
 ) -> float:
     """Along the gradient of an example in the data, what T steps of training move the parameters
     by is (learning rate/expected batch size) C times a normal number of variance T sigma^2 around
     a Binomial(T, batch size/n) one, around 0 if the example is not in the data.
 
-    P[sum of the noisy sums <= x C] along the gradient of an example that is there.
+    P[sum of the noisy sums <= x C] along the gradient of an example.
     """
-    return float(sum_cdf(np.asarray(x), noise_multiplier, sampling_probability, steps, True))
+    present = example == "there"
+    return float(sum_cdf(np.asarray(x), noise_multiplier, sampling_probability, steps, present))
 
 
 def _sums(budget: Budget, present: bool) -> np.ndarray:
@@ -137,5 +140,10 @@ def sum_cases(budget):
         def cdf(x, present=present):
             return sum_cdf(x, _TRAINED.noise, rate, _TRAINED.steps, present)
 
-        where = f"{_TRAINED}, {present=}"
-        yield from law_cases(_sums(budget, present), cdf, confidence, where)
+        point = {
+            "noise_multiplier": _TRAINED.noise,
+            "sampling_probability": rate,
+            "steps": _TRAINED.steps,
+            "example": "there" if present else "absent",
+        }
+        yield from law_cases(_sums(budget, present), cdf, confidence, "x", f"{_TRAINED}", **point)

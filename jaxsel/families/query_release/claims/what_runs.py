@@ -6,15 +6,18 @@ all exceed the cap.
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 from scipy import special
 
+from jaxsel.families.query_release import laws
 from jaxsel.families.query_release.claims.parameters import Delta
 from jaxsel.families.query_release.repaired_answers import repaired_answers
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import CONFIDENCE, Judged, in_units, listed
+from jaxsel.language.domains import choice, whole
 from jaxsel.language.papers import CL, JX
 
 _NAMES, _POINTS = "k epsilon delta", ((1, 1.0, 0.05), (7, 0.3, 0.4), (200, 0.8, 0.01))
@@ -90,18 +93,26 @@ def repaired_parts(k, epsilon, delta):
 
 # --- The fall-back --------------------------------------------------------------------
 
+Event = Annotated[
+    str, choice(("error", "fall-back"), "an error left by a fall-back, or the fall-back itself")
+]
+Runs = Annotated[int, whole("T, how many vectors are drawn at most", at_least=1)]
+
 
 @CL.utility("CL-Thm5-fallback", "Theorem 5")
-def never() -> float:
+def fallen_back(*, event: Event = "error", runs: Runs = 1) -> float:
     """Where no private bound is below the cap, the true answers are released: as often as its
     exact law says, and then without error.
 
-    Chance 0 that an error is left where the true answers are to be released.
+    Chance 0 that an error is left where the true answers are to be released; or the exact
+    chance that they are, of three queries at epsilon = 1 and delta = 1/2.
     """
-    return 0.0
+    if event == "error":
+        return 0.0
+    return laws.correction_chance(laws.query_release(3, 1.0, 0.5)._replace(runs=runs))
 
 
-@never.bounds(tolerance=0.0)
+@fallen_back.bounds(tolerance=0.0)
 def fall_backs(budget):
     from jaxsel.families.query_release.query_release import query_release_mechanism
     from jaxsel.kernel.engine import simulate_grid
@@ -121,13 +132,14 @@ def fall_backs(budget):
     counted = simulate_grid(
         mechanism, grid, trials=trials, seed=budget.seed, statistic=sums(judged), progress=False
     ).values
-    for cell, (_, params) in enumerate(grid):
-        assert mechanism.law is not None
-        true = float(mechanism.law(answers, params).probabilities[1])
-        corrected, wrong = (int(part[cell]) for part in counted)
-        where = f"T={params['runs']}, {trials} trials"
+    for runs, corrected, wrong in zip(most, *map(np.ndarray.tolist, counted), strict=True):
         low, high = clopper_pearson(corrected, trials, CONFIDENCE)
-        yield Judged(true, float(low), f"lower limit of corrections, {where}")
-        yield Judged(float(high), true, f"upper limit of corrections, {where}")
+
+        def below(chance, limit=float(high)):
+            return limit, chance
+
+        point, where = {"event": "fall-back", "runs": runs}, f"{corrected} of {trials}"
+        yield point, float(low), f"lower limit, {where}"
+        yield point, below, f"upper limit, {where}"
         low, _ = clopper_pearson(wrong, trials, CONFIDENCE)
-        yield {}, float(low), f"{wrong} err after all, {where}"
+        yield {"event": "error", "runs": runs}, float(low), f"{wrong} of {trials}"

@@ -78,6 +78,10 @@ def pure_privacy(wanted, queries, low_beta, low_delta):
 # --- What holds -----------------------------------------------------------------------
 
 
+# So small a beta that mistakes make up nearly all of k', and gamma nearly all of 1/epsilon'.
+_RARE = {"wanted": 1, "queries": 1000, "beta": 1e-300}
+
+
 @CL.privacy("CL-Rem2", "Remark 2, with k' corrected", Relation.GENERAL, erratum="CL-E14")
 def multiple(*, epsilon: Epsilon = 1.0, multiple: Multiple = 13.0) -> float:
     """With the settings of Remark 2, (2 k' + gamma) epsilon' <= 13 epsilon.
@@ -94,6 +98,8 @@ def remark_cases(budget):
         epsilon = float(10.0 ** generator.uniform(-2.0, 1.0))
         spent = pure_epsilon(repetitive_settings(**problem, epsilon=epsilon))
         yield {"epsilon": epsilon, "multiple": 13.0}, spent, f"{problem}"
+    spent = pure_epsilon(repetitive_settings(**_RARE))
+    yield {"epsilon": 1.0, "multiple": 13.0}, spent, f"{_RARE}"
 
 
 @CL.privacy("CL-Sec4.2-settings", "Section 4.2, with k' corrected", Relation.GENERAL)
@@ -115,6 +121,9 @@ def budget_cases(budget):
         settings = repetitive_settings(**problem, epsilon=epsilon, delta=delta)
         spent = privacy_epsilon(settings, delta)
         yield {"epsilon": epsilon, "multiple": 15.0}, spent, f"{problem}, {delta=!r}"
+    delta = 1e-150  # so that the approximate bound is hardly below the pure one
+    spent = privacy_epsilon(repetitive_settings(**_RARE, delta=delta), delta)
+    yield {"epsilon": 1.0, "multiple": 15.0}, spent, f"{_RARE}, {delta=}"
 
 
 @CL.utility("CL-Rem2-error", "Remark 2")

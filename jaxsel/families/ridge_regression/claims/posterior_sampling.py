@@ -150,9 +150,15 @@ def balanced(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
 
 @balanced.bounds(tolerance=1e-6)
 def balanced_cases(budget):
-    """The precision as shipped; first on nearly no data, where all bounds are met."""
-    for epsilon, delta in ((5.0, 0.1), (5.0, 1e-3), (1.0, 1e-6)):
-        lam = 1e3
+    """The precision as shipped; first on nearly no data, where all bounds are met.
+
+    With a lambda hardly above the least the two samples differ by their spread, so that both
+    tails count.
+    """
+    settings = [(5.0, 0.1, 1e3), (5.0, 1e-3, 1e3), (1.0, 1e-6, 1e3)]
+    for epsilon, delta in ((20.0, 0.1), (200.0, 1e-6)):
+        settings.append((epsilon, delta, 0.5005 * ridge.tail_of(delta) ** 2 / epsilon))
+    for epsilon, delta, lam in settings:
         precision = balanced_precision(lam, 1, epsilon, delta)
         seen = ridge.posterior_delta(epsilon, 1.0 / lam, math.sqrt(precision / lam))
         where = f"no record, then (1, 1), lambda={lam:g}"

@@ -52,8 +52,12 @@ def classical_privacy_cases(budget):
         yield {"epsilon": case.epsilon}, exact_epsilon(*laws), case.where
 
 
-def _landscapes(budget: Budget, _, limit: int) -> Iterator[instances.Landscape]:
-    """A decoy of large sensitivity, all others just beyond the loss; random ones."""
+def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
+    """All but one just beyond the loss; a decoy of large sensitivity; random ones."""
+    ones = np.ones(1000)
+    scores = np.append(0.0, np.full(999, -1.0001 * loss(0.0 * ones, ones, 1.0, 0.01)))
+    yield instances.Landscape(scores, ones, 1.0, 0.01, "one good of K=1000, all alike")
+    yield instances.quiet_and_noisy(loss)
     for count in (3, 30, 1000):
         for decoy in (1.0, 100.0):
             epsilon, beta = 1.0, 0.1

@@ -34,6 +34,20 @@ class Landscape(NamedTuple):
     where: str
 
 
+def quiet_and_noisy(loss: Callable[..., float]) -> Landscape:
+    """One good candidate of 1000, and others just beyond the loss, of two kinds.
+
+    The noise of some is so small that the good one must be drawn with noise above 0 to beat
+    them; that of the others is so large that they win as soon as it makes up for their shift.
+    """
+    epsilon, beta = 1.0, 0.01
+    sensitivities = np.concatenate([[1.0], np.full(30, 1e-4), np.full(969, 1e4)])
+    scores = np.full(1000, -1e9)
+    scores[0] = 0.0
+    scores[1:] = -1.0001 * loss(scores, sensitivities, epsilon, beta)
+    return Landscape(scores, sensitivities, epsilon, beta, "one good of K=1000, quiet, noisy ones")
+
+
 def neighbours_of(
     generator: np.random.Generator, scores: np.ndarray, reach: npt.ArrayLike
 ) -> np.ndarray:

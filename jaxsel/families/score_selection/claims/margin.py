@@ -172,6 +172,11 @@ private = LT.privacy(
 
 @private.bounds()
 def privacy_cases(budget):
+    # All equal candidates move by 1: the best noisy score is beyond what the other side has,
+    # with the largest chance where epsilon is as large as it may be.
+    first, second = (margin_selection(np.full(10, q), 1.0, 3.2, 1e-3, 0.1) for q in (0.0, 1.0))
+    seen = released_delta(first.candidates, second.candidates, geometric(first.gamma), 3.2)
+    yield {"delta": 1e-3}, in_units(seen), "K=10 equal candidates move by 1, epsilon=3.2, beta=0.1"
     generator = np.random.default_rng(budget.seed + 1)
     for case in instances.neighbours(budget, equal=True, limit=12):
         delta = 10.0 ** generator.uniform(-6.0, -1.0)
@@ -196,6 +201,8 @@ _LEADS = drawn(
     100,
     *((count, 1.0, 1e-6, 0.1) for count in (2, 100, 10**5)),
 )
+# A large delta, and hence a small margin.
+_SMALL_LEAD = listed("candidates epsilon delta beta", (10**4, 1.0, 0.99, 0.1))
 
 
 def _leading(candidates: int, lead: float) -> np.ndarray:
@@ -210,7 +217,7 @@ accurate = LT.utility(
 )(parameters.failure)
 
 
-@accurate.bounds(_LEADS)
+@accurate.bounds(_LEADS, _SMALL_LEAD)
 def utility_cases(candidates, epsilon, delta, beta):
     lead = margin_selection_needed(candidates, 1.0, epsilon, delta, beta)
     made = margin_selection(_leading(candidates, lead), 1.0, epsilon, delta, beta)

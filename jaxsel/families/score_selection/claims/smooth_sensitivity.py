@@ -79,16 +79,16 @@ noise = NRS.privacy(
     "Corollary 2.4",
     Relation.GENERAL,
     statement="With S an eta-smooth bound, eta <= epsilon/(2 log(2/delta)), a value with Laplace "
-    "noise of scale 2 S/epsilon is (epsilon, delta)-DP (checked for epsilon <= 3).",
+    "noise of scale 2 S/epsilon is (epsilon, delta)-DP (checked for epsilon <= 4).",
 )(parameters.approximate)
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, ...]:
-    privacy = generator.uniform(0.05, 3.0), 10.0 ** generator.uniform(-9.0, -0.1)
+    privacy = generator.uniform(0.05, 4.0), 10.0 ** generator.uniform(-9.0, -0.1)
     return *privacy, *generator.uniform(-1.0, 1.0, 2).tolist()
 
 
-_FARTHEST = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 3.0) for d in (1e-6, 1e-2, 0.5)]
+_FARTHEST = [(e, d, 1.0, 1.0) for e in (0.1, 1.0, 4.0) for d in (1e-6, 1e-2, 0.5, 0.999)]
 
 
 @noise.bounds(drawn("epsilon delta grown moved", _draw, 20, *_FARTHEST))
@@ -164,7 +164,8 @@ def _opposed() -> Iterator[Selections]:
 
     With so many candidates it is the shift that limits eta, and it moves as well.
     """
-    for count, epsilon, delta, beta in ((30, 1.0, 1e-6, 0.1), (100, 0.3, 1e-6, 0.01)):
+    plans = ((30, 1.0, 1e-6, 0.1), (100, 0.3, 1e-6, 0.01), (1000, 0.1, 4e-15, 0.01))
+    for count, epsilon, delta, beta in plans:
         eta = settings.smooth_selection_smoothness(count, epsilon, delta, beta)
         sign = np.where(np.arange(count) == 0, 1.0, -1.0)
         bounds, others = np.ones(count), np.exp(-eta * sign)
@@ -244,6 +245,7 @@ accurate = LT.utility(
 
 
 def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
+    yield instances.quiet_and_noisy(loss)
     for number, generator in enumerate(budget.draws(limit)):
         count = int(generator.integers(2, 20))
         epsilon = generator.uniform(0.2, 3.0)

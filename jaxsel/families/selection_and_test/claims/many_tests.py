@@ -14,13 +14,16 @@ from jaxsel.accounting.single_run import divergences, pairs
 from jaxsel.families.selection_and_test import bounds, laws
 from jaxsel.families.selection_and_test.claims.parameters import Delta, Epsilon, Gamma, Tops
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, drawn, listed
-from jaxsel.language.domains import positive
+from jaxsel.language.checking import drawn, listed
+from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import CL
 
 _CERTAIN = laws.Prior(np.ones(1), np.zeros(1), np.ones(1))  # p = 1, known
 
 Constant = Annotated[float, positive("C")]
+GammaOrNone = Annotated[
+    float, number("exponent of the law of p; inf: p = 1", above=0.0, at_most=math.inf)
+]
 
 
 # --- Pure -----------------------------------------------------------------------------
@@ -191,7 +194,7 @@ def adversaries(budget):
 
 @CL.privacy("CL-Thm2-approximate-sharp", "Theorem 2, approximate part, sharpened", Relation.BASE)
 def sharp(
-    *, epsilon: Epsilon = 0.1, gamma: Gamma = 1.0, tops: Tops = 100, delta: Delta = 1e-6
+    *, epsilon: Epsilon = 0.1, gamma: GammaOrNone = 1.0, tops: Tops = 100, delta: Delta = 1e-6
 ) -> float:
     """Tests until c tops are (epsilon', delta)-DP with epsilon' from the exact Renyi divergence at
     a known p, c ((1-a) epsilon - log(1 + e^epsilon - e^(a epsilon)))/(a - 1), or (2 c + gamma)
@@ -199,6 +202,8 @@ def sharp(
 
     Epsilon at delta of Tests until c tops, from the exact Renyi rate.
     """
+    if math.isinf(gamma):
+        return bounds.known_chance_epsilon(epsilon, tops, delta)
     return bounds.tests_epsilon(epsilon, gamma, tops, delta)
 
 
@@ -223,27 +228,25 @@ def _log_choose(n, k):
     return special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1)
 
 
+def _at_level(found: list[np.ndarray], delta: float) -> Callable[[float], tuple[float, float]]:
+    """The exact delta of two laws, given by logarithms, at the claimed epsilon, against delta."""
+    return lambda level: (delta, divergences.profile_delta_of_logs(found[0], found[1], level))
+
+
 @sharp.bounds(tolerance=1e-12)
 def exact_deltas(budget):
     for generator in budget.draws(40):
         epsilon = 10.0 ** generator.uniform(-2.0, 0.0)
         delta = 10.0 ** generator.uniform(-6.0, -0.3)
         tops = int(10.0 ** generator.uniform(0.0, 3.0))
-        level = bounds.known_chance_epsilon(epsilon, tops, delta)
-        found = randomised_tests(epsilon, tops, 4 * tops + 40, _CERTAIN)
-        seen = divergences.profile_delta_of_logs(found[0], found[1], level)
-        where = f"randomised response at p=1, {epsilon=!r}, c={tops}, {level=!r}"
-        yield Judged(delta, seen, where)
         point = {"epsilon": epsilon, "gamma": 1.0, "tops": tops, "delta": delta}
+        found = randomised_tests(epsilon, tops, 4 * tops + 40, _CERTAIN)
+        yield point | {"gamma": math.inf}, _at_level(found, delta), "randomised response at p=1"
         twice = point | {"tops": 2 * tops}
         yield twice, _by_ratio(epsilon, tops, delta), "learning p, then using it"
         if tops <= 20:
             found = randomised_tests(epsilon, tops, 200, laws.prior(1.0, 200, tops))
-
-            def exact(level, found=found, delta=delta):
-                return delta, divergences.profile_delta_of_logs(found[0], found[1], level)
-
-            yield point, exact, "randomised response"
+            yield point, _at_level(found, delta), "randomised response"
 
 
 @CL.privacy("CL-Thm2-approximate-order", "Theorem 2, approximate part, sharpened", Relation.BASE)

@@ -9,7 +9,7 @@ from scipy import special
 from jaxsel import repetitions as laws
 from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Gamma
 from jaxsel.families.selection_and_test.laws import prior
-from jaxsel.language.checking import drawn
+from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import CL
 
@@ -58,10 +58,13 @@ below = CL.utility(
     "Section 1.1",
     statement="For gamma = 1, a query (10/epsilon) log(1/beta) below its threshold gets a top in "
     "1/beta^2 Tests with probability at most beta.",
+    loose="A Test answers top with probability p beta^10/2, so 1/beta^2 of them hardly do for a "
+    "small beta; near beta = 1 they are 2, with probability 5/12 of a top.",
 )(above.evaluate)
 
 
 _BETAS = drawn("beta", lambda generator: 10.0 ** generator.uniform(-3.0, -0.001), 100)
+_NEAR_ONE = listed("beta", 0.999999)
 
 
 @above.bounds(_BETAS)
@@ -69,7 +72,7 @@ def at_the_threshold(beta):
     return no_top(count=math.ceil(beta**-2), top=0.5), "f = t, so that h = 1/2"
 
 
-@below.bounds(_BETAS)
+@below.bounds(_BETAS, _NEAR_ONE)
 def far_below(beta):
     # f <= t - (10/epsilon) log(1/beta), noise Lap(1/epsilon)
     seen = float(laws.beta_binomial(math.ceil(beta**-2), 1.0).pgf_gap(0.5 * beta**10))

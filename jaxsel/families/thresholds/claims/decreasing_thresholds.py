@@ -13,9 +13,10 @@ from jaxsel.families.thresholds.decreasing_laws import (
     decreasing_threshold_pure,
     thresholds,
 )
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid
-from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.checking import grid
+from jaxsel.language.domains import number, numbers, positive, whole
 from jaxsel.language.papers import LT
 
 Epsilon = Annotated[float, positive("of the base")]
@@ -43,15 +44,27 @@ def released(
     ] = 0.2,
     levels: Annotated[int, LEVELS] = 5,
     gamma: Gamma = 0.1,
+    probabilities: Annotated[
+        np.ndarray | None, numbers("q, in place of success and middle", at_least=0.0, at_most=1.0)
+    ] = None,
+    scores: Annotated[np.ndarray | None, numbers("of the outcomes of q")] = None,
+    outcome: Annotated[int, whole("x, by its place; after the last: nothing", at_least=0)] = 2,
 ) -> float:
     """Algorithm 6 releases x with probability q(x) times the sum over levels l that x reaches of
     prod_(l' < l) (1-p_l') gamma/D_l' / D_l, with p_l = P[score >= 1 - l/R] and D_l = p_l (1-gamma)
     + gamma.
 
-    Chance that Algorithm 6 releases the score 0, of scores 1, 1/2 and 0.
+    Chance that Algorithm 6 releases x: by default the score 0, of scores 1, 1/2 and 0.
     """
-    law = [success, middle, 1.0 - success - middle]
-    return float(decreasing_threshold_law(law, [1.0, 0.5, 0.0], levels, gamma)[2])
+    if (probabilities is None) != (scores is None):
+        raise InputError("probabilities and scores belong together; give both, or neither")
+    if probabilities is None or scores is None:
+        probabilities = np.array([success, middle, 1.0 - success - middle])
+        scores = np.array([1.0, 0.5, 0.0])
+    law = decreasing_threshold_law(probabilities, scores, levels, gamma)
+    if outcome >= law.size:
+        raise InputError(f"outcome is {outcome}; it must be at most {law.size - 1}")
+    return float(law[outcome])
 
 
 def step_by_step(q, scores, levels: int, gamma: float) -> np.ndarray:
@@ -72,16 +85,20 @@ def step_by_step(q, scores, levels: int, gamma: float) -> np.ndarray:
 
 @released.equals(tolerance=1e-11)
 def random_laws(budget):
+    default = {name: domain.default for name, domain in released.parameters.items()}
+    scores = np.array([1.0, 0.5, 0.0])
+    for success, middle in ((0.3, 0.2), (0.01, 0.9), (0.0, 0.5)):
+        seen = step_by_step(np.array([success, middle, 1.0 - success - middle]), scores, 5, 0.1)
+        yield default | {"success": success, "middle": middle}, float(seen[2])
     for case, generator in enumerate(budget.draws(40)):
         size, levels = int(generator.integers(2, 6)), int(generator.integers(0, 12))
         gamma = 1.0 if case == 0 else float(generator.uniform(0.1, 1.0))
         q = generator.dirichlet(np.ones(size))
         scores = generator.integers(-1, 11, size) / 10.0
         seen = step_by_step(q, scores, levels, gamma)
-        found = decreasing_threshold_law(q, scores, levels, gamma)
+        point = default | {"probabilities": q, "scores": scores, "levels": levels, "gamma": gamma}
         for i in range(size + 1):
-            where = f"outcome {i}, {q.tolist()}, {scores.tolist()}, R={levels}, {gamma=}"
-            yield Judged(float(found[i]), float(seen[i]), where)
+            yield point | {"outcome": i}, float(seen[i])
 
 
 def loss(pair: pairs.LawPair, scores, levels: int, gamma: float) -> float:

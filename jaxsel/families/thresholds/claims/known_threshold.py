@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
+from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.families.thresholds.laws import (
     threshold_approximate,
     threshold_approximate_sharp,
@@ -112,7 +113,13 @@ def pure_bases(budget):
             yield {"epsilon": epsilon, "slack": slack}, seen, where
 
 
-@LT.privacy("LT-Thm3.1(c)", "Theorem 3.1(c)", Relation.BASE)
+@LT.privacy(
+    "LT-Thm3.1(c)",
+    "Theorem 3.1(c)",
+    Relation.BASE,
+    loose="without a last draw delta is at most d/gamma (LT-Thm3.1(c)-sharp), and the last draw "
+    "adds next to nothing: the factor 3 e^(2 epsilon + epsilon_0) is to spare",
+)
 def approximate(
     *,
     epsilon: Annotated[float, number("of the base", at_least=0.0, at_most=300.0)] = 1.0,
@@ -141,6 +148,13 @@ def approximate_sharp(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Gam
 @approximate.bounds(limited=True)
 @approximate_sharp.bounds(limited=False)
 def approximate_bases(budget, limited):
+    if limited:
+        # A score that one side alone can reach, where the bound's factor is least.
+        pair = LawPair(np.array([1e-4, 1.0 - 1e-4]), np.array([0.0, 1.0]))
+        first, second = both_laws(pair, 1, 0.1, threshold_steps(0.1, 0.01))
+        point = {"epsilon": 0.0, "delta": 1e-4, "gamma": 0.1, "slack": 0.01}
+        seen = float(profile_delta(first, second, 0.01))
+        yield point, seen, "reached with probability d, or never"
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         accepted = random_accepted(generator, pair.first.size)

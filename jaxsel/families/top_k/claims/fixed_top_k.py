@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -22,9 +22,10 @@ from jaxsel.families.top_k.laws import (
     vote_neighbours,
 )
 from jaxsel.families.top_k.scales import fixed_peel_scale, fixed_top_k_scale
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged
-from jaxsel.language.domains import choice, whole
+from jaxsel.language.domains import choice, numbers, whole
 from jaxsel.language.papers import ZW
 
 _STEPS = ("selecting", "testing", "peeling")
@@ -148,14 +149,18 @@ def expected_hits(law: np.ndarray, wanted: int) -> float:
 
 @ZW.utility("ZW-Thm12-utility", "Section 3.3, below Theorem 12")
 def peeling_recall(
-    *, rho: Rho = 0.5, k: Annotated[int, whole("size of the set", at_least=1, at_most=4)] = 2
+    *,
+    rho: Rho = 0.5,
+    k: Annotated[int, whole("size of the set", at_least=1, at_most=4)] = 2,
+    counts: Annotated[Any, numbers("of each candidate", size=2)] = "7,6,1,1,0",
 ) -> float:
     """StableTopK with given k, choosing k out of a larger set that passes, is never worse than
     peeling with half of the budget: it finds at least as many of the true top k in expectation.
 
-    Expected share of the true top k that peeling with rho/2 finds in (7, 6, 1, 1, 0).
+    Expected share of the true top k that peeling with rho/2 finds.
     """
-    counts = np.array([7.0, 6.0, 1.0, 1.0, 0.0])
+    if k >= len(counts):
+        raise InputError(f"k is {k}; it must be less than the number of counts, {len(counts)}")
     law = top_k_set_law(counts / fixed_peel_scale(rho, k), k)
     return expected_hits(law, int(prefix_masks(counts)[k - 1])) / k
 
@@ -169,6 +174,5 @@ def recalls(budget):
     for counts, rho, k in itertools.product(fixed, (0.1, 2.0), (1, 2, 4)):
         wanted = int(prefix_masks(counts)[k - 1])
         law = fixed_law(counts, k, rho, 0.1, 0.2, "keep").sum(axis=(0, 1))
-        plain = top_k_set_law(np.array(counts) / fixed_peel_scale(rho, k), k)
-        found = expected_hits(plain, wanted), expected_hits(law, wanted)
-        yield Judged(*found, f"{counts}, {k=}, {rho=:g}")
+        point = {"rho": rho, "k": k, "counts": np.array(counts)}
+        yield point, expected_hits(law, wanted) / k

@@ -70,7 +70,13 @@ def given_events(budget):
                     yield {"order": order} | setting, *worst_row(renyi_rows(sides, order), pairs)
 
 
-@ZW.privacy("ZW-Cor19-Laplace", "Corollary 19 for Algorithm 5", Relation.MONOTONE)
+@ZW.privacy(
+    "ZW-Cor19-Laplace",
+    "Corollary 19 for Algorithm 5",
+    Relation.MONOTONE,
+    loose="a gap of at most 1 passes with probability delta_t/2, so that Algorithm 5 is even "
+    "(epsilon, delta_t/2)-DP (ZW-Cor19-Laplace-half), and no pair of data sets shows more",
+)
 def laplace(*, epsilon: Epsilon = 1.0, delta_t: FailureOfTest = 0.1) -> float:
     """Algorithm 5 is (epsilon, delta_t)-DP.
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.claims.instances import Sides, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of, neighbours
@@ -66,6 +67,24 @@ def unknown_domain(
     return gaussian(order=order, noise_scale=noise_scale, candidates=max_size)
 
 
+_MANY, _FARTHEST = 10, 30
+
+
+def one_gap_against_many(order: float, noise_scale: float, many: int) -> float:
+    """Renyi divergence of the size selected among 2 many + 1 candidates, in the worst direction.
+
+    A user votes for the first, third, fifth ... candidate: the first gap rises by 1, and the
+    second, fourth ... fall by 1, which are equal and ahead of it. The others also rise, but
+    are too small to be selected.
+    """
+    found = []
+    for lead in range(int(_FARTHEST * noise_scale)):
+        levels = np.array([2.0 - lead, -lead]) / noise_scale
+        first, second = (grouped_law([1, many], [level, 0.0]) for level in levels)
+        found += [renyi_divergence(first, second, order), renyi_divergence(second, first, order)]
+    return float(max(found))
+
+
 @laplace.bounds(noise="laplace", candidates=4)
 @gaussian.bounds(noise="gaussian", candidates=4)
 @unknown_domain.bounds(noise="gaussian", max_size=2)
@@ -83,6 +102,10 @@ def selections(budget, noise, **size):
             for order in (1.1, 2.0, 5.0, 30.0):
                 seen, where = worst_row(renyi_rows(Sides(data, other), order), pairs)
                 yield {"order": order, "noise_scale": scale, **size}, seen, where
+    if noise == "gaussian":
+        among = {name: 2 * _MANY + (name == "candidates") for name in size}
+        point, where = {"order": 8.0, "noise_scale": 1.0}, f"one gap against {_MANY}"
+        yield point | among, one_gap_against_many(**point, many=_MANY), where
 
 
 @ZW.privacy(
@@ -109,8 +132,14 @@ def first_gap_wins(histograms: np.ndarray, scale: float) -> np.ndarray:
     return special.ndtr((gaps[:, 0] - gaps[:, 1]) / (scale * math.sqrt(2.0)))
 
 
-@fewer_gaps.bounds(grid(noise_scale=(1.0, 4.0), order=(1.5, 2.0, 8.0, 32.0)))
-def two_gaps(noise_scale, order, candidates):
+@fewer_gaps.bounds(
+    grid(noise_scale=(1.0, 4.0), order=(1.5, 2.0, 8.0, 32.0), candidates=(3,)),
+    grid(noise_scale=(1.0,), order=(8.0,), candidates=(2 * _MANY + 1,)),
+)
+def two_gaps_or_many(noise_scale, order, candidates):
+    if candidates > 3:
+        yield one_gap_against_many(order, noise_scale, _MANY), f"one gap against {_MANY}"
+        return
     chances = [first_gap_wins(side, noise_scale) for side in neighbours(candidates, 5)]
     pairs = np.unique(np.stack(chances, axis=1), axis=0)
     for p, q in (*pairs.tolist(), *pairs[:, ::-1].tolist()):

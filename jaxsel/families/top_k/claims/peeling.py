@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from jaxsel.families.top_k.baselines import exponential_top_k_rho, exponential_t
 from jaxsel.families.top_k.claims.parameters import Order, Picks, Rho
 from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.families.top_k.laws import peeled_law, set_size, top_k_set_law, vote_neighbours
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid
-from jaxsel.language.domains import choice, number, positive
+from jaxsel.language.checking import grid
+from jaxsel.language.domains import choice, number, numbers, positive
 from jaxsel.language.papers import DURFEE, JX, MT
 
 _ORDERS = (1.2, 2.0, 10.0)
@@ -156,15 +157,24 @@ def one_leader(rho, k, changes):
 
 @DURFEE.identity("BASE-EM-one-shot", "Lemma 4.2")
 def one_shot(
-    *, gap: Annotated[float, number("larger minus smaller count")] = 1.0, noise_scale: Scale = 2.0
+    *,
+    gap: Annotated[float, number("first minus second count")] = 1.0,
+    noise_scale: Scale = 2.0,
+    further: Annotated[
+        Any, numbers("counts less the second, of a third and so on; empty: no more")
+    ] = None,
+    k: Picks = 1,
 ) -> float:
     """The k largest counts after Gumbel(b) noise on each are k picks, one after another, with
     weights exp(count/b).
 
-    P[the larger of two counts is the top 1] by one-shot Gumbel noise: 1/(1 +
-    exp(-gap/noise_scale)), as peeling has it.
+    P[the first k counts are the top k] by one-shot Gumbel noise; of two counts, for k = 1:
+    1/(1 + exp(-gap/noise_scale)), as peeling has it.
     """
-    return float(top_k_set_law([gap / noise_scale, 0.0], 1)[1])
+    counts = np.append([gap, 0.0], [] if further is None else further)
+    if k > counts.size:
+        raise InputError(f"k is {k}; there are {counts.size} counts")
+    return float(top_k_set_law(counts / noise_scale, k)[2**k - 1])
 
 
 @one_shot.equals(tolerance=1e-10)
@@ -180,7 +190,7 @@ def random_levels(budget):
         m = int(generator.integers(2, 6))
         k = int(generator.integers(1, m + 1))
         levels = generator.normal(scale=1.5, size=m)
-        law = top_k_set_law(levels, k)
+        scale = 0.5 * m
         hazard = np.exp(np.minimum(u + levels[:, None], 700.0))
         arrived, density = -np.expm1(-hazard), hazard * np.exp(-hazard)
         for mask in np.flatnonzero(set_size(np.arange(2**m)) == k):
@@ -191,5 +201,12 @@ def random_levels(budget):
                 others = inside & (np.arange(m) != last)
                 before = np.prod(np.where(others[:, None], arrived, 1.0), axis=0)
                 total += density[last] * before
-            where = f"levels {levels.tolist()}, {k=}, set {mask:b}"
-            yield Judged(float(law[mask]), float(weight @ (total * rest)), where)
+            # The set's candidates stand first.
+            counts = scale * np.concatenate([levels[inside], levels[~inside]])
+            point = {
+                "gap": float(counts[0] - counts[1]),
+                "noise_scale": scale,
+                "further": counts[2:] - counts[1] if m > 2 else None,
+                "k": k,
+            }
+            yield point, float(weight @ (total * rest))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import largest_gap_bounded_range_renyi, largest_gap_renyi
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.scales import largest_gap_scale
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Judged
-from jaxsel.language.domains import number, whole
+from jaxsel.language.domains import number, numbers, whole
 from jaxsel.language.papers import ZW
 
 
@@ -24,14 +24,20 @@ def first_size(
     gap: Annotated[float, number("q_1")] = 3.0,
     other: Annotated[float, number("q_2")] = 1.0,
     epsilon: Epsilon = 1.0,
+    further: Annotated[Any, numbers("q_3, ...; empty: no more candidates")] = None,
+    regulariser: Annotated[Any, numbers("r of each size, or of all")] = 0.0,
 ) -> float:
     """Algorithm 1 selects size j with probability proportional to exp(epsilon (q_j + r(j))/2).
 
-    P[Algorithm 1 selects size 1] for three candidates, r = 0: 1/(1 + exp(epsilon (other -
+    P[Algorithm 1 selects size 1]; for three candidates and r = 0: 1/(1 + exp(epsilon (other -
     gap)/2)).
     """
     scale = largest_gap_scale({"epsilon": epsilon}, "gumbel")
-    return float(largest_gap_law([gap, other], scale)[0])
+    gaps = np.append([gap, other], [] if further is None else further)
+    if regulariser.size not in (1, gaps.size):
+        raise InputError(f"{regulariser.size} values of r for {gaps.size} gaps; give one or each")
+    added = np.broadcast_to(regulariser, gaps.shape)
+    return float(largest_gap_law(gaps, scale, added)[0])
 
 
 @first_size.equals(tolerance=1e-10)
@@ -50,10 +56,17 @@ def random_gaps(budget):
         levels = (gaps + added) / scale
         exceed = np.exp(np.minimum(levels[:, None] - v, 700.0))
         density = exceed * np.exp(-exceed.sum(axis=0))
-        found = largest_gap_law(gaps, scale, added)
         for size in range(count):
-            where = f"gaps {gaps.tolist()}, r {added.tolist()}, {scale=!r}, {size=}"
-            yield Judged(float(found[size]), float(density[size] @ weight), where)
+            # This size stands first.
+            own = np.roll(gaps, -size)
+            point = {
+                "gap": float(own[0]),
+                "other": float(own[1]),
+                "further": own[2:] if count > 2 else None,
+                "epsilon": 2.0 / scale,
+                "regulariser": np.roll(added, -size),
+            }
+            yield point, float(density[size] @ weight)
 
 
 @ZW.privacy("ZW-Alg1-gaps", "Proposition 7, first step of the proof", Relation.MONOTONE)

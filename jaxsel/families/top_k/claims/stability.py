@@ -21,7 +21,7 @@ from jaxsel.families.top_k.claims.neighbours import (
 from jaxsel.families.top_k.claims.parameters import Delta, Deviation, FailureOfTest
 from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid, listed
+from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import ZW
 
@@ -119,7 +119,7 @@ def hypothesis(*, delta_t: FailureOfTest = 0.1) -> float:
     return delta_t / 2.0
 
 
-@hypothesis.bounds(listed("delta_t", 0.1, 0.5, 1e-3, 1e-6), tolerance=1e-12)
+@hypothesis.bounds(listed("delta_t", 0.1, 0.5, 0.9, 0.99, 1e-3, 1e-6), tolerance=1e-12)
 def chance_above_centre(delta_t):
     return float(special.ndtr(-threshold_factor(delta_t))), "any noise scale, any q_k"
 
@@ -140,18 +140,12 @@ def epsilon_of_test(
 _TESTS = grid(noise_scale=(0.5, 1.0, 4.0), delta=(0.01, 1e-6), delta_t=(0.1, 0.4, 1e-3, 1e-6))
 
 
-def releases(noise_scale: float, delta_t: float, quantile: bool):
-    """Of all small pairs: epsilon to the exact delta of Algorithm 4; and which pair."""
-    for gap, other, same_set in gap_pairs():
-        chances = pass_probability([gap, other], noise_scale, delta_t, quantile=quantile)
-        passed, there = chances.tolist()
-        exact = functools.partial(release_delta, passed=passed, other=there, same_set=same_set)
-        yield exact, f"gaps {gap} -> {other}, same set: {same_set}"
-
-
 @epsilon_of_test.bounds(_TESTS, tolerance=1e-12)
 def printed_threshold(noise_scale, delta, delta_t):
-    for exact, where in releases(noise_scale, delta_t, quantile=False):
+    for gap, other, same in gap_pairs():
+        passed, there = pass_probability([gap, other], noise_scale, delta_t).tolist()
+        exact = functools.partial(release_delta, passed=passed, other=there, same_set=same)
+        where = f"gaps {gap} -> {other}, same set: {same}"
         yield lambda epsilon, exact=exact: (delta + delta_t, exact(epsilon)), where
 
 
@@ -169,10 +163,15 @@ def threshold(*, noise_scale: Deviation = 1.0, delta_t: FailureOfTest = 0.1) -> 
 def smallest_threshold(noise_scale, delta, delta_t):
     printed = noise_scale * threshold_factor(delta_t)
     yield lambda claimed: (printed, claimed), "against the printed threshold"
-    setting = {"noise_scale": noise_scale, "delta": delta, "delta_t": delta_t}
-    epsilon = epsilon_of_test(**setting)
-    for exact, where in releases(noise_scale, delta_t, quantile=True):
-        yield Judged(delta + delta_t, exact(epsilon), f"{where}, {setting}")
+    epsilon = epsilon_of_test(noise_scale=noise_scale, delta=delta, delta_t=delta_t)
+    for gap, other, same in gap_pairs():
+
+        def released(claimed, gap=gap, other=other, same=same):
+            leads = (max(1, gap) - 1.0, max(1, other) - 1.0)
+            passed, there = (float(special.ndtr((lead - claimed) / noise_scale)) for lead in leads)
+            return delta + delta_t, release_delta(epsilon, passed, there, same)
+
+        yield released, f"gaps {gap} -> {other}, same set: {same}, {delta=:g}"
 
 
 E_ZW_2 = ZW.misprint(

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.accounting.single_run.conversions import zcdp_to_epsilon
 from jaxsel.families.top_k.claims.instances import (
+    Pairs,
     Sides,
     gap_test,
     hockey_sticks,
@@ -51,14 +52,35 @@ def converted(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0
     return zcdp_to_epsilon(rho, delta)
 
 
+def _deltas(sides: Sides, allowed: float) -> Callable[[float], tuple[float, float]]:
+    """Sets the largest exact delta of all pairs at the claimed epsilon against the allowed."""
+    return lambda epsilon: (1.0, float(np.max(hockey_sticks(sides, epsilon))) / allowed)
+
+
+def _one_leader(most: int) -> Iterator[Pairs]:
+    """One of two candidates has fewer than ``most`` votes, or one more; the other none.
+
+    Where it fails the test but for a small chance, a vote tells much.
+    """
+    votes = np.stack([np.arange(most), np.zeros(most, int)], axis=1)
+    more = votes + np.array([1, 0])
+    yield votes, more
+    yield more, votes
+
+
 @converted.bounds(tolerance=_TOLERANCE)
 def exact_deltas(budget):
     for (rho, delta_t), pairs in itertools.product(_BUDGETS, pools(budget)):
         sides = size_sides(pairs, *stable(rho, delta_t))
         for delta in (0.05, 1e-6):
             point = {"rho": rho, "delta": delta, "delta_t": delta_t}
-            seen, where = worst_row(hockey_sticks(sides, converted(**point)), pairs)
-            yield Judged(delta + delta_t, seen, f"{where}, {point}")
+            _, where = worst_row(hockey_sticks(sides, converted(**point)), pairs)
+            yield point, _deltas(sides, delta + delta_t), where
+    for rho, pairs in itertools.product((0.5, 4.0), _one_leader(30)):
+        point = {"rho": rho, "delta": 1e-6, "delta_t": 1e-9}
+        sides = size_sides(pairs, *stable(rho, 1e-9))
+        _, where = worst_row(hockey_sticks(sides, converted(**point)), pairs)
+        yield point, _deltas(sides, 1e-6 + 1e-9), where
 
 
 @ZW.privacy("ZW-Thm11-zCDP", "Theorem 11", Relation.MONOTONE)
@@ -169,3 +191,11 @@ def one_user_in_all(budget):
             for delta in (0.05, 1e-4):
                 point = {"rho": rho, "queries": queries, "delta": delta, "delta_t": delta_t}
                 yield point, delta_at_claim(delta + queries * delta_t, first, second), where
+    # The same histogram every time, at small deltas.
+    rho, delta, delta_t, queries = 0.5, 1e-6, 1e-9, 2
+    for pairs in _one_leader(30):
+        sides, allowed = size_sides(pairs, *stable(rho, delta_t)), delta + queries * delta_t
+        twice = Sides(*(np.array([np.outer(law, law).ravel() for law in side]) for side in sides))
+        point = {"rho": rho, "queries": queries, "delta": delta, "delta_t": delta_t}
+        _, where = worst_row(hockey_sticks(twice, answers(**point)), pairs)
+        yield point, _deltas(twice, allowed), f"{where}, twice"

@@ -9,41 +9,33 @@ that prices that are far from the best are put to the test as well.
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run import curves, pairs
+from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
-from jaxsel.accounting.single_run.divergences import hockey_stick
-from jaxsel.accounting.single_run.dominating import pair_from_laws, reversed_pair
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.language.base import Budget, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import JX
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.attained.adversarial_orders import adversarial_delta, adversarial_epsilon
-from jaxsel.tuning.attained.all_rankings import worst_delta_of_all
-from jaxsel.tuning.attained.exact_laws import tuned_law
+from jaxsel.tuning.attained.adversarial_orders import adversarial_epsilon
 from jaxsel.tuning.bounds.envelope import (
     Envelope,
     base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
-    pair_envelope,
 )
-from jaxsel.tuning.bounds.path_certificate import certified
-from jaxsel.tuning.bounds.path_mesh import path_mesh
-from jaxsel.tuning.bounds.path_program import Price, proposal, ratio_knots
 from jaxsel.tuning.bounds.priced_envelope import PricedDirection, priced_delta, priced_directions
-from jaxsel.tuning.bounds.profiles import profile_bounds
-from jaxsel.tuning.bounds.renyi import tuned_curves
-from jaxsel.tuning.claims.base_pairs import approximate_pairs, at_worst, base_pairs, shown
+from jaxsel.tuning.claims.envelope.rankings import COSTLY, ranked
+from jaxsel.tuning.search_bounds import PROFILE, RENYI, Search, applicable
 
+Epsilon = Annotated[float, number("of the whole", at_least=0.0, below=100.0)]
+PricedMean = Annotated[float, number("E[K]", above=1.0, below=1e6)]
 Delta = Annotated[float, number("of the whole", at_least=1e-20, below=1.0)]
 Mean = Annotated[float, number("E[K]", above=1.0, below=1e12)]
 Eta = Annotated[float, number("shape of K; 1 is the geometric law", above=-1.0, below=100.0)]
@@ -65,64 +57,6 @@ def _gaussian(noise_scale: float) -> curves.BaseGuarantee:
 def _envelopes(mean: float, eta: float, noise_scale: float) -> tuple[Envelope, ...]:
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     return base_envelopes(_gaussian(noise_scale), law)
-
-
-@JX.privacy("JX-Envelope", f"{_UNKNOWN}; docs/envelope.md", Relation.BASE)
-def every_ranking(
-    *,
-    epsilon: Annotated[float, number("of the whole", at_least=0.0)] = 2.0,
-    mean: Mean = 300.0,
-    eta: Eta = 1.0,
-    noise_scale: NoiseScale = 4.0,
-):
-    """With T the trade-off curve of a pair that dominates the base and loss its privacy loss,
-    delta(epsilon) <= E[sup_x (f'(1 - x) - e^(epsilon - loss) f'(1 - T(x)))_+] for epsilon >= 0,
-    every ranking of the outputs and every K of finite mean.
-
-    Delta at epsilon of the tuned Gaussian; f is the generating function of K."""
-    bounds = _envelopes(mean, eta, noise_scale)
-    return np.exp(envelope_log_delta(bounds, epsilon))
-
-
-_LAWS = (
-    *(laws.truncated_negative_binomial(eta, 0.03) for eta in (-0.5, 0.0, 1.0, 5.0)),
-    laws.geometric(1e-4),
-    laws.poisson(0.3),
-    laws.poisson(8.0),
-    laws.binomial(9, 0.4),
-    laws.beta_binomial(25, 0.5),
-    laws.beta_binomial(25, 2.0),
-    laws.point_mass(3),
-)
-
-
-def _rankings(budget: Budget) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
-    """Two laws, best outcome first: as they come, reversed, and adversarially ranked."""
-    small = budget._replace(cases=budget.cases // 2)
-    generator = np.random.default_rng(budget.seed + 1)
-    for index, pair in enumerate((*base_pairs(small), *approximate_pairs(small))):
-        first, second = pair.first, pair.second
-        if index % 2:
-            first, second = second, first
-        if index % 3 == 2:
-            # what the second side likes, then what the first likes, then the rest
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ranked = np.argsort(np.log(first) - np.log(second))
-            cut = int(generator.integers(first.size))
-            order = np.concatenate([ranked[:cut], ranked[cut:][::-1]])
-            first, second = first[order], second[order]
-        yield first, second, f"first law {shown(first)}, best first, of {pair.where}"
-
-
-@every_ranking.bounds(tolerance=1e-12)
-def finite_pairs(budget):
-    for index, (first, second, where) in enumerate(_rankings(budget)):
-        law = _LAWS[index % len(_LAWS)]
-        bound = pair_envelope(pair_from_laws(first, second), law, count=128)
-        claimed = np.exp(envelope_log_delta((bound,), _LEVELS))
-        exact = hockey_stick(tuned_law(first, law), tuned_law(second, law), _LEVELS)
-        where = f"{law.family} {dict(law.parameters)}, {where}"
-        yield at_worst(claimed, exact, _LEVELS, where, "epsilon")
 
 
 @JX.privacy("JX-Envelope-tightest", f"{_UNKNOWN}; docs/envelope.md, Section 5", Relation.BASE)
@@ -150,10 +84,13 @@ def published_bounds(budget):
         base = _gaussian(noise_scale)
         for law in _families(mean):
             found = envelope_epsilon(base_envelopes(base, law, count=_COARSE), 1e-6)
-            others = {b.theorem: b.epsilon(1e-6) for b in profile_bounds(base, law)}
-            for name, build in tuned_curves(base, law).items():
-                if name.startswith("PS-Thm"):
-                    others[name] = renyi_to_epsilon(build(), 1e-6).epsilon
+            search = Search(base, law)
+            others = {
+                each.id: each.prove(search).epsilon(1e-6)
+                for each in applicable(search).values()
+                if each.states in (PROFILE, RENYI)
+                and each.id.startswith(("KRW-Thm", "KRW-Cor", "PS-Thm"))
+            }
             for name, epsilon in others.items():
                 where = f"{name}, {base.name}, {law.family} {dict(law.parameters)}"
                 yield Judged(epsilon, found, where)
@@ -215,107 +152,6 @@ def theorem_1_and_a_ranking(delta, count, gamma, noise_scale):
     yield found.epsilon, f"exact epsilon of {found.order}"
 
 
-Epsilon = Annotated[float, number("of the whole", at_least=0.0, below=100.0)]
-PricedMean = Annotated[float, number("E[K]", above=1.0, below=1e6)]
-
-
-@functools.lru_cache(maxsize=8)
-def _directions(mean: float, eta: float, noise_scale: float) -> tuple[PricedDirection, ...]:
-    law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
-    return priced_directions(curves.gaussian(noise_scale), law)
-
-
-@JX.privacy("JX-Priced", f"{_UNKNOWN}; docs/priced.md, Section 2", Relation.BASE)
-def priced(
-    *,
-    epsilon: Epsilon = 0.3223,
-    mean: PricedMean = 3.0,
-    eta: Eta = 1.0,
-    noise_scale: NoiseScale = 4.0,
-):
-    """For a convex price lambda of the likelihood ratio and any continuous W with W_u + s W_v +
-    [a(u) - e^epsilon s a(v)]_+ <= lambda(s) + kappa(u) between the trade-off curves, delta(epsilon)
-    <= E_P[lambda(p'/p)] + W(0, 0) - W(1, 1) + integral of kappa, for every ranking of the outputs
-    and every K of finite mean, a(u) being f'(1 - u).
-
-    Delta at epsilon of the tuned Gaussian."""
-    return priced_delta(_directions(mean, eta, noise_scale), epsilon)
-
-
-# Coarse, so that many pairs are tried; a coarse mesh proves a larger delta.
-_COLUMNS, _ROWS, _KNOTS, _PARTS = 8, 3, 14, 6
-_STEPS = 300  # of a search for prices that prove less than is true
-_PRICED_LAWS = (
-    laws.geometric(1.0 / 3.0),
-    laws.truncated_negative_binomial(0.0, 0.05),
-    laws.truncated_negative_binomial(2.5, 0.2),
-    laws.poisson(4.0),
-    laws.point_mass(3),
-    laws.binomial(6, 0.4),
-)
-
-
-def _least_proved(
-    generator: np.random.Generator,
-    proved: Callable[[Price, np.ndarray], float],
-    price: Price,
-    values: np.ndarray,
-) -> float:
-    """The least certificate that a random search finds, from the best price on.
-
-    A certificate that leaves something out is least where that is large; the search goes
-    there by itself. One that is right stays above what every ranking costs.
-    """
-    least, scale = proved(price, values), 0.01
-    for _ in range(_STEPS):
-        other = price._replace(
-            values=price.values + scale * generator.normal(size=price.values.size),
-            last_slope=price.last_slope + scale * generator.normal(),
-        )
-        moved = values + 0.3 * scale * generator.normal(size=values.size)
-        found = proved(other, moved)
-        if found < least:
-            least, price, values = found, other, moved
-        scale *= 2.0 if found <= least else 0.87
-    return least
-
-
-def _priced_pairs(budget):
-    """All rankings of three to five outcomes, under the best price and a spoilt one."""
-    generator = np.random.default_rng(budget.seed)
-    for index in range(max(12, budget.cases // 40)):
-        first, second = pairs.random_pair(generator, int(generator.integers(3, 6)))
-        if index % 3 == 2:  # outcomes that one side never has
-            first = np.append(0.9 * first, [0.1, 0.0])
-            second = np.append(0.95 * second, [0.0, 0.05])
-        law, epsilon = _PRICED_LAWS[index % len(_PRICED_LAWS)], generator.uniform(0.0, 0.8)
-        pair = pair_from_laws(first, second)
-        if index % 2:
-            first, second, pair = second, first, reversed_pair(pair)
-        exact = worst_delta_of_all(first, second, law, epsilon)
-        mesh = path_mesh(pair, law, columns=_COLUMNS, rows=_ROWS)
-        knots = ratio_knots(pair, _KNOTS)
-        price, values = proposal(pair, law, mesh, knots, epsilon)
-        where = f"{first=}, {second=}, {law.family} {dict(law.parameters)}, {epsilon=}"
-        proved = functools.partial(certified, pair, law, mesh, epsilon, parts=_PARTS)
-        yield Judged(proved(price, values), exact, f"the best price, {where}")
-        moved = values + generator.choice((-1.0, 1.0))
-        yield Judged(proved(price, moved), exact, f"W moved as a whole, {where}")
-        flat = price._replace(last_slope=-10.0)
-        yield Judged(proved(flat, values), exact, f"a price that falls at its end, {where}")
-        least = _least_proved(generator, proved, price, values)
-        yield Judged(least, exact, f"the least that is proved, {where}")
-
-
-_COSTLY = listed(
-    "epsilon mean eta noise_scale",
-    (0.1254, 3.0, 1.0, 4.0),
-    (0.2, 3.0, 1.0, 4.0),
-    (0.3223, 3.0, 1.0, 4.0),
-    (0.25, 30.0, 0.0, 4.0),
-    (1.3, 30.0, 1.0, 1.0),
-    (2.5, 30.0, 1.0, 1.0),
-)
 _LARGE = listed(
     "epsilon mean eta noise_scale",
     (1.2892, 3.0, 1.0, 4.0),
@@ -324,18 +160,14 @@ _LARGE = listed(
 )
 
 
-@functools.cache
-def _ranked(epsilon: float, mean: float, eta: float, noise_scale: float) -> float:
-    """Exact delta of a costly ranking."""
+@functools.lru_cache(maxsize=8)
+def _directions(mean: float, eta: float, noise_scale: float) -> tuple[PricedDirection, ...]:
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
-    return adversarial_delta(gaussian_pair(noise_scale), law, epsilon).delta
+    return priced_directions(curves.gaussian(noise_scale), law)
 
 
-@priced.bounds()
-def finite_pairs_and_costly_rankings(budget):
-    yield from _priced_pairs(budget)
-    for point in _COSTLY(budget):
-        yield point, _ranked(**point), "a costly ranking"
+def _priced(epsilon: float, mean: float, eta: float, noise_scale: float) -> float:
+    return priced_delta(_directions(mean, eta, noise_scale), epsilon)
 
 
 @JX.privacy("JX-Priced-attained", f"{_UNKNOWN}; docs/priced.md, Section 5", Relation.BASE)
@@ -352,12 +184,23 @@ def priced_attained(
     93 % of the priced envelope's.
 
     ``share`` of the priced delta."""
-    return share * priced(epsilon=epsilon, mean=mean, eta=eta, noise_scale=noise_scale)
+    return share * _priced(epsilon, mean, eta, noise_scale)
 
 
-@priced_attained.bounds_below(_COSTLY)
+@priced_attained.bounds_below(COSTLY)
 def costly_rankings(epsilon, mean, eta, noise_scale, share):
-    return _ranked(epsilon=epsilon, mean=mean, eta=eta, noise_scale=noise_scale)
+    return ranked(epsilon=epsilon, mean=mean, eta=eta, noise_scale=noise_scale)
+
+
+def _priced_at(
+    *,
+    epsilon: Epsilon = 0.3223,
+    mean: PricedMean = 3.0,
+    eta: Eta = 1.0,
+    noise_scale: NoiseScale = 4.0,
+) -> float:
+    """Delta at epsilon of the tuned Gaussian."""
+    return _priced(epsilon, mean, eta, noise_scale)
 
 
 never_above_the_envelope = JX.privacy(
@@ -365,10 +208,10 @@ never_above_the_envelope = JX.privacy(
     f"{_UNKNOWN}; docs/priced.md, Section 2",
     Relation.BASE,
     statement="The priced envelope is never above the envelope.",
-)(priced.evaluate)
+)(_priced_at)
 
 
-@never_above_the_envelope.bounds(_COSTLY, _LARGE, tolerance=0.0)
+@never_above_the_envelope.bounds(COSTLY, _LARGE, tolerance=0.0)
 def no_more_than_the_envelope(epsilon, mean, eta, noise_scale):
     law = laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     bounds = base_envelopes(curves.gaussian(noise_scale), law)

@@ -15,8 +15,8 @@ from jaxsel.language.base import Relation
 from jaxsel.language.papers import JX
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.envelope import envelope_log_delta, pair_envelope
+from jaxsel.tuning.bounds.envelopes import every_ranking
 from jaxsel.tuning.claims.base_pairs import at_worst, base_pairs
-from jaxsel.tuning.claims.envelope.envelope import every_ranking
 
 _LEVELS = np.array([0.0, 0.05, 0.3, 1.0, 2.0])
 _LAWS = (

@@ -37,24 +37,6 @@ Count = Annotated[int, whole("n, the largest K", at_least=1)]
 Probability = Annotated[float, probability("p of K ~ Bin(n, p)")]
 
 
-@KRW.privacy("KRW-Thm5.7", "Theorem 5.7", Relation.BASE)
-def conditional(
-    *,
-    epsilon: Epsilon = 1.9,
-    base_epsilon: BaseEpsilon = 1.0,
-    count: Count = 20,
-    probability: Probability = 0.1,
-):
-    """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
-    (e^epsilon_1 - 1) + p base(epsilon_1))) for every epsilon_1 >= log(1 + (p/(1 - p))
-    base(epsilon_1)); below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon)(1 - p)^n.
-
-    Delta(epsilon) for randomised response, at the least epsilon_1 that meets the side condition,
-    which is the best."""
-    bound = binomial_profile(coin_profile(base_epsilon), count, probability)
-    return bound.delta(np.asarray(epsilon))
-
-
 def of_pairs(make):
     """The bound for two laws and a binomial K."""
 
@@ -64,11 +46,6 @@ def of_pairs(make):
         return make(profile, count, law.parameters["probability"])
 
     return bound
-
-
-@conditional.bounds(tolerance=TOLERANCE)
-def random_pairs(budget):
-    return profile_cases(budget, "binomial", of_pairs(binomial_profile))
 
 
 def _unconditional(profile, count: int, probability: float) -> ProfileBound:

@@ -22,10 +22,8 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import KRW
-from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
-from jaxsel.tuning.bounds.profiles import ProfileBound, poisson_profile
 from jaxsel.tuning.claims.base_pairs import (
     EQUAL_LAWS,
     BasePair,
@@ -37,21 +35,15 @@ from jaxsel.tuning.claims.base_pairs import (
 from jaxsel.tuning.claims.profile.cases import (
     NATURAL,
     TOLERANCE,
-    BaseEpsilon,
     Delta,
-    Epsilon,
     NoiseScale,
     Order,
     coin_laws,
-    coin_profile,
     delta_at,
     describe_pair,
     gaussian_poisson_epsilon,
     law_profile,
-    profile_case,
-    random_law,
     run_counts,
-    sharp_instances,
     worst_block_order,
 )
 
@@ -123,37 +115,6 @@ E_KRW_9 = KRW.misprint(
     refuted=[renyi_for_any_mean],
     corrected=[renyi],
 )
-
-
-@KRW.privacy("KRW-Cor5.8", "Corollary 5.8", Relation.BASE)
-def hockey_stick(*, epsilon: Epsilon = 1.9, base_epsilon: BaseEpsilon = 1.0, mean: AnyMean = 2.0):
-    """The best of K ~ Poisson(m) runs has delta(epsilon) <= m base(epsilon - m (e^epsilon_1 - 1) -
-    m base(epsilon_1)) for every epsilon_1 >= 0, m > 0; epsilon_1 = 0 is the best and costs m times
-    the base's total variation; below epsilon = 0 the outcome 'no run' adds (1 - e^epsilon) e^-m.
-
-    Delta(epsilon) for randomised response, at epsilon_1 = 0."""
-    return poisson_profile(coin_profile(base_epsilon), mean).delta(np.asarray(epsilon))
-
-
-def poisson_bound(pair: BasePair, law: Repetitions) -> ProfileBound:
-    """Corollary 5.8 for two laws."""
-    return poisson_profile(law_profile(pair.first, pair.second), law.mean)
-
-
-@hockey_stick.bounds(tolerance=TOLERANCE)
-def random_pairs(budget):
-    """Valid; and no other epsilon_1 does better than 0."""
-    pair, law = sharp_instances()["poisson"]
-    yield profile_case(poisson_bound(pair, law), pair, law)
-    generator = np.random.default_rng(budget.seed + 1)
-    for pair in base_pairs(budget):
-        law = random_law(generator, "poisson")
-        bound = poisson_bound(pair, law)
-        yield profile_case(bound, pair, law)
-        profile = law_profile(pair.first, pair.second)
-        at_zero = law.mean * float(profile(np.asarray(0.0)))
-        where = f"mean TV against the best epsilon_1, mean={law.mean!r}, {pair.where}"
-        yield Judged(bound.shift, at_zero, where)
 
 
 @KRW.privacy("KRW-Sec5-Poisson-printed", "Section 5, first paragraph", Relation.BASE)

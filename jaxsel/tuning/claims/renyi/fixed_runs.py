@@ -51,18 +51,6 @@ def generic(*, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count
 generic.bounds()(_any_laws(lambda renyi, count: fixed_runs_epsilon(_ORDERS, renyi, count)))
 
 
-@PS.privacy("PS-D1-composition", "Appendix D.1", Relation.BASE)
-def composition(*, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5):
-    """For a fixed number k of runs composition gives D_a(A || A') <= k D_a(Q || Q').
-
-    Bound on the best of k randomised responses.
-    """
-    return count * float(randomised_response_renyi(order, base_epsilon))
-
-
-composition.bounds()(_any_laws(lambda renyi, count: count * renyi))
-
-
 def settings(budget):
     """Points: epsilon of one run, and how many runs."""
     yield from grid(epsilon=(0.1, 1.0, 3.0), count=_COUNTS)(budget)

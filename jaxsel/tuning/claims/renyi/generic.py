@@ -18,7 +18,7 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import PS
-from jaxsel.tuning.bounds.generic import correct_for_no_runs, generic_pair_epsilon
+from jaxsel.tuning.bounds.generic import correct_for_no_runs, generic_pair_epsilon, lemma_7
 from jaxsel.tuning.claims.base_pairs import (
     EQUAL_LAWS,
     BasePair,
@@ -76,47 +76,6 @@ SELDOM = ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=
 def responses(order, base_epsilon, repetitions):
     tuned = tuned_pair(_response(base_epsilon), laws.parse(repetitions))
     return renyi_divergence(*tuned, order)
-
-
-@PS.privacy("PS-Lem7", "Lemma 7, corrected", Relation.BASE)
-def generic(
-    *, order: Order = 3.0, base_epsilon: Response = 1.0, repetitions: Law = "poisson:mean=10"
-):
-    """D_a(A || A') <= log(P[K = 0] + e^((a-1)B))/(a-1) with B = D_a(Q || Q') + sup log(f'(q)^a
-    f'(q')^(1-a))/(a-1) over the masses (q, q') of lower sets of the order.
-
-    Renyi bound at ``order`` for the best of K randomised responses.
-    """
-    return _of_responses(base_epsilon, generic_pair_epsilon, order, repetitions)
-
-
-_OTHER_LAWS = (
-    "beta_binomial:count=20,gamma=1",
-    "beta_binomial:count=2,gamma=0.3",
-    "geometric:gamma=0.05,capped=12",
-    "poisson:mean=3,conditioned=4",
-)
-
-
-def _generic_judged(pair: BasePair, text: str) -> Judged:
-    law = laws.parse(text)
-    claimed = generic_pair_epsilon(_ORDERS, pair.first, pair.second, law)
-    seen = renyi_divergence(*tuned_pair(pair, law), _ORDERS)
-    return at_worst(claimed, seen, _ORDERS, f"K ~ {text}, {pair.where}")
-
-
-@generic.bounds()
-def any_laws(budget):
-    generator = np.random.default_rng(budget.seed + 1)
-    yield _generic_judged(EQUAL_LAWS, "poisson:mean=0.5")
-    yield _generic_judged(EQUAL_LAWS, "binomial:count=6,probability=0.1")
-    for epsilon in (1.0, 0.1):
-        for text in _OTHER_LAWS:
-            yield _generic_judged(_response(epsilon), text)
-    for pair in base_pairs(budget._replace(cases=min(budget.cases, 150))):
-        family = int(generator.integers(5))
-        text = random_law_text(generator, family, (-1.3, 1.5), 4.0, (-5.0, -0.05))
-        yield _generic_judged(pair, text)
 
 
 def truncation_penalty(
@@ -297,5 +256,5 @@ E_PS_1 = PS.misprint(
     "1: for equal base laws it states log(mean)/(a-1), below 0 = D_a if mean < 1. Adding P[K = 0] "
     "is always enough.",
     refuted=[printed, "PS-Thm6-printed", "PS-Cor21-printed", truncated_printed],
-    corrected=[generic, "PS-Thm6", "PS-Cor21", truncated],
+    corrected=[lemma_7, "PS-Thm6", "PS-Cor21", truncated],
 )

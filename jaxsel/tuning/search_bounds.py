@@ -1,0 +1,397 @@
+"""Bounds on the best of K runs: formula, sentence, range, words and check stand in one block.
+
+A bound is a function of a search: the guarantee of one run, the law of K, and how candidates
+are drawn. It stands in a module of ``jaxsel.tuning.bounds``:
+
+    @bound(PS, "PS-Thm2", "Theorem 2", RENYI, law="truncated_negative_binomial", words="...")
+    def theorem_2(search):
+        '''For a base with ... the best of K runs has D_a <= ... .'''
+        return negative_binomial_renyi(search.base.renyi, **search.law.parameters)
+
+    @theorem_2.bounds()
+    def exact_laws(budget):
+        from jaxsel.tuning.claims.searches import renyi_cases
+        return renyi_cases(budget, "truncated_negative_binomial")
+
+It is found there by itself, and everybody asks it: an account whether it applies and what it
+proves, a list for its sentence, ``validate`` for its check. What a check needs is imported
+inside it, so that an account loads no check.
+"""
+
+import dataclasses
+import functools
+import importlib
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.conversions import (
+    LEAST_DELTA,
+    RenyiCurve,
+    renyi_to_delta,
+    renyi_to_epsilon,
+)
+from jaxsel.accounting.single_run.curves import BaseGuarantee
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Claim, Relation
+from jaxsel.language.declared import held, names_of_bounds
+from jaxsel.language.domains import number, parsed
+from jaxsel.language.statements import Paper
+from jaxsel.repetitions import Repetitions, parse
+
+INDEPENDENTLY = "independently"
+"""How candidates are drawn: each by itself, from the same law, whatever others were."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Search:
+    """What a bound is a function of.
+
+    Attributes:
+      base: guarantee of one run.
+      law: the law of K.
+      drawn: how candidates are drawn.
+    """
+
+    base: BaseGuarantee
+    law: Repetitions
+    drawn: str = INDEPENDENTLY
+
+
+class Proof(NamedTuple):
+    """What a bound proves of one search, as a function of delta and as a function of epsilon.
+
+    Attributes:
+      epsilon: delta -> smallest epsilon >= 0 that is proved; inf if none is.
+      delta: epsilon >= 0 -> smallest delta that is proved.
+      least_delta: below it the bound is trivial, or implied by other bounds.
+      lower_bound: epsilon >= 0 -> a lower bound on ``delta`` that is fast to compute.
+      renyi: builds the Renyi curve that was converted; None where there is none.
+    """
+
+    epsilon: Callable[[float], float]
+    delta: Callable[[float], float]
+    least_delta: float = 0.0
+    lower_bound: Callable[[float], float] = lambda epsilon: 0.0
+    renyi: Callable[[], RenyiCurve] | None = None
+
+
+def pure_proof(epsilon: float) -> Proof:
+    """(epsilon, 0)-DP."""
+    return Proof(lambda delta: epsilon, lambda level: 0.0 if level >= epsilon else 1.0)
+
+
+def profile_proof(build: Callable[[], Any]) -> Proof:
+    """A privacy profile: ``build`` returns a record with ``epsilon(delta)`` and ``delta``."""
+    build = functools.cache(build)
+    return Proof(
+        lambda delta: build().epsilon(delta),
+        lambda epsilon: float(build().delta(np.asarray(epsilon))),
+        LEAST_DELTA,
+    )
+
+
+def renyi_proof(build: Callable[[], RenyiCurve]) -> Proof:
+    """A Renyi curve, converted."""
+    build = functools.cache(build)
+    return Proof(
+        lambda delta: renyi_to_epsilon(build(), delta).epsilon,
+        lambda epsilon: float(renyi_to_delta(build(), epsilon)),
+        renyi=build,
+    )
+
+
+class Kind(NamedTuple):
+    """Kinds of bounds, by what they state.
+
+    Attributes:
+      name: in words.
+      place: among equal bounds that of the smallest is named, the simplest to state.
+      proof: makes a ``Proof`` of a function without arguments that returns what is stated.
+    """
+
+    name: str
+    place: int
+    proof: Callable[[Callable[[], Any]], Proof]
+
+
+PURE = Kind("pure epsilon", 0, lambda build: pure_proof(build()))
+RELEASED = Kind("all runs released", 1, lambda build: build())
+ENVELOPE = Kind("envelope", 2, lambda build: build())
+PROFILE = Kind("privacy profile", 3, profile_proof)
+CONVERTED = Kind("one guarantee from another", 4, lambda build: build())
+RENYI = Kind("Renyi divergence", 5, renyi_proof)
+
+Base = Annotated[
+    Any, parsed(parse_base, "a base such as gaussian:noise_multiplier=4", "guarantee of one run")
+]
+Law = Annotated[Any, parsed(parse, 'a law of K such as "poisson:mean=10"', "law of K")]
+Order = Annotated[float | None, number("of the Renyi divergence", above=1.0, at_most=math.inf)]
+Delta = Annotated[float | None, number("of the search", at_least=0.0, below=1.0)]
+Epsilon = Annotated[
+    float | None, number("of the search; below 0 for profiles alone", above=-50.0, below=700.0)
+]
+
+
+class Former(NamedTuple):
+    """Parameters that a claim had until 0.2.0; they are read for one release, with a warning.
+
+    Attributes:
+      defaults: by name, as text.
+      base, law: texts of today's, into which they are written.
+    """
+
+    defaults: Mapping[str, str]
+    base: str
+    law: str
+
+    def read(self, claim: "SearchBound", given: Mapping[str, Any]) -> dict[str, Any]:
+        """Today's parameters, given former ones."""
+        today = claim.parameters
+        if not any(name in self.defaults and name not in today for name in given):
+            return dict(given)
+        values = {**self.defaults, **{name: _text(value) for name, value in given.items()}}
+        base, law = self.base.format(**values), self.law.format(**values)
+        kept = {name: value for name, value in given.items() if name not in self.defaults}
+        names = ", ".join(name for name in given if name in self.defaults)
+        warnings.warn(
+            f"{claim.id} takes base and law in place of {names}: base={base} law={law}",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return {"base": base, "law": law, **kept}
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, float) else str(getattr(value, "name", value))
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchBound(Claim):
+    """A claim that bounds what the best of K runs costs, with what an account needs of it.
+
+    Attributes:
+      states: what its formula returns.
+      shown: the id by which accounts name it.
+      words: for a table: its source, and what it uses.
+      label: for a figure.
+      lacks: search -> in a few words what it would need; None where it applies.
+      prove: search, to which it applies -> what it proves.
+      formula: search -> what the bound states.
+      former: parameters that the claim had until 0.2.0.
+      family: the only law of K to which it applies; None if to any.
+    """
+
+    states: Kind = PURE
+    shown: str = ""
+    words: str = ""
+    label: str = ""
+    lacks: Callable[[Search], str | None] = lambda search: None
+    prove: Callable[[Search], Proof] = lambda search: pure_proof(math.inf)
+    formula: Callable[[Search], Any] = lambda search: None
+    former: "Former | None" = None
+    family: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        today = self.evaluate
+
+        @functools.wraps(today)
+        def evaluate(**given: Any) -> float:
+            return today(**self._renamed(given))
+
+        object.__setattr__(self, "evaluate", evaluate)
+
+    def _renamed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(given) if self.former is None else self.former.read(self, given)
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """See ``Claim``; parameters of 0.2.0 are read, with a warning."""
+        return super().read(self._renamed(given))
+
+    @property
+    def place(self) -> str:
+        """See ``Claim``."""
+        code = self.formula.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def pure_epsilon(base: BaseGuarantee) -> float:
+    """The pure epsilon of one run; inf if it has none."""
+    return float(base.renyi(np.asarray(math.inf)))
+
+
+def pure_base(search: Search) -> str | None:
+    """What a search lacks for a bound that starts from a pure epsilon."""
+    return None if math.isfinite(pure_epsilon(search.base)) else "a base of pure epsilon"
+
+
+def _needs(search: Search, law: str | None, uses: tuple[str, ...]) -> str | None:
+    """What a search lacks for a bound of these laws that uses these fields of the base."""
+    if search.drawn != INDEPENDENTLY:
+        return "candidates that are drawn independently"
+    if law is not None and search.law.family != law:
+        return f"K ~ {law}"
+    for name in uses:
+        if getattr(search.base, name) is None:
+            return f"the base's {name}"
+    return None
+
+
+def bound(
+    paper: Paper,
+    id: str,
+    place: str,
+    states: Kind,
+    *,
+    words: str,
+    label: str = "",
+    law: str | None = None,
+    uses: tuple[str, ...] = (),
+    lacks: Callable[[Search], str | None] = lambda search: None,
+    shown: str | None = None,
+    at: tuple[str, str] = ("gaussian:noise_multiplier=4", "geometric:mean=10"),
+    former: Former | None = None,
+    **more: Any,
+) -> Callable[[Callable[[Search], Any]], SearchBound]:
+    """Decorates the formula of a bound on a search.
+
+    Args:
+      paper, id, place: as of a claim.
+      states: what the formula returns: a pure epsilon, a profile, a Renyi curve or a ``Proof``.
+      words, label, shown, former: as of ``SearchBound``; shown is the id by default.
+      law: the family of K to which it applies; all of them by default.
+      uses: fields of the base that must be known.
+      lacks: what else a search may lack.
+      at: base and law at which the claim is evaluated where none are given.
+      **more: fields of ``Claim``.
+    """
+
+    def declare(formula: Callable[[Search], Any]) -> SearchBound:
+        def lacking(search: Search) -> str | None:
+            return _needs(search, law, uses) or lacks(search)
+
+        def prove(search: Search) -> Proof:
+            return states.proof(functools.partial(formula, search))
+
+        def proof(base: Any, law: Any) -> Proof:
+            search = Search(_read(base, parse_base), _read(law, parse))
+            needed = lacking(search)
+            if needed is not None:
+                raise InputError(f"{id} needs {needed}")
+            return prove(search)
+
+        fields = {
+            "states": states,
+            "shown": shown or id,
+            "words": words,
+            "label": label,
+            "lacks": lacking,
+            "prove": prove,
+            "formula": formula,
+            "former": former,
+            "family": law,
+        }
+        evaluate = _number(states, _remembered(proof), at)
+        evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{evaluate.__doc__}"
+        record = functools.partial(SearchBound, **fields)
+        return paper.privacy(id, place, Relation.BASE, record=record, **more)(evaluate)
+
+    return declare
+
+
+def _read(value: Any, read: Callable[[str], Any]) -> Any:
+    return read(value) if isinstance(value, str) else value
+
+
+def _remembered(proof: Callable[[Any, Any], Proof]) -> Callable[[Any, Any], Proof]:
+    """``proof``, with its last answer: many points of one search follow each other."""
+    last: list[tuple[Any, Any, Proof]] = []
+
+    def remembered(base: Any, law: Any) -> Proof:
+        if not last or last[0][0] is not base or last[0][1] is not law:
+            last[:] = [(base, law, proof(base, law))]
+        return last[0][2]
+
+    return remembered
+
+
+def _number(
+    states: Kind, proof: Callable[[Any, Any], Proof], at: tuple[str, str]
+) -> Callable[..., float]:
+    """The claim's own number, of a search."""
+    if states is PURE:
+
+        def pure(*, base: Base = at[0], law: Law = at[1]) -> float:
+            """The pure epsilon."""
+            return proof(base, law).epsilon(0.0)
+
+        return pure
+
+    if states is not RENYI:
+
+        def converted(
+            *, base: Base = at[0], law: Law = at[1], delta: Delta = None, epsilon: Epsilon = None
+        ) -> float:
+            """Epsilon at delta (1e-6 by default); where epsilon is given, delta."""
+            _one_of(delta=delta, epsilon=epsilon)
+            if epsilon is not None and epsilon < 0.0 and states is not PROFILE:
+                raise InputError(f"epsilon is {epsilon:g}; it must be at least 0")
+            found = proof(base, law)
+            if epsilon is not None:
+                return found.delta(epsilon)
+            return found.epsilon(1e-6 if delta is None else delta)
+
+        return converted
+
+    def divergence(
+        *,
+        base: Base = at[0],
+        law: Law = at[1],
+        order: Order = None,
+        delta: Delta = None,
+        epsilon: Epsilon = None,
+    ) -> float:
+        """The divergence at an order (8 by default); where delta is given, epsilon, and where
+        epsilon is given, delta."""
+        _one_of(order=order, delta=delta, epsilon=epsilon)
+        found = proof(base, law)
+        if epsilon is not None:
+            return found.delta(epsilon)
+        if delta is not None:
+            return found.epsilon(delta)
+        assert found.renyi is not None
+        return float(found.renyi()(np.asarray(8.0 if order is None else order)))
+
+    return divergence
+
+
+def _one_of(**places: float | None) -> None:
+    given = [name for name, value in places.items() if value is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} are given; give one of them")
+
+
+@functools.cache
+def search_bounds() -> tuple[SearchBound, ...]:
+    """Every bound on a search, those that are the simplest to state first."""
+    found = [one for name in names_of_bounds() for one in held(importlib.import_module(name))]
+    bounds = {one.id: one for one in found if isinstance(one, SearchBound)}
+    # Of one kind those of a single law of K come first.
+    return tuple(sorted(bounds.values(), key=lambda each: (each.states.place, each.family is None)))
+
+
+@functools.cache
+def bounds_by_name() -> dict[str, SearchBound]:
+    """The bounds by the names that accounts show."""
+    return {each.shown: each for each in search_bounds()}
+
+
+def applicable(search: Search) -> dict[str, SearchBound]:
+    """The bounds that apply to a search, by the names that accounts show."""
+    return {name: each for name, each in bounds_by_name().items() if each.lacks(search) is None}
