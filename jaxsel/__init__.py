@@ -84,21 +84,19 @@ if TYPE_CHECKING:
     from jaxsel.questions.named import show as show
     from jaxsel.questions.plan import plan as plan
     from jaxsel.questions.plan_releases import plan_releases as plan_releases
+    from jaxsel.questions.released import Released as Released
+    from jaxsel.questions.released import account as account
+    from jaxsel.questions.released import compose as compose
+    from jaxsel.questions.released import privacy_loss_distribution as privacy_loss_distribution
+    from jaxsel.questions.released import release as release
+    from jaxsel.questions.released import search_cost as search_cost
     from jaxsel.questions.releases import ReleasePlan as ReleasePlan
     from jaxsel.questions.report import report as report
-    from jaxsel.questions.tuned import Released as Released
-    from jaxsel.questions.tuned import account as account
-    from jaxsel.questions.tuned import account_delta as account_delta
-    from jaxsel.questions.tuned import compose as compose
-    from jaxsel.questions.tuned import compose_delta as compose_delta
-    from jaxsel.questions.tuned import privacy_loss_distribution as privacy_loss_distribution
-    from jaxsel.questions.tuned import release as release
-    from jaxsel.questions.tuned import tuned as tuned
     from jaxsel.reports.report import Report as Report
     from jaxsel.search import scores as scores
     from jaxsel.search.private_search import PrivateSearch as PrivateSearch
     from jaxsel.search.private_search import Winner as Winner
-    from jaxsel.search.tune import Tuned as Tuned
+    from jaxsel.search.tune import TuneResult as TuneResult
     from jaxsel.search.tune import tune as tune
     from jaxsel.shards import executors as executors
     from jaxsel.sweeps.functions import Trial as Trial
@@ -113,6 +111,15 @@ if TYPE_CHECKING:
     from jaxsel.tuning.planning.planned import Plan as Plan
 
     __version__: str
+
+
+# Names of 0.2.0, read for one release.
+_FORMER = {
+    "tuned": "jaxsel.search_cost",
+    "Tuned": "jaxsel.TuneResult",
+    "account_delta": "jaxsel.account(epsilon=)",
+    "compose_delta": "jaxsel.compose(epsilon=)",
+}
 
 
 def _version() -> str:
@@ -146,6 +153,9 @@ def __getattr__(name: str) -> Any:
         return _version()
     if name == "__all__":
         return __dir__()
+    if name in _FORMER:
+        names = importlib.import_module("jaxsel.host.former_names")
+        return names.former_names(__name__, _FORMER)(name, stacklevel=3)
     if name.startswith("_") or name not in _places():
         raise AttributeError(f"module 'jaxsel' has no attribute {name!r}")
     module, inner = _places()[name]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel import account
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim, mechanisms
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
-from jaxsel.tuning.accountant import account
 from tests.faults import planting
 
 ROOT = Path(__file__).parent.parent

@@ -10,16 +10,15 @@ import pytest
 import typer
 
 import jaxsel
-from jaxsel import repetitions
+from jaxsel import account, repetitions
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, self_checks
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.cli.list_command import Kind
 from jaxsel.cli.main import app
-from jaxsel.questions import named, tuned
+from jaxsel.questions import named, released
 from jaxsel.search import private_search
-from jaxsel.tuning.accountant import account
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -178,7 +177,7 @@ def test_ids_in_the_documents_exist():
 
 def test_the_example_of_the_package():
     assert doctest.testmod(jaxsel).failed == 0
-    for public in (named, tuned, private_search):
+    for public in (named, released, private_search):
         assert doctest.testmod(public).failed == 0
 
 

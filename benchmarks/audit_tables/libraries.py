@@ -32,7 +32,7 @@ from jaxsel.host.errors import CouldNotError
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.language.relations import Relation
 from jaxsel.questions.audits import function_audit
-from jaxsel.questions.tuned import tuned
+from jaxsel.questions.released import search_cost
 
 TRIALS, SECONDS, RUNS = 100_000, 15.0, 1000
 """Of each audit, where nothing else is asked; RUNS are audits by an auditor."""
@@ -305,7 +305,7 @@ def _repeat_and_select(law: str, shape: float, effort: Effort) -> Seen:
     run = dp_event.GaussianDpEvent(4.0)
     accountant.compose(dp_event.RepeatAndSelectDpEvent(run, 10, shape))
     promised = float(accountant.get_epsilon(_DELTA))
-    exact = tuned("gaussian:noise_multiplier=4", f"{law}:mean=10").attained(_DELTA)
+    exact = search_cost("gaussian:noise_multiplier=4", f"{law}:mean=10").attained(_DELTA)
     return _bounded(f"epsilon at delta {_DELTA:g}, attained by a ranking", promised, float(exact))
 
 

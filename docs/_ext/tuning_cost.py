@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jaxsel import repetitions
+from jaxsel import account, repetitions
 from jaxsel.accounting.single_run import curves
-from jaxsel.tuning.accountant import account
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

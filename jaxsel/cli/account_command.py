@@ -72,7 +72,8 @@ class AccountCommand(TyperCommand):
 def _composed(
     base: str | None,
     repetitions: str | None,
-    delta: float,
+    delta: float | None,
+    epsilon: float | None,
     times: int,
     search: list[Path] | None,
     beside: list[str] | None,
@@ -85,12 +86,14 @@ def _composed(
     from jaxsel.cli import composition_answer as answers
 
     if grid is not None:
+        if epsilon is not None:
+            raise InputError("--epsilon does not go with --grid; give --delta")
         if times != 1 or search or beside:
             raise InputError("--grid goes with --base and --repetitions alone")
-        answers.answer_grid(base, repetitions, grid, delta, json)
+        answers.answer_grid(base, repetitions, grid, DELTA if delta is None else delta, json)
     else:
         releases = answers.gather(base, repetitions, times, search, beside)
-        answers.answer_composition(releases, delta, json)
+        answers.answer_composition(releases, delta, epsilon, json)
     return True
 
 
@@ -149,30 +152,12 @@ def account_command(
                 "--score-noise is for one search at one delta: not with --epsilon, "
                 "--times, --search, --beside or --grid"
             )
-        if epsilon is not None:
-            if grid is not None:
-                raise InputError("--epsilon does not go with --grid; give --delta")
-            if several:
-                from jaxsel.cli import composition_answer as answers
-
-                releases = answers.gather(base, repetitions, times, search, beside)
-                answers.answer_composition(releases, 0.0, json, epsilon)
+        with _saying_the_default(delta is None and epsilon is None and not json):
+            if _composed(base, repetitions, delta, epsilon, times, search, beside, grid, json):
                 return
-            from jaxsel.questions.tuned import account_delta
+            from jaxsel.questions.released import account
 
             asked = one_search("account", base, repetitions)
-            with spinner("looking for the least delta"):
-                found = account_delta(*asked, epsilon)
-        else:
-            with _saying_the_default(delta is None and not json):
-                chosen = DELTA if delta is None else delta
-                if _composed(base, repetitions, chosen, times, search, beside, grid, json):
-                    return
-                from jaxsel.questions.tuned import account
-
-                asked = one_search("account", base, repetitions)
-                with spinner("looking for the least epsilon"):
-                    found = account(*asked, chosen, score_noise=score_noise)
-                print_cost(found, json)
-            return
-    print_cost(found, json)
+            with spinner(f"looking for the least {'epsilon' if epsilon is None else 'delta'}"):
+                found = account(*asked, delta, epsilon=epsilon, score_noise=score_noise)
+            print_cost(found, json)

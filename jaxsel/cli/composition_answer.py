@@ -10,7 +10,7 @@ from jaxsel.host.progress import spinner
 from jaxsel.host.reading import read_text
 from jaxsel.language.domains import nearest
 from jaxsel.questions.account_grid import account_grid
-from jaxsel.questions.tuned import compose, compose_delta, release, releases_from
+from jaxsel.questions.released import compose, release, releases_from
 from jaxsel.tuning.composing_searches import Release
 
 _TABLES = ("search", "beside")
@@ -89,17 +89,14 @@ def gather(
 
 
 def answer_composition(
-    releases: list[Release], delta: float, json: bool, epsilon: float | None = None
+    releases: list[Release], delta: float | None, epsilon: float | None, json: bool
 ) -> None:
     """Prints what the releases cost together; exit status 1 if nothing is proved.
 
     With an epsilon, the answer is the delta at it.
     """
     with spinner("adding up what is released"):
-        if epsilon is None:
-            found = compose(releases, delta)
-        else:
-            found = compose_delta(releases, epsilon)
+        found = compose(releases, delta, epsilon=epsilon)
     print_cost(found, json)
 
 

@@ -103,8 +103,8 @@ def _accounted(
     score_noise: float | None,
     delta: float,
 ) -> "Report":
+    from jaxsel.questions.released import account, compose
     from jaxsel.questions.report import report
-    from jaxsel.questions.tuned import account, compose
 
     if times != 1 or search or beside:
         if score_noise is not None:

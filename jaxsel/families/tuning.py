@@ -6,11 +6,12 @@ for one release, with a warning.
 
 import importlib.util
 import sys
-import warnings
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+from jaxsel.host.former_names import warn
 
 __path__: list[str] = []  # what is imported from here is found by _Moved alone
 
@@ -35,7 +36,7 @@ class _Moved(MetaPathFinder, Loader):
         today = _today(fullname.removeprefix(f"{__name__}."))
         if importlib.util.find_spec(today) is None:
             return None
-        warnings.warn(f"{fullname} is {today} now", DeprecationWarning, stacklevel=2)
+        warn(fullname, today)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:

@@ -8,7 +8,7 @@ from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.questions.cost import Cost, saying_something
-from jaxsel.questions.tuned import account, compose
+from jaxsel.questions.released import account, compose
 from jaxsel.repetitions import Repetitions, as_law, describe, from_mean
 from jaxsel.tuning.base_forms import guarantee_of
 from jaxsel.tuning.composing_searches import Release

@@ -35,7 +35,7 @@ def claims_of(claim: Any, delta: float, settings: Mapping[str, Any]) -> tuple[Cl
     if delta:
         raise InputError("delta is given for a claim that is a curve; leave it out")
     # A claim that is a number needs no accountant.
-    from jaxsel.questions.tuned import release
+    from jaxsel.questions.released import release
 
     try:
         curve = release(claim)
@@ -67,7 +67,7 @@ def claims_of_search(
     Raises:
       InputError: for what is no claim or law, or if nothing is proved of the search.
     """
-    from jaxsel.questions.tuned import tuned
+    from jaxsel.questions.released import search_cost
     from jaxsel.repetitions import as_law, describe
 
     base = _met(claim, settings)
@@ -76,7 +76,7 @@ def claims_of_search(
     elif delta:
         raise InputError("delta is given for a claim that is a curve; leave it out")
     law = as_law(repetitions)
-    search = tuned(base, law)
+    search = search_cost(base, law)
     pure = search.epsilon(0.0)
     points = [Claim(epsilon, search.delta(epsilon)) for epsilon in _EPSILONS if epsilon < pure]
     if math.isfinite(pure):

@@ -10,7 +10,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, digits_down, digits_up, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.repetitions import Repetitions, describe
-from jaxsel.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
+from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon
+from jaxsel.tuning.bounds.needed import Needed
 from jaxsel.tuning.composing_searches import Release, checked, release_parts
 from jaxsel.tuning.proofs import releases_all
 from jaxsel.tuning.secrecy import SCORE, keep, kept_secret

@@ -5,7 +5,7 @@ import math
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError, check_positive
 from jaxsel.language.default_delta import DELTA
-from jaxsel.questions.tuned import tuned
+from jaxsel.questions.released import search_cost
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.planning.alternatives import alternatives
 from jaxsel.tuning.planning.attack_limit import AttackLimit, read_attack_limit
@@ -31,8 +31,8 @@ _MORE_RUNS = 0.3  # mu of a search grows about as this power of E[K]
 
 
 def _reached(budget: Budget, limit: AttackLimit, choice: Choice) -> float:
-    """The advantage, or the true positive rate, that ``jaxsel.tuned`` proves for a choice."""
-    search = tuned(budget.run(choice.noise).base, choice.law)
+    """The advantage, or the true positive rate, that ``jaxsel.search_cost`` proves for a choice."""
+    search = search_cost(budget.run(choice.noise).base, choice.law)
     if limit.false_positive_rate is None:
         return search.advantage()
     return search.true_positive_rate(limit.false_positive_rate)
@@ -125,7 +125,7 @@ def plan(
     Of epsilon, the noise of a run and the runs, two are given and one is found: the least
     noise, the least epsilon, or the law with the best winner (if all are given, within
     both limits). In place of epsilon, an attacker's advantage may be limited, or the true
-    positive rate at a false positive rate: as ``tuned(base, law)`` proves them at every
+    positive rate at a false positive rate: as ``search_cost(base, law)`` proves them at every
     epsilon. Where nothing is asked of the winner, it has to be as good, in expected rank,
     as that of a geometric K with the runs that are allowed.
 

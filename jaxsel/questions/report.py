@@ -7,7 +7,7 @@ from typing import Any, Protocol, overload, runtime_checkable
 from jaxsel.auditing.functions.audit_function import FunctionAudit
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
-from jaxsel.questions.tuned import Released
+from jaxsel.questions.released import Released
 from jaxsel.reports.audits import AuditReport
 from jaxsel.reports.reading import plan_subject, read_json, read_search, search_subject
 from jaxsel.reports.report import Report
@@ -33,7 +33,7 @@ def report(of: object) -> Report | AuditReport:
     """What is proved of a search, and what any attack can still do, ready for a paper.
 
     Args:
-      of: what ``tuned``, ``release``, ``account``, ``compose`` or ``plan`` returned, or the
+      of: what ``search_cost``, ``release``, ``account``, ``compose`` or ``plan`` returned, or the
         guarantee of a private search; or a file with what ``jaxsel plan --json`` or
         ``jaxsel tune --json`` printed, or that as a mapping; or the folder of a search that
         ``jaxsel tune`` finished; or the audit of a function, for an issue on its project's page.

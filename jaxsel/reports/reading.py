@@ -16,7 +16,7 @@ from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.reports.statement import Part, Subject
 from jaxsel.reports.words import theorem_words
-from jaxsel.tuning.accountant import ProvenEpsilon, account
+from jaxsel.tuning.accountant import ProvenEpsilon, proven_epsilons
 from jaxsel.tuning.base_forms import guarantee_of
 from jaxsel.tuning.composing_searches import Release
 
@@ -94,7 +94,7 @@ def _proved(
       InputError: if the file promises less than that epsilon.
     """
     release = Release(guarantee_of(base), law)
-    best = account(release.base, law, delta, attain=False).best
+    best = proven_epsilons(release.base, law, delta)[0]
     if not best.epsilon <= promised * (1.0 + _ROUNDING):
         raise InputError(
             f"{what} promises epsilon = {promised:.6g}, and {best.epsilon:.6g} is proved "

@@ -12,7 +12,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.questions.cost import Cost
-from jaxsel.questions.tuned import Released
+from jaxsel.questions.released import Released
 from jaxsel.repetitions import Repetitions, describe
 from jaxsel.tuning.base_forms import guarantee_of, profile_of, together
 from jaxsel.tuning.composing_searches import Release

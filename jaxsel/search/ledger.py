@@ -27,7 +27,7 @@ from jaxsel.language.default_delta import DELTA
 from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE, RELATIONS, relation_name
-from jaxsel.questions.tuned import release
+from jaxsel.questions.released import release
 from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.search.guarantee import as_text
 from jaxsel.tuning.base_forms import guarantee_of

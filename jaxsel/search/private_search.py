@@ -1,9 +1,9 @@
 """PrivateSearch: a private hyperparameter search of anybody's training.
 
 The search draws K and the candidates itself, hands them out, takes scores, and releases the best
-run alone. What it proves is the account of the best of K (``jaxsel.tuned``), for the records that
-train and for those that are scored. What a caller could do wrong is impossible, or refused, or,
-where it cannot be seen from here, declared and printed in the guarantee's sentence.
+run alone. What it proves is the account of the best of K (``jaxsel.search_cost``), for the records
+that train and for those that are scored. What a caller could do wrong is impossible, or refused,
+or, where it cannot be seen from here, declared and printed in the guarantee's sentence.
 
 Whatever the data may decide does not leave by an exception: a run that raises, whose score is no
 number or whose outcome cannot be kept has failed, which is an outcome like others, and why stands

@@ -26,7 +26,7 @@ from jaxsel.host.errors import InputError, check_interval
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE
-from jaxsel.questions.tuned import tuned
+from jaxsel.questions.released import search_cost
 from jaxsel.repetitions import Repetitions, as_law, describe
 from jaxsel.search import scores
 from jaxsel.search.draws import source
@@ -139,13 +139,13 @@ def _score_noise(epsilon: float, text: str, delta: float) -> float:
     """Noise with which a scored record pays no more than one that trains, to 5 %."""
     law = as_law(text)
     low, high = 0.3, 0.3
-    while tuned(curves.discrete_gaussian(high), law).epsilon(delta) > epsilon:
+    while search_cost(curves.discrete_gaussian(high), law).epsilon(delta) > epsilon:
         low, high = high, 4.0 * high
         if high > 1e5:
             raise InputError("no noise on the scores keeps them as private as the runs")
     while high > 1.05 * low:
         middle = math.sqrt(low * high)
-        costly = tuned(curves.discrete_gaussian(middle), law).epsilon(delta) > epsilon
+        costly = search_cost(curves.discrete_gaussian(middle), law).epsilon(delta) > epsilon
         low, high = (middle, high) if costly else (low, middle)
     return high
 
@@ -262,7 +262,9 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         base, law = self._guarantee_of_one(), as_law(self.repetitions)
         noise = self.score_noise
         if noise is None:
-            noise = _score_noise(tuned(base, law).epsilon(self.delta), describe(law), self.delta)
+            noise = _score_noise(
+                search_cost(base, law).epsilon(self.delta), describe(law), self.delta
+            )
         # The sum, not the mean, of what errors are below the largest: how many is private.
         kind = (
             scores.count(noise)

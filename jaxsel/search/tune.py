@@ -29,7 +29,7 @@ _CHUNK_SECONDS = 1.0
 
 
 @printed
-class Tuned(NamedTuple):
+class TuneResult(NamedTuple):
     """The release of a private search of the CNN's settings, and its guarantee.
 
     Attributes:
@@ -266,7 +266,7 @@ def tune(
     chosen: str | None = None,
     seed: int | None = None,
     progress: bool | None = None,
-) -> Tuned:
+) -> TuneResult:
     """Searches hyperparameters privately: trains K models, releases the best one.
 
     ``PrivateSearch`` draws K, the candidates and the noise on scores from the operating system's
@@ -327,7 +327,7 @@ def tune(
         train_runs(search, plan, images, model, together=together, progress=advance)
         winner = search.release(simulation=seed is not None)
     correct = correct_on_test(winner.outcome, images, model)
-    found = Tuned(data, plan, winner, correct, len(images.test_labels), seed is not None)
+    found = TuneResult(data, plan, winner, correct, len(images.test_labels), seed is not None)
     if folder is not None:
         place = Path(folder).expanduser().absolute() / RELEASE
         with records.exclusive(place, private=True) as replace:

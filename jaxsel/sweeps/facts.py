@@ -13,7 +13,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.entry import Built
 from jaxsel.repetitions import Repetitions, expected_quantile
 from jaxsel.sweeps.cells import Cell
-from jaxsel.tuning import accountant
+from jaxsel.tuning.accountant import attained, proven_epsilons
 from jaxsel.tuning.base_forms import guarantee_of
 
 Facts = dict[str, dict[str, float]]
@@ -42,8 +42,7 @@ def law_of(cell: Cell) -> Repetitions | None:
 
 
 def _tuning_bounds(base: Any, law: Repetitions, delta: float) -> dict[str, float]:
-    found = accountant.account(base, law, delta, attain=False).bounds
-    return {bound.theorem: bound.epsilon for bound in found}
+    return {bound.theorem: bound.epsilon for bound in proven_epsilons(base, law, delta)}
 
 
 def _bounds(cell: Cell, delta: float) -> dict[str, float]:
@@ -77,8 +76,9 @@ def _pairs(built: Built) -> tuple:
 
 def _attained(cell: Cell, delta: float) -> dict[str, float]:
     base, law = cell.values["base"], cell.values["repetitions"]
-    found = accountant.account(base, law, delta)
-    return {"attained": found.attained, "epsilon_single": found.single}
+    best = proven_epsilons(base, law, delta)[0]
+    found = attained(base, law, best, delta)
+    return {"attained": found, "epsilon_single": base.epsilon(delta)}
 
 
 def _exact(cell: Cell, delta: float) -> dict[str, float]:
@@ -120,7 +120,7 @@ def code(function: Callable[..., Any] | None) -> str:
       function: the user's function that makes the cells; None if there is none.
     """
     own = () if function is None else (function,)
-    return source_digest.digest(accountant.account, __name__, *own)
+    return source_digest.digest(proven_epsilons, __name__, *own)
 
 
 def fact_key(fact: str, cell: Cell, delta: float) -> str:

@@ -26,7 +26,7 @@ from jaxsel.data.images import ImageSet
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.language.domains import number, numbers, whole
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.accountant import account
+from jaxsel.tuning.accountant import proven_epsilons
 from jaxsel.tuning.base_forms import dominating
 from jaxsel.tuning.bounds.heterogeneous import candidate_thresholds, largest_steps
 
@@ -130,7 +130,7 @@ def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float
     @functools.cache
     def cost(log_noise: float) -> float:
         base = curves.discrete_gaussian(math.exp(log_noise))
-        return account(base, repetitions, delta, attain=False).best.epsilon
+        return proven_epsilons(base, repetitions, delta)[0].epsilon
 
     low = high = math.log(_LEAST_SCORE_NOISE)
     while cost(high) > target:
@@ -222,7 +222,7 @@ def plan_search(
                 )
             steps[noise, batch_size] = found
     base = dominating([base_of(*each) for each in privacy])
-    target = account(base, repetitions, delta, attain=False).best.epsilon
+    target = proven_epsilons(base, repetitions, delta)[0].epsilon
     candidates = tuple(
         Candidate(rate, noise, clip, batch_size, steps[noise, batch_size])
         for (noise, batch_size), clip, rate in itertools.product(

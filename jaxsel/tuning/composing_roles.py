@@ -19,7 +19,7 @@ from jaxsel.accounting.single_run.conversions import optimal_epsilon_at_order
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_from_profile, reversed_pair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution, tail_sums
 from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.tuning.accountant import account
+from jaxsel.tuning.accountant import proven_epsilons
 from jaxsel.tuning.composing_searches import Release, compose_searches, composed_renyi, release_part
 
 _ORDERS = np.append(1.0 + np.exp(np.linspace(*LOG_ORDER_RANGE, 161)), math.inf)
@@ -141,8 +141,8 @@ def _epsilon(searches: Sequence[Searched], way: tuple[tuple[int, ...], ...], del
     releases = list(found.values())
     base, law, times = releases[0]
     if len(releases) == 1 and times == 1 and law is not None:
-        return account(base, law, delta, attain=False).best.epsilon
-    return compose_searches(releases, delta).best.epsilon
+        return proven_epsilons(base, law, delta)[0].epsilon
+    return compose_searches(releases, delta)[0].epsilon
 
 
 def _most(searches: Sequence[Searched], quick: Sequence[Sequence[_Quick]], delta: float) -> float:

@@ -25,8 +25,8 @@ from jaxsel.accounting.single_run.loss_distributions import composed_distributio
 from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.language.relations import common_relation
 from jaxsel.repetitions import Repetitions, describe
-from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon, account, account_delta
-from jaxsel.tuning.bounds.needed import Needed, least_delta, needed_composed
+from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon, proven_deltas, proven_epsilons
+from jaxsel.tuning.bounds.needed import least_delta, needed_composed
 from jaxsel.tuning.proofs import SET_ASIDE, proofs
 from jaxsel.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 
@@ -69,42 +69,6 @@ class Release(NamedTuple):
         else:
             found = f"the best of {describe(self.repetitions)} runs of {self.base.name}"
         return found if self.times == 1 else f"{self.times} times {found}"
-
-
-class Composition(NamedTuple):
-    """The epsilon of several releases together.
-
-    Attributes:
-      bounds: every bound that applies, best first; epsilon is inf if a bound gives nothing.
-      relation: the neighbouring relation; None if no release has one.
-      needed: conditions under which an epsilon is provable, if none is; else None.
-    """
-
-    bounds: tuple[ProvenEpsilon, ...]
-    relation: str | None
-    needed: Needed | None = None
-
-    @property
-    def best(self) -> ProvenEpsilon:
-        """The smallest proven epsilon."""
-        return self.bounds[0]
-
-
-class CompositionOfDelta(NamedTuple):
-    """The delta of several releases together at a given epsilon.
-
-    Attributes:
-      bounds: every bound that applies, best first; delta is 1 if a bound gives nothing.
-      relation: as in Composition.
-    """
-
-    bounds: tuple[ProvenDelta, ...]
-    relation: str | None
-
-    @property
-    def best(self) -> ProvenDelta:
-        """The smallest proven delta."""
-        return self.bounds[0]
 
 
 def checked(releases: Sequence[Release]) -> str | None:
@@ -281,7 +245,7 @@ def summed_epsilon(releases: Sequence[Release], delta: float) -> tuple[float, li
         if law is None:
             total += times * base.epsilon(share)
         else:
-            best = account(base, law, share, attain=False).best
+            best = proven_epsilons(base, law, share)[0]
             total += times * best.epsilon
             names.append(best.theorem)
     return total, names
@@ -366,7 +330,7 @@ def summed_delta(releases: Sequence[Release], epsilon: float) -> tuple[float, li
         if law is None:
             total += times * base.delta(share)
         else:
-            best = account_delta(base, law, share, attain=False).best
+            best = proven_deltas(base, law, share)[0]
             total += times * best.delta
             names.append(best.theorem)
     return total, names
@@ -378,7 +342,7 @@ def _of(theorem: str, names: Sequence[str]) -> str:
     return STATEMENTS[theorem] + (f"; of {listed}" if listed else "")
 
 
-def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
+def compose_searches(releases: Sequence[Release], delta: float) -> tuple[ProvenEpsilon, ...]:
     """The proven epsilon of several releases from the same data.
 
     Args:
@@ -393,12 +357,11 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
       InputError: if delta is out of range, or as ``checked``.
     """
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    relation = checked(releases)
+    checked(releases)
     lacking = needed_composed(releases, delta)
     if lacking is not None and delta < lacking.possible:
         # No bound can be finite, so none is computed.
-        nothing = (ProvenEpsilon(math.inf, name, STATEMENTS[name]) for name in STATEMENTS)
-        return Composition(tuple(nothing), relation, lacking)
+        return tuple(ProvenEpsilon(math.inf, name, STATEMENTS[name]) for name in STATEMENTS)
     found = []
     for theorem, solve in (
         ("composed-sum", summed_epsilon),
@@ -410,13 +373,10 @@ def compose_searches(releases: Sequence[Release], delta: float) -> Composition:
         epsilon = composed_epsilon(releases, delta)
         statement = STATEMENTS["JX-Composition"]
         found.insert(0, ProvenEpsilon(epsilon, "JX-Composition", statement))
-    ranked = sorted(found, key=lambda bound: bound.epsilon)
-    if math.isfinite(ranked[0].epsilon):
-        lacking = None
-    return Composition(tuple(ranked), relation, lacking)
+    return tuple(sorted(found, key=lambda bound: bound.epsilon))
 
 
-def compose_searches_delta(releases: Sequence[Release], epsilon: float) -> CompositionOfDelta:
+def compose_searches_delta(releases: Sequence[Release], epsilon: float) -> tuple[ProvenDelta, ...]:
     """The proven delta of several releases at an epsilon of the composition.
 
     The inverse of ``compose_searches``.
@@ -432,7 +392,7 @@ def compose_searches_delta(releases: Sequence[Release], epsilon: float) -> Compo
       InputError: if epsilon is out of range, or as ``checked``.
     """
     epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    relation = checked(releases)
+    checked(releases)
     found = [(composed_delta(releases, epsilon), "JX-Composition", [])]
     for theorem, solve in (
         ("composed-sum", summed_delta),
@@ -444,5 +404,4 @@ def compose_searches_delta(releases: Sequence[Release], epsilon: float) -> Compo
         ProvenDelta(min(max(delta, 0.0), 1.0), theorem, _of(theorem, names))
         for delta, theorem, names in found
     ]
-    ranked = sorted(bounds, key=lambda bound: bound.delta)
-    return CompositionOfDelta(tuple(ranked), relation)
+    return tuple(sorted(bounds, key=lambda bound: bound.delta))

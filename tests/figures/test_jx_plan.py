@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figures.jx_plan import Search
-from jaxsel.tuning.accountant import account
+from jaxsel import account
 from jaxsel.tuning.planning.frontier import frontiers, limit
 from jaxsel.tuning.planning.planned import single_run
 

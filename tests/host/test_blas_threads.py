@@ -127,7 +127,7 @@ def doors():
     priced = priced_envelope.priced_directions(base, law)
     found = {
         "account": lambda: jaxsel.account(base, law),
-        "account_delta": lambda: jaxsel.account_delta(base, law, 1.0),
+        "account at an epsilon": lambda: jaxsel.account(base, law, epsilon=1.0),
         "account_grid": lambda: jaxsel.account_grid(BASE, 2),
         "compose": lambda: jaxsel.compose([search, search]),
         "privacy_loss_distribution": lambda: jaxsel.privacy_loss_distribution(search),
@@ -145,7 +145,7 @@ def doors():
 
 DOORS = (
     "account",
-    "account_delta",
+    "account at an epsilon",
     "account_grid",
     "compose",
     "privacy_loss_distribution",
@@ -183,7 +183,7 @@ def test_every_door_limits_once(name, doors, before, coarse_prices, monkeypatch)
     "call",
     [
         lambda: jaxsel.account(BASE, LAW, delta=2.0),
-        lambda: jaxsel.account_delta(BASE, LAW, -1.0),
+        lambda: jaxsel.account(BASE, LAW, epsilon=-1.0),
         lambda: jaxsel.account_grid(BASE, -1),
         lambda: jaxsel.compose([], 2.0),
         lambda: jaxsel.privacy_loss_distribution([]),
@@ -246,7 +246,7 @@ _SHOW = (
 
 def test_an_import_changes_nothing():
     code = (
-        "import os; before = dict(os.environ); import jaxsel, jaxsel.questions.tuned;"
+        "import os; before = dict(os.environ); import jaxsel, jaxsel.questions.released;"
         "import jaxsel.shards.executors; jaxsel.cli = __import__('jaxsel.cli'); "
         "print(before == dict(os.environ))"
     )

@@ -93,7 +93,7 @@ def test_a_law_of_k_shows_how_probable_so_many_runs_are():
 
 def test_a_notebook_shows_a_picture():
     """Without pyplot a figure of Matplotlib is a line of text there."""
-    shown = jaxsel.tuned("pure:epsilon=1", "geometric:mean=3").plot()
+    shown = jaxsel.search_cost("pure:epsilon=1", "geometric:mean=3").plot()
     png = shown._repr_png_()
     assert png.startswith(b"\x89PNG")
     assert png == shown._repr_png_()

@@ -69,7 +69,7 @@ def test_what_is_always_the_same_number_is_not_called_secret(law, fixed):
     answers = [
         jaxsel.account(_QUICK, law, attain=False).sentences(),
         jaxsel.compose(search, 1e-6).sentences(),
-        jaxsel.compose_delta(search, 9.0).sentences(),
+        jaxsel.compose(search, epsilon=9.0).sentences(),
         jaxsel.account_grid(_QUICK, 5, repetitions=law).sentences(),
     ]
     for sentences in answers:
@@ -103,7 +103,7 @@ def test_what_is_no_number_of_runs_is_not_meant(capsys, text):
     "ask",
     [
         lambda law: jaxsel.account(_BASE, law, delta=1e-6),
-        lambda law: jaxsel.account_delta(_BASE, law, 1.0),
+        lambda law: jaxsel.account(_BASE, law, epsilon=1.0),
         lambda law: jaxsel.account_grid(_BASE, 5, repetitions=law),
         lambda law: jaxsel.release(_BASE, law),
         lambda law: jaxsel.compose({"base": _BASE, "repetitions": law}),
@@ -124,7 +124,7 @@ def test_every_public_function_with_a_law_reads_it_at_its_door():
             parameters = inspect.signature(function).parameters
             if "repetitions" in parameters:
                 asked[name] = function, parameters
-    assert {"account", "account_delta", "account_grid", "release"} <= set(asked)
+    assert {"account", "account_grid", "release", "search_cost"} <= set(asked)
     for name, (function, parameters) in asked.items():
         needed = {
             key: {"epsilon": 1.0, "candidates": 5, "base": _BASE}.get(key)

@@ -36,12 +36,12 @@ def _reached(search: jaxsel.Released, asked: dict) -> float:
 def test_the_noise_is_the_least_that_limits_every_attack(asked):
     found = jaxsel.plan("gaussian", runs=20, **asked)
     chosen, most = found.chosen, max(asked.values())
-    reached = _reached(jaxsel.tuned(chosen.base, chosen.law), asked)
+    reached = _reached(jaxsel.search_cost(chosen.base, chosen.law), asked)
     assert reached == chosen.attack <= most
-    less = jaxsel.tuned(f"gaussian:noise_multiplier={0.996 * chosen.noise!r}", chosen.law)
+    less = jaxsel.search_cost(f"gaussian:noise_multiplier={0.996 * chosen.noise!r}", chosen.law)
     assert _reached(less, asked) > most
     # What else it proves.
-    assert found.epsilon == jaxsel.tuned(chosen.base, chosen.law).epsilon(1e-6)
+    assert found.epsilon == jaxsel.search_cost(chosen.base, chosen.law).epsilon(1e-6)
     record, name = found.as_record(), next(iter(asked))
     assert record[name] == chosen.attack
     assert record.get("false_positive_rate") == asked.get("false_positive_rate")
@@ -57,7 +57,7 @@ def test_the_noise_is_the_least_that_limits_every_attack(asked):
     assert gained == pytest.approx(most, rel=5e-3)
     limit = found.budget.attack
     assert limit is not None
-    scored = jaxsel.tuned(f"gaussian:noise_multiplier={found.score_noise!r}", chosen.law)
+    scored = jaxsel.search_cost(f"gaussian:noise_multiplier={found.score_noise!r}", chosen.law)
     assert scored.delta(limit.epsilon) <= limit.delta
 
 
@@ -72,9 +72,11 @@ def test_the_best_winner_with_noise_that_is_given(asked):
     base = "gaussian:noise_multiplier=8"
     found = jaxsel.plan(base, **asked)
     most = max(asked.values())
-    assert _reached(jaxsel.tuned(base, found.chosen.law), asked) == found.chosen.attack <= most
+    assert (
+        _reached(jaxsel.search_cost(base, found.chosen.law), asked) == found.chosen.attack <= most
+    )
     more = jaxsel.repetitions.from_mean("geometric", 1.05 * found.chosen.law.mean)
-    assert _reached(jaxsel.tuned(base, more), asked) > most
+    assert _reached(jaxsel.search_cost(base, more), asked) > most
 
 
 def test_runs_that_are_limited_need_not_reach_what_attacks_may():
@@ -168,6 +170,6 @@ def test_a_move_is_to_the_number_whose_logarithm_is_given():
 
 def test_attacks_on_runs_that_may_fail_use_what_is_proved_at_epsilon_zero():
     """The pairs price runs with their failures, which the best theorem sets aside."""
-    search = jaxsel.tuned("approximate:epsilon=0.1,delta=1e-4", "geometric:mean=20")
+    search = jaxsel.search_cost("approximate:epsilon=0.1,delta=1e-4", "geometric:mean=20")
     assert search.advantage() <= search.delta(0.0) * (1 + 1e-9)
     assert np.all(search.true_positive_rate([0.3, 0.6]) - [0.3, 0.6] <= search.delta(0.0) + 1e-9)

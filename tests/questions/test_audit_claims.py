@@ -74,7 +74,7 @@ def test_what_is_no_claim_is_refused(claim, delta, settings, message):
 
 def test_the_claim_of_a_search_is_its_account():
     law = "geometric:mean=2"
-    search = jaxsel.tuned("pure:epsilon=0.75", law)
+    search = jaxsel.search_cost("pure:epsilon=0.75", law)
     pure = search.epsilon(0.0)
     points, words = claims_of_search("epsilon", 0.0, {"epsilon": 0.75}, law)
     assert [point.epsilon for point in points] == [*(e for e in POINTS if e < pure), pure]

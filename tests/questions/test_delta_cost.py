@@ -62,7 +62,7 @@ def test_each_bound_is_the_same_either_way_round(base, law):
 
 def test_one_run_is_its_own_profile():
     """K = 1: Balle & Wang (2018), Theorem 8, by another route."""
-    found = jaxsel.account_delta(GAUSSIAN, "point_mass:count=1", 0.3, attain=False)
+    found = jaxsel.account(GAUSSIAN, "point_mass:count=1", epsilon=0.3, attain=False)
     upper = special.ndtr(0.125 - 0.3 * 4.0)
     lower = math.exp(0.3) * special.ndtr(-0.125 - 0.3 * 4.0)
     assert found.best.delta == pytest.approx(upper - lower, rel=1e-4)
@@ -75,7 +75,7 @@ def test_what_is_attained_is_below_every_bound_and_not_far():
         (GAUSSIAN, "geometric:mean=3", 0.2),
         ("pure:epsilon=0.5", "logarithmic:mean=5", 0.6),
     ):
-        found = jaxsel.account_delta(base, law, epsilon)
+        found = jaxsel.account(base, law, epsilon=epsilon)
         values = [bound.delta for bound in found.bounds]
         assert values == sorted(values)
         assert 0.8 * found.best.delta < found.attained <= found.best.delta

@@ -11,7 +11,7 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from jaxsel.language.entry import Built
-from jaxsel.tuning import accountant
+from jaxsel.tuning.accountant import proven_epsilons
 
 
 @pytest.fixture(name="tuned")
@@ -139,7 +139,7 @@ def test_an_account_of_text_is_that_of_records():
     text = jaxsel.account("gaussian:noise_multiplier=4", "geometric:mean=100", 1e-6)
     base, law = curves.gaussian(4.0), repetitions.from_mean("geometric", 100.0)
     records = jaxsel.account(base, law, 1e-6)
-    assert text.bounds == records.bounds == accountant.account(base, law, 1e-6).bounds
+    assert text.bounds == records.bounds == proven_epsilons(base, law, 1e-6)
     assert text.best.theorem == "JX-Envelope"
     without = jaxsel.account(base, law, attain=False)
     assert without.best == text.best

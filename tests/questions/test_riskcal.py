@@ -19,7 +19,7 @@ RATES = np.array([0.001, 0.01, 0.1])
 def test_riskcal_finds_our_advantage_and_rates(base, law, advantage, power):
     """By its own algorithm; the distribution has its losses rounded up to steps of 1e-4."""
     analysis = pytest.importorskip("riskcal.analysis")
-    search = jaxsel.tuned(base, law)
+    search = jaxsel.search_cost(base, law)
     distribution = search.pld()
     found = analysis.get_advantage_from_pld(distribution)
     assert found == pytest.approx(search.advantage(), rel=1e-12)

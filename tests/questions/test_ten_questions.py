@@ -40,7 +40,7 @@ PYTHON, COMMANDS = _blocks()
 
 @pytest.mark.parametrize("number", range(10))
 def test_one_line_and_one_command_give_the_same_number(number, capsys):
-    search = jaxsel.tuned("gaussian:noise_multiplier=4", "geometric:mean=100")
+    search = jaxsel.search_cost("gaussian:noise_multiplier=4", "geometric:mean=100")
     answer = eval(PYTHON[number], {"jaxsel": jaxsel, "search": search})
     status, out, _ = run(capsys, *shlex.split(COMMANDS[number])[1:], "--json")
     assert status == 0 or number == 7  # an audit that refutes a promise exits with 1

@@ -8,7 +8,7 @@ import pytest
 
 import jaxsel
 from jaxsel.host.errors import InputError
-from jaxsel.questions import checkout, tuned
+from jaxsel.questions import checkout, released
 from jaxsel.questions.account_grid import GridCost
 from jaxsel.questions.cost import Cost, saying_something
 from jaxsel.questions.releases import may_be_planned
@@ -19,16 +19,16 @@ SEARCH = ("pure:epsilon=0.5", "geometric:mean=2")
 
 
 def test_what_is_attained_is_at_the_point_that_is_asked_for():
-    search = jaxsel.tuned(*SEARCH)
+    search = jaxsel.search_cost(*SEARCH)
     found = search.attained(epsilon=0.2)
     assert 0.0 < found < search.attained(epsilon=0.0) < 1.0
-    assert found == jaxsel.account_delta(*SEARCH, 0.2).attained
+    assert found == jaxsel.account(*SEARCH, epsilon=0.2).attained
     assert 0.5 < search.attained(0.05) < search.epsilon(0.05)
-    assert math.isnan(jaxsel.account_delta(*SEARCH, 0.2, attain=False).attained)
+    assert math.isnan(jaxsel.account(*SEARCH, epsilon=0.2, attain=False).attained)
 
 
 def test_a_distribution_has_the_interval_that_is_asked_for():
-    search = jaxsel.tuned(*SEARCH)
+    search = jaxsel.search_cost(*SEARCH)
     coarse, fine = (search.pld(interval).get_delta_for_epsilon(0.45) for interval in (0.1, 1e-3))
     assert coarse > fine >= search.delta(0.45) * (1 - 1e-6)
     direct = jaxsel.privacy_loss_distribution(search, interval=0.1)
@@ -52,7 +52,7 @@ def test_the_kind_of_a_function_is_as_it_is_said_where_its_names_do_not_tell():
 
 def test_bounds_that_say_nothing_are_left_out():
     (delta, *_), (epsilon, *_) = (
-        jaxsel.account_delta(*SEARCH, 0.2, attain=False).bounds,
+        jaxsel.account(*SEARCH, epsilon=0.2, attain=False).bounds,
         jaxsel.account(*SEARCH, 1e-6, attain=False).bounds,
     )
     ends = [delta._replace(delta=one) for one in (0.0, 0.999, 1.0)]
@@ -284,7 +284,7 @@ def test_a_search_with_score_noise_costs_the_larger_of_both():
 def test_what_is_released_is_equal_by_its_releases_and_its_noise():
     one = jaxsel.release("gdp:mu=1", "geometric:mean=3")
     same = one * 1
-    noisy = jaxsel.tuned("gdp:mu=1", "geometric:mean=3", score_noise=2.0)
+    noisy = jaxsel.search_cost("gdp:mu=1", "geometric:mean=3", score_noise=2.0)
     assert one == same
     assert hash(one) == hash(same)
     assert one != noisy
@@ -307,9 +307,9 @@ def test_one_search_is_a_law_of_runs_released_once():
 def test_a_grid_beside_a_search_is_no_larger_than_may_be_composed(monkeypatch):
     three = ("pure:epsilon=0.25", "point_mass:count=3", 0.0)
     assert jaxsel.account(*three, attain=False).grid == pytest.approx(0.75, rel=1e-6)
-    monkeypatch.setattr(tuned, "MOST_TIMES", 3)
+    monkeypatch.setattr(released, "MOST_TIMES", 3)
     assert jaxsel.account(*three, attain=False).grid == pytest.approx(0.75, rel=1e-6)
-    monkeypatch.setattr(tuned, "MOST_TIMES", 2)
+    monkeypatch.setattr(released, "MOST_TIMES", 2)
     assert math.isnan(jaxsel.account(*three, attain=False).grid)
 
 
@@ -372,21 +372,14 @@ def test_what_lies_beside_the_package_is_named_by_its_first_sentence(tmp_path):
 
 def test_what_is_attained_is_looked_for_only_where_it_is_read(monkeypatch):
     asked = []
-    for name in ("account", "account_delta"):
-        real = getattr(tuned.accountant, name)
-
-        def spied(*given, real=real, attain=True):
-            asked.append(attain)
-            return real(*given, attain=False)
-
-        monkeypatch.setattr(tuned.accountant, name, spied)
-    search = jaxsel.tuned(*SEARCH)
+    monkeypatch.setattr(released, "attained", lambda *given: asked.append(given[-1]) or 0.0)
+    search = jaxsel.search_cost(*SEARCH)
     search.epsilon(0.01)
     search.delta(0.25)
-    assert asked == [False, False]
+    assert asked == []
     search.attained(0.01)
     search.attained(epsilon=0.25)
-    assert asked == [False, False, True, True]
+    assert asked == [0.01, 0.25]
 
 
 def test_a_report_of_something_else_is_refused():

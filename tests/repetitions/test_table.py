@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel import account
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.curves import gaussian
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
-from jaxsel.tuning.accountant import account
 
 TABLES = (
     {1: 0.2, 3: 0.5, 11: 0.3},

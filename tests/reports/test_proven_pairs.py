@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from jaxsel import account
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.dominating import pair_delta
-from jaxsel.questions.tuned import compose
+from jaxsel.questions.released import compose
 from jaxsel.repetitions import parse
 from jaxsel.reports import attacks
 from jaxsel.reports.proven_pairs import proven_pairs, renyi_profile
-from jaxsel.tuning.accountant import account
 from jaxsel.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.tuning.bounds import priced_envelope
 from jaxsel.tuning.composing_searches import composed_renyi, composed_renyi_epsilon

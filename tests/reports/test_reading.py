@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel import account
 from jaxsel.accounting.single_run import curves
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import parse
@@ -13,7 +14,6 @@ from jaxsel.reports import attacks, reading
 from jaxsel.reports.proven_pairs import proven_pairs
 from jaxsel.reports.reading import RELEASE
 from jaxsel.search.storage import RECORD
-from jaxsel.tuning.accountant import account
 from tests.releases import one_release
 
 LAW = "truncated_negative_binomial:eta=1.0,gamma=0.25"

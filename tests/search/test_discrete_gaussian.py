@@ -9,11 +9,11 @@ import pytest
 import scipy.stats
 from dp_accounting.pld import privacy_loss_distribution
 
+from jaxsel import account
 from jaxsel.accounting.single_run import curves
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import geometric
 from jaxsel.search.discrete_gaussian import discrete_gaussian
-from jaxsel.tuning.accountant import account
 
 
 def _law(sigma):

@@ -49,7 +49,7 @@ def test_the_best_of_k_runs_is_a_search_of_each_kind_of_record():
     law = jaxsel.repetitions.as_law("geometric:mean=3")
     training, validation = parts(gaussian(8.0), [gaussian(20.0)], "validation", law, 1)
     for part, sigma in ((training, 8.0), (validation, 20.0)):
-        expected = jaxsel.tuned(f"gaussian:noise_multiplier={sigma:g}", "geometric:mean=3")
+        expected = jaxsel.search_cost(f"gaussian:noise_multiplier={sigma:g}", "geometric:mean=3")
         assert part.released.epsilon(DELTA) == pytest.approx(expected.epsilon(DELTA))
 
 

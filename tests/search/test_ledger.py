@@ -333,7 +333,7 @@ def test_a_tuned_release_made_elsewhere_is_paid_as_such(path):
     base, law = "gaussian:noise_multiplier=8", "geometric:mean=3"
     given = {"relation": REPLACE, "delta": DELTA}
     total = ledger.add(path, "wards", base, jaxsel.repetitions.as_law(law), **given)
-    assert total.epsilon == pytest.approx(jaxsel.tuned(base, law).epsilon(DELTA))
+    assert total.epsilon == pytest.approx(jaxsel.search_cost(base, law).epsilon(DELTA))
     assert (total.delta, ledger.read(path).together().delta) == (DELTA, 1e-6)
     assert ledger.read(path).together(1e-3).epsilon < total.epsilon
 

@@ -486,7 +486,7 @@ def test_runs_on_a_dask_cluster_have_the_same_winner():
 def test_a_second_search_adds_up_and_is_refused_past_the_budget(tmp_path):
     options = {"ledger": tmp_path / "l", "data": "wards", "delta": 1e-6, "relation": "replace_one"}
     one = jaxsel.account(BASE, LAW, 1e-6, attain=False).epsilon
-    two = jaxsel.compose(jaxsel.tuned(BASE, LAW) * 2, 1e-6).epsilon
+    two = jaxsel.compose(jaxsel.search_cost(BASE, LAW) * 2, 1e-6).epsilon
     first = _search(budget=two, **options)
     assert first.guarantee.total == one
     _all(first)
@@ -534,7 +534,7 @@ def test_a_refit_is_one_more_release_for_every_record(tmp_path):
     guarantee = _search(score=score, scored="validation", refit=True, **_of(3)).guarantee
     law = _of(3)["repetitions"]
     for (whose, cost), one in zip(guarantee.costs, (PURE, score.guarantee()), strict=True):
-        expected = jaxsel.tuned(one, law) + jaxsel.release(PURE)
+        expected = jaxsel.search_cost(one, law) + jaxsel.release(PURE)
         assert cost.epsilon == pytest.approx(expected.cost(guarantee.delta, attain=False).epsilon)
         assert cost.epsilon > jaxsel.account(one, law, guarantee.delta, attain=False).epsilon, whose
     assert "trained once more" in " ".join(guarantee.sentences())

@@ -70,11 +70,11 @@ def test_the_guarantee_is_that_of_the_search_of_the_worst_candidate():
     found = _tuned(score_noise=None).fit(ROWS, LABELS)
     worst = PrivateLogisticRegression(noise_multiplier=4.0, regularisation=1.0).base
     other = PrivateLogisticRegression(noise_multiplier=4.0, regularisation=4.0).base
-    alone = jaxsel.tuned(worst, "geometric:mean=3").epsilon(1e-6)
+    alone = jaxsel.search_cost(worst, "geometric:mean=3").epsilon(1e-6)
     assert found.guarantee_.epsilon == pytest.approx(alone, rel=1e-3)
     # one model alone costs less, and so do several of the candidate that is more private
     assert alone > 1.1 * worst.epsilon(1e-6)
-    assert alone > jaxsel.tuned(other, "geometric:mean=3").epsilon(1e-6)
+    assert alone > jaxsel.search_cost(other, "geometric:mean=3").epsilon(1e-6)
     text = str(found.guarantee_)
     assert "records that are scored train in no run" in text
     assert "nothing was fitted on these records before, such as a scaler" in text
@@ -438,7 +438,7 @@ def test_the_least_noise_on_scores_is_within_5_percent():
     law, epsilon = "geometric:mean=3", 1.0
     noise = module._score_noise(epsilon, law, 1e-6)
     costs = [
-        jaxsel.tuned(jaxsel.scores.count(sigma).guarantee(), law).epsilon(1e-6)
+        jaxsel.search_cost(jaxsel.scores.count(sigma).guarantee(), law).epsilon(1e-6)
         for sigma in (noise, noise / 1.06)
     ]
     assert costs[0] <= epsilon < costs[1]

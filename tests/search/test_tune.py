@@ -221,7 +221,7 @@ def _said(plan):
     search = private_search(plan, seed=1)
     chosen = plan.candidates[1]
     winner = Winner(chosen, 9.0, {"Dense_0": {"kernel": np.ones((2, 3))}}, search.guarantee)
-    return tuning.Tuned("digits", plan, winner, 80, 100, True)
+    return tuning.TuneResult("digits", plan, winner, 80, 100, True)
 
 
 def test_a_release_says_its_numbers(plan, said):

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from jaxsel import repetitions
+from jaxsel import account, repetitions
 from jaxsel.accounting.single_run import curves
-from jaxsel.tuning.accountant import account
 from tests.sweeps.findings import (
     DELTA,
     POISSON,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from jaxsel import account
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
@@ -10,7 +11,6 @@ from jaxsel.data.images import ImageSet
 from jaxsel.host.errors import InputError
 from jaxsel.training import plan as plan_module
 from jaxsel.training.plan import learning_rates, plan_search, read_rates, split
-from jaxsel.tuning.accountant import account
 from jaxsel.tuning.bounds.heterogeneous import candidate_thresholds
 
 SETTINGS = {

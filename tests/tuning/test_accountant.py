@@ -10,6 +10,7 @@ import pytest
 from dp_accounting import dp_event, rdp
 
 import jaxsel
+from jaxsel import account
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves, divergences, pairs
 from jaxsel.accounting.single_run.base_text import parse_base
@@ -18,7 +19,6 @@ from jaxsel.accounting.single_run.dominating import pair_from_laws, reversed_pai
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.catalogue import all_claims
 from jaxsel.host.errors import InputError
-from jaxsel.tuning.accountant import account
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.proofs import proofs
 from jaxsel.tuning.search_bounds import bounds_by_name
@@ -231,7 +231,7 @@ def test_compositions_near_the_largest_numbers_are_answered_without_a_warning():
         assert jaxsel.compose([huge, huge], delta).best.epsilon == math.inf
         assert 0.9999e308 < jaxsel.compose(huge, delta).best.epsilon <= 1e308
     for epsilon in (3.0, 1e308):
-        assert jaxsel.compose_delta([huge, huge], epsilon).best.delta == 1.0
+        assert jaxsel.compose([huge, huge], epsilon=epsilon).best.delta == 1.0
 
 
 @pytest.mark.parametrize(

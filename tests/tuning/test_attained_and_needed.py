@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel import account
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import attaining, closed_forms, composing, curves
 from jaxsel.accounting.single_run.dominating import (
@@ -19,7 +20,7 @@ from jaxsel.accounting.single_run.dominating import (
     reversed_pair,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.tuning.accountant import ROUNDING, account
+from jaxsel.tuning.accountant import ROUNDING
 from jaxsel.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.tuning.proofs import releases_all
 

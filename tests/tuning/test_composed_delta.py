@@ -45,7 +45,7 @@ def _by(found) -> dict[str, float]:
 def test_three_gaussian_runs_are_one_of_a_larger_shift(law, epsilon):
     """Each bound is the number that is worked out for it, and none is below delta."""
     release = one_release("gaussian:noise_multiplier=2", law, 3)
-    found = _by(jaxsel.compose_delta(release, epsilon))
+    found = _by(jaxsel.compose(release, epsilon=epsilon))
     exact = _gaussian(math.sqrt(3.0) / 2.0, epsilon)
     assert set(found) == _EVERY
     for delta in found.values():
@@ -64,7 +64,7 @@ def test_unlike_gaussian_runs_share_out_one_epsilon(law, epsilon):
     """The sum is above that of the best split, which is above what both cost exactly."""
     noises = (1.0, 9.0)
     releases = [one_release(f"gaussian:noise_multiplier={s}", law) for s in noises]
-    found = _by(jaxsel.compose_delta(releases, epsilon))
+    found = _by(jaxsel.compose(releases, epsilon=epsilon))
     exact = _gaussian(math.hypot(*(1.0 / s for s in noises)), epsilon)
     for delta in found.values():
         assert delta >= exact * (1.0 - 1e-9)
@@ -84,13 +84,13 @@ def test_answers_of_randomised_response_cost_their_sum_and_no_less():
     likeliest = 1.0 / ((1.0 + math.exp(-0.3)) * (1.0 + math.exp(-0.7)))
     for epsilon in (0.9, 0.99, 0.999):
         exact = likeliest * -math.expm1(epsilon - 1.0)
-        found = _by(jaxsel.compose_delta(releases, epsilon))
+        found = _by(jaxsel.compose(releases, epsilon=epsilon))
         for delta in found.values():
             assert delta >= exact * (1.0 - 1e-9)
         assert found["JX-Composition"] == pytest.approx(exact, rel=1e-2)
     at_the_sum = jaxsel.compose(releases, 0.0).best.epsilon
     assert at_the_sum == pytest.approx(1.0, rel=1e-12)
-    assert jaxsel.compose_delta(releases, at_the_sum).best.delta == 0.0
+    assert jaxsel.compose(releases, epsilon=at_the_sum).best.delta == 0.0
 
 
 @pytest.mark.parametrize("law", [None, "pmf:1=1"])
@@ -101,7 +101,7 @@ def test_failures_of_every_release_are_part_of_delta(law):
         one_release("approximate:epsilon=0.1,delta=0.2", law),
     ]
     exact = 1.0 - 0.99**3 * 0.8
-    found = _by(jaxsel.compose_delta(releases, 0.9))
+    found = _by(jaxsel.compose(releases, epsilon=0.9))
     if law is None:  # of a search of one run no Renyi bound is that of the run
         assert found["composed-renyi"] == pytest.approx(exact, rel=1e-9)
     assert found["JX-Composition"] == pytest.approx(exact, rel=1e-6)
@@ -160,19 +160,19 @@ def test_there_and_back(releases, delta):
     if not math.isfinite(asked.epsilon):
         assert delta == 0.0
         return
-    back = jaxsel.compose_delta(listed, asked.epsilon)
+    back = jaxsel.compose(listed, epsilon=asked.epsilon)
     assert back.best.delta <= delta * (1.0 + 1e-9)
     if back.best.delta > 0.0:
         again = jaxsel.compose(listed, back.best.delta).best.epsilon
         assert again <= asked.epsilon * (1.0 + 1e-9)
-    larger = jaxsel.compose_delta(listed, 1.1 * asked.epsilon + 0.1)
+    larger = jaxsel.compose(listed, epsilon=1.1 * asked.epsilon + 0.1)
     assert larger.best.delta <= back.best.delta
 
 
 def test_best_comes_first_and_is_between_0_and_1():
     release = one_release("gaussian:noise_multiplier=0.5", "geometric:mean=5", 4)
     for epsilon in (0.0, 10.0, 1000.0):
-        deltas = [b.delta for b in jaxsel.compose_delta(release, epsilon).bounds]
+        deltas = [b.delta for b in jaxsel.compose(release, epsilon=epsilon).bounds]
         assert deltas == sorted(deltas)
         assert 0.0 <= deltas[0] <= deltas[-1] <= 1.0
 
@@ -180,7 +180,7 @@ def test_best_comes_first_and_is_between_0_and_1():
 @pytest.mark.parametrize("epsilon", [-1.0, math.inf, math.nan])
 def test_an_epsilon_out_of_range_is_one_sentence(epsilon):
     with pytest.raises(InputError, match="epsilon"):
-        jaxsel.compose_delta(one_release("gdp:mu=1"), epsilon)
+        jaxsel.compose(one_release("gdp:mu=1"), epsilon=epsilon)
 
 
 def test_a_search_of_which_nothing_is_known_proves_nothing():

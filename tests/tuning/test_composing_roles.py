@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxsel
-from jaxsel.questions.tuned import Released
+from jaxsel.questions.released import Released
 from jaxsel.tuning import composing_roles, composing_searches
 from jaxsel.tuning.composing_roles import Searched, worst_epsilon
 
@@ -14,7 +14,7 @@ DELTA = 1e-5
 
 
 def _searched(*roles, times=1):
-    return Searched(tuple(tuple(jaxsel.compose_delta(r, 1.0).releases) for r in roles), times)
+    return Searched(tuple(tuple(jaxsel.compose(r, epsilon=1.0).releases) for r in roles), times)
 
 
 def _role(*bases):

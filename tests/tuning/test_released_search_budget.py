@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from jaxsel import account
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_delta, renyi_to_epsilon
 from jaxsel.catalogue import find_claim
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
-from jaxsel.tuning.accountant import account
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.tuning.bounds.released_search_budget import (
     RELEASED_ORDERS,

@@ -10,10 +10,9 @@ import jaxsel
 from jaxsel.accounting.single_run import curves
 from jaxsel.host.errors import InputError
 from jaxsel.questions.cost import Cost
-from jaxsel.questions.tuned import releases_from
+from jaxsel.questions.released import releases_from
 from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon
 from jaxsel.tuning.base_forms import guarantee_of
-from jaxsel.tuning.composing_searches import Composition, CompositionOfDelta
 from tests.releases import one_release
 
 ADDED, REPLACED = "add_or_remove_one", "replace_one"
@@ -76,9 +75,7 @@ FEWER, NONE = ProvenDelta(0.25, "B", "bee"), ProvenDelta(1.0, "A", "ay")
 
 def test_the_best_of_several_bounds_is_the_first():
     ranked, of_delta = (LESS, MORE), (FEWER, NONE)
-    assert Composition(ranked, None).best == LESS
     assert Cost((), 1e-6, ranked, None).best == LESS
-    assert CompositionOfDelta(of_delta, None).best == FEWER
     assert Cost((), 1.0, of_delta, None).best == FEWER
 
 
@@ -86,7 +83,7 @@ def test_a_cost_says_of_what_and_at_what():
     release = one_release("pure:epsilon=0.5")
     cost = jaxsel.compose([release], 0.01)
     assert (cost.releases, cost.delta) == ((release,), 0.01)
-    found = jaxsel.compose_delta([release], 0.25)
+    found = jaxsel.compose([release], epsilon=0.25)
     assert (found.releases, found.epsilon) == ((release,), 0.25)
     assert found.relation is None
 

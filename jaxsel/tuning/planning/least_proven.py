@@ -10,7 +10,7 @@ from typing import NamedTuple
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, as_law
-from jaxsel.tuning import accountant
+from jaxsel.tuning.accountant import proven_epsilons
 from jaxsel.tuning.planning.named_laws import FAMILIES, fitted
 from jaxsel.tuning.planning.optimal_law import Found
 from jaxsel.tuning.proofs import proofs
@@ -35,7 +35,7 @@ class Proven(NamedTuple):
 
 
 def _accounted(base: BaseGuarantee, name: str, law: Repetitions, delta: float) -> Proven:
-    best = accountant.account(base, law, delta, attain=False).best
+    best = proven_epsilons(base, law, delta)[0]
     return Proven(name, law, best.epsilon, best.theorem)
 
 

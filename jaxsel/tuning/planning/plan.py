@@ -12,7 +12,7 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee, gaussian
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.repetitions import Repetitions, from_mean
-from jaxsel.tuning import accountant
+from jaxsel.tuning.accountant import proven_deltas, proven_epsilons
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.tuning.planning.attack_limit import AttackLimit
 from jaxsel.tuning.planning.base_family import BaseFamily, least_noise, open_base
@@ -92,7 +92,7 @@ class Budget(NamedTuple):
         """An upper bound on what a search costs, near the best one."""
         if self.attack is None:
             return quick_epsilon(base, law, self.delta)
-        return accountant.account_delta(base, law, self.attack.epsilon, attain=False).best.delta
+        return proven_deltas(base, law, self.attack.epsilon)[0].delta
 
     def run(self, noise: float) -> Run:
         """One run with this noise if the noise is open, else the given run."""
@@ -115,7 +115,7 @@ class Budget(NamedTuple):
 def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
     """An upper bound on epsilon close to the best one, computed in hundredths of a second."""
     if base.core is not None or delta == 0.0:
-        return accountant.account(base, law, delta, attain=False).best.epsilon
+        return proven_epsilons(base, law, delta)[0].epsilon
     return envelope_epsilon(base_envelopes(base, law, count=_QUICK), delta)
 
 
@@ -250,7 +250,7 @@ def with_least_noise(law: Fitted, budget: Budget) -> Choice:
 
 def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
     """A choice with its least proven epsilon."""
-    found = accountant.account(run.base, law.law, budget.delta, attain=False).best
+    found = proven_epsilons(run.base, law.law, budget.delta)[0]
     limit = budget.attack
     reached = math.nan if limit is None else limit.reached(budget.cost(run.base, law.law))
     return Choice(

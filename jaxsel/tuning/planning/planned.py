@@ -55,7 +55,7 @@ class Plan(NamedTuple):
       budget: what was asked.
       epsilon: proved of the search, at ``budget.delta``.
       chosen: the base, its noise, the law of K, what to expect of the winner, and, if
-        the budget limits attacks, what ``jaxsel.tuned`` of both proves of these.
+        the budget limits attacks, what ``jaxsel.search_cost`` of both proves of these.
       score_noise: standard deviation of the noise on a count that scores a run, so that
         one person in the validation part costs no more; NaN at delta = 0.
       choices: the best law of every family that meets the wishes, best first.

@@ -46,7 +46,7 @@ def _exact(epsilon):
 def test_a_search_leaks_what_is_exact_and_less_than_its_account():
     found, exact = _audit(), _exact(1.0)
     assert not found.refuted
-    assert found.lower <= exact <= jaxsel.tuned("pure:epsilon=1", LAW).epsilon(0.0)
+    assert found.lower <= exact <= jaxsel.search_cost("pure:epsilon=1", LAW).epsilon(0.0)
     # Counts of this size bound the ratio of so likely events to a few percent.
     assert found.lower > 0.95 * exact
     assert "the account of" in found.claim
@@ -73,7 +73,7 @@ def test_runs_of_epsilon_and_delta_are_held_to_both():
     # No search of such runs is pure, and this one is refuted where it is said to be.
     assert found.delta > 0.0
     assert _audit(revealing, trials=20_000).refuted
-    search = jaxsel.tuned("approximate:epsilon=1,delta=0.05", LAW)
+    search = jaxsel.search_cost("approximate:epsilon=1,delta=0.05", LAW)
     claims, _ = claims_of_search(1.0, 0.05, {}, LAW)
     assert math.isinf(search.epsilon(0.0))
     assert len(claims) > 1
@@ -167,7 +167,7 @@ def test_the_command_line_audits_a_search(capsys):
         main(command)
     assert ended.value.code == 0
     (found,) = json.loads(capsys.readouterr().out)
-    proved = jaxsel.tuned("pure:epsilon=1", LAW).epsilon(0.0)
+    proved = jaxsel.search_cost("pure:epsilon=1", LAW).epsilon(0.0)
     said = f"the account of {LAW} runs of pure:epsilon=1.0, epsilon {proved:.4g}"
     assert found["claim"] == said
 

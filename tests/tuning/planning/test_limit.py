@@ -7,9 +7,9 @@ import pytest
 from scipy import integrate, stats
 
 import jaxsel
+from jaxsel import account
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.host.errors import InputError
-from jaxsel.tuning.accountant import account
 from jaxsel.tuning.planning.frontier import frontiers, limit, most_runs_shown
 from jaxsel.tuning.planning.limit import least_miss, least_rank
 from jaxsel.tuning.planning.named_laws import FAMILIES

@@ -3,7 +3,7 @@
 import pytest
 
 import jaxsel
-from jaxsel.tuning.accountant import account
+from jaxsel import account
 from jaxsel.tuning.planning.planned import single_run
 
 

@@ -13,12 +13,12 @@ import pytest
 from scipy import optimize, sparse
 
 import jaxsel
+from jaxsel import account
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions, expected_quantile, from_mean, geometric, pmf, table_law
-from jaxsel.tuning.accountant import account
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon, envelope_log_delta
 from jaxsel.tuning.planning import optimal_program
 from jaxsel.tuning.planning.least_proven import least_proven

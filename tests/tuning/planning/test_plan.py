@@ -7,10 +7,10 @@ import pytest
 from scipy import optimize, special, stats
 
 import jaxsel
+from jaxsel import account
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.host.errors import InputError
-from jaxsel.tuning.accountant import account
 from jaxsel.tuning.planning.base_family import BaseFamily, least_noise, open_base
 from jaxsel.tuning.planning.named_laws import FAMILIES, fitted
 from jaxsel.tuning.planning.plan import quick_epsilon, read_budget, score_noise

@@ -18,7 +18,7 @@ from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number
 from jaxsel.language.papers import JX
 from jaxsel.repetitions import Repetitions, expected_quantile
-from jaxsel.tuning import accountant
+from jaxsel.tuning.accountant import proven_epsilons
 from jaxsel.tuning.attained.attained_epsilon import attained_epsilon
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.tuning.planning.least_proven import least_proven
@@ -154,7 +154,7 @@ def geometric(*, runs: Runs = 30.0, noise_scale: NoiseScale = 4.0, delta: Delta 
     Epsilon at delta that is proved of geometric K; m is ``runs``."""
     law = laws.geometric(1.0 / runs)
     base = curves.gaussian(noise_scale)
-    return accountant.account(base, law, delta, attain=False).best.epsilon
+    return proven_epsilons(base, law, delta)[0].epsilon
 
 
 @geometric.bounds(listed("runs", 30.0))

@@ -16,7 +16,7 @@ BASE, LAW = "gaussian:noise_multiplier=8", "geometric:mean=3"
 
 @pytest.fixture(scope="module")
 def search():
-    return jaxsel.tuned(BASE, LAW)
+    return jaxsel.search_cost(BASE, LAW)
 
 
 def _printed(capsys, *command: str) -> dict:
@@ -102,7 +102,7 @@ def test_a_report_and_a_picture_are_made_of_it(search):
 
 
 def test_score_noise_belongs_to_one_search():
-    noisy = jaxsel.tuned(BASE, LAW, score_noise=10.0)
+    noisy = jaxsel.search_cost(BASE, LAW, score_noise=10.0)
     cost = noisy.cost(1e-6, attain=False)
     assert cost.scores is not None
     for wrong in (
@@ -115,7 +115,7 @@ def test_score_noise_belongs_to_one_search():
         lambda: cost.privacy_loss_distribution(),
         lambda: jaxsel.compose(noisy),
         lambda: jaxsel.compose([noisy]),
-        lambda: jaxsel.compose_delta([jaxsel.tuned(BASE, LAW), noisy], 1.0),
+        lambda: jaxsel.compose([jaxsel.search_cost(BASE, LAW), noisy], epsilon=1.0),
         lambda: jaxsel.privacy_loss_distribution([noisy]),
     ):
         with pytest.raises(InputError, match="score noise is accounted for in one search alone"):

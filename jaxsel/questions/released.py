@@ -1,4 +1,4 @@
-"""What is released from some data, and what it costs: ``tuned``, ``release`` and their sums."""
+"""What is released from some data, and its cost: ``search_cost``, ``release``, their sums."""
 
 import functools
 import math
@@ -16,11 +16,19 @@ from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed
 from jaxsel.questions.cost import Cost, loss_distribution, refuse_score_noise
 from jaxsel.repetitions import Repetitions, as_law
-from jaxsel.tuning import accountant
+from jaxsel.tuning.accountant import (
+    ProvenEpsilon,
+    attained,
+    proven_deltas,
+    proven_epsilons,
+    single_delta,
+)
 from jaxsel.tuning.base_forms import guarantee_of, releases_of
+from jaxsel.tuning.bounds.needed import needed, needed_composed
 from jaxsel.tuning.composing_searches import (
     MOST_TIMES,
     Release,
+    checked,
     compose_searches,
     compose_searches_delta,
 )
@@ -33,17 +41,28 @@ if TYPE_CHECKING:
     from jaxsel.reports.proven_pairs import Pairs
 
 
+def _delta_or_none(delta: float | None, epsilon: float | None) -> float | None:
+    """The delta at which epsilon is asked for, by default the usual; None if epsilon is given.
+
+    Raises:
+      InputError: if both are given.
+    """
+    if delta is not None and epsilon is not None:
+        raise InputError("give delta or epsilon, not both")
+    return DELTA if delta is None and epsilon is None else delta
+
+
 @printed
 class Released:
     """What is released from the same data: a search, a run, or several of these together.
 
-    Made by ``jaxsel.tuned`` and ``jaxsel.release``; ``search * 16`` is sixteen searches with
+    Made by ``jaxsel.search_cost`` and ``jaxsel.release``; ``search * 16`` is sixteen searches with
     new randomness each, and ``search + other`` is both. Costs are computed when they are
     asked for, and cached. Printed, it shows the cost at the default delta.
 
     Attributes:
       releases: what is released, each with its number of times.
-      score_noise: as in ``jaxsel.tuned``; None if it is not declared.
+      score_noise: as in ``jaxsel.search_cost``; None if it is not declared.
     """
 
     def __init__(self, releases: Sequence[Release], score_noise: float | None = None):
@@ -101,60 +120,45 @@ class Released:
           InputError: if both are given, one is out of range, K is always 0, or the
             relations of what is released differ.
         """
-        if delta is not None and epsilon is not None:
-            raise InputError("give delta or epsilon, not both")
-        asked = (DELTA if delta is None and epsilon is None else delta, epsilon, attain)
+        delta = _delta_or_none(delta, epsilon)
+        asked = delta, epsilon, attain
         if asked not in self._costs:
-            self._costs[asked] = self._cost(*asked)
+            if self.is_one_search:
+                base, law, _ = self.releases[0]
+                assert law is not None
+                known: dict[str, Any]
+                with one_blas_thread():
+                    if epsilon is None:
+                        assert delta is not None
+                        at, bounds = delta, proven_epsilons(base, law, delta)
+                        known = self._beside(bounds[0], delta)
+                    else:
+                        self._needs_no_score_noise()
+                        at, bounds = epsilon, proven_deltas(base, law, epsilon)
+                        known = {"single": single_delta(base, epsilon)}
+                    if attain:
+                        known["attained"] = attained(base, law, bounds[0], at)
+                if base.more_than_pairs:
+                    known["attained_from"] = "privacy profile"
+                found = Cost(self.releases, float(at), bounds, base.relation, **known)
+            else:
+                found = compose(self, delta, epsilon=epsilon)
+            self._costs[asked] = found
         return self._costs[asked]
 
-    @one_blas_thread()
-    def _cost(self, delta: float | None, epsilon: float | None, attain: bool) -> Cost:
-        if self.is_one_search:
-            return self._cost_of_a_search(delta, epsilon, attain)
-        if epsilon is not None:
-            return compose_delta(self, epsilon)
-        assert delta is not None
-        return compose(self, delta)
-
-    def _cost_of_a_search(self, delta: float | None, epsilon: float | None, attain: bool) -> Cost:
+    def _beside(self, best: ProvenEpsilon, delta: float) -> dict[str, Any]:
+        """What is said of one search at a delta beside its bounds, as fields of ``Cost``."""
         base, law, _ = self.releases[0]
         assert law is not None
-        if epsilon is not None:
-            self._needs_no_score_noise()
-            of_delta = accountant.account_delta(base, law, epsilon, attain=attain)
-            return Cost(
-                self.releases,
-                float(epsilon),
-                of_delta.bounds,
-                base.relation,
-                single=of_delta.single,
-                attained=of_delta.attained,
-                attained_from=of_delta.attained_from,
-            )
-        assert delta is not None
-        found = accountant.account(base, law, delta, attain=attain)
-        grid = math.nan
+        found: dict[str, Any] = {"single": base.epsilon(delta), "score_noise": self.score_noise}
+        if not math.isfinite(best.epsilon):
+            found["needed"] = needed(base, law, delta)
         if is_fixed(law) and 1 < law.mean <= MOST_TIMES:
             every = Release(base, None, law.maximum or 1)
-            grid = compose_searches([every], delta).best.epsilon
-        scores = None
+            found["grid"] = compose_searches([every], delta)[0].epsilon
         if self.score_noise is not None:
-            count = gaussian(self.score_noise)
-            scores = accountant.account(count, law, delta, attain=False).best
-        return Cost(
-            self.releases,
-            float(delta),
-            found.bounds,
-            base.relation,
-            found.needed,
-            found.single,
-            found.attained,
-            found.attained_from,
-            grid,
-            self.score_noise,
-            scores,
-        )
+            found["scores"] = proven_epsilons(gaussian(self.score_noise), law, delta)[0]
+        return found
 
     def epsilon(self, delta: float = DELTA) -> float:
         """The least epsilon that a theorem proves at delta; inf if none does."""
@@ -216,7 +220,7 @@ class Released:
         return found._replace(sentence=f"{found.sentence}\n{note()}")
 
 
-def tuned(
+def search_cost(
     base: object,
     repetitions: Repetitions | str,
     *,
@@ -243,7 +247,7 @@ def tuned(
 
     Example:
         >>> import jaxsel
-        >>> search = jaxsel.tuned("gaussian:noise_multiplier=8", "geometric:mean=3")
+        >>> search = jaxsel.search_cost("gaussian:noise_multiplier=8", "geometric:mean=3")
         >>> search.epsilon(1e-6) < (search * 4).epsilon(1e-6)
         True
     """
@@ -310,42 +314,40 @@ def releases_from(items: object) -> list[Release]:
 def account(
     base: object,
     repetitions: Repetitions | str,
-    delta: float = DELTA,
+    delta: float | None = None,
     *,
+    epsilon: float | None = None,
     attain: bool = True,
     score_noise: float | None = None,
 ) -> Cost:
-    """What is proved about the best of K runs: ``tuned(base, repetitions).cost(delta)``.
+    """What is proved about the best of K runs: ``search_cost(base, repetitions).cost(delta)``.
 
     Args:
-      base, repetitions, score_noise: as in ``tuned``.
-      delta, attain: as in ``Released.cost``.
+      base, repetitions, score_noise: as in ``search_cost``.
+      delta, epsilon, attain: as in ``Released.cost``.
 
     Raises:
-      InputError: as ``tuned`` and ``Released.cost``.
+      InputError: as ``search_cost`` and ``Released.cost``.
     """
-    return tuned(base, repetitions, score_noise=score_noise).cost(delta, attain=attain)
-
-
-def account_delta(
-    base: object, repetitions: Repetitions | str, epsilon: float, *, attain: bool = True
-) -> Cost:
-    """As ``account``, at an epsilon: ``tuned(base, repetitions).cost(epsilon=epsilon)``."""
-    return tuned(base, repetitions).cost(epsilon=epsilon, attain=attain)
+    search = search_cost(base, repetitions, score_noise=score_noise)
+    return search.cost(delta, epsilon=epsilon, attain=attain)
 
 
 @one_blas_thread()
-def compose(releases: object, delta: float = DELTA) -> Cost:
+def compose(releases: object, delta: float | None = None, *, epsilon: float | None = None) -> Cost:
     """What is proved about several releases from the same data, added up.
 
     Args:
-      releases: what ``release`` or ``tuned`` made, or a list of these, of mappings with
+      releases: what ``release`` or ``search_cost`` made, or a list of these, of mappings with
         the arguments of ``release``, or of events of dp-accounting
         (RepeatAndSelectDpEvent is a search).
-      delta: of all releases together, in [0, 1).
+      delta: of all releases together, in [0, 1); the default delta if neither it nor
+        ``epsilon`` is given.
+      epsilon: of all releases together, >= 0, finite; asks for delta at this epsilon, instead.
 
     Raises:
-      InputError: for invalid releases, relations that differ, or a delta out of range.
+      InputError: for invalid releases, relations that differ, a delta or an epsilon out of
+        range, or both.
 
     Example:
         >>> import jaxsel
@@ -354,25 +356,15 @@ def compose(releases: object, delta: float = DELTA) -> Cost:
         >>> len(cost.bounds)
         3
     """
+    delta = _delta_or_none(delta, epsilon)
     listed = tuple(releases_from(releases))
-    found = compose_searches(listed, delta)
-    return Cost(listed, float(delta), found.bounds, found.relation, found.needed)
-
-
-@one_blas_thread()
-def compose_delta(releases: object, epsilon: float) -> Cost:
-    """As ``compose``, but what is proved about delta at an epsilon.
-
-    Args:
-      releases: as in ``compose``.
-      epsilon: of all releases together, >= 0, finite.
-
-    Raises:
-      InputError: for invalid releases, relations that differ, or an epsilon out of range.
-    """
-    listed = tuple(releases_from(releases))
-    found = compose_searches_delta(listed, epsilon)
-    return Cost(listed, float(epsilon), found.bounds, found.relation)
+    if epsilon is not None:
+        bounds = compose_searches_delta(listed, epsilon)
+        return Cost(listed, float(epsilon), bounds, checked(listed))
+    assert delta is not None
+    bounds = compose_searches(listed, delta)
+    lacking = None if math.isfinite(bounds[0].epsilon) else needed_composed(listed, delta)
+    return Cost(listed, float(delta), bounds, checked(listed), lacking)
 
 
 @one_blas_thread()
