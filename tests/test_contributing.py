@@ -43,9 +43,9 @@ def test_the_mechanism_has_its_law_its_pair_and_its_promise(skeletons):
     (pair,) = built.pairs()
     laws = [built.mechanism.law(side, pair.params) for side in (pair.data, pair.neighbour)]
     exact = exact_epsilon(*(law.probabilities for law in laws))
-    promise = entry.promised({"epsilon": 1}, pair)
-    assert promise == ("NM-gumbel-monotone-made", 0.5)
-    assert 0.2 < exact < promise.epsilon
+    proven = entry.guarantee({"epsilon": 1}, pair)
+    assert proven == ("NM-gumbel-monotone-made", 0.5)
+    assert 0.2 < exact < proven.epsilon
 
 
 def test_the_claim_holds_and_knows_its_domain(skeletons):

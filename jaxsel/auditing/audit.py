@@ -18,10 +18,11 @@ from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_d
 from jaxsel.auditing.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
 from jaxsel.host import records
 from jaxsel.host.errors import InputError, check_choice, check_integer
+from jaxsel.host.former_names import warn
 from jaxsel.kernel.engine import Performance, simulate_grid
 from jaxsel.kernel.key_use import key_use
 from jaxsel.language.base import Mechanism, Pair
-from jaxsel.language.entry import Built, Promise
+from jaxsel.language.entry import Built, Guarantee
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.subject import Subject, with_input
 
@@ -46,7 +47,7 @@ class Audit(NamedTuple):
       exact: the exact value on this pair, or None if the mechanism has no exact law.
       event_labels: the outcomes in the event that gave the bound.
       at: the delta (or the epsilon) at which the quantity is bounded.
-      promise: the claimed guarantee for this pair, if the mechanism has one.
+      guarantee: what is claimed for this pair, if the mechanism has one.
     """
 
     mechanism: str
@@ -58,12 +59,18 @@ class Audit(NamedTuple):
     exact: float | None
     event_labels: tuple[str, ...]
     at: float = 0.0
-    promise: Promise | None = None
+    guarantee: Guarantee | None = None
+
+    @property
+    def promise(self) -> Guarantee | None:
+        """Former name of ``guarantee``."""
+        warn("Audit.promise", "Audit.guarantee")
+        return self.guarantee
 
     @property
     def refuted(self) -> bool:
-        """True if the audited lower bound exceeds the promise."""
-        return self.promise is not None and self.bound.lower > self.promise.epsilon
+        """True if the audited lower bound exceeds the guarantee."""
+        return self.guarantee is not None and self.bound.lower > self.guarantee.epsilon
 
     def plot(self) -> "Figure":
         """Plots the probability of the event on both inputs, and what the claim allows."""
@@ -74,8 +81,8 @@ class Audit(NamedTuple):
         if self.bound.direction == "neighbour/data":
             (k, n, other, m), names = (other, m, k, n), ("neighbour", "data")
         claimed = math.nan
-        if self.promise is not None and self.quantity == "epsilon":
-            claimed = self.promise.epsilon
+        if self.guarantee is not None and self.quantity == "epsilon":
+            claimed = self.guarantee.epsilon
         event = " or ".join(self.event_labels)
         return draw_event((k, n, other, m), names, claimed, self.at, event)
 
@@ -87,9 +94,9 @@ class Audit(NamedTuple):
             f"{self.at:g} is at least {self.bound.lower:.6g} (confidence "
             f"{self.bound.confidence:g}, {self.trials} trials a side)."
         )
-        if self.refuted and self.promise is not None:
-            sentence += f" REFUTED: {self.promise.claim} says {self.promise.epsilon:g}."
-        claim, epsilon = self.promise or (None, None)
+        if self.refuted and self.guarantee is not None:
+            sentence += f" REFUTED: {self.guarantee.claim} says {self.guarantee.epsilon:g}."
+        claim, epsilon = self.guarantee or (None, None)
         columns = ("pair", "relation", "lower bound", "exact", "claim", "says", "event")
         event = " or ".join(self.event_labels)
         row = [self.pair, self.relation, self.bound.lower, self.exact, claim, epsilon, event]
@@ -223,7 +230,7 @@ def audit_delta(
 class _Audited(NamedTuple):
     mechanism: Mechanism
     pair: Pair
-    promise: Promise | None
+    guarantee: Guarantee | None
     listed: bool
 
 
@@ -232,9 +239,9 @@ def _audited(mechanism: Subject, pair: Pair | str | None) -> _Audited:
     if isinstance(mechanism, Built):
         found = pair if isinstance(pair, Pair) else mechanism.pair(pair)
         entry, values = mechanism.entry, mechanism.values
-        promise = None if entry is None else entry.promised(values, found)
+        claimed = None if entry is None else entry.guarantee(values, found)
         listed = entry is not None
-        return _Audited(mechanism.mechanism, found, promise, listed)
+        return _Audited(mechanism.mechanism, found, claimed, listed)
     if not isinstance(pair, Pair):
         raise InputError(f"pair is {pair!r}; {mechanism.name} comes without, give one")
     return _Audited(mechanism, pair, None, False)
@@ -355,5 +362,5 @@ def _report(
         exact=exact,
         event_labels=tuple(labels[i] for i in bound.event),
         at=at,
-        promise=audited.promise if quantity == "epsilon" else None,
+        guarantee=audited.guarantee if quantity == "epsilon" else None,
     )

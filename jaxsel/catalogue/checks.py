@@ -1,6 +1,6 @@
 """Self-checks of the software's mechanisms, as claims.
 
-AUDIT-<mechanism>: no audit finds more privacy loss than the entry promises.
+AUDIT-<mechanism>: no audit finds more privacy loss than the entry's guarantee.
 SIM-<mechanism>: simulated frequencies of every method agree with the exact law.
 
 Each tries the default settings and those that the entry calls ``generic``, since at special
@@ -17,7 +17,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Claim, Pair, Relation
 from jaxsel.language.checking import CONFIDENCE, Aside, Case, at_most
 from jaxsel.language.domains import Choice, whole
-from jaxsel.language.entry import MechanismEntry, Values
+from jaxsel.language.entry import Guarantee, MechanismEntry, Values
 
 
 def _variants(entry: MechanismEntry) -> dict[str, Values]:
@@ -31,11 +31,10 @@ def _variants(entry: MechanismEntry) -> dict[str, Values]:
     return variants
 
 
-def _guaranteed(entry: MechanismEntry, given: Values) -> list[tuple[Pair, str]]:
-    """The constructed pairs with a proven pure epsilon, and the claim that proves it."""
-    values = entry.read(given)
-    found = [(pair, entry.guarantee(values, pair)) for pair in entry.make_pairs(values)]
-    return [(pair, promise[0]) for pair, promise in found if promise is not None]
+def _guaranteed(entry: MechanismEntry, given: Values) -> list[tuple[Pair, Guarantee]]:
+    """The constructed pairs with a proven pure epsilon, and what proves it."""
+    found = [(pair, entry.guarantee(given, pair)) for pair in entry.pairs(given)]
+    return [(pair, proven) for pair, proven in found if proven is not None]
 
 
 def _serves(entry: MechanismEntry, given: Values) -> bool:
@@ -102,9 +101,9 @@ def _audit_cases(entry: MechanismEntry, given: Values) -> Callable[[Budget], Ite
             seed=budget.seed,
             progress=False,
         )
-        assert seen.promise is not None
-        claim, epsilon = seen.promise
-        where = f"pair {pair.name}, {_shown(given)} settings, promise {claim}"
+        assert seen.guarantee is not None
+        claim, epsilon = seen.guarantee
+        where = f"pair {pair.name}, {_shown(given)} settings, guarantee {claim}"
         lower = seen.bound.lower
         text = f"audited lower bound from {seen.trials} trials a side"
         yield epsilon, lower, f"{text}, {where}"
@@ -116,31 +115,29 @@ def _audit_cases(entry: MechanismEntry, given: Values) -> Callable[[Budget], Ite
     return cases
 
 
-def _promise(entry: MechanismEntry, given: Values) -> Callable[..., float]:
+def _guarantee(entry: MechanismEntry, given: Values) -> Callable[..., float]:
     def evaluate(
         *, pair: Annotated[int, whole("number of the pair, from 0", at_least=0)] = 0
     ) -> float:
-        """Pure epsilon promised for a constructed pair, at the settings of this claim."""
+        """Pure epsilon guaranteed for a constructed pair, at the settings of this claim."""
         pairs = _guaranteed(entry, given)
         if pair >= len(pairs):
             raise InputError(f"pair is {pair}; {entry.name} has {len(pairs)} pairs, from 0")
-        promise = entry.promised(given, pairs[pair][0])
-        assert promise is not None
-        return promise.epsilon
+        return pairs[pair][1].epsilon
 
     return evaluate
 
 
 def audit_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
-    """The AUDIT claims of all entries that promise a pure epsilon and are not broken on purpose."""
+    """The AUDIT claims of entries with a pure guarantee that are not broken on purpose."""
     claims = []
     for entry in entries:
         for ending, given in _variants(entry).items():
-            promises = [] if entry.broken else _guaranteed(entry, given)
-            if not promises:
+            guaranteed = [] if entry.broken else _guaranteed(entry, given)
+            if not guaranteed:
                 continue
-            names = sorted({claim for _, claim in promises})
-            relations = [pair.relation for pair, _ in promises]
+            names = sorted({proven.claim for _, proven in guaranteed})
+            relations = [pair.relation for pair, _ in guaranteed]
             general = Relation.GENERAL in relations
             claims.append(
                 Claim(
@@ -148,10 +145,10 @@ def audit_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
                     source=f"audit of {entry.name} against {', '.join(names)}",
                     statement="On each constructed pair the audited lower bound on epsilon "
                     f"of {entry.name} ({_also(entry, given)} settings), at confidence "
-                    "1 - 1e-6, and the exact epsilon are at most the promised one.",
+                    "1 - 1e-6, and the exact epsilon are at most the guaranteed one.",
                     kind="privacy",
                     relation=Relation.GENERAL if general else relations[0],
-                    evaluate=_promise(entry, given),
+                    evaluate=_guarantee(entry, given),
                     check=at_most(_audit_cases(entry, given)),
                 )
             )

@@ -432,7 +432,7 @@ def _audit_mechanism(
         return False
     rows = []
     for each, found in zip(pairs, audits, strict=True):
-        claim, epsilon = found.promise or (None, None)
+        claim, epsilon = found.guarantee or (None, None)
         rows.append(
             {
                 "pair": each.name,

@@ -72,14 +72,14 @@ def _mechanism(entry: Any) -> dict[str, Any]:
 
     rows = []
     for pair in entry.pairs({}):
-        promise = entry.promised({}, pair)
+        proven = entry.guarantee({}, pair)
         rows.append(
             {
                 "name": pair.name,
                 "relation": pair.relation,
                 "why": pair.why,
-                "claim": None if promise is None else promise.claim,
-                "epsilon": None if promise is None else promise.epsilon,
+                "claim": None if proven is None else proven.claim,
+                "epsilon": None if proven is None else proven.epsilon,
             }
         )
     return {
@@ -193,7 +193,7 @@ def _print_mechanism(row: dict[str, Any]) -> None:
     pairs = [
         [{**item, "relation": item["relation"].value}[c] for c in columns] for item in row["pairs"]
     ]
-    print_table("\nPairs, and what is promised at the defaults", columns, pairs)
+    print_table("\nPairs, and what is guaranteed at the defaults", columns, pairs)
     if row["broken"]:
         say("BROKEN: it does not keep what one might hope for; the audit shows it.")
 

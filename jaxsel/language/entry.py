@@ -6,11 +6,12 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
+from jaxsel.host.former_names import former_names, warn
 from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.declared import find_published
 from jaxsel.language.domains import Choice, Domain, read_values
@@ -88,24 +89,10 @@ class Method(Choice):
 
 
 class Guarantee(NamedTuple):
-    """What is proven (or, of a broken mechanism, hoped for): a claim at some parameters.
-
-    ``MechanismEntry.promised`` evaluates the claim there.
+    """What is proven (or, of a broken mechanism, hoped for): a number, and the claim that gives it.
 
     Attributes:
-      claim: id of a claim whose ``evaluate`` returns a pure epsilon.
-      parameters: what it is evaluated at.
-    """
-
-    claim: str
-    parameters: Mapping[str, Any]
-
-
-class Promise(NamedTuple):
-    """A guarantee as a number.
-
-    Attributes:
-      claim: id of the claim that proves it (or, of a broken mechanism, hopes for it).
+      claim: id of the claim.
       epsilon: the pure epsilon that the claim gives.
     """
 
@@ -114,8 +101,15 @@ class Promise(NamedTuple):
 
 
 def guarantee(claim: str, **parameters: Any) -> Guarantee:
-    """The claim of that id, at these parameters."""
-    return Guarantee(claim, parameters)
+    """The claim of that id, evaluated at these parameters: no second number.
+
+    Raises:
+      InputError: if there is no such claim, or a parameter lies outside its domain.
+    """
+    found = find_published(claim)
+    if found is None:
+        raise InputError(f"there is no claim {claim!r}, and so no guarantee")
+    return Guarantee(claim, found.evaluate(**parameters))
 
 
 class Role(enum.Enum):
@@ -156,7 +150,7 @@ class MechanismEntry:
       settings: their domains, with defaults, by name.
       make: values of the settings, each of its own type -> Built.
       make_pairs: values -> neighbouring pairs, the default one first.
-      guarantee: (values, pair) -> the pure epsilon proven for such pairs, or None.
+      make_guarantee: (values, pair) -> the pure epsilon proven for such pairs, or None.
       generic: settings without the special values that the defaults have (such as one
         round, gamma = 1, no ties); the self-checks try the mechanism at both.
       utility: (values, labels of the events) -> what each event is worth; {} where
@@ -171,7 +165,7 @@ class MechanismEntry:
     settings: Mapping[str, Domain]
     make: Callable[[Values], Built]
     make_pairs: Callable[[Values], tuple[Pair, ...]] = lambda values: ()
-    guarantee: Callable[[Values, Pair], Guarantee | None] = lambda values, pair: None
+    make_guarantee: Callable[[Values, Pair], Guarantee | None] = lambda values, pair: None
     generic: Values = dataclasses.field(default_factory=dict)
     utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility
     module: str = ""
@@ -221,14 +215,14 @@ class MechanismEntry:
         """The constructed neighbouring pairs at these settings."""
         return self.make_pairs(self.read(given))
 
-    def promised(self, given: Values, pair: Pair) -> Promise | None:
+    def guarantee(self, given: Values, pair: Pair) -> Guarantee | None:
         """The pure epsilon that is proven for such a pair at these settings, if any is."""
-        found = self.guarantee(self.read(given), pair)
-        if found is None:
-            return None
-        claim = find_published(found.claim)
-        assert claim is not None, f"{found.claim} is not declared"
-        return Promise(found.claim, claim.evaluate(**found.parameters))
+        return self.make_guarantee(self.read(given), pair)
+
+    def promised(self, given: Values, pair: Pair) -> Guarantee | None:
+        """Former name of ``guarantee``."""
+        warn("MechanismEntry.promised", "MechanismEntry.guarantee")
+        return self.guarantee(given, pair)
 
 
 class _Factory(MechanismEntry):
@@ -303,7 +297,7 @@ class _Factory(MechanismEntry):
         self.make_pairs = make_pairs
         return function
 
-    def promises(self, function: Callable[..., Guarantee | None]) -> Any:
+    def guarantees(self, function: Callable[..., Guarantee | None]) -> Any:
         """Decorates a function that returns the pure ``guarantee`` that is proven, or None.
 
         It takes the settings that it names, and ``pair`` and ``params``.
@@ -313,8 +307,13 @@ class _Factory(MechanismEntry):
         def proven(values: Values, pair: Pair) -> Guarantee | None:
             return asked(values, pair=pair, params=pair.params)
 
-        self.guarantee = proven
+        self.make_guarantee = proven
         return function
+
+    def promises(self, function: Callable[..., Guarantee | None]) -> Any:
+        """Former name of ``guarantees``."""
+        warn("MechanismEntry.promises", "MechanismEntry.guarantees")
+        return self.guarantees(function)
 
 
 def mechanism(
@@ -391,3 +390,7 @@ def _asking(function: Callable[..., Any], entry: MechanismEntry, *more: str) -> 
         return function(**{**dict.fromkeys(needed), **asked})
 
     return call
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Promise": "jaxsel.language.entry.Guarantee"})

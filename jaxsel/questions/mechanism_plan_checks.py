@@ -118,9 +118,9 @@ def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterato
     one = one_release(entry, values)
     law = built.mechanism.law
     if law is None:
-        promise = entry.promised(values, pair)
-        if promise is not None:
-            yield one.pure, promise.epsilon, f"promise for pair {pair.name}, {where}"
+        proven = entry.guarantee(values, pair)
+        if proven is not None:
+            yield one.pure, proven.epsilon, f"guarantee for pair {pair.name}, {where}"
         return
     laws = [law(side, pair.params).probabilities for side in (pair.data, pair.neighbour)]
     together = _composed(laws[0], laws[1], plan.releases)

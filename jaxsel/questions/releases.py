@@ -114,11 +114,11 @@ def one_release(entry: MechanismEntry, values: Values) -> OneRelease:
         relation = known.relation
     pure, claim = 0.0, ""
     for pair in entry.make_pairs(values):
-        promise = entry.promised(values, pair)
-        if promise is None or entry.name in BY_CURVE_ALONE:
+        proven = entry.guarantee(values, pair)
+        if proven is None or entry.name in BY_CURVE_ALONE:
             pure = math.inf
-        elif promise.epsilon > pure:
-            pure, claim = promise.epsilon, promise.claim
+        elif proven.epsilon > pure:
+            pure, claim = proven.epsilon, proven.claim
     return OneRelease(pure if pure > 0.0 else math.inf, claim, relation, known)
 
 
@@ -318,7 +318,7 @@ def least_noise(
     releases = _RELEASES.read("releases", releases)
     if entry.broken:
         raise InputError(
-            f"{entry.name} is broken: its promise does not hold, and no amount of noise "
+            f"{entry.name} is broken: its guarantee does not hold, and no amount of noise "
             "is planned from it"
         )
     given = _given(entry, settings)

@@ -52,11 +52,11 @@ def _bounds(cell: Cell, delta: float) -> dict[str, float]:
         return _tuning_bounds(base, law, delta)
     built, found = cell.built, {}
     assert built.entry is not None
-    promises = [built.entry.promised(built.values, pair) for pair in _pairs(built)]
-    proven = [promise for promise in promises if promise is not None]
+    found_of = [built.entry.guarantee(built.values, pair) for pair in _pairs(built)]
+    proven = [each for each in found_of if each is not None]
     # A theorem for monotone neighbours only gives no bound for general ones.
-    if proven and len(proven) == len(promises):
-        claim, epsilon = max(proven, key=lambda promise: promise.epsilon)
+    if proven and len(proven) == len(found_of):
+        claim, epsilon = max(proven, key=lambda each: each.epsilon)
         if catalogue.find_claim(claim).holds:
             found[claim] = epsilon
     law = law_of(cell)

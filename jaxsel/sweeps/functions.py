@@ -39,8 +39,8 @@ class Trial(NamedTuple):
       mechanism: the mechanism; the same object in all cells that differ in numbers only.
       data, params: its input.
       pairs: neighbouring inputs, for the measures "audited" and "exact_epsilon".
-      guarantee: from ``language.entry.guarantee``: the published claim of a pure epsilon
-        that covers the pairs, and its arguments; None for none.
+      guarantee: from ``language.entry.guarantee``: the pure epsilon that a published claim
+        gives for the pairs; None for none.
       utility: Float64["events"] by name, one of ``language.utility.MEANINGS``: the utility
         of each event.
       statistic: what is summed over trials, from ``jaxsel.statistics``; None to count
@@ -275,7 +275,7 @@ class CellFunction(NamedTuple):
             settings=settings,
             make=lambda values: Built(trial.mechanism, trial.data, trial.params),
             make_pairs=lambda values: trial.pairs,
-            guarantee=lambda values, pair: trial.guarantee,
+            make_guarantee=lambda values, pair: trial.guarantee,
             utility=lambda values, labels: {
                 name: np.asarray(worth, np.float64) for name, worth in trial.utility.items()
             },

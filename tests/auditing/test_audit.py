@@ -114,14 +114,14 @@ def test_the_exact_delta_is_that_of_the_worse_direction():
 
 def test_a_bound_above_the_promise_refutes_and_one_at_it_does_not():
     found = auditing.audit("noisy_max", trials=2000)
-    assert found.promise is not None
+    assert found.guarantee is not None
     for lower, refuted in ((0.9, False), (1.0, False), (1.0 + 1e-9, True)):
-        promise = found.promise._replace(epsilon=1.0)
-        one = found._replace(bound=found.bound._replace(lower=lower), promise=promise)
+        proven = found.guarantee._replace(epsilon=1.0)
+        one = found._replace(bound=found.bound._replace(lower=lower), guarantee=proven)
         assert one.refuted == refuted
         assert ("REFUTED" in one.summary().sentence) == refuted
     (row,) = found.summary().rows
-    assert row[2:6] == [found.bound.lower, found.exact, *found.promise]
+    assert row[2:6] == [found.bound.lower, found.exact, *found.guarantee]
     assert "epsilon at delta = 0 is at least" in found.summary().sentence
 
 
@@ -186,14 +186,14 @@ def test_a_bound_on_delta_has_its_confidence_method_and_side():
         # Standard deviations of two shares of 20,000 trials: five of the limit, five of chance.
         lost = 10.0 * (math.sqrt(0.24 / 20_000) + math.exp(0.4) * math.sqrt(0.16 / 20_000))
         assert found.exact - lost < found.bound.lower < found.exact
-        assert found.promise is None
+        assert found.guarantee is None
         swapped = auditing.audit_delta(
             table, SIDES._replace(data=1.0, neighbour=0.0), method=method, **given
         )
         assert swapped.event_labels == found.event_labels
         directions = {found.bound.direction, swapped.bound.direction}
         assert directions == {"data/neighbour", "neighbour/data"}
-    assert auditing.audit_delta("noisy_max", trials=2000, epsilon=0.1).promise is None
+    assert auditing.audit_delta("noisy_max", trials=2000, epsilon=0.1).guarantee is None
     assert not auditing.audit_delta("noisy_max", trials=2000, epsilon=0.0).refuted
 
 
@@ -202,15 +202,15 @@ def test_a_picture_has_the_likelier_side_first_and_what_the_claim_allows(swapped
     found = auditing.audit("noisy_max", trials=20_000)
     direction = "neighbour/data" if swapped else "data/neighbour"
     bound = found.bound._replace(counts=(900, 1000, 100, 2000), direction=direction)
-    promise = found.promise._replace(epsilon=0.5)
+    proven = found.guarantee._replace(epsilon=0.5)
     for at in (0.0, 0.1):
-        (axes,) = found._replace(bound=bound, promise=promise, at=at).plot().axes
+        (axes,) = found._replace(bound=bound, guarantee=proven, at=at).plot().axes
         other = 0.9 if swapped else 0.05
         (line,) = (one for one in axes.get_lines() if "claimed" in str(one.get_label()))
         assert line.get_ydata()[0] == pytest.approx(min(1.0, math.exp(0.5) * other + at))
         names = [text.get_text() for text in axes.get_xticklabels()]
         expected = ["on the data", "on the neighbour"]
         assert names == (expected[::-1] if swapped else expected)
-    for without in ({"promise": None}, {"quantity": "delta"}):
+    for without in ({"guarantee": None}, {"quantity": "delta"}):
         (axes,) = found._replace(bound=bound, **without).plot().axes
         assert not any("claimed" in str(one.get_label()) for one in axes.get_lines())

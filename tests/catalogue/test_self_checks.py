@@ -1,4 +1,4 @@
-"""Self-checks of the mechanisms: who is audited, and that a wrong promise is noticed."""
+"""Self-checks of the mechanisms: who is audited, and that a wrong guarantee is noticed."""
 
 import copy
 
@@ -18,10 +18,10 @@ BUDGET = Budget(trials=200_000)
 def test_promises_of_the_catalogue_are_claims():
     for entry in mechanisms():
         for pair in entry.pairs({}):
-            promise = entry.promised({}, pair)
-            if promise is not None:
-                assert find_claim(promise.claim).holds is not entry.broken
-                assert promise.epsilon > 0.0
+            proven = entry.guarantee({}, pair)
+            if proven is not None:
+                assert find_claim(proven.claim).holds is not entry.broken
+                assert proven.epsilon > 0.0
 
 
 def test_every_sound_mechanism_with_a_promise_is_audited():
@@ -57,11 +57,11 @@ def with_law(entry, law=None):
 
 
 @pytest.mark.parametrize(("epsilon", "outcome"), [(1.6, "refuted"), (1.8, "holds")])
-def test_an_audit_alone_refutes_a_wrong_promise(epsilon, outcome):
+def test_an_audit_alone_refutes_a_wrong_guarantee(epsilon, outcome):
     # without an exact law only the audited lower bound can refute: exact 1.796
     entry = with_law(find_mechanism("random_stopping"))
     wrong = guarantee("LBP-privacy", epsilon=epsilon)  # a claim that is epsilon itself
-    claims = audit_claims([changed(entry, guarantee=lambda values, pair: wrong)])
+    claims = audit_claims([changed(entry, make_guarantee=lambda values, pair: wrong)])
     claim = next(c for c in claims if c.id == "AUDIT-random_stopping")
     verdict = claim.check(BUDGET)
     assert verdict.outcome == outcome

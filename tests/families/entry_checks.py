@@ -47,8 +47,8 @@ def check_methods_follow_law(entry, settings, seed):
             check_samples_follow_law(mechanism, cells, seed)
 
 
-def check_promise(entry):
-    """Checks that exact laws keep the guarantee, and that a broken mechanism breaks its promise.
+def check_guarantee(entry):
+    """Checks that exact laws keep the guarantee, and that a broken one breaks its own.
 
     Audits of all entries are in ``test_contract`` and the claims AUDIT-*.
     """
@@ -59,9 +59,9 @@ def check_promise(entry):
         for law in found:
             assert len(law.labels) == law.probabilities.size
         exact = exact_epsilon(*(law.probabilities for law in found))
-        promise = entry.promised({}, pair)
-        assert promise is not None
-        losses.append(exact / promise.epsilon)
+        proven = entry.guarantee({}, pair)
+        assert proven is not None
+        losses.append(exact / proven.epsilon)
     assert entry.broken == (entry.summary.startswith("BROKEN: "))
     assert (losses[0] > 1.0) == entry.broken
     if not entry.broken:

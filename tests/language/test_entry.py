@@ -69,7 +69,7 @@ def test_name_summary_settings_and_roles_stand_in_the_signature():
         entry(epsilom=1)
 
 
-def test_pairs_and_promises_are_asked_with_the_settings_that_they_name():
+def test_pairs_and_guarantees_are_asked_with_the_settings_that_they_name():
     entry = released()
 
     @entry.neighbours
@@ -78,16 +78,17 @@ def test_pairs_and_promises_are_asked_with_the_settings_that_they_name():
         yield "near", data, data + apart, Relation.GENERAL, "moves"
         yield Pair("other", data, data, Relation.BASE, {**params, "more": 8}, "another")
 
-    @entry.promises
+    @entry.guarantees
     def pure(epsilon, pair):
-        return guarantee("T-Claim", epsilon=epsilon) if pair.name == "near" else None
+        return guarantee("LBP-privacy", epsilon=epsilon) if pair.name == "near" else None
 
     near, other = entry.pairs({"apart": 2, "epsilon": 3})
     assert near.neighbour.tolist() == [4.0, 3.0]
     assert (near.params, other.params["more"]) == ({"epsilon": 3.0, "more": 7}, 8)
-    values = entry.read({"epsilon": 3})
-    assert entry.guarantee(values, near) == guarantee("T-Claim", epsilon=3.0)
-    assert entry.guarantee(values, other) is None
+    assert entry.guarantee({"epsilon": 3}, near) == ("LBP-privacy", 3.0)
+    assert entry.guarantee({"epsilon": 3}, other) is None
+    with pytest.raises(InputError, match="there is no claim 'T-Claim'"):
+        guarantee("T-Claim", epsilon=3.0)
 
 
 def test_an_input_of_its_own_replaces_what_the_signature_says():
@@ -108,7 +109,7 @@ def test_an_input_of_its_own_replaces_what_the_signature_says():
 
 def test_what_is_missing_is_refused_with_its_line():
     with pytest.raises(TypeError, match=r"test_entry\.py:\d+: released has no setting 'epsilom'"):
-        released().promises(lambda epsilom: None)
+        released().guarantees(lambda epsilom: None)
     for spoilt, sentence in (
         (lambda scores: _made("", 1), "scores declares no domain, or no default"),
         (lambda: _made("", 1), "the factory says nothing of its mechanism"),

@@ -41,7 +41,7 @@ def test_an_audit_shows_both_sides_and_what_its_claim_allows():
     k, n, other, m = found.bound.counts
     if found.bound.direction == "neighbour/data":
         k, n, other, m = other, m, k, n
-    sides = _event(found.plot(), (k, n, other, m), math.exp(found.promise.epsilon) * other / m)
+    sides = _event(found.plot(), (k, n, other, m), math.exp(found.guarantee.epsilon) * other / m)
     assert sides == [f"on the {side}" for side in found.bound.direction.split("/")]
 
 

@@ -112,7 +112,7 @@ def test_an_audit_by_name_knows_pairs_and_promise():
     assert "REFUTED: FIXED-K-folklore says 3" in str(found)
     apart = jaxsel.audit(built.mechanism, built.pair(), trials=100_000, progress=False)
     assert apart.bound == found.bound
-    assert apart.promise is None
+    assert apart.guarantee is None
     assert not apart.refuted
     with pytest.raises(InputError, match="it has: randomised-response"):
         jaxsel.audit(built, "other", trials=1000)

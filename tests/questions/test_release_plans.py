@@ -308,9 +308,9 @@ def test_every_mechanism_keeps_the_budget_or_says_why_not(subtests):
             assert again == plan.proof
             # An epsilon of one release is one of every pair, at delta = 0.
             for pair in entry.make_pairs(values):
-                promise = entry.promised(values, pair)
+                proven = entry.guarantee(values, pair)
                 one = one_release(entry, values)
-                assert promise is None or not promise.epsilon > one.pure
+                assert proven is None or not proven.epsilon > one.pure
     assert planned >= 30
 
 
@@ -320,7 +320,7 @@ def test_neighbours_are_those_of_the_setting():
     assert general.proof.relation is Relation.GENERAL
     assert monotone.proof.relation is Relation.MONOTONE
     assert NEIGHBOURS[Relation.MONOTONE] in str(monotone)
-    # At the same promise, half of the noise.
+    # At the same guarantee, half of the noise.
     assert general.scales["noise_scale"] == pytest.approx(2.0 * monotone.scales["noise_scale"])
 
 
@@ -560,7 +560,7 @@ def test_one_release_is_as_private_as_its_least_private_pair():
     entry = SimpleNamespace(
         name="none of the catalogue",
         make_pairs=lambda values: pairs,
-        promised=lambda values, pair: (
+        guarantee=lambda values, pair: (
             None if pair.at is None else SimpleNamespace(epsilon=pair.at, claim=f"C{pair.at}")
         ),
     )

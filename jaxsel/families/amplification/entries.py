@@ -73,6 +73,6 @@ def _one_run_moves(threshold, epsilon):
         yield name, data, neighbour, Relation.BASE, why
 
 
-@private_amplification.promises
+@private_amplification.guarantees
 def _of_one_run(epsilon):
     return guarantee("LT-ThmC.1-privacy-sharp", base_epsilon=epsilon)

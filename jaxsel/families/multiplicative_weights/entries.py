@@ -132,7 +132,7 @@ def _restarting(table, values):
 private_multiplicative_weights.neighbours(_moved)
 
 
-@private_multiplicative_weights.promises
+@private_multiplicative_weights.guarantees
 def _proven_with_restarts(values):
     return guarantee("CL-Thm9-budget", **weights_shares(values))
 
@@ -213,7 +213,7 @@ def _moved_one_way(table):
     yield next(_moved(table))
 
 
-@repetitive_multiplicative_weights.promises
+@repetitive_multiplicative_weights.guarantees
 def _proven_with_repetitions(values):
     return guarantee("CL-Thm11-budget", **repetitive_shares(values))
 
@@ -274,7 +274,7 @@ def _moved_row_of_a_population(table, data):
         yield name, data, data | {"table": other}, relation, why
 
 
-@adaptive_analysis.promises
+@adaptive_analysis.guarantees
 def _proven_of_what_answers(protection, values):
     if protection == "repetitive":
         return _proven_with_repetitions(values)

@@ -67,7 +67,7 @@ def _near_the_bounds(relation, scores, params):
     yield "others-together", behind, others, Relation.MONOTONE, why
 
 
-@noisy_max.promises
+@noisy_max.guarantees
 def _proven(noise, relation, pair, params):
     if noise == "gaussian":
         return None

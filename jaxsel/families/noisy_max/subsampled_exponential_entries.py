@@ -68,6 +68,6 @@ def opposed(scores, epsilon):
     yield "opposed", behind + first, behind + (1.0 - first), Relation.GENERAL, why
 
 
-@subsampled_exponential.promises
+@subsampled_exponential.guarantees
 def proven(epsilon):
     return guarantee("LBP-privacy", epsilon=epsilon)

@@ -122,7 +122,7 @@ def percentile_above_threshold(
     return percentile_above_threshold(method=method)
 
 
-@percentile_above_threshold.promises
+@percentile_above_threshold.guarantees
 def _known_chances(final_epsilon):
     return guarantee("LT-Thm4.1(a)", final_epsilon=final_epsilon)
 
@@ -177,7 +177,7 @@ def _flipped(shares, base_epsilon):
     yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
 
 
-@extended_above_threshold.promises
+@extended_above_threshold.guarantees
 def _fresh_runs(params, base_epsilon, slack, final_epsilon):
     return guarantee(
         "LT-Thm4.4(a)-sharp",
@@ -241,7 +241,7 @@ def _crossing(shares, base_epsilon):
     yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
 
 
-@find_percentile_threshold.promises
+@find_percentile_threshold.guarantees
 def _same_runs(params, base_epsilon, slack, final_epsilon):
     return guarantee(
         "LT-Thm4.6(a)-sharp",
@@ -316,7 +316,7 @@ def _upper_outcomes(base_epsilon):
     yield "three-outcome", data, neighbour, Relation.BASE, why
 
 
-@percentile_pipeline.promises
+@percentile_pipeline.guarantees
 def _both_algorithms(params, base_epsilon, slack):
     return guarantee(
         "LT-Thm4.7(a)-sharp",
@@ -370,7 +370,7 @@ def _one_run_moves(epsilon, top, middle):
     yield "randomised-response", first, second, Relation.BASE, why
 
 
-@better_than_median.promises
+@better_than_median.guarantees
 def _best_of_random_number(epsilon, alpha):
     return guarantee("CL-Thm4-privacy", epsilon=epsilon, alpha=alpha)
 
@@ -411,6 +411,6 @@ def _median_moves(epsilon):
     yield "three-outcome", first, second, Relation.BASE, "the median moves between three models"
 
 
-@median_of_runs.promises
+@median_of_runs.guarantees
 def _hope(epsilon):
     return guarantee("LT-B.3-hope", epsilon=epsilon)

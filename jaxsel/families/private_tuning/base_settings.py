@@ -10,7 +10,6 @@ from jaxsel.language.domains import choice, number, numbers, whole
 from jaxsel.language.entry import Guarantee, Neighbours, Values, guarantee
 from jaxsel.language.utility import Utility, by_scores, of_candidates
 from jaxsel.tuning.base_laws import finite_pairs, randomised_response_law
-from jaxsel.tuning.claims import one_run
 
 if TYPE_CHECKING:
     from jaxsel.families.private_tuning.bases import Base
@@ -220,7 +219,7 @@ def base_epsilon(values: Values) -> float | None:
     formulas.
     """
     found = BASES[values["base"]].guarantee(values)
-    return None if found is None else one_run.evaluate(found)
+    return None if found is None else found.epsilon
 
 
 def guarantee_of_runs(claim: str, values: Values, **parameters: Any) -> Guarantee | None:

@@ -49,7 +49,7 @@ def _any_law(values, repetitions):
     return input_of_runs(values, repetitions=repetitions)
 
 
-@private_tuning.promises
+@private_tuning.guarantees
 def _pure(values, repetitions):
     if repetitions.family == "truncated_negative_binomial":
         return guarantee_of_runs("PS-Cor3", values, eta=repetitions.parameters["eta"])
@@ -71,12 +71,12 @@ def _geometric(values, gamma):
     return input_of_runs(values, repetitions=laws.geometric(gamma))
 
 
-@random_stopping.promises
+@random_stopping.guarantees
 def _thrice(values):
     return guarantee_of_runs("LT-Thm3.2", values)
 
 
-# It promises no pure epsilon: its guarantee has delta > 0.
+# It guarantees no pure epsilon: its guarantee has delta > 0.
 @mechanism(
     "LT-Alg2-hardstop-Thm3.4",
     also=BASE_SETTINGS,
@@ -125,7 +125,7 @@ def _stopped_late(values, gamma, slack):
     return input_of_runs(values, repetitions=law)
 
 
-@random_stopping_capped_pure.promises
+@random_stopping_capped_pure.guarantees
 def _thrice_with_slack(values, slack):
     return guarantee_of_runs("LT-Thm3.5", values, slack=slack)
 
@@ -154,7 +154,7 @@ def _fixed(values, count):
     return input_of_runs(values, repetitions=laws.point_mass(count))
 
 
-@fixed_repetitions.promises
+@fixed_repetitions.guarantees
 def _folklore(values):
     return guarantee_of_runs("FIXED-K-folklore", values)
 

@@ -68,7 +68,7 @@ def _opposed(levels):
     yield "by-turns", levels, levels + turns, Relation.GENERAL, why
 
 
-@repetitive_sparse_vector.promises
+@repetitive_sparse_vector.guarantees
 def _unless_known(query_epsilon, failures, gamma):
     """At a known p (infinite gamma) there is no pure epsilon."""
     if math.isinf(gamma):

@@ -53,7 +53,7 @@ def selection_exponential(
     return selection_exponential(method=method)
 
 
-@selection_exponential.promises
+@selection_exponential.guarantees
 def _exponential(epsilon):
     return guarantee("LT-Thm5.2-exponential-privacy", epsilon=epsilon)
 
@@ -77,7 +77,7 @@ def selection_generalised_exponential(
     return selection_generalised_exponential(method=method)
 
 
-@selection_generalised_exponential.promises
+@selection_generalised_exponential.guarantees
 def _generalised(epsilon):
     return guarantee("LT-Thm5.2-generalised-privacy", epsilon=epsilon)
 
@@ -211,7 +211,7 @@ def _either_set(data, learners, scores, sensitivity):
     yield "validation", data, data | {"scores": moved}, Relation.BASE, why
 
 
-@validation_selection.promises
+@validation_selection.guarantees
 def _tuned(pair, learner_epsilon, epsilon):
     moved = learner_epsilon if pair.name == "training" else epsilon
     return guarantee("LT-Lem5.1-tuned", epsilon=moved)
@@ -240,7 +240,7 @@ def generalised_exponential_mechanism(
     return generalised_exponential_mechanism(method=method)
 
 
-@generalised_exponential_mechanism.promises
+@generalised_exponential_mechanism.guarantees
 def _classical(epsilon):
     return guarantee("RS-GEM-privacy", epsilon=epsilon)
 

@@ -113,8 +113,8 @@ def _other_laws(epsilon, top, middle, calls=1, candidates=1):
         yield name, first, second, Relation.BASE, why
 
 
-@selection_once.promises
-@selections.promises
+@selection_once.guarantees
+@selections.guarantees
 def _proven_of_selections(epsilon, gamma, calls=1):
     return guarantee("CL-Thm1-calls", epsilon=epsilon, gamma=gamma, calls=calls)
 
@@ -173,7 +173,7 @@ def _other_chances(epsilon, quiet, data):
     yield "tops-alone", (quiet, loud), (quiet * ratio, loud * ratio), Relation.BASE, why
 
 
-@tests_until_top.promises
+@tests_until_top.guarantees
 def _proven_of_tests(epsilon, gamma, tops):
     return guarantee("CL-Thm2", epsilon=epsilon, gamma=gamma, tops=tops)
 
@@ -226,7 +226,7 @@ def _first_calls(epsilon, top, middle, gamma, rounds):
     return data, {"gamma": gamma, "rounds": (rounds, 1, rounds, 1)}
 
 
-@interleaved.promises
+@interleaved.guarantees
 def _proven_of_interleaved(epsilon, gamma):
     return guarantee("CL-interleaved", selections=2, tops=2, epsilon=epsilon, gamma=gamma)
 

@@ -255,13 +255,13 @@ def _proven(claim: str, pair, relation: str, monotone: dict[str, float], **param
     return guarantee(claim, **parameters) if relation == "general" else None
 
 
-@above_threshold.promises
+@above_threshold.guarantees
 def _above_threshold(epsilon, pair, relation):
     scale = {"scale": _SCALES[relation]}
     return _proven("SVT-AboveThreshold", pair, relation, scale, epsilon=epsilon)
 
 
-@sparse.promises
+@sparse.guarantees
 def _sparse(epsilon, pair, relation, cutoff, delta):
     scale = {"scale": _SCALES[relation]}
     if delta == 0.0:
@@ -270,13 +270,13 @@ def _sparse(epsilon, pair, relation, cutoff, delta):
     return _proven("SVT-Sparse-advanced-pure", pair, relation, scale, **given)
 
 
-@sparse_vector.promises
+@sparse_vector.guarantees
 def _noised_once(epsilon, pair, relation, cutoff, share):
     monotone = {"scale": _SCALES[relation], "share": _as_number(share, cutoff, relation)}
     return _proven("SVT-LSL-Alg1", pair, relation, monotone, epsilon=epsilon)
 
 
-@sparse_vector_dwork_roth.promises
+@sparse_vector_dwork_roth.guarantees
 def _dwork_roth(epsilon, pair):
     return _proven("SVT-LSL-Alg2", pair, "general", {}, epsilon=epsilon)
 
@@ -286,7 +286,7 @@ def _hoped(claim: str):
     return lambda epsilon: guarantee(claim, epsilon=epsilon)
 
 
-sparse_vector_roth.promises(_hoped("SVT-LSL-Alg3-printed"))
-sparse_vector_lee_clifton.promises(_hoped("SVT-LSL-Alg4-printed"))
-sparse_vector_stoddard.promises(_hoped("SVT-LSL-Alg5-printed"))
-sparse_vector_chen.promises(_hoped("SVT-LSL-Alg6-printed"))
+sparse_vector_roth.guarantees(_hoped("SVT-LSL-Alg3-printed"))
+sparse_vector_lee_clifton.guarantees(_hoped("SVT-LSL-Alg4-printed"))
+sparse_vector_stoddard.guarantees(_hoped("SVT-LSL-Alg5-printed"))
+sparse_vector_chen.guarantees(_hoped("SVT-LSL-Alg6-printed"))

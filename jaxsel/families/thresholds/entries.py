@@ -60,7 +60,7 @@ def _stopped(values, threshold, gamma, slack):
     return input_of_runs(values, threshold=threshold, stop_probability=gamma, max_draws=most)
 
 
-@threshold_selection.promises
+@threshold_selection.guarantees
 def _twice_with_slack(values, slack):
     return guarantee_of_runs("LT-Thm3.1(b)", values, slack=slack)
 
@@ -90,7 +90,7 @@ def _unstopped(values, threshold):
     return input_of_runs(values, threshold=threshold)
 
 
-@conditional_sampling.promises
+@conditional_sampling.guarantees
 def _twice(values):
     return guarantee_of_runs("PS-Cor16(1)", values)
 
@@ -170,6 +170,6 @@ def _one_run_moves(epsilon):
         yield name, data, neighbour, Relation.BASE, why
 
 
-@decreasing_thresholds.promises
+@decreasing_thresholds.guarantees
 def _hope(epsilon):
     return guarantee("LT-Alg6-hope", epsilon=epsilon)

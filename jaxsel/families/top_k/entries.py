@@ -87,7 +87,7 @@ def _gap_input(histogram, epsilon, noise_scale, max_size):
     return histogram, noise | _given(max_size=max_size)
 
 
-@largest_gap.promises
+@largest_gap.guarantees
 def _by_noise(noise, epsilon, noise_scale):
     """Follows from the settings, not from the scale that is drawn, which may be wrong."""
     if noise == "gaussian":
@@ -260,7 +260,7 @@ def _picks(histogram, k, rho, noise_scale):
     return histogram, {"k": k} | (_given(rho=rho, noise_scale=noise_scale) or {"rho": _RHO})
 
 
-@exponential_top_k.promises
+@exponential_top_k.guarantees
 def _of_picks(histogram, k, rho, noise_scale, relation):
     """Follows from the settings, not from the scale that is drawn, which may be wrong."""
     _, params = _picks(histogram, k, rho, noise_scale)
@@ -431,7 +431,7 @@ def _against_the_best(scores, k):
     yield "top", scores, scores + top, Relation.MONOTONE, "the best gain on all others"
 
 
-@confident_top_k.promises
+@confident_top_k.guarantees
 def _few_rounds(epsilon, delta, beta, k, settings):
     """Pure where the epsilons of k rounds add up to at most epsilon/6."""
     if settings == "printed" or not confident_settings(epsilon, delta, beta, k).pure:

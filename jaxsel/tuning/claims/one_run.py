@@ -7,7 +7,6 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import positive
-from jaxsel.language.entry import Guarantee
 from jaxsel.language.papers import DR, JX
 from jaxsel.tuning.base_laws import finite_pairs, randomised_response_law, survival
 
@@ -80,8 +79,3 @@ def moved_scores(budget):
 
 
 BY_ID = {claim.id: claim for claim in (response, finite, laplace)}
-
-
-def evaluate(found: Guarantee) -> float:
-    """The pure epsilon of one run that a base's guarantee refers to."""
-    return BY_ID[found.claim](**found.parameters)

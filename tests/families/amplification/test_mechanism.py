@@ -18,7 +18,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel.engine import simulate
 from tests.conftest import ALPHA
-from tests.families.entry_checks import check_methods_follow_law, check_promise, entries_of
+from tests.families.entry_checks import check_guarantee, check_methods_follow_law, entries_of
 
 
 def test_amplified_law_by_enumeration():
@@ -101,7 +101,7 @@ def test_every_method_samples_the_exact_law(seed):
 
 def test_the_promise_is_kept(seed):
     (entry,) = entries_of("amplification")
-    check_promise(entry)
+    check_guarantee(entry)
 
 
 SCORED = {"probabilities": [0.5, 0.5], "scores": [0.5, 0.0]}

@@ -104,7 +104,7 @@ def test_entries_keep_their_promises(entry):
         laws = first.probabilities, second.probabilities
         given = pair.params
         assert profile_delta(*laws, given["epsilon"]) <= given["delta"]
-        assert entry.promised({}, pair) is None
+        assert entry.guarantee({}, pair) is None
 
 
 def test_pairs_are_the_stated_ones():

@@ -216,10 +216,10 @@ def test_entries_keep_the_promised_epsilon(entry, analyst):
                 mechanism.law(side, pair.params).probabilities
                 for side in (pair.data, pair.neighbour)
             ]
-            claim, promise = entry.promised(given, pair)
+            claim, proven = entry.guarantee(given, pair)
             assert claim in ("CL-Thm9-budget", "CL-Thm11-budget")
             # Not vacuous: the pair moves what is released.
-            assert 0.02 < exact_epsilon(*laws) <= promise
+            assert 0.02 < exact_epsilon(*laws) <= proven
     law = entry.build({"method": "law"}).mechanism
     assert law.name != entry.build({}).mechanism.name
 

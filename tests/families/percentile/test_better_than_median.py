@@ -62,8 +62,8 @@ def test_default_pair_of_the_entry_nearly_attains_the_promise():
     mechanism, pair = entry.build({}).mechanism, entry.pairs({})[0]
     sides = [mechanism.law(d, pair.params) for d in (pair.data, pair.neighbour)]
     exact = exact_epsilon(*(law.probabilities for law in sides))
-    promise = entry.promised({}, pair).epsilon
-    assert 0.99 * promise < exact <= promise * (1.0 + 1e-9)
+    proven = entry.guarantee({}, pair).epsilon
+    assert 0.99 * proven < exact <= proven * (1.0 + 1e-9)
 
 
 def test_rounds_and_failures_of_theorem_4():

@@ -24,8 +24,8 @@ from jaxsel.kernel.engine import simulate
 from jaxsel.kernel.statistics import sums
 from tests.conftest import ALPHA
 from tests.families.entry_checks import (
+    check_guarantee,
     check_methods_follow_law,
-    check_promise,
     check_samples_follow_law,
     entries_of,
 )
@@ -300,7 +300,7 @@ def test_calls_are_counted(seed):
 
 @pytest.mark.parametrize("entry", entries_of("percentile"), ids=lambda entry: entry.name)
 def test_catalogue_entries_keep_their_promises(entry):
-    check_promise(entry)
+    check_guarantee(entry)
 
 
 @pytest.mark.parametrize("entry", entries_of("percentile"), ids=lambda entry: entry.name)

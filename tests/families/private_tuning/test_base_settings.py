@@ -4,7 +4,6 @@ import contextlib
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from jaxsel.families.private_tuning.base_settings import BASES, base_epsilon
@@ -65,19 +64,19 @@ def test_one_runs_epsilon_is_its_claims(given, epsilon):
     assert base_epsilon(TUNING.read(given)) == epsilon
 
 
-def test_guarantees_name_claims_and_parameters():
+def test_guarantees_are_claims_evaluated():
     def found(name, **given):
         entry = ENTRY[name]
         pair = entry.pairs(given)[0]
-        return entry.guarantee(entry.read(given), pair)
+        return entry.guarantee(given, pair)
 
     tuned = found("private_tuning", repetitions="tnb:eta=0,mean=5", epsilon="2")
-    assert tuned == ("PS-Cor3", {"epsilon": 2.0, "eta": 0.0})
+    assert tuned == ("PS-Cor3", 4.0)
     fixed = found("private_tuning", repetitions="point_mass:count=7")
-    assert fixed == ("PS-D1", {"order": np.inf, "base_epsilon": 1.0, "count": 7})
+    assert fixed == ("PS-D1", 7.0)
     assert found("private_tuning", repetitions="poisson:mean=7") is None
     assert found("private_tuning", base="noised_score_gaussian") is None
-    assert found("random_stopping") == ("LT-Thm3.2", {"epsilon": 1.0})
+    assert found("random_stopping") == ("LT-Thm3.2", 3.0)
     assert found("random_stopping_capped") is None
     pure = found("random_stopping_capped_pure", slack=0.2)
     assert pure == ("LT-Thm3.5", {"epsilon": 1.0, "slack": 0.2})

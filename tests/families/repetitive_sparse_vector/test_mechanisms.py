@@ -200,16 +200,16 @@ def test_entry_keeps_its_promise_by_exact_laws():
         for pair in entry.pairs(given):
             found = [mechanism.law(s, pair.params) for s in (pair.data, pair.neighbour)]
             assert len(found[0].labels) == found[0].probabilities.size
-            promise = entry.promised(given, pair).epsilon
+            proven = entry.guarantee(given, pair).epsilon
             exact = exact_epsilon(*(law.probabilities for law in found))
-            assert exact <= promise * (1 + 1e-9)
-            assert exact > 0.2 * promise or given.get("event") == "tops"
+            assert exact <= proven * (1 + 1e-9)
+            assert exact > 0.2 * proven or given.get("event") == "tops"
 
 
 def test_no_pure_epsilon_is_promised_at_a_known_p():
     entry = entries.repetitive_sparse_vector
     given = {"gamma": "inf"}
-    assert entry.promised(given, entry.pairs(given)[0]) is None
+    assert entry.guarantee(given, entry.pairs(given)[0]) is None
 
 
 def test_cells_of_a_grid_share_one_program(seed):

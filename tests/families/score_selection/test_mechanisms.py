@@ -165,10 +165,10 @@ def test_entries_keep_their_promises(entry):
         for law in found:
             assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-10)
             assert len(law.labels) == law.probabilities.size
-        promise = entry.promised({}, pair)
-        if promise:
+        proven = entry.guarantee({}, pair)
+        if proven:
             exact = exact_epsilon(*(law.probabilities for law in found))
-            assert 0.0 < exact <= promise[1] * (1.0 + 1e-9)
+            assert 0.0 < exact <= proven[1] * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -218,10 +218,10 @@ def test_entries_keep_their_promise_at_other_settings(entry):
             for law in sides:
                 assert law.sum() == pytest.approx(1.0, abs=1e-11)
                 assert law.size == len(mechanism.labels(pair.data, pair.params))
-            promise = entry.promised(given, pair)
-            assert (promise is None) == (entry.name == "coin_game")
-            if promise is not None:
-                assert exact_epsilon(*sides) <= promise.epsilon * (1.0 + 1e-9)
+            proven = entry.guarantee(given, pair)
+            assert (proven is None) == (entry.name == "coin_game")
+            if proven is not None:
+                assert exact_epsilon(*sides) <= proven.epsilon * (1.0 + 1e-9)
 
 
 @EVERY
@@ -247,7 +247,7 @@ def test_default_pairs_nearly_attain_the_promise(name, given, least):
     mechanism, pair = entry.build(given).mechanism, entry.pairs(given)[0]
     sides = [mechanism.law(d, pair.params) for d in (pair.data, pair.neighbour)]
     exact = exact_epsilon(*(law.probabilities for law in sides))
-    assert exact > least * entry.promised(given, pair).epsilon
+    assert exact > least * entry.guarantee(given, pair).epsilon
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_ids_are_unique_and_promised_by_the_catalogue():
     assert len(BY_ID) == len(CLAIMS)
     for entry in entries_of("sparse_vector"):
         for pair in entry.pairs({}):
-            name, epsilon = entry.promised({}, pair)
+            name, epsilon = entry.guarantee({}, pair)
             claim = BY_ID[name]
             assert claim.holds is not entry.broken
             assert claim.relation in (pair.relation, Relation.GENERAL)

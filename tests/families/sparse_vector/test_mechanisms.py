@@ -220,7 +220,7 @@ def test_entries_build_by_every_method_and_refuse_bad_settings(entry):
     assert entry.broken == entry.summary.startswith("BROKEN: ")
     if "relation" in entry.settings:
         (pair,) = entry.pairs({"relation": "monotone"})
-        claim, epsilon = entry.promised({"relation": "monotone"}, pair)
+        claim, epsilon = entry.guarantee({"relation": "monotone"}, pair)
         assert claim.endswith("-monotone")
         assert epsilon == pytest.approx(1.0)
 
@@ -239,8 +239,8 @@ def test_promises_at_other_settings_are_kept_and_nearly_attained():
             laws = [mechanism.law(x, pair.params) for x in (pair.data, pair.neighbour)]
             p, q = (law.probabilities for law in laws)
             loss = np.max(np.abs(np.log(p) - np.log(q)))
-            promise = entry.promised(given, pair).epsilon
-            assert 0.5 * promise < loss <= promise * (1.0 + 1e-9), (entry.name, pair.name)
+            proven = entry.guarantee(given, pair).epsilon
+            assert 0.5 * proven < loss <= proven * (1.0 + 1e-9), (entry.name, pair.name)
 
 
 def test_broken_entries_exceed_what_they_were_published_with():
@@ -251,7 +251,7 @@ def test_broken_entries_exceed_what_they_were_published_with():
             p, q = (law.probabilities for law in laws)
             with np.errstate(divide="ignore", invalid="ignore"):
                 loss = np.nanmax(np.abs(np.log(p) - np.log(q)))
-            _, epsilon = entry.promised({}, pair)
+            _, epsilon = entry.guarantee({}, pair)
             assert (loss > epsilon) == entry.broken, (entry.name, pair.name)
 
 

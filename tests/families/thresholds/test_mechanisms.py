@@ -8,8 +8,8 @@ from jaxsel.families.thresholds.decreasing_thresholds import decreasing_threshol
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.host.errors import InputError
 from tests.families.entry_checks import (
+    check_guarantee,
     check_methods_follow_law,
-    check_promise,
     check_samples_follow_law,
     entries_of,
 )
@@ -30,7 +30,7 @@ def test_every_method_samples_the_exact_law(entry, seed):
 
 @EACH
 def test_promises_are_kept_and_hopes_are_dashed(entry):
-    check_promise(entry)
+    check_guarantee(entry)
 
 
 @pytest.mark.parametrize("method", ["literal", "jump"])

@@ -177,13 +177,13 @@ def test_pairs_and_promises():
     entry = entries.confident_top_k
     pair = entry.pairs({})[0]
     assert (list(pair.data), list(pair.neighbour)) == ([3, 2, 1, 0], [2, 1, 2, 1])
-    promise = entry.promised({}, pair)
-    assert promise is not None
-    assert promise.epsilon == 1.0
+    proven = entry.guarantee({}, pair)
+    assert proven is not None
+    assert proven.epsilon == 1.0
     # With many rounds and the printed constants nothing pure is promised.
     given = {"scores": ",".join("0" * 12), "k": "11", "delta": "0.9"}
-    assert entry.promised(given, pair) is None
-    assert entry.promised({"settings": "printed"}, pair) is None
+    assert entry.guarantee(given, pair) is None
+    assert entry.guarantee({"settings": "printed"}, pair) is None
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,9 @@ def test_entry_keeps_its_promise(entry):
         ]
         assert all(law.size == len(labels) for law in laws)
         assert all(law.sum() == pytest.approx(1.0, abs=1e-10) for law in laws)
-        promise = entry.promised({}, pair)
-        if promise is not None:
-            assert exact_epsilon(*laws) <= promise[1] * (1 + 1e-9)
+        proven = entry.guarantee({}, pair)
+        if proven is not None:
+            assert exact_epsilon(*laws) <= proven[1] * (1 + 1e-9)
     by_law = entry.build({"method": "law"}).mechanism
     assert by_law.name.startswith("from_law")
 
@@ -152,9 +152,9 @@ def test_one_setting_of_noise_takes_the_place_of_another():
 def test_guarantees_of_the_size_are_those_of_noisy_max(noise):
     entry = entries.largest_gap
     given = {"noise": noise, "noise_scale": "4"}
-    promise = entry.promised(given, entry.pairs(given)[0])
-    assert promise is not None
-    assert promise.epsilon == pytest.approx(0.5)
+    proven = entry.guarantee(given, entry.pairs(given)[0])
+    assert proven is not None
+    assert proven.epsilon == pytest.approx(0.5)
 
 
 def test_a_pair_tells_the_published_code_of_top_stable():
