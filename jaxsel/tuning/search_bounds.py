@@ -298,7 +298,7 @@ def bound(
             "family": law,
         }
         evaluate = _number(states, _remembered(proof), at)
-        evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{evaluate.__doc__}"
+        evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{inspect.getdoc(evaluate)}"
         record = functools.partial(SearchBound, **fields)
         return paper.privacy(id, place, Relation.BASE, record=record, **more)(evaluate)
 
