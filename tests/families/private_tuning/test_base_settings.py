@@ -79,8 +79,8 @@ def test_guarantees_are_claims_evaluated():
     assert found("random_stopping") == ("LT-Thm3.2", 3.0)
     assert found("random_stopping_capped") is None
     pure = found("random_stopping_capped_pure", slack=0.2)
-    assert pure == ("LT-Thm3.5", {"epsilon": 1.0, "slack": 0.2})
-    assert found("fixed_repetitions") == ("FIXED-K-folklore", {"epsilon": 1.0})
+    assert pure == ("LT-Thm3.5", 3.6)
+    assert found("fixed_repetitions") == ("FIXED-K-folklore", 3.0)
 
 
 def test_score_table_has_no_pair():
