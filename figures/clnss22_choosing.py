@@ -44,7 +44,7 @@ _OTHERS = style.own(style.ORANGE, "-", "s")
 
 
 @dataclasses.dataclass(frozen=True)
-class Promise:
+class Requirement:
     """What a selection must satisfy: (epsilon, delta)-DP, and failure probability beta."""
 
     epsilon: Annotated[float, positive("epsilon in all")] = 1.0
@@ -62,52 +62,56 @@ class Promise:
 
 
 @functools.cache
-def chosen_lead(bits: float, bound: int, promise: Promise = Promise()) -> float:
+def chosen_lead(bits: float, bound: int, required: Requirement = Requirement()) -> float:
     """Exact lead at which choosing the best of 2^bits candidates fails with probability beta."""
-    settings = promise.choosing(bound)
-    return needed_lead(1.0, 2.0**bits - 1.0, settings, promise.beta)
+    settings = required.choosing(bound)
+    return needed_lead(1.0, 2.0**bits - 1.0, settings, required.beta)
 
 
-def _choosing(bits: int, bound: int, factor: float, promise: Promise) -> Trial:
-    lead = chosen_lead(bits, bound, promise)
+def _choosing(bits: int, bound: int, factor: float, required: Requirement) -> Trial:
+    lead = chosen_lead(bits, bound, required)
     return Trial(
         choosing_mechanism(),
         {"scores": [factor * lead, 0.0], "counts": [1.0, 2.0**bits - 1.0]},
-        {**dataclasses.asdict(promise), "bound": bound},
+        {**dataclasses.asdict(required), "bound": bound},
         beside={"lead": lead},
     )
 
 
-def exponential_trial(bits: int, best: float, factor: float, promise: Promise) -> Trial:
+def exponential_trial(bits: int, best: float, factor: float, required: Requirement) -> Trial:
     """One exponential mechanism among 2^bits candidates, of which ``best`` lead."""
-    shift = 2.0 / promise.epsilon * math.log((2.0**bits - best) / best)
-    lead = promise.exponential_lead(bits, best)
+    shift = 2.0 / required.epsilon * math.log((2.0**bits - best) / best)
+    lead = required.exponential_lead(bits, best)
     return Trial(
         noisy_max("gumbel"),
         [factor * lead, shift],
-        {"epsilon": promise.epsilon},
+        {"epsilon": required.epsilon},
         beside={"lead": lead},
     )
 
 
 @cells(measures=["counts"], address=counted())
-def by_candidates(bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
+def by_candidates(
+    bits: int = BITS, factor: float = FACTORS, required: Requirement = Requirement()
+) -> Trial:
     """The choosing mechanism for k = 1 and several numbers of candidates."""
-    return _choosing(bits, 1, factor, promise)
+    return _choosing(bits, 1, factor, required)
 
 
 @cells(measures=["counts"], address=counted(first=35))
 def by_bound(
-    bound: int = over(1, 100, _MANY), factor: float = FACTORS, promise: Promise = Promise()
+    bound: int = over(1, 100, _MANY), factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
     """The choosing mechanism for several k, the bound on how far all scores together move."""
-    return _choosing(_BOUND_BITS, bound, factor, promise)
+    return _choosing(_BOUND_BITS, bound, factor, required)
 
 
 @cells(measures=["counts"], address=counted(after=1))
-def exponential(bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
+def exponential(
+    bits: int = BITS, factor: float = FACTORS, required: Requirement = Requirement()
+) -> Trial:
     """The exponential mechanism for several numbers of candidates."""
-    return exponential_trial(bits, 1.0, factor, promise)
+    return exponential_trial(bits, 1.0, factor, required)
 
 
 class Estimate(NamedTuple):
@@ -145,14 +149,14 @@ def estimate(
 
 
 def marks(
-    axes: Axes, x, found: xr.Dataset, look: dict[str, Any], promise: Promise, won: str = "0"
+    axes: Axes, x, found: xr.Dataset, look: dict[str, Any], required: Requirement, won: str = "0"
 ) -> None:
     """Draws simulated leads at x: the exact leads times the estimated factors."""
     if found.lead.ndim == 1:
         found = found.expand_dims("place")
     name = found.lead.dims[0]
     rows = (found.isel({name: place}) for place in range(found.sizes[name]))
-    leads = [estimate(row, promise.beta, won=won) for row in rows]
+    leads = [estimate(row, required.beta, won=won) for row in rows]
     scale = found.lead.isel(factor=0).values[:, None]
     middle, low, high = (np.array(leads) * scale).T
     style.points(axes, x, middle, low, high, look)
@@ -168,13 +172,13 @@ def _candidates(
     by_candidates: xr.Dataset,
     by_bound: xr.Dataset,
     exponential: xr.Dataset,
-    promise: Promise,
+    required: Requirement,
 ) -> None:
     x = np.linspace(_KNOTS[0], _KNOTS[-1], 253)
-    plain = [promise.exponential_lead(bits) for bits in x]
+    plain = [required.exponential_lead(bits) for bits in x]
     style.line(axes, x, plain, _EXPONENTIAL, label="Exponential mechanism, exact")
     for bound, look in ((1, _ONE), (_MANY, _OTHERS)):
-        exact = [chosen_lead(bits, bound, promise) for bits in _KNOTS]
+        exact = [chosen_lead(bits, bound, required) for bits in _KNOTS]
         style.line(
             axes,
             x,
@@ -183,36 +187,36 @@ def _candidates(
             label=f"Choosing mechanism, k = {bound:,}, exact",
         )
         axes.axhline(
-            promise.choosing(bound).support,
+            required.choosing(bound).support,
             color=look["color"],
             linestyle=":",
             linewidth=1.2,
             label=f"Loss at most (Theorem 7, claim), k = {bound:,}",
         )
-    marks(axes, by_candidates["bits"], by_candidates, _ONE, promise)
+    marks(axes, by_candidates["bits"], by_candidates, _ONE, required)
     # The same cell as in the other panel.
     many = by_bound.isel(bound=by_bound["bound"] == _MANY)
-    marks(axes, [_BOUND_BITS], many, _OTHERS, promise)
-    marks(axes, exponential["bits"], exponential, _EXPONENTIAL, promise)
+    marks(axes, [_BOUND_BITS], many, _OTHERS, required)
+    marks(axes, exponential["bits"], exponential, _EXPONENTIAL, required)
     axes.set(
         xlabel="Candidates $m$, as $\\log_2 m$",
-        ylabel=f"Lead at which the best wins with probability {1 - promise.beta:g}",
+        ylabel=f"Lead at which the best wins with probability {1 - required.beta:g}",
     )
     axes.set(xticks=[0, 16, 32, 48, 64, 80, 96, 112, 128], xlim=(0, 130), ylim=(0, 190))
     axes.legend(loc="upper left", fontsize=7.2)
 
 
-def _bounds(axes: Axes, by_bound: xr.Dataset, promise: Promise) -> None:
+def _bounds(axes: Axes, by_bound: xr.Dataset, required: Requirement) -> None:
     for bits, place in ((32, (0, (1, 1))), (64, "--"), (128, "-")):
         axes.axhline(
-            promise.exponential_lead(bits),
+            required.exponential_lead(bits),
             color=style.BLACK,
             linestyle=place,
             linewidth=1.3,
             label=f"Exponential mechanism, $m = 2^{{{bits}}}$",
         )
     x = np.geomspace(_BOUNDS[0], _BOUNDS[-1], 61)
-    exact = [chosen_lead(_BOUND_BITS, bound, promise) for bound in _BOUNDS]
+    exact = [chosen_lead(_BOUND_BITS, bound, required) for bound in _BOUNDS]
     look = style.own(style.GREEN, "-", "D")
     style.line(
         axes,
@@ -223,12 +227,12 @@ def _bounds(axes: Axes, by_bound: xr.Dataset, promise: Promise) -> None:
     )
     axes.plot(
         _BOUNDS,
-        [promise.choosing(bound).support for bound in _BOUNDS],
+        [required.choosing(bound).support for bound in _BOUNDS],
         color=style.GREEN,
         linestyle=":",
         label="Loss at most (Theorem 7, claim), any $m$",
     )
-    marks(axes, by_bound["bound"], by_bound, look, promise)
+    marks(axes, by_bound["bound"], by_bound, look, required)
     axes.set_xscale("log")
     axes.set(xlabel="Bound $k$ on how far all scores together move", ylim=(0, 190))
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.93), fontsize=7.2)
@@ -238,17 +242,17 @@ def draw(
     by_candidates: xr.Dataset,
     by_bound: xr.Dataset,
     exponential: xr.Dataset,
-    promise: Promise = Promise(),
+    required: Requirement = Requirement(),
 ) -> Canvas:
     """Draws leads against the number of candidates (left) and against the bound k (right)."""
     figure, (left, right) = style.panels(2, height=4.4)
-    _candidates(left, by_candidates, by_bound, exponential, promise)
-    _bounds(right, by_bound, promise)
+    _candidates(left, by_candidates, by_bound, exponential, required)
+    _bounds(right, by_bound, required)
     return style.captioned(
         figure,
-        f"One candidate leads m − 1 equal ones; ε = {promise.epsilon:g} in all, δ = "
-        f"{words.power(promise.delta)} for the choosing mechanism (noise TLap(ε/3, "
-        f"δβ/(5k)), up to ⌈4/β⌉ runs of each candidate, β = {promise.beta:g}), δ = 0 "
+        f"One candidate leads m − 1 equal ones; ε = {required.epsilon:g} in all, δ = "
+        f"{words.power(required.delta)} for the choosing mechanism (noise TLap(ε/3, "
+        f"δβ/(5k)), up to ⌈4/β⌉ runs of each candidate, β = {required.beta:g}), δ = 0 "
         "for the exponential mechanism. The truncated noise ends, so that beyond some m "
         "more candidates do not matter; before that the exponential mechanism needs "
         "less. Lines: exact laws. Points: simulated, identical candidates as one "

@@ -49,7 +49,7 @@ _ONE = style.own(style.GREY, ":", ".")
 
 
 @dataclasses.dataclass(frozen=True)
-class Promise:
+class Requirement:
     """What a run must achieve: k answers above the threshold among m queries, except with beta."""
 
     wanted: Annotated[int, whole("answers above the threshold, k", at_least=1)] = 50
@@ -65,10 +65,10 @@ class Promise:
 
 
 @functools.cache
-def margins(promise: Promise = Promise()) -> dict[str, float]:
+def margins(required: Requirement = Requirement()) -> dict[str, float]:
     """The printed margin, the least one whose failure bound is beta, and two that are too small."""
-    printed = promise.settings()
-    least = needed_margin(printed, promise.wanted, promise.queries, promise.beta)
+    printed = required.settings()
+    least = needed_margin(printed, required.wanted, required.queries, required.beta)
     values = (printed.margin, least, 0.75 * least, 0.5 * least)
     return dict(zip(_LOOKS, values, strict=True))
 
@@ -84,28 +84,28 @@ def answered(
     level: float = over(
         -48.0, -40.0, -34.0, -28.0, -24.0, -20.0, -17.0, -14.0, -11.0, -8.0, -5.0, -2.0, 2.0
     ),
-    promise: Promise = Promise(),
+    required: Requirement = Requirement(),
 ) -> Trial:
     """Counts the answers (halted, bottom, top); sums the failed batches and their squares."""
     mechanism = repetitive_sparse_vector(event="pattern")
     return Trial(
         mechanism,
         [level],
-        promise.settings(margins(promise)[margin])._asdict(),
+        required.settings(margins(required)[margin])._asdict(),
         statistic=combine({"answers": counts(mechanism.event, 3), "failures": sums(_failures)}),
     )
 
 
-def curves(margin: float, promise: Promise = Promise()) -> tuple[np.ndarray, Any]:
+def curves(margin: float, required: Requirement = Requirement()) -> tuple[np.ndarray, Any]:
     """Levels, and the exact law of a query at each of them."""
     levels = np.linspace(LOW, HIGH, 481)
-    return levels, query_law(levels, promise.settings(margin))
+    return levels, query_law(levels, required.settings(margin))
 
 
-def _answers(axes: Axes, row: xr.Dataset, promise: Promise) -> None:
-    margin, trials = margins(promise)[LEAST], row.attrs["trials"]
-    levels, law = curves(margin, promise)
-    single, _ = top_chances(levels, promise.settings(margin))
+def _answers(axes: Axes, row: xr.Dataset, required: Requirement) -> None:
+    margin, trials = margins(required)[LEAST], row.attrs["trials"]
+    levels, law = curves(margin, required)
+    single, _ = top_chances(levels, required.settings(margin))
     style.line(axes, levels, single, _ONE, label="One comparison")
     for name, label, look in (("top", "⊤", _TOP), ("bottom", "⊥", _BOTTOM)):
         style.line(axes, levels, getattr(law, name), look, label=f"Answer {label}")
@@ -118,11 +118,11 @@ def _answers(axes: Axes, row: xr.Dataset, promise: Promise) -> None:
     axes.legend(loc="center left", frameon=True, framealpha=1.0, edgecolor="none", borderpad=0.2)
 
 
-def _costs(axes: Axes, found: xr.Dataset, promise: Promise) -> None:
-    trials, most = found.attrs["trials"], promise.settings().failures
+def _costs(axes: Axes, found: xr.Dataset, required: Requirement) -> None:
+    trials, most = found.attrs["trials"], required.settings().failures
     for name in found["margin"].values:
-        row, look, d = found.sel(margin=name), _LOOKS[name], margins(promise)[name]
-        levels, law = curves(d, promise)
+        row, look, d = found.sel(margin=name), _LOOKS[name], margins(required)[name]
+        levels, law = curves(d, required)
         label = rf"$d={d:.1f}/\epsilon'$, {name}"
         width = 4.0 if name == "as printed" else 1.6  # two of the curves nearly coincide
         style.line(axes, levels, law.failures, look, label=label, linewidth=width)
@@ -143,22 +143,22 @@ def _costs(axes: Axes, found: xr.Dataset, promise: Promise) -> None:
     axes.legend(loc="upper left")
 
 
-def draw(answered: xr.Dataset, promise: Promise = Promise()) -> Canvas:
+def draw(answered: xr.Dataset, required: Requirement = Requirement()) -> Canvas:
     """Draws exact laws as lines and simulated values as points with 95 % intervals."""
     figure, (answers, costs) = style.panels(2, width=9.4, height=4.9)
-    _answers(answers, answered.sel(margin=LEAST), promise)
-    _costs(costs, answered, promise)
+    _answers(answers, answered.sel(margin=LEAST), required)
+    _costs(costs, answered, required)
     for axes in (answers, costs):
         axes.set_xlim(LOW, HIGH)
         axes.set_xlabel(r"Level $f-t$ of the query, in units of the noise $1/\epsilon'$")
-    chosen = promise.settings()
+    chosen = required.settings()
     return style.captioned(
         figure,
-        f"Section 4.2 for m = {promise.queries:,} queries, k = {promise.wanted} answers "
-        f"⊤ and β = {promise.beta:g}: γ = {chosen.gamma:.3f}, batches of τ = 5m² = "
+        f"Section 4.2 for m = {required.queries:,} queries, k = {required.wanted} answers "
+        f"⊤ and β = {required.beta:g}: γ = {chosen.gamma:.3f}, batches of τ = 5m² = "
         f"{chosen.repetitions:,} Tests, k′ = {chosen.failures} (corrected); "
         "averaged over p. Left: the margin d is the least at which the bound on "
-        f"the failure probability (any {promise.queries:,} queries) is β. Right: every ⊤ "
+        f"the failure probability (any {required.queries:,} queries) is β. Right: every ⊤ "
         "costs one failed batch; what exceeds that is wasted, and at k′ the "
         "algorithm halts. The pseudocode is reconstructed from the proof of Lemma "
         f"4. Lines: exact. Points: {answered.attrs['trials']:,} simulated queries each, "

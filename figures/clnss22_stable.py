@@ -14,7 +14,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.clnss22_choosing import FACTORS, Promise, exponential_trial, marks, smooth
+from figures.clnss22_choosing import FACTORS, Requirement, exponential_trial, marks, smooth
 from figures.common import words
 from jaxsel.families.choosing.laws import needed_lead, stable_settings
 from jaxsel.families.choosing.stable_selection import stable_selection
@@ -44,130 +44,140 @@ _SHARES = {
 
 
 @functools.cache
-def stable_lead(bits: float, rank: int, promise: Promise = Promise(), shares: int = 6) -> float:
+def stable_lead(
+    bits: float, rank: int, required: Requirement = Requirement(), shares: int = 6
+) -> float:
     """Exact lead at which one of the ``rank`` best is selected except with probability beta."""
-    settings = stable_settings(promise.epsilon, promise.delta, promise.beta, rank, shares=shares)
-    return needed_lead(float(rank), 2.0**bits - rank, settings, promise.beta)
+    settings = stable_settings(required.epsilon, required.delta, required.beta, rank, shares=shares)
+    return needed_lead(float(rank), 2.0**bits - rank, settings, required.beta)
 
 
-def gap_test_lead(promise: Promise = Promise()) -> float:
+def gap_test_lead(required: Requirement = Requirement()) -> float:
     """Exact lead at which a test of the gap passes with probability 1 - beta.
 
     Half the gap has sensitivity 1, and is at most 1 wherever the best candidate may change.
     It is tested with Laplace noise of scale 1/epsilon.
     """
     return 2.0 * gap_for_success(
-        1.0 / promise.epsilon, promise.delta, promise.beta, "laplace", quantile=True
+        1.0 / required.epsilon, required.delta, required.beta, "laplace", quantile=True
     )
 
 
-def _stable(bits: int, rank: int, factor: float, promise: Promise) -> Trial:
-    lead = stable_lead(bits, rank, promise)
+def _stable(bits: int, rank: int, factor: float, required: Requirement) -> Trial:
+    lead = stable_lead(bits, rank, required)
     return Trial(
         stable_selection(),
         {"scores": [factor * lead, 0.0], "counts": [float(rank), 2.0**bits - rank]},
-        {**dataclasses.asdict(promise), "rank": rank},
+        {**dataclasses.asdict(required), "rank": rank},
         beside={"lead": lead},
     )
 
 
 @cells(measures=["counts"], address=counted())
 def stable_by_candidates(
-    bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
+    bits: int = BITS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
     """Stable selection for k = 1 and several numbers of candidates."""
-    return _stable(bits, 1, factor, promise)
+    return _stable(bits, 1, factor, required)
 
 
 @cells(measures=["counts"], address=counted(first=42))
 def stable_by_rank(
-    rank: int = RANKS, factor: float = FACTORS, promise: Promise = Promise()
+    rank: int = RANKS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
     """Stable selection for several k."""
-    return _stable(_RANK_BITS, rank, factor, promise)
+    return _stable(_RANK_BITS, rank, factor, required)
 
 
 @cells(measures=["counts"], address=counted(after=1))
 def exponential_by_candidates(
-    bits: int = BITS, factor: float = FACTORS, promise: Promise = Promise()
+    bits: int = BITS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
     """The exponential mechanism for k = 1 and several numbers of candidates."""
-    return exponential_trial(bits, 1.0, factor, promise)
+    return exponential_trial(bits, 1.0, factor, required)
 
 
 @cells(measures=["counts"], address=counted(after=1, first=42))
 def exponential_by_rank(
-    rank: int = RANKS, factor: float = FACTORS, promise: Promise = Promise()
+    rank: int = RANKS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
     """The exponential mechanism for several k."""
-    return exponential_trial(_RANK_BITS, float(rank), factor, promise)
+    return exponential_trial(_RANK_BITS, float(rank), factor, required)
 
 
 @cells(measures=["counts"], address=counted(after=2))
-def gap_test(factor: float = FACTORS, promise: Promise = Promise()) -> Trial:
+def gap_test(factor: float = FACTORS, required: Requirement = Requirement()) -> Trial:
     """The test of the gap, which applies to k = 1 alone."""
-    lead = gap_test_lead(promise)
+    lead = gap_test_lead(required)
     return Trial(
         propose_test_release("laplace", threshold="quantile"),
         [factor * lead / 2.0, 0.0],
-        {"k": 1, "noise_scale": 1.0 / promise.epsilon, "delta_t": promise.delta},
+        {"k": 1, "noise_scale": 1.0 / required.epsilon, "delta_t": required.delta},
         beside={"lead": lead},
     )
 
 
 def _candidates(
-    axes: Axes, stable: xr.Dataset, exponential: xr.Dataset, gap_test: xr.Dataset, promise: Promise
+    axes: Axes,
+    stable: xr.Dataset,
+    exponential: xr.Dataset,
+    gap_test: xr.Dataset,
+    required: Requirement,
 ) -> None:
     x = np.linspace(_KNOTS[0], _KNOTS[-1], 381)
-    plain = [promise.exponential_lead(bits) for bits in x]
+    plain = [required.exponential_lead(bits) for bits in x]
     style.line(axes, x, plain, _EXPONENTIAL, label="Exponential mechanism, exact")
     for shares, (label, look) in _SHARES.items():
-        exact = [stable_lead(bits, 1, promise, shares) for bits in _KNOTS]
+        exact = [stable_lead(bits, 1, required, shares) for bits in _KNOTS]
         style.line(axes, x, smooth(_KNOTS, exact, x), look, label=label)
     axes.axhline(
-        stable_settings(promise.epsilon, promise.delta, promise.beta, 1).support,
+        stable_settings(required.epsilon, required.delta, required.beta, 1).support,
         color=style.BLUE,
         linestyle=":",
         linewidth=1.2,
         label="Gap that is enough (Theorem 8)",
     )
-    level = np.full(x.size, gap_test_lead(promise))
+    level = np.full(x.size, gap_test_lead(required))
     style.line(axes, x, level, _TESTED, label="Test of the gap, exact")
-    marks(axes, stable["bits"], stable, _STABLE, promise)
-    marks(axes, exponential["bits"], exponential, _EXPONENTIAL, promise)
-    marks(axes, [128], gap_test, _TESTED, promise, won="1 of 1 found")
+    marks(axes, stable["bits"], stable, _STABLE, required)
+    marks(axes, exponential["bits"], exponential, _EXPONENTIAL, required)
+    marks(axes, [128], gap_test, _TESTED, required, won="1 of 1 found")
     axes.set(
         xlabel="Candidates $m$, as $\\log_2 m$ (one leads: $k = 1$)",
-        ylabel=f"Lead at which a best one wins with probability {1 - promise.beta:g}",
+        ylabel=f"Lead at which a best one wins with probability {1 - required.beta:g}",
     )
     axes.set(xticks=[0, 32, 64, 96, 128, 160, 192], xlim=(0, 196), ylim=(0, 330))
     axes.legend(loc="upper left", fontsize=7.2)
 
 
 def _ranks(
-    axes: Axes, stable: xr.Dataset, exponential: xr.Dataset, gap_test: xr.Dataset, promise: Promise
+    axes: Axes,
+    stable: xr.Dataset,
+    exponential: xr.Dataset,
+    gap_test: xr.Dataset,
+    required: Requirement,
 ) -> None:
     x = np.geomspace(_KNOT_RANKS[0], _KNOT_RANKS[-1], 61)
-    plain = [promise.exponential_lead(_RANK_BITS, rank) for rank in x]
+    plain = [required.exponential_lead(_RANK_BITS, rank) for rank in x]
     style.line(axes, x, plain, _EXPONENTIAL, label="Exponential mechanism, exact")
     for shares, (label, look) in _SHARES.items():
-        exact = [stable_lead(_RANK_BITS, k, promise, shares) for k in _KNOT_RANKS]
+        exact = [stable_lead(_RANK_BITS, k, required, shares) for k in _KNOT_RANKS]
         line = smooth(np.log(_KNOT_RANKS), exact, np.log(x))
         style.line(axes, x, line, look, label=label)
     axes.plot(
         _KNOT_RANKS,
         [
-            stable_settings(promise.epsilon, promise.delta, promise.beta, k).support
+            stable_settings(required.epsilon, required.delta, required.beta, k).support
             for k in _KNOT_RANKS
         ],
         color=style.BLUE,
         linestyle=":",
         label="Gap that is enough (Theorem 8)",
     )
-    marks(axes, stable["rank"], stable, _STABLE, promise)
-    marks(axes, exponential["rank"], exponential, _EXPONENTIAL, promise)
-    marks(axes, [1], gap_test, _TESTED, promise, won="1 of 1 found")
-    lead = gap_test_lead(promise)
+    marks(axes, stable["rank"], stable, _STABLE, required)
+    marks(axes, exponential["rank"], exponential, _EXPONENTIAL, required)
+    marks(axes, [1], gap_test, _TESTED, required, won="1 of 1 found")
+    lead = gap_test_lead(required)
     axes.annotate(
         "test of the gap: $k = 1$ alone",
         (1, lead),
@@ -187,17 +197,17 @@ def draw(
     exponential_by_candidates: xr.Dataset,
     exponential_by_rank: xr.Dataset,
     gap_test: xr.Dataset,
-    promise: Promise = Promise(),
+    required: Requirement = Requirement(),
 ) -> Canvas:
     """Draws leads against the number of candidates (left) and against k (right)."""
     figure, (left, right) = style.panels(2, height=4.6)
-    _candidates(left, stable_by_candidates, exponential_by_candidates, gap_test, promise)
-    _ranks(right, stable_by_rank, exponential_by_rank, gap_test, promise)
+    _candidates(left, stable_by_candidates, exponential_by_candidates, gap_test, required)
+    _ranks(right, stable_by_rank, exponential_by_rank, gap_test, required)
     return style.captioned(
         figure,
         f"k candidates share the best score and lead m − k equal ones; ε = "
-        f"{promise.epsilon:g} and δ = {words.power(promise.delta)} in all, β = "
-        f"{promise.beta:g}. Stable selection clips "
+        f"{required.epsilon:g} and δ = {words.power(required.delta)} in all, β = "
+        f"{required.beta:g}. Stable selection clips "
         "scores at the (k+1)-th largest and adds truncated Laplace noise; a lead may "
         "shrink by 2, hence rate ε/6 (at ε/3, as printed, it is not (ε, δ)-DP: "
         "CL-Thm8-index-printed). The test releases the best if half its lead over the "

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from figures import clnss22_choosing, clnss22_stable, clnss22_top_k
-from figures.clnss22_choosing import Promise, chosen_lead, estimate
+from figures.clnss22_choosing import Requirement, chosen_lead, estimate
 from figures.clnss22_stable import stable_lead
 from jaxsel.families.choosing.laws import choosing_settings
 from sims.experiment import compute
@@ -73,7 +73,7 @@ def test_choosing(monkeypatch, tmp_path):
 
 def test_flat_in_the_number_of_candidates():
     """2^33 candidates are where the exponential mechanism needs more."""
-    exponential_lead = Promise().exponential_lead
+    exponential_lead = Requirement().exponential_lead
     flat = chosen_lead(64, 1)
     assert chosen_lead(48, 1) == pytest.approx(flat, abs=1e-3)
     assert exponential_lead(33) < flat < exponential_lead(34)

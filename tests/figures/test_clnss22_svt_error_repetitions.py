@@ -136,10 +136,10 @@ def test_simulated_queries_follow_the_exact_law(loaded):
     trials, answers = found.attrs["trials"], found.answers
     assert np.all(answers.sum("answers_0") == trials)
     shares = 1.0 - ALPHA / answers.size
-    promise = clnss22_repetitions.Promise()
+    required = clnss22_repetitions.Requirement()
     for name, margin in clnss22_repetitions.margins().items():
         low, high = clopper_pearson(answers.sel(margin=name).values, trials, shares)
-        law = clnss22_repetitions.query_law(found["level"].values, promise.settings(margin))
+        law = clnss22_repetitions.query_law(found["level"].values, required.settings(margin))
         exact = np.stack([law.halted, law.bottom, law.top], axis=-1)
         assert np.all(low <= exact + 1e-12)
         assert np.all(exact <= high + 1e-12)
@@ -150,7 +150,7 @@ def test_margins_are_the_printed_one_and_smaller_ones():
     assert printed == pytest.approx(10.0 * math.log(2000.0))
     assert least == pytest.approx(40.15, abs=0.01)
     levels, law = clnss22_repetitions.curves(half)
-    settings = clnss22_repetitions.Promise().settings()
+    settings = clnss22_repetitions.Requirement().settings()
     # At half of the least margin a query in the middle wastes all the batches.
     middle = np.argmin(np.abs(levels + half / 2.0))
     assert law.failures[middle] == pytest.approx(settings.failures, rel=0.02)
