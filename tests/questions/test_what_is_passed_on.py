@@ -12,7 +12,8 @@ from jaxsel.questions import checkout, released
 from jaxsel.questions.account_grid import GridCost
 from jaxsel.questions.cost import Cost, saying_something
 from jaxsel.questions.releases import may_be_planned
-from jaxsel.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
+from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon
+from jaxsel.tuning.bounds.needed import Needed
 from tests.releases import one_release
 
 SEARCH = ("pure:epsilon=0.5", "geometric:mean=2")
