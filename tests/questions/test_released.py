@@ -122,9 +122,24 @@ def test_score_noise_belongs_to_one_search():
             wrong()
 
 
+def test_delta_or_epsilon_is_asked_about_and_by_default_the_usual_delta(search):
+    """One question each: at a delta, at an epsilon, at neither, never at both."""
+    asking = (
+        search.cost,
+        (search * 2).cost,
+        lambda *at, **named: jaxsel.account(BASE, LAW, *at, **named),
+        lambda *at, **named: jaxsel.compose(search, *at, **named),
+    )
+    for ask in asking:
+        with pytest.raises(InputError, match="give delta or epsilon, not both"):
+            ask(1e-6, epsilon=1.0)
+        usual, at_delta, at_epsilon = ask(), ask(1e-6), ask(epsilon=0.5)
+        assert usual == at_delta
+        assert (usual.delta, at_delta.asks_for_delta) == (1e-6, False)
+        assert (at_epsilon.epsilon, at_epsilon.asks_for_delta) == (0.5, True)
+
+
 def test_bad_questions_are_one_sentence(search):
-    with pytest.raises(InputError, match="give delta or epsilon, not both"):
-        search.cost(1e-6, epsilon=1.0)
     with pytest.raises(InputError, match="times is 0"):
         search * 0
     with pytest.raises(TypeError):
