@@ -22,6 +22,7 @@ from jaxsel.accounting.single_run.dominating import (
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.cli.main import main
 from jaxsel.host.errors import InputError
+from jaxsel.questions import released
 from jaxsel.tuning import composing_searches
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.needed import Needed
@@ -150,12 +151,13 @@ def test_what_is_needed_is_said_where_nothing_is_proved(monkeypatch, proved):
     needed = Needed(failure=0.0, delta=0.0, run=0.0)
     total = 2.0 if proved else math.inf
     for name, found in (
-        ("needed_composed", needed),
         ("summed_epsilon", (total, [])),
         ("composed_renyi_epsilon", (math.inf, [])),
         ("composed_epsilon", math.inf),
     ):
         monkeypatch.setattr(composing_searches, name, lambda *given, found=found: found)
+    for module in (composing_searches, released):
+        monkeypatch.setattr(module, "needed_composed", lambda *given: needed)
     cost = jaxsel.compose([one_release("gdp:mu=1")], 1e-6)
     assert cost.best.epsilon == total
     assert cost.needed == (None if proved else needed)
