@@ -136,7 +136,9 @@ def products(budget):
         joint = [
             np.outer(*both_sides).ravel() for both_sides in zip(sides, other or sides, strict=True)
         ]
-        for order, seen in zip(_ORDERS.tolist(), renyi_divergence(*joint, _ORDERS), strict=True):
+        for order, seen in zip(
+            _ORDERS.tolist(), renyi_divergence(*joint, order=_ORDERS), strict=True
+        ):
             yield point | {"order": order} | (beside or alone), seen, where
         other = sides
         beside = {"count": 1, "other_first": sides[0], "other_second": sides[1]}
@@ -192,7 +194,9 @@ def _mixtures(budget):
 @mixed.bounds()
 def mixtures(budget):
     for point, sides, where in _mixtures(budget):
-        for order, seen in zip(_ABOVE_1.tolist(), renyi_divergence(*sides, _ABOVE_1), strict=True):
+        for order, seen in zip(
+            _ABOVE_1.tolist(), renyi_divergence(*sides, order=_ABOVE_1), strict=True
+        ):
             yield point | {"order": order}, seen, where
 
 
@@ -275,7 +279,7 @@ def mixed_at_order_1(
 @mixed_at_order_1.bounds()
 def mixtures_at_order_1(budget):
     for point, sides, where in _mixtures(budget):
-        yield point, float(renyi_divergence(*sides, 1.0)), where
+        yield point, float(renyi_divergence(*sides, order=1.0)), where
     # Not at larger orders: a pair far apart, mixed with one of equal laws.
     far = (np.array([0.99, 0.01]), np.array([0.01, 0.99]))
     for order in (1.5, 2.0, 5.0, 25.0):
