@@ -1,5 +1,6 @@
 """Claims of Papernot & Steinke and Liu & Talwar on tuning: numbers, power of checks."""
 
+import functools
 import math
 
 import pytest
@@ -33,7 +34,9 @@ def test_plateaus_of_figure_2(mean, plateau):
     assert value == pytest.approx(plateau, abs=5e-4)
     # Theorem 2 at the order where the flat part ends
     order = 1.0 + math.sqrt(math.log(mean) / 0.1)
-    theorem = named("PS-Thm2").evaluate(order=order, rho=0.1, eta=0.0, mean=mean)
+    theorem = named("PS-Thm2").evaluate(
+        base="zcdp:rho=0.1", law=f"logarithmic:mean={mean}", order=order
+    )
     assert theorem == pytest.approx(value, rel=1e-9)
 
 
@@ -47,7 +50,9 @@ def test_figure_3(eta, at_5, at_50):
 
 
 def test_figure_3_poisson():
-    evaluate = named("PS-Thm6").evaluate
+    evaluate = functools.partial(
+        named("PS-Thm6").evaluate, base="zcdp:rho=0.1", law="poisson:mean=10"
+    )
     assert evaluate(order=5.0) == pytest.approx(2.763, abs=5e-4)
     assert evaluate(order=50.0) == pytest.approx(7.62, abs=5e-3)
 
