@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
-from jaxsel.accounting.single_run.pairs import randomised_response
+from jaxsel.accounting.single_run.pairs import randomised_response, tight_conditional
 from jaxsel.language.base import Budget, Claim, Relation
 from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number
@@ -94,6 +94,14 @@ def _instances(budget: Budget) -> Iterator[Conditioned]:
         for kept in (everything, chosen) if pair.startswith("pairs") else (chosen,):
             where = f"S = outcomes {np.flatnonzero(kept).tolist()}, {pair}"
             yield Conditioned(first, second, kept, where)
+
+
+# S is rare, one of its outcomes rarer and the other far likelier on the second side.
+_RARE = Conditioned(
+    *tight_conditional(8.0, 3.0, 2.3e-5),
+    np.array([True, True, False]),
+    "S = outcomes [0, 1], pairs.tight_conditional(8.0, 3.0, 2.3e-5)",
+)
 
 
 def _response(epsilon: float) -> Conditioned:
@@ -239,9 +247,9 @@ def _part(part: int, known: str) -> Callable[[Callable[..., float]], Claim]:
         def cases(budget):
             generator = np.random.default_rng(budget.seed + 2)
             allowed = [order for order in _ORDERS if order >= (1.0 if part == 4 else 2.0)]
-            for case in _instances(budget):
-                some = [math.inf] if part == 1 else generator.choice(allowed, 2, replace=False)
-                for order in some:
+            for case in (*_instances(budget), _RARE):
+                some = [8.0] if case is _RARE else generator.choice(allowed, 2, replace=False)
+                for order in [math.inf] if part == 1 else some:
                     exponent = float(generator.uniform(1.0, 4.0)) if part == 5 else 1.0
                     for base in case.points(known):
                         point = base | {"order": float(order), "exponent": exponent}
@@ -262,7 +270,7 @@ def _pure_curve(epsilon: float) -> RenyiCurve:
 def pure(*, epsilon: Epsilon = 1.0, first: FirstLaw = None, second: SecondLaw = None):
     """Pure epsilon of conditional sampling: 2 epsilon from an epsilon-DP base, or that from two
     given laws Q and Q'."""
-    curves = _curves(_pure_curve(epsilon), first, second)
+    curves = _curves(lambda order: np.asarray(epsilon), first, second)
     return conditional_part(1, math.inf, *curves, 1.0)
 
 
