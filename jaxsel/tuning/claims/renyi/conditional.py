@@ -242,6 +242,7 @@ def _part(part: int, known: str) -> Callable[[Callable[..., float]], Claim]:
             Relation.BASE,
             statement=_FORMULAS[part] + _ORDERS_OF.get(part, ", for all a >= 2") + ".",
         )(formula)
+        names = tuple(claim.parameters)
 
         @claim.bounds()
         def cases(budget):
@@ -253,7 +254,7 @@ def _part(part: int, known: str) -> Callable[[Callable[..., float]], Claim]:
                     exponent = float(generator.uniform(1.0, 4.0)) if part == 5 else 1.0
                     for base in case.points(known):
                         point = base | {"order": float(order), "exponent": exponent}
-                        named = {name: point[name] for name in claim.parameters}
+                        named = {name: point[name] for name in names}
                         yield named, case.exact(order), case.where
 
         return claim
