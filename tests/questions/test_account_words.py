@@ -204,15 +204,11 @@ def test_an_answer_says_that_its_delta_is_the_default(capsys, asked, base):
 
 
 def test_the_default_delta_is_known_in_one_place():
-    for function in (
-        jaxsel.account,
-        jaxsel.account_grid,
-        jaxsel.compose,
-        jaxsel.plan_releases,
-        jaxsel.plan,
-        jaxsel.optimal,
-    ):
+    for function in (jaxsel.account_grid, jaxsel.plan_releases, jaxsel.plan, jaxsel.optimal):
         assert inspect.signature(function).parameters["delta"].default is DELTA
+    # These ask at an epsilon, too, and tell by None which of the two is given.
+    assert jaxsel.account("pure:epsilon=1", "geometric:mean=3", attain=False).delta is DELTA
+    assert jaxsel.compose({"base": "pure:epsilon=1"}).delta is DELTA
 
 
 @pytest.mark.parametrize(("noise", "larger"), [(40.0, "training"), (0.5, "validation")])
