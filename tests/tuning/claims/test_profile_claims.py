@@ -16,6 +16,7 @@ from jaxsel.language.base import Budget
 from jaxsel.language.checking import bound_verdict
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds import profiles
+from jaxsel.tuning.claims.base_pairs import BasePair
 from jaxsel.tuning.claims.profile import (
     general,
     heterogeneous,
@@ -29,7 +30,7 @@ from jaxsel.tuning.claims.profile.cases import (
     random_law,
     sharp_instances,
 )
-from jaxsel.tuning.claims.searches import profile_cases
+from jaxsel.tuning.claims.searches import guarantee, profile_cases
 from jaxsel.tuning.search_bounds import Search
 
 HERE = Path(general.__file__).parent
@@ -105,7 +106,7 @@ def test_ids_and_cross_references():
             listed = erratum.corrected if claim.holds else erratum.refuted
             assert claim.id in listed
         if claim.correction is not None:
-            assert any(name in claim.correction for name in BY_ID)
+            assert any(other.id in claim.correction for other in published_claims())
     for erratum in ERRATA:
         for name in (*erratum.refuted, *erratum.corrected):
             assert BY_ID[name].erratum == erratum.id
@@ -195,7 +196,44 @@ def test_corollaries_5_3_and_6_2_need_their_constants():
     assert float(sharper) > 1e-6
     assert float(profile_delta(tuned[0], tuned[1], 3.0)) == 0.0
     tuned = exact_epsilon(*tuned)
-    assert 0.9 * find_claim("KRW-Cor5.3").evaluate(eta=1.0) < tuned <= 3.0
+    stated = find_claim("KRW-Cor5.3").evaluate(base="pure:epsilon=1", law=law)
+    assert 0.9 * stated < tuned <= 3.0
+
+
+def test_two_laws_stand_in_place_of_randomised_response():
+    """Given as text, too; one alone is refused, as are laws that are none."""
+    second = 1.0 / (1.0 + math.e)
+    for name in (
+        *("KRW-Def2.1", "KRW-Lem2.2", "KRW-Thm4.1", "KRW-Rem4.2", "KRW-ThmB.2"),
+        *("KRW-RemC.8", "KRW-RemC.8-printed", "KRW-Thm5.7-no-condition"),
+    ):
+        claim = BY_ID[name].evaluate
+        laws_of_coin = {
+            "first": f"{second!r},{1.0 - second!r}",
+            "second": f"{1.0 - second!r},{second!r}",
+        }
+        found = claim(base_epsilon=3.0, **laws_of_coin)
+        assert found == pytest.approx(claim(base_epsilon=1.0), rel=1e-12)
+        for bad in (
+            {"first": "0.5,0.5"},
+            {"first": "0.5,0.5", "second": "1"},
+            {"first": "0.5,0.4", "second": "0.5,0.5"},
+        ):
+            with pytest.raises(InputError):
+                claim(**bad)
+
+
+def test_theorem_5_6_takes_any_base():
+    claim = BY_ID["KRW-Thm5.6"].evaluate
+    of_gaussian = claim(order=5.0, mean=3.0, base="gaussian:noise_multiplier=2")
+    assert of_gaussian == claim(order=5.0, mean=3.0, noise_scale=2.0)
+    # randomised response by hand: epsilon + m delta + log(m)/(a - 1) at order 2
+    p, q = 0.25, 0.75
+    divergence = math.log(p**2 / q + q**2 / p)
+    delta = q - 2.0 * p  # at log(1 + 1/(a - 1)) = log 2
+    base = guarantee(BasePair(np.array([p, q]), np.array([q, p]), "a coin"))
+    expected = divergence + 3.0 * delta + math.log(3.0)
+    assert claim(order=2.0, mean=3.0, base=base) == pytest.approx(expected, rel=1e-12)
 
 
 # --- Numbers --------------------------------------------------------------------------
@@ -215,9 +253,10 @@ def test_the_condition_of_theorem_5_7_matters_by_hand():
     base = 0.95 - math.exp(epsilon - shift) * 0.05
     assert claim(epsilon=epsilon) == pytest.approx(min(1.0, mean * base))
     assert claim(epsilon=5.6) < exact
-    assert BY_ID["KRW-Thm5.7"].evaluate(
-        epsilon=5.6, base_epsilon=math.log(19.0), count=6, probability=0.8
-    ) > float(hockey_stick(tuned_law(first, law), tuned_law(second, law), 5.6))
+    base = guarantee(BasePair(first, second, "a coin"))
+    assert find_claim("KRW-Thm5.7").evaluate(base=base, law=law, epsilon=5.6) > float(
+        hockey_stick(tuned_law(first, law), tuned_law(second, law), 5.6)
+    )
 
 
 def test_headline_numbers():
