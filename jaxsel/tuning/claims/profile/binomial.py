@@ -12,11 +12,13 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
+from jaxsel.accounting.single_run.score_pairs import gaussian_pair
 from jaxsel.host.errors import check_interval
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.papers import KRW
+from jaxsel.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.tuning.bounds.profiles import ProfileBound, binomial_profile
 from jaxsel.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
 from jaxsel.tuning.claims.profile.cases import (
@@ -33,6 +35,7 @@ from jaxsel.tuning.claims.profile.cases import (
     law_profile,
     random_law,
     sharp_instances,
+    worst_block_order,
 )
 from jaxsel.tuning.claims.searches import levels
 
@@ -128,6 +131,9 @@ def converted_from_renyi(count, mean, delta, noise_scale):
     yield Judged(poisson.variance, binomial.variance, "variance of K")
     for k in range(6):
         yield Judged(poisson.cdf(k), binomial.cdf(k), f"P[K <= {k}]")
+    # What Theorem 5.7 gives is no less than a ranking costs.
+    order = worst_block_order(mean, 3.0, 0.1)
+    yield exact_tuned_epsilon(gaussian_pair(noise_scale), binomial, delta, order), f"{order}"
 
 
 @same_profile.bounds(listed("count", 10**6, 1000, 50, 20))
