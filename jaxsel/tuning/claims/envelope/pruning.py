@@ -46,10 +46,11 @@ def pruned_runs():
 
 def _stopped(pair: BasePair, law: Repetitions, stopped: np.ndarray) -> Iterator[Any]:
     """Exact deltas of the best run, in one direction: the other is another pair's."""
-    one = pair_from_laws(pair.first, pair.second)
-    base = guarantee(pair)._replace(pairs=lambda: (one,))
+    one_way = pair_from_laws(pair.first, pair.second)
+    base = guarantee(pair)._replace(pairs=lambda: (one_way,))
     sides = [np.append(side[~stopped], side[stopped].sum()) for side in pair[:2]]
-    exact = hockey_stick(*(tuned_law(side, law) for side in sides), _LEVELS)
+    first, second = (tuned_law(side, law) for side in sides)
+    exact = hockey_stick(first, second, _LEVELS)
     for epsilon, delta in zip(_LEVELS.tolist(), exact.tolist(), strict=True):
         yield at_epsilon(base, law, epsilon), delta, f"stopped {stopped.tolist()}"
 

@@ -91,14 +91,14 @@ def coin_pair(base_epsilon: float) -> BasePair:
     return BasePair(first, second, f"pairs.randomised_response({base_epsilon:g})")
 
 
-def base_of(base_epsilon: float, first: np.ndarray | None, second: np.ndarray | None) -> BasePair:
-    """The two laws of a claim's base: randomised response where none are given.
+def given_laws(first: np.ndarray | None, second: np.ndarray | None) -> BasePair | None:
+    """The two laws that a claim is given; None where it is given none.
 
     Raises:
       InputError: if only one is given, one is no probability vector, or lengths differ.
     """
     if first is None and second is None:
-        return coin_pair(base_epsilon)
+        return None
     if first is None or second is None:
         raise InputError("one law is given; give both, first and second")
     first = check_probability_vector("first", first)
@@ -106,6 +106,11 @@ def base_of(base_epsilon: float, first: np.ndarray | None, second: np.ndarray | 
     if first.size != second.size:
         raise InputError(f"first has {first.size} outcomes, second {second.size}; give as many")
     return BasePair(first, second, "the given laws")
+
+
+def base_of(base_epsilon: float, first: np.ndarray | None, second: np.ndarray | None) -> BasePair:
+    """The two laws of a claim's base: randomised response where none are given."""
+    return given_laws(first, second) or coin_pair(base_epsilon)
 
 
 def at_laws(pair: BasePair, **others: Any) -> dict[str, Any]:
