@@ -18,6 +18,7 @@ from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
+from jaxsel.tuning.search_bounds import bounds_by_name
 from sims.common.line_rankings import LAWS, RANKINGS, LineBase, address, planned_trial
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
 
@@ -32,15 +33,6 @@ _TITLES = (
     "K binomial, n = 20, 𝔼[K] = 10",
     "K beta-binomial, τ = 20, γ = 1, 𝔼[K] = 10",
 )
-_CLAIMS = {
-    "KRW-Thm5.2": "KRW, Thm 5.2",
-    "KRW-Thm5.7": "KRW, Thm 5.7",
-    "KRW-Cor5.8": "KRW, Cor. 5.8",
-    "KRW-N2": "uniform ratio*",
-    "PS-Thm2": "RDP, PS Thm 2",
-    "PS-Thm6-profile": "RDP, PS Thm 6",
-    "PS-Lem7": "RDP, PS Lem. 7",
-}
 _RUNGS = {
     "envelope": "envelope*",
     "adversarial": "adversarial order",
@@ -106,7 +98,8 @@ def audited(row: xr.Dataset, found: Ladder, confidence: float = 0.95) -> dict[st
 
 
 def _rungs(axes: Axes, found: Ladder) -> None:
-    names = _RUNGS | {name: _CLAIMS[id] for name, id in found.theorems.items()}
+    labels = bounds_by_name()
+    names = _RUNGS | {name: labels[id].label for name, id in found.theorems.items()}
     floor = axes.get_ylim()[0] / 10.0
     axes.fill_between(
         found.epsilons,

@@ -14,7 +14,7 @@ Example:
     >>> tallies = jaxsel.simulate(built, trials=1000)
     >>> int(tallies.values.sum())
     1000
-    >>> jaxsel.claim("PS-Cor3").evaluate(epsilon=0.5, eta=1)
+    >>> jaxsel.claim("PS-Cor3").evaluate(base="pure:epsilon=0.5", law="geometric:mean=10")
     1.5
     >>> cost = jaxsel.account("gaussian:noise_multiplier=4", "geometric:mean=100")
     >>> print(cost.best.theorem)

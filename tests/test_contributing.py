@@ -13,7 +13,9 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim, mechanisms
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
+from jaxsel.repetitions import parse
 from jaxsel.tuning.accountant import account
+from jaxsel.tuning.search_bounds import Search
 from tests.faults import planting
 
 ROOT = Path(__file__).parent.parent
@@ -78,6 +80,19 @@ def test_the_law_of_k_is_a_law(skeletons):
     assert tuned.single < tuned.best.epsilon < 2 * tuned.single
     with pytest.raises(InputError, match="count is 0"):
         skeletons["uniform"](0)
+
+
+def test_the_bound_applies_to_pure_bases_and_bounded_k_and_its_check_notices(skeletons):
+    stated = skeletons["composed"]
+    fixed, unbounded = parse("point_mass:count=3"), parse("poisson:mean=3")
+    pure, gaussian = curves.pure(0.1), curves.gaussian(4.0)
+    assert stated.lacks(Search(pure, fixed)) is None
+    assert stated.lacks(Search(gaussian, fixed)) == "a base of pure epsilon"
+    assert stated.lacks(Search(pure, unbounded)) == "a K that is bounded"
+    assert stated.prove(Search(pure, fixed)).epsilon(0.0) == pytest.approx(0.3)
+    verdict = stated.check(Budget(cases=20))
+    assert verdict.outcome == "holds"
+    assert verdict.notices
 
 
 def test_the_planted_fault_can_be_planted():

@@ -26,8 +26,8 @@ _STATEMENTS = "statements.md"
 # Link definitions, at the head of every page that uses them.
 _TIGHTNESS = (
     "* *tightness*: the power of the check of a true bound, the largest observed / claimed "
-    "over its cases, as last measured; where no case comes near, the reason stands beside "
-    "it.",
+    "over its cases, as last measured; where the check would hold with half of the number "
+    "(twice of a lower bound, 1.01 times of an identity), the reason stands beside it.",
 )
 _WORDS = (
     "* *base*: one run of the private algorithm that a search repeats, or that a test "

@@ -1,16 +1,31 @@
-"""validate: checks claims and compares the verdicts with what is expected."""
+"""validate: checks claims and compares the verdicts with what is expected.
+
+A second question is asked of each published statement that is true: would its check refute
+it if its number were wrong (``Verdict.notices``)? One whose check would not says in
+``Claim.loose`` why nothing nearer is known. Self-checks judge mechanisms, not formulas.
+"""
 
 import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from jaxsel.catalogue.collect import find_claim, is_self_check
 from jaxsel.kernel import compiled
 from jaxsel.language.base import Budget, Claim, Verdict
 from jaxsel.language.printing import Summary, printed
 
-_COLUMNS = ("id", "verdict", "claimed", "observed", "margin", "tightness", "cases", "worst case")
-# A true bound with less tightness must give the reason (``Claim.loose``).
-LOOSE = 0.1
+_COLUMNS = (
+    "id",
+    "verdict",
+    "claimed",
+    "observed",
+    "margin",
+    "tightness",
+    "cases",
+    "evaluated",
+    "notices",
+    "worst case",
+)
 _CLAIMS_KEPT = 16  # claims after which compiled programs are dropped
 
 
@@ -22,7 +37,8 @@ class Validation(NamedTuple):
       claim: the claim that was checked.
       verdict: the result of the check.
       as_expected: whether a claim that should hold holds, or a statement known to be false
-        is refuted. An inconclusive check is never as expected.
+        is refuted. An inconclusive check is never as expected, and neither is one that
+        never evaluates the statement that it judges.
       seconds: wall time of the check.
     """
 
@@ -42,21 +58,25 @@ class Validation(NamedTuple):
             found.margin,
             found.tightness,
             found.cases,
+            found.evaluated,
+            found.notices,
             found.detail,
         )
 
     @property
     def loose(self) -> bool:
-        """Whether this is a true bound that no case comes close to, which may hide a fault."""
-        tightness = self.verdict.tightness
-        return self.claim.holds and tightness is not None and tightness < LOOSE
+        """Whether this is a true statement whose check would not notice a wrong number."""
+        published = self.claim.holds and not is_self_check(self.claim.id)
+        return published and not self.verdict.notices
 
     def summary(self) -> Summary:
         """The verdict as text."""
         expected = "as expected" if self.as_expected else "NOT AS EXPECTED"
         sentence = f"{self.claim.id}: {self.verdict.outcome}, {expected}."
+        if not self.verdict.evaluated and not is_self_check(self.claim.id):
+            sentence += " Its check never evaluates it."
         if self.loose:
-            sentence += f" A loose bound: {self.claim.loose or 'UNEXPLAINED'}"
+            sentence += f" A wrong number would go unnoticed: {self.claim.loose or 'UNEXPLAINED'}"
         return Summary(sentence, _COLUMNS, [self.row()])
 
 
@@ -71,14 +91,14 @@ class Validations(tuple[Validation, ...]):
         return f"{len(self) - wrong} of {len(self)} as expected ({refuted} refuted), {wrong} not"
 
     def power(self) -> str:
-        """The number of true bounds that no case comes close to, as text; "" if none."""
+        """The number of true statements whose check notices no wrong number, as text."""
         loose = [found for found in self if found.loose]
         unexplained = sum(found.claim.loose is None for found in loose)
         if not loose:
             return ""
         return (
-            f"{len(loose)} true bounds are never observed above {LOOSE:g} of what they "
-            f"claim; {unexplained} of them do not say why."
+            f"{len(loose)} true statements would still hold with half of their number (a lower "
+            f"bound with twice, an identity with 1.01 times it); {unexplained} do not say why."
         )
 
     def summary(self) -> Summary:
@@ -115,13 +135,12 @@ def validate(
 
 def _check(claim: Claim | str, budget: Budget, seen: Callable[[Validation], None]) -> Validation:
     if isinstance(claim, str):
-        from jaxsel.catalogue import find_claim
-
         claim = find_claim(claim)
     started = time.monotonic()
     verdict = claim.check(budget)
     expected = "holds" if claim.holds else "refuted"
     seconds = time.monotonic() - started
-    result = Validation(claim, verdict, verdict.outcome == expected, seconds)
+    asked = verdict.evaluated > 0 or is_self_check(claim.id)
+    result = Validation(claim, verdict, asked and verdict.outcome == expected, seconds)
     seen(result)
     return result

@@ -135,6 +135,9 @@ def account_command(
         int | None, whole_option("--grid", "So many candidates once each, compared.")
     ] = None,
     score_noise: ScoreNoiseOption = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what each bound that does not apply would need.")
+    ] = False,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -144,6 +147,10 @@ def account_command(
         if epsilon is not None and delta is not None:
             raise InputError("give --delta or --epsilon, not both")
         several = times != 1 or search or beside
+        if everything and (several or grid is not None):
+            raise InputError(
+                "--all is for one search: not with --times, --search, --beside, --grid"
+            )
         if score_noise is not None and (epsilon is not None or several or grid):
             raise InputError(
                 "--score-noise is for one search at one delta: not with --epsilon, "
@@ -173,6 +180,6 @@ def account_command(
                 asked = one_search("account", base, repetitions)
                 with spinner("looking for the least epsilon"):
                     found = account(*asked, chosen, score_noise=score_noise)
-                print_cost(found, json)
+                print_cost(found, json, found.others() if everything else None)
             return
-    print_cost(found, json)
+    print_cost(found, json, found.others() if everything else None)

@@ -85,16 +85,27 @@ def print_drawing(drawing: Any) -> None:
     sys.stdout.write(drawn.get())
 
 
-def print_cost(found: "Cost | GridCost", json: bool) -> None:
-    """Prints what is proved; exit status 1 if nothing is."""
+def print_cost(
+    found: "Cost | GridCost", json: bool, others: printing.Summary | None = None
+) -> None:
+    """Prints what is proved; exit status 1 if nothing is.
+
+    Args:
+      found: what is proved.
+      json: as JSON.
+      others: the bounds that do not apply, and why (``Cost.others``), to be printed, too.
+    """
     if json:
-        print_json(found.as_record())
+        lacking = {} if others is None else {"lacking": {row[0]: row[1] for row in others.rows}}
+        print_json({**found.as_record(), **lacking})
     else:
         for sentence in found.sentences():
             say(sentence)
         table = found.summary()
         if table.rows:
             print_table("Every bound that applies", table.columns, table.rows)
+        if others is not None:
+            print_table("Bounds that do not apply", others.columns, others.rows)
     if not found.is_proved:
         raise typer.Exit(1)
 

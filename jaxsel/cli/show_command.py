@@ -157,7 +157,7 @@ def _print_claim(row: dict[str, Any]) -> None:
     if row["tightness"] is not None:
         say(f"Largest observed/claimed when last measured: {row['tightness']:g}")
     if row["loose"] is not None:
-        say(f"A loose bound: {row['loose']}")
+        say(f"Its check would not notice a wrong number: {row['loose']}")
     if row["erratum"] is not None:
         say(f"\nErratum {row['erratum'].id} ({row['erratum'].source}).")
         say(f"Printed: {row['erratum'].printed}")

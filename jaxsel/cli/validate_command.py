@@ -72,7 +72,10 @@ def validate_command(
     Statements known to be false as printed are expected to be refuted. Published
     statements and self-checks of the software are counted apart. Exit status 1 if any
     verdict is not the expected one. Tightness is the power of the check of a bound: the
-    largest observed / claimed over its cases. A true bound below 0.1 says why.
+    largest observed / claimed over its cases. Evaluated is in how many cases the statement
+    itself gave the number; notices, whether these would refute a wrong one: half of an
+    upper bound, twice a lower one, 1.01 times what an identity states. A true statement
+    whose check would not says why.
     """
     from jaxsel.catalogue import all_claims, find_claim, is_self_check
     from jaxsel.catalogue.validation import Validations, validate
@@ -110,6 +113,8 @@ def validate_command(
                 "expected": "holds" if r.claim.holds else "refuted",
                 "verdict": r.verdict,
                 "tightness": r.verdict.tightness,
+                "evaluated": r.verdict.evaluated,
+                "notices": r.verdict.notices,
                 "loose": r.claim.loose if r.loose else None,
                 "as_expected": r.as_expected,
                 "seconds": r.seconds,

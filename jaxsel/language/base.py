@@ -160,7 +160,8 @@ class Claim:
       correction: for a false statement: what is true, and the id of the corrected claim.
       aliases: further ids under which papers print the same statement.
       remark: for a reading that fails, and for what holds instead: the remark's id.
-      loose: for a true bound that no known input brings near: why, in one sentence.
+      loose: for a true statement whose check would hold with a wrong number, too
+        (``Verdict.notices``), as no known input comes near: why, in one sentence.
     """
 
     id: str

@@ -12,7 +12,7 @@ from jaxsel.language.relations import neighbours
 from jaxsel.repetitions import Repetitions, describe
 from jaxsel.tuning.accountant import Needed, ProvenDelta, ProvenEpsilon
 from jaxsel.tuning.composing_searches import Release, checked, release_parts
-from jaxsel.tuning.proofs import releases_all
+from jaxsel.tuning.proofs import lacking, releases_all, statement
 from jaxsel.tuning.secrecy import SCORE, keep, kept_secret
 
 if TYPE_CHECKING:
@@ -137,6 +137,12 @@ class Cost(NamedTuple):
         assert found is not None
         return found
 
+    @property
+    def lacking(self) -> dict[str, str]:
+        """What each bound on a search that does not apply here would need, by its name."""
+        delta = None if self.asks_for_delta else self.asked
+        return lacking(self.guarantee, self.law, delta) if self.is_one_search else {}
+
     def privacy_loss_distribution(self, interval: float | None = None) -> "PrivacyLossDistribution":
         """Of all releases together; see ``jaxsel.privacy_loss_distribution``."""
         refuse_score_noise(self.score_noise)
@@ -176,6 +182,11 @@ class Cost(NamedTuple):
 
         return Report(state(self.subject())).plot()
 
+    def others(self) -> Summary:
+        """The bounds on a search that do not apply, and why."""
+        rows = [(name, needed, statement(name)) for name, needed in self.lacking.items()]
+        return Summary("", ("theorem", "would need", "statement"), rows)
+
     def sentences(self) -> list[str]:
         """What is proved, and what is not, in words; costs are rounded up."""
         return self._of_one_search() if self.is_one_search else self._of_all_together()
@@ -189,7 +200,7 @@ class Cost(NamedTuple):
             f"{best.theorem}: {best.statement}."
         )
 
-    def _lacking(self, of_what: str, fails_more: str) -> str:
+    def _unproved(self, of_what: str, fails_more: str) -> str:
         """Why nothing is proved, and with what delta or runs something would be.
 
         Args:
@@ -218,11 +229,11 @@ class Cost(NamedTuple):
 
     def _of_one_search(self) -> list[str]:
         if not self.is_proved and self.asks_for_delta:
-            return [self._lacking("", "")]
+            return [self._unproved("", "")]
         found = [
             self._proved("The best of K runs")
             if self.is_proved
-            else self._lacking("this base and K", "the best of K"),
+            else self._unproved("this base and K", "the best of K"),
             *([neighbours(self.relation)] if self.is_proved else []),
             self._of_one_run(),
         ]
@@ -298,7 +309,7 @@ class Cost(NamedTuple):
         found = [
             self._proved(what)
             if self.is_proved
-            else self._lacking("these releases", "all of it together"),
+            else self._unproved("these releases", "all of it together"),
             "Released: " + "; ".join(each.describe() for each in self.releases) + ".",
         ]
         searched = [each.repetitions for each in self.releases if each.repetitions is not None]

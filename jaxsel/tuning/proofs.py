@@ -4,9 +4,9 @@ Each is an upper bound on the same profile, and gives epsilon at a delta as well
 an epsilon.
 """
 
+from jaxsel.accounting.single_run.conversions import LEAST_DELTA
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.bounds.all_released import RELEASING_ALL
 from jaxsel.tuning.bounds.approximate import good_part
 from jaxsel.tuning.search_bounds import Proof, Search, SearchBound, applicable, bounds_by_name
 
@@ -27,7 +27,30 @@ def statement(theorem: str) -> str:
 
 def releases_all(theorem: str) -> bool:
     """Whether the bound covers the release of every run, and of K."""
-    return theorem in bounds_by_name() and _bound(theorem) in RELEASING_ALL
+    return theorem in bounds_by_name() and _bound(theorem).covers_all
+
+
+def lacking(base: BaseGuarantee, law: Repetitions, delta: float | None = None) -> dict[str, str]:
+    """What every bound that does not apply would need, by the name that accounts show.
+
+    Args:
+      base, law: as of ``proofs``.
+      delta: where epsilon is asked for; None where delta is.
+    """
+    search = Search(base, law)
+    found = {}
+    for name, bound in bounds_by_name().items():
+        needed = bound.lacks(search)
+        if needed is None and delta is not None:
+            least = bound.prove(search).least_delta
+            needed = None if delta >= least else _delta_of(least)
+        if needed is not None:
+            found[name] = needed
+    return found
+
+
+def _delta_of(least: float) -> str:
+    return "a delta above 0" if least <= LEAST_DELTA else f"a delta of at least {least:g}"
 
 
 def _of_whole(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:

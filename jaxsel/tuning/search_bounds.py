@@ -81,6 +81,10 @@ class Proof(NamedTuple):
     renyi: Callable[[], RenyiCurve] | None = None
 
 
+NOTHING = Proof(lambda delta: math.inf, lambda epsilon: 1.0)
+"""No bound."""
+
+
 def pure_proof(epsilon: float) -> Proof:
     """(epsilon, 0)-DP."""
     return Proof(lambda delta: epsilon, lambda level: 0.0 if level >= epsilon else 1.0)
@@ -185,6 +189,7 @@ class SearchBound(Claim):
       formula: search -> what the bound states.
       former: parameters that the claim had until 0.2.0.
       family: the only law of K to which it applies; None if to any.
+      covers_all: whether it covers the release of every run, and of K.
     """
 
     states: Kind = PURE
@@ -192,10 +197,11 @@ class SearchBound(Claim):
     words: str = ""
     label: str = ""
     lacks: Callable[[Search], str | None] = lambda search: None
-    prove: Callable[[Search], Proof] = lambda search: pure_proof(math.inf)
+    prove: Callable[[Search], Proof] = lambda search: NOTHING
     formula: Callable[[Search], Any] = lambda search: None
     former: "Former | None" = None
     family: str | None = None
+    covers_all: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -231,6 +237,15 @@ def pure_base(search: Search) -> str | None:
     return None if math.isfinite(pure_epsilon(search.base)) else "a base of pure epsilon"
 
 
+_KNOWN = {
+    "renyi": "Renyi curve",
+    "profile": "privacy profile",
+    "tradeoff": "trade-off function",
+    "pairs": "dominating pair",
+}
+"""What the fields of a base's guarantee hold, in words."""
+
+
 def _needs(search: Search, law: str | None, uses: tuple[str, ...]) -> str | None:
     """What a search lacks for a bound of these laws that uses these fields of the base."""
     if search.drawn != INDEPENDENTLY:
@@ -239,7 +254,7 @@ def _needs(search: Search, law: str | None, uses: tuple[str, ...]) -> str | None
         return f"K ~ {law}"
     for name in uses:
         if getattr(search.base, name) is None:
-            return f"the base's {name}"
+            return f"a base with a known {_KNOWN[name]}"
     return None
 
 
@@ -257,6 +272,7 @@ def bound(
     shown: str | None = None,
     at: tuple[str, str] = ("gaussian:noise_multiplier=4", "geometric:mean=10"),
     former: Former | None = None,
+    covers_all: bool = False,
     **more: Any,
 ) -> Callable[[Callable[[Search], Any]], SearchBound]:
     """Decorates the formula of a bound on a search.
@@ -264,7 +280,7 @@ def bound(
     Args:
       paper, id, place: as of a claim.
       states: what the formula returns: a pure epsilon, a profile, a Renyi curve or a ``Proof``.
-      words, label, shown, former: as of ``SearchBound``; shown is the id by default.
+      words, label, shown, former, covers_all: as of ``SearchBound``; shown is the id by default.
       law: the family of K to which it applies; all of them by default.
       uses: fields of the base that must be known.
       lacks: what else a search may lack.
@@ -296,11 +312,14 @@ def bound(
             "formula": formula,
             "former": former,
             "family": law,
+            "covers_all": covers_all,
         }
         evaluate = _number(states, _remembered(proof), at)
-        evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{evaluate.__doc__}"
+        evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{inspect.getdoc(evaluate)}"
         record = functools.partial(SearchBound, **fields)
-        return paper.privacy(id, place, Relation.BASE, record=record, **more)(evaluate)
+        stated = paper.privacy(id, place, Relation.BASE, record=record, **more)(evaluate)
+        assert isinstance(stated, SearchBound)
+        return stated
 
     return declare
 

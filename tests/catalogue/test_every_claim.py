@@ -17,7 +17,6 @@ from jaxsel.catalogue import (
     self_checks,
 )
 from jaxsel.catalogue.measured import measured
-from jaxsel.catalogue.validation import LOOSE
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from jaxsel.language.domains import Number, Whole
@@ -177,14 +176,15 @@ def test_verdict_is_the_expected_one(claim):
     assert claim.holds or verdict.margin < 0.0
     assert verdict.cases > 0
     assert verdict.detail
-    # The power of its check; a reason outlives no pair that comes near the bound.
+    published = claim.holds and not is_self_check(claim.id)
+    assert verdict.evaluated > 0 or is_self_check(claim.id), "the check never asks the claim"
+    # The power of its check; a reason outlives no case that comes near the claim.
+    assert not published or verdict.notices == (claim.loose is None)
     tightness = measured().get(claim.id) if claim.holds else None
     if tightness is not None:
         assert verdict.tightness is not None
-        assert (tightness < LOOSE) == (claim.loose is not None)
         # Smaller budgets see less; what is tight must not be so by luck of one case.
-        assert verdict.tightness >= min(LOOSE, tightness) / 10.0
-    published = claim.holds and not is_self_check(claim.id)
+        assert verdict.tightness >= min(0.1, tightness) / 10.0
     if published and _Watched.read and _turn_of(claim):
         verdict = claim.check(Budget(trials=50_000, cases=20, seed=seed()))
         assert verdict.outcome == "holds", verdict

@@ -245,7 +245,7 @@ def test_a_terminal_gets_folded_text_in_a_pager(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "kind", "texts"),
     [
-        ("ps-cor3", "claim", ["PS-Cor3", "eta", "At the defaults"]),
+        ("ps-cor3", "claim", ["PS-Cor3", "law", "At the defaults"]),
         ("PS-Thm6-printed", "claim", ["FALSE as printed", "E-PS-1", "mean"]),
         ("AUDIT-noisy_max", "claim", ["NM-gumbel", "pair"]),
         ("e-ps-1", "erratum", ["Printed:", "True:", "PS-Thm6-printed"]),
@@ -284,11 +284,20 @@ def test_the_shell_completes_names(monkeypatch):
 
 
 def test_claim(capsys):
-    code, found = run_json(capsys, "claim", "PS-Cor3", "epsilon=0.5", "eta=1")
+    given = ("claim", "PS-Cor3", "base=pure:epsilon=0.5", "law=geometric:mean=10")
+    code, found = run_json(capsys, *given)
     assert code == 0
     assert found["value"] == 1.5
-    code, out, _ = run(capsys, "claim", "PS-Cor3", "epsilon=0.5", "eta=1")
+    code, out, err = run(capsys, *given)
     assert "value: 1.5" in out
+    assert not err
+
+
+def test_parameters_of_0_2_0_are_read_with_a_warning(capsys):
+    code, out, err = run(capsys, "claim", "PS-Cor3", "epsilon=0.5", "eta=1")
+    assert code == 0
+    assert "value: 1.5" in out
+    assert "base=pure:epsilon=0.5 law=tnb:eta=1,gamma=0.1" in err
 
 
 def test_json_has_numbers_or_null(capsys):
@@ -439,10 +448,10 @@ def test_validate_counts_self_checks_apart(capsys):
         (["audit", "noisy_max", "precision=fast"], "too coarse to audit"),
         (["validate"], "give --all"),
         (["validate", "PS-Cor3", "--all"], "give --all"),
-        (["claim", "PS-Cor3", "epsilon=nan"], "epsilon is nan"),
-        (["claim", "PS-Cor3", "epsilon=-1"], "epsilon is -1"),
+        (["claim", "LT-Thm3.2", "epsilon=nan"], "epsilon is nan"),
+        (["claim", "LT-Thm3.2", "epsilon=-1"], "epsilon is -1"),
         (["claim", "PS-Cor3", "colour=1"], "no setting 'colour'"),
-        (["claim", "PS-Cor3", "epsilom=1"], "did you mean epsilon"),
+        (["claim", "LT-Thm3.2", "epsilom=1"], "did you mean epsilon"),
         (["show", "PS-Cor33"], "did you mean PS-Cor3"),
         (["show", "nosy_max"], "did you mean noisy_max"),
         (["show", "E-PS-11"], "did you mean E-PS-1"),

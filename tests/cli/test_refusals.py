@@ -50,7 +50,7 @@ def refused(capsys, *words: str, status: int = 2) -> str:
         (("account", "--times", "1.5"), "it must be a whole number"),
         (("list", "nothing"), "nothing"),
         (("show", "nothing"), "nothing"),
-        (("claim", "PS-Cor3", "epsilon=x"), "epsilon is 'x'"),
+        (("claim", "LT-Thm3.2", "epsilon=x"), "epsilon is 'x'"),
         (("law", "nothing"), "nothing"),
         (("simulate", "noisy_max", "--trials", "0"), "trials is 0"),
         (("audit",), "name a mechanism"),

@@ -264,7 +264,7 @@ def answers(epsilon: Annotated[float, positive("of an answer")] = signature.over
         1.0,
         {"truth": truth},
         (pair,),
-        guarantee("PS-Cor3", epsilon=epsilon / 2.0, eta=0.0),
+        guarantee("PS-Cor3", base=f"pure:epsilon={epsilon / 2.0}", law="logarithmic:mean=10"),
         {"success": np.array([0.0, 1.0])},
     )
 

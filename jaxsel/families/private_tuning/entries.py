@@ -51,9 +51,9 @@ def _any_law(values, repetitions):
 
 @private_tuning.promises
 def _pure(values, repetitions):
-    if repetitions.family == "truncated_negative_binomial":
-        return guarantee_of_runs("PS-Cor3", values, eta=repetitions.parameters["eta"])
     epsilon = base_epsilon(values)
+    if epsilon is not None and repetitions.family == "truncated_negative_binomial":
+        return guarantee("PS-Cor3", base=f"pure:epsilon={epsilon!r}", law=repetitions.name)
     if epsilon is not None and repetitions.family == "point_mass":
         return guarantee("PS-D1", order=math.inf, base_epsilon=epsilon, count=int(repetitions.mean))
     return None

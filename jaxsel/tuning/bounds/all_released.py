@@ -13,7 +13,7 @@ def _countable(search: Search) -> str | None:
     """What a search lacks for its runs to be composed."""
     base, count = search.base, search.law.maximum
     if count is None or count == 0:
-        return "a largest K"
+        return "a K that is bounded"
     if count > MOST and (base.composed is None or base.composed(count) is None):
         return f"a largest K of at most {MOST}, or a base that is composed in closed form"
     return None
@@ -28,6 +28,7 @@ def _countable(search: Search) -> str | None:
     words="all runs released: as many as K can be, composed",
     label="all runs released",
     shown="composition",
+    covers_all=True,
     at=("gaussian:noise_multiplier=4", "point_mass:count=10"),
 )
 def composition(search: Search) -> Proof:
@@ -57,6 +58,7 @@ def composition(search: Search) -> Proof:
     words="all runs released: K times the Renyi bound",
     label="all runs released, Renyi",
     shown="composition-renyi",
+    covers_all=True,
     at=("randomised_response:epsilon=1", "point_mass:count=5"),
     former=Former(
         {"base_epsilon": "1", "count": "5"},
@@ -67,10 +69,6 @@ def composition(search: Search) -> Proof:
 def composed_divergences(search: Search) -> RenyiCurve:
     """For a fixed number k of runs composition gives D_a(A || A') <= k D_a(Q || Q')."""
     return repeated(search.base.renyi, search.law.parameters["count"])
-
-
-RELEASING_ALL = (composition, composed_divergences)
-"""The bounds that cover the release of every run, and of K."""
 
 
 @composition.bounds(tolerance=1e-12)

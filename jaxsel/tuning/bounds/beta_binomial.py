@@ -30,7 +30,7 @@ _PLACE = "Theorem 1 (one call of Selection with k = 1)"
     law=_FAMILY,
     lacks=pure_base,
     words="Cohen et al. 2022: (2 + gamma) epsilon for a pure base, beta-binomial",
-    label="pure",
+    label="pure, CLNSS Thm 1",
     at=("pure:epsilon=1", "beta_binomial:count=100,gamma=0.5"),
     former=Former(
         {"epsilon": "1", "gamma": "0.5"},
@@ -52,7 +52,7 @@ def theorem_1(search: Search) -> float:
     law=_FAMILY,
     uses=("profile",),
     words="Cohen et al. 2022: (2 + gamma) epsilon at delta/tau",
-    label="Theorem 1",
+    label="CLNSS, Thm 1",
     at=("gaussian:noise_multiplier=4", "beta_binomial:count=100,gamma=0.5"),
 )
 def theorem_1_of_profiles(search: Search) -> Proof:

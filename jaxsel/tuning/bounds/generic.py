@@ -185,7 +185,7 @@ def generic_pair_epsilon(
     RENYI,
     uses=("tradeoff",),
     words="Papernot & Steinke 2022: Renyi, any K, with the trade-off",
-    label="Lemma 7",
+    label="RDP, PS Lem. 7",
     former=Former(
         {"base_epsilon": "1", "repetitions": "poisson:mean=10"},
         "randomised_response:epsilon={base_epsilon}",

@@ -179,7 +179,7 @@ _FORMER = Former(
     RENYI,
     law=_FAMILY,
     words="Papernot & Steinke 2022: Renyi, truncated negative binomial",
-    label="Theorem 2",
+    label="RDP, PS Thm 2",
     former=_FORMER,
     aliases=("KRW-Thm5.1",),
 )
@@ -187,7 +187,7 @@ def theorem_2(search: Search) -> RenyiCurve:
     """For a base with D_a <= e and D_b <= e', the best of K truncated negative binomial
     runs has D_a <= e + (1+eta)(1 - 1/b) e' + (1+eta) log(1/gamma)/b + log(E[K])/(a-1).
     """
-    return negative_binomial_renyi(search.base.renyi, **search.law.parameters, monotonised=False)
+    return _renyi(search)
 
 
 @bound(
@@ -197,16 +197,19 @@ def theorem_2(search: Search) -> RenyiCurve:
     RENYI,
     law=_FAMILY,
     words="Papernot & Steinke 2022: Theorem 2 before its last inequality",
-    label="Theorem 2, tight",
+    label="RDP, PS Thm 2, tight",
     former=_FORMER,
 )
 def before_the_last_step(search: Search) -> RenyiCurve:
     """In Theorem 2 the two middle terms may be replaced by ((1+eta)/b) log(1 + (1/gamma
     - 1) e^((b-1) e')).
     """
-    return negative_binomial_renyi(
-        search.base.renyi, **search.law.parameters, tight=True, monotonised=False
-    )
+    return _renyi(search, tight=True)
+
+
+def _renyi(search: Search, *, tight: bool = False) -> RenyiCurve:
+    eta, gamma = (search.law.parameters[name] for name in ("eta", "gamma"))
+    return negative_binomial_renyi(search.base.renyi, eta, gamma, tight=tight, monotonised=False)
 
 
 def _cases(budget):
@@ -228,7 +231,7 @@ before_the_last_step.bounds()(_cases)
     law=_FAMILY,
     lacks=pure_base,
     words="(eta + 2) epsilon for a pure base; Papernot & Steinke 2022, too",
-    label="pure",
+    label="pure, KRW Cor. 5.3",
     shown="KRW-Cor5.3",
     former=Former(
         {"epsilon": "1", "eta": "0"}, "pure:epsilon={epsilon}", "tnb:eta={eta},gamma=0.1"

@@ -109,7 +109,7 @@ _AT = ("gaussian:noise_multiplier=4", "poisson:mean=10")
     RENYI,
     law="poisson",
     words="Papernot & Steinke 2022: Renyi, Poisson, delta from Renyi",
-    label="Theorem 6",
+    label="RDP, PS Thm 6, δ̂ by Lemma 14",
     at=_AT,
     former=Former({"rho": "0.1", "mean": "10"}, "zcdp:rho={rho}", "poisson:mean={mean}"),
     erratum="E-PS-1",
@@ -134,7 +134,7 @@ def theorem_6(search: Search) -> RenyiCurve:
     law="poisson",
     uses=("profile",),
     words="Papernot & Steinke 2022: Renyi, Poisson, delta from the profile",
-    label="Theorem 6, exact delta",
+    label="RDP, PS Thm 6",
     at=_AT,
 )
 def theorem_6_of_profiles(search: Search) -> RenyiCurve:

@@ -141,7 +141,7 @@ _COIN = "randomised_response:epsilon={base_epsilon}"
     law="truncated_negative_binomial",
     uses=("profile",),
     words="Koskela, Redberg & Wang 2024: profile, truncated negative binomial",
-    label="Theorem 5.2",
+    label="KRW, Thm 5.2",
     former=Former(
         {"base_epsilon": "1", "eta": "1", "gamma": "0.1"}, _COIN, "tnb:eta={eta},gamma={gamma}"
     ),
@@ -170,7 +170,7 @@ def _proper(search: Search) -> str | None:
     uses=("profile",),
     lacks=_proper,
     words="Koskela, Redberg & Wang 2024: profile, binomial",
-    label="Theorem 5.7",
+    label="KRW, Thm 5.7",
     at=("gaussian:noise_multiplier=4", "binomial:count=20,mean=10"),
     former=Former(
         {"base_epsilon": "1", "count": "20", "probability": "0.1"},
@@ -196,7 +196,7 @@ def theorem_5_7(search: Search) -> ProfileBound:
     law="poisson",
     uses=("profile",),
     words="Koskela, Redberg & Wang 2024: profile, Poisson",
-    label="Corollary 5.8",
+    label="KRW, Cor. 5.8",
     at=("gaussian:noise_multiplier=4", "poisson:mean=10"),
     former=Former({"base_epsilon": "1", "mean": "2"}, _COIN, "poisson:mean={mean}"),
 )
@@ -216,7 +216,7 @@ def corollary_5_8(search: Search) -> ProfileBound:
     PROFILE,
     uses=("profile", "tradeoff"),
     words="E[K] times the profile, shifted by the least uniform ratio; this project",
-    label="E[K] times the shifted profile",
+    label="uniform ratio*",
     former=Former(
         {"base_epsilon": "1", "repetitions": "geometric:gamma=0.1"}, _COIN, "{repetitions}"
     ),
@@ -242,6 +242,7 @@ def _checked(stated: SearchBound) -> None:
     def deltas_of_pairs(budget):
         from jaxsel.tuning.claims.searches import profile_cases
 
+        assert stated.family is not None
         return profile_cases(stated, budget, stated.family)
 
 

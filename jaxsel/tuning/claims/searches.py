@@ -153,8 +153,8 @@ def three_blocks_cases(budget: Budget) -> Iterator[Any]:
         grown = math.exp(generator.uniform(0.05, 2.0))
         first = np.array([0.2, 1e-7 * grown]) / (1.0 + grown)
         second = np.array([0.2 * grown, 1e-7]) / (1.0 + grown)
-        sides = (np.append(law, 1.0 - law.sum()) for law in (first, second))
-        pair = BasePair(*sides, f"three blocks, e^epsilon = {grown!r}")
+        data, neighbour = (np.append(law, 1.0 - law.sum()) for law in (first, second))
+        pair = BasePair(data, neighbour, f"three blocks, e^epsilon = {grown!r}")
         law = _drawn_law(generator, "beta_binomial")
         yield {"base": guarantee(pair), "law": law}, exact_epsilon(*tuned_pair(pair, law))
 

@@ -6,10 +6,11 @@ from jaxsel.accounting.single_run import composing
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import point_mass
-from jaxsel.tuning import proofs
+from jaxsel.tuning.bounds.all_released import composition
 from jaxsel.tuning.planning.named_laws import Fitted
 from jaxsel.tuning.planning.plan import Budget, Choice, accounted, with_least_noise, with_mean
 from jaxsel.tuning.planning.wishes import utility
+from jaxsel.tuning.search_bounds import NOTHING, Proof, Search
 
 _ONE = "one run, no search"
 _GRID = "{count} runs, all of them released"
@@ -46,15 +47,17 @@ def _released(budget: Budget, count: int, name: str) -> Choice | None:
         return None
     law = point_mass(count)
 
-    def released(base: BaseGuarantee) -> BaseGuarantee | proofs.Proof:
-        nothing = proofs.Proof(lambda delta: math.inf, lambda epsilon: 1.0)
-        return base if count == 1 else proofs.composition(base, law).get("composition", nothing)
+    def released(base: BaseGuarantee) -> BaseGuarantee | Proof:
+        if count == 1:
+            return base
+        search = Search(base, law)
+        return composition.prove(search) if composition.lacks(search) is None else NOTHING
 
     try:
         run = budget.least_run(lambda base: budget.proved(released(base)))
     except InputError:
         return None  # no guarantee is known for so many runs
-    theorem = "one run" if count == 1 else "composition"
+    theorem = "one run" if count == 1 else composition.shown
     found, limit = released(run.base), budget.attack
     return Choice(
         name.format(count=count),

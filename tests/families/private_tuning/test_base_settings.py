@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from jaxsel import repetitions
 from jaxsel.families.private_tuning.base_settings import BASES, base_epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
@@ -72,7 +73,8 @@ def test_guarantees_name_claims_and_parameters():
         return entry.guarantee(entry.read(given), pair)
 
     tuned = found("private_tuning", repetitions="tnb:eta=0,mean=5", epsilon="2")
-    assert tuned == ("PS-Cor3", {"epsilon": 2.0, "eta": 0.0})
+    law = repetitions.parse("tnb:eta=0,mean=5").name
+    assert tuned == ("PS-Cor3", {"base": "pure:epsilon=2.0", "law": law})
     fixed = found("private_tuning", repetitions="point_mass:count=7")
     assert fixed == ("PS-D1", {"order": np.inf, "base_epsilon": 1.0, "count": 7})
     assert found("private_tuning", repetitions="poisson:mean=7") is None

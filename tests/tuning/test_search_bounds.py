@@ -1,0 +1,301 @@
+"""Bounds on a search: each is one block, offered where it applies, and found by itself."""
+
+import functools
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jaxsel
+from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Budget
+from jaxsel.repetitions import parse
+from jaxsel.tuning.proofs import lacking, proofs
+from jaxsel.tuning.search_bounds import Search, applicable, bounds_by_name, search_bounds
+from tests.cli.test_cli import run, run_json
+
+BOUNDS = pytest.mark.parametrize("stated", search_bounds(), ids=lambda each: each.id)
+SMALL = Budget(trials=20_000, cases=2)
+
+
+@BOUNDS
+def test_half_of_a_bound_is_refuted_by_its_check(stated):
+    right = stated.evaluate
+
+    @functools.wraps(right)
+    def half(**given):
+        return 0.5 * right(**given)
+
+    object.__setattr__(stated, "evaluate", half)
+    try:
+        assert stated.check(SMALL).outcome == "refuted"
+    finally:
+        object.__setattr__(stated, "evaluate", right)
+
+
+# --- where each applies -----------------------------------------------------------------
+
+_BASES = {
+    "pure": "pure:epsilon=1",
+    "pairs": "randomised_response:epsilon=1",
+    "Gaussian": "gaussian:noise_multiplier=4",
+    "Renyi": "zcdp:rho=0.1",
+    "failing": "approximate:epsilon=1,delta=1e-6",
+}
+_LAWS = {
+    "negative binomial": "geometric:mean=10",
+    "Poisson": "poisson:mean=10",
+    "binomial": "binomial:count=20,mean=10",
+    "beta-binomial": "beta_binomial:count=20,gamma=1",
+    "fixed": "point_mass:count=5",
+    "table": "pmf:1=0.2,3=0.5,11=0.3",
+}
+# Theorem -> bases and laws for which it is stated; "known" is a base whose profile is.
+_EVERY = set(_BASES)
+_KNOWN = {"pure", "pairs", "Gaussian", "failing"}
+_STATED = {
+    "CL-Thm1": ({"pure", "pairs"}, {"beta-binomial"}),
+    "CL-Thm1-approximate": (_KNOWN, {"beta-binomial"}),
+    "KRW-Cor5.3": ({"pure", "pairs"}, {"negative binomial"}),
+    "KRW-Thm5.2": (_KNOWN, {"negative binomial"}),
+    "KRW-Thm5.7": (_KNOWN, {"binomial"}),
+    "KRW-Cor5.8": (_KNOWN, {"Poisson"}),
+    "PS-Thm2": (_EVERY, {"negative binomial"}),
+    "PS-Thm2-tight": (_EVERY, {"negative binomial"}),
+    "PS-Thm6": (_EVERY, {"Poisson"}),
+    "PS-Thm6-profile": (_KNOWN, {"Poisson"}),
+    "composition-renyi": (_EVERY, {"fixed"}),
+    "composition": (_EVERY, {"binomial", "beta-binomial", "fixed", "table"}),
+}
+
+
+@pytest.mark.parametrize("base", _BASES)
+@pytest.mark.parametrize("law", _LAWS)
+def test_a_bound_is_offered_where_it_is_stated_and_nowhere_else(base, law):
+    guarantee, repetitions = parse_base(_BASES[base]), parse(_LAWS[law])
+    offered = applicable(Search(guarantee, repetitions))
+    for name, (bases, laws) in _STATED.items():
+        assert (name in offered) == (base in bases and law in laws), name
+    # Those that it offers are those that an account lists, and of the others it says why.
+    assert set(offered) <= set(proofs(guarantee, repetitions))
+    missing = lacking(guarantee, repetitions)
+    assert set(missing) == set(bounds_by_name()) - set(offered)
+    assert all(missing.values())
+
+
+@BOUNDS
+def test_a_claim_is_refused_where_it_is_not_offered(stated):
+    for base in _BASES.values():
+        for law in _LAWS.values():
+            needed = stated.lacks(Search(parse_base(base), parse(law)))
+            if needed is not None:
+                with pytest.raises(InputError, match=re.escape(f"{stated.id} needs {needed}")):
+                    stated.evaluate(base=base, law=law)
+
+
+@BOUNDS
+def test_a_bound_needs_candidates_that_are_drawn_as_it_says(stated):
+    base, law = (
+        stated.parameters[name].read(name, stated.parameters[name].default)
+        for name in ("base", "law")
+    )
+    assert stated.lacks(Search(base, law)) is None
+    other = Search(base, law, drawn="one after another")
+    assert stated.lacks(other) == "candidates that are drawn independently"
+
+
+def test_at_delta_0_a_profile_proves_nothing():
+    base, law = parse_base("gaussian:noise_multiplier=4"), parse("poisson:mean=10")
+    assert "KRW-Cor5.8" not in lacking(base, law)
+    assert lacking(base, law, 0.0)["KRW-Cor5.8"] == "a delta above 0"
+
+
+# --- what is said of each ---------------------------------------------------------------
+
+
+def test_words_and_labels_are_each_bounds_own():
+    for field in ("words", "label", "shown"):
+        texts = [getattr(each, field) for each in search_bounds()]
+        assert all(texts)
+        assert len(set(texts)) == len(texts), field
+
+
+_KEYS = {"PS": "Papernot & Steinke", "KRW": "Koskela", "CLNSS": "Cohen"}
+
+
+@BOUNDS
+def test_a_label_names_the_theorem_of_its_source(stated):
+    """A figure that draws Theorem 5.2 under the label of Theorem 5.7 is false."""
+    names = f"{stated.source} {' '.join(stated.aliases)}"
+    numbers = re.findall(r"\d[\d.]*", stated.label.split(", δ̂")[0])
+    assert all(re.search(rf"(?<![\d.]){re.escape(each)}(?![\d.])", names) for each in numbers)
+    for key, authors in _KEYS.items():
+        if re.search(rf"\b{key}\b", stated.label):
+            assert authors in stated.source or any(each.startswith(key) for each in stated.aliases)
+            assert numbers
+            assert authors in stated.words or stated.aliases
+
+
+def test_show_gives_the_law_and_the_base(capsys):
+    code, rows = run_json(capsys, "show", "KRW-Thm5.7")
+    assert code == 0
+    assert {"base", "law", "delta", "epsilon"} <= {each["name"] for each in rows[0]["parameters"]}
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [each for each in search_bounds() if each.former is not None],
+    ids=lambda each: each.id,
+)
+def test_parameters_of_0_2_0_give_the_number_with_a_warning(stated):
+    former = stated.former
+    given = {name: float(value) for name, value in former.defaults.items() if _is_number(value)}
+    texts = {name: value for name, value in former.defaults.items() if not _is_number(value)}
+    own = {"base": former.base, "law": former.law}
+    today = {name: text.format(**former.defaults) for name, text in own.items()}
+    with pytest.warns(DeprecationWarning, match=f"{stated.id} takes base and law"):
+        value = stated.evaluate(**given, **texts)
+    assert value == pytest.approx(stated.evaluate(**today), rel=1e-12)
+
+
+def _is_number(text):
+    return re.fullmatch(r"[\d.e+-]+", text) is not None
+
+
+# --- the account ------------------------------------------------------------------------
+
+_ASKED = ("--base", "gaussian:noise_multiplier=4", "--repetitions", "geometric:mean=10")
+
+
+def test_account_says_why_others_do_not_apply(capsys):
+    code, found = run_json(capsys, "account", *_ASKED, "--delta", "1e-6", "--all")
+    assert code == 0
+    listed = {each["theorem"] for each in found["bounds"]}
+    assert listed | set(found["lacking"]) == set(bounds_by_name())
+    assert not listed & set(found["lacking"])
+    assert found["lacking"]["PS-Thm6"] == "K ~ poisson"
+    assert found["lacking"]["KRW-Cor5.3"] == "a base of pure epsilon"
+    code, out, _ = run(capsys, "account", *_ASKED, "--epsilon", "2", "--all")
+    assert code == 0
+    assert re.search(r"KRW-Thm5.7.*K ~ binomial.*profile, binomial", out)
+    cost = jaxsel.account("gaussian:noise_multiplier=4", "geometric:mean=10")
+    assert cost.lacking == found["lacking"]
+
+
+def test_account_without_all_says_nothing_of_others(capsys):
+    _, found = run_json(capsys, "account", *_ASKED, "--delta", "1e-6")
+    assert "lacking" not in found
+    _, out, _ = run(capsys, "account", *_ASKED, "--delta", "1e-6")
+    assert "do not apply" not in out
+
+
+def test_all_is_for_one_search(capsys):
+    for more in (("--times", "2"), ("--beside", "laplace:noise_scale=10"), ("--grid", "10")):
+        code, _, err = run(capsys, "account", *_ASKED, "--all", *more)
+        assert code == 2
+        assert "--all is for one search" in err
+
+
+def test_an_account_loads_no_check():
+    """What a check needs is imported inside it: 107 modules of ours when this was written."""
+    code = (
+        "import sys, jaxsel; jaxsel.account('gaussian:noise_multiplier=4', 'geometric:mean=10');"
+        "print('\\n'.join(name for name in sys.modules if name.split('.')[0] == 'jaxsel'))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not [name for name in loaded if "claims" in name.split(".")]
+    assert len(loaded) <= 112
+
+
+# --- a new one --------------------------------------------------------------------------
+
+_NEW = '''
+"""A bound that nobody has stated yet."""
+
+from jaxsel.language.papers import JX
+from jaxsel.tuning.bounds.poisson import theorem_6_of_profiles
+from jaxsel.tuning.search_bounds import RENYI, bound
+
+
+@bound(JX, "JX-Tomorrow", "an example", RENYI, law="poisson", uses=("profile",),
+       words="what is proved tomorrow", label="tomorrow", at=("pure:epsilon=1", "poisson:mean=10"))
+def tomorrow(search):
+    """For K ~ Poisson the divergence is at most so much."""
+    return theorem_6_of_profiles.formula(search)
+
+
+@tomorrow.bounds()
+def exact_laws(budget):
+    from jaxsel.tuning.claims.searches import renyi_cases
+
+    return renyi_cases(budget, "poisson")
+'''
+_ASK = """
+import json, sys, tempfile
+from pathlib import Path
+import jaxsel
+from jaxsel.catalogue import document, published_claims
+from jaxsel.catalogue.validation import validate
+from jaxsel.language.base import Budget
+
+assert jaxsel.__file__.startswith(sys.argv[1]), jaxsel.__file__
+cost = jaxsel.account("pure:epsilon=1", "poisson:mean=10", 1e-6)
+other = jaxsel.account("pure:epsilon=1", "geometric:mean=10", 1e-6)
+found = validate("JX-Tomorrow", Budget(20_000, 6))[0]
+with tempfile.TemporaryDirectory() as folder:
+    document.write(Path(folder))
+    page = any("JX-Tomorrow" in path.read_text("utf-8") for path in Path(folder).glob("*.md"))
+print(json.dumps({
+    "account": [each.statement for each in cost.bounds if each.theorem == "JX-Tomorrow"],
+    "lacking": other.lacking["JX-Tomorrow"],
+    "list": "JX-Tomorrow" in [each.id for each in published_claims()],
+    "value": jaxsel.claim("jx-tomorrow").evaluate(base="pure:epsilon=1", law="poisson:mean=3"),
+    "verdict": found.verdict.outcome, "evaluated": found.verdict.evaluated,
+    "notices": found.verdict.notices, "page": page,
+}))
+"""
+
+
+def _with_a_new_file(folder: Path) -> None:
+    """The package as it is, by links, but with one more module of bounds."""
+    package = Path(inspect.getfile(jaxsel)).parent
+    bounds = package / "tuning" / "bounds"
+    for source in (package, package / "tuning", bounds):
+        target = folder / source.relative_to(package.parent)
+        target.mkdir()
+        for entry in source.iterdir():
+            if entry not in (package / "tuning", bounds) and entry.name != "__pycache__":
+                (target / entry.name).symlink_to(entry)
+    (folder / "jaxsel" / "tuning" / "bounds" / "tomorrow.py").write_text(_NEW, encoding="utf-8")
+
+
+def test_a_new_bound_is_one_file(tmp_path):
+    _with_a_new_file(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", _ASK, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    value = jaxsel.claim("PS-Thm6-profile").evaluate(base="pure:epsilon=1", law="poisson:mean=3")
+    assert found.pop("value") == value
+    assert found.pop("evaluated") > 50
+    assert found == {
+        "account": ["what is proved tomorrow"],
+        "lacking": "K ~ poisson",
+        "list": True,
+        "verdict": "holds",
+        "notices": True,
+        "page": True,
+    }
