@@ -181,6 +181,15 @@ def two_sided_renyi(first: np.ndarray, second: np.ndarray, order: npt.ArrayLike)
     )
 
 
+def least_rho(first: np.ndarray, second: np.ndarray) -> float:
+    """An upper bound on the least rho for which a pair is rho-zCDP, within 2 %."""
+    orders = 1.0 + np.exp(np.linspace(-6.0, 7.0, 600))
+    values = two_sided_renyi(first, second, orders)
+    # between two orders: the divergence at the larger over the smaller
+    steps = np.append(values, exact_epsilon(first, second))
+    return float(np.max(steps / np.append(1.0, orders)))
+
+
 def at_worst(
     claimed: np.ndarray, seen: np.ndarray, places: np.ndarray, where: str, named: str = "order"
 ) -> Judged:

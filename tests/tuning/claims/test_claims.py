@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from jaxsel.accounting.single_run.pairs import randomised_response
 from jaxsel.catalogue import find_claim as named
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
@@ -84,6 +85,77 @@ def test_closed_forms():
     assert named("LT-ThmD.2-limit").evaluate(epsilon=0.1, alpha=0.1) == pytest.approx(0.14)
 
 
+# --- Laws and bases that are given ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "settings"),
+    [
+        ("PS-Lem10(monotonicity)", {"larger_order": 3.0}),
+        ("PS-Lem10(postprocessing)", {"order": 3.0}),
+        ("PS-Lem10(composition)", {"order": 3.0, "count": 4}),
+        ("PS-D1", {"order": 3.0, "count": 4}),
+        ("PS-Lem22", {"order": 3.0, "maximum": 7}),
+    ],
+)
+def test_randomised_response_may_be_given_by_its_laws(claim_id, settings):
+    evaluate, sides = named(claim_id).evaluate, randomised_response(0.7)
+    found = [evaluate(first=p, second=q, **settings) for p, q in (sides, sides[::-1])]
+    assert max(found) == pytest.approx(evaluate(base_epsilon=0.7, **settings), rel=1e-9)
+
+
+@pytest.mark.parametrize("claim_id", ["PS-Lem10(convexity)", "PS-Lem10(order-1)"])
+def test_both_pairs_of_a_mixture_may_be_given_by_their_laws(claim_id):
+    first, second = randomised_response(0.5)
+    other_first, other_second = randomised_response(2.0)
+    given = {"first": first, "second": second}
+    given |= {"other_first": other_first, "other_second": other_second}
+    evaluate = named(claim_id).evaluate
+    assert evaluate(weight=0.2, **given) == pytest.approx(evaluate(weight=0.2), rel=1e-9)
+
+
+def test_different_pairs_are_composed():
+    (first, second), (other_first, other_second) = map(randomised_response, (0.5, 2.0))
+    evaluate = named("PS-Lem10(composition)").evaluate
+    both = evaluate(
+        count=1, first=first, second=second, other_first=other_first, other_second=other_second
+    )
+    alone = [evaluate(count=1, base_epsilon=epsilon) for epsilon in (0.5, 2.0)]
+    assert both == pytest.approx(sum(alone), rel=1e-9)
+
+
+@pytest.mark.parametrize("part", [2, 3, 5])
+def test_conditional_sampling_from_given_laws(part):
+    """As what is printed states, where it is right."""
+    first, second = randomised_response(1.0)
+    given = {"order": 3.0, "probability": 1.0, "first": first, "second": second}
+    if part == 5:
+        given["exponent"] = 1.0
+    printed = named(f"PS-Cor16({part})-printed").evaluate(order=3.0, base_epsilon=1.0)
+    assert named(f"PS-Cor16({part})").evaluate(**given) == pytest.approx(printed, rel=1e-12)
+    pure = named("PS-Cor16(1)").evaluate
+    assert pure(first=first, second=second) == pytest.approx(pure(epsilon=1.0), rel=1e-12)
+
+
+def test_the_figures_runs_may_be_given():
+    formula = named("PS-Fig7-formula").evaluate
+    assert formula(base="zcdp:rho=0.3") == pytest.approx(formula(rho=0.3), rel=1e-12)
+    axis, runs = named("PS-Fig7-axis").evaluate, "gaussian:noise_multiplier=2"
+    plotted = named("PS-Fig7-axis-at-delta").evaluate(base=runs, repetitions="poisson:mean=3")
+    # Theorem 6 is right there, as the mean is above 1.
+    assert axis(base=runs, repetitions="poisson:mean=3", bound="plotted") == plotted
+    assert axis(base=runs, repetitions="poisson:mean=3") > plotted
+
+
+def test_probabilities_and_tails_of_laws_by_hand():
+    # Geometric with gamma 0.5 and failure 0.5 is geometric with gamma 0.75.
+    thinned = named("PS-Lem20-thinned").evaluate
+    assert thinned(repetitions="geometric:gamma=0.5", failure=0.5, count=2) == 0.1875
+    # f(x)/x^2 = gamma/(x - (1 - gamma) x^2) is least at x = 1/(2 (1 - gamma)), here 2.
+    tail = named("PS-A.2-runtime").evaluate(count=2, repetitions="geometric:gamma=0.75")
+    assert tail == pytest.approx(0.75, rel=1e-9)
+
+
 # --- Power: a bound 10 % too small, or a wrong law, is refuted ------------------------
 
 
@@ -91,7 +163,7 @@ def test_verdicts_depend_on_the_seed_and_the_number_of_cases():
     claim = named("PS-Cor4")
     few = claim.check(Budget(cases=5))
     more = claim.check(Budget(cases=25))
-    assert more.cases == few.cases + 20
+    assert more.cases == few.cases + 20 * 5  # pairs, each at five orders
     other = claim.check(Budget(cases=25, seed=1))
     assert other.margin != more.margin
     assert claim.check(Budget(cases=25)) == more
@@ -175,6 +247,10 @@ def test_the_folklore_needs_trials_to_be_refuted():
         # parameters that do not fit together
         ("PS-Prop15", {"order": 1.2}, r"order \+ 1/q is 1\.3"),
         ("PS-Prop15", {"inverse_q": 0.7, "inverse_r": 0.7}, "sum to 1"),
+        ("PS-Cor16(2)", {"first": "0.2,0.8"}, "belong together"),
+        ("PS-Lem10(composition)", {"other_second": "0.2,0.8"}, "belong together"),
+        ("PS-D1", {"first": "0.2,0.8", "second": "0.2,0.3,0.5"}, "the same outcomes"),
+        ("PS-A.2-runtime", {"repetitions": "poisson:mean=3"}, "truncated negative binomial"),
         ("PS-D3", {"b": 0.5, "c": 0.6}, r"b \+ c"),
         ("PS-Eq8", {"repetitions": "beta_binomial:count=20,gamma=1"}, "closed form"),
         ("PS-Lem22", {"repetitions": "point_mass:count=60"}, "positive probability"),

@@ -1,13 +1,15 @@
 """Papernot & Steinke 2022, Lemma 20 and Corollary 21: bases that may fail."""
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from jaxsel import repetitions as laws
+from jaxsel.accounting.single_run.pairs import randomised_response
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid
+from jaxsel.language.checking import grid
+from jaxsel.language.domains import whole
 from jaxsel.language.papers import PS
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.approximate import thinned
@@ -78,17 +80,23 @@ def decomposition(budget):
 
 
 @PS.identity("PS-Lem20-thinned", "Lemma 20 and footnote 12")
-def mean_without_failures(*, repetitions: Law = "geometric:mean=10", failure: Delta = 1e-3):
+def without_failures(
+    *,
+    repetitions: Law = "geometric:mean=10",
+    failure: Delta = 1e-3,
+    count: Annotated[int | None, whole("k, to ask for P[K~ = k]", at_least=0)] = None,
+):
     """K~ of Lemma 20 is Poisson(mean (1-d)) for K ~ Poisson(mean), and truncated negative binomial
     with gamma + d (1-gamma) for one with gamma.
 
-    Mean of the law of K given that no run fails. For Poisson, truncated negative binomial and
-    binomial laws, and for a fixed K.
+    Mean of the law of K given that no run fails, or the probability that it is ``count``. For
+    Poisson, truncated negative binomial and binomial laws, and for a fixed K.
     """
-    return thinned(repetitions, failure).repetitions.mean
+    law = thinned(repetitions, failure).repetitions
+    return law.mean if count is None else law.pmf(count)
 
 
-@mean_without_failures.equals(tolerance=1e-10)
+@without_failures.equals(tolerance=1e-10)
 def laws_without_failures(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
@@ -96,11 +104,12 @@ def laws_without_failures(budget):
         failure = 10.0 ** generator.uniform(-6.0, -0.3)
         k, pmf = _table(law)
         kept = pmf * (1.0 - failure) ** k
-        claimed = np.asarray(thinned(law, failure).repetitions.pmf(k))
         kept /= kept.sum()
-        k = int(np.argmax(np.abs(claimed - kept)))
-        where = f"P[K = {k}] given no failure, {failure=}, K ~ {text}"
-        yield Judged(claimed[k], kept[k], where)
+        point = {"repetitions": text, "failure": failure}
+        yield point | {"count": None}, float(k @ kept), "the mean"
+        # Where it is largest, and where it differs most from the law of K.
+        for place in (np.argmax(kept), np.argmax(np.abs(kept - pmf))):
+            yield point | {"count": int(place)}, kept[place]
 
 
 class ApproximateRenyi(NamedTuple):
@@ -165,6 +174,11 @@ def poisson(*, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, mean: Poisso
 
 @poisson.bounds()
 def good_parts(budget):
+    for epsilon, delta, mean in ((4.5, 1e-6, 1.000002), (2.25, 1e-3, 1.05), (3.0, 1e-3, 0.1)):
+        good = tuned_pair(randomised_response(epsilon), laws.poisson(mean * (1.0 - delta)))
+        order = approximate_poisson_renyi(epsilon, delta, mean).max_order
+        point = {"epsilon": epsilon, "delta": delta, "mean": mean}
+        yield point, two_sided_renyi(*good, order), f"{order=!r}, randomised responses"
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
         mean = 10.0 ** generator.uniform(-1.0, 1.5)

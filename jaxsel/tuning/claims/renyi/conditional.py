@@ -2,20 +2,29 @@
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve
-from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.accounting.single_run.pairs import randomised_response
+from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
+from jaxsel.accounting.single_run.pairs import randomised_response, tight_conditional
 from jaxsel.language.base import Budget, Claim, Relation
 from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
 from jaxsel.tuning.bounds.conditional import conditional_at_exponents, conditional_part
-from jaxsel.tuning.claims.base_pairs import base_pairs
-from jaxsel.tuning.claims.parameters import Epsilon, ModerateEpsilon, Order, OrderOrInfinity, Rho
+from jaxsel.tuning.claims.base_pairs import base_pairs, least_rho
+from jaxsel.tuning.claims.parameters import (
+    Epsilon,
+    FirstLaw,
+    ModerateEpsilon,
+    Order,
+    OrderOrInfinity,
+    Rho,
+    SecondLaw,
+    both,
+)
 
 _ORDERS = (1.02, 1.5, 1.9, 2.0, 3.0, 8.0)
 
@@ -55,7 +64,19 @@ class Conditioned(NamedTuple):
     @property
     def probability(self) -> float:
         """Q(S)."""
-        return float(self.first[self.kept].sum())
+        return min(1.0, float(self.first[self.kept].sum()))
+
+    def points(self, known: str) -> Iterator[dict[str, Any]]:
+        """Parameters of claims: Q, Q' and Q(S); of some pairs also rho or epsilon alone.
+
+        Args:
+          known: which of the two.
+        """
+        chance, laws = {"probability": self.probability}, (self.first, self.second)
+        yield chance | {"first": self.first, "second": self.second, known: 1.0}
+        if "pairs." in self.where:
+            alone = {"rho": least_rho, "epsilon": exact_epsilon}[known](*laws)
+            yield chance | {"first": None, "second": None, known: alone}
 
     def exact(self, order: float) -> float:
         """D_order(Q_S || Q'_S)."""
@@ -75,6 +96,14 @@ def _instances(budget: Budget) -> Iterator[Conditioned]:
             yield Conditioned(first, second, kept, where)
 
 
+# S is rare, one of its outcomes rarer and the other far likelier on the second side.
+_RARE = Conditioned(
+    *tight_conditional(8.0, 3.0, 2.3e-5),
+    np.array([True, True, False]),
+    "S = outcomes [0, 1], pairs.tight_conditional(8.0, 3.0, 2.3e-5)",
+)
+
+
 def _response(epsilon: float) -> Conditioned:
     first, second = randomised_response(epsilon)
     where = f"S = everything, randomised response with epsilon={epsilon:g}"
@@ -84,6 +113,17 @@ def _response(epsilon: float) -> Conditioned:
 def concentrated(rho: float) -> RenyiCurve:
     """Renyi curve rho * order; rho > 0."""
     return lambda order: rho * np.asarray(order, dtype=np.float64)
+
+
+def _curves(
+    curve: RenyiCurve, first: np.ndarray | None, second: np.ndarray | None
+) -> tuple[RenyiCurve, RenyiCurve]:
+    """Renyi curves of D(Q || Q') and D(Q' || Q): of the two laws; where none are given, this."""
+    sides = both(first, second)
+    if sides is None:
+        return curve, curve
+    given = Conditioned(*sides, np.ones(sides[0].size, dtype=bool), "S = everything")
+    return given.forward, given.backward
 
 
 _PROPOSITION = (
@@ -132,25 +172,27 @@ def proposition(
     inverse_r: InverseR = 0.5,
     rho: Rho = 0.1,
     probability: Probability = 0.5,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base; order + 1/q is at least 2."""
-    curve = concentrated(rho)
-    return conditional_at_exponents(order, inverse_q, inverse_r, curve, curve, probability)
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base, or for two given laws Q and Q'; order +
+    1/q is at least 2."""
+    curves = _curves(concentrated(rho), first, second)
+    return conditional_at_exponents(order, inverse_q, inverse_r, *curves, probability)
 
 
 @proposition.bounds()
 def exponents(budget):
     generator = np.random.default_rng(budget.seed + 2)
     for case in _instances(budget):
-        for order in generator.choice(_ORDERS, 2, replace=False):
+        for order in generator.choice(_ORDERS, 2, replace=False).tolist():
             inverse_q = float(generator.uniform(max(0.0, 2.0 - order), 1.0))
             # r = inf, where the forward divergence is of order inf, now and then
             share = max(0.0, generator.uniform(-0.1, 1.0))
             inverse_r = share * (1.0 - inverse_q)
-            own = (case.forward, case.backward, case.probability)
-            claimed = conditional_at_exponents(order, inverse_q, inverse_r, *own)
-            where = f"order {order:g}, 1/q={inverse_q!r}, 1/r={inverse_r!r}, {case.where}"
-            yield Judged(claimed, case.exact(order), where)
+            for point in case.points("rho"):
+                point |= {"order": order, "inverse_q": inverse_q, "inverse_r": inverse_r}
+                yield point, case.exact(order), case.where
 
 
 _FORMULAS = {
@@ -184,18 +226,13 @@ def _printed_part(part: int) -> Claim:
 PRINTED = tuple(map(_printed_part, _MISPRINTED))
 
 
-def _part(part: int) -> Callable[[Callable[..., float]], Claim]:
-    """Decorates the formula of an inequality; it is judged with each pair's divergences."""
+def _part(part: int, known: str) -> Callable[[Callable[..., float]], Claim]:
+    """Decorates the formula of an inequality.
 
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed + 2)
-        allowed = [order for order in _ORDERS if order >= (1.0 if part == 4 else 2.0)]
-        for case in _instances(budget):
-            some = [math.inf] if part == 1 else generator.choice(allowed, 2, replace=False)
-            for order in some:
-                r = generator.uniform(1.0, 4.0) if part == 5 else 1.0
-                where = f"order {order:g}, {r=}, {case.where}"
-                yield Judged(case.bound(part, order, r), case.exact(order), where)
+    Args:
+      part: which of them.
+      known: its parameter of a base whose laws are not given, "rho" or "epsilon".
+    """
 
     def stated(formula):
         corrected = ", corrected" if part in _MISPRINTED else ""
@@ -205,23 +242,24 @@ def _part(part: int) -> Callable[[Callable[..., float]], Claim]:
             Relation.BASE,
             statement=_FORMULAS[part] + _ORDERS_OF.get(part, ", for all a >= 2") + ".",
         )(formula)
-        claim.bounds()(cases)
+        names = tuple(claim.parameters)
+
+        @claim.bounds()
+        def cases(budget):
+            generator = np.random.default_rng(budget.seed + 2)
+            allowed = [order for order in _ORDERS if order >= (1.0 if part == 4 else 2.0)]
+            for case in (*_instances(budget), _RARE):
+                some = [8.0] if case is _RARE else generator.choice(allowed, 2, replace=False)
+                for order in [math.inf] if part == 1 else some:
+                    exponent = float(generator.uniform(1.0, 4.0)) if part == 5 else 1.0
+                    for base in case.points(known):
+                        point = base | {"order": float(order), "exponent": exponent}
+                        named = {name: point[name] for name in names}
+                        yield named, case.exact(order), case.where
+
         return claim
 
     return stated
-
-
-@_part(1)
-def pure(*, epsilon: Epsilon = 1.0):
-    """Pure epsilon 2 epsilon of conditional sampling from an epsilon-DP base."""
-    return 2.0 * epsilon
-
-
-@_part(2)
-def part_2(*, order: OrderFromTwo = 5.0, rho: Rho = 0.1, probability: Probability = 0.5):
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
-    curve = concentrated(rho)
-    return conditional_part(2, order, curve, curve, probability)
 
 
 def _pure_curve(epsilon: float) -> RenyiCurve:
@@ -229,35 +267,69 @@ def _pure_curve(epsilon: float) -> RenyiCurve:
     return lambda order: np.fmin(epsilon, 0.5 * epsilon**2 * np.asarray(order))
 
 
-@_part(3)
+@_part(1, "epsilon")
+def pure(*, epsilon: Epsilon = 1.0, first: FirstLaw = None, second: SecondLaw = None):
+    """Pure epsilon of conditional sampling: 2 epsilon from an epsilon-DP base, or that from two
+    given laws Q and Q'."""
+    curves = _curves(lambda order: np.asarray(epsilon), first, second)
+    return conditional_part(1, math.inf, *curves, 1.0)
+
+
+@_part(2, "rho")
+def part_2(
+    *,
+    order: OrderFromTwo = 5.0,
+    rho: Rho = 0.1,
+    probability: Probability = 0.5,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
+):
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base, or for two given laws Q and Q'."""
+    curves = _curves(concentrated(rho), first, second)
+    return conditional_part(2, order, *curves, probability)
+
+
+@_part(3, "epsilon")
 def part_3(
-    *, order: OrderFromTwo = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
+    *,
+    order: OrderFromTwo = 5.0,
+    epsilon: ModerateEpsilon = 1.0,
+    probability: Probability = 0.5,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
-    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
-    curve = _pure_curve(epsilon)
-    return conditional_part(3, order, curve, curve, probability)
+    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base, or for two given laws Q and Q'."""
+    curves = _curves(_pure_curve(epsilon), first, second)
+    return conditional_part(3, order, *curves, probability)
 
 
-@_part(4)
+@_part(4, "epsilon")
 def part_4(
-    *, order: OrderOrInfinity = 5.0, epsilon: ModerateEpsilon = 1.0, probability: Probability = 0.5
+    *,
+    order: OrderOrInfinity = 5.0,
+    epsilon: ModerateEpsilon = 1.0,
+    probability: Probability = 0.5,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
-    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base."""
-    curve = _pure_curve(epsilon)
-    return conditional_part(4, order, curve, curve, probability)
+    """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base, or for two given laws Q and Q'."""
+    curves = _curves(_pure_curve(epsilon), first, second)
+    return conditional_part(4, order, *curves, probability)
 
 
-@_part(5)
+@_part(5, "rho")
 def part_5(
     *,
     order: OrderFromTwo = 5.0,
     rho: Rho = 0.1,
     probability: Probability = 0.5,
     exponent: Annotated[float, number("r", at_least=1.0)] = 2.0,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
-    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base."""
-    curve = concentrated(rho)
-    return conditional_part(5, order, curve, curve, probability, exponent=exponent)
+    """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base, or for two given laws Q and Q'."""
+    curves = _curves(concentrated(rho), first, second)
+    return conditional_part(5, order, *curves, probability, exponent=exponent)
 
 
 E_PS_2 = PS.misprint(
@@ -283,14 +355,18 @@ def halting(
     halt: Annotated[
         float, number("p, of halting without an output", above=0.0, at_most=1.0)
     ] = 0.01,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
     """If the base also halts with probability p a run, without an output, conditional sampling
     takes at most 1/p runs on average and D_a <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) +
     2/(a-1) log(1/(p + (1-p) Q(S))), for all a >= 2, however small Q(S).
 
-    Bound on D_order for a rho-zCDP base that also halts with probability p a run.
+    Bound on D_order for a rho-zCDP base, or for two given laws Q and Q', that also halts with
+    probability p a run.
     """
-    return part_2(order=order, rho=rho, probability=halt + (1.0 - halt) * probability)
+    ends = halt + (1.0 - halt) * probability
+    return part_2(order=order, rho=rho, probability=ends, first=first, second=second)
 
 
 @halting.bounds()
@@ -300,11 +376,11 @@ def halted_searches(budget):
         halt = 10.0 ** generator.uniform(-4.0, -0.3)
         first, second = (np.append((1.0 - halt) * side, halt) for side in (case.first, case.second))
         # S may be empty: then the loop ends with the extra outcome alone.
-        kept = np.append(case.kept & (generator.uniform() < 0.9), True)
-        halted = Conditioned(first, second, kept, f"p={halt!r}, {case.where}")
+        good = case.kept & (generator.uniform() < 0.9)
+        halted = Conditioned(first, second, np.append(good, True), f"p={halt!r}, {case.where}")
         ends = halted.probability
         yield Judged(1.0 / halt, 1.0 / ends, f"expected runs, {halted.where}")
-        for order in (2.0, 3.0, 8.0):
-            # The base's own divergences: halting alike on both sides adds nothing.
-            claimed = conditional_part(2, order, case.forward, case.backward, ends)
-            yield Judged(claimed, halted.exact(order), f"order {order:g}, {halted.where}")
+        # The base's own laws: halting alike on both sides adds nothing.
+        for point in case._replace(kept=good).points("rho"):
+            for order in (2.0, 3.0, 8.0):
+                yield point | {"halt": halt, "order": order}, halted.exact(order), case.where

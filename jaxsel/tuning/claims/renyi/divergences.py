@@ -9,12 +9,20 @@ from scipy import special
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi, randomised_response_renyi
 from jaxsel.accounting.single_run.conversions import log_delta_at_order, zcdp_from_pure
 from jaxsel.accounting.single_run.divergences import exact_epsilon, hockey_stick, renyi_divergence
+from jaxsel.accounting.single_run.pairs import randomised_response
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import PS
-from jaxsel.tuning.claims.base_pairs import at_worst, base_pairs, pure_pairs, two_sided_renyi
-from jaxsel.tuning.claims.parameters import ModerateEpsilon, Order, Response
+from jaxsel.tuning.claims.base_pairs import base_pairs, pure_pairs, two_sided_renyi
+from jaxsel.tuning.claims.parameters import (
+    FirstLaw,
+    ModerateEpsilon,
+    Order,
+    Response,
+    SecondLaw,
+    both,
+)
 
 _ORDERS = np.array([1.0, 1.01, 1.5, 2.0, 5.0, 25.0, math.inf])
 _ABOVE_1 = _ORDERS[1:-1]
@@ -24,42 +32,78 @@ Weight = Annotated[float, number("w, of the first", at_least=0.0, at_most=1.0)]
 Noise = Annotated[float, positive("of the Gaussian pair")]
 
 
+def _divergence(
+    order: float, epsilon: float, first: np.ndarray | None, second: np.ndarray | None
+) -> float:
+    """Of the two laws; where none are given, of randomised response."""
+    sides = both(first, second)
+    if sides is None:
+        return float(randomised_response_renyi(order, epsilon))
+    return float(renyi_divergence(*sides, order))
+
+
+_RESPONSES = (0.3, 2.0)  # epsilons at which no laws are given
+
+
+def _pairs(budget):
+    """Parameters of a base, its two laws, and how to make it."""
+    for epsilon in _RESPONSES:
+        point = {"base_epsilon": epsilon, "first": None, "second": None}
+        yield point, randomised_response(epsilon), "randomised response"
+    for pair in base_pairs(budget):
+        point = {"base_epsilon": 1.0, "first": pair.first, "second": pair.second}
+        yield point, pair[:2], pair.where
+
+
 @PS.privacy("PS-Lem10(monotonicity)", "Lemma 10", Relation.BASE)
-def monotone(*, larger_order: AnyOrder = 5.0, base_epsilon: Response = 1.0):
+def monotone(
+    *,
+    larger_order: AnyOrder = 5.0,
+    base_epsilon: Response = 1.0,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
+):
     """0 <= D_a(P || Q) <= D_b(P || Q) for 1 <= a <= b <= inf.
 
-    Bound D_b(P || Q) of randomised response, on all orders up to b.
+    Bound D_b(P || Q) on all orders up to b, of randomised response, or of two given laws.
     """
-    return randomised_response_renyi(larger_order, base_epsilon)
+    return _divergence(larger_order, base_epsilon, first, second)
 
 
 @monotone.bounds()
 def rising_orders(budget):
-    for pair in base_pairs(budget):
-        values = renyi_divergence(pair.first, pair.second, _ORDERS)
-        yield Judged(values[0], 0.0, f"D_1 >= 0, {pair.where}")
-        yield at_worst(values[1:], values[:-1], _ORDERS[1:], f"and the one before, {pair.where}")
+    for point, sides, where in _pairs(budget):
+        values = renyi_divergence(*sides, _ORDERS)
+        yield point | {"larger_order": 1.0}, 0.0, where
+        for order, before in zip(_ORDERS[1:].tolist(), values, strict=False):
+            yield point | {"larger_order": order}, before, f"the order before, {where}"
 
 
 @PS.privacy("PS-Lem10(postprocessing)", "Lemma 10", Relation.BASE)
-def processed(*, order: AnyOrder = 2.0, base_epsilon: Response = 1.0):
+def processed(
+    *,
+    order: AnyOrder = 2.0,
+    base_epsilon: Response = 1.0,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
+):
     """No processing g of the output increases a Renyi divergence: D_a(g(P) || g(Q)) <= D_a(P || Q).
 
-    Bound on all post-processings of randomised response.
+    Bound on all post-processings of randomised response, or of two given laws.
     """
-    return randomised_response_renyi(order, base_epsilon)
+    return _divergence(order, base_epsilon, first, second)
 
 
 @processed.bounds()
 def channels(budget):
     generator = np.random.default_rng(budget.seed + 1)
-    for pair in base_pairs(budget):
+    for point, sides, where in _pairs(budget):
         outputs = int(generator.integers(2, 5))
-        channel = generator.dirichlet(np.full(outputs, 0.3), pair.first.size)
-        before = renyi_divergence(pair.first, pair.second, _ORDERS)
-        sides = (side @ channel for side in pair[:2])
-        after = renyi_divergence(*(side / side.sum() for side in sides), order=_ORDERS)
-        yield at_worst(before, after, _ORDERS, f"channel {channel.tolist()}, {pair.where}")
+        channel = generator.dirichlet(np.full(outputs, 0.3), sides[0].size)
+        processes = (side @ channel for side in sides)
+        after = renyi_divergence(*(side / side.sum() for side in processes), order=_ORDERS)
+        for order, seen in zip(_ORDERS.tolist(), after, strict=True):
+            yield point | {"order": order}, seen, f"channel {channel.tolist()}, {where}"
 
 
 @PS.privacy("PS-Lem10(composition)", "Lemma 10", Relation.BASE)
@@ -68,24 +112,36 @@ def composed(
     order: AnyOrder = 2.0,
     base_epsilon: Response = 1.0,
     count: Annotated[int, whole("how many", at_least=1)] = 2,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
+    other_first: FirstLaw = None,
+    other_second: SecondLaw = None,
 ):
     """D_a(P x P' || Q x Q') = D_a(P || Q) + D_a(P' || Q') for product laws.
 
-    Renyi divergence of ``count`` independent randomised responses.
+    Renyi divergence of ``count`` independent randomised responses, or of as many runs with two
+    given laws, and of one with the other laws, if those are given too.
     """
-    return count * float(randomised_response_renyi(order, base_epsilon))
+    found = count * _divergence(order, base_epsilon, first, second)
+    other = both(other_first, other_second)
+    return found if other is None else found + float(renyi_divergence(*other, order))
 
 
 @composed.equals()
 def products(budget):
-    every = list(base_pairs(budget))
-    for other, pair in zip([every[0], *every], every, strict=False):
-        sides = (np.outer(*both).ravel() for both in zip(pair[:2], other[:2], strict=True))
-        joint = renyi_divergence(*sides, order=_ORDERS)
-        separate = renyi_divergence(*pair[:2], _ORDERS) + renyi_divergence(*other[:2], _ORDERS)
-        for order, claimed, seen in zip(_ORDERS, separate, joint, strict=True):
-            where = f"order {order:g}, {pair.where} and {other.where}"
-            yield Judged(claimed, seen, where)
+    alone = {"count": 2, "other_first": None, "other_second": None}
+    other, beside = None, {}
+    for point, sides, where in _pairs(budget):
+        # Of the first pair two runs, of every other one beside the pair before.
+        joint = [
+            np.outer(*both_sides).ravel() for both_sides in zip(sides, other or sides, strict=True)
+        ]
+        for order, seen in zip(
+            _ORDERS.tolist(), renyi_divergence(*joint, order=_ORDERS), strict=True
+        ):
+            yield point | {"order": order} | (beside or alone), seen, where
+        other = sides
+        beside = {"count": 1, "other_first": sides[0], "other_second": sides[1]}
 
 
 @PS.privacy("PS-Lem10(convexity)", "Lemma 10", Relation.BASE)
@@ -95,39 +151,53 @@ def mixed(
     first_epsilon: Response = 0.5,
     second_epsilon: Response = 2.0,
     weight: Weight = 0.5,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
+    other_first: FirstLaw = None,
+    other_second: SecondLaw = None,
 ):
     """(P, Q) -> exp((a - 1) D_a(P || Q)) is convex for a in (1, inf).
 
-    Bound on D_order of a mixture of two randomised responses,
+    Bound on D_order of a mixture of two randomised responses, or of two given pairs of laws,
     log(w e^((a-1) D_1) + (1-w) e^((a-1) D_2))/(a - 1), with a the order.
     """
-    excess, both = order - 1.0, (first_epsilon, second_epsilon)
-    first, second = (excess * randomised_response_renyi(order, epsilon) for epsilon in both)
+    excess = order - 1.0
+    one = excess * _divergence(order, first_epsilon, first, second)
+    other = excess * _divergence(order, second_epsilon, other_first, other_second)
     with np.errstate(divide="ignore"):
         shares = np.log([weight, 1.0 - weight])
-    return float(np.logaddexp(shares[0] + first, shares[1] + second)) / excess
+    return float(np.logaddexp(shares[0] + one, shares[1] + other)) / excess
 
 
-def _mixtures(budget, orders):
-    """Weights of mixtures of two base pairs, the divergences of all three, and which they are."""
+def _mixed_laws(weight, one, other):
+    return [weight * p + (1.0 - weight) * q for p, q in zip(one, other, strict=True)]
+
+
+def _mixtures(budget):
+    """Parameters of mixtures of two base pairs, the mixed laws, and which they are."""
+    laws = ("first", "second", "other_first", "other_second")
+    epsilons = {"first_epsilon": 0.3, "second_epsilon": 2.0}
+    for weight in (0.05, 0.5):
+        sides = _mixed_laws(weight, *map(randomised_response, epsilons.values()))
+        yield epsilons | dict.fromkeys(laws) | {"weight": weight}, sides, "randomised responses"
     generator = np.random.default_rng(budget.seed + 1)
     earlier = {}
     for pair in base_pairs(budget):
         other = earlier.get(pair.first.size, pair)
         earlier[pair.first.size] = pair
-        w = generator.uniform()
-        sides = [w * p + (1.0 - w) * q for p, q in zip(pair[:2], other[:2], strict=True)]
-        found = [renyi_divergence(*laws, order=orders) for laws in (sides, pair[:2], other[:2])]
-        yield w, *found, f"weight {w!r}, {pair.where} and {other.where}"
+        weight = generator.uniform()
+        given = dict(zip(laws, (*pair[:2], *other[:2]), strict=True))
+        sides = _mixed_laws(weight, pair[:2], other[:2])
+        yield epsilons | given | {"weight": weight}, sides, f"{pair.where} and {other.where}"
 
 
 @mixed.bounds()
 def mixtures(budget):
-    excess = _ABOVE_1 - 1.0
-    for w, seen, first, second, where in _mixtures(budget, _ABOVE_1):
-        with np.errstate(divide="ignore"):
-            bound = np.logaddexp(np.log(w) + excess * first, np.log1p(-w) + excess * second)
-        yield at_worst(bound / excess, seen, _ABOVE_1, where)
+    for point, sides, where in _mixtures(budget):
+        for order, seen in zip(
+            _ABOVE_1.tolist(), renyi_divergence(*sides, order=_ABOVE_1), strict=True
+        ):
+            yield point | {"order": order}, seen, where
 
 
 def _masses(ends: np.ndarray) -> np.ndarray:
@@ -187,21 +257,29 @@ def quadrature_of_densities(order, noise_multiplier):
 
 @PS.privacy("PS-Lem10(order-1)", "Lemma 10", Relation.BASE)
 def mixed_at_order_1(
-    *, first_epsilon: Response = 0.5, second_epsilon: Response = 2.0, weight: Weight = 0.5
+    *,
+    first_epsilon: Response = 0.5,
+    second_epsilon: Response = 2.0,
+    weight: Weight = 0.5,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
+    other_first: FirstLaw = None,
+    other_second: SecondLaw = None,
 ):
     """(P, Q) -> D_a(P || Q) is convex at a = 1, and at no larger order.
 
-    Bound w D_1 + (1-w) D_1' on D_1 of a mixture of two randomised responses.
+    Bound w D_1 + (1-w) D_1' on D_1 of a mixture of two randomised responses, or of two given
+    pairs of laws.
     """
-    both = (first_epsilon, second_epsilon)
-    first, second = (float(randomised_response_renyi(1.0, epsilon)) for epsilon in both)
-    return weight * first + (1.0 - weight) * second
+    one = _divergence(1.0, first_epsilon, first, second)
+    other = _divergence(1.0, second_epsilon, other_first, other_second)
+    return weight * one + (1.0 - weight) * other
 
 
 @mixed_at_order_1.bounds()
 def mixtures_at_order_1(budget):
-    for w, seen, first, second, where in _mixtures(budget, 1.0):
-        yield Judged(w * first + (1.0 - w) * second, seen, where)
+    for point, sides, where in _mixtures(budget):
+        yield point, float(renyi_divergence(*sides, order=1.0)), where
     # Not at larger orders: a pair far apart, mixed with one of equal laws.
     far = (np.array([0.99, 0.01]), np.array([0.01, 0.99]))
     for order in (1.5, 2.0, 5.0, 25.0):

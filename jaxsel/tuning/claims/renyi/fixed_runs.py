@@ -12,8 +12,17 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_diverg
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid
 from jaxsel.language.papers import PS
-from jaxsel.tuning.claims.base_pairs import at_worst, base_pairs, tuned_pair
-from jaxsel.tuning.claims.parameters import Count, OrderOrInfinity, PositiveEpsilon, Response
+from jaxsel.tuning.attained.exact_laws import tuned_law
+from jaxsel.tuning.claims.base_pairs import base_pairs, tuned_pair
+from jaxsel.tuning.claims.parameters import (
+    Count,
+    FirstLaw,
+    OrderOrInfinity,
+    PositiveEpsilon,
+    Response,
+    SecondLaw,
+    both,
+)
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 _COUNTS = (1, 2, 5, 20)
@@ -26,29 +35,47 @@ def fixed_runs_epsilon(order: npt.ArrayLike, epsilon: npt.ArrayLike, count: int)
         return (count * np.asarray(epsilon) + math.log(count) / excess)[()]
 
 
-def _any_laws(bound):
-    def cases(budget):
-        generator = np.random.default_rng(budget.seed + 1)
-        for pair in base_pairs(budget):
-            count = int(generator.choice(_COUNTS))
-            claimed = bound(renyi_divergence(pair.first, pair.second, _ORDERS), count)
-            seen = renyi_divergence(*tuned_pair(pair, laws.point_mass(count)), _ORDERS)
-            yield at_worst(claimed, seen, _ORDERS, f"{count} runs, {pair.where}")
-
-    return cases
-
-
 @PS.privacy("PS-D1", "Appendix D.1", Relation.BASE)
-def generic(*, order: OrderOrInfinity = 5.0, base_epsilon: Response = 1.0, count: Count = 5):
+def generic(
+    *,
+    order: OrderOrInfinity = 5.0,
+    base_epsilon: Response = 1.0,
+    count: Count = 5,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
+):
     """For a fixed number k of runs Lemma 7 gives D_a(A || A') <= k D_a(Q || Q') + log(k)/(a-1).
 
-    Bound on the best of k randomised responses.
+    Bound on the best of k randomised responses, or of k runs with two given laws Q and Q'.
     """
-    renyi = randomised_response_renyi(order, base_epsilon)
+    sides = both(first, second)
+    if sides is None:
+        renyi = randomised_response_renyi(order, base_epsilon)
+    else:
+        renyi = renyi_divergence(*sides, order)
     return fixed_runs_epsilon(order, renyi, count)
 
 
-generic.bounds()(_any_laws(lambda renyi, count: fixed_runs_epsilon(_ORDERS, renyi, count)))
+@generic.bounds()
+def best_of_any_laws(budget):
+    generator = np.random.default_rng(budget.seed + 1)
+    for epsilon in (0.1, 3.0):
+        point = {"base_epsilon": epsilon, "count": 5, "first": None, "second": None}
+        for order, seen in _divergences(pairs.randomised_response(epsilon), 5):
+            yield point | {"order": order}, seen
+    for pair in base_pairs(budget):
+        count = int(generator.choice(_COUNTS))
+        point = {"base_epsilon": 1.0, "count": count, "first": pair.first, "second": pair.second}
+        for order, seen in _divergences(pair[:2], count):
+            yield point | {"order": order}, seen, pair.where
+
+
+def _divergences(sides, count):
+    """Of the best of that many runs, at every order."""
+    seen = renyi_divergence(
+        *(tuned_law(side, laws.point_mass(count)) for side in sides), order=_ORDERS
+    )
+    return zip(_ORDERS.tolist(), seen.tolist(), strict=True)
 
 
 def settings(budget):

@@ -15,19 +15,12 @@ from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid, listed
+from jaxsel.language.checking import Judged, Point, grid, listed
 from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import PS
 from jaxsel.tuning.bounds.generic import correct_for_no_runs, generic_pair_epsilon, lemma_7
-from jaxsel.tuning.claims.base_pairs import (
-    EQUAL_LAWS,
-    BasePair,
-    at_worst,
-    base_pairs,
-    random_law_text,
-    tuned_pair,
-)
-from jaxsel.tuning.claims.parameters import Law, Order
+from jaxsel.tuning.claims.base_pairs import BasePair, base_pairs, random_law_text, tuned_pair
+from jaxsel.tuning.claims.parameters import FirstLaw, Law, Order, SecondLaw, both
 
 _ORDERS = np.array([1.02, 1.5, 3.0, 25.0])
 _LARGEST = 2**22  # of the truncation points: a sum over all k below
@@ -166,20 +159,28 @@ def truncated(
     base_epsilon: Response = 1.0,
     repetitions: Law = "geometric:mean=10",
     maximum: Maximum = 50,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
     """For K given K <= m, D_a <= log(P[K = 0 | K <= m] + e^((a-1)B))/(a-1) with B the bound of
     Lemma 7 for K plus log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]).
 
-    Renyi bound for the best of K randomised responses, K given K <= maximum.
+    Renyi bound for the best of K randomised responses, K given K <= maximum; or from the best of
+    K runs with the first of two given laws to that with the second.
     """
-    return _of_responses(base_epsilon, _truncated_bound, order, repetitions, maximum)
+    sides = both(first, second)
+    if sides is None:
+        return _of_responses(base_epsilon, _truncated_bound, order, repetitions, maximum)
+    return _truncated_bound(order, *sides, repetitions, maximum)
 
 
-def _truncated_judged(pair: BasePair, text: str, maximum: int) -> Judged:
-    claimed = _truncated_bound(_ORDERS, *pair[:2], laws.parse(text), maximum)
+def _truncated_cases(pair: BasePair, text: str, maximum: int, point: Point):
+    """Exact divergences of the best of truncated numbers of runs."""
     law = laws.conditioned(laws.parse(text), maximum)
     seen = renyi_divergence(*tuned_pair(pair, law), _ORDERS)
-    return at_worst(claimed, seen, _ORDERS, f"K ~ {text} given K <= {maximum}, {pair.where}")
+    at = point | {"repetitions": text, "maximum": maximum}
+    for order, divergence in zip(_ORDERS.tolist(), seen.tolist(), strict=True):
+        yield at | {"order": order}, divergence, pair.where
 
 
 def _slopes(text: str, maximum: int, order: float, q: float, r: float) -> Judged:
@@ -211,11 +212,14 @@ def truncated_laws(budget):
             yield _slopes(text, maximum, order, 0.0, 1.0)
             yield _slopes(text, maximum, order, *generator.uniform(0.0, 1.0, 2).tolist())
     generator = np.random.default_rng(budget.seed + 1)
-    yield _truncated_judged(EQUAL_LAWS, "poisson:mean=0.5", 10)
+    for epsilon in (0.0, 1.0):
+        point = {"base_epsilon": epsilon, "first": None, "second": None}
+        yield from _truncated_cases(_response(epsilon), "poisson:mean=0.5", 10, point)
     for pair in base_pairs(budget._replace(cases=min(budget.cases, 120))):
         family = 0 if generator.integers(2) else 3
         text = random_law_text(generator, family, (-1.0, 1.0), 4.0, (-2.0, -0.1))
-        yield _truncated_judged(pair, text, int(10.0 ** generator.uniform(0.0, 2.0)))
+        point = {"base_epsilon": 1.0, "first": pair.first, "second": pair.second}
+        yield from _truncated_cases(pair, text, int(10.0 ** generator.uniform(0.0, 2.0)), point)
 
 
 @PS.identity("PS-Lem22-penalty", "Lemma 22")

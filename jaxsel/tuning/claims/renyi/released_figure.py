@@ -6,13 +6,11 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.accounting.single_run import closed_forms
-from jaxsel.accounting.single_run.curves import from_renyi
+from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gaussian
 from jaxsel.accounting.single_run.score_orders import INDEPENDENT, NATURAL
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair, mirrored_pair
 from jaxsel.language.base import Relation
-from jaxsel.language.checking import Judged, grid
-from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.domains import choice, number, probability, whole
 from jaxsel.language.papers import PS
 from jaxsel.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.tuning.bounds.released_search_budget import (
@@ -22,8 +20,10 @@ from jaxsel.tuning.bounds.released_search_budget import (
     theorem_epsilon,
     training_renyi,
 )
-from jaxsel.tuning.claims.base_pairs import at_worst, base_pairs, tuned_pair, two_sided_renyi
-from jaxsel.tuning.claims.parameters import Eta, Gamma, Law, Order, Rho
+from jaxsel.tuning.claims.base_pairs import base_pairs, tuned_pair, two_sided_renyi
+from jaxsel.tuning.claims.parameters import AnyBase, Eta, Gamma, Law, Order, Rho
+from jaxsel.tuning.claims.renyi.conditional import concentrated
+from jaxsel.tuning.claims.searches import guarantee
 
 _DELTA = 1e-5
 # Its divergences are at most those of the figure's DP-SGD, at every order of the code.
@@ -45,10 +45,15 @@ def _formula(corrected: bool):
         rho: Rho = 0.1,
         eta: Eta = 0.0,
         gamma: Gamma = 0.5,
+        base: AnyBase = None,
     ) -> float:
-        """The released bound for a rho-zCDP base, at one pair of orders."""
-        runs = (order, rho * order, second_order, rho * second_order)
-        return float(released_negative_binomial(*runs, eta, gamma, corrected=corrected))
+        """The released bound for a rho-zCDP base, or for the base that is given, at one pair of
+        orders."""
+        renyi = concentrated(rho) if base is None else base.renyi
+        runs = [(each, float(renyi(np.asarray(each)))) for each in (order, second_order)]
+        return float(
+            released_negative_binomial(*runs[0], *runs[1], eta, gamma, corrected=corrected)
+        )
 
     return bound
 
@@ -59,14 +64,18 @@ def _any_laws(corrected: bool):
     def cases(budget):
         generator = np.random.default_rng(budget.seed + 1)
         for pair in base_pairs(budget):
-            base = two_sided_renyi(*pair[:2], RELEASED_ORDERS)
+            base = guarantee(pair)
+            run = base.renyi(RELEASED_ORDERS)
             for eta, gamma in _shapes(generator) if corrected else ((0.0, 0.5), (0.5, 0.5)):
                 law = laws.truncated_negative_binomial(eta, gamma)
-                runs = (RELEASED_ORDERS[:, None], base[:, None], RELEASED_ORDERS, base)
+                runs = (RELEASED_ORDERS[:, None], run[:, None], RELEASED_ORDERS, run)
                 claimed = released_negative_binomial(*runs, eta, gamma, corrected=corrected)
                 seen = two_sided_renyi(*tuned_pair(pair, law), RELEASED_ORDERS)
-                where = f"the best second order, {eta=!r}, {gamma=!r}, {pair.where}"
-                yield at_worst(claimed.min(axis=1), seen, RELEASED_ORDERS, where)
+                # At the orders of least slack the formula would break.
+                order, second = divmod(int(np.argmin(claimed - seen[:, None])), run.size)
+                point = {"order": RELEASED_ORDERS[order], "second_order": RELEASED_ORDERS[second]}
+                point |= {"eta": eta, "gamma": gamma, "base": base, "rho": 0.1}
+                yield point, seen[order]
 
     return cases
 
@@ -122,37 +131,55 @@ def axis_at_delta(
     sampling_probability: Rate = 256 / 60_000,
     noise_multiplier: Noise = 1.1,
     steps: Steps = 14_063,
+    base: AnyBase = None,
 ):
     """The plotted privacy budget, the least tuned Renyi bound over orders, is an epsilon of the
     search at delta = 1e-5.
 
-    By default the runs are the figure's. K is Poisson, or negative binomial with eta >= 0.
+    By default the runs are the figure's; a base may be given in their place. K is Poisson, or
+    negative binomial with eta >= 0.
     """
-    renyi = training_renyi(sampling_probability, noise_multiplier, steps)
-    return released_budget(renyi, repetitions).budget
+    run = _run(sampling_probability, noise_multiplier, steps, base)
+    return released_budget(run.renyi, repetitions).budget
+
+
+def _run(rate: float, noise: float, steps: int, base: BaseGuarantee | None) -> BaseGuarantee:
+    """What is known of one run: its Renyi curve alone."""
+    renyi = training_renyi(rate, noise, steps) if base is None else base.renyi
+    return from_renyi("a Renyi curve", renyi)
+
+
+# Several rankings are judged by the same number.
+@functools.lru_cache(maxsize=16)
+def _proven(
+    rate: float, noise: float, steps: int, base: BaseGuarantee | None, law: str, delta: float
+) -> float:
+    return theorem_epsilon(_run(rate, noise, steps, base), laws.parse(law), delta)
 
 
 # Of Gaussian runs with that noise multiplier.
-PLOTTED = grid(
-    law=(
+PLOTTED = [
+    (law, noise)
+    for law in (
         "logarithmic:gamma=0.5",
         "geometric:gamma=0.5",
         "poisson:mean=2.5",
         "poisson:mean=50",
         "logarithmic:gamma=0.0035",
-    ),
-    noise=(_GAUSSIAN, 1.0),
-)
+    )
+    for noise in (_GAUSSIAN, 1.0)
+]
 
 
-@axis_at_delta.bounds(PLOTTED)
-def gaussian_searches(law, noise):
-    renyi = functools.partial(closed_forms.gaussian_renyi, noise_multiplier=noise)
-    repetitions = laws.parse(law)
-    seen = exact_tuned_epsilon(gaussian_pair(noise), repetitions, _DELTA)
-    plotted = released_budget(renyi, repetitions).budget
-    where = f"at delta {_DELTA:g}, larger values better, {noise=:g}, K ~ {law}"
-    return Judged(plotted, seen, where)
+_FIGURES = {"sampling_probability": 256 / 60_000, "noise_multiplier": 1.1, "steps": 14_063}
+
+
+@axis_at_delta.bounds()
+def gaussian_searches(budget):
+    for law, noise in PLOTTED:
+        seen = exact_tuned_epsilon(gaussian_pair(noise), laws.parse(law), _DELTA)
+        point = _FIGURES | {"repetitions": law, "base": gaussian(noise)}
+        yield point, seen, f"at delta {_DELTA:g}, larger values better"
 
 
 @PS.privacy("PS-Fig7-axis", "Figure 7, converted", Relation.BASE)
@@ -163,32 +190,37 @@ def axis(
     sampling_probability: Rate = 256 / 60_000,
     noise_multiplier: Noise = 1.1,
     steps: Steps = 14_063,
+    base: AnyBase = None,
+    bound: Annotated[
+        str, choice(("theorem", "plotted"), "the epsilon at delta, or the bound at its own delta")
+    ] = "theorem",
 ):
     """The search has the epsilon of Theorem 2 (of the corrected Theorem 6) at delta = 1e-5, and its
     least Renyi bound, at order a, is an epsilon at delta = (1/a)(1 - 1/a)^(a-1).
 
-    K is negative binomial or Poisson.
+    By default the runs are the figure's; a base may be given in their place. K is negative
+    binomial or Poisson; for what is plotted not with eta < 0.
     """
-    renyi = training_renyi(sampling_probability, noise_multiplier, steps)
-    return theorem_epsilon(from_renyi("a Renyi curve", renyi), repetitions, delta)
+    run = (sampling_probability, noise_multiplier, steps, base)
+    if bound == "plotted":
+        return released_budget(_run(*run).renyi, repetitions, corrected=True).budget
+    return _proven(*run, repetitions.name, delta)
 
 
-@axis.bounds(PLOTTED)
-def ranked_searches(law, noise):
-    renyi = functools.partial(closed_forms.gaussian_renyi, noise_multiplier=noise)
-    repetitions, pair = laws.parse(law), gaussian_pair(noise)
-    plotted = released_budget(renyi, repetitions, corrected=True)
-    proven = theorem_epsilon(from_renyi("a Renyi curve", renyi), repetitions, _DELTA)
-    claims = {_DELTA: proven, plotted.delta: plotted.budget}
-    for ranking, (side, order) in {
-        "larger values better": (pair, NATURAL),
-        "smaller values better": (mirrored_pair(pair), NATURAL),
-        "score without information": (pair, INDEPENDENT),
-    }.items():
-        for delta, claimed in claims.items():
-            seen = exact_tuned_epsilon(side, repetitions, delta, order)
-            where = f"at delta {delta:.3g}, {ranking}, {noise=:g}, K ~ {law}"
-            yield Judged(claimed, seen, where)
+@axis.bounds()
+def ranked_searches(budget):
+    for law, noise in PLOTTED:
+        repetitions, pair, base = laws.parse(law), gaussian_pair(noise), gaussian(noise)
+        plotted = released_budget(base.renyi, repetitions, corrected=True)
+        for ranking, (side, order) in {
+            "larger values better": (pair, NATURAL),
+            "smaller values better": (mirrored_pair(pair), NATURAL),
+            "score without information": (pair, INDEPENDENT),
+        }.items():
+            for bound, delta in {"theorem": _DELTA, "plotted": plotted.delta}.items():
+                seen = exact_tuned_epsilon(side, repetitions, delta, order)
+                point = _FIGURES | {"repetitions": law, "delta": delta}
+                yield point | {"base": base, "bound": bound}, seen, ranking
 
 
 R_PS_4 = PS.remark(

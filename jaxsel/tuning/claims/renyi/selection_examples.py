@@ -109,7 +109,9 @@ def mean_loss(*, epsilon: Exponential = 1.0, candidates: Candidates = 10):
 
 @mean_loss.bounds()
 def mean_losses(budget):
-    for scores, epsilon in _scores(budget):
+    # Nearest with many candidates that are together a few times likelier than the best.
+    many = [(_ahead(m, 2.0 * (math.log(m) - 2.0)), 1.0) for m in (10_000, 100_000)]
+    for scores, epsilon in (*many, *_scores(budget)):
         lost = np.sum(_exponential(scores, epsilon) * (scores.max() - scores))
         yield {"epsilon": epsilon, "candidates": scores.size}, lost, f"scores {_shown(scores)}"
 
