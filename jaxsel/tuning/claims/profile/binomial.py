@@ -31,12 +31,12 @@ from jaxsel.tuning.claims.profile.cases import (
     SecondLaw,
     at_laws,
     base_of,
-    gaussian_poisson_epsilon,
     law_profile,
     random_law,
     sharp_instances,
     worst_block_order,
 )
+from jaxsel.tuning.claims.profile.poisson import gaussian_poisson_epsilon
 from jaxsel.tuning.claims.searches import levels
 
 Count = Annotated[int, whole("n, the largest K", at_least=1)]

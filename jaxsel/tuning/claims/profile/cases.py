@@ -7,7 +7,6 @@ likes best before those that the first side likes best, which is what a tuned al
 is worst at.
 """
 
-import functools
 import math
 from typing import Annotated, Any
 
@@ -16,16 +15,14 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.accounting.single_run import curves, pairs, score_pairs
+from jaxsel.accounting.single_run import pairs, score_pairs
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon, gaussian_log_delta
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff, reversed_pair
 from jaxsel.accounting.single_run.score_orders import NATURAL, BlockOrder
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.domains import number, numbers, parsed, probability
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.exact_profile import tuned_delta
-from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.bounds.profile_ratios import Profile
 from jaxsel.tuning.claims.base_pairs import BasePair
 
@@ -177,16 +174,6 @@ def sharp_instances() -> dict[str, tuple[BasePair, Repetitions]]:
 def worst_block_order(mean: float, good: float, bad: float) -> BlockOrder:
     """The blocks whose masses on the first side are good/mean and bad/mean."""
     return BlockOrder(-float(special.ndtri(good / mean)), float(special.ndtri(bad / mean)))
-
-
-@functools.cache
-def gaussian_poisson_epsilon(
-    mean: float, delta: float, noise_scale: float, delta_from: str = "profile"
-) -> float:
-    """Epsilon at delta by Theorem 5.6, delta-hat from the exact profile or from Renyi's."""
-    base = curves.gaussian(noise_scale)
-    curve = poisson_renyi(base, mean, delta_from=delta_from, monotonised=False)
-    return renyi_to_epsilon(curve, delta).epsilon
 
 
 def block_order_delta(

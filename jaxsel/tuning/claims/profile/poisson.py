@@ -16,6 +16,7 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves, divergences, pairs
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon, gaussian_total_variation
+from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, listed
@@ -43,7 +44,6 @@ from jaxsel.tuning.claims.profile.cases import (
     coin_laws,
     coin_pair,
     delta_at,
-    gaussian_poisson_epsilon,
     run_counts,
     worst_block_order,
 )
@@ -54,6 +54,16 @@ AnyBase = Annotated[
 ]
 AnyMean = Annotated[float, positive("m, of K ~ Poisson(m)")]
 Mean = Annotated[float, number("m, of K ~ Poisson(m)", at_least=1.0)]
+
+
+@functools.cache
+def gaussian_poisson_epsilon(
+    mean: float, delta: float, noise_scale: float, delta_from: str = "profile"
+) -> float:
+    """Epsilon at delta by Theorem 5.6, delta-hat from the exact profile or from Renyi's."""
+    base = curves.gaussian(noise_scale)
+    curve = poisson_renyi(base, mean, delta_from=delta_from, monotonised=False)
+    return renyi_to_epsilon(curve, delta).epsilon
 
 
 @KRW.privacy(
