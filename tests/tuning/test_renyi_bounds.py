@@ -274,7 +274,7 @@ def test_corollary_21_is_theorem_6_at_its_last_order():
 
 def test_tuned_epsilon_names_what_applies():
     law = laws.from_mean("geometric", 10)
-    assert set(renyi_curves(RHO, law)) == {"PS-Thm2", "PS-Thm2-tight", "PS-Lem7"}
+    assert set(renyi_curves(RHO, law)) == {"PS-Thm2", "PS-Thm2-tight"}
     best = tuned_epsilon(RHO, law, 1e-6)
     each = [tuned_epsilon(RHO, law, 1e-6, theorems=[name]) for name in renyi_curves(RHO, law)]
     assert best == min(each)

@@ -108,20 +108,21 @@ def negative_binomial_renyi(
     Raises:
       InputError: if eta or gamma is out of range.
     """
-    eta, log_inverse, log_mean = _checked(eta, gamma)
+    eta, log_inverse, _ = _checked(eta, gamma)
 
     def middle(second_order) -> np.ndarray:
         at_second = base_renyi(np.asarray(second_order))
         return _middle(second_order, at_second, eta, log_inverse, tight)
 
-    least = min(
-        float(minimise_over_orders(middle)[1]), float(middle(np.inf)), (1.0 + eta) * log_inverse
-    )
+    # At order 1 no bound of the base is used, which may know none.
+    candidates = (1.0, math.inf, float(minimise_over_orders(middle)[0]))
+    second = min(candidates, key=lambda order: float(middle(order)))
+    at_second = base_renyi(np.asarray(second))
 
     def curve(order: np.ndarray) -> np.ndarray:
-        order = np.asarray(order, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return (base_renyi(order) + least + log_mean / (order - 1.0))[()]
+        return negative_binomial_epsilon(
+            order, base_renyi(np.asarray(order)), second, at_second, eta, gamma, tight=tight
+        )
 
     return monotone(curve) if monotonised else curve
 
