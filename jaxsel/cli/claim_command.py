@@ -41,8 +41,11 @@ def claim_command(
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", DeprecationWarning)
             arguments = claim.read(read_settings(settings))
-        for warning in told:
-            sys.stderr.write(f"jaxsel: {warning.message}\n")
+        for one in told:
+            if issubclass(one.category, DeprecationWarning):
+                sys.stderr.write(f"jaxsel: {one.message}\n")
+            else:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
         value = claim.evaluate(**arguments)
     if json:
         print_json(

@@ -175,7 +175,7 @@ def _text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(getattr(value, "name", value))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SearchBound(Claim):
     """A claim that bounds what the best of K runs costs, with what an account needs of it.
 

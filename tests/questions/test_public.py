@@ -131,7 +131,7 @@ def test_an_audit_of_delta_by_name():
 def test_a_claim_by_any_case_of_letters():
     claim = jaxsel.claim("ps-cor3")
     assert claim.id == "PS-Cor3"
-    assert claim.evaluate(epsilon="0.5", eta=1) == 1.5
+    assert claim.evaluate(base="pure:epsilon=0.5", law="geometric:mean=10") == 1.5
     with pytest.raises(InputError, match="did you mean PS-Cor3"):
         jaxsel.claim("PS-Cor33")
 

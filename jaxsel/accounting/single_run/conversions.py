@@ -21,7 +21,6 @@ Profile = Callable[[np.ndarray], np.ndarray]
 LEAST_DELTA = 1e-290
 """The least delta of ``epsilon_at``: below it a profile may have underflowed to 0."""
 
-_LARGEST_EPSILON = 2.0**30
 _PARTS = 32  # of the bracket, in each round of the search
 
 

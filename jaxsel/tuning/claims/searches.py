@@ -164,17 +164,21 @@ _LEVELS = np.array([-1.0, -0.2, 0.0, 0.05, 0.3, 1.0, 2.0])
 _SHARES = np.array([-0.5, 0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.9999])
 
 
+def levels(pair: BasePair, shift: float) -> np.ndarray:
+    """Epsilons at which a bound with that shift may be nearest."""
+    loss = np.abs(np.log(pair.first) - np.log(pair.second))
+    shift = shift if math.isfinite(shift) else 0.0
+    return np.concatenate([_LEVELS, shift + _SHARES * float(loss.max())])
+
+
 def _profile_at(bound: SearchBound, pair: BasePair, law: Repetitions) -> Iterator[Any]:
     """Exact deltas of a tuned pair, where the bound may be nearest."""
-    base, loss = guarantee(pair), np.abs(np.log(pair.first) - np.log(pair.second))
-    stated = bound.formula(Search(base, law))
-    shift = getattr(stated, "shift", 0.0)
-    shift = shift if math.isfinite(shift) else 0.0
-    levels = np.concatenate([_LEVELS, shift + _SHARES * float(loss.max())])
+    base = guarantee(pair)
+    found = levels(pair, getattr(bound.formula(Search(base, law)), "shift", 0.0))
     if bound.states is not PROFILE:
-        levels = levels[levels >= 0.0]
-    seen = law_profile(*tuned_pair(pair, law))(levels)
-    for epsilon, delta in zip(levels.tolist(), seen.tolist(), strict=True):
+        found = found[found >= 0.0]
+    seen = law_profile(*tuned_pair(pair, law))(found)
+    for epsilon, delta in zip(found.tolist(), seen.tolist(), strict=True):
         yield at_epsilon(base, law, epsilon), delta
 
 

@@ -16,6 +16,7 @@ from jaxsel.language.base import Budget
 from jaxsel.language.checking import bound_verdict
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds import profiles
+from jaxsel.tuning.claims.base_pairs import BasePair
 from jaxsel.tuning.claims.profile import (
     general,
     heterogeneous,
@@ -29,7 +30,7 @@ from jaxsel.tuning.claims.profile.cases import (
     random_law,
     sharp_instances,
 )
-from jaxsel.tuning.claims.searches import profile_cases
+from jaxsel.tuning.claims.searches import guarantee, profile_cases
 from jaxsel.tuning.search_bounds import Search
 
 HERE = Path(general.__file__).parent
@@ -196,6 +197,42 @@ def test_corollaries_5_3_and_6_2_need_their_constants():
     assert float(profile_delta(tuned[0], tuned[1], 3.0)) == 0.0
     tuned = exact_epsilon(*tuned)
     assert 0.9 * find_claim("KRW-Cor5.3").evaluate() < tuned <= 3.0
+
+
+def test_two_laws_stand_in_place_of_randomised_response():
+    """Given as text, too; one alone is refused, as are laws that are none."""
+    second = 1.0 / (1.0 + math.e)
+    for name in (
+        *("KRW-Def2.1", "KRW-Lem2.2", "KRW-Thm4.1", "KRW-Rem4.2", "KRW-ThmB.2"),
+        *("KRW-RemC.8", "KRW-RemC.8-printed", "KRW-Thm5.7-no-condition"),
+    ):
+        claim = BY_ID[name].evaluate
+        laws_of_coin = {
+            "first": f"{second!r},{1.0 - second!r}",
+            "second": f"{1.0 - second!r},{second!r}",
+        }
+        found = claim(base_epsilon=3.0, **laws_of_coin)
+        assert found == pytest.approx(claim(base_epsilon=1.0), rel=1e-12)
+        for bad in (
+            {"first": "0.5,0.5"},
+            {"first": "0.5,0.5", "second": "1"},
+            {"first": "0.5,0.4", "second": "0.5,0.5"},
+        ):
+            with pytest.raises(InputError):
+                claim(**bad)
+
+
+def test_theorem_5_6_takes_any_base():
+    claim = BY_ID["KRW-Thm5.6"].evaluate
+    of_gaussian = claim(order=5.0, mean=3.0, base="gaussian:noise_multiplier=2")
+    assert of_gaussian == claim(order=5.0, mean=3.0, noise_scale=2.0)
+    # randomised response by hand: epsilon + m delta + log(m)/(a - 1) at order 2
+    p, q = 0.25, 0.75
+    divergence = math.log(p**2 / q + q**2 / p)
+    delta = q - 2.0 * p  # at log(1 + 1/(a - 1)) = log 2
+    base = guarantee(BasePair(np.array([p, q]), np.array([q, p]), "a coin"))
+    expected = divergence + 3.0 * delta + math.log(3.0)
+    assert claim(order=2.0, mean=3.0, base=base) == pytest.approx(expected, rel=1e-12)
 
 
 # --- Numbers --------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Whole small searches: what they draw, train, score and release, against exact laws."""
 
 import math
+import random
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,6 +45,20 @@ def count(
     return float(geometric(1.0 / mean).pmf(np.asarray(k)))
 
 
+class _Even(random.Random):
+    """Random bits in so many equal steps over their range, one after the other."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(0)
+        self._steps, self._step = steps, 0
+
+    def getrandbits(self, k: int) -> int:
+        """The bits of the next step's middle."""
+        found = ((2 * self._step + 1) << k) // (2 * self._steps)
+        self._step += 1
+        return found
+
+
 @count.bounds(tolerance=0.0)
 def draw_cases(budget):
     from jaxsel.families.private_training.small_search import MEAN_RUNS, plan
@@ -56,6 +71,13 @@ def draw_cases(budget):
     points = [{"k": k, "mean": MEAN_RUNS} for k in range(most)]
     fewer = sum(count(**point) for point in points)
     confidence = 1.0 - (1.0 - CONFIDENCE) / 6.0
+    # The share of evenly spaced numbers that give k is its chance, but for the two at the ends.
+    generator, steps = _Even(2000), 2000
+    even = [draw_count(plan().repetitions, generator) for _ in range(steps)]
+    for point, seen in zip(points, np.bincount(even, minlength=most).tolist(), strict=False):
+        where = f"{seen} of {steps} evenly spaced numbers"
+        yield point, lambda claimed, high=(seen + 1) / steps: (high, claimed), f"upper, {where}"
+        yield point, (seen - 1) / steps, f"lower, {where}"
     for what, drawn in (("of searches", found.counts), ("alone", np.array(alone))):
         counts = np.bincount(np.minimum(drawn, most), minlength=most + 1)
         yield from tally_cases(counts[:most], drawn.size, confidence, points, f"K {what}")

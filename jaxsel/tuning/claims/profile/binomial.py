@@ -12,40 +12,35 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
+from jaxsel.accounting.single_run.score_pairs import gaussian_pair
 from jaxsel.host.errors import check_interval
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.papers import KRW
-from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.tuning.bounds.profiles import ProfileBound, binomial_profile
-from jaxsel.tuning.claims.base_pairs import BasePair
+from jaxsel.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
 from jaxsel.tuning.claims.profile.cases import (
     TOLERANCE,
     BaseEpsilon,
     Delta,
     Epsilon,
+    FirstLaw,
     NoiseScale,
-    coin_profile,
-    gaussian_poisson_epsilon,
+    SecondLaw,
+    at_laws,
+    base_of,
     law_profile,
-    profile_case,
-    profile_cases,
+    random_law,
+    sharp_instances,
+    worst_block_order,
 )
+from jaxsel.tuning.claims.profile.poisson import gaussian_poisson_epsilon
+from jaxsel.tuning.claims.searches import levels
 
 Count = Annotated[int, whole("n, the largest K", at_least=1)]
 Probability = Annotated[float, probability("p of K ~ Bin(n, p)")]
-
-
-def of_pairs(make):
-    """The bound for two laws and a binomial K."""
-
-    def bound(pair: BasePair, law: Repetitions) -> ProfileBound:
-        count = int(law.parameters["count"])
-        profile = law_profile(pair.first, pair.second)
-        return make(profile, count, law.parameters["probability"])
-
-    return bound
 
 
 def _unconditional(profile, count: int, probability: float) -> ProfileBound:
@@ -75,21 +70,31 @@ def unconditional(
     base_epsilon: BaseEpsilon = math.log(19.0),
     count: Count = 6,
     probability: Probability = 0.8,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
     """The best of K ~ Bin(n, p) runs has delta(epsilon) <= n p base(epsilon - (n - 1) log(1 + p
     base(0))): Theorem 5.7 at epsilon_1 = 0.
 
-    Delta(epsilon) for randomised response."""
-    bound = _unconditional(coin_profile(base_epsilon), count, probability)
-    return bound.delta(np.asarray(epsilon))
+    Delta(epsilon) for randomised response, or for two laws."""
+    profile = law_profile(*base_of(base_epsilon, first, second)[:2])
+    return _unconditional(profile, count, probability).delta(np.asarray(epsilon))
 
 
 @unconditional.bounds(tolerance=TOLERANCE)
 def a_coin_and_random_pairs(budget):
+    generator = np.random.default_rng(budget.seed + 1)
     coin = BasePair(np.array([0.05, 0.95]), np.array([0.95, 0.05]), "[0.05, 0.95], mirrored")
-    bound = _unconditional(coin_profile(math.log(19.0)), 6, 0.8)
-    yield profile_case(bound, coin, laws.binomial(6, 0.8))
-    yield from profile_cases(budget._replace(cases=50), "binomial", of_pairs(_unconditional))
+    tried = [(coin, laws.binomial(6, 0.8)), sharp_instances()["binomial"]]
+    more = base_pairs(budget._replace(cases=50))
+    tried += [(pair, random_law(generator, "binomial")) for pair in more]
+    for pair, law in tried:
+        count, probability = int(law.parameters["count"]), law.parameters["probability"]
+        found = levels(pair, _unconditional(law_profile(*pair[:2]), count, probability).shift)
+        seen = law_profile(*tuned_pair(pair, law))(found)
+        for epsilon, delta in zip(found.tolist(), seen.tolist(), strict=True):
+            point = {"epsilon": epsilon, "count": count, "probability": probability}
+            yield at_laws(pair, **point), delta
 
 
 @KRW.privacy("KRW-Sec5-binomial", "Section 5.2 and Figure 4", Relation.BASE)
@@ -126,6 +131,9 @@ def converted_from_renyi(count, mean, delta, noise_scale):
     yield Judged(poisson.variance, binomial.variance, "variance of K")
     for k in range(6):
         yield Judged(poisson.cdf(k), binomial.cdf(k), f"P[K <= {k}]")
+    # What Theorem 5.7 gives is no less than a ranking costs.
+    order = worst_block_order(mean, 3.0, 0.1)
+    yield exact_tuned_epsilon(gaussian_pair(noise_scale), binomial, delta, order), f"{order}"
 
 
 @same_profile.bounds(listed("count", 10**6, 1000, 50, 20))

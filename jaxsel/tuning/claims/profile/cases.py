@@ -7,9 +7,7 @@ likes best before those that the first side likes best, which is what a tuned al
 is worst at.
 """
 
-import functools
 import math
-from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,20 +15,16 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.optimise import minimise
-from jaxsel.accounting.single_run import curves, pairs, score_pairs
+from jaxsel.accounting.single_run import pairs, score_pairs
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon, gaussian_log_delta
-from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff, reversed_pair
 from jaxsel.accounting.single_run.score_orders import NATURAL, BlockOrder
-from jaxsel.language.base import Budget
-from jaxsel.language.checking import Judged
-from jaxsel.language.domains import number, parsed, probability
+from jaxsel.host.errors import InputError, check_probability_vector
+from jaxsel.language.domains import number, numbers, parsed, probability
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.exact_profile import tuned_delta
-from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.bounds.profile_ratios import Profile
-from jaxsel.tuning.bounds.profiles import ProfileBound
-from jaxsel.tuning.claims.base_pairs import BasePair, at_worst, base_pairs, tuned_pair
+from jaxsel.tuning.claims.base_pairs import BasePair
 
 Epsilon = Annotated[float, number("of the tuned algorithm, any real", above=-50.0, below=200.0)]
 Delta = Annotated[float, probability("of the tuned algorithm")]
@@ -46,14 +40,19 @@ NoiseScale = Annotated[
 ]
 Eta = Annotated[float, number("shape of K ~ D(eta, gamma); 1 is the geometric law", above=-1.0)]
 Gamma = Annotated[float, probability("of K ~ D(eta, gamma)")]
+FirstLaw = Annotated[
+    np.ndarray | None,
+    numbers("law of one run on the first side, best outcome first", at_least=0.0, at_most=1.0),
+]
+SecondLaw = Annotated[
+    np.ndarray | None,
+    numbers("that on the second side; both in place of the base", at_least=0.0, at_most=1.0),
+]
 LawOfK = Annotated[Any, parsed(laws.parse, "a law of K, such as binomial:count=20,mean=10", "of K")]
 
 # Deltas are compared: the tolerance must be far below those that matter.
 TOLERANCE = 1e-12
 _LEAST_TAIL = 1e-20  # of K, where sums over K end
-
-_LEVELS = np.array([-1.0, -0.2, 0.0, 0.05, 0.3, 1.0, 2.0])
-_SHARES = np.array([-0.5, 0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 0.9999])
 
 
 def law_profile(first: np.ndarray, second: np.ndarray) -> Profile:
@@ -89,10 +88,31 @@ def coin_pair(base_epsilon: float) -> BasePair:
     return BasePair(first, second, f"pairs.randomised_response({base_epsilon:g})")
 
 
-def coin_profile(base_epsilon: float) -> Profile:
-    """Its profile."""
-    pair = coin_pair(base_epsilon)
-    return law_profile(pair.first, pair.second)
+def given_laws(first: np.ndarray | None, second: np.ndarray | None) -> BasePair | None:
+    """The two laws that a claim is given; None where it is given none.
+
+    Raises:
+      InputError: if only one is given, one is no probability vector, or lengths differ.
+    """
+    if first is None and second is None:
+        return None
+    if first is None or second is None:
+        raise InputError("one law is given; give both, first and second")
+    first = check_probability_vector("first", first)
+    second = check_probability_vector("second", second)
+    if first.size != second.size:
+        raise InputError(f"first has {first.size} outcomes, second {second.size}; give as many")
+    return BasePair(first, second, "the given laws")
+
+
+def base_of(base_epsilon: float, first: np.ndarray | None, second: np.ndarray | None) -> BasePair:
+    """The two laws of a claim's base: randomised response where none are given."""
+    return given_laws(first, second) or coin_pair(base_epsilon)
+
+
+def at_laws(pair: BasePair, **others: Any) -> dict[str, Any]:
+    """A point of a claim that takes the two laws of its base."""
+    return {"base_epsilon": 1.0, "first": pair.first, "second": pair.second, **others}
 
 
 def coin_laws(base_epsilon: float) -> np.ndarray:
@@ -151,41 +171,9 @@ def sharp_instances() -> dict[str, tuple[BasePair, Repetitions]]:
     return found
 
 
-def profile_case(bound: ProfileBound, pair: BasePair, law: Repetitions) -> Judged:
-    """The epsilon at which the bound is nearest to the exact tuned profile."""
-    loss = np.abs(np.log(pair.first) - np.log(pair.second))
-    shift = bound.shift if np.isfinite(bound.shift) else 0.0
-    epsilon = np.concatenate([_LEVELS, shift + _SHARES * float(loss.max())])
-    seen = law_profile(*tuned_pair(pair, law))(epsilon)
-    where = f"K ~ {law.family} {dict(law.parameters)}, {pair.where}"
-    return at_worst(bound.delta(epsilon), seen, epsilon, where, "epsilon")
-
-
-def profile_cases(
-    budget: Budget, family: str, bound_of: Callable[[BasePair, Repetitions], ProfileBound]
-) -> Iterator[Judged]:
-    """The sharp instance, then one case a base pair, with a random law of that family."""
-    pair, law = sharp_instances()[family]
-    yield profile_case(bound_of(pair, law), pair, law)
-    generator = np.random.default_rng(budget.seed + 1)
-    for pair in base_pairs(budget):
-        law = random_law(generator, family)
-        yield profile_case(bound_of(pair, law), pair, law)
-
-
 def worst_block_order(mean: float, good: float, bad: float) -> BlockOrder:
     """The blocks whose masses on the first side are good/mean and bad/mean."""
     return BlockOrder(-float(special.ndtri(good / mean)), float(special.ndtri(bad / mean)))
-
-
-@functools.cache
-def gaussian_poisson_epsilon(
-    mean: float, delta: float, noise_scale: float, delta_from: str = "profile"
-) -> float:
-    """Epsilon at delta by Theorem 5.6, delta-hat from the exact profile or from Renyi's."""
-    base = curves.gaussian(noise_scale)
-    curve = poisson_renyi(base, mean, delta_from=delta_from, monotonised=False)
-    return renyi_to_epsilon(curve, delta).epsilon
 
 
 def block_order_delta(

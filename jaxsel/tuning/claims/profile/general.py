@@ -27,7 +27,11 @@ from jaxsel.tuning.claims.profile.cases import (
     TOLERANCE,
     BaseEpsilon,
     Epsilon,
+    FirstLaw,
     LawOfK,
+    SecondLaw,
+    at_laws,
+    base_of,
     coin_laws,
     coin_pair,
     random_law,
@@ -44,37 +48,37 @@ def sum_of_suprema(
     epsilon: Epsilon = 2.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
     """H_f(A || A') <= sum_y f(Q f'(q_y)/(Q' f'(q'_y))) Q' f'(q'_y), f' being the slope of the
     generating function and (q_y, q'_y) the worst masses of worse outcomes, chosen for each y; P[K =
     0] > 0 adds f(1) P[K = 0].
 
-    Bound on the hockey-stick divergence of the best of K randomised responses."""
-    return general_hockey_stick(*coin_pair(base_epsilon)[:2], epsilon, repetitions)
+    Bound on the hockey-stick divergence of the best of K randomised responses, or of draws
+    from two laws."""
+    return general_hockey_stick(*base_of(base_epsilon, first, second)[:2], epsilon, repetitions)
 
 
-def _random_instances(budget: Budget) -> Iterator[tuple[BasePair, Repetitions, str]]:
+def _random_instances(budget: Budget) -> Iterator[tuple[BasePair, Repetitions]]:
     generator = np.random.default_rng(budget.seed + 1)
     for i, pair in enumerate(base_pairs(budget)):
         law = random_law(generator, _FAMILIES[i % 3])
         if i % 2:
             pair = swapped(pair)
-        yield pair, law, f"K ~ {law.family} {dict(law.parameters)}, {pair.where}"
+        yield pair, law
 
 
 @sum_of_suprema.bounds(tolerance=TOLERANCE)
 def hockey_sticks(budget):
-    """The supremum is taken over a grid here, which can only make the claim smaller."""
     coin, once = coin_pair(1.0), laws.point_mass(1)
-    claimed = general_hockey_stick(coin.first, coin.second, 0.3, once, steps=0)
     seen = hockey_stick(*tuned_pair(coin, once), 0.3)
-    yield Judged(claimed, seen, f"equality: one run, epsilon=0.3, {coin.where}")
+    yield at_laws(coin, epsilon=0.3, repetitions=once), seen, "equality: one run"
     generator = np.random.default_rng(budget.seed + 2)
-    for pair, law, where in _random_instances(budget):
+    for pair, law in _random_instances(budget):
         epsilon = float(generator.choice([-0.5, 0.0, 0.3, 1.0, 3.0]))
-        claimed = general_hockey_stick(pair.first, pair.second, epsilon, law, steps=0)
         seen = hockey_stick(*tuned_pair(pair, law), epsilon)
-        yield Judged(claimed, seen, f"{epsilon=:g}, {where}")
+        yield at_laws(pair, epsilon=epsilon, repetitions=law), seen
 
 
 @KRW.privacy("KRW-Rem4.2", "Remark 4.2 (Papernot & Steinke 2022, Lemma 7)", Relation.BASE)
@@ -83,12 +87,16 @@ def product(
     order: Annotated[float, number("of the divergence", above=1.0, below=1e3)] = 3.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
     """For f(z) = z^a Theorem 4.1 is the product of the base's divergence and of one worst f'(q)^a
     f'(q')^(1 - a), plus P[K = 0].
 
-    Bound on the Renyi divergence of the best of K randomised responses."""
-    return general_renyi(*coin_pair(base_epsilon)[:2], np.asarray(order), repetitions)
+    Bound on the Renyi divergence of the best of K randomised responses, or of draws from
+    two laws."""
+    sides = base_of(base_epsilon, first, second)[:2]
+    return general_renyi(*sides, np.asarray(order), repetitions)
 
 
 def _better(law: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -108,13 +116,13 @@ def _sum_of_suprema(pair: BasePair, order: float, law: Repetitions) -> float:
 @product.bounds()
 def sums_and_divergences(budget):
     generator = np.random.default_rng(budget.seed + 2)
-    for i, (pair, law, where) in enumerate(_random_instances(budget)):
+    for i, (pair, law) in enumerate(_random_instances(budget)):
         order = float(generator.choice([1.1, 2.0, 5.0]))
         if i % 5:
             continue
-        claimed, where = general_renyi(*pair[:2], order, law), f"{order=:g}, {where}"
-        yield Judged(claimed, _sum_of_suprema(pair, order, law), f"sum, {where}")
-        yield Judged(claimed, renyi_divergence(*tuned_pair(pair, law), order), where)
+        point = at_laws(pair, order=order, repetitions=law)
+        yield point, _sum_of_suprema(pair, order, law), "sum"
+        yield point, renyi_divergence(*tuned_pair(pair, law), order)
 
 
 @KRW.identity("KRW-ThmB.2", "Theorem B.2", relation=Relation.BASE)
@@ -123,13 +131,16 @@ def continuous_score(
     epsilon: Epsilon = 2.0,
     base_epsilon: BaseEpsilon = 1.0,
     repetitions: LawOfK = "geometric:gamma=0.1",
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
     """For a continuous score, H_f(A || A') is the integral of f(Q f'(q)/(Q' f'(q'))) Q' f'(q') with
     q, q' the masses of worse outputs; for the hockey stick it is a sum of differences of generating
     functions between roots of the loss.
 
-    Exact hockey-stick divergence for randomised response with ties broken uniformly."""
-    return refined_hockey_stick(*coin_pair(base_epsilon)[:2], epsilon, repetitions)
+    Exact hockey-stick divergence for randomised response, or for two laws, with ties broken
+    uniformly."""
+    return refined_hockey_stick(*base_of(base_epsilon, first, second)[:2], epsilon, repetitions)
 
 
 def _integral(pair: BasePair, epsilon: float, law: Repetitions) -> float:
@@ -155,9 +166,7 @@ def smooth_laws(budget):
     for i, pair in enumerate(base_pairs(budget._replace(cases=budget.cases // 10))):
         text, each = texts[i % len(texts)], pair if i % 2 else swapped(pair)
         law, epsilon = laws.parse(text), float(generator.choice([-0.5, 0.0, 0.3, 1.0]))
-        claimed = refined_hockey_stick(*each[:2], epsilon, law)
-        where = f"{epsilon=:g}, K ~ {text}, {each.where}"
-        yield Judged(claimed, _integral(each, epsilon, law), where)
+        yield at_laws(each, epsilon=epsilon, repetitions=law), _integral(each, epsilon, law)
 
 
 # For K ~ Poisson and randomised response, ties broken by an independent uniform score: there

@@ -15,16 +15,18 @@ from jaxsel import repetitions as laws
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged
-from jaxsel.language.domains import number
+from jaxsel.language.domains import choice, number
 from jaxsel.language.papers import KRW
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.claims.base_pairs import BasePair, at_worst, base_pairs
+from jaxsel.tuning.claims.base_pairs import BasePair, base_pairs
 from jaxsel.tuning.claims.profile.cases import (
     BaseEpsilon,
     Epsilon,
+    FirstLaw,
     LawOfK,
-    coin_pair,
-    coin_profile,
+    SecondLaw,
+    at_laws,
+    base_of,
     law_profile,
     swapped,
 )
@@ -46,13 +48,16 @@ def largest_of_tests(
     epsilon: Epsilon = 0.5,
     base_epsilon: BaseEpsilon = 1.0,
     mass: Annotated[float, number("E_Q'[g] of the test g", at_least=0.0, at_most=1.0)] = 0.1,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
 ):
     """An (epsilon, delta)-DP pair has E_Q[g] <= e^epsilon E_Q'[g] + delta for every g with values
     in [0, 1], not only for events.
 
     Largest probability under Q of a test that has probability ``mass`` under Q': e^epsilon mass
-    + delta(epsilon), for randomised response."""
-    return math.exp(epsilon) * mass + float(coin_profile(base_epsilon)(np.asarray(epsilon)))
+    + delta(epsilon), for randomised response or for two laws Q and Q'."""
+    profile = law_profile(*base_of(base_epsilon, first, second)[:2])
+    return math.exp(epsilon) * mass + float(profile(np.asarray(epsilon)))
 
 
 @largest_of_tests.bounds()
@@ -62,13 +67,12 @@ def events_and_randomised_tests(budget):
         size = pair.first.size
         tests = np.concatenate([_events(size), generator.random((20, size))])
         epsilon = generator.uniform(-1.0, 2.0)
-        delta = law_profile(*pair[:2])(np.asarray(epsilon))
         for each in (pair, swapped(pair)):
-            claimed, places = (
-                math.exp(epsilon) * (tests @ each.second) + delta,
-                np.arange(len(tests)),
-            )
-            yield at_worst(claimed, tests @ each.first, places, f"{epsilon=}, {each.where}", "test")
+            # The test that comes nearest, whatever delta is.
+            test = tests[np.argmax(tests @ (each.first - math.exp(epsilon) * each.second))]
+            mass = min(float(test @ each.second), 1.0)
+            point = at_laws(each, epsilon=epsilon, mass=mass)
+            yield point, test @ each.first, f"test {test.tolist()}"
 
 
 def _divergence(pair: BasePair, epsilon: float) -> float:
@@ -82,12 +86,18 @@ def _divergence(pair: BasePair, epsilon: float) -> float:
 @KRW.identity(
     "KRW-Lem2.2", "Lemma 2.2 (Balle, Barthe & Gaboardi 2018, Theorem 1)", relation=Relation.BASE
 )
-def smallest_delta(*, epsilon: Epsilon = 0.5, base_epsilon: BaseEpsilon = 1.0):
+def smallest_delta(
+    *,
+    epsilon: Epsilon = 0.5,
+    base_epsilon: BaseEpsilon = 1.0,
+    first: FirstLaw = None,
+    second: SecondLaw = None,
+):
     """The smallest delta of an (epsilon, delta)-DP pair is its H_f for f(z) = (z - e^epsilon)_+, an
     outcome with Q' = 0 counting Q.
 
-    Delta at epsilon of randomised response."""
-    return _divergence(coin_pair(base_epsilon), epsilon)
+    Delta at epsilon of randomised response, or of two laws Q and Q'."""
+    return _divergence(base_of(base_epsilon, first, second), epsilon)
 
 
 @smallest_delta.equals()
@@ -96,17 +106,24 @@ def worst_of_all_events(budget):
     for i, pair in enumerate(base_pairs(budget)):
         if i % 3 == 0:  # an outcome where Q' = 0
             first = np.concatenate([[0.0], pair.first[1:], pair.first[:1]])
-            where = f"best outcome replaced in {pair.where}"
-            pair = BasePair(first, np.append(pair.second, 0.0), where)
+            pair = BasePair(first, np.append(pair.second, 0.0), "best outcome replaced")
         epsilon = generator.uniform(-1.0, 2.0)
         for each in (pair, swapped(pair)):
             gaps = each.first - math.exp(epsilon) * each.second
             worst = float((_events(gaps.size) @ gaps).max())
-            yield Judged(_divergence(each, epsilon), worst, f"{epsilon=!r}, {each.where}")
+            yield at_laws(each, epsilon=epsilon), worst
+
+
+_CONVEX = {
+    "power": lambda z, order, epsilon: z**order,
+    "hockey_stick": lambda z, order, epsilon: max(z - math.exp(epsilon), 0.0),
+    "z_log_z": lambda z, order, epsilon: z * math.log(z) if z > 0.0 else 0.0,
+    "chi_squared": lambda z, order, epsilon: (z - 1.0) ** 2,
+}
 
 
 def _perspective(order: float, epsilon: float, x: np.ndarray, y: np.ndarray):
-    """f(x/y) y for z^order, the hockey stick, z log z and (z - 1)^2; a row each."""
+    """f(x/y) y for every ``_CONVEX`` f; a row each."""
     power, excess = x**order * y ** (1.0 - order), np.maximum(x - math.exp(epsilon) * y, 0.0)
     return np.stack([power, excess, special.xlogy(x, x / y), (x - y) ** 2 / y])
 
@@ -120,12 +137,15 @@ def mean_of_two_points(
     other_first: Abscissa = 0.2,
     other_second: Ordinate = 0.6,
     weight: Annotated[float, number("of the first point", at_least=0.0, at_most=1.0)] = 0.5,
+    function: Annotated[str, choice(_CONVEX, "f")] = "power",
+    epsilon: Annotated[float, number("of the hockey stick", at_least=-50.0, at_most=50.0)] = 0.0,
 ):
     """For convex f, f(x/y) y is jointly convex in x >= 0 and y > 0.
 
-    Mean of f(x/y) y over two points (x, y), f(z) = z^order: at least its value at their mean."""
+    Mean of f(x/y) y over two points (x, y), f(z) = z^order, z log z, (z - 1)^2 or the hockey stick:
+    at least its value at their mean."""
     x, y = np.array([first, other_first]), np.array([second, other_second])
-    values = _perspective(order, 0.0, x, y)[0]
+    values = _perspective(order, epsilon, x, y)[list(_CONVEX).index(function)]
     return weight * values[0] + (1.0 - weight) * values[1]
 
 
@@ -134,16 +154,23 @@ def value_at_the_mean(budget):
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         x, y = generator.gamma(0.7, size=(2, 2))
+        y = np.maximum(y, 1e-6)
         if generator.integers(4) == 0:
             x[0] = 0.0
         weight = generator.random()
-        share = np.array([weight, 1.0 - weight])
-        order, epsilon = 1.0 + generator.exponential(), generator.normal()
-        ends = _perspective(order, epsilon, x, y) @ share
-        middle = _perspective(order, epsilon, x @ share, y @ share)
-        worst = int(np.argmin((ends - middle) / np.maximum(np.abs(ends), 1.0)))
-        where = f"x={x.tolist()}, y={y.tolist()}, {weight=}, f number {worst}"
-        yield Judged(ends[worst], middle[worst], where)
+        point = {
+            "order": min(1.0 + generator.exponential(), 20.0),
+            "epsilon": generator.normal(),
+            "first": x[0],
+            "second": y[0],
+            "other_first": x[1],
+            "other_second": y[1],
+            "weight": weight,
+        }
+        mean_x, mean_y = (weight * each[0] + (1.0 - weight) * each[1] for each in (x, y))
+        for function, f in _CONVEX.items():
+            seen = f(mean_x / mean_y, point["order"], point["epsilon"]) * mean_y
+            yield {"function": function, **point}, seen
 
 
 _MOST_TERMS = 2**22
@@ -210,9 +237,10 @@ def slope_of_fraction(
 
 @slope_of_fraction.equals()
 def exact_fractions(budget):
-    """1 if non-decreasing: by the sign of the slope, and by exact values."""
+    """1 if non-decreasing: by the sign of the slope, and by exact values; then slopes of chords,
+    whose error is of the order of their length's square."""
     generator = np.random.default_rng(budget.seed)
-    grid = [Fraction(k, 7) for k in range(30)]
+    grid, chord = [Fraction(k, 7) for k in range(30)], Fraction(1, 10**6)
     for case in range(budget.cases):
         a, b, c, d = (Fraction(int(k)) for k in generator.integers(1, 9, size=4))
         if case % 5 == 0:
@@ -221,3 +249,6 @@ def exact_fractions(budget):
         rises = float(all(y >= x for x, y in itertools.pairwise(values)))
         point = {"a": float(a), "b": float(b), "c": float(c), "d": float(d), "x": 1.0}
         yield point, lambda slope, rises=rises: (float(slope >= 0.0), rises)
+        for x in (Fraction(1, 2), Fraction(1), Fraction(4)):
+            ends = [(a * end + b) / (c * end + d) for end in (x - chord, x + chord)]
+            yield {**point, "x": float(x)}, float((ends[1] - ends[0]) / (2 * chord))

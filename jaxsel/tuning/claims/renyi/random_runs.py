@@ -26,7 +26,6 @@ from jaxsel.tuning.claims.base_pairs import (
 from jaxsel.tuning.claims.parameters import Eta, Mean, Order, PoissonMean, Rho
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0])
-_SECOND_ORDERS = np.array([1.0, 1.1, 1.5, 2.0, 5.0, 20.0, 100.0])
 
 
 def _gamma(eta: float, mean: float) -> float:
