@@ -428,7 +428,7 @@ def test_noise_on_scores_that_no_noise_makes_cheap_enough_is_refused(monkeypatch
         def epsilon(self, delta):
             return math.inf
 
-    monkeypatch.setattr(module, "tuned", Dear)
+    monkeypatch.setattr(module, "search_cost", Dear)
     with pytest.raises(InputError, match="no noise on the scores keeps them as private"):
         module._score_noise(1.0, "geometric:mean=3", 1e-7)
     assert len(tried) == 10  # 0.3 times 4^9 is the last below 100,000

@@ -11,6 +11,7 @@ from jaxsel.data.images import ImageSet
 from jaxsel.host.errors import InputError
 from jaxsel.training import plan as plan_module
 from jaxsel.training.plan import learning_rates, plan_search, read_rates, split
+from jaxsel.tuning.accountant import ProvenEpsilon
 from jaxsel.tuning.bounds.heterogeneous import candidate_thresholds
 
 SETTINGS = {
@@ -183,24 +184,16 @@ def test_a_base_has_a_text_where_all_candidates_are_as_private(plan):
         assert other.single_base == plan.base.name
 
 
-class _Cost:
-    """An account whose epsilon is told."""
-
-    def __init__(self, epsilon):
-        self.best = self
-        self.epsilon = epsilon
-
-
 def test_the_least_noise_on_scores_is_found_or_refused(monkeypatch):
     """Of a cost of 6 over the noise; a cost that never falls is refused, and a small one taken."""
     law, asked = laws.geometric(0.5), []
 
-    def account(base, repetitions, delta, *, attain):
+    def proven(base, repetitions, delta):
         asked.append((repetitions, delta))
         sigma = float(base.name.split("sigma=")[1].split(",")[0])
-        return _Cost(max(6.0 / sigma, least))
+        return (ProvenEpsilon(max(6.0 / sigma, least), "told", "told"),)
 
-    monkeypatch.setattr(plan_module, "account", account)
+    monkeypatch.setattr(plan_module, "proven_epsilons", proven)
     least = 0.0
     found = plan_module._score_noise(law, 1e-5, 0.5)
     assert 12.0 <= found <= 12.0 * 1.002
