@@ -23,6 +23,7 @@ import functools
 import importlib
 import inspect
 import math
+import operator
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
@@ -125,10 +126,10 @@ class Kind(NamedTuple):
 
 
 PURE = Kind("pure epsilon", 0, lambda build: pure_proof(build()))
-RELEASED = Kind("all runs released", 1, lambda build: build())
-ENVELOPE = Kind("envelope", 2, lambda build: build())
+RELEASED = Kind("all runs released", 1, operator.call)
+ENVELOPE = Kind("envelope", 2, operator.call)
 PROFILE = Kind("privacy profile", 3, profile_proof)
-CONVERTED = Kind("one guarantee from another", 4, lambda build: build())
+CONVERTED = Kind("one guarantee from another", 4, operator.call)
 RENYI = Kind("Renyi divergence", 5, renyi_proof)
 
 Base = Annotated[
