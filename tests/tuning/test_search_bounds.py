@@ -142,6 +142,11 @@ def test_a_label_names_the_theorem_of_its_source(stated):
             assert authors in stated.words or stated.aliases
 
 
+@BOUNDS
+def test_a_claim_is_found_by_the_name_that_accounts_show(stated):
+    assert jaxsel.claim(stated.shown) is stated
+
+
 def test_show_gives_the_law_and_the_base(capsys):
     code, rows = run_json(capsys, "show", "KRW-Thm5.7")
     assert code == 0
