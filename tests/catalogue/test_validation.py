@@ -1,6 +1,7 @@
 """What validate says of a check's power: how often it asks the claim, and what it would notice."""
 
 import json
+import math
 
 import pytest
 
@@ -98,7 +99,18 @@ def test_a_statement_that_would_not_be_missed_says_why(loose, said):
     assert "1 true statements would still hold " in found.power()
     assert f"{0 if loose else 1} do not say why" in found.power()
     near = judged("bounds", lambda epsilon: 0.9 * epsilon)
-    assert not validate(near, SMALL)[0].loose
+    (found,) = validate(near, SMALL)
+    assert not found.loose
+    assert str(found).splitlines()[0] == "JX-made: holds, as expected."
+
+
+@pytest.mark.parametrize("seen", [[], [0.5, math.nan]])
+def test_an_inconclusive_check_notices_nothing(seen):
+    claim = stated()
+    claim.bounds()(lambda budget: [({"epsilon": 1.0}, each) for each in seen])
+    verdict = claim.check(SMALL)
+    assert (verdict.outcome, verdict.notices) == ("inconclusive", False)
+    assert validate(claim, SMALL)[0].loose
 
 
 def test_a_false_statement_and_a_self_check_need_not_be_near():

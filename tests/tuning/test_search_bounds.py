@@ -17,7 +17,15 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from jaxsel.repetitions import parse
 from jaxsel.tuning.proofs import lacking, proofs
-from jaxsel.tuning.search_bounds import Search, applicable, bounds_by_name, search_bounds
+from jaxsel.tuning.search_bounds import (
+    ENVELOPE,
+    PURE,
+    RENYI,
+    Search,
+    applicable,
+    bounds_by_name,
+    search_bounds,
+)
 from tests.cli.test_cli import run, run_json
 
 BOUNDS = pytest.mark.parametrize("stated", search_bounds(), ids=lambda each: each.id)
@@ -140,6 +148,33 @@ def test_a_label_names_the_theorem_of_its_source(stated):
             assert authors in stated.source or any(each.startswith(key) for each in stated.aliases)
             assert numbers
             assert authors in stated.words or stated.aliases
+
+
+_FAMILIES = {
+    "poisson": r"Poisson",
+    "beta_binomial": r"beta-binomial|gamma\) epsilon at delta/tau",
+    "binomial": r"(?<!negative )(?<!beta-)binomial",
+    "truncated_negative_binomial": r"negative binomial",
+}
+
+
+@BOUNDS
+def test_words_and_label_say_what_the_bound_uses(stated):
+    """Not the law of K, the kind or the source of another bound of the same paper."""
+    for family, pattern in _FAMILIES.items():
+        assert not re.search(pattern, stated.words) or stated.family == family
+    for text in (stated.words, stated.label):
+        for said, kind in (("Renyi", RENYI), ("RDP", RENYI), ("pure", PURE), ("envelope", ENVELOPE)):
+            assert said not in text or stated.states is kind
+        assert ("priced" in text) == (stated.id == "JX-Priced")
+    # Two bounds of one theorem differ in what they take of the base, or in a step.
+    assert ("tight" in stated.label) == (stated.id == "PS-Thm2-tight")
+    assert ("last inequality" in stated.words) == (stated.id == "PS-Thm2-tight")
+    if stated.states is RENYI and stated.family == "poisson":
+        base = parse_base(_BASES["Renyi"])
+        profile = stated.lacks(Search(base, parse("poisson:mean=10"))) is not None
+        assert ("the profile" in stated.words) is profile
+        assert ("δ̂" in stated.label) is not profile
 
 
 def test_show_gives_the_law_and_the_base(capsys):
