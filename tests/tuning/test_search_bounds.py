@@ -163,8 +163,9 @@ def test_words_and_label_say_what_the_bound_uses(stated):
     """Not the law of K, the kind or the source of another bound of the same paper."""
     for family, pattern in _FAMILIES.items():
         assert not re.search(pattern, stated.words) or stated.family == family
+    kinds = {"Renyi": RENYI, "RDP": RENYI, "pure": PURE, "envelope": ENVELOPE}
     for text in (stated.words, stated.label):
-        for said, kind in (("Renyi", RENYI), ("RDP", RENYI), ("pure", PURE), ("envelope", ENVELOPE)):
+        for said, kind in kinds.items():
             assert said not in text or stated.states is kind
         assert ("priced" in text) == (stated.id == "JX-Priced")
     # Two bounds of one theorem differ in what they take of the base, or in a step.
