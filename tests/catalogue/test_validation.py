@@ -7,8 +7,9 @@ import pytest
 
 from jaxsel.catalogue.validation import validate
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Aside, Judged, in_units, listed
+from jaxsel.language.checking import Aside, Judged, in_units, listed, written
 from jaxsel.language.papers import JX
+from jaxsel.repetitions import parse
 from tests.cli.test_cli import run
 
 SMALL = Budget(trials=1000, cases=2)
@@ -72,6 +73,14 @@ def test_what_is_compared_may_be_a_function_of_the_number():
     verdict = claim.check(SMALL)
     assert verdict.notices
     assert verdict.claimed - verdict.observed == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("text", ["poisson:mean=10", "geometric:mean=2.0000000000000004"])
+def test_the_worst_case_names_a_law_and_a_number_as_one_writes_them(text):
+    law = parse(text)
+    assert parse(written(law)).parameters == law.parameters
+    assert written(0.1) == "0.1"
+    assert float(written(1.0 / 3.0)) == 1.0 / 3.0
 
 
 @pytest.mark.parametrize("case", [Judged(1.0, 0.9, "both known"), Aside(1.0, 0.9, "beside")])

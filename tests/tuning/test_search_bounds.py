@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 import json
 import os
 import re
@@ -116,6 +117,15 @@ def test_a_bound_needs_candidates_that_are_drawn_as_it_says(stated):
     assert stated.lacks(Search(base, law)) is None
     other = Search(base, law, drawn="one after another")
     assert stated.lacks(other) == "candidates that are drawn independently"
+
+
+@BOUNDS
+def test_a_claim_is_asked_at_one_place(stated):
+    values = {"order": 3.0, "delta": 1e-6, "epsilon": 1.0}
+    places = [name for name in values if name in stated.parameters]
+    for two in itertools.combinations(places, 2):
+        with pytest.raises(InputError, match=f"{' and '.join(two)} are given; give one of them"):
+            stated.evaluate(**{name: values[name] for name in two})
 
 
 def test_at_delta_0_a_profile_proves_nothing():
