@@ -4,6 +4,7 @@ import functools
 import inspect
 import itertools
 import json
+import math
 import os
 import re
 import subprocess
@@ -68,6 +69,7 @@ _LAWS = {
 # Theorem -> bases and laws for which it is stated; "known" is a base whose profile is.
 _EVERY = set(_BASES)
 _KNOWN = {"pure", "pairs", "Gaussian", "failing"}
+_ANY = set(_LAWS)
 _STATED = {
     "CL-Thm1": ({"pure", "pairs"}, {"beta-binomial"}),
     "CL-Thm1-approximate": (_KNOWN, {"beta-binomial"}),
@@ -79,6 +81,10 @@ _STATED = {
     "PS-Thm2-tight": (_EVERY, {"negative binomial"}),
     "PS-Thm6": (_EVERY, {"Poisson"}),
     "PS-Thm6-profile": (_KNOWN, {"Poisson"}),
+    "KRW-N2": (_KNOWN, _ANY),
+    "PS-Lem7": (_KNOWN, _ANY),
+    "JX-Envelope": (_EVERY, _ANY),
+    "JX-Priced": (_EVERY, _ANY),
     "composition-renyi": (_EVERY, {"fixed"}),
     "composition": (_EVERY, {"binomial", "beta-binomial", "fixed", "table"}),
 }
@@ -96,6 +102,31 @@ def test_a_bound_is_offered_where_it_is_stated_and_nowhere_else(base, law):
     missing = lacking(guarantee, repetitions)
     assert set(missing) == set(bounds_by_name()) - set(offered)
     assert all(missing.values())
+
+
+def test_where_every_bound_is_stated_is_written_above():
+    assert set(_STATED) == set(bounds_by_name())
+
+
+_ENDLESS = parse("geometric:mean=10")._replace(mean=math.inf)
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "law", "needed"),
+    [
+        ("composition", _BASES["pure"], parse("pmf:0=1"), "a K that is bounded"),
+        ("composition", _BASES["pairs"], parse("point_mass:count=64"), None),
+        ("composition", _BASES["pairs"], parse("point_mass:count=65"), "a largest K of at most 64"),
+        ("composition", _BASES["Gaussian"], parse("point_mass:count=65"), None),
+        ("KRW-Thm5.7", _BASES["pairs"], parse("binomial:count=5,probability=0.999"), None),
+        ("KRW-Thm5.7", _BASES["pairs"], parse("binomial:count=5,probability=1"), "a probability"),
+        ("JX-Envelope", _BASES["pairs"], _ENDLESS, "a law of K of finite mean"),
+        ("JX-Priced", _BASES["pairs"], _ENDLESS, "a law of K of finite mean"),
+    ],
+)
+def test_ends_of_the_range_of_a_bound(name, base, law, needed):
+    lacks = bounds_by_name()[name].lacks(Search(parse_base(base), law))
+    assert lacks is None if needed is None else lacks.startswith(needed)
 
 
 @BOUNDS
