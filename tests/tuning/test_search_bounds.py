@@ -21,6 +21,7 @@ from jaxsel.repetitions import parse
 from jaxsel.tuning.proofs import lacking, proofs
 from jaxsel.tuning.search_bounds import (
     ENVELOPE,
+    PROFILE,
     PURE,
     RENYI,
     Search,
@@ -159,10 +160,109 @@ def test_a_claim_is_asked_at_one_place(stated):
             stated.evaluate(**{name: values[name] for name in two})
 
 
+@BOUNDS
+def test_a_place_at_which_nothing_is_stated_is_refused(stated):
+    # A profile is stated below epsilon 0, too: there the outcome "no run" counts.
+    least = -50.0 if stated.states is PROFILE else -1e-9
+    outside = {"order": (0.5, 1.0), "delta": (-1e-9, 1.0), "epsilon": (least, 700.0)}
+    for name in outside.keys() & stated.parameters.keys():
+        for value in outside[name]:
+            with pytest.raises(InputError, match=f"{name} is"):
+                stated.evaluate(**{name: value})
+
+
 def test_at_delta_0_a_profile_proves_nothing():
     base, law = parse_base("gaussian:noise_multiplier=4"), parse("poisson:mean=10")
     assert "KRW-Cor5.8" not in lacking(base, law)
     assert lacking(base, law, 0.0)["KRW-Cor5.8"] == "a delta above 0"
+
+
+# --- what each states -------------------------------------------------------------------
+
+
+def _laplace_delta(level):
+    """Of Laplace noise of scale 2, sensitivity 1."""
+    return 1.0 - math.exp(0.5 * (level - 0.5)) if level < 0.5 else 0.0
+
+
+_ETA, _GAMMA, _RHO = 3.0, 0.26, 0.1
+_MEAN = _ETA * (1.0 - _GAMMA) / (_GAMMA * (1.0 - _GAMMA**_ETA))
+_ODDS = (1.0 - _GAMMA) / _GAMMA
+_LEVELS = [1e-5 * k for k in range(50_001)]
+_LAW = f"tnb:eta={_ETA},gamma={_GAMMA}"
+
+
+def _theorem_5_2():
+    shift = min(math.log(math.exp(one) + _ODDS * _laplace_delta(one)) for one in _LEVELS)
+    return _MEAN * _laplace_delta(2.3 - (_ETA + 1.0) * shift)
+
+
+def _theorem_5_7(count=4, p=0.3):
+    def share(level):
+        return p * _laplace_delta(level)
+
+    least = next(one for one in _LEVELS if math.exp(one) >= 1.0 + share(one) / (1.0 - p))
+    shift = (count - 1) * math.log(1.0 + p * (math.exp(least) - 1.0) + share(least))
+    return count * p * _laplace_delta(0.5 - shift)
+
+
+def _renyi_at_12(middle):
+    return 12.0 * _RHO + math.log(_MEAN) / 11.0 + (1.0 + _ETA) * middle
+
+
+def _tight(order):
+    """For b - 1 = order, a grid of which is fine enough: it is flat at the least."""
+    return math.log1p(_ODDS * math.exp(order * (order + 1.0) * _RHO)) / (order + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("claim", "base", "law", "at", "number"),
+    [
+        ("CL-Thm1", "pure:epsilon=0.5", "beta_binomial:count=100,gamma=3", {}, 2.5),
+        (
+            "CL-Thm1-approximate",
+            "approximate:epsilon=0.5,delta=1e-8",
+            "beta_binomial:count=100,gamma=3",
+            {"epsilon": 2.5},
+            1e-6,
+        ),
+        ("PS-Cor3", "pure:epsilon=0.5", _LAW, {}, 2.5),
+        ("PS-D1-composition", "zcdp:rho=0.1", "point_mass:count=5", {"order": 8.0}, 4.0),
+        (
+            "PS-Thm2",
+            "zcdp:rho=0.1",
+            _LAW,
+            {"order": 12.0},
+            _renyi_at_12(2.0 * math.sqrt(_RHO * math.log(1.0 / _GAMMA)) - _RHO),
+        ),
+        (
+            "PS-Thm2-tight",
+            "zcdp:rho=0.1",
+            _LAW,
+            {"order": 12.0},
+            _renyi_at_12(min(_tight(1e-3 * k) for k in range(1, 20_000))),
+        ),
+        ("KRW-Thm5.2", "laplace:noise_scale=2", _LAW, {"epsilon": 2.3}, _theorem_5_2()),
+        (
+            "KRW-Thm5.7",
+            "laplace:noise_scale=2",
+            "binomial:count=4,probability=0.3",
+            {"epsilon": 0.5},
+            _theorem_5_7(),
+        ),
+        (
+            "KRW-Cor5.8",
+            "laplace:noise_scale=2",
+            "poisson:mean=2",
+            {"epsilon": 0.8},
+            2.0 * _laplace_delta(0.8 - 2.0 * _laplace_delta(0.0)),
+        ),
+    ],
+)
+def test_its_number_is_the_papers_formula(claim, base, law, at, number):
+    """At parameters of K that are no default and no special case."""
+    assert 0.0 < number < 20.0
+    assert jaxsel.claim(claim).evaluate(base=base, law=law, **at) == pytest.approx(number, rel=1e-4)
 
 
 # --- what is said of each ---------------------------------------------------------------
