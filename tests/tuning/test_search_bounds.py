@@ -168,7 +168,7 @@ def test_a_place_at_which_nothing_is_stated_is_refused(stated):
     for name in outside.keys() & stated.parameters.keys():
         for value in outside[name]:
             with pytest.raises(InputError, match=f"{name} is"):
-                stated.evaluate(**{name: value})
+                stated.evaluate(base=_BASES["pairs"], **{name: value})
 
 
 def test_at_delta_0_a_profile_proves_nothing():
