@@ -139,7 +139,7 @@ def account_command(
     ] = None,
     score_noise: ScoreNoiseOption = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what each bound that does not apply would need.")
+        bool, typer.Option("--all", help="Also what each other bound would need.")
     ] = False,
     seed: UnusedSeedOption = 0,
     json: JsonOption = False,

@@ -93,7 +93,7 @@ def print_cost(
     Args:
       found: what is proved.
       json: as JSON.
-      others: the bounds that do not apply, and why (``Cost.others``), to be printed, too.
+      others: the bounds that prove nothing, and why (``Cost.others``), to be printed, too.
     """
     if json:
         lacking = {} if others is None else {"lacking": {row[0]: row[1] for row in others.rows}}
@@ -105,7 +105,7 @@ def print_cost(
         if table.rows:
             print_table("Every bound that applies", table.columns, table.rows)
         if others is not None:
-            print_table("Bounds that do not apply", others.columns, others.rows)
+            print_table("Bounds that prove nothing here", others.columns, others.rows)
     if not found.is_proved:
         raise typer.Exit(1)
 

@@ -140,9 +140,14 @@ class Cost(NamedTuple):
 
     @property
     def lacking(self) -> dict[str, str]:
-        """What each bound on a search that does not apply here would need, by its name."""
-        delta = None if self.asks_for_delta else self.asked
-        return lacking(self.guarantee, self.law, delta) if self.is_one_search else {}
+        """What each bound on a search that proves nothing here would need, by its name."""
+        if not self.is_one_search:
+            return {}
+        what, delta = ("epsilon", None) if self.asks_for_delta else ("delta", self.asked)
+        proved = {bound.theorem for bound in saying_something(self.bounds)}
+        listed = (bound.theorem for bound in self.bounds if bound.theorem not in proved)
+        vacuous = {name: f"more: at this {what} it proves nothing" for name in listed}
+        return lacking(self.guarantee, self.law, delta) | vacuous
 
     def privacy_loss_distribution(self, interval: float | None = None) -> "PrivacyLossDistribution":
         """Of all releases together; see ``jaxsel.privacy_loss_distribution``."""
@@ -184,7 +189,7 @@ class Cost(NamedTuple):
         return Report(state(self.subject())).plot()
 
     def others(self) -> Summary:
-        """The bounds on a search that do not apply, and why."""
+        """The bounds on a search that prove nothing here, and why."""
         rows = [(name, needed, statement(name)) for name, needed in self.lacking.items()]
         return Summary("", ("theorem", "would need", "statement"), rows)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import gaussian
 from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.host.errors import InputError, check_integer, check_positive
+from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.language.default_delta import DELTA, note
 from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed
@@ -41,15 +41,18 @@ if TYPE_CHECKING:
     from jaxsel.reports.proven_pairs import Pairs
 
 
-def _delta_or_none(delta: float | None, epsilon: float | None) -> float | None:
-    """The delta at which epsilon is asked for, by default the usual; None if epsilon is given.
+def _asked(delta: float | None, epsilon: float | None) -> tuple[float | None, float | None]:
+    """Where is asked: a delta, by default the usual one, or an epsilon; the other is None.
 
     Raises:
-      InputError: if both are given.
+      InputError: if both are given, or one is out of range.
     """
     if delta is not None and epsilon is not None:
         raise InputError("give delta or epsilon, not both")
-    return DELTA if delta is None and epsilon is None else delta
+    if epsilon is not None:
+        return None, check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+    chosen = DELTA if delta is None else delta
+    return check_interval("delta", chosen, 0.0, 1.0, low_open=False), None
 
 
 @printed
@@ -120,7 +123,7 @@ class Released:
           InputError: if both are given, one is out of range, K is always 0, or the
             relations of what is released differ.
         """
-        delta = _delta_or_none(delta, epsilon)
+        delta, epsilon = _asked(delta, epsilon)
         asked = delta, epsilon, attain
         if asked not in self._costs:
             if self.is_one_search:
@@ -356,11 +359,11 @@ def compose(releases: object, delta: float | None = None, *, epsilon: float | No
         >>> len(cost.bounds)
         3
     """
-    delta = _delta_or_none(delta, epsilon)
+    delta, epsilon = _asked(delta, epsilon)
     listed = tuple(releases_from(releases))
     if epsilon is not None:
         bounds = compose_searches_delta(listed, epsilon)
-        return Cost(listed, float(epsilon), bounds, checked(listed))
+        return Cost(listed, epsilon, bounds, checked(listed))
     assert delta is not None
     bounds = compose_searches(listed, delta)
     lacking = None if math.isfinite(bounds[0].epsilon) else needed_composed(listed, delta)

@@ -54,9 +54,14 @@ def proven_epsilons(
     bounds = []
     for name, proof in proofs(base, repetitions).items():
         if delta >= proof.least_delta:
-            bounds.append(ProvenEpsilon(max(proof.epsilon(delta), 0.0), name, statement(name)))
+            bounds.append(ProvenEpsilon(_said(proof.epsilon(delta)), name, statement(name)))
     # The sort is stable: among equal bounds the theorem that is simplest to state is first.
     return tuple(sorted(bounds, key=lambda bound: bound.epsilon))
+
+
+def _said(epsilon: float) -> float:
+    """The epsilon that a bound states, at least 0; what is no number proves nothing."""
+    return max(epsilon, 0.0) if epsilon > -math.inf else math.inf
 
 
 def proven_deltas(
@@ -125,6 +130,8 @@ def _not_underflowed(delta: float, epsilon: float, pure: float) -> float:
 
     A share of the epsilon of several releases is rounded, and may be a digit below.
     """
+    if math.isnan(delta):
+        return 1.0  # what is no number proves nothing
     least = 0.0 if pure <= epsilon * (1.0 + ROUNDING) else LEAST_DELTA
     return min(max(float(delta), least), 1.0)
 

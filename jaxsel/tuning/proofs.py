@@ -4,7 +4,6 @@ Each is an upper bound on the same profile, and gives epsilon at a delta as well
 an epsilon.
 """
 
-from jaxsel.accounting.single_run.conversions import LEAST_DELTA
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.approximate import good_part
@@ -43,14 +42,10 @@ def lacking(base: BaseGuarantee, law: Repetitions, delta: float | None = None) -
         needed = bound.lacks(search)
         if needed is None and delta is not None:
             least = bound.prove(search).least_delta
-            needed = None if delta >= least else _delta_of(least)
+            needed = None if delta >= least else f"a delta of at least {least:g}"
         if needed is not None:
             found[name] = needed
     return found
-
-
-def _delta_of(least: float) -> str:
-    return "a delta above 0" if least <= LEAST_DELTA else f"a delta of at least {least:g}"
 
 
 def _of_whole(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:

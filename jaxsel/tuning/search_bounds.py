@@ -149,17 +149,31 @@ class Former(NamedTuple):
     Attributes:
       defaults: by name, as text.
       base, law: texts of today's, into which they are written.
+      place: where the claim was evaluated by default: an order, or an epsilon.
     """
 
     defaults: Mapping[str, str]
     base: str
     law: str
+    place: Mapping[str, float] = {}
+
+    @property
+    def at(self) -> tuple[str, str]:
+        """Base and law at the defaults."""
+        return self.base.format(**self.defaults), self.law.format(**self.defaults)
 
     def read(self, claim: "SearchBound", given: Mapping[str, Any]) -> dict[str, Any]:
         """Today's parameters, given former ones."""
         today = claim.parameters
-        if not any(name in self.defaults and name not in today for name in given):
+        former = [name for name in given if name in self.defaults and name not in today]
+        if not former:
             return dict(given)
+        for name in ("base", "law"):
+            if name in given:
+                raise InputError(
+                    f"{former[0]} and {name} are given; give {name} alone, which says what "
+                    f"{former[0]} said until 0.2.0"
+                )
         values = {**self.defaults, **{name: _text(value) for name, value in given.items()}}
         base, law = self.base.format(**values), self.law.format(**values)
         kept = {name: value for name, value in given.items() if name not in self.defaults}
@@ -271,7 +285,7 @@ def bound(
     uses: tuple[str, ...] = (),
     lacks: Callable[[Search], str | None] = lambda search: None,
     shown: str | None = None,
-    at: tuple[str, str] = ("gaussian:noise_multiplier=4", "geometric:mean=10"),
+    at: tuple[str, str] | None = None,
     former: Former | None = None,
     covers_all: bool = False,
     **more: Any,
@@ -285,7 +299,8 @@ def bound(
       law: the family of K to which it applies; all of them by default.
       uses: fields of the base that must be known.
       lacks: what else a search may lack.
-      at: base and law at which the claim is evaluated where none are given.
+      at: base and law at which the claim is evaluated where none are given; those of 0.2.0
+        by default, else ten runs of a Gaussian base.
       **more: fields of ``Claim``.
     """
 
@@ -315,7 +330,9 @@ def bound(
             "family": law,
             "covers_all": covers_all,
         }
-        evaluate = _number(states, _remembered(proof), at)
+        defaults = at or (_AT if former is None else former.at)
+        place = former.place if former is not None else {}
+        evaluate = _number(states, _remembered(proof), defaults, dict(place))
         evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{inspect.getdoc(evaluate)}"
         record = functools.partial(SearchBound, **fields)
         stated = paper.privacy(id, place, Relation.BASE, record=record, **more)(evaluate)
@@ -323,6 +340,9 @@ def bound(
         return stated
 
     return declare
+
+
+_AT = ("gaussian:noise_multiplier=4", "geometric:mean=10")
 
 
 def _read(value: Any, read: Callable[[str], Any]) -> Any:
@@ -342,9 +362,9 @@ def _remembered(proof: Callable[[Any, Any], Proof]) -> Callable[[Any, Any], Proo
 
 
 def _number(
-    states: Kind, proof: Callable[[Any, Any], Proof], at: tuple[str, str]
+    states: Kind, proof: Callable[[Any, Any], Proof], at: tuple[str, str], place: dict[str, float]
 ) -> Callable[..., float]:
-    """The claim's own number, of a search."""
+    """The claim's own number, of a search; at a place, where none is given."""
     if states is PURE:
 
         def pure(*, base: Base = at[0], law: Law = at[1]) -> float:
@@ -353,20 +373,19 @@ def _number(
 
         return pure
 
+    default = place or {"order": 8.0} if states is RENYI else place or {"delta": 1e-6}
     if states is not RENYI:
 
         def converted(
             *, base: Base = at[0], law: Law = at[1], delta: Delta = None, epsilon: Epsilon = None
         ) -> float:
-            """Epsilon at delta (1e-6 by default); where epsilon is given, delta."""
-            _one_of(delta=delta, epsilon=epsilon)
+            epsilon, delta = _placed(default, epsilon=epsilon, delta=delta)
             if epsilon is not None and epsilon < 0.0 and states is not PROFILE:
                 raise InputError(f"epsilon is {epsilon:g}; it must be at least 0")
             found = proof(base, law)
-            if epsilon is not None:
-                return found.delta(epsilon)
-            return found.epsilon(1e-6 if delta is None else delta)
+            return found.epsilon(delta) if epsilon is None else found.delta(epsilon)
 
+        converted.__doc__ = f"Epsilon at delta; where epsilon is given, delta. {_told(default)}"
         return converted
 
     def divergence(
@@ -377,31 +396,56 @@ def _number(
         delta: Delta = None,
         epsilon: Epsilon = None,
     ) -> float:
-        """The divergence at an order (8 by default); where delta is given, epsilon, and where
-        epsilon is given, delta."""
-        _one_of(order=order, delta=delta, epsilon=epsilon)
+        order, epsilon, delta = _placed(default, order=order, epsilon=epsilon, delta=delta)
         found = proof(base, law)
         if epsilon is not None:
             return found.delta(epsilon)
         if delta is not None:
             return found.epsilon(delta)
         assert found.renyi is not None
-        return float(found.renyi()(np.asarray(8.0 if order is None else order)))
+        return float(found.renyi()(np.asarray(order)))
 
+    divergence.__doc__ = (
+        "The divergence at an order; where delta is given, epsilon, and where epsilon is given, "
+        f"delta. {_told(default)}"
+    )
     return divergence
 
 
-def _one_of(**places: float | None) -> None:
+def _told(default: Mapping[str, float]) -> str:
+    return " ".join(f"Where none is given: {name} = {value:g}." for name, value in default.items())
+
+
+def _placed(default: Mapping[str, float], **places: float | None) -> tuple[Any, ...]:
+    """The places, of which one is given, or none: then the default."""
     given = [name for name, value in places.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are given; give one of them")
+    return tuple((places if given else {**places, **default}).values())
+
+
+def _check_declared(one: SearchBound, others: Mapping[str, SearchBound]) -> None:
+    """Refuses what an account would take for another bound, or what nobody checks.
+
+    Raises:
+      TypeError: for a bound without a check, or with an id or a name that another has.
+    """
+    if not one.has_check:
+        raise TypeError(f"{one.place}: {one.id} has no check")
+    for other in others.values():
+        if other is not one and (other.id == one.id or other.shown == one.shown):
+            raise TypeError(f"{one.place}: there is a bound {one.shown} already, {other.place}")
 
 
 @functools.cache
 def search_bounds() -> tuple[SearchBound, ...]:
     """Every bound on a search, those that are the simplest to state first."""
     found = [one for name in names_of_bounds() for one in held(importlib.import_module(name))]
-    bounds = {one.id: one for one in found if isinstance(one, SearchBound)}
+    bounds: dict[str, SearchBound] = {}
+    for one in found:
+        if isinstance(one, SearchBound):
+            _check_declared(one, bounds)
+            bounds[one.id] = one
     # Of one kind those of a single law of K come first.
     return tuple(sorted(bounds.values(), key=lambda each: (each.states.place, each.family is None)))
 

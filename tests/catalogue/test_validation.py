@@ -1,13 +1,15 @@
 """What validate says of a check's power: how often it asks the claim, and what it would notice."""
 
 import json
+import math
 
 import pytest
 
 from jaxsel.catalogue.validation import validate
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.checking import Aside, Judged, in_units, listed
+from jaxsel.language.checking import Aside, Judged, in_units, listed, written
 from jaxsel.language.papers import JX
+from jaxsel.repetitions import parse
 from tests.cli.test_cli import run
 
 SMALL = Budget(trials=1000, cases=2)
@@ -73,6 +75,14 @@ def test_what_is_compared_may_be_a_function_of_the_number():
     assert verdict.claimed - verdict.observed == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("text", ["poisson:mean=10", "geometric:mean=2.0000000000000004"])
+def test_the_worst_case_names_a_law_and_a_number_as_one_writes_them(text):
+    law = parse(text)
+    assert parse(written(law)).parameters == law.parameters
+    assert written(0.1) == "0.1"
+    assert float(written(1.0 / 3.0)) == 1.0 / 3.0
+
+
 @pytest.mark.parametrize("case", [Judged(1.0, 0.9, "both known"), Aside(1.0, 0.9, "beside")])
 def test_a_case_that_brings_both_numbers_asks_nothing_of_the_claim(case):
     claim = stated()
@@ -98,7 +108,21 @@ def test_a_statement_that_would_not_be_missed_says_why(loose, said):
     assert "1 true statements would still hold " in found.power()
     assert f"{0 if loose else 1} do not say why" in found.power()
     near = judged("bounds", lambda epsilon: 0.9 * epsilon)
-    assert not validate(near, SMALL)[0].loose
+    (found,) = validate(near, SMALL)
+    assert not found.loose
+    _, columns, (row,) = found.summary()
+    assert str(found).splitlines()[0] == "JX-made: holds, as expected."
+    cells = dict(zip(columns, row, strict=True))
+    assert [cells[name] for name in ("cases", "evaluated", "notices")] == [2, 2, True]
+
+
+@pytest.mark.parametrize("seen", [[], [0.5, math.nan]])
+def test_an_inconclusive_check_notices_nothing(seen):
+    claim = stated()
+    claim.bounds()(lambda budget: [({"epsilon": 1.0}, each) for each in seen])
+    verdict = claim.check(SMALL)
+    assert (verdict.outcome, verdict.notices) == ("inconclusive", False)
+    assert validate(claim, SMALL)[0].loose
 
 
 def test_a_false_statement_and_a_self_check_need_not_be_near():

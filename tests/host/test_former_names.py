@@ -4,6 +4,8 @@ Former modules are tried in ``tests/families/private_tuning/test_former_names.py
 """
 
 import importlib
+import linecache
+import re
 import subprocess
 import sys
 import warnings
@@ -90,6 +92,8 @@ def test_a_former_name_warns_where_it_is_written_and_answers_as_todays(words):
         answer = former()
     assert [str(each.message) for each in told] == [words]
     assert told[0].filename == __file__
+    name = words.split(" is ")[0].rpartition(".")[2]
+    assert re.search(rf"getattr\(|\.{name}\b", linecache.getline(__file__, told[0].lineno))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert answer == today()

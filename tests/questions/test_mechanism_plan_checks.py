@@ -10,7 +10,7 @@ from jaxsel.catalogue import find_claim, find_mechanism, mechanisms
 from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
-from jaxsel.questions import release_curves
+from jaxsel.questions import release_curves, releases
 from jaxsel.questions.mechanism_plan_checks import _composed, _drawn, _merged
 from jaxsel.questions.plan_releases import plan_releases
 from jaxsel.questions.releases import OPEN_SETTINGS, may_be_planned
@@ -67,6 +67,19 @@ def test_half_of_the_noise_is_refuted(monkeypatch):
 
     curves = dict(release_curves._CURVES) | {"noisy_labels": louder}
     monkeypatch.setattr(release_curves, "_CURVES", curves)
+    assert claim.check(BUDGET).outcome == "refuted"
+
+
+def test_a_plan_of_less_than_the_guarantee_is_refuted(monkeypatch):
+    """Of a mechanism without an exact law what is planned is set against its guarantee alone."""
+    claim, right = find_claim("PLAN-adaptive_analysis"), releases.one_release
+    assert claim.check(BUDGET).outcome == "holds"
+
+    def cheaper(entry, values):
+        one = right(entry, values)
+        return one._replace(pure=0.9 * one.pure)
+
+    monkeypatch.setattr(releases, "one_release", cheaper)
     assert claim.check(BUDGET).outcome == "refuted"
 
 

@@ -94,6 +94,16 @@ def test_one_gaussian_run_has_the_power_of_a_z_test():
     assert one.epsilon(1e-6) == pytest.approx(curves.gaussian(2.0).epsilon(1e-6), rel=1e-3)
 
 
+def test_one_run_alone_is_said_beside_a_search():
+    """Of N(0, 1) against N(1/4, 1), from the normal law, by either question."""
+    from scipy.stats import norm
+
+    search = jaxsel.search_cost("gaussian:noise_multiplier=4", "geometric:mean=10")
+    one = norm.cdf(0.125 - 4.0) - math.e * norm.cdf(-0.125 - 4.0)
+    assert search.cost(epsilon=1.0, attain=False).single == pytest.approx(one, rel=1e-6)
+    assert search.cost(one, attain=False).single == pytest.approx(1.0, rel=1e-6)
+
+
 def test_a_report_and_a_picture_are_made_of_it(search):
     statement = jaxsel.report(search).statement
     assert statement.subject.proof.epsilon == search.epsilon()

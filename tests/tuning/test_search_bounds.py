@@ -2,7 +2,9 @@
 
 import functools
 import inspect
+import itertools
 import json
+import math
 import os
 import re
 import subprocess
@@ -17,7 +19,16 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from jaxsel.repetitions import parse
 from jaxsel.tuning.proofs import lacking, proofs
-from jaxsel.tuning.search_bounds import Search, applicable, bounds_by_name, search_bounds
+from jaxsel.tuning.search_bounds import (
+    ENVELOPE,
+    PROFILE,
+    PURE,
+    RENYI,
+    Search,
+    applicable,
+    bounds_by_name,
+    search_bounds,
+)
 from tests.cli.test_cli import run, run_json
 
 BOUNDS = pytest.mark.parametrize("stated", search_bounds(), ids=lambda each: each.id)
@@ -59,6 +70,7 @@ _LAWS = {
 # Theorem -> bases and laws for which it is stated; "known" is a base whose profile is.
 _EVERY = set(_BASES)
 _KNOWN = {"pure", "pairs", "Gaussian", "failing"}
+_ANY = set(_LAWS)
 _STATED = {
     "CL-Thm1": ({"pure", "pairs"}, {"beta-binomial"}),
     "CL-Thm1-approximate": (_KNOWN, {"beta-binomial"}),
@@ -70,6 +82,10 @@ _STATED = {
     "PS-Thm2-tight": (_EVERY, {"negative binomial"}),
     "PS-Thm6": (_EVERY, {"Poisson"}),
     "PS-Thm6-profile": (_KNOWN, {"Poisson"}),
+    "KRW-N2": (_KNOWN, _ANY),
+    "PS-Lem7": (_KNOWN, _ANY),
+    "JX-Envelope": (_EVERY, _ANY),
+    "JX-Priced": (_EVERY, _ANY),
     "composition-renyi": (_EVERY, {"fixed"}),
     "composition": (_EVERY, {"binomial", "beta-binomial", "fixed", "table"}),
 }
@@ -87,6 +103,31 @@ def test_a_bound_is_offered_where_it_is_stated_and_nowhere_else(base, law):
     missing = lacking(guarantee, repetitions)
     assert set(missing) == set(bounds_by_name()) - set(offered)
     assert all(missing.values())
+
+
+def test_where_every_bound_is_stated_is_written_above():
+    assert set(_STATED) == set(bounds_by_name())
+
+
+_ENDLESS = parse("geometric:mean=10")._replace(mean=math.inf)
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "law", "needed"),
+    [
+        ("composition", _BASES["pure"], parse("pmf:0=1"), "a K that is bounded"),
+        ("composition", _BASES["pairs"], parse("point_mass:count=64"), None),
+        ("composition", _BASES["pairs"], parse("point_mass:count=65"), "a largest K of at most 64"),
+        ("composition", _BASES["Gaussian"], parse("point_mass:count=65"), None),
+        ("KRW-Thm5.7", _BASES["pairs"], parse("binomial:count=5,probability=0.999"), None),
+        ("KRW-Thm5.7", _BASES["pairs"], parse("binomial:count=5,probability=1"), "a probability"),
+        ("JX-Envelope", _BASES["pairs"], _ENDLESS, "a law of K of finite mean"),
+        ("JX-Priced", _BASES["pairs"], _ENDLESS, "a law of K of finite mean"),
+    ],
+)
+def test_ends_of_the_range_of_a_bound(name, base, law, needed):
+    lacks = bounds_by_name()[name].lacks(Search(parse_base(base), law))
+    assert lacks is None if needed is None else lacks.startswith(needed)
 
 
 @BOUNDS
@@ -110,10 +151,118 @@ def test_a_bound_needs_candidates_that_are_drawn_as_it_says(stated):
     assert stated.lacks(other) == "candidates that are drawn independently"
 
 
+@BOUNDS
+def test_a_claim_is_asked_at_one_place(stated):
+    values = {"order": 3.0, "delta": 1e-6, "epsilon": 1.0}
+    places = [name for name in values if name in stated.parameters]
+    for two in itertools.combinations(places, 2):
+        with pytest.raises(InputError, match=f"{' and '.join(two)} are given; give one of them"):
+            stated.evaluate(**{name: values[name] for name in two})
+
+
+@BOUNDS
+def test_a_place_at_which_nothing_is_stated_is_refused(stated):
+    # A profile is stated below epsilon 0, too: there the outcome "no run" counts.
+    least = -50.0 if stated.states is PROFILE else -1e-9
+    outside = {"order": (0.5, 1.0), "delta": (-1e-9, 1.0), "epsilon": (least, 700.0)}
+    for name in outside.keys() & stated.parameters.keys():
+        for value in outside[name]:
+            with pytest.raises(InputError, match=f"{name} is"):
+                stated.evaluate(base=_BASES["pairs"], **{name: value})
+
+
 def test_at_delta_0_a_profile_proves_nothing():
     base, law = parse_base("gaussian:noise_multiplier=4"), parse("poisson:mean=10")
     assert "KRW-Cor5.8" not in lacking(base, law)
-    assert lacking(base, law, 0.0)["KRW-Cor5.8"] == "a delta above 0"
+    assert lacking(base, law, 0.0)["KRW-Cor5.8"] == "a delta of at least 1e-290"
+
+
+# --- what each states -------------------------------------------------------------------
+
+
+def _laplace_delta(level):
+    """Of Laplace noise of scale 2, sensitivity 1."""
+    return 1.0 - math.exp(0.5 * (level - 0.5)) if level < 0.5 else 0.0
+
+
+_ETA, _GAMMA, _RHO = 3.0, 0.26, 0.1
+_MEAN = _ETA * (1.0 - _GAMMA) / (_GAMMA * (1.0 - _GAMMA**_ETA))
+_ODDS = (1.0 - _GAMMA) / _GAMMA
+_LEVELS = [1e-5 * k for k in range(50_001)]
+_LAW = f"tnb:eta={_ETA},gamma={_GAMMA}"
+
+
+def _theorem_5_2():
+    shift = min(math.log(math.exp(one) + _ODDS * _laplace_delta(one)) for one in _LEVELS)
+    return _MEAN * _laplace_delta(2.3 - (_ETA + 1.0) * shift)
+
+
+def _theorem_5_7(count=4, p=0.3):
+    def share(level):
+        return p * _laplace_delta(level)
+
+    least = next(one for one in _LEVELS if math.exp(one) >= 1.0 + share(one) / (1.0 - p))
+    shift = (count - 1) * math.log(1.0 + p * (math.exp(least) - 1.0) + share(least))
+    return count * p * _laplace_delta(0.5 - shift)
+
+
+def _renyi_at_12(middle):
+    return 12.0 * _RHO + math.log(_MEAN) / 11.0 + (1.0 + _ETA) * middle
+
+
+def _tight(order):
+    """For b - 1 = order, a grid of which is fine enough: it is flat at the least."""
+    return math.log1p(_ODDS * math.exp(order * (order + 1.0) * _RHO)) / (order + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("claim", "base", "law", "at", "number"),
+    [
+        ("CL-Thm1", "pure:epsilon=0.5", "beta_binomial:count=100,gamma=3", {}, 2.5),
+        (
+            "CL-Thm1-approximate",
+            "approximate:epsilon=0.5,delta=1e-8",
+            "beta_binomial:count=100,gamma=3",
+            {"epsilon": 2.5},
+            1e-6,
+        ),
+        ("PS-Cor3", "pure:epsilon=0.5", _LAW, {}, 2.5),
+        ("PS-D1-composition", "zcdp:rho=0.1", "point_mass:count=5", {"order": 8.0}, 4.0),
+        (
+            "PS-Thm2",
+            "zcdp:rho=0.1",
+            _LAW,
+            {"order": 12.0},
+            _renyi_at_12(2.0 * math.sqrt(_RHO * math.log(1.0 / _GAMMA)) - _RHO),
+        ),
+        (
+            "PS-Thm2-tight",
+            "zcdp:rho=0.1",
+            _LAW,
+            {"order": 12.0},
+            _renyi_at_12(min(_tight(1e-3 * k) for k in range(1, 20_000))),
+        ),
+        ("KRW-Thm5.2", "laplace:noise_scale=2", _LAW, {"epsilon": 2.3}, _theorem_5_2()),
+        (
+            "KRW-Thm5.7",
+            "laplace:noise_scale=2",
+            "binomial:count=4,probability=0.3",
+            {"epsilon": 0.5},
+            _theorem_5_7(),
+        ),
+        (
+            "KRW-Cor5.8",
+            "laplace:noise_scale=2",
+            "poisson:mean=2",
+            {"epsilon": 0.8},
+            2.0 * _laplace_delta(0.8 - 2.0 * _laplace_delta(0.0)),
+        ),
+    ],
+)
+def test_its_number_is_the_papers_formula(claim, base, law, at, number):
+    """At parameters of K that are no default and no special case."""
+    assert 0.0 < number < 20.0
+    assert jaxsel.claim(claim).evaluate(base=base, law=law, **at) == pytest.approx(number, rel=1e-4)
 
 
 # --- what is said of each ---------------------------------------------------------------
@@ -145,6 +294,34 @@ def test_a_label_names_the_theorem_of_its_source(stated):
 @BOUNDS
 def test_a_claim_is_found_by_the_name_that_accounts_show(stated):
     assert jaxsel.claim(stated.shown) is stated
+
+
+_FAMILIES = {
+    "poisson": r"Poisson",
+    "beta_binomial": r"beta-binomial|gamma\) epsilon at delta/tau",
+    "binomial": r"(?<!negative )(?<!beta-)binomial",
+    "truncated_negative_binomial": r"negative binomial",
+}
+
+
+@BOUNDS
+def test_words_and_label_say_what_the_bound_uses(stated):
+    """Not the law of K, the kind or the source of another bound of the same paper."""
+    for family, pattern in _FAMILIES.items():
+        assert not re.search(pattern, stated.words) or stated.family == family
+    kinds = {"Renyi": RENYI, "RDP": RENYI, "pure": PURE, "envelope": ENVELOPE}
+    for text in (stated.words, stated.label):
+        for said, kind in kinds.items():
+            assert said not in text or stated.states is kind
+        assert ("priced" in text) == (stated.id == "JX-Priced")
+    # Two bounds of one theorem differ in what they take of the base, or in a step.
+    assert ("tight" in stated.label) == (stated.id == "PS-Thm2-tight")
+    assert ("last inequality" in stated.words) == (stated.id == "PS-Thm2-tight")
+    if stated.states is RENYI and stated.family == "poisson":
+        base = parse_base(_BASES["Renyi"])
+        profile = stated.lacks(Search(base, parse("poisson:mean=10"))) is not None
+        assert ("the profile" in stated.words) is profile
+        assert ("δ̂" in stated.label) is not profile
 
 
 def test_show_gives_the_law_and_the_base(capsys):
@@ -197,7 +374,7 @@ def test_account_without_all_says_nothing_of_others(capsys):
     _, found = run_json(capsys, "account", *_ASKED, "--delta", "1e-6")
     assert "lacking" not in found
     _, out, _ = run(capsys, "account", *_ASKED, "--delta", "1e-6")
-    assert "do not apply" not in out
+    assert "prove nothing" not in out
 
 
 def test_all_is_for_one_search(capsys):

@@ -61,11 +61,11 @@ def composition(search: Search) -> Proof:
     shown="composition-renyi",
     aliases=("composition-renyi",),
     covers_all=True,
-    at=("randomised_response:epsilon=1", "point_mass:count=5"),
     former=Former(
         {"base_epsilon": "1", "count": "5"},
         "randomised_response:epsilon={base_epsilon}",
         "point_mass:count={count}",
+        {"order": 5.0},
     ),
 )
 def composed_divergences(search: Search) -> RenyiCurve:

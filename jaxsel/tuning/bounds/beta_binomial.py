@@ -31,7 +31,6 @@ _PLACE = "Theorem 1 (one call of Selection with k = 1)"
     lacks=pure_base,
     words="Cohen et al. 2022: (2 + gamma) epsilon for a pure base, beta-binomial",
     label="pure, CLNSS Thm 1",
-    at=("pure:epsilon=1", "beta_binomial:count=100,gamma=0.5"),
     former=Former(
         {"epsilon": "1", "gamma": "0.5"},
         "pure:epsilon={epsilon}",
@@ -53,7 +52,12 @@ def theorem_1(search: Search) -> float:
     uses=("profile",),
     words="Cohen et al. 2022: (2 + gamma) epsilon at delta/tau",
     label="CLNSS, Thm 1",
-    at=("gaussian:noise_multiplier=4", "beta_binomial:count=100,gamma=0.5"),
+    former=Former(
+        {"delta": "1e-06", "count": "100"},
+        "approximate:epsilon=1,delta={delta}",
+        "beta_binomial:count={count},gamma=0.5",
+        {"epsilon": 2.5},
+    ),
 )
 def theorem_1_of_profiles(search: Search) -> Proof:
     """The same selection of an (epsilon, delta)-DP base has at most tau delta at (2 + gamma)

@@ -17,6 +17,7 @@ _FORMER = Former(
     {"mean": "300", "eta": "1", "noise_scale": "4"},
     "gaussian:noise_multiplier={noise_scale}",
     "tnb:eta={eta},mean={mean}",
+    {"epsilon": 2.0},
 )
 
 
@@ -61,8 +62,7 @@ def every_ranking(search: Search) -> Proof:
     lacks=_finite,
     words="priced envelope of this project, from the whole profile",
     label="priced envelope",
-    at=("gaussian:noise_multiplier=4", "geometric:mean=3"),
-    former=_FORMER._replace(defaults={**_FORMER.defaults, "mean": "3"}),
+    former=_FORMER._replace(defaults={**_FORMER.defaults, "mean": "3"}, place={"epsilon": 0.3223}),
 )
 def priced(search: Search) -> Proof:
     """For a convex price lambda of the likelihood ratio and any continuous W with W_u + s W_v +

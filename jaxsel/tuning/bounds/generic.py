@@ -190,6 +190,7 @@ def generic_pair_epsilon(
         {"base_epsilon": "1", "repetitions": "poisson:mean=10"},
         "randomised_response:epsilon={base_epsilon}",
         "{repetitions}",
+        {"order": 3.0},
     ),
 )
 def lemma_7(search: Search) -> RenyiCurve:

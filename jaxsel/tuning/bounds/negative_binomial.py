@@ -169,7 +169,10 @@ def zcdp_negative_binomial_renyi(
 
 _FAMILY = "truncated_negative_binomial"
 _FORMER = Former(
-    {"rho": "0.1", "eta": "0", "mean": "10"}, "zcdp:rho={rho}", "tnb:eta={eta},mean={mean}"
+    {"rho": "0.1", "eta": "0", "mean": "10"},
+    "zcdp:rho={rho}",
+    "tnb:eta={eta},mean={mean}",
+    {"order": 5.0},
 )
 
 
@@ -237,7 +240,6 @@ before_the_last_step.bounds()(_cases)
     former=Former(
         {"epsilon": "1", "eta": "0"}, "pure:epsilon={epsilon}", "tnb:eta={eta},gamma=0.1"
     ),
-    at=("pure:epsilon=1", "geometric:mean=10"),
     aliases=("KRW-Cor5.3",),
 )
 def pure(search: Search) -> float:

@@ -110,8 +110,9 @@ _AT = ("gaussian:noise_multiplier=4", "poisson:mean=10")
     law="poisson",
     words="Papernot & Steinke 2022: Renyi, Poisson, delta from Renyi",
     label="RDP, PS Thm 6, δ̂ by Lemma 14",
-    at=_AT,
-    former=Former({"rho": "0.1", "mean": "10"}, "zcdp:rho={rho}", "poisson:mean={mean}"),
+    former=Former(
+        {"rho": "0.1", "mean": "10"}, "zcdp:rho={rho}", "poisson:mean={mean}", {"order": 5.0}
+    ),
     erratum="E-PS-1",
 )
 def theorem_6(search: Search) -> RenyiCurve:

@@ -143,7 +143,10 @@ _COIN = "randomised_response:epsilon={base_epsilon}"
     words="Koskela, Redberg & Wang 2024: profile, truncated negative binomial",
     label="KRW, Thm 5.2",
     former=Former(
-        {"base_epsilon": "1", "eta": "1", "gamma": "0.1"}, _COIN, "tnb:eta={eta},gamma={gamma}"
+        {"base_epsilon": "1", "eta": "1", "gamma": "0.1"},
+        _COIN,
+        "tnb:eta={eta},gamma={gamma}",
+        {"epsilon": 2.95},
     ),
 )
 def theorem_5_2(search: Search) -> ProfileBound:
@@ -171,11 +174,11 @@ def _proper(search: Search) -> str | None:
     lacks=_proper,
     words="Koskela, Redberg & Wang 2024: profile, binomial",
     label="KRW, Thm 5.7",
-    at=("gaussian:noise_multiplier=4", "binomial:count=20,mean=10"),
     former=Former(
         {"base_epsilon": "1", "count": "20", "probability": "0.1"},
         _COIN,
         "binomial:count={count},probability={probability}",
+        {"epsilon": 1.9},
     ),
 )
 def theorem_5_7(search: Search) -> ProfileBound:
@@ -197,8 +200,9 @@ def theorem_5_7(search: Search) -> ProfileBound:
     uses=("profile",),
     words="Koskela, Redberg & Wang 2024: profile, Poisson",
     label="KRW, Cor. 5.8",
-    at=("gaussian:noise_multiplier=4", "poisson:mean=10"),
-    former=Former({"base_epsilon": "1", "mean": "2"}, _COIN, "poisson:mean={mean}"),
+    former=Former(
+        {"base_epsilon": "1", "mean": "2"}, _COIN, "poisson:mean={mean}", {"epsilon": 1.9}
+    ),
 )
 def corollary_5_8(search: Search) -> ProfileBound:
     """The best of K ~ Poisson(m) runs has delta(epsilon) <= m base(epsilon - m (e^epsilon_1 - 1) -
@@ -218,7 +222,10 @@ def corollary_5_8(search: Search) -> ProfileBound:
     words="E[K] times the profile, shifted by the least uniform ratio; this project",
     label="uniform ratio*",
     former=Former(
-        {"base_epsilon": "1", "repetitions": "geometric:gamma=0.1"}, _COIN, "{repetitions}"
+        {"base_epsilon": "1", "repetitions": "geometric:gamma=0.1"},
+        _COIN,
+        "{repetitions}",
+        {"epsilon": 2.55},
     ),
 )
 def least_shift(search: Search) -> ProfileBound:
