@@ -109,6 +109,30 @@ def test_where_every_bound_is_stated_is_written_above():
     assert set(_STATED) == set(bounds_by_name())
 
 
+@pytest.mark.parametrize(
+    ("field", "words", "users"),
+    [
+        (
+            "profile",
+            "privacy profile",
+            "CL-Thm1-approximate KRW-Cor5.8 KRW-N2 KRW-Thm5.2 KRW-Thm5.7 PS-Thm6-profile",
+        ),
+        ("tradeoff", "trade-off function", "KRW-N2 PS-Lem7"),
+    ],
+)
+def test_a_bound_is_offered_where_what_it_uses_of_the_base_is_known(field, words, users):
+    """One field alone may be unknown, of a base that somebody makes."""
+    base = parse_base(_BASES["pairs"])._replace(**{field: None})
+    searches = [Search(base, parse(text)) for text in _LAWS.values()]
+    needed = f"a base with a known {words}"
+    found = {
+        name
+        for name, each in bounds_by_name().items()
+        if needed in [each.lacks(search) for search in searches]
+    }
+    assert found == set(users.split())
+
+
 _ENDLESS = parse("geometric:mean=10")._replace(mean=math.inf)
 
 
