@@ -12,7 +12,6 @@ from figures.common import words
 from figures.krw24_2 import geometric, natural, ranked
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.pictures import style
-from jaxsel.repetitions import describe
 from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.tuning.bounds.profiles import (
     gaussian_negative_binomial_epsilon,
@@ -68,7 +67,7 @@ def claim(
             assert guarantee.tradeoff is not None
             bound = tradeoff_profile(shared.profile(base), guarantee.tradeoff, law)
             return bound.epsilon(delta)
-    return shared.envelope_at(base, describe(law), delta)
+    return shared.envelope_at(base, law.name, delta)
 
 
 def draw(
@@ -88,7 +87,7 @@ def draw(
         ("adversarial", shared.adversarial, SEARCHED, {"marker": ".", "markersize": 4.0}),
         ("natural", shared.natural_epsilon, _COARSE, {}),
     ):
-        epsilons = [exact(base, describe(geometric(m)), delta) for m in means]
+        epsilons = [exact(base, geometric(m).name, delta) for m in means]
         axes.plot(means, epsilons, **shared.kind(name), **marks)
     rows = [
         audits.rankings(ranked.sel(means=mean), natural.sel(means=mean)) for mean in ranked["means"]

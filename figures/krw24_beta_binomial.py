@@ -32,7 +32,7 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.pictures import style
-from jaxsel.repetitions import Repetitions, beta_binomial, describe
+from jaxsel.repetitions import Repetitions, beta_binomial
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import Trial, cells
 from jaxsel.sweeps.signature import over
@@ -76,7 +76,7 @@ def ranked(
     base: GaussianBase = GaussianBase(),
 ) -> Trial:
     """The released interval, under the ranking that is worst at a delta."""
-    return planned_trial(base, describe(beta_binomial(most, gamma)), ranking, side)
+    return planned_trial(base, beta_binomial(most, gamma).name, ranking, side)
 
 
 def three_outcomes(best: float, share: float) -> np.ndarray:

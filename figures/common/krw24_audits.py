@@ -15,7 +15,7 @@ from figures.common.krw24_shared import KINDS, natural_epsilon
 from jaxsel.auditing.audit_bounds import delta_lower_bound, epsilon_lower_bound
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
 from jaxsel.pictures import style
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions
 from sims.common.worst_rankings import GaussianBase
 
 
@@ -151,7 +151,7 @@ def audited_deltas(
     found["natural"] = [
         Audited(epsilon, audited_delta(seen["natural"][0], epsilon, confidence), delta)
         for delta in ranked["target"].values.tolist()
-        for epsilon in [natural_epsilon(base, describe(law), delta)]
+        for epsilon in [natural_epsilon(base, law.name, delta)]
     ]
     return found
 

@@ -108,7 +108,7 @@ def _law(text: str) -> dict[str, Any]:
     law = repetitions.parse(text)
     return {
         "family": law.family,
-        "text": repetitions.describe(law),
+        "text": law.name,
         "mean": law.mean,
         "variance": law.variance,
         "probability_zero": law.probability_zero,

@@ -338,7 +338,9 @@ def cases_at(
                 f"{', '.join(sorted(wanted))}"
             )
         number = evaluate(**point)
-        compared = observed if callable(observed) else functools.partial(_beside, observed)
+        compared: Callable[[float], Any] = (
+            observed if callable(observed) else functools.partial(_beside, observed)
+        )
         where = [f"{name}={written(value)}" for name, value in point.items() if value is not None]
         detail = ", ".join([*where, *filter(None, more)])
         yield Evaluated(*_two(compared(number)), detail, compared, number)

@@ -9,7 +9,7 @@ from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.questions.cost import Cost, saying_something
 from jaxsel.questions.released import account, compose
-from jaxsel.repetitions import Repetitions, as_law, describe, from_mean
+from jaxsel.repetitions import Repetitions, as_law, from_mean
 from jaxsel.tuning.base_forms import guarantee_of
 from jaxsel.tuning.composing_searches import Release
 from jaxsel.tuning.secrecy import kept_secret
@@ -82,7 +82,7 @@ class GridCost(NamedTuple):
             "random": {
                 "base": random.base,
                 "relation": random.relation,
-                "repetitions": describe(random.law),
+                "repetitions": random.law.name,
                 "mean_repetitions": random.law.mean,
                 "delta": random.delta,
                 "epsilon": random.epsilon,

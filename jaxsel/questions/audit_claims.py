@@ -68,7 +68,7 @@ def claims_of_search(
       InputError: for what is no claim or law, or if nothing is proved of the search.
     """
     from jaxsel.questions.released import search_cost
-    from jaxsel.repetitions import as_law, describe
+    from jaxsel.repetitions import as_law
 
     base = _met(claim, settings)
     if isinstance(base, int | float):
@@ -82,7 +82,7 @@ def claims_of_search(
     if math.isfinite(pure):
         points.append(Claim(pure, 0.0))
     kept = tuple(point for point in points if point.delta < 1.0)
-    runs = repetitions if isinstance(repetitions, str) else describe(law)
+    runs = repetitions if isinstance(repetitions, str) else law.name
     if not kept:
         raise InputError(f"nothing is proved of {runs} runs of {base}")
     at = f", epsilon {pure:.4g}" if math.isfinite(pure) else ""

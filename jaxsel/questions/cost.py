@@ -9,7 +9,7 @@ from jaxsel.accounting.single_run.loss_distributions import composed_distributio
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, digits_down, digits_up, printed, rounded_up
 from jaxsel.language.relations import neighbours
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon
 from jaxsel.tuning.bounds.needed import Needed
 from jaxsel.tuning.composing_searches import Release, checked, release_parts
@@ -340,7 +340,7 @@ class Cost(NamedTuple):
         bounds = [bound._asdict() for bound in saying_something(self.bounds)]
         found = {
             "base": self.base,
-            "repetitions": describe(self.law),
+            "repetitions": self.law.name,
             "mean_repetitions": self.law.mean,
             "relation": self.relation,
         }
@@ -391,7 +391,7 @@ def _record_of(release: Release) -> dict[str, Any]:
     law = release.repetitions
     return {
         "base": release.base.name,
-        "repetitions": None if law is None else describe(law),
+        "repetitions": None if law is None else law.name,
         "mean_repetitions": 1.0 if law is None else law.mean,
         "times": release.times,
         "relation": release.base.relation,

@@ -4,8 +4,13 @@ A law is a :class:`Repetitions` record of numbers and pure functions, made by a 
 of its family, by :func:`from_mean`, or from text by :func:`parse`.
 """
 
-from jaxsel.repetitions.choose import FAMILIES, as_law, describe, from_mean, parse, save
+import operator
+from typing import Any
+
+from jaxsel.host.former_names import warn
+from jaxsel.repetitions.choose import FAMILIES, as_law, from_mean, parse
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
+from jaxsel.repetitions.files import save
 from jaxsel.repetitions.negative_binomial import geometric, logarithmic, truncated_negative_binomial
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import capped, conditioned
@@ -25,7 +30,6 @@ __all__ = [
     "binomial",
     "capped",
     "conditioned",
-    "describe",
     "expected_quantile",
     "from_mean",
     "geometric",
@@ -41,3 +45,10 @@ __all__ = [
     "table_law",
     "truncated_negative_binomial",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "describe":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn(f"{__name__}.describe(law)", "law.name")
+    return operator.attrgetter("name")

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from scipy import optimize
@@ -300,21 +299,3 @@ def _of_family(
         f"{text!r} gives {given}; {name} takes {_usage(name)}; and optionally "
         f"{' or '.join(_RESTRICTIONS)}"
     )
-
-
-def save(law: Repetitions, path: str | Path) -> None:
-    """Writes a law to a file, which "file:PATH" names wherever a law of K is expected.
-
-    Args:
-      law: the law of K.
-      path: the file; an existing one is replaced.
-
-    Raises:
-      InputError: if the file cannot be written.
-    """
-    files.save(law, path, describe)
-
-
-def describe(law: Repetitions) -> str:
-    """The text from which :func:`parse` makes the same law: ``law.name``."""
-    return law.name

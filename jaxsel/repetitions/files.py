@@ -50,18 +50,17 @@ def read(path: str | Path, parse: Callable[[str], Repetitions]) -> Repetitions:
     return table_law([int(count) for count in inner], list(inner.values()))
 
 
-def save(law: Repetitions, path: str | Path, describe: Callable[[Repetitions], str]):
-    """Writes a law to a file that ``file:PATH`` reads, exactly.
+def save(law: Repetitions, path: str | Path) -> None:
+    """Writes a law to a file, which "file:PATH" names wherever a law of K is expected.
 
     Args:
       law: the law of K.
       path: the file; an existing one is replaced.
-      describe: law -> text, for laws that are not tables.
 
     Raises:
       InputError: if the file cannot be written.
     """
-    written = dict(law.parameters) if law.family == "pmf" else describe(law)
+    written = dict(law.parameters) if law.family == "pmf" else law.name
     text = json.dumps({"law": written, "mean_runs": law.mean}, indent=1) + "\n"
     try:
         Path(path).write_text(text, encoding="utf-8")

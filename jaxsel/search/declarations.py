@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jaxsel.host.errors import InputError, check_choice, check_integer, check_interval
 from jaxsel.host.outputs import check_output
-from jaxsel.repetitions import Repetitions, as_law, describe
+from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.search import ledger as ledgers
 from jaxsel.search.guarantee import RANDOMNESS, SCORED
 from jaxsel.search.scores import Score
@@ -85,8 +85,8 @@ def checked_law(
     law = as_law(repetitions)
     if pad and law.maximum is None:
         raise InputError(
-            f"pad makes as many runs as K can have, and {describe(law)} has no largest K; write "
-            f"{describe(law)},capped=..."
+            f"pad makes as many runs as K can have, and {law.name} has no largest K; write "
+            f"{law.name},capped=..."
         )
     return law, 1
 

@@ -13,7 +13,7 @@ from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.questions.cost import Cost
 from jaxsel.questions.released import Released
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.base_forms import guarantee_of, profile_of, together
 from jaxsel.tuning.composing_searches import Release
 
@@ -237,4 +237,4 @@ def _described(cost: Cost) -> str:
 
 def described_law(law: Repetitions | None, runs: int) -> str:
     """How many runs a search makes, in words that can be read again."""
-    return f"{runs} runs, all released" if law is None else describe(law)
+    return f"{runs} runs, all released" if law is None else law.name

@@ -28,7 +28,7 @@ from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE, RELATIONS, relation_name
 from jaxsel.questions.released import release
-from jaxsel.repetitions import Repetitions, as_law, describe
+from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.search.guarantee import as_text
 from jaxsel.tuning.base_forms import guarantee_of
 from jaxsel.tuning.composing_roles import Searched, worst_epsilon
@@ -468,7 +468,7 @@ def add(
         )
     part: dict[str, Any] = {"base": as_text(known), "times": times}
     if repetitions is not None:
-        part["repetitions"] = describe(as_law(repetitions))
+        part["repetitions"] = as_law(repetitions).name
     release(**part, relation=known.relation)
     entry = Entry(
         secrets.token_hex(8),

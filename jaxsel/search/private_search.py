@@ -47,7 +47,7 @@ from jaxsel.host.records import digest
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import relation_name
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions
 from jaxsel.search import ledger as ledgers
 from jaxsel.search.declarations import (
     SEED,
@@ -388,7 +388,7 @@ class PrivateSearch:
             for each in part.released.releases:
                 entry = {"base": as_text(each.base), "times": each.times}
                 if each.repetitions is not None:
-                    entry["repetitions"] = describe(each.repetitions)
+                    entry["repetitions"] = each.repetitions.name
                 entries.append(entry)
             roles.append(tuple(entries))
         name, date = self._state["name"], self._state["date"]

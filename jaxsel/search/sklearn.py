@@ -27,7 +27,7 @@ from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 from jaxsel.questions.released import search_cost
-from jaxsel.repetitions import Repetitions, as_law, describe
+from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.search import scores
 from jaxsel.search.draws import source
 from jaxsel.search.guarantee import SearchGuarantee
@@ -262,9 +262,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         base, law = self._guarantee_of_one(), as_law(self.repetitions)
         noise = self.score_noise
         if noise is None:
-            noise = _score_noise(
-                search_cost(base, law).epsilon(self.delta), describe(law), self.delta
-            )
+            noise = _score_noise(search_cost(base, law).epsilon(self.delta), law.name, self.delta)
         # The sum, not the mean, of what errors are below the largest: how many is private.
         kind = (
             scores.count(noise)

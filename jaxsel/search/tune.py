@@ -15,7 +15,7 @@ from jaxsel.host import records
 from jaxsel.host.errors import check_choice, check_integer
 from jaxsel.host.progress import progress_bar
 from jaxsel.language.printing import Summary, plain, printed, rounded_up
-from jaxsel.repetitions import Repetitions, as_law, describe
+from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.reports.reading import RELEASE
 from jaxsel.search import scores
 from jaxsel.search.private_search import PrivateSearch, Run, Winner
@@ -85,7 +85,7 @@ class TuneResult(NamedTuple):
             **proved,
             "data": self.data,
             "base": plan.single_base,
-            "repetitions": describe(plan.repetitions),
+            "repetitions": plan.repetitions.name,
             "candidates": len(plan.candidates),
             "winner": winner.candidate,
             "noisy_validation_accuracy": winner.score / plan.validation_size,

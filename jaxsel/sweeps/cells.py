@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsel.language.base import Pair
 from jaxsel.language.entry import Built
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.axes import Place, Value
 from jaxsel.sweeps.subject import SEED, Subject
 from jaxsel.sweeps.tallying import Item, Store, kept_of
@@ -68,7 +68,7 @@ def make_cell(
 def _canonical(value: Any, text: Any) -> Any:
     """Canonical text of a value: equal values have equal texts."""
     if isinstance(value, Repetitions):
-        return describe(value)
+        return value.name
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, int | float | str):

@@ -24,7 +24,7 @@ from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
 from jaxsel.host.errors import InputError, check_integer, check_interval
 from jaxsel.language.relations import common_relation
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon, proven_deltas, proven_epsilons
 from jaxsel.tuning.bounds.needed import least_delta, needed_composed
 from jaxsel.tuning.proofs import SET_ASIDE, proofs
@@ -67,7 +67,7 @@ class Release(NamedTuple):
         if self.repetitions is None:
             found = f"one run of {self.base.name}"
         else:
-            found = f"the best of {describe(self.repetitions)} runs of {self.base.name}"
+            found = f"the best of {self.repetitions.name} runs of {self.base.name}"
         return found if self.times == 1 else f"{self.times} times {found}"
 
 

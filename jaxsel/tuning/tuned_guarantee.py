@@ -23,7 +23,7 @@ from jaxsel.accounting.single_run.dominating import (
     reversed_pair,
 )
 from jaxsel.host.errors import InputError
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.approximate import good_part
 from jaxsel.tuning.bounds.priced_envelope import Resolution, priced_directions, priced_profiles
 from jaxsel.tuning.bounds.renyi import renyi_curves
@@ -144,7 +144,7 @@ def tuned_guarantee(base: BaseGuarantee, repetitions: Repetitions) -> BaseGuaran
     """
     renyi = tuned_renyi(base, repetitions)
     build = functools.cache(lambda: tuned_pairs(base, repetitions))
-    name = f"{describe(repetitions)} runs of {base.name}"
+    name = f"{repetitions.name} runs of {base.name}"
     known = from_pairs(name, build, renyi=renyi.curve if renyi.failure == 0.0 else None)
     # These pairs only dominate; no pair of laws is known to attain this profile.
     return known._replace(attaining=lambda: None, relation=base.relation)

@@ -35,7 +35,7 @@ from jaxsel.families.private_tuning.noised_bases import noised_score
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
-from jaxsel.repetitions import Repetitions, describe, parse
+from jaxsel.repetitions import Repetitions, parse
 from jaxsel.sweeps.functions import Trial
 from jaxsel.tuning.attained.exact_profile import tuned_profile
 from jaxsel.tuning.attained.merging import best_merger, merging_grid
@@ -158,7 +158,7 @@ def ranked_trial(base: GaussianBase, law: Repetitions, target: float, side: str)
 
     Its data set also has the epsilon of that ranking and its exact delta there.
     """
-    planned = planned_ranking(base, describe(law), target)
+    planned = planned_ranking(base, law.name, target)
     return Trial(
         private_tuning(finite(), law.family),
         base.ranked_laws(planned.order)[SIDES.index(side)],

@@ -12,7 +12,7 @@ from figures.krw24_4 import law_of
 from jaxsel.accounting.single_run.conversions import epsilon_at, renyi_to_epsilon
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
-from jaxsel.repetitions import binomial, describe, poisson
+from jaxsel.repetitions import binomial, poisson
 from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.bounds.profiles import (
@@ -127,7 +127,7 @@ def test_best_first_epsilons_of_figure_3():
 
 
 def test_exact_epsilons_of_figure_3():
-    texts = [describe(geometric(mean)) for mean in MEANS]
+    texts = [geometric(mean).name for mean in MEANS]
     natural = [shared.natural_epsilon(BASE, text, shared.DELTA) for text in texts]
     assert natural == pytest.approx([1.2358, 1.3427, 1.4423], abs=1e-4)
     for text, block in zip(texts, (1.781, 2.238, 2.653), strict=True):
@@ -261,8 +261,8 @@ def test_audited_epsilons_are_sound_and_see_the_adversary(records):
     confidence = 1.0 - ALPHA / (2 * len(MEANS))
     for name, place, law in LAWS[:3]:
         exact = {
-            "natural": shared.natural_epsilon(BASE, describe(law), shared.DELTA),
-            "adversarial": shared.adversarial(BASE, describe(law), shared.DELTA),
+            "natural": shared.natural_epsilon(BASE, law.name, shared.DELTA),
+            "adversarial": shared.adversarial(BASE, law.name, shared.DELTA),
         }
         bound = krw24_3.claim("envelope", place["means"])
         found = audits.rankings(*seen(records, name, place))

@@ -38,6 +38,10 @@ def _with(decorator: str):
 
 
 FORMER = {
+    "jaxsel.repetitions.describe(law) is law.name now": (
+        lambda: _asked("jaxsel.repetitions", "describe")(jaxsel.repetitions.parse(LAW)),
+        lambda: jaxsel.repetitions.parse(LAW).name,
+    ),
     "jaxsel.tuned is jaxsel.search_cost now": (
         lambda: _asked("jaxsel", "tuned")(BASE, LAW).epsilon(1e-6),
         lambda: jaxsel.search_cost(BASE, LAW).epsilon(1e-6),

@@ -7,7 +7,7 @@ from figures.krw24_2 import natural, ranked
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.score_pairs import reversed_pair
 from jaxsel.host.intervals import goodness_of_fit
-from jaxsel.repetitions import binomial, describe, from_mean, poisson
+from jaxsel.repetitions import binomial, from_mean, poisson
 from jaxsel.tuning.attained.adversarial_orders import adversarial_delta
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.attained.exact_profile import tuned_profile
@@ -81,7 +81,7 @@ def test_intervals_of_a_ranking_lose_little(name):
 @pytest.mark.parametrize("name", LAWS)
 def test_planned_rankings_stand_just_below_their_targets(name):
     for target in TARGETS:
-        found = planned_ranking(BASE, describe(LAWS[name]), target)
+        found = planned_ranking(BASE, LAWS[name].name, target)
         assert 0.5 * target < found.delta <= target
 
 
@@ -116,7 +116,7 @@ def test_a_slightly_wrong_law_is_noticed(tallied):
     exact = natural_law(wrong, BASE.natural_edges(LAWS["geometric"]), 0.0)
     assert goodness_of_fit(natural.counts.sel(side="data"), exact) < ALPHA
     cell = ranked.sel(target=0.01)
-    planned = planned_ranking(BASE, describe(LAWS["geometric"]), 0.01)
+    planned = planned_ranking(BASE, LAWS["geometric"].name, 0.01)
     law = tuned_law(BASE.ranked_laws(planned.order)[0], wrong)
     assert goodness_of_fit(cell.counts.sel(side="data"), law) < ALPHA
     # The two sides taken for each other.

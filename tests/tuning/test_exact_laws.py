@@ -36,7 +36,7 @@ def direct_sum(q, law):
         return np.array([float(f[i] - f[i + 1]) for i in range(len(q))] + [mass[0]])
 
 
-@pytest.mark.parametrize("law", BOUNDED, ids=lambda law: laws.describe(law))
+@pytest.mark.parametrize("law", BOUNDED, ids=lambda law: law.name)
 @pytest.mark.parametrize("base", [SMALL, SMALL[::-1]], ids=["rare best", "rare worst"])
 def test_matches_the_sum_over_k(law, base):
     want = direct_sum(base, law)
@@ -65,7 +65,7 @@ def test_geometric_has_a_closed_form(gamma):
         laws.truncated_negative_binomial(5.0, 1e-4),
         laws.logarithmic(1e-9),
     ],
-    ids=lambda law: laws.describe(law),
+    ids=lambda law: law.name,
 )
 def test_rare_outcomes_keep_their_digits(law):
     q = np.array([1e-3, 1e-17, 0.4, 1e-25, 0.599, 1e-12])
@@ -113,7 +113,7 @@ def test_index_law_of_the_geometric_law(noise, gamma):
 @pytest.mark.parametrize(
     "law",
     [laws.point_mass(1), laws.poisson(7.0), laws.logarithmic(1e-6), laws.binomial(5, 1.0)],
-    ids=lambda law: laws.describe(law),
+    ids=lambda law: law.name,
 )
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_index_law_sums_to_one_and_follows_the_scores(law, noise):

@@ -325,7 +325,7 @@ _FAMILIES = {
 
 @BOUNDS
 def test_words_and_label_say_what_the_bound_uses(stated):
-    """Not the law of K, the kind or the source of another bound of the same paper."""
+    """Not the law of K, or the kind, of another bound of the same paper."""
     for family, pattern in _FAMILIES.items():
         assert not re.search(pattern, stated.words) or stated.family == family
     kinds = {"Renyi": RENYI, "RDP": RENYI, "pure": PURE, "envelope": ENVELOPE}
@@ -341,6 +341,11 @@ def test_words_and_label_say_what_the_bound_uses(stated):
         profile = stated.lacks(Search(base, parse("poisson:mean=10"))) is not None
         assert ("the profile" in stated.words) is profile
         assert ("δ̂" in stated.label) is not profile
+
+
+@BOUNDS
+def test_a_claim_is_found_by_the_name_that_accounts_show(stated):
+    assert jaxsel.claim(stated.shown) is stated
 
 
 def test_show_gives_the_law_and_the_base(capsys):

@@ -28,6 +28,7 @@ def _countable(search: Search) -> str | None:
     words="all runs released: as many as K can be, composed",
     label="all runs released",
     shown="composition",
+    aliases=("composition",),
     covers_all=True,
     at=("gaussian:noise_multiplier=4", "point_mass:count=10"),
 )
@@ -58,6 +59,7 @@ def composition(search: Search) -> Proof:
     words="all runs released: K times the Renyi bound",
     label="all runs released, Renyi",
     shown="composition-renyi",
+    aliases=("composition-renyi",),
     covers_all=True,
     at=("randomised_response:epsilon=1", "point_mass:count=5"),
     former=Former(

@@ -10,7 +10,7 @@ from jaxsel.host.progress import progress_bar
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import neighbours
-from jaxsel.repetitions import Repetitions, describe, from_mean
+from jaxsel.repetitions import Repetitions, from_mean
 from jaxsel.tuning.base_forms import guarantee_of
 from jaxsel.tuning.planning.least_proven import NAME, least_proven
 from jaxsel.tuning.planning.named_laws import FAMILIES
@@ -64,7 +64,7 @@ class Optimal(NamedTuple):
         """Describes the law and its certificate; epsilon is rounded up, lower down."""
         found, good = self.utility, self.wishes.good
         hit = "" if good is None else f", among the best {good:g} with {found.hit:.4g}"
-        law = "this law" if self.name == NAME else describe(self.law)
+        law = "this law" if self.name == NAME else self.law.name
         return [
             f"With K from {law} the best run is ({rounded_up(self.epsilon):g}, "
             f"{self.delta:g})-differentially private, whatever ranks the runs, by "
@@ -105,11 +105,11 @@ class Optimal(NamedTuple):
             "epsilon": self.epsilon,
             "lower": self.lower,
             "delta": self.delta,
-            "law": describe(self.law),
+            "law": self.law.name,
             "name": self.name,
             "theorem": self.theorem,
             "envelope": self.envelope,
-            "envelope_law": describe(self.envelope_law),
+            "envelope_law": self.envelope_law.name,
             "score": SCORE,
             **self.utility._asdict(),
             "wishes": self.wishes._asdict(),

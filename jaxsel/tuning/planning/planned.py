@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jaxsel.language.printing import Summary, digits_up, printed, rounded_up
 from jaxsel.language.relations import neighbours
-from jaxsel.repetitions import Repetitions, describe
+from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.planning.plan import Budget, Choice
 from jaxsel.tuning.secrecy import SCORE, keep
 
@@ -145,7 +145,7 @@ class Plan(NamedTuple):
             "name": choice.name,
             "base": choice.base,
             "noise": choice.noise,
-            "law": describe(choice.law),
+            "law": choice.law.name,
             "epsilon": choice.epsilon,
             "theorem": choice.theorem,
             **self._attacked(choice),
@@ -158,7 +158,7 @@ class Plan(NamedTuple):
         return {
             "base": self.chosen.base,
             "noise": self.chosen.noise,
-            "law": describe(self.chosen.law),
+            "law": self.chosen.law.name,
             "epsilon": self.epsilon,
             "delta": self.budget.delta,
             "theorem": self.chosen.theorem,
