@@ -64,7 +64,7 @@ def validate_command(
     """Put claims to the test against exact laws or simulation.
 
     \b
-    jaxsel validate PS-Thm2 LT-Thm3.5
+    jaxsel validate PS-Cor3 LT-Thm3.5
     jaxsel validate CL-Thm1 --trials 1e5 --cases 50
     jaxsel validate --all --json
 

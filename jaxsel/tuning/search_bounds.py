@@ -331,8 +331,8 @@ def bound(
             "covers_all": covers_all,
         }
         defaults = at or (_AT if former is None else former.at)
-        place = former.place if former is not None else {}
-        evaluate = _number(states, _remembered(proof), defaults, dict(place))
+        where = {} if former is None else dict(former.place)
+        evaluate = _number(states, _remembered(proof), defaults, where)
         evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{inspect.getdoc(evaluate)}"
         record = functools.partial(SearchBound, **fields)
         stated = paper.privacy(id, place, Relation.BASE, record=record, **more)(evaluate)
@@ -379,11 +379,11 @@ def _number(
         def converted(
             *, base: Base = at[0], law: Law = at[1], delta: Delta = None, epsilon: Epsilon = None
         ) -> float:
-            epsilon, delta = _placed(default, epsilon=epsilon, delta=delta)
-            if epsilon is not None and epsilon < 0.0 and states is not PROFILE:
-                raise InputError(f"epsilon is {epsilon:g}; it must be at least 0")
+            at_delta, level = _placed(default, delta=delta, epsilon=epsilon)
+            if level is not None and level < 0.0 and states is not PROFILE:
+                raise InputError(f"epsilon is {level:g}; it must be at least 0")
             found = proof(base, law)
-            return found.epsilon(delta) if epsilon is None else found.delta(epsilon)
+            return found.epsilon(at_delta) if level is None else found.delta(level)
 
         converted.__doc__ = f"Epsilon at delta; where epsilon is given, delta. {_told(default)}"
         return converted
@@ -396,7 +396,7 @@ def _number(
         delta: Delta = None,
         epsilon: Epsilon = None,
     ) -> float:
-        order, epsilon, delta = _placed(default, order=order, epsilon=epsilon, delta=delta)
+        order, delta, epsilon = _placed(default, order=order, delta=delta, epsilon=epsilon)
         found = proof(base, law)
         if epsilon is not None:
             return found.delta(epsilon)

@@ -1,5 +1,6 @@
 """Bounds on a search: each is one block, offered where it applies, and found by itself."""
 
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -16,15 +17,18 @@ import pytest
 import jaxsel
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Budget
+from jaxsel.language.base import Budget, _no_check
 from jaxsel.repetitions import parse
+from jaxsel.tuning import accountant
 from jaxsel.tuning.proofs import lacking, proofs
 from jaxsel.tuning.search_bounds import (
     ENVELOPE,
     PROFILE,
     PURE,
     RENYI,
+    Proof,
     Search,
+    _check_declared,
     applicable,
     bounds_by_name,
     search_bounds,
@@ -107,6 +111,30 @@ def test_a_bound_is_offered_where_it_is_stated_and_nowhere_else(base, law):
 
 def test_where_every_bound_is_stated_is_written_above():
     assert set(_STATED) == set(bounds_by_name())
+
+
+@pytest.mark.parametrize(
+    ("field", "words", "users"),
+    [
+        (
+            "profile",
+            "privacy profile",
+            "CL-Thm1-approximate KRW-Cor5.8 KRW-N2 KRW-Thm5.2 KRW-Thm5.7 PS-Thm6-profile",
+        ),
+        ("tradeoff", "trade-off function", "KRW-N2 PS-Lem7"),
+    ],
+)
+def test_a_bound_is_offered_where_what_it_uses_of_the_base_is_known(field, words, users):
+    """One field alone may be unknown, of a base that somebody makes."""
+    base = parse_base(_BASES["pairs"])._replace(**{field: None})
+    searches = [Search(base, parse(text)) for text in _LAWS.values()]
+    needed = f"a base with a known {words}"
+    found = {
+        name
+        for name, each in bounds_by_name().items()
+        if needed in [each.lacks(search) for search in searches]
+    }
+    assert found == set(users.split())
 
 
 _ENDLESS = parse("geometric:mean=10")._replace(mean=math.inf)
@@ -291,11 +319,6 @@ def test_a_label_names_the_theorem_of_its_source(stated):
             assert authors in stated.words or stated.aliases
 
 
-@BOUNDS
-def test_a_claim_is_found_by_the_name_that_accounts_show(stated):
-    assert jaxsel.claim(stated.shown) is stated
-
-
 _FAMILIES = {
     "poisson": r"Poisson",
     "beta_binomial": r"beta-binomial|gamma\) epsilon at delta/tau",
@@ -306,7 +329,7 @@ _FAMILIES = {
 
 @BOUNDS
 def test_words_and_label_say_what_the_bound_uses(stated):
-    """Not the law of K, the kind or the source of another bound of the same paper."""
+    """Not the law of K, or the kind, of another bound of the same paper."""
     for family, pattern in _FAMILIES.items():
         assert not re.search(pattern, stated.words) or stated.family == family
     kinds = {"Renyi": RENYI, "RDP": RENYI, "pure": PURE, "envelope": ENVELOPE}
@@ -322,6 +345,11 @@ def test_words_and_label_say_what_the_bound_uses(stated):
         profile = stated.lacks(Search(base, parse("poisson:mean=10"))) is not None
         assert ("the profile" in stated.words) is profile
         assert ("δ̂" in stated.label) is not profile
+
+
+@BOUNDS
+def test_a_claim_is_found_by_the_name_that_accounts_show(stated):
+    assert jaxsel.claim(stated.shown) is stated
 
 
 def test_show_gives_the_law_and_the_base(capsys):
@@ -346,6 +374,42 @@ def test_parameters_of_0_2_0_give_the_number_with_a_warning(stated):
     assert value == pytest.approx(stated.evaluate(**today), rel=1e-12)
 
 
+# What 0.2.0 answered where nothing was given.
+_NUMBERS_OF_0_2_0 = {
+    "PS-Thm2": 2.178135429471973,
+    "PS-Thm6": 2.7630920810466435,
+    "PS-Lem7": 5.274484,
+    "PS-D1-composition": 4.608577143339375,
+    "PS-Cor3": 2.0,
+    "KRW-Thm5.2": 0.3565414760347524,
+    "KRW-Thm5.7": 0.03526765587996785,
+    "KRW-Cor5.8": 0.03500750232858586,
+    "KRW-N2": 0.29608654400600587,
+    "CL-Thm1": 2.5,
+    "CL-Thm1-approximate": 1e-4,
+    "JX-Envelope": 0.00010625859750169439,
+    "JX-Priced": 0.04932254369623091,
+}
+
+
+@pytest.mark.parametrize("name", _NUMBERS_OF_0_2_0)
+def test_a_name_that_both_versions_have_gives_the_same_number(name):
+    claim = jaxsel.claim(name)
+    assert claim.evaluate() == pytest.approx(_NUMBERS_OF_0_2_0[name], rel=1e-6)
+    given = {key: value for key, value in claim.former.defaults.items() if key not in ("law",)}
+    only = [key for key in given if key not in claim.parameters]
+    if only:
+        with pytest.warns(DeprecationWarning):
+            same = claim.evaluate(**{only[0]: given[only[0]]})
+        assert same == pytest.approx(claim.evaluate(), rel=1e-12)
+
+
+def test_a_former_parameter_beside_todays_is_refused():
+    for given in ({"rho": 0.1, "law": "geometric:mean=3"}, {"eta": 1.0, "base": "zcdp:rho=1"}):
+        with pytest.raises(InputError, match="are given; give"):
+            jaxsel.claim("PS-Thm2").evaluate(**given)
+
+
 def _is_number(text):
     return re.fullmatch(r"[\d.e+-]+", text) is not None
 
@@ -368,6 +432,53 @@ def test_account_says_why_others_do_not_apply(capsys):
     assert re.search(r"KRW-Thm5.7.*K ~ binomial.*profile, binomial", out)
     cost = jaxsel.account("gaussian:noise_multiplier=4", "geometric:mean=10")
     assert cost.lacking == found["lacking"]
+
+
+@pytest.mark.parametrize("asked", [{"delta": 0.0}, {"epsilon": 1.0}])
+@pytest.mark.parametrize(
+    ("base", "law"),
+    [
+        ("gaussian:noise_multiplier=4", "geometric:mean=100"),
+        ("approximate:epsilon=0.1,delta=1e-5", "poisson:mean=0.5"),
+    ],
+)
+def test_every_bound_proves_something_or_lacks_something(capsys, base, law, asked):
+    """A bound that applies, and proves nothing at this delta, is not left out."""
+    ((name, value),) = asked.items()
+    words = ("--base", base, "--repetitions", law, f"--{name}", str(value), "--all")
+    _, found = run_json(capsys, "account", *words)
+    told = {each["theorem"] for each in found["bounds"]}
+    assert not told & set(found["lacking"])
+    named = {each.removeprefix("PS-Lem20+") for each in told | set(found["lacking"])}
+    assert named == set(bounds_by_name())
+
+
+@pytest.mark.parametrize("number", [math.nan, -math.inf])
+def test_a_bound_that_gives_no_number_proves_nothing(monkeypatch, number):
+    broken = Proof(lambda delta: number, lambda epsilon: math.nan)
+    right = accountant.proofs
+    base, law = parse_base("gaussian:noise_multiplier=4"), parse("geometric:mean=10")
+    monkeypatch.setattr(
+        accountant, "proofs", lambda base, law: {**right(base, law), "JX-Envelope": broken}
+    )
+    epsilons = accountant.proven_epsilons(base, law, 1e-6)
+    assert epsilons[0].theorem == "JX-Priced"
+    assert epsilons[-1][:2] == (math.inf, "JX-Envelope")
+    deltas = accountant.proven_deltas(base, law, 2.0)
+    assert deltas[0].theorem == "JX-Priced"
+    assert (1.0, "JX-Envelope") in [each[:2] for each in deltas]
+
+
+def test_a_bound_is_refused_that_nobody_checks_or_that_has_anothers_name():
+    one = jaxsel.claim("PS-Thm6")
+    others = {each.id: each for each in search_bounds()}
+    twin = dataclasses.replace(one, id="JX-twin")
+    object.__setattr__(twin, "check", one.check)
+    with pytest.raises(TypeError, match="there is a bound PS-Thm6 already"):
+        _check_declared(twin, others)
+    with pytest.raises(TypeError, match="has no check"):
+        _check_declared(dataclasses.replace(one, check=_no_check), {})
+    _check_declared(one, others)
 
 
 def test_account_without_all_says_nothing_of_others(capsys):
@@ -426,7 +537,7 @@ from pathlib import Path
 import jaxsel
 from jaxsel.catalogue import document, published_claims
 from jaxsel.catalogue.validation import validate
-from jaxsel.language.base import Budget
+from jaxsel.language.base import Budget, _no_check
 
 assert jaxsel.__file__.startswith(sys.argv[1]), jaxsel.__file__
 cost = jaxsel.account("pure:epsilon=1", "poisson:mean=10", 1e-6)
