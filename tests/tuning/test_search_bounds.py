@@ -399,7 +399,7 @@ def test_a_name_that_both_versions_have_gives_the_same_number(name):
     given = {key: value for key, value in claim.former.defaults.items() if key not in ("law",)}
     only = [key for key in given if key not in claim.parameters]
     if only:
-        with pytest.warns(DeprecationWarning):
+        with pytest.warns(DeprecationWarning, match="takes base and law"):
             same = claim.evaluate(**{only[0]: given[only[0]]})
         assert same == pytest.approx(claim.evaluate(), rel=1e-12)
 
