@@ -97,8 +97,9 @@ class Validations(tuple[Validation, ...]):
         if not loose:
             return ""
         return (
-            f"{len(loose)} true statements would still hold with half of their number (a lower "
-            f"bound with twice, an identity with 1.01 times it); {unexplained} do not say why."
+            "True statements whose check would hold with half of their number, too (a lower bound "
+            f"with twice, an identity with 1.01 times it): {len(loose)}, without a reason "
+            f"{unexplained}."
         )
 
     def summary(self) -> Summary:
