@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[1]
 _PACKAGES = ("jaxsel", "sims", "figures", "benchmarks", "tests")
 # The module that a command line such as python -m jaxsel starts.
 _COMMANDS = {"jaxsel": "jaxsel.cli.main", "sims": "sims.__main__", "figures": "figures.__main__"}
+# The second holds the public names: whoever takes one is counted as taking its module.
+_OF_ALL = ("tests/__init__.py", "jaxsel/__init__.py")
 # Signs of a test that lists files, or reads them.
 _LISTS_FILES = re.compile(
     r"\b(r?glob|iterdir|walk|walk_packages|listdir|read_text|read_bytes)\("
@@ -224,8 +226,7 @@ def select(changed: Iterable[str], new: Iterable[str] = ()) -> Selection:
     changed, files, parts = set(changed), set(), set()
     of_python = {path for path in changed if path.endswith(".py")}
     if any(
-        path not in by_path or path.endswith("conftest.py") or path == "tests/__init__.py"
-        for path in of_python
+        path not in by_path or path.endswith("conftest.py") or path in _OF_ALL for path in of_python
     ):  # the file was deleted, or is part of every test
         return Selection(True, frozenset(), frozenset(), frozenset())
     modules = {by_path[path] for path in of_python}

@@ -36,7 +36,8 @@ def test_a_leaf_selects_little_and_a_hub_much():
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/conftest.py", "jaxsel/no_more.py", "tests/families/conftest.py"]
+    "path",
+    ["tests/conftest.py", "jaxsel/no_more.py", "tests/families/conftest.py", "jaxsel/__init__.py"],
 )
 def test_what_cannot_be_judged_selects_everything(path):
     assert selecting.select([path]).holds("tests/test_any.py")
