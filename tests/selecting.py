@@ -191,7 +191,7 @@ def named() -> dict[str, frozenset[str]]:
         longest = max((name for name in found if entry.startswith(name)), key=len, default=None)
         of = found[longest] if longest else set().union(*found.values())
         found.setdefault(check.id.lower(), set()).update(of, *(reached(each) for each in checks))
-    for declares in ("claims", "entries"):
+    for declares in ("claims", "entries", "bounds"):
         for each in declared.modules(declares):
             for statement in declared.held(each):
                 add((statement.id, *getattr(statement, "aliases", ())), each.__name__)
