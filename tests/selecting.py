@@ -35,6 +35,8 @@ _LISTS_ALL = re.compile(
     r"\b(mechanisms|all_claims|published_claims|self_checks|errata|remarks|measured)\("
     r"|\b(FIGURES|SIMS|SWEEPS)\b"
 )
+# Signs of a module that asks every bound on a search.
+_ASKS_BOUNDS = re.compile(r"\b(applicable|search_bounds|bounds_by_name)\(")
 
 
 class Module(NamedTuple):
@@ -144,6 +146,9 @@ def module(name: str) -> Module:
                 imports |= {_within(node.value)} - {None}  # type: ignore[arg-type]
             if node.value in _COMMANDS:
                 imports.add(_COMMANDS[node.value])
+    if name != "jaxsel.tuning.search_bounds" and _ASKS_BOUNDS.search(text):
+        # They are found by the folder that they stand in.
+        imports |= {each for each in _paths() if each.startswith("jaxsel.tuning.bounds.")}
     return Module(
         path.relative_to(ROOT).as_posix(),
         # The package itself only re-exports what its modules define.
