@@ -11,6 +11,7 @@ every test that lists files.
 
 import ast
 import functools
+import importlib
 import re
 import subprocess
 from collections.abc import Iterable
@@ -196,10 +197,9 @@ def named() -> dict[str, frozenset[str]]:
         longest = max((name for name in found if entry.startswith(name)), key=len, default=None)
         of = found[longest] if longest else set().union(*found.values())
         found.setdefault(check.id.lower(), set()).update(of, *(reached(each) for each in checks))
-    for declares in ("claims", "entries", "bounds"):
-        for each in declared.modules(declares):
-            for statement in declared.held(each):
-                add((statement.id, *getattr(statement, "aliases", ())), each.__name__)
+    for name in declared.stating():
+        for statement in declared.held(importlib.import_module(name)):
+            add((statement.id, *getattr(statement, "aliases", ())), name)
     for name in FIGURES:
         add([name], f"figures.{name.replace('-', '_')}")
     for name, sim in SIMS.items():

@@ -29,6 +29,11 @@ _COLUMNS = (
 _CLAIMS_KEPT = 16  # claims after which compiled programs are dropped
 
 
+def _asked(claim: Claim, verdict: Verdict) -> bool:
+    """Whether the check evaluated the statement; self-checks need not."""
+    return verdict.evaluated > 0 or is_self_check(claim.id)
+
+
 @printed
 class Validation(NamedTuple):
     """The verdict on one claim.
@@ -73,7 +78,7 @@ class Validation(NamedTuple):
         """The verdict as text."""
         expected = "as expected" if self.as_expected else "NOT AS EXPECTED"
         sentence = f"{self.claim.id}: {self.verdict.outcome}, {expected}."
-        if not self.verdict.evaluated and not is_self_check(self.claim.id):
+        if not _asked(self.claim, self.verdict):
             sentence += " Its check never evaluates it."
         if self.loose:
             sentence += f" A wrong number would go unnoticed: {self.claim.loose or 'UNEXPLAINED'}"
@@ -141,7 +146,7 @@ def _check(claim: Claim | str, budget: Budget, seen: Callable[[Validation], None
     verdict = claim.check(budget)
     expected = "holds" if claim.holds else "refuted"
     seconds = time.monotonic() - started
-    asked = verdict.evaluated > 0 or is_self_check(claim.id)
+    asked = _asked(claim, verdict)
     result = Validation(claim, verdict, asked and verdict.outcome == expected, seconds)
     seen(result)
     return result

@@ -52,11 +52,9 @@ def modules(declares: str) -> Iterator[ModuleType]:
     return map(importlib.import_module, names_of_modules(declares))
 
 
-def _stating() -> tuple[str, ...]:
+def stating() -> tuple[str, ...]:
     """Names of the modules that may declare statements."""
-    return tuple(
-        name for kind in ("claims", "entries", "bounds") for name in names_of_modules(kind)
-    )
+    return (*names_of_modules("claims"), *names_of_modules("entries"), *names_of_bounds())
 
 
 def held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
@@ -68,7 +66,7 @@ def held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
 
 
 def _all_held() -> Iterator[Claim | Erratum | Remark]:
-    for module in map(importlib.import_module, _stating()):
+    for module in map(importlib.import_module, stating()):
         yield from held(module)
 
 
@@ -95,7 +93,7 @@ def _place(found: Claim | Erratum | Remark) -> tuple[int, list[str | int]]:
 @functools.cache
 def published_claims() -> tuple[Claim, ...]:
     """Every claim, of the papers and of this project."""
-    modules = map(importlib.import_module, _stating())
+    modules = map(importlib.import_module, stating())
     found = [claim for module in modules for claim in _claims_in(module)]
     by_id: dict[str, Claim] = {}
     for claim in found:
@@ -134,7 +132,7 @@ def _claims_by_name() -> dict[str, Claim]:
 def _sources() -> dict[str, str]:
     """The source of each module that may declare statements, in lower case, by its name."""
     found = {}
-    for name in _stating():
+    for name in stating():
         package, _, own = name.rpartition(".")
         found[name] = files(package).joinpath(f"{own}.py").read_text("utf-8").lower()
     return found

@@ -274,7 +274,7 @@ def test_two_statements_with_one_id_are_refused(monkeypatch):
         claim.bounds(listed("epsilon runs", (1.0, 1.0)))(lambda epsilon: epsilon)
     module = ModuleType("jaxsel.a_module")
     module.first, module.second = first, second  # type: ignore[attr-defined]
-    monkeypatch.setattr(declared, "_stating", lambda: ("jaxsel.a_module",))
+    monkeypatch.setattr(declared, "stating", lambda: ("jaxsel.a_module",))
     monkeypatch.setattr(declared.importlib, "import_module", lambda name: module)
     with pytest.raises(TypeError, match=r"py:\d+: there is a statement JX-same already, .*py:\d"):
         declared.published_claims.__wrapped__()

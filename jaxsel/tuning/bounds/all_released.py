@@ -14,7 +14,7 @@ def _countable(search: Search) -> str | None:
     base, count = search.base, search.law.maximum
     if count is None or count == 0:
         return "a K that is bounded"
-    if count > MOST and (base.composed is None or base.composed(count) is None):
+    if count > MOST and base.composed is None:
         return f"a largest K of at most {MOST}, or a base that is composed in closed form"
     return None
 

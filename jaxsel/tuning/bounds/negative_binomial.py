@@ -47,6 +47,15 @@ def _middle(
         return (1.0 + eta) * terms
 
 
+def _total(
+    order: npt.ArrayLike, epsilon: npt.ArrayLike, middle: np.ndarray | float, log_mean: float
+) -> np.ndarray:
+    """The bound: that of the base, the terms of the second order, and the term of E[K]."""
+    excess = np.asarray(order, dtype=np.float64) - 1.0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return (np.asarray(epsilon) + middle + log_mean / excess)[()]
+
+
 def negative_binomial_epsilon(
     order: npt.ArrayLike,
     epsilon: npt.ArrayLike,
@@ -79,10 +88,8 @@ def negative_binomial_epsilon(
       InputError: if eta or gamma is out of range.
     """
     eta, log_inverse, log_mean = _checked(eta, gamma)
-    excess = np.asarray(order, dtype=np.float64) - 1.0
     middle = _middle(second_order, second_epsilon, eta, log_inverse, tight)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return (np.asarray(epsilon) + middle + log_mean / excess)[()]
+    return _total(order, epsilon, middle, log_mean)
 
 
 def negative_binomial_renyi(
@@ -108,21 +115,18 @@ def negative_binomial_renyi(
     Raises:
       InputError: if eta or gamma is out of range.
     """
-    eta, log_inverse, _ = _checked(eta, gamma)
+    eta, log_inverse, log_mean = _checked(eta, gamma)
 
     def middle(second_order) -> np.ndarray:
         at_second = base_renyi(np.asarray(second_order))
         return _middle(second_order, at_second, eta, log_inverse, tight)
 
-    # At order 1 no bound of the base is used, which may know none.
-    candidates = (1.0, math.inf, float(minimise_over_orders(middle)[0]))
-    second = min(candidates, key=lambda order: float(middle(order)))
-    at_second = base_renyi(np.asarray(second))
+    least = min(
+        float(minimise_over_orders(middle)[1]), float(middle(np.inf)), (1.0 + eta) * log_inverse
+    )
 
     def curve(order: np.ndarray) -> np.ndarray:
-        return negative_binomial_epsilon(
-            order, base_renyi(np.asarray(order)), second, at_second, eta, gamma, tight=tight
-        )
+        return _total(order, base_renyi(np.asarray(order)), least, log_mean)
 
     return monotone(curve) if monotonised else curve
 
