@@ -21,7 +21,8 @@ from benchmarks.timing import Settings
 from jaxsel import catalogue
 from jaxsel.host import records
 from jaxsel.host.errors import InputError
-from jaxsel.language.entry import Built, MechanismEntry
+from jaxsel.language.entry import MechanismEntry
+from jaxsel.language.trial import Trial
 
 FORMAT = "jaxsel-speed-1"
 
@@ -52,7 +53,7 @@ class Speed(NamedTuple):
     float64: float
 
 
-def forms(names: Sequence[str] = ()) -> Iterator[tuple[MechanismEntry, str, Built]]:
+def forms(names: Sequence[str] = ()) -> Iterator[tuple[MechanismEntry, str, Trial]]:
     """Every mechanism with every method that runs at its default settings.
 
     The default methods of all mechanisms come first.
@@ -85,7 +86,7 @@ def _is_default(entry: MechanismEntry, method: str) -> bool:
     return not method or method == entry.settings["method"].default
 
 
-def measure(entry: MechanismEntry, method: str, built: Built, settings: Settings) -> Speed:
+def measure(entry: MechanismEntry, method: str, built: Trial, settings: Settings) -> Speed:
     """Times one form, its limit and NumPy, interleaved; tests the law of each.
 
     Raises:

@@ -18,8 +18,9 @@ from jaxsel.families.multiplicative_weights.adaptive_analysis import PROTECTIONS
 from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import combine, moments, read_moments
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.functions import cells, counted
 from jaxsel.sweeps.signature import over
 from sims.data.universe import table
 

@@ -26,8 +26,9 @@ from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import counts, histogram
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.functions import cells, counted
 from jaxsel.sweeps.signature import over
 from sims.data.universe import table
 

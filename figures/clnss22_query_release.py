@@ -25,8 +25,9 @@ from jaxsel.families.query_release.query_release import query_release_mechanism
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel.statistics import histogram
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.functions import cells
 from jaxsel.sweeps.signature import over
 from sims.experiment import computed
 

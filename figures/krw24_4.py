@@ -17,9 +17,10 @@ from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel import repetition_sampling as sampling
 from jaxsel.language.base import FiniteLaw, Mechanism
 from jaxsel.language.domains import whole
+from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, binomial, poisson
-from jaxsel.sweeps.functions import Trial, cells, counted, counted_alike
+from jaxsel.sweeps.functions import cells, counted, counted_alike
 from jaxsel.sweeps.signature import over
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.bounds.profiles import binomial_profile, poisson_profile

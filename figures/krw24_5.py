@@ -37,9 +37,10 @@ from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import combine, counts, moments
 from jaxsel.language.base import Mechanism
+from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
-from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.functions import cells, counted
 from jaxsel.sweeps.signature import over
 from sims.data.regression import BIKE, ELEVATORS, load_regression
 

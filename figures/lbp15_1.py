@@ -10,7 +10,8 @@ from jaxsel import over
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim, find_mechanism
 from jaxsel.language.domains import whole
-from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.language.trial import Trial
+from jaxsel.sweeps.functions import cells
 
 TITLE = "Lantz, Boyd & Page 2015: the subsampled exponential mechanism"
 TRIALS = 1_000_000

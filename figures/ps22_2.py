@@ -16,8 +16,9 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common.renyi_overlay import renyi_figure, simple_claims
 from jaxsel.language.domains import whole
+from jaxsel.language.trial import Trial
 from jaxsel.repetitions import from_mean
-from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.sweeps.functions import cells, counted
 from jaxsel.sweeps.signature import over
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from sims.common.gaussian_orders import SIDES, GaussianPair

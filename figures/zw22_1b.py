@@ -29,9 +29,10 @@ from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel.statistics import sums
 from jaxsel.language.base import Mechanism, Relation
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import Trial, cells
+from jaxsel.sweeps.functions import cells
 from jaxsel.sweeps.signature import over
 from sims.data.histograms import two_level_histogram
 

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from jaxsel.language.base import Pair as Pair
     from jaxsel.language.base import Relation as Relation
     from jaxsel.language.base import Verdict as Verdict
+    from jaxsel.language.trial import Trial as Trial
     from jaxsel.pictures.plotting import plot as plot
     from jaxsel.questions.account_grid import account_grid as account_grid
     from jaxsel.questions.audits import audit as audit
@@ -99,7 +100,6 @@ if TYPE_CHECKING:
     from jaxsel.search.tune import TuneResult as TuneResult
     from jaxsel.search.tune import tune as tune
     from jaxsel.shards import executors as executors
-    from jaxsel.sweeps.functions import Trial as Trial
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism
     from jaxsel.sweeps.running import merge as merge
     from jaxsel.sweeps.running import sweep as sweep

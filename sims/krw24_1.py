@@ -27,7 +27,8 @@ from jaxsel.families.noisy_max.group_bounds import (
 from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 from jaxsel.kernel.engine import simulate_grid
 from jaxsel.language.domains import numbers, positive, probability, whole
-from jaxsel.sweeps.functions import Trial, cells, counted
+from jaxsel.language.trial import Trial
+from jaxsel.sweeps.functions import cells, counted
 from jaxsel.sweeps.signature import over
 from sims.experiment import computed
 

@@ -20,7 +20,7 @@ from jaxsel.families.score_selection.stopping import candidate_stopping
 from jaxsel.host.intervals import clopper_pearson, mean_interval
 from jaxsel.language.base import Mechanism, factory
 from jaxsel.language.domains import positive, probability
-from jaxsel.sweeps.functions import Trial
+from jaxsel.language.trial import Trial
 
 LADDER = -np.arange(60.0)
 DECOY_SCORES = -10.0 * np.arange(20.0)

@@ -22,9 +22,10 @@ from jaxsel.host.former_names import warn
 from jaxsel.kernel.engine import Performance, simulate_grid
 from jaxsel.kernel.key_use import key_use
 from jaxsel.language.base import Mechanism, Pair
-from jaxsel.language.entry import Built, Guarantee
+from jaxsel.language.entry import Guarantee
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.subject import Subject, with_input
+from jaxsel.language.trial import Trial
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -236,12 +237,10 @@ class _Audited(NamedTuple):
 
 def _audited(mechanism: Subject, pair: Pair | str | None) -> _Audited:
     mechanism = with_input(mechanism)
-    if isinstance(mechanism, Built):
+    if isinstance(mechanism, Trial):
         found = pair if isinstance(pair, Pair) else mechanism.pair(pair)
-        entry, values = mechanism.entry, mechanism.values
-        claimed = None if entry is None else entry.guarantee(values, found)
-        listed = entry is not None
-        return _Audited(mechanism.mechanism, found, claimed, listed)
+        listed = mechanism.entry is not None
+        return _Audited(mechanism.mechanism, found, mechanism.guarantee(found), listed)
     if not isinstance(pair, Pair):
         raise InputError(f"pair is {pair!r}; {mechanism.name} comes without, give one")
     return _Audited(mechanism, pair, None, False)

@@ -30,8 +30,8 @@ from jaxsel.kernel.statistics import Statistic, counts
 from jaxsel.kernel.tallies import Tallies, check_totals
 from jaxsel.kernel.work import Count, Counted, Save, Work, as_tallies, check_counted, chosen_runner
 from jaxsel.language.base import Mechanism
-from jaxsel.language.entry import Built
 from jaxsel.language.subject import Subject, with_input
+from jaxsel.language.trial import Trial
 
 _MAX_TRIALS = 2**62
 _CALL_SECONDS = 0.5
@@ -80,13 +80,13 @@ def simulate(
     Raises:
       InputError: as ``simulate_grid``; or if a mechanism comes with two inputs.
     """
-    mechanism = with_input(mechanism)
-    if isinstance(mechanism, Built):
+    found = with_input(mechanism)
+    if isinstance(found, Trial):
         if data is not None or params is not None:
             raise InputError("this mechanism comes with its input; give no data and no params")
-        mechanism, data, params = mechanism[:3]
+        found, data, params = found[:3]
     return simulate_grid(
-        mechanism,
+        found,
         [(data, params)],
         trials=trials,
         seed=seed,

@@ -6,7 +6,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,57 +15,11 @@ from jaxsel.host.former_names import former_names, warn
 from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.declared import find_published
 from jaxsel.language.domains import Choice, Domain, read_values
-from jaxsel.language.printing import Summary, as_html, printed, text
+from jaxsel.language.printing import Summary, as_html, text
+from jaxsel.language.trial import Guarantee, Trial, Values
 from jaxsel.language.utility import Utility
 
-Values = Mapping[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@printed
-class Built(NamedTuple):
-    """A mechanism with one input.
-
-    Attributes:
-      mechanism: what runs.
-      data, params: its input.
-      entry: its entry of the catalogue, filled in by ``MechanismEntry.build``.
-      values: the settings that it was built with, filled in likewise.
-      statistic: what is recorded of each trial; None for the event.
-      beside: numbers or arrays, by name, that a sweep reports beside its tallies.
-    """
-
-    mechanism: Mechanism
-    data: Any
-    params: dict[str, Any]
-    entry: "MechanismEntry | None" = None
-    values: Values = MappingProxyType({})
-    statistic: Any = None
-    beside: Values = MappingProxyType({})
-
-    def pairs(self) -> tuple[Pair, ...]:
-        """Its constructed neighbouring pairs, the default one first."""
-        return () if self.entry is None else self.entry.make_pairs(self.values)
-
-    def pair(self, name: str | None = None) -> Pair:
-        """The pair of that name, by default the first.
-
-        Raises:
-          InputError: if there is none.
-        """
-        pairs = self.pairs()
-        for pair in pairs:
-            if name in (None, pair.name):
-                return pair
-        names = ", ".join(pair.name for pair in pairs) or "none"
-        owner = self.mechanism.name if self.entry is None else self.entry.name
-        raise InputError(f"{owner} has no pair {name!r}; it has: {names}")
-
-    def summary(self) -> Summary:
-        """What it does, its settings, and the pairs to audit it on."""
-        if self.entry is None:
-            return Summary(f"{self.mechanism.name} with one input.")
-        return self.entry.described(self.values)
 
 
 def shown(value: Any) -> str:
@@ -86,18 +40,6 @@ class Method(Choice):
     """
 
     from_law: Callable[[Mechanism], Mechanism] = lambda mechanism: mechanism
-
-
-class Guarantee(NamedTuple):
-    """What is proven (or, of a broken mechanism, hoped for): a number, and the claim that gives it.
-
-    Attributes:
-      claim: id of the claim.
-      epsilon: the pure epsilon that the claim gives.
-    """
-
-    claim: str
-    epsilon: float
 
 
 def guarantee(claim: str, **parameters: Any) -> Guarantee:
@@ -148,7 +90,7 @@ class MechanismEntry:
       summary: one sentence.
       broken: True if it does not have the privacy that one might hope for.
       settings: their domains, with defaults, by name.
-      make: values of the settings, each of its own type -> Built.
+      make: values of the settings, each of its own type -> (mechanism, data, params).
       make_pairs: values -> neighbouring pairs, the default one first.
       make_guarantee: (values, pair) -> the pure epsilon proven for such pairs, or None.
       generic: settings without the special values that the defaults have (such as one
@@ -163,14 +105,14 @@ class MechanismEntry:
     summary: str
     broken: bool
     settings: Mapping[str, Domain]
-    make: Callable[[Values], Built]
+    make: Callable[[Values], tuple[Mechanism, Any, dict[str, Any]]]
     make_pairs: Callable[[Values], tuple[Pair, ...]] = lambda values: ()
     make_guarantee: Callable[[Values, Pair], Guarantee | None] = lambda values, pair: None
     generic: Values = dataclasses.field(default_factory=dict)
     utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility
     module: str = ""
 
-    def __call__(self, **settings: Any) -> Built:
+    def __call__(self, **settings: Any) -> Trial:
         """The mechanism with the input that these settings describe: ``build``."""
         return self.build(settings)
 
@@ -182,16 +124,25 @@ class MechanismEntry:
         """
         return read_values(self.name, given, self.settings)
 
-    def build(self, given: Values) -> Built:
-        """Builds the mechanism; "method=law" samples from its exact law."""
+    def build(self, given: Values) -> Trial:
+        """The mechanism with its input; "method=law" samples from its exact law."""
         values = self.read(given)
         method = self.settings.get("method")
         if isinstance(method, Method) and values["method"] == "law":
-            built = self.make(values | {"method": method.default})
-            built = built._replace(mechanism=method.from_law(built.mechanism))
+            sampled, data, params = self.make({**values, "method": method.default})
+            mechanism = method.from_law(sampled)
         else:
-            built = self.make(values)
-        return built._replace(entry=self, values=values)
+            mechanism, data, params = self.make(values)
+        return Trial(
+            mechanism,
+            data,
+            params,
+            lambda: self.make_pairs(values),
+            lambda pair: self.make_guarantee(values, pair),
+            lambda labels: self.utility(values, labels),
+            entry=self,
+            values=values,
+        )
 
     def __repr__(self) -> str:
         return text(self.described(self.read({})))
@@ -263,9 +214,9 @@ class _Factory(MechanismEntry):
         params = {name: values[name] for name in values if self._roles[name] is None}
         return data if len(data) != 1 else data[self._data[0]], params
 
-    def _built(self, values: Values) -> Built:
+    def _built(self, values: Values) -> tuple[Mechanism, Any, dict[str, Any]]:
         data, params = self._read_input(values)
-        return Built(self._make(values), data, dict(params))
+        return self._make(values), data, dict(params)
 
     def input(self, function: F) -> F:
         """Decorates a function that computes (data, params) from the settings.
@@ -393,4 +344,7 @@ def _asking(function: Callable[..., Any], entry: MechanismEntry, *more: str) -> 
 
 
 if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Promise": "jaxsel.language.entry.Guarantee"})
+    __getattr__ = former_names(
+        __name__,
+        {"Promise": "jaxsel.language.entry.Guarantee", "Built": "jaxsel.language.trial.Trial"},
+    )

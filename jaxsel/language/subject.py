@@ -8,9 +8,10 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Mechanism
 from jaxsel.language.declared import modules
 from jaxsel.language.domains import nearest
-from jaxsel.language.entry import Built, MechanismEntry, Values
+from jaxsel.language.entry import MechanismEntry, Values
+from jaxsel.language.trial import Trial
 
-Subject = str | MechanismEntry | Built | Mechanism
+Subject = str | MechanismEntry | Trial | Mechanism
 
 
 @functools.cache
@@ -43,7 +44,7 @@ def find_mechanism(name: str | MechanismEntry) -> MechanismEntry:
     )
 
 
-def with_input(subject: Subject) -> Built | Mechanism:
+def with_input(subject: Subject) -> Trial | Mechanism:
     """The subject with its input; a name or an entry is built with its default settings.
 
     Raises:
@@ -54,13 +55,13 @@ def with_input(subject: Subject) -> Built | Mechanism:
     return subject
 
 
-def settled(subject: str | MechanismEntry | Built) -> tuple[MechanismEntry, Values]:
+def settled(subject: str | MechanismEntry | Trial) -> tuple[MechanismEntry, Values]:
     """The entry of a subject, and those of its settings that differ from the defaults.
 
     Raises:
       InputError: if there is no such mechanism, or it is not one of the catalogue's.
     """
-    if not isinstance(subject, Built):
+    if not isinstance(subject, Trial):
         return find_mechanism(subject), {}
     entry = subject.entry
     if entry is None:

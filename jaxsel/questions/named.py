@@ -6,10 +6,11 @@ from typing import Any
 from jaxsel import catalogue
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Claim, FiniteLaw
-from jaxsel.language.entry import Built, MechanismEntry
+from jaxsel.language.entry import MechanismEntry
 from jaxsel.language.papers import find_paper, paper_of
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.subject import Subject
+from jaxsel.language.trial import Trial
 
 
 @printed
@@ -55,7 +56,7 @@ class Mechanisms:
 mechanisms = Mechanisms()
 
 
-def mechanism(name: str, /, **settings: Any) -> Built:
+def mechanism(name: str, /, **settings: Any) -> Trial:
     """A mechanism of the catalogue with its input, ready to simulate and to audit.
 
     Args:
@@ -94,7 +95,7 @@ def law(subject: Subject, /, **settings: Any) -> FiniteLaw:
         subject = catalogue.find_mechanism(subject).build(settings)
     elif settings:
         raise InputError("this mechanism comes with its input; give no settings")
-    if not isinstance(subject, Built):
+    if not isinstance(subject, Trial):
         raise InputError(f"{subject.name} comes without an input; call its law with one")
     if subject.mechanism.law is None:
         raise InputError(f"{subject.mechanism.name} has no exact law; simulate it instead")

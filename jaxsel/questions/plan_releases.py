@@ -5,14 +5,15 @@ from typing import Any
 
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.language.default_delta import DELTA
-from jaxsel.language.entry import Built, MechanismEntry
+from jaxsel.language.entry import MechanismEntry
 from jaxsel.language.subject import settled
+from jaxsel.language.trial import Trial
 from jaxsel.questions.releases import OPEN_SETTINGS, ReleasePlan, least_noise
 
 
 @one_blas_thread()
 def plan_releases(
-    mechanism: str | MechanismEntry | Built,
+    mechanism: str | MechanismEntry | Trial,
     *,
     epsilon: float,
     delta: float = DELTA,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.language.base import Pair
-from jaxsel.language.entry import Built
+from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.axes import Place, Value
 from jaxsel.sweeps.subject import SEED, Subject
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     settings_key: str
     values: Mapping[str, Any]
     seed: int
-    built: Built | None
+    built: Trial | None
     address: tuple[int, int] | None = None
 
     @property

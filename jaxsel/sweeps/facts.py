@@ -10,7 +10,7 @@ from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.families.private_tuning.base_settings import base_text
 from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
-from jaxsel.language.entry import Built
+from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions, expected_quantile
 from jaxsel.sweeps.cells import Cell
 from jaxsel.tuning.accountant import attained, proven_epsilons
@@ -51,8 +51,7 @@ def _bounds(cell: Cell, delta: float) -> dict[str, float]:
         base, law = cell.values["base"], cell.values["repetitions"]
         return _tuning_bounds(base, law, delta)
     built, found = cell.built, {}
-    assert built.entry is not None
-    found_of = [built.entry.guarantee(built.values, pair) for pair in _pairs(built)]
+    found_of = [built.guarantee(pair) for pair in _pairs(built)]
     proven = [each for each in found_of if each is not None]
     # A theorem for monotone neighbours only gives no bound for general ones.
     if proven and len(proven) == len(found_of):
@@ -60,14 +59,13 @@ def _bounds(cell: Cell, delta: float) -> dict[str, float]:
         if catalogue.find_claim(claim).holds:
             found[claim] = epsilon
     law = law_of(cell)
-    # A user's function may give the same setting names another meaning.
-    text = base_text(built.values) if built.entry.ids else None
+    text = None if built.entry is None else base_text(built.values)
     if law is not None and text is not None:
         found |= _tuning_bounds(guarantee_of(text), law, delta)
     return found
 
 
-def _pairs(built: Built) -> tuple:
+def _pairs(built: Trial) -> tuple:
     try:
         return built.pairs()
     except InputError:  # the base has no constructed pairs

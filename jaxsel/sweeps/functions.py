@@ -12,51 +12,21 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxsel.auditing.functions.subject import check_returns
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import FiniteLaw, Mechanism, Pair, outcome_itself
-from jaxsel.language.entry import Built, Guarantee, MechanismEntry, Values
-from jaxsel.language.utility import MEANINGS, Utility
+from jaxsel.language.base import FiniteLaw, Mechanism, outcome_itself
+from jaxsel.language.trial import Trial, Values
+from jaxsel.language.utility import MEANINGS
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.signature import Signature, read_signature
-
-if TYPE_CHECKING:
-    from jaxsel.kernel.statistics import Statistic
-
-
-class Trial(NamedTuple):
-    """The simulation of one cell of a sweep.
-
-    Attributes:
-      mechanism: the mechanism; the same object in all cells that differ in numbers only.
-      data, params: its input.
-      pairs: neighbouring inputs, for the measures "audited" and "exact_epsilon".
-      guarantee: from ``language.entry.guarantee``: the pure epsilon that a published claim
-        gives for the pairs; None for none.
-      utility: Float64["events"] by name, one of ``language.utility.MEANINGS``: the utility
-        of each event.
-      statistic: what is summed over trials, from ``jaxsel.statistics``; None to count
-        events.
-      beside: numbers, or arrays of equal shapes in all cells, by name: further quantities
-        of the cell that need no trials, for the data set.
-    """
-
-    mechanism: Mechanism
-    data: Any = ()
-    params: Any = MappingProxyType({})
-    pairs: tuple[Pair, ...] = ()
-    guarantee: Guarantee | None = None
-    utility: Utility = MappingProxyType({})
-    statistic: "Statistic | None" = None
-    beside: Mapping[str, Any] = MappingProxyType({})
 
 
 class Declared(NamedTuple):
@@ -232,7 +202,7 @@ class CellFunction(NamedTuple):
     place: str
     declared: Declared
 
-    def build(self, values: Values) -> Built:
+    def build(self, values: Values) -> Trial:
         """The simulation at these values.
 
         Raises:
@@ -259,30 +229,15 @@ class CellFunction(NamedTuple):
             raise InputError(
                 f"the mechanism of the jaxsel.Trial that {self.name} returns is "
                 f"{type(trial.mechanism).__name__}; give what jaxsel.own_mechanism returns, or "
-                "jaxsel.Trial(*built[:3]) of what jaxsel.mechanism(...) built"
+                "return what jaxsel.mechanism(...) built"
             )
-        unknown = [name for name in trial.utility if name not in MEANINGS]
+        unknown = [] if callable(trial.worth) else [n for n in trial.worth if n not in MEANINGS]
         if unknown:
             raise InputError(
                 f"{self.name} has a utility {unknown[0]!r}; it must be one of: "
                 f"{', '.join(MEANINGS)}"
             )
-        entry = MechanismEntry(
-            self.name,
-            (),
-            inspect.getdoc(self.signature.function) or "",
-            broken=False,
-            settings=settings,
-            make=lambda values: Built(trial.mechanism, trial.data, trial.params),
-            make_pairs=lambda values: trial.pairs,
-            make_guarantee=lambda values, pair: trial.guarantee,
-            utility=lambda values, labels: {
-                name: np.asarray(worth, np.float64) for name, worth in trial.utility.items()
-            },
-        )
-        return Built(
-            trial.mechanism, trial.data, trial.params, entry, values, trial.statistic, trial.beside
-        )
+        return trial
 
 
 def _raised(error: BaseException) -> str:

@@ -1,6 +1,5 @@
 """The measures of a sweep by name, and the trials or pairs that each needs."""
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson, mean_interval
 from jaxsel.language.domains import nearest
-from jaxsel.language.entry import Built
+from jaxsel.language.trial import Trial
 from jaxsel.language.utility import MEANINGS, UNITS
 from jaxsel.sweeps.cells import Cell
 from jaxsel.sweeps.facts import law_of
@@ -120,7 +119,7 @@ def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
         found += [*_ACCOUNT, *_REPETITIONS]
     else:
         if cell.built.statistic is None:
-            worth = _worth(cell.built)
+            worth = cell.built.utility()
             found += [*_OUTCOMES, *(m for m in _UTILITY if m.name in worth)]
         else:
             found += _SUMS
@@ -147,12 +146,6 @@ def find_measures(names: tuple[str, ...], subject: Subject, cell: Cell) -> list[
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _worth(built: Built) -> Mapping[str, np.ndarray]:
-    assert built.entry is not None
-    labels = built.mechanism.labels(built.data, built.params)
-    return built.entry.utility(built.values, labels)
-
-
 class Estimate(NamedTuple):
     """An estimated expectation, its interval, and the exact value if a law is known."""
 
@@ -163,7 +156,7 @@ class Estimate(NamedTuple):
 
 
 def estimates(
-    built: Built, counts: np.ndarray, exact: np.ndarray | None, confidence: float
+    built: Trial, counts: np.ndarray, exact: np.ndarray | None, confidence: float
 ) -> dict[str, Estimate]:
     """Estimates of every utility of a cell, from its tallies.
 
@@ -177,7 +170,7 @@ def estimates(
       confidence: of each interval.
     """
     trials, found = int(counts.sum()), {}
-    for name, worth in _worth(built).items():
+    for name, worth in built.utility().items():
         if np.isin(worth, (0.0, 1.0)).all():
             successes = int(counts[worth == 1.0].sum())
             low, high = clopper_pearson(successes, trials, confidence)

@@ -120,8 +120,7 @@ def _is_proven(cell: Cell) -> bool:
     """Whether the cell of a user's function names the claim that covers it."""
     built = cell.built
     assert built is not None
-    assert built.entry is not None
-    return any(built.entry.guarantee(built.values, pair) for pair in built.pairs())
+    return any(built.guarantee(pair) for pair in built.pairs())
 
 
 def _items(measures: Sequence[Measure], cells: Sequence[Cell], trials: int) -> list[Item]:

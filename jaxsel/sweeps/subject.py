@@ -16,8 +16,9 @@ from jaxsel.auditing.functions.subject import check_named
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.domains import Domain, Parsed, nearest, number, parsed, read_values, whole
-from jaxsel.language.entry import Built, MechanismEntry, Values
+from jaxsel.language.entry import MechanismEntry, Values
 from jaxsel.language.subject import settled
+from jaxsel.language.trial import Trial
 from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
 from jaxsel.sweeps import functions
@@ -25,7 +26,7 @@ from jaxsel.sweeps.axes import Grid, Place, Value, read_grid
 from jaxsel.tuning.base_forms import guarantee_of
 
 # What may be swept, as a person says it.
-About = str | MechanismEntry | Built | Callable[..., Any]
+About = str | MechanismEntry | Trial | Callable[..., Any]
 
 ACCOUNT = "account"
 SEED = "seed"
@@ -80,7 +81,7 @@ class Subject(NamedTuple):
     """
 
     name: str
-    build: Callable[[Values], Built] | None
+    build: Callable[[Values], Trial] | None
     settings: Mapping[str, Domain]
     names: Mapping[str, _Name]
     place: str
@@ -178,7 +179,7 @@ def find_subject(about: About) -> Subject:
         check_named(about)
     if isinstance(about, str) and functions.is_place(about):
         about = functions.load(about)
-    if not isinstance(about, str | MechanismEntry | Built):
+    if not isinstance(about, str | MechanismEntry | Trial):
         return _of_function(about)
     if isinstance(about, str) and about == ACCOUNT:
         names = _names(_ACCOUNT_SETTINGS, simulated=False)

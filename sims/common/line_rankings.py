@@ -30,9 +30,10 @@ from jaxsel.accounting.single_run.score_pairs import (
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import number, probability
+from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions, parse
 from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import Trial, counted_alike
+from jaxsel.sweeps.functions import counted_alike
 from jaxsel.tuning.attained.merging import best_merger, merging_grid
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
 

@@ -12,8 +12,8 @@ from jaxsel.families.private_tuning.noised_bases import noised_score
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.kernel import statistics
 from jaxsel.language.base import Mechanism
+from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions
-from jaxsel.sweeps.functions import Trial
 from sims.common.gaussian_orders import GaussianPair, two_block_law
 
 

@@ -35,8 +35,8 @@ from jaxsel.families.private_tuning.noised_bases import noised_score
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
+from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions, parse
-from jaxsel.sweeps.functions import Trial
 from jaxsel.tuning.attained.exact_profile import tuned_profile
 from jaxsel.tuning.attained.merging import best_merger, merging_grid
 from sims.common.gaussian_orders import natural_law

@@ -10,12 +10,12 @@ from jaxsel import repetitions
 from jaxsel.accounting.single_run import curves
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
-from jaxsel.language.entry import Built
+from jaxsel.language.trial import Trial
 from jaxsel.tuning.accountant import proven_epsilons
 
 
 @pytest.fixture(name="tuned")
-def _tuned() -> Built:
+def _tuned() -> Trial:
     return jaxsel.mechanism("private_tuning", repetitions="poisson:mean=3")
 
 

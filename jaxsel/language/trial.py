@@ -1,0 +1,150 @@
+"""What is simulated: one record of a mechanism with its input, and what is known of it.
+
+The catalogue makes it of the settings of a mechanism; a user's function returns one for each
+cell of a sweep.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jaxsel.host.errors import InputError
+from jaxsel.language.base import Mechanism, Pair
+from jaxsel.language.printing import Summary, printed
+from jaxsel.language.utility import Utility
+
+if TYPE_CHECKING:
+    from jaxsel.kernel.statistics import Statistic
+    from jaxsel.language.entry import MechanismEntry
+
+Values = Mapping[str, Any]
+_NONE: Values = MappingProxyType({})
+
+
+class Guarantee(NamedTuple):
+    """What is proven (or, of a broken mechanism, hoped for): a number, and the claim that gives it.
+
+    Attributes:
+      claim: id of the claim.
+      epsilon: the pure epsilon that the claim gives.
+    """
+
+    claim: str
+    epsilon: float
+
+
+Pairs = tuple[Pair, ...] | Callable[[], tuple[Pair, ...]]
+Guarantees = Guarantee | Callable[[Pair], Guarantee | None] | None
+Worth = Utility | Callable[[tuple[str, ...]], Utility]
+
+
+@printed
+class Trial:
+    """A mechanism with one input, and what is known of it.
+
+    ``trial[:3]`` is its mechanism, data and params.
+
+    Attributes:
+      mechanism: what runs; the same object in all cells of a sweep that differ in numbers only.
+      data, params: its input.
+      statistic: what is summed over trials, from ``jaxsel.statistics``; None to count events.
+      beside: numbers, or arrays of equal shapes in all cells, by name: further quantities that
+        need no trials, for the data set of a sweep.
+      entry: its entry of the catalogue; None of a mechanism of one's own.
+      values: the settings of the entry that it was built with.
+      worth: the utility as it was given; see ``utility``.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        data: Any = (),
+        params: Any = _NONE,
+        pairs: Pairs = (),
+        guarantee: Guarantees = None,
+        utility: Worth = _NONE,
+        statistic: "Statistic | None" = None,
+        beside: Values = _NONE,
+        *,
+        entry: "MechanismEntry | None" = None,
+        values: Values = _NONE,
+    ):
+        """What is not always needed, or may be refused, may be given as a function.
+
+        Args:
+          mechanism, data, params, statistic, beside, entry, values: as the attributes.
+          pairs: neighbouring inputs, the default one first.
+          guarantee: the pure epsilon that is proven for the pairs, from
+            ``language.entry.guarantee``, or a function of a pair; None for none.
+          utility: Float64["events"] by name, one of ``language.utility.MEANINGS``: the utility
+            of each event; or a function of the events' labels.
+        """
+        self.mechanism, self.data, self.params = mechanism, data, params
+        self.statistic, self.beside = statistic, beside
+        self.entry, self.values, self.worth = entry, values, utility
+        self._pairs, self._guarantee = pairs, guarantee
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.mechanism, self.data, self.params))
+
+    def __getitem__(self, index: Any) -> Any:
+        return (self.mechanism, self.data, self.params)[index]
+
+    def _replace(self, **changes: Any) -> "Trial":
+        """A copy with other values of some arguments."""
+        given = {
+            "mechanism": self.mechanism,
+            "data": self.data,
+            "params": self.params,
+            "pairs": self._pairs,
+            "guarantee": self._guarantee,
+            "utility": self.worth,
+            "statistic": self.statistic,
+            "beside": self.beside,
+            "entry": self.entry,
+            "values": self.values,
+        }
+        return Trial(**{**given, **changes})
+
+    @property
+    def name(self) -> str:
+        """Of the entry, or of the mechanism."""
+        return self.mechanism.name if self.entry is None else self.entry.name
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """Its neighbouring pairs, the default one first.
+
+        Raises:
+          InputError: if none can be constructed at these settings.
+        """
+        return self._pairs() if callable(self._pairs) else tuple(self._pairs)
+
+    def pair(self, name: str | None = None) -> Pair:
+        """The pair of that name, by default the first.
+
+        Raises:
+          InputError: if there is none.
+        """
+        pairs = self.pairs()
+        for pair in pairs:
+            if name in (None, pair.name):
+                return pair
+        names = ", ".join(pair.name for pair in pairs) or "none"
+        raise InputError(f"{self.name} has no pair {name!r}; it has: {names}")
+
+    def guarantee(self, pair: Pair) -> Guarantee | None:
+        """The pure epsilon that is proven for a pair, if any is."""
+        found = self._guarantee
+        return found if found is None or isinstance(found, Guarantee) else found(pair)
+
+    def utility(self) -> Utility:
+        """What each event is worth; {} where events are not ranked."""
+        if not callable(self.worth):
+            return self.worth
+        return self.worth(self.mechanism.labels(self.data, self.params))
+
+    def summary(self) -> Summary:
+        """What it does, its settings, and the pairs to audit it on."""
+        if self.entry is None:
+            return Summary(f"{self.mechanism.name} with one input.")
+        return self.entry.described(self.values)
