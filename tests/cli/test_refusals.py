@@ -370,7 +370,7 @@ def test_who_looks_for_a_private_statistic_is_told_where_it_is(capsys, name):
             "f raises ZeroDivisionError: division by zero (mine.py, line 3), at",
         ),
         ("    raise SystemExit(5)\n", "f raises SystemExit: 5"),
-        ("    return jaxsel.Trial(jaxsel.mechanism('noisy_max'))\n", "is Built; give"),
+        ("    return jaxsel.Trial(jaxsel.mechanism('noisy_max'))\n", "is Trial; give"),
         ("    return 1\n\n1 / 0\n", "cannot be loaded: it raises ZeroDivisionError"),
         ("    return 1\n\nraise SystemExit(5)\n", "cannot be loaded: it raises SystemExit: 5"),
         ("    return 1 +\n", "cannot be loaded: it raises SyntaxError"),
