@@ -27,7 +27,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 7: choosing among exponentially many candidates"
 TRIALS = 200_000

@@ -25,7 +25,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Lemmas 1 and 2: the coin game in both directions"
 TRIALS = 1_000_000

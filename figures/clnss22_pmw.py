@@ -29,7 +29,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.data.universe import table
 
 TITLE = "Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights"

@@ -28,7 +28,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.experiment import computed
 
 TITLE = "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"

@@ -30,7 +30,7 @@ from jaxsel.language.domains import probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Algorithm 3: how repeated Tests answer one query"
 TRIALS = 300_000

@@ -33,7 +33,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorems 1 and 2: Selection and Test with one p"
 TRIALS = 1_000_000

@@ -23,7 +23,7 @@ from jaxsel.families.top_k.stable import propose_test_release
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 8: a lead that is enough, whatever m"
 TRIALS = 200_000

@@ -31,7 +31,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
 TRIALS = 20_000

@@ -41,7 +41,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.data.regression import BIKE, ELEVATORS, load_regression
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 5: private linear regression"

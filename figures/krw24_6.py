@@ -13,7 +13,7 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 6: tuning DP-SGD, q = 256/60000"

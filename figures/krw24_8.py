@@ -17,7 +17,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, geometric
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,

@@ -36,7 +36,7 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, beta_binomial
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.attained.exact_profile import tuned_profile
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon

@@ -18,7 +18,7 @@ from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from jaxsel.tuning.search_bounds import bounds_by_name
 from sims.common.line_rankings import LAWS, RANKINGS, LineBase, address, planned_trial
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase

@@ -8,7 +8,7 @@ from figures.common import words
 from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.language.trial import Trial
 from jaxsel.sweeps.functions import cells
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.common.line_rankings import LAWS, RANKINGS, LaplaceBase, address, planned_trial
 from sims.common.worst_rankings import SIDES
 

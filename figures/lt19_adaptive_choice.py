@@ -28,7 +28,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019, section 5.2: the number of clusters and the rank, privately"
 SECONDS = 60

@@ -52,7 +52,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019, Theorem 5.2: four generalised selections"
 SECONDS = 15

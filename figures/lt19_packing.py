@@ -31,7 +31,7 @@ from jaxsel.language.domains import number, positive
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.random_stopping import stopping_law
 
 TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"

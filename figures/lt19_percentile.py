@@ -22,7 +22,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019, section 4: where the percentile sparse vectors halt"
 SECONDS = 44

@@ -32,7 +32,7 @@ from jaxsel.language.domains import probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
 from jaxsel.tuning.bounds.renyi import tuned_epsilon
 from sims.data import digits_candidates

@@ -26,7 +26,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019: utility of private selection at equal total epsilon"
 SECONDS = 12

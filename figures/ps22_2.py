@@ -19,7 +19,7 @@ from jaxsel.language.domains import whole
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import from_mean
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from sims.common.gaussian_orders import SIDES, GaussianPair
 from sims.common.renyi_tallies import natural_trial, two_block_trial

@@ -25,7 +25,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.tuned_laws import Price
 

@@ -25,7 +25,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.common.tuned_laws import FAMILIES, Price
 
 TITLE = "Papernot & Steinke 2022, Figure 5: expected quantile against privacy"

@@ -21,7 +21,7 @@ from jaxsel.language.domains import number, positive
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from sims.common.tuned_laws import RHO
 

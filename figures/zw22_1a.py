@@ -37,7 +37,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.common.top_k_fallback import filled_top_stable
 from sims.data.covid import KINDS, CaseCounts, covid_available, generated_covid, load_covid
 

@@ -33,7 +33,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.data.histograms import two_level_histogram
 
 TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"

@@ -25,7 +25,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.common import top_k_gap_needs as exact
 from sims.common.top_k_gap_needs import SELECTIONS, Needs
 

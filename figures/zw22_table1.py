@@ -36,7 +36,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.data.histograms import (
     CHECK_INS,
     Histogram,

@@ -103,7 +103,7 @@ if TYPE_CHECKING:
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism
     from jaxsel.sweeps.running import merge as merge
     from jaxsel.sweeps.running import sweep as sweep
-    from jaxsel.sweeps.signature import over as over
+    from jaxsel.language.signature import over as over
     from jaxsel.tuning.base_forms import dominating as dominating
     from jaxsel.tuning.base_forms import guarantee_of as guarantee_of
     from jaxsel.tuning.planning.optimal import Optimal as Optimal

@@ -29,7 +29,7 @@ from jaxsel.language.domains import Domain, Numbers, nearest
 if TYPE_CHECKING:
     import xarray as xr
 
-    from jaxsel.sweeps.signature import Signature
+    from jaxsel.language.signature import Signature
 
 _RUNS = ("trials", "seed", "progress")  # parameters of a computed function that are not settings
 _LONGEST = 100  # most characters of settings in a file name; longer ones are hashed
@@ -329,7 +329,7 @@ def signature_of(function: Callable[..., Any], without: Iterable[str] = ()) -> "
       function: the function.
       without: names of parameters that are not settings.
     """
-    from jaxsel.sweeps.signature import read_signature
+    from jaxsel.language.signature import read_signature
 
     told = _RUNS if hasattr(function, "computed") else ()
     return read_signature(function, (*told, *without))

@@ -29,7 +29,7 @@ from jaxsel.kernel.engine import simulate_grid
 from jaxsel.language.domains import numbers, positive, probability, whole
 from jaxsel.language.trial import Trial
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 from sims.experiment import computed
 
 TRIALS = 4_000_000

@@ -13,7 +13,7 @@ from sims.experiment import Piece, Setting, Settings, settings_of, signature_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from jaxsel.sweeps.signature import Signature
+    from jaxsel.language.signature import Signature
 
 _RECORDS: ContextVar[Path] = ContextVar("records", default=registry.OUT)
 _SETTINGS: ContextVar[Settings] = ContextVar("settings", default=())

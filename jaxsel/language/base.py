@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from jaxsel.language import checking, domains
+from jaxsel.language import checking, domains, signature
 from jaxsel.language.checking import Budget, Verdict
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation as Relation
@@ -179,7 +179,7 @@ class Claim:
     loose: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "evaluate", domains.checked(self.evaluate))
+        object.__setattr__(self, "evaluate", signature.checked(self.evaluate))
 
     def __call__(self, **parameters: Any) -> float:
         """The number that the statement gives: ``evaluate``."""
@@ -262,7 +262,7 @@ class Claim:
     @property
     def parameters(self) -> Mapping[str, domains.Domain]:
         """The domains of the parameters, with their defaults, by name."""
-        return domains.parameters(self.evaluate)
+        return signature.parameters(self.evaluate)
 
     @property
     def false_as_printed(self) -> bool:

@@ -12,19 +12,14 @@ infinity (``at_most=math.inf``).
 
 import dataclasses
 import difflib
-import functools
-import inspect
 import math
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
@@ -283,32 +278,6 @@ def parsed(
     return Parsed(help, default, parse, kind)
 
 
-# The domain of a parameter that is annotated with a type alone.
-_PLAIN: dict[Any, Domain] = {float: Number(), int: Whole(), str: Parsed()}
-
-
-@functools.cache
-def parameters(function: Callable[..., Any]) -> Mapping[str, Domain]:
-    """The domains that a function's signature declares, with the signature's defaults.
-
-    A parameter is ``Annotated[type, domain]``; a bare ``float`` is any finite number, a
-    bare ``int`` any whole one.
-
-    Raises:
-      TypeError: for a parameter that declares none.
-    """
-    hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
-    found = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        hint = hints.get(name)
-        declared = [part for part in typing.get_args(hint)[1:] if isinstance(part, Domain)]
-        domain = declared[0] if declared else _PLAIN.get(hint)
-        if domain is None:
-            raise TypeError(f"{function.__qualname__}: {name} declares no domain")
-        found[name] = dataclasses.replace(domain, default=parameter.default)
-    return found
-
-
 def read_values(
     owner: str, given: Mapping[str, Any], domains: Mapping[str, Domain]
 ) -> dict[str, Any]:
@@ -330,30 +299,3 @@ def read_values(
             continue
         values[name] = domain.read(name, value)
     return values
-
-
-def validated(function: Callable[P, R]) -> Callable[P, R]:
-    """``function``, refusing arguments outside the domains that its signature declares."""
-    signature = inspect.signature(function)
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        known = parameters(function)
-        for name, value in bound.arguments.items():
-            bound.arguments[name] = known[name].read(name, value)
-        return function(*bound.args, **bound.kwargs)
-
-    return call
-
-
-def checked(function: Callable[..., float]) -> Callable[..., float]:
-    """``function``, refusing values outside the domains that its signature declares."""
-
-    @functools.wraps(function)
-    def call(**given: Any) -> float:
-        values = read_values("it", given, parameters(function))
-        return float(function(**values))
-
-    return call

@@ -1,15 +1,16 @@
 """What is simulated: one record of a mechanism with its input, and what is known of it.
 
-The catalogue makes it of the settings of a mechanism; a user's function returns one for each
-cell of a sweep.
+A mechanism of the catalogue, a cell of a sweep and a cell of a figure are functions of their
+settings that return one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Mechanism, Pair
+from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.utility import Utility
 
@@ -33,7 +34,9 @@ class Guarantee(NamedTuple):
     epsilon: float
 
 
-Pairs = tuple[Pair, ...] | Callable[[], tuple[Pair, ...]]
+# (name, data, neighbour, relation, why), or a whole Pair where the parameters are others.
+Neighbours = Iterable[Pair | tuple[str, Any, Any, Relation, str]]
+Pairs = Neighbours | Callable[[], Neighbours]
 Guarantees = Guarantee | Callable[[Pair], Guarantee | None] | None
 Worth = Utility | Callable[[tuple[str, ...]], Utility]
 
@@ -46,6 +49,7 @@ class Trial:
 
     Attributes:
       mechanism: what runs; the same object in all cells of a sweep that differ in numbers only.
+        Made when it is first asked for, where it was given as a function.
       data, params: its input.
       statistic: what is summed over trials, from ``jaxsel.statistics``; None to count events.
       beside: numbers, or arrays of equal shapes in all cells, by name: further quantities that
@@ -57,7 +61,7 @@ class Trial:
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Mechanism | Callable[[], Mechanism],
         data: Any = (),
         params: Any = _NONE,
         pairs: Pairs = (),
@@ -73,16 +77,24 @@ class Trial:
 
         Args:
           mechanism, data, params, statistic, beside, entry, values: as the attributes.
-          pairs: neighbouring inputs, the default one first.
+          pairs: neighbouring inputs, the default one first: each a ``Pair``, or (name, data,
+            neighbour, relation, why), which has the parameters of this trial.
           guarantee: the pure epsilon that is proven for the pairs, from
             ``language.entry.guarantee``, or a function of a pair; None for none.
           utility: Float64["events"] by name, one of ``language.utility.MEANINGS``: the utility
             of each event; or a function of the events' labels.
         """
-        self.mechanism, self.data, self.params = mechanism, data, params
+        self.data, self.params = data, params
         self.statistic, self.beside = statistic, beside
         self.entry, self.values, self.worth = entry, values, utility
-        self._pairs, self._guarantee = pairs, guarantee
+        self._mechanism, self._pairs, self._guarantee = mechanism, pairs, guarantee
+
+    @functools.cached_property
+    def mechanism(self) -> Mechanism:
+        """What runs."""
+        # A mechanism imports JAX; what asks for pairs or guarantees alone does not wait for it.
+        found = self._mechanism
+        return found if isinstance(found, Mechanism) or not callable(found) else found()
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.mechanism, self.data, self.params))
@@ -93,7 +105,7 @@ class Trial:
     def _replace(self, **changes: Any) -> "Trial":
         """A copy with other values of some arguments."""
         given = {
-            "mechanism": self.mechanism,
+            "mechanism": self._mechanism,
             "data": self.data,
             "params": self.params,
             "pairs": self._pairs,
@@ -117,7 +129,11 @@ class Trial:
         Raises:
           InputError: if none can be constructed at these settings.
         """
-        return self._pairs() if callable(self._pairs) else tuple(self._pairs)
+        found = self._pairs() if callable(self._pairs) else self._pairs
+        return tuple(
+            each if isinstance(each, Pair) else Pair(*each[:4], self.params, each[4])
+            for each in found
+        )
 
     def pair(self, name: str | None = None) -> Pair:
         """The pair of that name, by default the first.

@@ -4,8 +4,8 @@ Tallies count events, so the expectation of any function of the event, its inter
 its exact value follow from the tallies and from the exact law; nothing else is simulated.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,9 +78,9 @@ def of_candidates(
     return found
 
 
-def by_scores(values: Mapping[str, Any], labels: Sequence[str]) -> Utility:
-    """``of_candidates`` with the setting "scores" as scores."""
-    return of_candidates(values["scores"], labels)
+def by_scores(scores: np.ndarray) -> Callable[[Sequence[str]], Utility]:
+    """``of_candidates`` as a function of the labels."""
+    return lambda labels: of_candidates(scores, labels)
 
 
 def _members(label: str) -> list[int]:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from scipy import optimize
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import Domain, nearest, number, parameters, positive
+from jaxsel.language.domains import Domain, nearest, number, positive
+from jaxsel.language.signature import parameters
 from jaxsel.repetitions import files
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
 from jaxsel.repetitions.negative_binomial import (

@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
-from jaxsel.language.domains import number, positive, validated, whole
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.signature import validated
 from jaxsel.repetitions.record import Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_beta, stirling_remainder
 

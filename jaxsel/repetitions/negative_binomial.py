@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
-from jaxsel.language.domains import number, validated
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
 from jaxsel.repetitions.record import Repetitions, build
 from jaxsel.repetitions.special import exprel_difference, log_beta, log_exprel
 

@@ -26,7 +26,7 @@ from jaxsel.language.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.language.trial import Trial, Values
 from jaxsel.language.utility import MEANINGS
 from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.signature import Signature, read_signature
+from jaxsel.language.signature import Signature, read_signature
 
 
 class Declared(NamedTuple):

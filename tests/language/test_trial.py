@@ -9,7 +9,7 @@ from jaxsel.language import entry
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.entry import guarantee
 from jaxsel.language.trial import Trial
-from jaxsel.sweeps.signature import over
+from jaxsel.language.signature import over
 
 BUILT = jaxsel.mechanism("noisy_max", scores="3,2,1", epsilon=1)
 

@@ -24,7 +24,7 @@ from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.files import RunningSweep, State, dataset_of, is_sweep
 from jaxsel.sweeps.functions import cells, counted, counted_alike, declared, shared_trials
 from jaxsel.sweeps.planning import make_plan
-from jaxsel.sweeps.signature import read_signature
+from jaxsel.language.signature import read_signature
 from jaxsel.sweeps.subject import find_subject
 from jaxsel.sweeps.tallying import Item, Kept, _Input, drop_stale
 

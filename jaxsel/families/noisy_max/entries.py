@@ -9,25 +9,21 @@ from jaxsel.families.noisy_max.laws import NOISES, noisy_max_scale
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, numbers, positive, whole
-from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism, supplied
+from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
-Scores = Annotated[Any, numbers("the candidates' scores, in units of the sensitivity"), DATA]
+Scores = Annotated[Any, numbers("the candidates' scores, in units of the sensitivity")]
 _LAWS = "gumbel is the exponential mechanism, exponential is permute-and-flip"
 _METHODS = "how trials are drawn (race: gumbel only); see the guide"
 
 
-@mechanism(
-    "NM",
-    "PS-D4",
-    generic={"scores": "1,1,-0.5", "epsilon": 0.7, "relation": "monotone"},
-    utility=by_scores,
-)
+@mechanism("NM", "PS-D4", generic="scores=1,1,-0.5 epsilon=0.7 relation=monotone")
 def noisy_max(
     *,
-    noise: Annotated[str, choice(NOISES, _LAWS), FIXED] = "gumbel",
+    noise: Annotated[str, choice(NOISES, _LAWS)] = "gumbel",
     relation: Annotated[
-        str, choice(("general", "monotone"), "how scores may change"), FIXED
+        str, choice(("general", "monotone"), "how scores may change")
     ] = "general",
     scores: Scores = "2,1,0",
     epsilon: Annotated[
@@ -36,80 +32,74 @@ def noisy_max(
     noise_scale: Annotated[
         float | None, positive("noise scale, instead of epsilon; the one for gaussian")
     ] = None,
-    method: Annotated[str, methods("literal", "race", help=_METHODS), FIXED] = "literal",
-    precision: Annotated[str, choice(("fast", "tail", "float64"), "of the draws"), FIXED] = "tail",
+    method: Annotated[str, methods("literal", "race", help=_METHODS)] = "literal",
+    precision: Annotated[str, choice(("fast", "tail", "float64"), "of the draws")] = "tail",
 ):
     """Release the candidate with the largest noisy score."""
-    from jaxsel.families.noisy_max.noisy_max import noisy_max
+    scales = supplied(epsilon=epsilon, noise_scale=noise_scale) or {"epsilon": 1.0}
 
-    return noisy_max(noise, relation=relation, method=method, precision=precision)
+    def made():
+        from jaxsel.families.noisy_max.noisy_max import noisy_max
 
+        return noisy_max(noise, relation=relation, method=method, precision=precision)
 
-@noisy_max.input
-def _by_epsilon_or_scale(values):
-    params = {name: values[name] for name in ("epsilon", "noise_scale") if name in values}
-    return values["scores"], params or {"epsilon": 1.0}
+    def near_the_bounds():
+        """Pairs whose loss approaches 2/b (general) and 1/b (monotone), b the noise scale."""
+        one = np.eye(max(2, scores.size))[0]
+        # The loss of "candidate 0 wins" grows with how far behind candidate 0 is.
+        behind = np.where(one, -3.0 * noisy_max_scale(scales, Relation(relation)), 0.0)
+        ahead, others = behind + one, behind + 1.0 - one
+        if relation == "general":
+            why = "one candidate, far behind, rises by 1 while all others fall by 1"
+            yield "opposed", ahead, others, Relation.GENERAL, why
+        why = "one candidate, far behind, moves by 1"
+        yield "one-alone", ahead, behind, Relation.MONOTONE, why
+        why = "all candidates but the last-placed move by 1"
+        yield "others-together", behind, others, Relation.MONOTONE, why
 
+    def proven(pair):
+        if noise == "gaussian":
+            return None
+        claim = f"NM-{noise}-{pair.relation.value}"
+        if "noise_scale" in pair.params:
+            return guarantee(claim, noise_scale=pair.params["noise_scale"])
+        # From epsilon, not from the scale that is drawn: a wrong scale must not change both.
+        return guarantee(f"{claim}-made", epsilon=pair.params["epsilon"], made_for=relation)
 
-@noisy_max.neighbours
-def _near_the_bounds(relation, scores, params):
-    """Pairs whose loss approaches 2/b (general) and 1/b (monotone), b the noise scale."""
-    one = np.eye(max(2, scores.size))[0]
-    # The loss of "candidate 0 wins" grows with how far behind candidate 0 is.
-    behind = np.where(one, -3.0 * noisy_max_scale(params, Relation(relation)), 0.0)
-    ahead, others = behind + one, behind + 1.0 - one
-    if relation == "general":
-        why = "one candidate, far behind, rises by 1 while all others fall by 1"
-        yield "opposed", ahead, others, Relation.GENERAL, why
-    why = "one candidate, far behind, moves by 1"
-    yield "one-alone", ahead, behind, Relation.MONOTONE, why
-    why = "all candidates but the last-placed move by 1"
-    yield "others-together", behind, others, Relation.MONOTONE, why
-
-
-@noisy_max.guarantees
-def _proven(noise, relation, pair, params):
-    if noise == "gaussian":
-        return None
-    claim = f"NM-{noise}-{pair.relation.value}"
-    if "noise_scale" in params:
-        return guarantee(claim, noise_scale=params["noise_scale"])
-    # From epsilon, not from the scale that is drawn: a wrong scale must not change both.
-    return guarantee(f"{claim}-made", epsilon=params["epsilon"], made_for=relation)
+    return Trial(made, scores, scales, near_the_bounds, proven, by_scores(scores))
 
 
-@mechanism(
-    "KRW-AlgRNM", "KRW-Thm3.3", generic={"scores": "1,1,0.5", "noise_scale": 1.7, "rounds": 3}
-)
+@mechanism("KRW-AlgRNM", "KRW-Thm3.3", generic="scores=1,1,0.5 noise_scale=1.7 rounds=3")
 def noisy_max_composition(
     *,
-    noise: Annotated[str, choice(NOISES, "law of the noise"), FIXED] = "gaussian",
+    noise: Annotated[str, choice(NOISES, "law of the noise")] = "gaussian",
     scores: Scores = "2,1,0",
     noise_scale: Annotated[float, positive("scale of the noise")] = 1,
     rounds: Annotated[
-        int, whole("how many winners are released", at_least=1, at_most=10_000), FIXED
+        int, whole("how many winners are released", at_least=1, at_most=10_000)
     ] = 4,
     event: Annotated[
-        str, choice(("sum", "all"), "sum: tally wins of a group; all: every sequence"), FIXED
+        str, choice(("sum", "all"), "sum: tally wins of a group; all: every sequence")
     ] = "sum",
-    method: Annotated[str, methods("literal", help="how trials are drawn"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """Release the winner of noisy max several times, with fresh noise."""
-    from jaxsel.families.noisy_max.composition import composition
-    from jaxsel.families.noisy_max.noisy_max import noisy_max
+    def made():
+        from jaxsel.families.noisy_max.composition import composition
+        from jaxsel.families.noisy_max.noisy_max import noisy_max
 
-    return composition(noisy_max(noise), rounds, event=event)
+        return composition(noisy_max(noise), rounds, event=event)
 
+    def moving_against_others():
+        """Candidate 0, or half of the candidates, moves against the others."""
+        m = max(2, scores.size)
+        for name, first in (("opposed", 1), ("halves", m // 2)):
+            for relation in (Relation.GENERAL, Relation.MONOTONE):
+                groups = GroupPair(first, m - first, -1.0, 0.0)
+                pair = group_scores(moving_groups(groups, noise_scale, relation))
+                if event == "sum":
+                    weights = [1] * first + [0] * (m - first)
+                    pair = pair._replace(params={**pair.params, "weights": weights})
+                yield pair._replace(name=f"{name}-{relation.value}")
 
-@noisy_max_composition.neighbours
-def _moving_against_others(scores, noise_scale, event):
-    """Candidate 0, or half of the candidates, moves against the others."""
-    m = max(2, scores.size)
-    for name, first in (("opposed", 1), ("halves", m // 2)):
-        for relation in (Relation.GENERAL, Relation.MONOTONE):
-            groups = GroupPair(first, m - first, -1.0, 0.0)
-            pair = group_scores(moving_groups(groups, noise_scale, relation))
-            if event == "sum":
-                weights = [1] * first + [0] * (m - first)
-                pair = pair._replace(params={**pair.params, "weights": weights})
-            yield pair._replace(name=f"{name}-{relation.value}")
+    return Trial(made, scores, {"noise_scale": noise_scale}, moving_against_others)

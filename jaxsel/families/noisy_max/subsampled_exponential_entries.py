@@ -13,8 +13,9 @@ from jaxsel.families.noisy_max.subsampled_exponential_laws import (
 )
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.papers import LBP
+from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
 METHOD = methods("literal", help="how trials are drawn")
@@ -47,27 +48,26 @@ def exact_laws(budget):
         yield {"epsilon": epsilon}, exact_epsilon(sides[0], sides[1]), where
 
 
-@mechanism("LBP", generic={"scores": "1,1,0.5", "draws": 2, "epsilon": 0.7}, utility=by_scores)
+@mechanism("LBP", generic="scores=1,1,0.5 draws=2 epsilon=0.7")
 def subsampled_exponential(
     *,
-    scores: Annotated[Any, SCORES, DATA] = "2,1,0",
-    draws: Annotated[int, DRAWS, FIXED] = 3,
+    scores: Annotated[Any, SCORES] = "2,1,0",
+    draws: Annotated[int, DRAWS] = 3,
     epsilon: Annotated[float, EPSILON] = 1,
-    method: Annotated[str, METHOD, FIXED] = "literal",
+    method: Annotated[str, METHOD] = "literal",
 ):
     """Exponential mechanism among candidates drawn at random (Lantz, Boyd & Page 2015)."""
-    from jaxsel.families.noisy_max.subsampled_exponential import subsampled_exponential
+    def made():
+        from jaxsel.families.noisy_max.subsampled_exponential import subsampled_exponential
 
-    return subsampled_exponential(draws=draws)
+        return subsampled_exponential(draws=draws)
 
+    def opposed():
+        first = np.eye(len(scores))[0]
+        behind, why = -2.0 / epsilon * first, "one, behind, rises while all fall"
+        yield "opposed", behind + first, behind + (1.0 - first), Relation.GENERAL, why
 
-@subsampled_exponential.neighbours
-def opposed(scores, epsilon):
-    first = np.eye(len(scores))[0]
-    behind, why = -2.0 / epsilon * first, "one, behind, rises while all fall"
-    yield "opposed", behind + first, behind + (1.0 - first), Relation.GENERAL, why
+    def proven(pair):
+        return guarantee("LBP-privacy", epsilon=epsilon)
 
-
-@subsampled_exponential.guarantees
-def proven(epsilon):
-    return guarantee("LBP-privacy", epsilon=epsilon)
+    return Trial(made, scores, {"epsilon": epsilon}, opposed, proven, by_scores(scores))

@@ -1,14 +1,17 @@
-"""The bases by name: how each is built from settings, its pairs, one run's guarantee."""
+"""The runs of the command line: bases by name, with their settings, pairs and guarantees."""
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Relation
+from jaxsel.language.base import Mechanism, Relation
 from jaxsel.language.domains import choice, number, numbers, whole
-from jaxsel.language.entry import Guarantee, Neighbours, Values, guarantee
-from jaxsel.language.utility import Utility, by_scores, of_candidates
+from jaxsel.language.entry import guarantee
+from jaxsel.language.trial import Guarantee, Neighbours, Trial, Values
+from jaxsel.language.utility import Utility, of_candidates
 from jaxsel.tuning.base_laws import finite_pairs, randomised_response_law
 
 if TYPE_CHECKING:
@@ -24,27 +27,27 @@ class BaseSetting:
         """The base; imports JAX."""
         raise NotImplementedError
 
-    def input(self, values: Values) -> Input:
+    def input(self, runs: "Runs") -> Input:
         """Its data and its parameters."""
-        return values["scores"], {}
+        return runs.scores, {}
 
-    def neighbours(self, values: Values) -> Neighbours:
+    def neighbours(self, runs: "Runs") -> Neighbours:
         """Constructed neighbouring inputs, worst first.
 
         Raises:
           InputError: if there are none.
         """
-        raise InputError(f"{values['base']} has no constructed pair; choose another base")
+        raise InputError(f"{runs.base} has no constructed pair; choose another base")
 
-    def guarantee(self, values: Values) -> Guarantee | None:
+    def guarantee(self, runs: "Runs") -> Guarantee | None:
         """The claim that gives one run's pure epsilon on such pairs, or None."""
 
-    def text(self, values: Values) -> str | None:
+    def text(self, runs: "Runs") -> str | None:
         """Text of the guarantee of one run beyond pure DP, for the accountant, or None."""
 
-    def utility(self, values: Values, labels: tuple[str, ...]) -> Utility:
+    def utility(self, runs: "Runs", labels: tuple[str, ...]) -> Utility:
         """The utility of each run if released; {} if all are equal."""
-        return by_scores(values, labels)
+        return of_candidates(runs.scores, labels)
 
 
 class _RandomisedResponse(BaseSetting):
@@ -53,21 +56,21 @@ class _RandomisedResponse(BaseSetting):
 
         return randomised_response()
 
-    def input(self, values):
-        return values["bit"], {"epsilon": values["epsilon"]}
+    def input(self, runs):
+        return runs.bit, {"epsilon": runs.epsilon}
 
-    def neighbours(self, values):
+    def neighbours(self, runs):
         why = "complete for pure DP; the worst case of a fixed number of runs"
         yield "randomised-response", 1, 0, Relation.BASE, why
 
-    def guarantee(self, values):
-        return guarantee("BASE-randomised-response", epsilon=values["epsilon"])
+    def guarantee(self, runs):
+        return guarantee("BASE-randomised-response", epsilon=runs.epsilon)
 
-    def text(self, values):
-        return f"randomised_response:epsilon={values['epsilon']!r}"
+    def text(self, runs):
+        return f"randomised_response:epsilon={runs.epsilon!r}"
 
-    def utility(self, values, labels):
-        law = randomised_response_law(values["bit"], values["epsilon"])
+    def utility(self, runs, labels):
+        law = randomised_response_law(runs.bit, runs.epsilon)
         return of_candidates(np.array([0.0, 1.0]), labels, law)
 
 
@@ -77,21 +80,21 @@ class _Finite(BaseSetting):
 
         return finite()
 
-    def input(self, values):
-        return values["probabilities"], {}
+    def input(self, runs):
+        return runs.probabilities, {}
 
-    def neighbours(self, values):
-        for pair in finite_pairs(values["epsilon"]):
+    def neighbours(self, runs):
+        for pair in finite_pairs(runs.epsilon):
             yield pair.name, pair.laws.first, pair.laws.second, Relation.BASE, pair.why
 
-    def guarantee(self, values):
-        return guarantee("BASE-finite", epsilon=values["epsilon"])
+    def guarantee(self, runs):
+        return guarantee("BASE-finite", epsilon=runs.epsilon)
 
-    def text(self, values):
-        return f"pure:epsilon={values['epsilon']!r}"
+    def text(self, runs):
+        return f"pure:epsilon={runs.epsilon!r}"
 
-    def utility(self, values, labels):
-        law = values["probabilities"]
+    def utility(self, runs, labels):
+        law = runs.probabilities
         return of_candidates(-np.arange(law.size), labels, law)
 
 
@@ -111,22 +114,22 @@ class _RandomCandidate(BaseSetting):
 
         return random_candidate(self.noise)
 
-    def input(self, values):
-        return values["scores"], {"noise_scale": values["noise_scale"]}
+    def input(self, runs):
+        return runs.scores, {"noise_scale": runs.noise_scale}
 
-    def neighbours(self, values):
-        scores = values["scores"]
+    def neighbours(self, runs):
+        scores = runs.scores
         other = scores.copy()
         other[0] += 1.0
         yield "one-candidate", scores, other, Relation.BASE, "one candidate's score moved by 1"
 
-    def guarantee(self, values):
+    def guarantee(self, runs):
         if self.noise == "laplace":
-            return guarantee("BASE-laplace", noise_scale=values["noise_scale"])
+            return guarantee("BASE-laplace", noise_scale=runs.noise_scale)
 
-    def text(self, values):
+    def text(self, runs):
         parameter = "noise_scale" if self.noise == "laplace" else "noise_multiplier"
-        return f"{self.noise}:{parameter}={values['noise_scale']!r}"
+        return f"{self.noise}:{parameter}={runs.noise_scale!r}"
 
 
 class _NoisedScore(_RandomCandidate):
@@ -135,15 +138,15 @@ class _NoisedScore(_RandomCandidate):
 
         return noised_score(self.noise)
 
-    def input(self, values):
-        params = {"noise_scale": values["noise_scale"], "edges": values["edges"]}
-        return float(values["scores"][0]), params
+    def input(self, runs):
+        params = {"noise_scale": runs.noise_scale, "edges": runs.edges}
+        return float(runs.scores[0]), params
 
-    def neighbours(self, values):
-        score = float(values["scores"][0])
+    def neighbours(self, runs):
+        score = float(runs.scores[0])
         yield "shift", score, score + 1.0, Relation.BASE, "one score moved by 1"
 
-    def utility(self, values, labels):
+    def utility(self, runs, labels):
         return {}
 
 
@@ -160,46 +163,93 @@ BASES: dict[str, BaseSetting] = {
 # Outside of these limits float64 does not resolve differences of scores in units of noise.
 _SCORE, _NOISE = 1e6, 1e-3
 
-BASE_SETTINGS = {
-    "base": choice(BASES, "what is run", default="randomised_response"),
-    "epsilon": number(
-        "privacy of randomised_response and of the constructed pairs of finite",
-        above=0.0,
-        at_most=100.0,
-        default=1,
-    ),
-    "bit": whole("the true bit of randomised_response", at_least=0, at_most=1, default=1),
-    "probabilities": numbers(
-        "law of finite, best outcome first", at_least=0.0, at_most=1.0, default="0.1,0.2,0.7"
-    ),
-    "scores": numbers(
-        "of score_table, random_candidate; the first, of noised_score",
-        at_least=-_SCORE,
-        at_most=_SCORE,
-        default="0.9,0.8,0.5",
-    ),
-    "noise_scale": number(
-        "scale of the noise on the scores", at_least=_NOISE, at_most=_SCORE, default=1
-    ),
-    "edges": numbers("bins of the score that noised_score reports, increasing", default="0,1,2"),
-}
 
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    """What is run, and on what: settings that all mechanisms which select among runs share.
 
-def base_input(values: Values) -> tuple["Base", Any, dict[str, Any]]:
-    """The chosen base, its data and its parameters."""
-    base = BASES[values["base"]]
-    return base.make(), *base.input(values)
+    The mechanism sees them with the types that their domains give.
+    """
 
+    base: Annotated[str, choice(BASES, "what is run")] = "randomised_response"
+    epsilon: Annotated[
+        float,
+        number(
+            "privacy of randomised_response and of the constructed pairs of finite",
+            above=0.0,
+            at_most=100.0,
+        ),
+    ] = 1
+    bit: Annotated[
+        int, whole("the true bit of randomised_response", at_least=0, at_most=1)
+    ] = 1
+    probabilities: Annotated[
+        Any, numbers("law of finite, best outcome first", at_least=0.0, at_most=1.0)
+    ] = "0.1,0.2,0.7"
+    scores: Annotated[
+        Any,
+        numbers(
+            "of score_table, random_candidate; the first, of noised_score",
+            at_least=-_SCORE,
+            at_most=_SCORE,
+        ),
+    ] = "0.9,0.8,0.5"
+    noise_scale: Annotated[
+        float, number("scale of the noise on the scores", at_least=_NOISE, at_most=_SCORE)
+    ] = 1
+    edges: Annotated[
+        Any, numbers("bins of the score that noised_score reports, increasing")
+    ] = "0,1,2"
 
-def input_of_runs(values: Values, **params: Any) -> Input:
-    """The data of the chosen base, and its parameters together with those of the mechanism."""
-    data, of_base = BASES[values["base"]].input(values)
-    return data, of_base | params
+    @property
+    def _kind(self) -> BaseSetting:
+        return BASES[self.base]
 
+    def make(self) -> "Base":
+        """The base; imports JAX."""
+        return self._kind.make()
 
-def base_utility(values: Values, labels: tuple[str, ...]) -> Utility:
-    """The utility of each run if released, "none" last."""
-    return BASES[values["base"]].utility(values, labels)
+    def input(self) -> Input:
+        """The data of the base, and its parameters."""
+        return self._kind.input(self)
+
+    def trial(
+        self,
+        mechanism: Callable[[], Mechanism],
+        proven: Callable[[], Guarantee | None] = lambda: None,
+        **params: Any,
+    ) -> Trial:
+        """The trial of a mechanism that selects among such runs, on the pairs of the base.
+
+        Args:
+          mechanism: makes it.
+          proven: the guarantee on these pairs.
+          **params: its parameters, besides those of the base.
+        """
+        data, of_base = self.input()
+        return Trial(
+            mechanism,
+            data,
+            of_base | params,
+            lambda: self._kind.neighbours(self),
+            lambda pair: proven(),
+            lambda labels: self._kind.utility(self, labels),
+        )
+
+    def one_epsilon(self) -> float | None:
+        """Pure DP of one run on the pairs of the base; None if it has none.
+
+        A claim about the whole mechanism has the base's epsilon as a parameter. It is computed
+        here from the base's own claim, so that entries contain ids and parameters but no
+        formulas.
+        """
+        found = self._kind.guarantee(self)
+        return None if found is None else found.epsilon
+
+    def guarantee(self, claim: str, **parameters: Any) -> Guarantee | None:
+        """The claim about all runs, at the pure epsilon of one; None if one has none."""
+        epsilon = self.one_epsilon()
+        return None if epsilon is None else guarantee(claim, epsilon=epsilon, **parameters)
 
 
 def base_text(values: Values) -> str | None:
@@ -208,21 +258,5 @@ def base_text(values: Values) -> str | None:
     None if there is no base, or it has no known guarantee.
     """
     base = BASES.get(values.get("base", ""))
-    return None if base is None else base.text(values)
-
-
-def base_epsilon(values: Values) -> float | None:
-    """Pure DP of one run of the chosen base on its pairs; None if it has none.
-
-    A claim about the whole mechanism has the base's epsilon as a parameter. It is computed
-    here from the base's own claim, so that entries contain ids and parameters but no
-    formulas.
-    """
-    found = BASES[values["base"]].guarantee(values)
-    return None if found is None else found.epsilon
-
-
-def guarantee_of_runs(claim: str, values: Values, **parameters: Any) -> Guarantee | None:
-    """The claim about all runs, at the pure epsilon of one; None if one has none."""
-    epsilon = base_epsilon(values)
-    return None if epsilon is None else guarantee(claim, epsilon=epsilon, **parameters)
+    names = [field.name for field in dataclasses.fields(Runs)]
+    return None if base is None else base.text(Runs(**{name: values[name] for name in names}))

@@ -4,39 +4,24 @@ import math
 from typing import Annotated, Any
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.families.private_tuning.base_settings import (
-    BASE_SETTINGS,
-    BASES,
-    base_utility,
-    guarantee_of_runs,
-    input_of_runs,
-)
+from jaxsel.families.private_tuning.base_settings import Runs
 from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS
 from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, numbers
-from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
+from jaxsel.language.trial import Trial
 
 Threshold = Annotated[float, number("least acceptable score")]
-Method = Annotated[str, methods("jump", "literal"), FIXED]
+Method = Annotated[str, methods("jump", "literal")]
+_RUN = "epsilon=0.6 probabilities=0.3,0.3,0.4 scores=0.9,0.8,0.5"
 
 # --- A known threshold ----------------------------------------------------------------
 
 
-@mechanism(
-    "LT-Alg1",
-    also=BASE_SETTINGS,
-    generic={
-        "threshold": 0.8,
-        "gamma": 0.25,
-        "slack": 1,  # at most three draws, so that many trials reach the limit
-        "epsilon": 0.6,
-        "probabilities": "0.3,0.3,0.4",
-        "scores": "0.9,0.8,0.5",
-    },
-    utility=base_utility,
-)
+# With slack 1 at most three draws are made, so that many trials reach the limit.
+@mechanism("LT-Alg1", generic=f"threshold=0.8 gamma=0.25 slack=1 {_RUN}")
 def threshold_selection(
     *,
     threshold: Threshold = 1,
@@ -44,61 +29,37 @@ def threshold_selection(
     slack: Annotated[
         float, number("epsilon_0; sets the last draw T", above=0.0, at_most=1.0)
     ] = 0.1,
+    runs: Runs = Runs(),
     method: Method = "jump",
-    **settings,
 ):
     """Draw until a run reaches the threshold; after each failure stop with probability gamma (Liu
     & Talwar 2019, Algorithm 1)."""
-    from jaxsel.families.thresholds.threshold_selection import threshold_selection
-
-    return threshold_selection(BASES[settings["base"]].make(), method=method)
-
-
-@threshold_selection.input
-def _stopped(values, threshold, gamma, slack):
-    most = threshold_steps(gamma, slack)
-    return input_of_runs(values, threshold=threshold, stop_probability=gamma, max_draws=most)
+    return runs.trial(
+        _until_reached(runs, method),
+        lambda: runs.guarantee("LT-Thm3.1(b)", slack=slack),
+        threshold=threshold,
+        stop_probability=gamma,
+        max_draws=threshold_steps(gamma, slack),
+    )
 
 
-@threshold_selection.guarantees
-def _twice_with_slack(values, slack):
-    return guarantee_of_runs("LT-Thm3.1(b)", values, slack=slack)
-
-
-@mechanism(
-    "PS-AlgC",
-    "LT-Thm1.2",
-    also=BASE_SETTINGS,
-    generic={
-        "threshold": 0,
-        "epsilon": 0.6,
-        "probabilities": "0.3,0.3,0.4",
-        "scores": "0.9,0.8,0.5",
-    },
-    utility=base_utility,
-)
-def conditional_sampling(*, threshold: Threshold = 1, method: Method = "jump", **settings):
+@mechanism("PS-AlgC", "LT-Thm1.2", generic=f"threshold=0 {_RUN}")
+def conditional_sampling(
+    *, threshold: Threshold = 1, runs: Runs = Runs(), method: Method = "jump"
+):
     """Draw until a run reaches the threshold, however long it takes (Papernot & Steinke 2022,
     Appendix C)."""
-    from jaxsel.families.thresholds.threshold_selection import threshold_selection
-
-    return threshold_selection(BASES[settings["base"]].make(), method=method)
-
-
-@conditional_sampling.input
-def _unstopped(values, threshold):
-    return input_of_runs(values, threshold=threshold)
+    made = _until_reached(runs, method)
+    return runs.trial(made, lambda: runs.guarantee("PS-Cor16(1)"), threshold=threshold)
 
 
-@conditional_sampling.guarantees
-def _twice(values):
-    return guarantee_of_runs("PS-Cor16(1)", values)
+def _until_reached(runs: Runs, method: str):
+    def made():
+        from jaxsel.families.thresholds.threshold_selection import threshold_selection
 
+        return threshold_selection(runs.make(), method=method)
 
-@threshold_selection.neighbours
-@conditional_sampling.neighbours
-def _of_the_base(values):
-    return BASES[values["base"]].neighbours(values)
+    return made
 
 
 # --- A falling threshold: Algorithm 6 -------------------------------------------------
@@ -108,20 +69,14 @@ def _of_the_base(values):
     "LT-Alg6",
     "LT-B.2",
     broken=True,
-    generic={
-        "probabilities": "0.3,0.1,0.6",
-        "scores": "3,2,0",
-        "levels": 4,
-        "gamma": 0.3,
-        "epsilon": 0.7,
-    },
+    generic="probabilities=0.3,0.1,0.6 scores=3,2,0 levels=4 gamma=0.3 epsilon=0.7",
 )
 def decreasing_thresholds(
     *,
     probabilities: Annotated[
-        Any, numbers("law of one run", at_least=0.0, at_most=1.0), DATA
+        Any, numbers("law of one run", at_least=0.0, at_most=1.0)
     ] = "0.2,0.3,0.5",
-    scores: Annotated[Any, numbers("scores of the outcomes"), DATA] = "1,0.5,0",
+    scores: Annotated[Any, numbers("scores of the outcomes")] = "1,0.5,0",
     levels: Annotated[int, LEVELS] = 5,
     gamma: Annotated[float, GAMMA] = 0.1,
     epsilon: Annotated[
@@ -131,45 +86,42 @@ def decreasing_thresholds(
 ):
     """BROKEN: draw until a run reaches a threshold that is lowered after failures; the loss grows
     with the number of thresholds."""
-    from jaxsel.families.private_tuning.bases import finite
-    from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
 
-    return decreasing_thresholds(finite(), method=method)
+    def made():
+        from jaxsel.families.private_tuning.bases import finite
+        from jaxsel.families.thresholds.decreasing_thresholds import decreasing_thresholds
 
+        return decreasing_thresholds(finite(), method=method)
 
-@decreasing_thresholds.input
-def _lowered(probabilities, scores, levels, gamma):
-    data = {"probabilities": probabilities, "scores": scores}
-    return data, {"levels": levels, "gamma": gamma}
+    def one_run_moves():
+        most = 1.0 / (1.0 + math.exp(epsilon))
+        for name, laws, worth, why in (
+            (
+                "randomised-response",
+                pairs.randomised_response(epsilon),
+                [1.0, 0.0],
+                "every level but the last fails before 0 is released: two losses a level",
+            ),
+            (
+                "bernoulli",
+                pairs.bernoulli(0.3, pairs.extreme_neighbours(0.3, epsilon)[1]),
+                [1.0, 0.0],
+                "the example of Appendix B.2",
+            ),
+            (
+                "three-outcome",
+                pairs.three_outcome(epsilon, min(0.1, most / 2.0), min(0.01, most / 2.0)),
+                [1.0, 0.5, 0.0],
+                "a score between the first and the last threshold",
+            ),
+        ):
+            data, neighbour = ({"probabilities": side, "scores": worth} for side in laws)
+            yield name, data, neighbour, Relation.BASE, why
 
-
-@decreasing_thresholds.neighbours
-def _one_run_moves(epsilon):
-    most = 1.0 / (1.0 + math.exp(epsilon))
-    for name, laws, scores, why in (
-        (
-            "randomised-response",
-            pairs.randomised_response(epsilon),
-            [1.0, 0.0],
-            "every level but the last fails before 0 is released: two losses a level",
-        ),
-        (
-            "bernoulli",
-            pairs.bernoulli(0.3, pairs.extreme_neighbours(0.3, epsilon)[1]),
-            [1.0, 0.0],
-            "the example of Appendix B.2",
-        ),
-        (
-            "three-outcome",
-            pairs.three_outcome(epsilon, min(0.1, most / 2.0), min(0.01, most / 2.0)),
-            [1.0, 0.5, 0.0],
-            "a score between the first and the last threshold",
-        ),
-    ):
-        data, neighbour = ({"probabilities": side, "scores": scores} for side in laws)
-        yield name, data, neighbour, Relation.BASE, why
-
-
-@decreasing_thresholds.guarantees
-def _hope(epsilon):
-    return guarantee("LT-Alg6-hope", epsilon=epsilon)
+    return Trial(
+        made,
+        {"probabilities": probabilities, "scores": scores},
+        {"levels": levels, "gamma": gamma},
+        one_run_moves,
+        lambda pair: guarantee("LT-Alg6-hope", epsilon=epsilon),
+    )

@@ -1,18 +1,24 @@
-"""Reads the settings of a function, their domains and its axes from its signature.
+"""What a function takes: its settings, their domains and its axes, read from its signature.
 
-The fields of a parameter that is a frozen dataclass are settings as well, so that several
+A mechanism of the catalogue, a claim, a law, a cell of a sweep and an experiment of a figure are
+functions that say so in one way: ``epsilon: Annotated[float, positive("of one run")] = 1``. A
+parameter whose default is ``over(...)`` is an axis. The fields of a parameter that is a frozen dataclass are settings as well, so that several
 functions can share settings, their defaults and derived values.
 """
 
 import dataclasses
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import Domain, Parsed, number, parsed, whole
+from jaxsel.language.domains import Domain, Parsed, number, parsed, read_values, whole
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Over(NamedTuple):
@@ -178,3 +184,40 @@ def _declared(hint: Any) -> Domain | None:
         if isinstance(part, Domain):
             return part
     return None
+
+
+@functools.cache
+def parameters(function: Callable[..., Any]) -> Mapping[str, Domain]:
+    """The domains of the parameters of a function of this package, with their defaults.
+
+    Raises:
+      InputError: for a parameter whose domain is neither declared nor evident.
+    """
+    return read_signature(function).settings
+
+
+def validated(function: Callable[P, R]) -> Callable[P, R]:
+    """``function``, refusing arguments outside the domains that its signature declares."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        known = parameters(function)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = known[name].read(name, value)
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def checked(function: Callable[..., float]) -> Callable[..., float]:
+    """``function``, refusing values outside the domains that its signature declares."""
+
+    @functools.wraps(function)
+    def call(**given: Any) -> float:
+        values = read_values("it", given, parameters(function))
+        return float(function(**values))
+
+    return call
