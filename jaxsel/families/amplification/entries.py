@@ -15,21 +15,14 @@ from jaxsel.language.entry import DATA, FIXED, PAIRS, guarantee, mechanism
 
 @mechanism(
     "LT-ThmC.1",
-    generic={
-        "probabilities": "0.3,0.1,0.6",
-        "scores": "3,3,1",
-        "candidates": 7,
-        "threshold": 2,
-        "gamma": 0.2,
-        "epsilon": 0.7,
-    },
+    generic="probabilities=0.3,0.1,0.6 scores=3,3,1 candidates=7 threshold=2 gamma=0.2 epsilon=0.7",
 )
 def private_amplification(
     *,
     probabilities: Annotated[
-        Any, numbers("law of one candidate's score", at_least=0.0, at_most=1.0), DATA
+        Any, numbers("law of one candidate's score", at_least=0.0, at_most=1.0)
     ] = "0.2,0.3,0.5",
-    scores: Annotated[Any, numbers("scores of the outcomes"), DATA] = "1,0.5,0",
+    scores: Annotated[Any, numbers("scores of the outcomes")] = "1,0.5,0",
     candidates: Annotated[int, CANDIDATES] = 20,
     threshold: Annotated[float, number("the largest score that counts")] = 1,
     score_epsilon: Annotated[
@@ -39,15 +32,18 @@ def private_amplification(
     epsilon: Annotated[
         float,
         number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0),
-        PAIRS,
     ] = 1,
-    method: Annotated[str, methods("counts", "literal"), FIXED] = "counts",
+    method: Annotated[str, methods("counts", "literal")] = "counts",
 ):
     """The exponential mechanism among N private scores, capped at a threshold, and dummies at it
     (Liu & Talwar 2019, Appendix C)."""
-    from jaxsel.families.amplification.amplification import private_amplification
 
-    return private_amplification(method=method)
+    def made():
+        from jaxsel.families.amplification.amplification import private_amplification
+
+        return private_amplification(method=method)
+
+    return Trial(made, TODO probabilities scores candidates threshold score_epsilon gamma epsilon method)
 
 
 @private_amplification.neighbours

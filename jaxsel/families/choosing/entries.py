@@ -11,11 +11,11 @@ from jaxsel.language.domains import number, numbers, whole
 from jaxsel.language.entry import DATA, FIXED, mechanism
 from jaxsel.language.utility import by_scores
 
-Scores = Annotated[Any, numbers("each moves by at most 1", size=2), DATA]
+Scores = Annotated[Any, numbers("each moves by at most 1", size=2)]
 Epsilon = Annotated[float, number("of the whole release", at_least=LEAST_EPSILON, at_most=1.0)]
 Delta = Annotated[float, number("of the whole release", above=LEAST_PROBABILITY, below=1.0)]
 Beta = Annotated[float, number("chance of failure", above=LEAST_PROBABILITY, below=1.0)]
-Method = Annotated[str, methods("grouped", "literal", help="how trials are drawn"), FIXED]
+Method = Annotated[str, methods("grouped", "literal", help="how trials are drawn")]
 
 
 def _best(scores: np.ndarray, number: int) -> np.ndarray:
@@ -27,7 +27,7 @@ def _best(scores: np.ndarray, number: int) -> np.ndarray:
 
 @mechanism(
     "CL-Thm7",
-    generic={"scores": "4,4,1", "epsilon": 0.6, "delta": 0.03, "beta": 0.07, "bound": 3},
+    generic="scores=4,4,1 epsilon=0.6 delta=0.03 beta=0.07 bound=3",
     utility=by_scores,
 )
 def choosing_mechanism(
@@ -41,9 +41,13 @@ def choosing_mechanism(
 ):
     """Release the best of noisy candidates whose scores move by at most k in all (Cohen et
     al. 2022, Theorem 7)."""
-    from jaxsel.families.choosing.choosing import choosing_mechanism
 
-    return choosing_mechanism(method=method)
+    def made():
+        from jaxsel.families.choosing.choosing import choosing_mechanism
+
+        return choosing_mechanism(method=method)
+
+    return Trial(made, TODO scores epsilon delta beta method bound)
 
 
 @choosing_mechanism.neighbours
@@ -56,14 +60,7 @@ def _of_bounded(scores, bound):
 
 @mechanism(
     "CL-Thm8",
-    generic={
-        "scores": "4,4,1",
-        "epsilon": 0.6,
-        "delta": 0.03,
-        "beta": 0.07,
-        "rank": 2,
-        "shares": 4,
-    },
+    generic="scores=4,4,1 epsilon=0.6 delta=0.03 beta=0.07 rank=2 shares=4",
     utility=by_scores,
 )
 def stable_selection(
@@ -75,14 +72,18 @@ def stable_selection(
     method: Method = "grouped",
     rank: Annotated[int, whole("k, how many scores count", at_least=1)] = 1,
     shares: Annotated[
-        int, whole("noise of rate epsilon/shares; 3 is the paper's", at_least=1), FIXED
+        int, whole("noise of rate epsilon/shares; 3 is the paper's", at_least=1)
     ] = 6,
 ):
     """Release the best of noisy candidates, scores clipped at the (k+1)-th largest (Cohen et
     al. 2022, Theorem 8)."""
-    from jaxsel.families.choosing.stable_selection import stable_selection
 
-    return stable_selection(method=method, shares=shares)
+    def made():
+        from jaxsel.families.choosing.stable_selection import stable_selection
+
+        return stable_selection(method=method, shares=shares)
+
+    return Trial(made, TODO scores epsilon delta beta method rank shares)
 
 
 @stable_selection.neighbours

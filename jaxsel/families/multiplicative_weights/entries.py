@@ -35,14 +35,14 @@ _ANALYST = (
 )
 _EVENT = "path: where and in which direction; updates: how many"
 
-Table = Annotated[Any, _TABLE, DATA]
-Queries = Annotated[int, whole(_QUERIES, at_least=1, at_most=10_000), FIXED]
-Analyst = Annotated[str, choice(("pool", "random", "worst"), _ANALYST), FIXED]
+Table = Annotated[Any, _TABLE]
+Queries = Annotated[int, whole(_QUERIES, at_least=1, at_most=10_000)]
+Analyst = Annotated[str, choice(("pool", "random", "worst"), _ANALYST)]
 Epsilon = Annotated[float, positive("epsilon of the whole interaction, pure")]
 Updates = Annotated[int, whole("most updates of the hypothesis", at_least=1, at_most=100)]
 Threshold = Annotated[float, positive("error that an update is for")]
 Rate = Annotated[float, number("learning rate of an update", above=0.0, at_most=100.0)]
-Event = Annotated[str, choice(("path", "updates"), _EVENT), FIXED]
+Event = Annotated[str, choice(("path", "updates"), _EVENT)]
 Gamma = Annotated[float, positive("exponent of the law of p")]
 Repetitions = Annotated[int, whole("Tests a batch", at_least=1, at_most=10**6)]
 Distance = Annotated[float, positive("between the thresholds of the two hypotheses")]
@@ -86,7 +86,7 @@ def _moved(table):
     "CL-Thm9",
     "Hardt & Rothblum 2010",
     "Dwork & Roth 2014, Section 4.2",
-    generic={"table": "4,4,2", "epsilon": 3, "updates": 2, "threshold": 0.1, "rate": 0.3},
+    generic="table=4,4,2 epsilon=3 updates=2 threshold=0.1 rate=0.3",
 )
 def private_multiplicative_weights(
     *,
@@ -98,12 +98,16 @@ def private_multiplicative_weights(
     threshold: Threshold = 0.2,
     rate: Rate = 0.5,
     event: Event = "path",
-    method: Annotated[str, methods("literal", help="see the guide"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="see the guide")] = "literal",
 ):
     """Answer adaptive linear queries from a hypothesis that a sparse vector corrects."""
-    from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
 
-    return hardt_rothblum(queries, analyst=analyst, event=event)
+    def made():
+        from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
+
+        return hardt_rothblum(queries, analyst=analyst, event=event)
+
+    return Trial(made, TODO table queries analyst epsilon updates threshold rate event method)
 
 
 def weights_shares(values: Values) -> dict[str, Any]:
@@ -142,16 +146,7 @@ def _proven_with_restarts(values):
 
 @mechanism(
     "CL-Thm11",
-    generic={
-        "table": "4,4,2",
-        "epsilon": 3,
-        "updates": 2,
-        "threshold": 0.1,
-        "rate": 0.3,
-        "gamma": 0.6,
-        "repetitions": 3,
-        "distance": 0.15,
-    },
+    generic="table=4,4,2 epsilon=3 updates=2 threshold=0.1 rate=0.3 gamma=0.6 repetitions=3 distance=0.15",
 )
 def repetitive_multiplicative_weights(
     *,
@@ -167,12 +162,16 @@ def repetitive_multiplicative_weights(
     repetitions: Repetitions = 5,
     distance: Distance = 0.2,
     max_failures: Failures = 3,
-    method: Annotated[str, methods("literal", "jump", help="see the guide"), FIXED] = "jump",
+    method: Annotated[str, methods("literal", "jump", help="see the guide")] = "jump",
 ):
     """The same with the repetitive sparse vector, which also rejects bad answers."""
-    from jaxsel.families.multiplicative_weights.repetitive import repetitive
 
-    return repetitive(queries, analyst=analyst, event=event, method=method)
+    def made():
+        from jaxsel.families.multiplicative_weights.repetitive import repetitive
+
+        return repetitive(queries, analyst=analyst, event=event, method=method)
+
+    return Trial(made, TODO table queries analyst epsilon updates threshold rate event gamma repetitions distance max_failures method)
 
 
 def repetitive_shares(values: Values) -> dict[str, Any]:
@@ -221,7 +220,7 @@ def _proven_with_repetitions(values):
 # --- Adaptive data analysis -----------------------------------------------------------
 
 
-@mechanism("CL-Thm10", "CL-Thm12", generic={"protection": "weights", "updates": 2, "queries": 6})
+@mechanism("CL-Thm10", "CL-Thm12", generic="protection=weights updates=2 queries=6")
 def adaptive_analysis(
     *,
     table: Table = "3,2,1",
@@ -230,7 +229,6 @@ def adaptive_analysis(
         numbers(
             "share of each cell of the universe, which the analyst knows", at_least=0.0, size=2
         ),
-        DATA,
     ] = "2,2,1",
     queries: Annotated[
         int, whole("random ones, before that which they suggest", at_least=1, at_most=10_000)
@@ -238,7 +236,6 @@ def adaptive_analysis(
     protection: Annotated[
         str,
         choice(("repetitive", "weights"), "what answers: Theorem 11's mechanism, or Theorem 9's"),
-        FIXED,
     ] = "repetitive",
     epsilon: Epsilon = 4,
     updates: Updates = 1,
@@ -251,9 +248,13 @@ def adaptive_analysis(
 ):
     """Answer random queries and the one that their answers suggest, near a population's
     values, from rows drawn from it."""
-    from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
 
-    return adaptive_analysis(int(table.sum()), protection=protection)
+    def made():
+        from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
+
+        return adaptive_analysis(int(table.sum()), protection=protection)
+
+    return Trial(made, TODO table population queries protection epsilon updates threshold rate gamma repetitions distance max_failures)
 
 
 @adaptive_analysis.input

@@ -22,9 +22,7 @@ _METHODS = "how trials are drawn (race: gumbel only); see the guide"
 def noisy_max(
     *,
     noise: Annotated[str, choice(NOISES, _LAWS)] = "gumbel",
-    relation: Annotated[
-        str, choice(("general", "monotone"), "how scores may change")
-    ] = "general",
+    relation: Annotated[str, choice(("general", "monotone"), "how scores may change")] = "general",
     scores: Scores = "2,1,0",
     epsilon: Annotated[
         float | None, positive("privacy parameter; sets the noise scale (default 1)")
@@ -75,15 +73,14 @@ def noisy_max_composition(
     noise: Annotated[str, choice(NOISES, "law of the noise")] = "gaussian",
     scores: Scores = "2,1,0",
     noise_scale: Annotated[float, positive("scale of the noise")] = 1,
-    rounds: Annotated[
-        int, whole("how many winners are released", at_least=1, at_most=10_000)
-    ] = 4,
+    rounds: Annotated[int, whole("how many winners are released", at_least=1, at_most=10_000)] = 4,
     event: Annotated[
         str, choice(("sum", "all"), "sum: tally wins of a group; all: every sequence")
     ] = "sum",
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """Release the winner of noisy max several times, with fresh noise."""
+
     def made():
         from jaxsel.families.noisy_max.composition import composition
         from jaxsel.families.noisy_max.noisy_max import noisy_max

@@ -57,6 +57,7 @@ def subsampled_exponential(
     method: Annotated[str, METHOD] = "literal",
 ):
     """Exponential mechanism among candidates drawn at random (Lantz, Boyd & Page 2015)."""
+
     def made():
         from jaxsel.families.noisy_max.subsampled_exponential import subsampled_exponential
 

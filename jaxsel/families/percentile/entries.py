@@ -60,7 +60,7 @@ def _or_theorem(domain: Domain) -> Domain:
 
 _chances = functools.partial(numbers, at_least=0.0, at_most=1.0)
 
-Shares = Annotated[Any, _chances("chances to reach the thresholds, in order"), DATA]
+Shares = Annotated[Any, _chances("chances to reach the thresholds, in order")]
 Target = Annotated[float, settings.TARGET]
 BaseEpsilon = Annotated[float, settings.BASE_EPSILON]
 FinalEpsilon = Annotated[float, settings.FINAL_EPSILON]
@@ -70,8 +70,8 @@ Delta = Annotated[float, settings.DELTA]
 Samples = Annotated[Any, _or_theorem(settings.SAMPLES)]
 Shift = Annotated[Any, _or_theorem(settings.SHIFT)]
 Offset = Annotated[Any, _or_theorem(settings.OFFSET)]
-Jump = Annotated[str, methods("jump", "literal"), FIXED]
-Binomial = Annotated[str, methods("binomial", "literal"), FIXED]
+Jump = Annotated[str, methods("jump", "literal")]
+Binomial = Annotated[str, methods("binomial", "literal")]
 _EPSILON = number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
 
 
@@ -100,12 +100,7 @@ def _three_outcomes(epsilon: float) -> pairs.LawPair:
     "LT-Alg3",
     "LT-Thm4.1",
     "LT-Cor4.2",
-    generic={
-        "shares": "0.3,0.3,0.1,0.7,0.5",
-        "target": 0.4,
-        "base_epsilon": 0.7,
-        "final_epsilon": 2,
-    },
+    generic="shares=0.3,0.3,0.1,0.7,0.5 target=0.4 base_epsilon=0.7 final_epsilon=2",
 )
 def percentile_above_threshold(
     *,
@@ -117,9 +112,13 @@ def percentile_above_threshold(
 ):
     """Halt at the first base that reaches its threshold with a wanted chance; the chances are
     known."""
-    from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
 
-    return percentile_above_threshold(method=method)
+    def made():
+        from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
+
+        return percentile_above_threshold(method=method)
+
+    return Trial(made, TODO shares target base_epsilon final_epsilon method)
 
 
 @percentile_above_threshold.guarantees
@@ -131,17 +130,7 @@ def _known_chances(final_epsilon):
     "LT-Alg4",
     "LT-Thm4.4",
     "LT-Thm1.5",
-    generic={
-        "shares": "0.3,0.3,0.1,0.7",
-        "target": 0.4,
-        "base_epsilon": 0.7,
-        "final_epsilon": 2,
-        "slack": 0.3,
-        "beta": 0.2,
-        "delta": 0.01,
-        "samples": 25,
-        "shift": 3,
-    },
+    generic="shares=0.3,0.3,0.1,0.7 target=0.4 base_epsilon=0.7 final_epsilon=2 slack=0.3 beta=0.2 delta=0.01 samples=25 shift=3",
 )
 def extended_above_threshold(
     *,
@@ -158,9 +147,13 @@ def extended_above_threshold(
 ):
     """Halt at the first base that reaches its threshold with a wanted chance, estimated from N
     fresh runs a query."""
-    from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
 
-    return extended_above_threshold(method=method)
+    def made():
+        from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
+
+        return extended_above_threshold(method=method)
+
+    return Trial(made, TODO shares target base_epsilon final_epsilon slack beta delta samples shift method)
 
 
 @extended_above_threshold.input
@@ -191,18 +184,7 @@ def _fresh_runs(params, base_epsilon, slack, final_epsilon):
 @mechanism(
     "LT-Alg5",
     "LT-Thm4.6",
-    generic={
-        "shares": "0.1,0.3,0.3,0.9",
-        "target": 0.4,
-        "base_epsilon": 2,
-        "final_epsilon": 1.5,
-        "slack": 0.3,
-        "beta": 0.2,
-        "delta": 0.01,
-        "samples": 5,
-        "shift": 1,
-        "offset": 0.4,
-    },
+    generic="shares=0.1,0.3,0.3,0.9 target=0.4 base_epsilon=2 final_epsilon=1.5 slack=0.3 beta=0.2 delta=0.01 samples=5 shift=1 offset=0.4",
 )
 def find_percentile_threshold(
     *,
@@ -220,9 +202,13 @@ def find_percentile_threshold(
 ):
     """Release the first of a falling grid of thresholds that a wanted share of N runs reaches,
     the same runs for all."""
-    from jaxsel.families.percentile.find_threshold import find_percentile_threshold
 
-    return find_percentile_threshold(method=method)
+    def made():
+        from jaxsel.families.percentile.find_threshold import find_percentile_threshold
+
+        return find_percentile_threshold(method=method)
+
+    return Trial(made, TODO shares target base_epsilon final_epsilon slack beta delta samples shift offset method)
 
 
 @find_percentile_threshold.input
@@ -258,23 +244,12 @@ def _same_runs(params, base_epsilon, slack, final_epsilon):
 @mechanism(
     "LT-Thm4.7",
     "LT-Thm1.4",
-    generic={
-        "scores": "0.8,0.8,0.3,0",
-        "probabilities": "0.1,0.15,0.35,0.4",
-        "base_epsilon": 1,
-        "slack": 0.6,
-        "beta": 0.2,
-        "delta": 0.0001,
-        "samples": 3,
-        "shift": 5,
-        "offset": 0.6,
-        "stop_probability": 0.1,
-    },
+    generic="scores=0.8,0.8,0.3,0 probabilities=0.1,0.15,0.35,0.4 base_epsilon=1 slack=0.6 beta=0.2 delta=0.0001 samples=3 shift=5 offset=0.6 stop_probability=0.1",
 )
 def percentile_pipeline(
     *,
-    scores: Annotated[Any, _chances("scores of the outcomes"), DATA] = "1,0.75,0.5,0",
-    probabilities: Annotated[Any, _chances("law of one run"), DATA] = "0.02,0.1,0.3,0.58",
+    scores: Annotated[Any, _chances("scores of the outcomes")] = "1,0.75,0.5,0",
+    probabilities: Annotated[Any, _chances("law of one run")] = "0.02,0.1,0.3,0.58",
     base_epsilon: BaseEpsilon = 0.1,
     slack: Annotated[float, FULL_SLACK] = 1,
     beta: Beta = 0.1,
@@ -290,9 +265,13 @@ def percentile_pipeline(
     method: Binomial = "binomial",
 ):
     """Find a threshold that a share of runs reaches, then draw until a run reaches it."""
-    from jaxsel.families.percentile.pipeline import percentile_pipeline
 
-    return percentile_pipeline(method=method)
+    def made():
+        from jaxsel.families.percentile.pipeline import percentile_pipeline
+
+        return percentile_pipeline(method=method)
+
+    return Trial(made, TODO scores probabilities base_epsilon slack beta delta thresholds candidates samples shift offset stop_probability method)
 
 
 @percentile_pipeline.input
@@ -331,7 +310,7 @@ def _both_algorithms(params, base_epsilon, slack):
 
 
 @mechanism(
-    "CL-Thm4", generic={"epsilon": 0.6, "top": 0.3, "middle": 0.05, "alpha": 0.6, "beta": 0.1}
+    "CL-Thm4", generic="epsilon=0.6 top=0.3 middle=0.05 alpha=0.6 beta=0.1"
 )
 def better_than_median(
     *,
@@ -346,13 +325,17 @@ def better_than_median(
     beta: Annotated[
         float, dataclasses.replace(settings.BETA, help="failure probability that sets T")
     ] = 0.02,
-    method: Annotated[str, methods("rank", "literal"), FIXED] = "rank",
+    method: Annotated[str, methods("rank", "literal")] = "rank",
 ):
     """The best of Bin(T, p) runs: above the median, but for a chance beta."""
-    from jaxsel.families.percentile.better_than_median import better_than_median
-    from jaxsel.families.private_tuning.bases import finite
 
-    return better_than_median(finite(), method=method)
+    def made():
+        from jaxsel.families.percentile.better_than_median import better_than_median
+        from jaxsel.families.private_tuning.bases import finite
+
+        return better_than_median(finite(), method=method)
+
+    return Trial(made, TODO epsilon top middle alpha beta method)
 
 
 @better_than_median.input
@@ -381,24 +364,28 @@ def _best_of_random_number(epsilon, alpha):
 @mechanism(
     "LT-B.3",
     broken=True,
-    generic={"probabilities": "0.3,0.6,0.1", "count": 6, "rank": 2, "epsilon": 0.7},
+    generic="probabilities=0.3,0.6,0.1 count=6 rank=2 epsilon=0.7",
 )
 def median_of_runs(
     *,
-    probabilities: Annotated[Any, _chances("law of one run, best outcome first"), DATA] = "0.5,0.5",
+    probabilities: Annotated[Any, _chances("law of one run, best outcome first")] = "0.5,0.5",
     count: Annotated[int, COUNT] = 21,
     rank: Annotated[
         Any,
         _OrWord("which run is released; 1 is the best", domain=COUNT, words=("median", "random")),
     ] = "median",
-    epsilon: Annotated[float, _EPSILON, PAIRS] = 1,
+    epsilon: Annotated[float, _EPSILON] = 1,
     method: Jump = "jump",
 ):
     """BROKEN: release the run of median score, or of a random rank above it; the loss grows with
     the number of runs."""
-    from jaxsel.families.percentile.score_percentile import score_percentile
 
-    return score_percentile(method=method)
+    def made():
+        from jaxsel.families.percentile.score_percentile import score_percentile
+
+        return score_percentile(method=method)
+
+    return Trial(made, TODO probabilities count rank epsilon method)
 
 
 @median_of_runs.neighbours

@@ -8,40 +8,37 @@ from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, whole
 from jaxsel.language.entry import DATA, FIXED, mechanism
 
-Clipping = Annotated[str, choice(("microbatch", "plain"), "how sums are clipped"), FIXED]
+Clipping = Annotated[str, choice(("microbatch", "plain"), "how sums are clipped")]
 
 
 @mechanism(
     "JX-DP-SGD",
-    generic={
-        "examples": 9,
-        "batch_size": 6.0,
-        "clip_norm": 3.0,
-        "noise_multiplier": 1.3,
-        "steps": 4,
-        "clipping": "plain",
-    },
+    generic="examples=9 batch_size=6.0 clip_norm=3.0 noise_multiplier=1.3 steps=4 clipping=plain",
 )
 def dp_sgd(
     *,
-    canary: Annotated[str, choice(("in", "out"), "whether the person is there"), DATA] = "in",
-    examples: Annotated[int, whole("n, the person included", at_least=1, at_most=1000), FIXED] = 4,
+    canary: Annotated[str, choice(("in", "out"), "whether the person is there")] = "in",
+    examples: Annotated[int, whole("n, the person included", at_least=1, at_most=1000)] = 4,
     batch_size: Annotated[
-        float, number("expected, at most n", above=0.0, at_most=1000), FIXED
+        float, number("expected, at most n", above=0.0, at_most=1000)
     ] = 1.5,
-    clip_norm: Annotated[float, number("C, in l2", at_least=1e-3, at_most=1e3), FIXED] = 0.5,
+    clip_norm: Annotated[float, number("C, in l2", at_least=1e-3, at_most=1e3)] = 0.5,
     noise_multiplier: Annotated[
-        float, number("sigma, noise over C", at_least=0.2, at_most=50.0), FIXED
+        float, number("sigma, noise over C", at_least=0.2, at_most=50.0)
     ] = 1.0,
-    steps: Annotated[int, whole("T", at_least=1, at_most=64), FIXED] = 2,
+    steps: Annotated[int, whole("T", at_least=1, at_most=64)] = 2,
     clipping: Clipping = "microbatch",
-    method: Annotated[str, methods("literal", help="how trials are drawn"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """DP-SGD with Poisson batches, on one person among blanks: the log-likelihood
     ratio of all noisy sums; (epsilon, delta) by JX-DP-SGD, no pure epsilon."""
-    from jaxsel.families.private_training.dp_sgd import dp_sgd
 
-    return dp_sgd(examples, batch_size, clip_norm, noise_multiplier, steps, clipping)
+    def made():
+        from jaxsel.families.private_training.dp_sgd import dp_sgd
+
+        return dp_sgd(examples, batch_size, clip_norm, noise_multiplier, steps, clipping)
+
+    return Trial(made, TODO canary examples batch_size clip_norm noise_multiplier steps clipping method)
 
 
 @dp_sgd.input

@@ -14,36 +14,32 @@ from jaxsel.language.entry import DATA, FIXED, mechanism
 @mechanism(
     "JX-ObjPert-logistic",
     "JX-ObjPert-linear",
-    generic={
-        "records": 90,
-        "feature": 0.3,
-        "target": 0.9,
-        "noise_multiplier": 1.7,
-        "regularisation": 0.8,
-        "edges": "-3.5,-1,0.3,1.1,2.4",
-        "loss": "huber",
-    },
+    generic="records=90 feature=0.3 target=0.9 noise_multiplier=1.7 regularisation=0.8 edges=-3.5,-1,0.3,1.1,2.4 loss=huber",
 )
 def objective_perturbation(
     *,
-    records: Annotated[int, whole("how many", at_least=0, at_most=1_000_000), DATA] = 200,
-    feature: Annotated[float, number("of each record", at_least=-1.0, at_most=1.0), DATA] = 0.05,
+    records: Annotated[int, whole("how many", at_least=0, at_most=1_000_000)] = 200,
+    feature: Annotated[float, number("of each record", at_least=-1.0, at_most=1.0)] = 0.05,
     target: Annotated[
-        float, number("of each record; its sign is the label", at_least=-10.0, at_most=10.0), DATA
+        float, number("of each record; its sign is the label", at_least=-10.0, at_most=10.0)
     ] = -1.0,
     noise_multiplier: Annotated[float, number("of the slope", at_least=0.1, at_most=100.0)] = 1.0,
     regularisation: Annotated[float, number("lambda", at_least=1e-2, at_most=1e4)] = 0.5,
     edges: Annotated[Any, numbers("bins of the minimum, increasing")] = "-12,-10,-8,-6,-4,-2,0,2",
     loss: Annotated[
-        str, choice(("logistic", "huber"), "log(1 + e^-yu), or clipped squares"), FIXED
+        str, choice(("logistic", "huber"), "log(1 + e^-yu), or clipped squares")
     ] = "logistic",
-    method: Annotated[str, methods("literal", help="how trials are drawn"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """A generalised linear model on the line by objective perturbation (Kifer, Smith & Thakurta
     2012); (epsilon, delta) by JX-ObjPert-logistic and JX-ObjPert-linear, no pure epsilon."""
-    from jaxsel.families.private_training.objective_perturbation import objective_perturbation
 
-    return objective_perturbation(loss)
+    def made():
+        from jaxsel.families.private_training.objective_perturbation import objective_perturbation
+
+        return objective_perturbation(loss)
+
+    return Trial(made, TODO records feature target noise_multiplier regularisation edges loss method)
 
 
 @objective_perturbation.input

@@ -18,23 +18,27 @@ EVENT = choice(
 METHOD = methods("largest", "literal")
 
 
-@mechanism("CL-Thm5", "CL-Cor1", generic={"answers": "1,0,2", "epsilon": 0.6, "delta": 0.05})
+@mechanism("CL-Thm5", "CL-Cor1", generic="answers=1,0,2 epsilon=0.6 delta=0.05")
 def query_release(
     *,
-    answers: Annotated[Any, numbers("the true answers, of sensitivity 1 each"), DATA] = "0,0,0",
+    answers: Annotated[Any, numbers("the true answers, of sensitivity 1 each")] = "0,0,0",
     epsilon: Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)] = 1,
     delta: Annotated[float, number("of the whole", above=0.0, at_most=0.5)] = 0.1,
     inner: Annotated[
-        str, choice(INNER, "what draws the answers; repaired: literal only"), FIXED
+        str, choice(INNER, "what draws the answers; repaired: literal only")
     ] = "gaussian",
-    event: Annotated[str, EVENT, FIXED] = "correction",
-    method: Annotated[str, METHOD, FIXED] = "largest",
+    event: Annotated[str, EVENT] = "correction",
+    method: Annotated[str, METHOD] = "largest",
 ):
     """Release answers whose largest error has a cap that is never exceeded (Cohen et al.
     2022, Theorem 5, over the Gaussian mechanism)."""
-    from jaxsel.families.query_release.query_release import query_release_mechanism
 
-    return query_release_mechanism(method=method, inner=inner, event=event)
+    def made():
+        from jaxsel.families.query_release.query_release import query_release_mechanism
+
+        return query_release_mechanism(method=method, inner=inner, event=event)
+
+    return Trial(made, TODO answers epsilon delta inner event method)
 
 
 @query_release.neighbours

@@ -23,19 +23,12 @@ EVENT = choice(
     "CL-Alg3",
     "CL-Lem3",
     "CL-Lem4",
-    generic={
-        "levels": "-2,1,-1",
-        "gamma": 0.6,
-        "repetitions": 3,
-        "query_epsilon": 0.7,
-        "failures": 3,
-        "margin": 1.5,
-    },
+    generic="levels=-2,1,-1 gamma=0.6 repetitions=3 query_epsilon=0.7 failures=3 margin=1.5",
 )
 def repetitive_sparse_vector(
     *,
     levels: Annotated[
-        Any, numbers("f - t of each query, in units of the sensitivity"), DATA
+        Any, numbers("f - t of each query, in units of the sensitivity")
     ] = "-2,-2,0",
     gamma: Annotated[float, GAMMA] = 1,
     repetitions: Annotated[int, whole("tau, Tests in a batch", at_least=1, at_most=10**6)] = 2,
@@ -46,16 +39,20 @@ def repetitive_sparse_vector(
         int, whole("k', failed batches until it halts", at_least=1, at_most=40)
     ] = 2,
     margin: Annotated[float, MARGIN] = 2,
-    event: Annotated[str, EVENT, FIXED] = "pattern",
-    method: Annotated[str, methods("literal", "jump", help="see the guide"), FIXED] = "jump",
+    event: Annotated[str, EVENT] = "pattern",
+    method: Annotated[str, methods("literal", "jump", help="see the guide")] = "jump",
 ):
     """Answer which queries are above a threshold, each answer confirmed by many noisy Tests
     (Cohen et al. 2022, Algorithm 3, reconstructed)."""
-    from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
-        repetitive_sparse_vector,
-    )
 
-    return repetitive_sparse_vector(method=method, event=event)
+    def made():
+        from jaxsel.families.repetitive_sparse_vector.repetitive_sparse_vector import (
+            repetitive_sparse_vector,
+        )
+
+        return repetitive_sparse_vector(method=method, event=event)
+
+    return Trial(made, TODO levels gamma repetitions query_epsilon failures margin event method)
 
 
 @repetitive_sparse_vector.neighbours

@@ -17,13 +17,13 @@ from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, whole
 from jaxsel.language.entry import DATA, FIXED, mechanism
 
-Records = Annotated[int, whole("how many", at_least=1, at_most=1_000_000), DATA]
-Each = Annotated[float, number("of each record", at_least=-1.0, at_most=1.0), DATA]
+Records = Annotated[int, whole("how many", at_least=1, at_most=1_000_000)]
+Each = Annotated[float, number("of each record", at_least=-1.0, at_most=1.0)]
 Epsilon = Annotated[float, number("of the whole", at_least=0.01, at_most=100.0)]
 Delta = Annotated[float, number("of the whole", above=0.0, at_most=LARGEST_RUN_DELTA)]
 Edges = Annotated[Any, numbers("bins of the released coefficient, increasing")]
 Regularisation = Annotated[float, number("lambda", at_least=1e-3, at_most=1e9)]
-Method = Annotated[str, methods("literal"), FIXED]
+Method = Annotated[str, methods("literal")]
 
 # Records that are not 1; there the two bounds that are released matter as well.
 _GENERIC = {
@@ -50,9 +50,13 @@ def output_perturbation(
 ):
     """Ridge regression on the line plus Gaussian noise (after Chaudhuri, Monteleoni &
     Sarwate 2011)."""
-    from jaxsel.families.ridge_regression.line import binned_coefficient
 
-    return binned_coefficient("output_perturbation")
+    def made():
+        from jaxsel.families.ridge_regression.line import binned_coefficient
+
+        return binned_coefficient("output_perturbation")
+
+    return Trial(made, TODO records feature target epsilon delta edges regularisation method)
 
 
 @mechanism("OPS-Balanced", generic={**_GENERIC, "regularisation": 25})
@@ -68,9 +72,13 @@ def balanced_posterior_sampling(
     method: Method = "literal",
 ):
     """One posterior sample of ridge regression on the line, private for all data (Wang 2018)."""
-    from jaxsel.families.ridge_regression.line import binned_coefficient
 
-    return binned_coefficient("balanced_posterior_sampling")
+    def made():
+        from jaxsel.families.ridge_regression.line import binned_coefficient
+
+        return binned_coefficient("balanced_posterior_sampling")
+
+    return Trial(made, TODO records feature target epsilon delta edges regularisation method)
 
 
 @mechanism("OPS-PTR", "KRW-Sec6.1", generic={**_GENERIC, "regularisation": 2})
@@ -87,9 +95,13 @@ def posterior_sampling_ptr(
 ):
     """One posterior sample of ridge regression on the line behind a private test
     (Koskela, Redberg & Wang 2024, Section 6.1)."""
-    from jaxsel.families.ridge_regression.line import binned_coefficient
 
-    return binned_coefficient("posterior_sampling_ptr")
+    def made():
+        from jaxsel.families.ridge_regression.line import binned_coefficient
+
+        return binned_coefficient("posterior_sampling_ptr")
+
+    return Trial(made, TODO records feature target epsilon delta edges regularisation method)
 
 
 @mechanism(
@@ -113,9 +125,13 @@ def tuned_posterior_sampling(
 ):
     """The best of K such samples, K geometric, each with a random regularisation
     (Koskela, Redberg & Wang 2024, Section 6.1)."""
-    from jaxsel.families.ridge_regression.line import binned_coefficient
 
-    return binned_coefficient("tuned_posterior_sampling")
+    def made():
+        from jaxsel.families.ridge_regression.line import binned_coefficient
+
+        return binned_coefficient("tuned_posterior_sampling")
+
+    return Trial(made, TODO records feature target epsilon delta edges regularisations mean theorem method)
 
 
 def _equal_records(values):

@@ -12,13 +12,13 @@ from jaxsel.language.domains import number, numbers, parsed, positive, probabili
 from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
 from jaxsel.language.utility import by_scores
 
-Scores = Annotated[Any, numbers("the candidates' scores"), DATA]
+Scores = Annotated[Any, numbers("the candidates' scores")]
 Epsilon = Annotated[float, positive("of the whole selection")]
 Beta = Annotated[float, probability("allowed failure probability; sets the stopping probability")]
 Delta = Annotated[float, probability("of the whole selection")]
 Sensitivity = Annotated[float, positive("how much a score may change")]
 Sensitivities = Annotated[Any, numbers("how much each score may change, or one for all", above=0.0)]
-Method = Annotated[str, methods("jump", "rank", "count", "literal"), FIXED]
+Method = Annotated[str, methods("jump", "rank", "count", "literal")]
 _ROW = numbers("one list")
 
 
@@ -35,7 +35,7 @@ def _rows(text: str) -> np.ndarray:
 
 @mechanism(
     "LT-Thm5.2-EM",
-    generic={"scores": "1,1,0.5", "sensitivity": 1.5, "epsilon": 0.7, "beta": 0.35},
+    generic="scores=1,1,0.5 sensitivity=1.5 epsilon=0.7 beta=0.35",
     utility=by_scores,
 )
 def selection_exponential(
@@ -48,9 +48,13 @@ def selection_exponential(
 ):
     """The exponential mechanism by random stopping over noisy scores (Liu & Talwar 2019, Theorem
     5.2)."""
-    from jaxsel.families.score_selection.selections import selection_exponential
 
-    return selection_exponential(method=method)
+    def made():
+        from jaxsel.families.score_selection.selections import selection_exponential
+
+        return selection_exponential(method=method)
+
+    return Trial(made, TODO scores sensitivity epsilon beta method)
 
 
 @selection_exponential.guarantees
@@ -60,7 +64,7 @@ def _exponential(epsilon):
 
 @mechanism(
     "LT-Thm5.2-GEM",
-    generic={"scores": "1,1,0.5", "sensitivities": "2,1,0.5", "epsilon": 0.7, "beta": 0.35},
+    generic="scores=1,1,0.5 sensitivities=2,1,0.5 epsilon=0.7 beta=0.35",
     utility=by_scores,
 )
 def selection_generalised_exponential(
@@ -72,9 +76,13 @@ def selection_generalised_exponential(
     method: Method = "jump",
 ):
     """The same for scores of different sensitivities (Liu & Talwar 2019, Theorem 5.2)."""
-    from jaxsel.families.score_selection.selections import selection_generalised_exponential
 
-    return selection_generalised_exponential(method=method)
+    def made():
+        from jaxsel.families.score_selection.selections import selection_generalised_exponential
+
+        return selection_generalised_exponential(method=method)
+
+    return Trial(made, TODO scores sensitivities epsilon beta method)
 
 
 @selection_generalised_exponential.guarantees
@@ -84,7 +92,7 @@ def _generalised(epsilon):
 
 @mechanism(
     "LT-Thm5.2-Margin",
-    generic={"scores": "4,4,1", "sensitivity": 1.5, "epsilon": 0.7, "delta": 0.01, "beta": 0.35},
+    generic="scores=4,4,1 sensitivity=1.5 epsilon=0.7 delta=0.01 beta=0.35",
     utility=by_scores,
 )
 def selection_margin(
@@ -98,9 +106,13 @@ def selection_margin(
 ):
     """Random stopping over scores with truncated Laplace noise: finds a best candidate that leads
     by a margin (Liu & Talwar 2019, Theorem 5.2)."""
-    from jaxsel.families.score_selection.selections import selection_margin
 
-    return selection_margin(method=method)
+    def made():
+        from jaxsel.families.score_selection.selections import selection_margin
+
+        return selection_margin(method=method)
+
+    return Trial(made, TODO scores sensitivity epsilon delta beta method)
 
 
 # --- Medians --------------------------------------------------------------------------
@@ -108,13 +120,7 @@ def selection_margin(
 
 @mechanism(
     "LT-Thm5.2-SmoothSens",
-    generic={
-        "lists": "1,4,4,6,7,7,8/2,2,3,6,8,8,8/0,1,1,3,5,5,7",
-        "high": 8,
-        "epsilon": 0.7,
-        "delta": 0.01,
-        "beta": 0.35,
-    },
+    generic="lists=1,4,4,6,7,7,8/2,2,3,6,8,8,8/0,1,1,3,5,5,7 high=8 epsilon=0.7 delta=0.01 beta=0.35",
 )
 def selection_smooth_sensitivity(
     *,
@@ -123,7 +129,6 @@ def selection_smooth_sensitivity(
         parsed(
             _rows, "lists of equally many numbers, separated by slashes", "the candidates' lists"
         ),
-        DATA,
     ] = "0,4,5,5,6,9,9/1,2,4,4,4,6,8/0,2,3,3,3,3,7",
     high: Annotated[float, positive("largest value in a list; the least is 0")] = 10,
     epsilon: Epsilon = 1,
@@ -133,9 +138,13 @@ def selection_smooth_sensitivity(
 ):
     """Which list has the largest median, with noise scaled to smooth sensitivity (Liu & Talwar
     2019, Theorem 5.2)."""
-    from jaxsel.families.score_selection.selections import selection_smooth_sensitivity
 
-    return selection_smooth_sensitivity(method=method)
+    def made():
+        from jaxsel.families.score_selection.selections import selection_smooth_sensitivity
+
+        return selection_smooth_sensitivity(method=method)
+
+    return Trial(made, TODO lists high epsilon delta beta method)
 
 
 @selection_smooth_sensitivity.neighbours
@@ -160,22 +169,16 @@ def _medians_jump(lists, high):
 
 @mechanism(
     "LT-Lem5.1",
-    generic={
-        "learner_epsilon": 0.7,
-        "scores": "5,4",
-        "sensitivity": 1.5,
-        "epsilon": 0.4,
-        "gamma": 0.3,
-    },
+    generic="learner_epsilon=0.7 scores=5,4 sensitivity=1.5 epsilon=0.4 gamma=0.3",
 )
 def validation_selection(
     *,
     learners: Annotated[
-        int, whole("how many learners, each of two models", at_least=1, at_most=1000), DATA
+        int, whole("how many learners, each of two models", at_least=1, at_most=1000)
     ] = 3,
-    learner_epsilon: Annotated[float, positive("of one learner, for the training set"), DATA] = 0.5,
+    learner_epsilon: Annotated[float, positive("of one learner, for the training set")] = 0.5,
     scores: Annotated[
-        Any, numbers("validation scores of the good and of the bad model", size=2), DATA
+        Any, numbers("validation scores of the good and of the bad model", size=2)
     ] = "8,2",
     sensitivity: Annotated[float, positive("how much one validation example changes a score")] = 1,
     epsilon: Annotated[float, positive("of one noisy score, for the validation set")] = 0.5,
@@ -184,9 +187,13 @@ def validation_selection(
 ):
     """Hyperparameters: train a random learner, validate with noise, release the best of a random
     number of runs (Liu & Talwar 2019, Section 5.1)."""
-    from jaxsel.families.score_selection.selections import validation_selection
 
-    return validation_selection(method=method)
+    def made():
+        from jaxsel.families.score_selection.selections import validation_selection
+
+        return validation_selection(method=method)
+
+    return Trial(made, TODO learners learner_epsilon scores sensitivity epsilon gamma method)
 
 
 def _model_laws(learners: int, good: float) -> np.ndarray:
@@ -222,7 +229,7 @@ def _tuned(pair, learner_epsilon, epsilon):
 
 @mechanism(
     "RS-GEM",
-    generic={"scores": "1,1,0.5", "sensitivities": "2,1,0.5", "epsilon": 0.7, "beta": 0.35},
+    generic="scores=1,1,0.5 sensitivities=2,1,0.5 epsilon=0.7 beta=0.35",
     utility=by_scores,
 )
 def generalised_exponential_mechanism(
@@ -231,13 +238,17 @@ def generalised_exponential_mechanism(
     sensitivities: Sensitivities = "1,1,4",
     epsilon: Epsilon = 1,
     beta: Beta = 0.2,
-    method: Annotated[str, methods("race", "literal", help="how trials are drawn"), FIXED] = "race",
+    method: Annotated[str, methods("race", "literal", help="how trials are drawn")] = "race",
 ):
     """The exponential mechanism for scores of different sensitivities (Raskhodnikova & Smith
     2016)."""
-    from jaxsel.families.score_selection.classical import generalised_exponential_mechanism
 
-    return generalised_exponential_mechanism(method=method)
+    def made():
+        from jaxsel.families.score_selection.classical import generalised_exponential_mechanism
+
+        return generalised_exponential_mechanism(method=method)
+
+    return Trial(made, TODO scores sensitivities epsilon beta method)
 
 
 @generalised_exponential_mechanism.guarantees
@@ -256,22 +267,26 @@ def _one_or_each(scores, sensitivities, epsilon, beta):
 
 @mechanism(
     "BNS-Adist",
-    generic={"scores": "9,9,4", "sensitivity": 1.5, "epsilon": 0.7, "delta": 0.01},
+    generic="scores=9,9,4 sensitivity=1.5 epsilon=0.7 delta=0.01",
     utility=by_scores,
 )
 def margin_mechanism(
     *,
-    scores: Annotated[Any, numbers("the candidates' scores", size=2), DATA] = "20,1,0",
+    scores: Annotated[Any, numbers("the candidates' scores", size=2)] = "20,1,0",
     sensitivity: Sensitivity = 1,
     epsilon: Epsilon = 1,
     delta: Annotated[float, number("of the whole", above=0.0, at_most=0.5)] = 1e-3,
-    method: Annotated[str, methods("literal", help="how trials are drawn"), FIXED] = "literal",
+    method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """A_dist: release the best candidate if its noisy lead is large, else nothing (Smith &
     Thakurta 2013; Beimel, Nissim & Stemmer 2013)."""
-    from jaxsel.families.score_selection.classical import margin_mechanism
 
-    return margin_mechanism()
+    def made():
+        from jaxsel.families.score_selection.classical import margin_mechanism
+
+        return margin_mechanism()
+
+    return Trial(made, TODO scores sensitivity epsilon delta method)
 
 
 @margin_mechanism.neighbours

@@ -17,11 +17,11 @@ _CALLED = "epsilon of every mechanism that is called, on the pairs"
 _LAW = "exponent of the law of p, P[p <= x] = x^gamma"
 
 # Up to 20, e^epsilon - 1 keeps its precision.
-Epsilon = Annotated[float, number(_CALLED, above=0.0, at_most=20.0), DATA]
-Top = Annotated[float, probability("chance of the best outcome, on the first side"), DATA]
-Middle = Annotated[float, probability("chance of the second best one, on the other side"), DATA]
+Epsilon = Annotated[float, number(_CALLED, above=0.0, at_most=20.0)]
+Top = Annotated[float, probability("chance of the best outcome, on the first side")]
+Middle = Annotated[float, probability("chance of the second best one, on the other side")]
 Gamma = Annotated[float, number(_LAW, above=0.0, at_most=1e6)]
-Method = Annotated[str, methods("literal", "shortcut", help="see the guide"), FIXED]
+Method = Annotated[str, methods("literal", "shortcut", help="see the guide")]
 
 
 def _runs(help: str):
@@ -44,14 +44,7 @@ def _sides(epsilon, top, middle):
 @mechanism(
     "CL-Alg1",
     "CL-Thm1",
-    generic={
-        "epsilon": 0.6,
-        "top": 0.3,
-        "middle": 0.05,
-        "gamma": 0.6,
-        "rounds": 7,
-        "candidates": 3,
-    },
+    generic="epsilon=0.6 top=0.3 middle=0.05 gamma=0.6 rounds=7 candidates=3",
 )
 def selection_once(
     *,
@@ -61,20 +54,24 @@ def selection_once(
     gamma: Gamma = 1,
     rounds: Annotated[int, _runs("potential runs of each candidate (tau)")] = 20,
     candidates: Annotated[
-        int, whole("how many candidates (k)", at_least=1, at_most=1000), DATA
+        int, whole("how many candidates (k)", at_least=1, at_most=1000)
     ] = 2,
     method: Method = "shortcut",
 ):
     """Run k candidates Bin(tau, p) times each, p drawn once; release the best run."""
-    from jaxsel.families.selection_and_test.program import Select, program
 
-    return program((Select(),), method=method)
+    def made():
+        from jaxsel.families.selection_and_test.program import Select, program
+
+        return program((Select(),), method=method)
+
+    return Trial(made, TODO epsilon top middle gamma rounds candidates method)
 
 
 @mechanism(
     "CL-Alg1",
     "CL-Thm1",
-    generic={"epsilon": 0.6, "top": 0.3, "middle": 0.05, "gamma": 0.6, "rounds": 7, "calls": 3},
+    generic="epsilon=0.6 top=0.3 middle=0.05 gamma=0.6 rounds=7 calls=3",
 )
 def selections(
     *,
@@ -84,13 +81,17 @@ def selections(
     gamma: Gamma = 1,
     rounds: Annotated[int, _runs("potential runs of the candidate in a call (tau)")] = 40,
     # 4 outcomes a call: 4^8 transcripts
-    calls: Annotated[int, whole("how many selections (c)", at_least=1, at_most=8), FIXED] = 2,
+    calls: Annotated[int, whole("how many selections (c)", at_least=1, at_most=8)] = 2,
     method: Method = "shortcut",
 ):
     """Selections that share one p: (2 c + gamma) epsilon, not c (2 + gamma)."""
-    from jaxsel.families.selection_and_test.program import Select, program
 
-    return program((Select(),) * calls, method=method)
+    def made():
+        from jaxsel.families.selection_and_test.program import Select, program
+
+        return program((Select(),) * calls, method=method)
+
+    return Trial(made, TODO epsilon top middle gamma rounds calls method)
 
 
 def _each(law: np.ndarray, calls: int, candidates: int) -> tuple[np.ndarray, ...]:
@@ -125,28 +126,31 @@ def _proven_of_selections(epsilon, gamma, calls=1):
 @mechanism(
     "CL-Alg1",
     "CL-Thm2",
-    generic={"epsilon": 0.6, "quiet": 0.3, "gamma": 0.6, "bottoms": 7, "tops": 3},
+    generic="epsilon=0.6 quiet=0.3 gamma=0.6 bottoms=7 tops=3",
 )
 def tests_until_top(
     *,
     epsilon: Epsilon = 1,
     quiet: Annotated[
-        float, probability("chance of top in the first tests, on one side"), DATA
+        float, probability("chance of top in the first tests, on one side")
     ] = 0.2,
     gamma: Gamma = 1,
     bottoms: Annotated[int, _runs("how many first tests (n)")] = 20,
     tops: Annotated[
         int,
         whole("how many tops end it (c); as many tests come last", at_least=1, at_most=50),
-        FIXED,
     ] = 2,
     method: Method = "shortcut",
 ):
     """Tests with one p until c of them answered top; bottoms are free."""
-    from jaxsel.families.selection_and_test.program import Tests, program
 
-    # Bottoms first, then tops; the interaction halts after the last top.
-    return program((Tests(tops),) * 2, limit=tops, method=method)
+    def made():
+        from jaxsel.families.selection_and_test.program import Tests, program
+
+        # Bottoms first, then tops; the interaction halts after the last top.
+        return program((Tests(tops),) * 2, limit=tops, method=method)
+
+    return Trial(made, TODO epsilon quiet gamma bottoms tops method)
 
 
 def _loud(epsilon: float) -> float:
@@ -190,7 +194,7 @@ def _by_test(outcomes: tuple):
     "CL-Alg1",
     "CL-Thm1",
     "CL-Thm2",
-    generic={"epsilon": 0.7, "top": 0.3, "middle": 0.05, "gamma": 0.6, "rounds": 6},
+    generic="epsilon=0.7 top=0.3 middle=0.05 gamma=0.6 rounds=6",
 )
 def interleaved(
     *,
@@ -202,10 +206,14 @@ def interleaved(
     method: Method = "shortcut",
 ):
     """Selection, test, selection on what the test said, test: all with one p."""
-    from jaxsel.families.selection_and_test.program import Select, Tests, program
 
-    calls = (Select(), Tests(1), Select(), Tests(1))
-    return program(calls, choose=_by_test, method=method)
+    def made():
+        from jaxsel.families.selection_and_test.program import Select, Tests, program
+
+        calls = (Select(), Tests(1), Select(), Tests(1))
+        return program(calls, choose=_by_test, method=method)
+
+    return Trial(made, TODO epsilon top middle gamma rounds method)
 
 
 @interleaved.neighbours
@@ -239,39 +247,35 @@ def _proven_of_interleaved(epsilon, gamma):
     "CL-Alg4",
     "CL-Lem1",
     "CL-Lem2",
-    generic={
-        "epsilon": 0.7,
-        "biases": "0.2,0.4,0.1",
-        "coins": 5,
-        "ones": 3,
-        "adaptive": "yes",
-        "event": "bits",
-    },
+    generic="epsilon=0.7 biases=0.2,0.4,0.1 coins=5 ones=3 adaptive=yes event=bits",
 )
 def coin_game(
     *,
     epsilon: Epsilon = 1,
     biases: Annotated[
-        Any, numbers("chances of 1 on the favoured side, repeated", at_least=0.0, at_most=1.0), DATA
+        Any, numbers("chances of 1 on the favoured side, repeated", at_least=0.0, at_most=1.0)
     ] = "0.05,0.1",
-    coins: Annotated[int, whole("how many coins there are", at_least=1, at_most=10_000), DATA] = 12,
+    coins: Annotated[int, whole("how many coins there are", at_least=1, at_most=10_000)] = 12,
     ones: Annotated[int, whole("how many ones end the game (k)", at_least=1)] = 2,
     adaptive: Annotated[
-        str, choice(("no", "yes"), "yes: each 1 moves the list of biases on by one"), DATA
+        str, choice(("no", "yes"), "yes: each 1 moves the list of biases on by one")
     ] = "no",
     event: Annotated[
         str,
         choice(
             ("place", "bits"), "place: the coin at which it ends; bits: every coin, of at most 12"
         ),
-        FIXED,
     ] = "place",
-    method: Annotated[str, methods("literal", "jump", help="see the guide"), FIXED] = "jump",
+    method: Annotated[str, methods("literal", "jump", help="see the guide")] = "jump",
 ):
     """Show coins until k of them came up 1; no bound holds in both directions."""
-    from jaxsel.families.selection_and_test.coin_game import coin_game
 
-    return coin_game(method=method, event=event)
+    def made():
+        from jaxsel.families.selection_and_test.coin_game import coin_game
+
+        return coin_game(method=method, event=event)
+
+    return Trial(made, TODO epsilon biases coins ones adaptive event method)
 
 
 def _chances(biases, coins: int, ones: int, adaptive: str) -> np.ndarray:

@@ -32,14 +32,14 @@ class _Share(Number):
 
 _ANSWERS = numbers("answers of the queries, in units of the sensitivity")
 Epsilon = Annotated[float, positive("privacy parameter that sets the noise scales")]
-Answers = Annotated[Any, _ANSWERS, DATA]
-Several = Annotated[Any, dataclasses.replace(_ANSWERS, size=2), DATA]  # a pair needs two answers
+Answers = Annotated[Any, _ANSWERS]
+Several = Annotated[Any, dataclasses.replace(_ANSWERS, size=2)]  # a pair needs two answers
 Threshold = Annotated[float, number("what answers are compared with")]
-Method = Annotated[str, methods("literal", "jump", help="see the guide"), FIXED]
+Method = Annotated[str, methods("literal", "jump", help="see the guide")]
 Cutoff = Annotated[
     int, whole('how many "above" are answered before it stops', at_least=1, at_most=10**6)
 ]
-Meant = Annotated[str, choice(("general", "monotone"), "neighbours that epsilon is for"), FIXED]
+Meant = Annotated[str, choice(("general", "monotone"), "neighbours that epsilon is for")]
 
 _GENERIC = {"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5}
 
@@ -58,9 +58,13 @@ def above_threshold(
 ):
     """Answer queries until one noisy answer reaches a noisy threshold (Dwork & Roth 2014,
     Algorithm 1)."""
-    from jaxsel.families.sparse_vector.above_threshold import above_threshold
 
-    return above_threshold(method=method, relation=relation)
+    def made():
+        from jaxsel.families.sparse_vector.above_threshold import above_threshold
+
+        return above_threshold(method=method, relation=relation)
+
+    return Trial(made, TODO epsilon answers threshold method relation)
 
 
 @mechanism(
@@ -81,9 +85,13 @@ def sparse(
     ] = 0,
 ):
     """Restart AboveThreshold after each "above" (Dwork & Roth 2014, Algorithm 2)."""
-    from jaxsel.families.sparse_vector.sparse import sparse
 
-    return sparse(method=method, relation=relation)
+    def made():
+        from jaxsel.families.sparse_vector.sparse import sparse
+
+        return sparse(method=method, relation=relation)
+
+    return Trial(made, TODO epsilon answers threshold method cutoff relation delta)
 
 
 @mechanism(
@@ -104,9 +112,13 @@ def sparse_vector(
     ] = 0.5,
 ):
     """Noise the threshold once for all answers (Lyu, Su & Li 2017, Algorithm 1)."""
-    from jaxsel.families.sparse_vector.variants import lyu_su_li
 
-    return lyu_su_li(method=method, relation=relation)
+    def made():
+        from jaxsel.families.sparse_vector.variants import lyu_su_li
+
+        return lyu_su_li(method=method, relation=relation)
+
+    return Trial(made, TODO epsilon answers threshold method cutoff relation share)
 
 
 def _as_number(share, cutoff, relation) -> float:
@@ -131,9 +143,13 @@ def sparse_vector_dwork_roth(
 ):
     """Draw the threshold's noise anew after each answer above (Dwork & Roth 2014; Lyu, Su &
     Li 2017, Algorithm 2)."""
-    from jaxsel.families.sparse_vector.variants import dwork_roth
 
-    return dwork_roth(method=method)
+    def made():
+        from jaxsel.families.sparse_vector.variants import dwork_roth
+
+        return dwork_roth(method=method)
+
+    return Trial(made, TODO epsilon answers threshold method cutoff)
 
 
 @mechanism("SVT-LSL-Alg3", broken=True, generic=_GENERIC | {"cutoff": 2, "edges": "-0.5,1.5"})
@@ -148,9 +164,13 @@ def sparse_vector_roth(
 ):
     """BROKEN: release the very noisy answers that were above (Roth 2011; Lyu, Su & Li 2017,
     Algorithm 3); the loss grows with the number of queries."""
-    from jaxsel.families.sparse_vector.variants import roth
 
-    return roth(method=method)
+    def made():
+        from jaxsel.families.sparse_vector.variants import roth
+
+        return roth(method=method)
+
+    return Trial(made, TODO epsilon answers threshold method cutoff edges)
 
 
 @mechanism("SVT-LSL-Alg4", broken=True, generic=_GENERIC | {"cutoff": 3})
@@ -164,9 +184,13 @@ def sparse_vector_lee_clifton(
 ):
     """BROKEN: query noise that does not grow with the number of answers (Lee & Clifton
     2014; Lyu, Su & Li 2017, Algorithm 4); it is (1 + 6c)/4 epsilon-DP."""
-    from jaxsel.families.sparse_vector.variants import lee_clifton
 
-    return lee_clifton(method=method)
+    def made():
+        from jaxsel.families.sparse_vector.variants import lee_clifton
+
+        return lee_clifton(method=method)
+
+    return Trial(made, TODO epsilon answers threshold method cutoff)
 
 
 @mechanism("SVT-LSL-Alg5", broken=True, generic=_GENERIC)
@@ -179,9 +203,13 @@ def sparse_vector_stoddard(
 ):
     """BROKEN: queries without noise (Stoddard et al. 2014; Lyu, Su & Li 2017, Algorithm 5);
     some answers are possible on one of two neighbours only."""
-    from jaxsel.families.sparse_vector.variants import stoddard
 
-    return stoddard(method=method)
+    def made():
+        from jaxsel.families.sparse_vector.variants import stoddard
+
+        return stoddard(method=method)
+
+    return Trial(made, TODO epsilon answers threshold method)
 
 
 @mechanism("SVT-LSL-Alg6", broken=True, generic=_GENERIC)
@@ -194,9 +222,13 @@ def sparse_vector_chen(
 ):
     """BROKEN: no limit on the number of answers above (Chen et al. 2015; Lyu, Su & Li 2017,
     Algorithm 6); the loss grows with the number of queries."""
-    from jaxsel.families.sparse_vector.variants import chen
 
-    return chen(method=method)
+    def made():
+        from jaxsel.families.sparse_vector.variants import chen
+
+        return chen(method=method)
+
+    return Trial(made, TODO epsilon answers threshold method)
 
 
 # --- Pairs ----------------------------------------------------------------------------

@@ -44,9 +44,7 @@ def threshold_selection(
 
 
 @mechanism("PS-AlgC", "LT-Thm1.2", generic=f"threshold=0 {_RUN}")
-def conditional_sampling(
-    *, threshold: Threshold = 1, runs: Runs = Runs(), method: Method = "jump"
-):
+def conditional_sampling(*, threshold: Threshold = 1, runs: Runs = Runs(), method: Method = "jump"):
     """Draw until a run reaches the threshold, however long it takes (Papernot & Steinke 2022,
     Appendix C)."""
     made = _until_reached(runs, method)

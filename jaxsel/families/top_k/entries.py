@@ -1,5 +1,6 @@
 """Private top-k sets by name: settings, neighbours that differ in one user, guarantees."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,29 +10,28 @@ from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
 from jaxsel.families.top_k.laws import BEYOND, EVENTS, descending
 from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
 from jaxsel.kernel.methods import methods
-from jaxsel.language.base import Relation
+from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.domains import Number, choice, number, numbers, positive, probability, whole
-from jaxsel.language.entry import DATA, FIXED, Values, guarantee, mechanism
-from jaxsel.language.utility import Utility, of_sets
+from jaxsel.language.entry import guarantee, mechanism, supplied
+from jaxsel.language.trial import Guarantee, Trial
+from jaxsel.language.utility import of_sets
 
 _ARRIVALS = "how trials are drawn; arrivals with events=hits alone"
 _HOW = "how trials are drawn"
 _RHO, _EPSILON = 0.5, 1.0  # the defaults where no scale of noise is given
 
 Histogram = Annotated[
-    Any, numbers("counts of the candidates", at_least=0.0, at_most=MAX_COUNT, size=3), DATA
+    Any, numbers("counts of the candidates", at_least=0.0, at_most=MAX_COUNT, size=3)
 ]
-Events = Annotated[str, choice(EVENTS, "what is tallied; sets of at most 12 candidates"), FIXED]
-Precision = Annotated[str, choice(("tail", "float64"), "of the draws"), FIXED]
+Events = Annotated[str, choice(EVENTS, "what is tallied; sets of at most 12 candidates")]
+Precision = Annotated[str, choice(("tail", "float64"), "of the draws")]
 K = Annotated[int, whole("size of the set", at_least=1, at_most=1e9)]
 DeltaT = Annotated[float, probability("failure probability of the test")]
 MaxSize = Annotated[int | None, whole("largest size that may be selected", at_least=1)]
-Selection = Annotated[str, choice(SELECTION_NOISES, "noise that selects the size"), FIXED]
-Threshold = Annotated[
-    str, choice(("printed", "quantile"), "of the test; the quantile is smaller"), FIXED
-]
-OneMethod = Annotated[str, methods("literal", help=_HOW), FIXED]
-GapMethod = Annotated[str, methods("grouped", "literal", help=_HOW), FIXED]
+Selection = Annotated[str, choice(SELECTION_NOISES, "noise that selects the size")]
+Threshold = Annotated[str, choice(("printed", "quantile"), "of the test; the quantile is smaller")]
+OneMethod = Annotated[str, methods("literal", help=_HOW)]
+GapMethod = Annotated[str, methods("grouped", "literal", help=_HOW)]
 
 
 def _scale(help: str) -> Number:
@@ -43,23 +43,45 @@ def _chance(help: str) -> Number:
     return number(help, above=LEAST_PROBABILITY, below=1.0)
 
 
-def _given(**settings: Any) -> dict[str, Any]:
-    """The settings that are not left out."""
-    return {name: value for name, value in settings.items() if value is not None}
+def _released(
+    made: Callable[[], Mechanism],
+    histogram: np.ndarray,
+    params: dict[str, Any],
+    proven: Callable[[Pair], Guarantee | None] | None = None,
+) -> Trial:
+    """A mechanism that releases a set, or its size, on histograms that differ in one user."""
+    k = params.get("k")
 
+    def one_more_user():
+        ranks = descending(histogram)
+        for name, voted, why in (
+            ("second", [1], "one more vote, for the second candidate: ties and top sets change"),
+            (
+                "third",
+                [2],
+                "one more vote, for the third candidate: one gap grows, another shrinks",
+            ),
+            ("first-third", [0, 2], "votes for the first and the third: gaps move in turn"),
+            (
+                "last",
+                slice(-min(k or 2, ranks.size - 1), None),
+                "votes for the last k: all of an unlikely set gain at once",
+            ),
+        ):
+            more = histogram.copy()
+            more[ranks[voted]] += 1.0
+            yield name, histogram, more, Relation.MONOTONE, why
 
-def _set_utility(values: Values, labels: tuple[str, ...]) -> Utility:
-    return of_sets(values["histogram"], labels, values.get("k"))
+    def utility(labels):
+        return of_sets(histogram, labels, k)
+
+    return Trial(made, histogram, params, one_more_user, proven, utility)
 
 
 # --- Sizes ----------------------------------------------------------------------------
 
 
-@mechanism(
-    "ZW-Alg1",
-    generic={"histogram": "5,5,3,3,0", "noise": "laplace", "epsilon": 0.7, "max_size": 3},
-    utility=_set_utility,
-)
+@mechanism("ZW-Alg1", generic="histogram=5,5,3,3,0 noise=laplace epsilon=0.7 max_size=3")
 def largest_gap(
     *,
     histogram: Histogram = "6,5,5,2,1",
@@ -76,27 +98,23 @@ def largest_gap(
 ):
     """Select the size of a top-k set where the noisy gap is largest (Zhu & Wang 2022,
     Algorithm 1)."""
-    from jaxsel.families.top_k.noisy_gaps import largest_gap
 
-    return largest_gap(noise=noise, method=method, precision=precision)
+    def made():
+        from jaxsel.families.top_k.noisy_gaps import largest_gap
 
+        return largest_gap(noise=noise, method=method, precision=precision)
 
-@largest_gap.input
-def _gap_input(histogram, epsilon, noise_scale, max_size):
-    noise = _given(epsilon=epsilon, noise_scale=noise_scale) or {"epsilon": _EPSILON}
-    return histogram, noise | _given(max_size=max_size)
+    def by_noise(pair):
+        """Follows from the settings, not from the scale that is drawn, which may be wrong."""
+        if noise == "gaussian":
+            return None
+        stated = 2.0 / noise_scale if epsilon is None and noise_scale else epsilon or _EPSILON
+        if noise == "gumbel":
+            return guarantee("ZW-Prop7-pure", epsilon=stated)
+        return guarantee(f"NM-{noise}-general", noise_scale=2.0 / stated)
 
-
-@largest_gap.guarantees
-def _by_noise(noise, epsilon, noise_scale):
-    """Follows from the settings, not from the scale that is drawn, which may be wrong."""
-    if noise == "gaussian":
-        return None
-    if epsilon is None:
-        epsilon = 2.0 / noise_scale if noise_scale else _EPSILON
-    if noise == "gumbel":
-        return guarantee("ZW-Prop7-pure", epsilon=epsilon)
-    return guarantee(f"NM-{noise}-general", noise_scale=2.0 / epsilon)
+    scales = supplied(epsilon=epsilon, noise_scale=noise_scale) or {"epsilon": _EPSILON}
+    return _released(made, histogram, scales | supplied(max_size=max_size), by_noise)
 
 
 # --- Sets -----------------------------------------------------------------------------
@@ -105,17 +123,7 @@ def _by_noise(noise, epsilon, noise_scale):
 @mechanism(
     "ZW-Alg2",
     "ZW-Ex14",
-    generic={
-        "histogram": "9,9,3,3,0",
-        "selection": "gaussian",
-        "test": "laplace",
-        "selection_scale": 3.5,
-        "test_scale": 1.4,
-        "delta_t": 0.2,
-        "threshold": "quantile",
-        "max_size": 3,
-    },
-    utility=_set_utility,
+    generic="histogram=9,9,3,3,0 selection=gaussian test=laplace selection_scale=3.5 test_scale=1.4 delta_t=0.2 threshold=quantile max_size=3",
 )
 def stable_top_k(
     *,
@@ -131,7 +139,7 @@ def stable_top_k(
     ] = None,
     delta_t: DeltaT = 0.05,
     selection: Selection = "gumbel",
-    test: Annotated[str, choice(TEST_NOISES, "noise of the test"), FIXED] = "gaussian",
+    test: Annotated[str, choice(TEST_NOISES, "noise of the test")] = "gaussian",
     threshold: Threshold = "printed",
     max_size: MaxSize = None,
     events: Events = "sets",
@@ -140,36 +148,25 @@ def stable_top_k(
 ):
     """Select a size by noisy gaps and release its top set if the gap passes a test
     (StableTopK; Zhu & Wang 2022, Algorithm 2)."""
-    from jaxsel.families.top_k.stable import stable_top_k
 
-    return stable_top_k(
-        selection=selection,
-        test=test,
-        method=method,
-        threshold=threshold,
-        events=events,
-        precision=precision,
-    )
+    def made():
+        from jaxsel.families.top_k.stable import stable_top_k
+
+        return stable_top_k(
+            selection=selection,
+            test=test,
+            method=method,
+            threshold=threshold,
+            events=events,
+            precision=precision,
+        )
+
+    scales = supplied(rho=rho, selection_scale=selection_scale, test_scale=test_scale)
+    more = supplied(delta_t=delta_t, max_size=max_size)
+    return _released(made, histogram, (scales or {"rho": _RHO}) | more)
 
 
-@stable_top_k.input
-def _stable_input(histogram, rho, selection_scale, test_scale, delta_t, max_size):
-    noise = _given(rho=rho, selection_scale=selection_scale, test_scale=test_scale)
-    return histogram, (noise or {"rho": _RHO}) | _given(delta_t=delta_t, max_size=max_size)
-
-
-@mechanism(
-    "ZW-Alg3",
-    generic={
-        "histogram": "5,5,3,3,0",
-        "k": 3,
-        "rho": 0.3,
-        "delta_t": 0.2,
-        "weight": 0.7,
-        "beyond": "drop",
-    },
-    utility=_set_utility,
-)
+@mechanism("ZW-Alg3", generic="histogram=5,5,3,3,0 k=3 rho=0.3 delta_t=0.2 weight=0.7 beyond=drop")
 def fixed_top_k(
     *,
     histogram: Histogram = "6,5,5,2,1",
@@ -177,39 +174,34 @@ def fixed_top_k(
     rho: Annotated[float, positive("zCDP parameter")] = _RHO,
     delta_t: DeltaT = 0.05,
     weight: Annotated[float, number("lambda of the regulariser -lambda |j - k|", at_least=0.0)] = 0,
-    beyond: Annotated[str, choice(BEYOND, "what a larger set that passes is for"), FIXED] = "fewer",
+    beyond: Annotated[str, choice(BEYOND, "what a larger set that passes is for")] = "fewer",
     max_size: MaxSize = None,
     events: Events = "sets",
-    method: Annotated[str, methods("literal", "arrivals", help=_ARRIVALS), FIXED] = "literal",
+    method: Annotated[str, methods("literal", "arrivals", help=_ARRIVALS)] = "literal",
     precision: Precision = "tail",
 ):
     """StableTopK for a given k: exponential mechanisms fill up, choose within or replace
     the tested set (Zhu & Wang 2022, Algorithm 3)."""
-    from jaxsel.families.top_k.fixed import fixed_top_k
 
-    return fixed_top_k(method=method, beyond=beyond, events=events, precision=precision)
+    def made():
+        from jaxsel.families.top_k.fixed import fixed_top_k
+
+        return fixed_top_k(method=method, beyond=beyond, events=events, precision=precision)
+
+    params = {"k": k, "rho": rho, "delta_t": delta_t, "weight": weight}
+    return _released(made, histogram, params | supplied(max_size=max_size))
 
 
 @mechanism(
     "ZW-Alg4",
     "ZW-Alg5",
-    generic={
-        "histogram": "5,5,5,3,0",
-        "k": 3,
-        "test": "laplace",
-        "noise_scale": 1.4,
-        "delta_t": 0.2,
-        "threshold": "quantile",
-    },
-    utility=_set_utility,
+    generic="histogram=5,5,5,3,0 k=3 test=laplace noise_scale=1.4 delta_t=0.2 threshold=quantile",
 )
 def propose_test_release(
     *,
     histogram: Histogram = "6,5,5,2,1",
     k: K = 2,
-    test: Annotated[
-        str, choice(TEST_NOISES, "gaussian: Algorithm 4; laplace: 5"), FIXED
-    ] = "gaussian",
+    test: Annotated[str, choice(TEST_NOISES, "gaussian: Algorithm 4; laplace: 5")] = "gaussian",
     noise_scale: Annotated[float, _scale("standard deviation, or Laplace scale")] = 1,
     delta_t: DeltaT = 0.05,
     threshold: Threshold = "printed",
@@ -219,19 +211,22 @@ def propose_test_release(
 ):
     """Release the top set of a given size if its gap passes a noisy test (Zhu & Wang
     2022, Algorithms 4 and 5)."""
-    from jaxsel.families.top_k.stable import propose_test_release
 
-    return propose_test_release(test=test, threshold=threshold, events=events, precision=precision)
+    def made():
+        from jaxsel.families.top_k.stable import propose_test_release
+
+        return propose_test_release(
+            test=test, threshold=threshold, events=events, precision=precision
+        )
+
+    params = {"k": k, "noise_scale": noise_scale, "delta_t": delta_t}
+    return _released(made, histogram, params)
 
 
 # --- Baselines ------------------------------------------------------------------------
 
 
-@mechanism(
-    "EM-CDP",
-    generic={"histogram": "5,5,3,3,0", "k": 3, "rho": 0.3, "relation": "general"},
-    utility=_set_utility,
-)
+@mechanism("EM-CDP", generic="histogram=5,5,3,3,0 k=3 rho=0.3 relation=general")
 def exponential_top_k(
     *,
     histogram: Histogram = "6,5,5,2,1",
@@ -240,40 +235,32 @@ def exponential_top_k(
         float | None, positive(f"zCDP parameter of all picks; sets the noise (default {_RHO})")
     ] = None,
     noise_scale: Annotated[float | None, _scale("Gumbel scale, instead of rho")] = None,
-    relation: Annotated[
-        str, choice(("monotone", "general"), "how counts may change"), FIXED
-    ] = "monotone",
+    relation: Annotated[str, choice(("monotone", "general"), "how counts may change")] = "monotone",
     events: Events = "sets",
-    method: Annotated[
-        str, methods("one_shot", "peeling", "arrivals", help=_ARRIVALS), FIXED
-    ] = "one_shot",
+    method: Annotated[str, methods("one_shot", "peeling", "arrivals", help=_ARRIVALS)] = "one_shot",
     precision: Precision = "tail",
 ):
     """Pick k candidates by exponential mechanisms, in one shot of Gumbel noise (EM-CDP)."""
-    from jaxsel.families.top_k.exponential import exponential_top_k
 
-    return exponential_top_k(method=method, relation=relation, events=events, precision=precision)
+    def made():
+        from jaxsel.families.top_k.exponential import exponential_top_k
+
+        return exponential_top_k(
+            method=method, relation=relation, events=events, precision=precision
+        )
+
+    params = {"k": k} | (supplied(rho=rho, noise_scale=noise_scale) or {"rho": _RHO})
+
+    def of_picks(pair):
+        """Follows from the settings, not from the scale that is drawn, which may be wrong."""
+        if "rho" not in params:
+            return guarantee("BASE-EM-pure", **params)
+        return guarantee("BASE-EM-rho-pure", **params, changes=relation)
+
+    return _released(made, histogram, params, of_picks)
 
 
-@exponential_top_k.input
-def _picks(histogram, k, rho, noise_scale):
-    return histogram, {"k": k} | (_given(rho=rho, noise_scale=noise_scale) or {"rho": _RHO})
-
-
-@exponential_top_k.guarantees
-def _of_picks(histogram, k, rho, noise_scale, relation):
-    """Follows from the settings, not from the scale that is drawn, which may be wrong."""
-    _, params = _picks(histogram, k, rho, noise_scale)
-    if "rho" not in params:
-        return guarantee("BASE-EM-pure", **params)
-    return guarantee("BASE-EM-rho-pure", **params, changes=relation)
-
-
-@mechanism(
-    "LD",
-    generic={"histogram": "5,5,3,3,0", "k": 3, "epsilon": 0.7, "delta": 0.02, "domain": 4},
-    utility=_set_utility,
-)
+@mechanism("LD", generic="histogram=5,5,3,3,0 k=3 epsilon=0.7 delta=0.02 domain=4")
 def limited_domain(
     *,
     histogram: Histogram = "6,5,5,2,1",
@@ -287,15 +274,20 @@ def limited_domain(
 ):
     """Pick among the largest counts those above a noisy threshold, at most k (Durfee &
     Rogers 2019)."""
-    from jaxsel.families.top_k.limited_domain import limited_domain
 
-    return limited_domain(events=events, precision=precision)
+    def made():
+        from jaxsel.families.top_k.limited_domain import limited_domain
+
+        return limited_domain(events=events, precision=precision)
+
+    params = {"k": k, "epsilon": epsilon, "delta": delta}
+    return _released(made, histogram, params | supplied(domain=domain))
 
 
-_TOP_STABLE = {"histogram": "5,5,3,3,0", "k": 3, "epsilon": 1.7, "delta": 0.02}
+_TOP_STABLE = "histogram=5,5,3,3,0 k=3 epsilon=1.7 delta=0.02"
 
 
-@mechanism("TS", generic=_TOP_STABLE, utility=_set_utility)
+@mechanism("TS", generic=_TOP_STABLE)
 def top_stable(
     *,
     histogram: Histogram = "6,5,5,2,1",
@@ -308,12 +300,16 @@ def top_stable(
 ):
     """Test the gaps at k, k - 1, ..., 1 and release the first stable set (Carvalho et al.
     2020)."""
-    from jaxsel.families.top_k.top_stable import top_stable_sets
 
-    return top_stable_sets(events=events, precision=precision)
+    def made():
+        from jaxsel.families.top_k.top_stable import top_stable_sets
+
+        return top_stable_sets(events=events, precision=precision)
+
+    return _released(made, histogram, {"k": k, "epsilon": epsilon, "delta": delta})
 
 
-@mechanism("TS-code", broken=True, generic=_TOP_STABLE, utility=_set_utility)
+@mechanism("TS-code", broken=True, generic=_TOP_STABLE)
 def top_stable_published_code(
     *,
     histogram: Histogram = "6,5,5,2,1",
@@ -326,44 +322,23 @@ def top_stable_published_code(
 ):
     """BROKEN: Top Stable that reads each gap one place too low, as in its authors' code; a
     set may change where the gap it reads is large."""
-    from jaxsel.families.top_k.top_stable import top_stable_sets
 
-    return top_stable_sets(reference_quirks=True, events=events, precision=precision)
+    def made():
+        from jaxsel.families.top_k.top_stable import top_stable_sets
 
+        return top_stable_sets(reference_quirks=True, events=events, precision=precision)
 
-@largest_gap.neighbours
-@stable_top_k.neighbours
-@fixed_top_k.neighbours
-@propose_test_release.neighbours
-@exponential_top_k.neighbours
-@limited_domain.neighbours
-@top_stable.neighbours
-@top_stable_published_code.neighbours
-def _one_more_user(histogram, k=2):
-    ranks = descending(histogram)
-    for name, voted, why in (
-        ("second", [1], "one more vote, for the second candidate: ties and top sets change"),
-        ("third", [2], "one more vote, for the third candidate: one gap grows, another shrinks"),
-        ("first-third", [0, 2], "votes for the first and the third: gaps move in turn"),
-        (
-            "last",
-            slice(-min(k, ranks.size - 1), None),
-            "votes for the last k: all of an unlikely set gain at once",
-        ),
-    ):
-        more = histogram.copy()
-        more[ranks[voted]] += 1.0
-        yield name, histogram, more, Relation.MONOTONE, why
+    return _released(made, histogram, {"k": k, "epsilon": epsilon, "delta": delta})
 
 
 # --- Labels ---------------------------------------------------------------------------
 
 
-@mechanism("PATE-multi-label", generic={"votes": "5,5,3,3", "threshold": 3.5, "noise_scale": 1.4})
+@mechanism("PATE-multi-label", generic="votes=5,5,3,3 threshold=3.5 noise_scale=1.4")
 def noisy_labels(
     *,
     votes: Annotated[
-        Any, numbers("votes of the teachers for each label", at_least=0.0, at_most=MAX_COUNT), DATA
+        Any, numbers("votes of the teachers for each label", at_least=0.0, at_most=MAX_COUNT)
     ] = "6,5,2,1",
     threshold: Annotated[float, number("in votes", above=-MAX_COUNT, below=MAX_COUNT)] = 4,
     noise_scale: Annotated[float, _scale("standard deviation of the noise, in votes")] = 2,
@@ -372,38 +347,30 @@ def noisy_labels(
     method: OneMethod = "literal",
 ):
     """Release every label whose noisy votes exceed a threshold (PATE on many labels)."""
-    from jaxsel.families.top_k.pate import noisy_labels
 
-    return noisy_labels(events=events, precision=precision)
+    def made():
+        from jaxsel.families.top_k.pate import noisy_labels
 
+        return noisy_labels(events=events, precision=precision)
 
-@noisy_labels.input
-def _with_truth(votes, threshold, noise_scale):
     data = {"votes": votes, "truth": votes > votes.mean()}
-    return data, {"threshold": threshold, "noise_scale": noise_scale}
 
+    def one_more_teacher():
+        why = "one more teacher, who votes for every label"
+        yield "all-labels", data, data | {"votes": votes + 1.0}, Relation.MONOTONE, why
 
-@noisy_labels.neighbours
-def _one_more_teacher(data):
-    more = data | {"votes": data["votes"] + 1.0}
-    why = "one more teacher, who votes for every label"
-    yield "all-labels", data, more, Relation.MONOTONE, why
+    params = {"threshold": threshold, "noise_scale": noise_scale}
+    return Trial(made, data, params, one_more_teacher)
 
 
 # --- High confidence ------------------------------------------------------------------
 
 
-@mechanism(
-    "CL-Thm6",
-    generic={"scores": "4,4,1,0", "k": 3, "epsilon": 20.0, "delta": 0.0001, "beta": 0.5},
-    utility=lambda values, labels: of_sets(values["scores"], labels, values["k"]),
-)
+@mechanism("CL-Thm6", generic="scores=4,4,1,0 k=3 epsilon=20.0 delta=0.0001 beta=0.5")
 def confident_top_k(
     *,
     scores: Annotated[
-        Any,
-        numbers("each moves by at most 1", at_least=-MAX_COUNT, at_most=MAX_COUNT, size=2),
-        DATA,
+        Any, numbers("each moves by at most 1", at_least=-MAX_COUNT, at_most=MAX_COUNT, size=2)
     ] = "3,2,1,0",
     k: K = 2,
     epsilon: Annotated[float, _scale("of the whole release")] = 1,
@@ -411,29 +378,36 @@ def confident_top_k(
     beta: Annotated[float, _chance("chance of failure")] = 0.9,
     events: Events = "sets",
     settings: Annotated[
-        str, choice(("corrected", "printed"), "printed has too little noise"), FIXED
+        str, choice(("corrected", "printed"), "printed has too little noise")
     ] = "corrected",
     method: OneMethod = "literal",
 ):
     """Draw several top-k sets by exponential mechanisms and release that of the smallest
     noisy gap (Cohen et al. 2022, Theorem 6)."""
-    from jaxsel.families.top_k.confident_top_k import confident_top_k
 
-    return confident_top_k(events=events, settings=settings)
+    def made():
+        from jaxsel.families.top_k.confident_top_k import confident_top_k
 
+        return confident_top_k(events=events, settings=settings)
 
-@confident_top_k.neighbours
-def _against_the_best(scores, k):
-    top = np.zeros(scores.size)
-    top[descending(scores)[:k]] = 1.0
-    why = "the gap of the best set moves by 2, and every round against the best"
-    yield "opposed", scores, scores + 1.0 - 2.0 * top, Relation.GENERAL, why
-    yield "top", scores, scores + top, Relation.MONOTONE, "the best gain on all others"
+    def against_the_best():
+        top = np.zeros(scores.size)
+        top[descending(scores)[:k]] = 1.0
+        why = "the gap of the best set moves by 2, and every round against the best"
+        yield "opposed", scores, scores + 1.0 - 2.0 * top, Relation.GENERAL, why
+        yield "top", scores, scores + top, Relation.MONOTONE, "the best gain on all others"
 
+    def few_rounds(pair):
+        """Pure where the epsilons of k rounds add up to at most epsilon/6."""
+        if settings == "printed" or not confident_settings(epsilon, delta, beta, k).pure:
+            return None
+        return guarantee("CL-Thm6-pure", epsilon=epsilon)
 
-@confident_top_k.guarantees
-def _few_rounds(epsilon, delta, beta, k, settings):
-    """Pure where the epsilons of k rounds add up to at most epsilon/6."""
-    if settings == "printed" or not confident_settings(epsilon, delta, beta, k).pure:
-        return None
-    return guarantee("CL-Thm6-pure", epsilon=epsilon)
+    return Trial(
+        made,
+        scores,
+        {"k": k, "epsilon": epsilon, "delta": delta, "beta": beta},
+        against_the_best,
+        few_rounds,
+        lambda labels: of_sets(scores, labels, k),
+    )
