@@ -26,7 +26,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import Domain, number, numbers, probability
-from jaxsel.language.entry import DATA, FIXED, PAIRS, Values, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
+from jaxsel.language.trial import Trial
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,17 +76,35 @@ Binomial = Annotated[str, methods("binomial", "literal")]
 _EPSILON = number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
 
 
-def _overridden(test: PercentileTest, values: Values) -> PercentileTest:
-    names = ("samples", "shift", "offset")
-    given = {name: values.get(name, _THEOREM) for name in names}
-    return test._replace(**{k: v for k, v in given.items() if v != _THEOREM})
+@dataclasses.dataclass(frozen=True)
+class _Wanted:
+    """What a test of percentiles is asked for; Algorithms 4 and 5 share it."""
+
+    target: Target = 0.5
+    base_epsilon: BaseEpsilon = 0.5
+    final_epsilon: FinalEpsilon = 1
+    slack: Slack = 0.5
+    beta: Beta = 0.1
+    delta: Delta = 1e-3
+    samples: Samples = 40
+    shift: Shift = 5.0
+
+    def test(self, algorithm: Callable[..., PercentileTest], **more: Any) -> PercentileTest:
+        """The settings that an algorithm's theorem gives, but for those that are given."""
+        names = ("target", "base_epsilon", "final_epsilon", "slack", "beta", "delta")
+        test = algorithm(**{name: getattr(self, name) for name in names}, **more)
+        return _overridden(test, samples=self.samples, shift=self.shift)
 
 
-def _test(algorithm: Callable[..., PercentileTest], tests: str, values: Values) -> dict[str, Any]:
-    names = ("target", "base_epsilon", "final_epsilon", "slack", "beta", "delta")
-    chosen = {name: values[name] for name in names}
-    test = algorithm(**chosen, **{tests: max(2, values["shares"].size)})
-    return _overridden(test, values)._asdict()
+def _overridden(test: PercentileTest, **given: Any) -> PercentileTest:
+    return test._replace(**{name: value for name, value in given.items() if value != _THEOREM})
+
+
+def _low_then_high(shares: np.ndarray, base_epsilon: float):
+    """Randomised response, in one direction for the last query, in the other for the rest."""
+    high = np.append(np.full(max(1, shares.size - 1), 1.0), -1.0) * base_epsilon
+    data, neighbour = 1.0 / (1.0 + np.exp(high)), 1.0 / (1.0 + np.exp(-high))
+    yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
 
 
 def _three_outcomes(epsilon: float) -> pairs.LawPair:
@@ -118,12 +137,14 @@ def percentile_above_threshold(
 
         return percentile_above_threshold(method=method)
 
-    return Trial(made, TODO shares target base_epsilon final_epsilon method)
-
-
-@percentile_above_threshold.guarantees
-def _known_chances(final_epsilon):
-    return guarantee("LT-Thm4.1(a)", final_epsilon=final_epsilon)
+    params = {"target": target, "base_epsilon": base_epsilon, "final_epsilon": final_epsilon}
+    return Trial(
+        made,
+        shares,
+        params,
+        lambda: _low_then_high(shares, base_epsilon),
+        lambda pair: guarantee("LT-Thm4.1(a)", final_epsilon=final_epsilon),
+    )
 
 
 @mechanism(
@@ -135,14 +156,7 @@ def _known_chances(final_epsilon):
 def extended_above_threshold(
     *,
     shares: Shares = "0.2,0.2,0.5,0.8",
-    target: Target = 0.5,
-    base_epsilon: BaseEpsilon = 0.5,
-    final_epsilon: FinalEpsilon = 1,
-    slack: Slack = 0.5,
-    beta: Beta = 0.1,
-    delta: Delta = 1e-3,
-    samples: Samples = 40,
-    shift: Shift = 5.0,
+    wanted: _Wanted = _Wanted(),
     method: Binomial = "binomial",
 ):
     """Halt at the first base that reaches its threshold with a wanted chance, estimated from N
@@ -153,31 +167,23 @@ def extended_above_threshold(
 
         return extended_above_threshold(method=method)
 
-    return Trial(made, TODO shares target base_epsilon final_epsilon slack beta delta samples shift method)
+    test = wanted.test(algorithm_4, queries=max(2, shares.size))
 
+    def fresh_runs(pair):
+        return guarantee(
+            "LT-Thm4.4(a)-sharp",
+            samples=pair.params["samples"],
+            shift=pair.params["shift"],
+            sensitivity=2.0 * (wanted.base_epsilon + wanted.slack),
+            final_epsilon=wanted.final_epsilon,
+        )
 
-@extended_above_threshold.input
-def _algorithm_4(values, shares):
-    return shares, _test(algorithm_4, "queries", values)
-
-
-@percentile_above_threshold.neighbours
-@extended_above_threshold.neighbours
-def _flipped(shares, base_epsilon):
-    """Randomised response, in one direction for the last query, in the other for the rest."""
-    high = np.append(np.full(max(1, shares.size - 1), 1.0), -1.0) * base_epsilon
-    data, neighbour = 1.0 / (1.0 + np.exp(high)), 1.0 / (1.0 + np.exp(-high))
-    yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
-
-
-@extended_above_threshold.guarantees
-def _fresh_runs(params, base_epsilon, slack, final_epsilon):
-    return guarantee(
-        "LT-Thm4.4(a)-sharp",
-        samples=params["samples"],
-        shift=params["shift"],
-        sensitivity=2.0 * (base_epsilon + slack),
-        final_epsilon=final_epsilon,
+    return Trial(
+        made,
+        shares,
+        test._asdict(),
+        lambda: _low_then_high(shares, wanted.base_epsilon),
+        fresh_runs,
     )
 
 
@@ -189,14 +195,7 @@ def _fresh_runs(params, base_epsilon, slack, final_epsilon):
 def find_percentile_threshold(
     *,
     shares: Shares = "0.05,0.2,0.5,1",
-    target: Target = 0.5,
-    base_epsilon: BaseEpsilon = 0.5,
-    final_epsilon: FinalEpsilon = 1,
-    slack: Slack = 0.5,
-    beta: Beta = 0.1,
-    delta: Delta = 1e-3,
-    samples: Samples = 40,
-    shift: Shift = 5.0,
+    wanted: _Wanted = _Wanted(),
     offset: Offset = 0.7,
     method: Binomial = "binomial",
 ):
@@ -208,34 +207,27 @@ def find_percentile_threshold(
 
         return find_percentile_threshold(method=method)
 
-    return Trial(made, TODO shares target base_epsilon final_epsilon slack beta delta samples shift offset method)
+    test = _overridden(wanted.test(algorithm_5, thresholds=max(2, shares.size)), offset=offset)
 
+    def crossing():
+        """The first thresholds are more likely to be reached on one side, the next on the other."""
+        first = max(1, shares.size - 2)
+        data, neighbour = (
+            np.append(np.full(first, law[0]), [law[0] + law[1], 1.0])
+            for law in _three_outcomes(wanted.base_epsilon)
+        )
+        yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
 
-@find_percentile_threshold.input
-def _algorithm_5(values, shares):
-    return shares, _test(algorithm_5, "thresholds", values)
+    def same_runs(pair):
+        return guarantee(
+            "LT-Thm4.6(a)-sharp",
+            samples=pair.params["samples"],
+            shift=pair.params["shift"],
+            sensitivity=wanted.base_epsilon + wanted.slack,
+            final_epsilon=wanted.final_epsilon,
+        )
 
-
-@find_percentile_threshold.neighbours
-def _crossing(shares, base_epsilon):
-    """The first thresholds are more likely to be reached on one side, the next on the other."""
-    first = max(1, shares.size - 2)
-    data, neighbour = (
-        np.append(np.full(first, law[0]), [law[0] + law[1], 1.0])
-        for law in _three_outcomes(base_epsilon)
-    )
-    yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
-
-
-@find_percentile_threshold.guarantees
-def _same_runs(params, base_epsilon, slack, final_epsilon):
-    return guarantee(
-        "LT-Thm4.6(a)-sharp",
-        samples=params["samples"],
-        shift=params["shift"],
-        sensitivity=base_epsilon + slack,
-        final_epsilon=final_epsilon,
-    )
+    return Trial(made, shares, test._asdict(), crossing, same_runs)
 
 
 # --- Theorem 4.7 ----------------------------------------------------------------------
@@ -271,47 +263,51 @@ def percentile_pipeline(
 
         return percentile_pipeline(method=method)
 
-    return Trial(made, TODO scores probabilities base_epsilon slack beta delta thresholds candidates samples shift offset stop_probability method)
-
-
-@percentile_pipeline.input
-def _theorem_4_7(values, scores, probabilities, slack, stop_probability):
-    names = ("base_epsilon", "slack", "beta", "delta", "thresholds", "candidates")
-    chosen = pipeline(**{name: values[name] for name in names}, reading="sharp")
-    chosen = chosen._replace(test=_overridden(chosen.test, values))
+    chosen = pipeline(
+        base_epsilon=base_epsilon,
+        slack=slack,
+        beta=beta,
+        delta=delta,
+        thresholds=thresholds,
+        candidates=candidates,
+        reading="sharp",
+    )
+    test = _overridden(chosen.test, samples=samples, shift=shift, offset=offset)
+    chosen = chosen._replace(test=test)
     if stop_probability != _THEOREM:
         most = threshold_steps(stop_probability, slack / 2.0)
         chosen = chosen._replace(stop_probability=stop_probability, max_draws=most)
-    return {"scores": scores, "probabilities": probabilities}, pipeline_params(chosen)
 
+    def upper_outcomes():
+        data, neighbour = (
+            {"scores": [1.0, 0.5, 0.0], "probabilities": law.tolist()}
+            for law in _three_outcomes(base_epsilon)
+        )
+        why = "the two upper outcomes move against each other"
+        yield "three-outcome", data, neighbour, Relation.BASE, why
 
-@percentile_pipeline.neighbours
-def _upper_outcomes(base_epsilon):
-    data, neighbour = (
-        {"scores": [1.0, 0.5, 0.0], "probabilities": law.tolist()}
-        for law in _three_outcomes(base_epsilon)
-    )
-    why = "the two upper outcomes move against each other"
-    yield "three-outcome", data, neighbour, Relation.BASE, why
+    def both_algorithms(pair):
+        return guarantee(
+            "LT-Thm4.7(a)-sharp",
+            base_epsilon=base_epsilon,
+            slack=slack,
+            samples=pair.params["samples"],
+            shift=pair.params["shift"],
+        )
 
-
-@percentile_pipeline.guarantees
-def _both_algorithms(params, base_epsilon, slack):
-    return guarantee(
-        "LT-Thm4.7(a)-sharp",
-        base_epsilon=base_epsilon,
-        slack=slack,
-        samples=params["samples"],
-        shift=params["shift"],
+    return Trial(
+        made,
+        {"scores": scores, "probabilities": probabilities},
+        pipeline_params(chosen),
+        upper_outcomes,
+        both_algorithms,
     )
 
 
 # --- Better than the median: Cohen et al. 2022, Theorem 4 -----------------------------
 
 
-@mechanism(
-    "CL-Thm4", generic="epsilon=0.6 top=0.3 middle=0.05 alpha=0.6 beta=0.1"
-)
+@mechanism("CL-Thm4", generic="epsilon=0.6 top=0.3 middle=0.05 alpha=0.6 beta=0.1")
 def better_than_median(
     *,
     epsilon: Annotated[
@@ -335,37 +331,27 @@ def better_than_median(
 
         return better_than_median(finite(), method=method)
 
-    return Trial(made, TODO epsilon top middle alpha beta method)
+    def one_run_moves():
+        first, second = pairs.three_outcome(epsilon, top, middle)
+        why = "releasing the middle outcome loses (2 + alpha) epsilon as T grows"
+        yield "three-outcome", first, second, Relation.BASE, why
+        first, second = (np.append(law, 0.0) for law in pairs.randomised_response(epsilon))
+        why = "complete for pure privacy; best of K fixed runs would lose K epsilon"
+        yield "randomised-response", first, second, Relation.BASE, why
 
-
-@better_than_median.input
-def _first_side(epsilon, top, middle, alpha, beta):
-    return pairs.three_outcome(epsilon, top, middle).first, {"alpha": alpha, "beta": beta}
-
-
-@better_than_median.neighbours
-def _one_run_moves(epsilon, top, middle):
-    first, second = pairs.three_outcome(epsilon, top, middle)
-    why = "releasing the middle outcome loses (2 + alpha) epsilon as T grows"
-    yield "three-outcome", first, second, Relation.BASE, why
-    first, second = (np.append(law, 0.0) for law in pairs.randomised_response(epsilon))
-    why = "complete for pure privacy; best of K fixed runs would lose K epsilon"
-    yield "randomised-response", first, second, Relation.BASE, why
-
-
-@better_than_median.guarantees
-def _best_of_random_number(epsilon, alpha):
-    return guarantee("CL-Thm4-privacy", epsilon=epsilon, alpha=alpha)
+    return Trial(
+        made,
+        pairs.three_outcome(epsilon, top, middle).first,
+        {"alpha": alpha, "beta": beta},
+        one_run_moves,
+        lambda pair: guarantee("CL-Thm4-privacy", epsilon=epsilon, alpha=alpha),
+    )
 
 
 # --- The median itself: Liu & Talwar 2019, Appendix B.3 -------------------------------
 
 
-@mechanism(
-    "LT-B.3",
-    broken=True,
-    generic="probabilities=0.3,0.6,0.1 count=6 rank=2 epsilon=0.7",
-)
+@mechanism("LT-B.3", broken=True, generic="probabilities=0.3,0.6,0.1 count=6 rank=2 epsilon=0.7")
 def median_of_runs(
     *,
     probabilities: Annotated[Any, _chances("law of one run, best outcome first")] = "0.5,0.5",
@@ -385,19 +371,18 @@ def median_of_runs(
 
         return score_percentile(method=method)
 
-    return Trial(made, TODO probabilities count rank epsilon method)
+    def median_moves():
+        first, second = pairs.randomised_response(epsilon)
+        why = "the likelier of two models is the median of either side"
+        yield "randomised-response", first, second, Relation.BASE, why
+        small = min(0.1, 1.0 / (1.0 + math.exp(epsilon)) / 2.0)
+        first, second = pairs.three_outcome(epsilon, small, small)
+        yield "three-outcome", first, second, Relation.BASE, "the median moves between three models"
 
-
-@median_of_runs.neighbours
-def _median_moves(epsilon):
-    first, second = pairs.randomised_response(epsilon)
-    why = "the likelier of two models is the median of either side"
-    yield "randomised-response", first, second, Relation.BASE, why
-    small = min(0.1, 1.0 / (1.0 + math.exp(epsilon)) / 2.0)
-    first, second = pairs.three_outcome(epsilon, small, small)
-    yield "three-outcome", first, second, Relation.BASE, "the median moves between three models"
-
-
-@median_of_runs.guarantees
-def _hope(epsilon):
-    return guarantee("LT-B.3-hope", epsilon=epsilon)
+    return Trial(
+        made,
+        probabilities,
+        {"count": count, "rank": rank},
+        median_moves,
+        lambda pair: guarantee("LT-B.3-hope", epsilon=epsilon),
+    )
