@@ -10,7 +10,8 @@ from jaxsel.families.amplification.laws import CANDIDATES, GAMMA
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, numbers
-from jaxsel.language.entry import DATA, FIXED, PAIRS, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
+from jaxsel.language.trial import Trial
 
 
 @mechanism(
@@ -30,8 +31,7 @@ def private_amplification(
     ] = 2,
     gamma: Annotated[float, GAMMA] = 0.1,
     epsilon: Annotated[
-        float,
-        number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0),
+        float, number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
     ] = 1,
     method: Annotated[str, methods("counts", "literal")] = "counts",
 ):
@@ -43,32 +43,36 @@ def private_amplification(
 
         return private_amplification(method=method)
 
-    return Trial(made, TODO probabilities scores candidates threshold score_epsilon gamma epsilon method)
+    def one_run_moves():
+        rare = 1.0 / (1.0 + math.exp(epsilon))
+        for name, laws, steps, why in (
+            (
+                "three-outcome",
+                pairs.three_outcome(epsilon, min(0.2, rare), 1e-3 * rare),
+                (0.0, -0.5, -10.0),
+                "rivals above a rare score get likelier as it gets rarer",
+            ),
+            (
+                "randomised-response",
+                # Padded to three scores, as in the other pair: one compiled program serves both.
+                np.insert(pairs.randomised_response(epsilon), 1, 0.0, axis=1),
+                (0.0, -5.0, -10.0),
+                "two scores that happen, one far below the threshold",
+            ),
+        ):
+            worth = [threshold + step for step in steps]
+            data, neighbour = ({"probabilities": law, "scores": worth} for law in laws)
+            yield name, data, neighbour, Relation.BASE, why
 
-
-@private_amplification.neighbours
-def _one_run_moves(threshold, epsilon):
-    rare = 1.0 / (1.0 + math.exp(epsilon))
-    for name, laws, steps, why in (
-        (
-            "three-outcome",
-            pairs.three_outcome(epsilon, min(0.2, rare), 1e-3 * rare),
-            (0.0, -0.5, -10.0),
-            "rivals above a rare score get likelier as it gets rarer",
-        ),
-        (
-            "randomised-response",
-            # Padded to three scores, as in the other pair: one compiled program serves both.
-            np.insert(pairs.randomised_response(epsilon), 1, 0.0, axis=1),
-            (0.0, -5.0, -10.0),
-            "two scores that happen, one far below the threshold",
-        ),
-    ):
-        scores = [threshold + step for step in steps]
-        data, neighbour = ({"probabilities": law, "scores": scores} for law in laws)
-        yield name, data, neighbour, Relation.BASE, why
-
-
-@private_amplification.guarantees
-def _of_one_run(epsilon):
-    return guarantee("LT-ThmC.1-privacy-sharp", base_epsilon=epsilon)
+    return Trial(
+        made,
+        {"probabilities": probabilities, "scores": scores},
+        {
+            "candidates": candidates,
+            "threshold": threshold,
+            "score_epsilon": score_epsilon,
+            "gamma": gamma,
+        },
+        one_run_moves,
+        lambda pair: guarantee("LT-ThmC.1-privacy-sharp", base_epsilon=epsilon),
+    )

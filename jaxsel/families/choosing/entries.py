@@ -8,7 +8,8 @@ from jaxsel.families.choosing.laws import LEAST_EPSILON, LEAST_PROBABILITY
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, numbers, whole
-from jaxsel.language.entry import DATA, FIXED, mechanism
+from jaxsel.language.entry import mechanism
+from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
 Scores = Annotated[Any, numbers("each moves by at most 1", size=2)]
@@ -25,11 +26,7 @@ def _best(scores: np.ndarray, number: int) -> np.ndarray:
     return marks
 
 
-@mechanism(
-    "CL-Thm7",
-    generic="scores=4,4,1 epsilon=0.6 delta=0.03 beta=0.07 bound=3",
-    utility=by_scores,
-)
+@mechanism("CL-Thm7", generic="scores=4,4,1 epsilon=0.6 delta=0.03 beta=0.07 bound=3")
 def choosing_mechanism(
     *,
     scores: Scores = "5,3,0",
@@ -47,22 +44,17 @@ def choosing_mechanism(
 
         return choosing_mechanism(method=method)
 
-    return Trial(made, TODO scores epsilon delta beta method bound)
+    def of_bounded():
+        best, risen = _best(scores, 1), _best(scores, bound)
+        why = "the best loses, and as many gain as the bound allows"
+        yield "opposed", scores, scores + risen - 2.0 * best, Relation.GENERAL, why
+        yield "best", scores, scores - best, Relation.GENERAL, "the best loses alone"
+
+    params = {"epsilon": epsilon, "delta": delta, "beta": beta, "bound": bound}
+    return Trial(made, scores, params, of_bounded, utility=by_scores(scores))
 
 
-@choosing_mechanism.neighbours
-def _of_bounded(scores, bound):
-    best, risen = _best(scores, 1), _best(scores, bound)
-    why = "the best loses, and as many gain as the bound allows"
-    yield "opposed", scores, scores + risen - 2.0 * best, Relation.GENERAL, why
-    yield "best", scores, scores - best, Relation.GENERAL, "the best loses alone"
-
-
-@mechanism(
-    "CL-Thm8",
-    generic="scores=4,4,1 epsilon=0.6 delta=0.03 beta=0.07 rank=2 shares=4",
-    utility=by_scores,
-)
+@mechanism("CL-Thm8", generic="scores=4,4,1 epsilon=0.6 delta=0.03 beta=0.07 rank=2 shares=4")
 def stable_selection(
     *,
     scores: Scores = "5,3,0",
@@ -71,9 +63,7 @@ def stable_selection(
     beta: Beta = 0.5,
     method: Method = "grouped",
     rank: Annotated[int, whole("k, how many scores count", at_least=1)] = 1,
-    shares: Annotated[
-        int, whole("noise of rate epsilon/shares; 3 is the paper's", at_least=1)
-    ] = 6,
+    shares: Annotated[int, whole("noise of rate epsilon/shares; 3 is the paper's", at_least=1)] = 6,
 ):
     """Release the best of noisy candidates, scores clipped at the (k+1)-th largest (Cohen et
     al. 2022, Theorem 8)."""
@@ -83,15 +73,14 @@ def stable_selection(
 
         return stable_selection(method=method, shares=shares)
 
-    return Trial(made, TODO scores epsilon delta beta method rank shares)
+    def of_clipped():
+        best, clipped = _best(scores, 1), "its clipped score moves by 2"
+        for name, step, why in (
+            ("opposed", 1.0 - 2.0 * best, f"the best loses against all others: {clipped}"),
+            ("lead", 2.0 * best - 1.0, f"the best gains on all others: {clipped}"),
+            ("shift", np.ones(best.size), "all scores move together: clipped scores stay"),
+        ):
+            yield name, scores, scores + step, Relation.GENERAL, why
 
-
-@stable_selection.neighbours
-def _of_clipped(scores):
-    best, clipped = _best(scores, 1), "its clipped score moves by 2"
-    for name, step, why in (
-        ("opposed", 1.0 - 2.0 * best, f"the best loses against all others: {clipped}"),
-        ("lead", 2.0 * best - 1.0, f"the best gains on all others: {clipped}"),
-        ("shift", np.ones(best.size), "all scores move together: clipped scores stay"),
-    ):
-        yield name, scores, scores + step, Relation.GENERAL, why
+    params = {"epsilon": epsilon, "delta": delta, "beta": beta, "rank": rank}
+    return Trial(made, scores, params, of_clipped, utility=by_scores(scores))

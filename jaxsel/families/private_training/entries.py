@@ -6,7 +6,8 @@ from jaxsel.host.errors import check_interval
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, whole
-from jaxsel.language.entry import DATA, FIXED, mechanism
+from jaxsel.language.entry import mechanism
+from jaxsel.language.trial import Trial
 
 Clipping = Annotated[str, choice(("microbatch", "plain"), "how sums are clipped")]
 
@@ -19,9 +20,7 @@ def dp_sgd(
     *,
     canary: Annotated[str, choice(("in", "out"), "whether the person is there")] = "in",
     examples: Annotated[int, whole("n, the person included", at_least=1, at_most=1000)] = 4,
-    batch_size: Annotated[
-        float, number("expected, at most n", above=0.0, at_most=1000)
-    ] = 1.5,
+    batch_size: Annotated[float, number("expected, at most n", above=0.0, at_most=1000)] = 1.5,
     clip_norm: Annotated[float, number("C, in l2", at_least=1e-3, at_most=1e3)] = 0.5,
     noise_multiplier: Annotated[
         float, number("sigma, noise over C", at_least=0.2, at_most=50.0)
@@ -38,16 +37,6 @@ def dp_sgd(
 
         return dp_sgd(examples, batch_size, clip_norm, noise_multiplier, steps, clipping)
 
-    return Trial(made, TODO canary examples batch_size clip_norm noise_multiplier steps clipping method)
-
-
-@dp_sgd.input
-def _of_the_person(canary, examples, batch_size):
     check_interval("batch_size", batch_size, 0.0, examples, high_open=False)
-    return canary, {}
-
-
-@dp_sgd.neighbours
-def _in_or_out():
     why = "a person whose clipped gradient is C in a direction of its own, or nobody"
-    yield "canary", "in", "out", Relation.BASE, why
+    return Trial(made, canary, {}, [("canary", "in", "out", Relation.BASE, why)])

@@ -8,7 +8,8 @@ from jaxsel.families.private_training import objective_laws as laws
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, whole
-from jaxsel.language.entry import DATA, FIXED, mechanism
+from jaxsel.language.entry import mechanism
+from jaxsel.language.trial import Trial
 
 
 @mechanism(
@@ -39,26 +40,21 @@ def objective_perturbation(
 
         return objective_perturbation(loss)
 
-    return Trial(made, TODO records feature target noise_multiplier regularisation edges loss method)
-
-
-@objective_perturbation.input
-def _equal(records, feature, target, loss, noise_multiplier, regularisation, edges):
     given = _label(target) if loss == "logistic" else target
+    # The record that a neighbour has more has its place already.
+    data = laws.line((feature, given, records), (1.0, -_label(target), 0))
     params = {
         "noise_multiplier": noise_multiplier,
         "regularisation": regularisation,
         "edges": edges,
     }
-    # The record that a neighbour has more has its place already.
-    return laws.line((feature, given, records), (1.0, -_label(target), 0)), params
+
+    def one_more():
+        more = data._replace(counts=np.add(data.counts, [0.0, 1.0]))
+        yield "record", data, more, Relation.BASE, "one more record, which contradicts all others"
+
+    return Trial(made, data, params, one_more)
 
 
 def _label(target: float) -> float:
     return 1.0 if target > 0.0 else -1.0
-
-
-@objective_perturbation.neighbours
-def _one_more(data):
-    why = "one more record, which contradicts all others"
-    yield "record", data, data._replace(counts=np.add(data.counts, [0.0, 1.0])), Relation.BASE, why

@@ -8,7 +8,8 @@ from jaxsel.families.query_release.laws import INNER, LEAST_EPSILON
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers
-from jaxsel.language.entry import DATA, FIXED, mechanism
+from jaxsel.language.entry import mechanism
+from jaxsel.language.trial import Trial
 
 EVENT = choice(
     ("correction", "answers"),
@@ -38,11 +39,9 @@ def query_release(
 
         return query_release_mechanism(method=method, inner=inner, event=event)
 
-    return Trial(made, TODO answers epsilon delta inner event method)
+    def all_move():
+        before, after = np.zeros(answers.size), np.ones(answers.size)
+        why = "every answer moves by its sensitivity, in one direction"
+        yield "all-move", before, after, Relation.GENERAL, why
 
-
-@query_release.neighbours
-def _all_move(answers):
-    before, after = np.zeros(answers.size), np.ones(answers.size)
-    why = "every answer moves by its sensitivity, in one direction"
-    yield "all-move", before, after, Relation.GENERAL, why
+    return Trial(made, answers, {"epsilon": epsilon, "delta": delta}, all_move)

@@ -8,7 +8,8 @@ import numpy as np
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, whole
-from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
+from jaxsel.language.trial import Trial
 
 GAMMA = number(
     "exponent of the prior of the chance of a Test; inf: each is made", above=0.0, at_most=math.inf
@@ -27,9 +28,7 @@ EVENT = choice(
 )
 def repetitive_sparse_vector(
     *,
-    levels: Annotated[
-        Any, numbers("f - t of each query, in units of the sensitivity")
-    ] = "-2,-2,0",
+    levels: Annotated[Any, numbers("f - t of each query, in units of the sensitivity")] = "-2,-2,0",
     gamma: Annotated[float, GAMMA] = 1,
     repetitions: Annotated[int, whole("tau, Tests in a batch", at_least=1, at_most=10**6)] = 2,
     query_epsilon: Annotated[
@@ -52,22 +51,25 @@ def repetitive_sparse_vector(
 
         return repetitive_sparse_vector(method=method, event=event)
 
-    return Trial(made, TODO levels gamma repetitions query_epsilon failures margin event method)
+    def opposed():
+        rises, turns = np.ones(levels.size), np.ones(levels.size)
+        rises[-1] = turns[1::2] = -1.0
+        why = "all queries but the last rise, and the last, which finds something, falls"
+        yield "opposed", levels, levels + rises, Relation.GENERAL, why
+        why = "queries rise and fall by turns"
+        yield "by-turns", levels, levels + turns, Relation.GENERAL, why
 
+    def unless_known(pair):
+        """At a known p (infinite gamma) there is no pure epsilon."""
+        if math.isinf(gamma):
+            return None
+        return guarantee("CL-Lem3", query_epsilon=query_epsilon, failures=failures, gamma=gamma)
 
-@repetitive_sparse_vector.neighbours
-def _opposed(levels):
-    rises, turns = np.ones(levels.size), np.ones(levels.size)
-    rises[-1] = turns[1::2] = -1.0
-    why = "all queries but the last rise, and the last, which finds something, falls"
-    yield "opposed", levels, levels + rises, Relation.GENERAL, why
-    why = "queries rise and fall by turns"
-    yield "by-turns", levels, levels + turns, Relation.GENERAL, why
-
-
-@repetitive_sparse_vector.guarantees
-def _unless_known(query_epsilon, failures, gamma):
-    """At a known p (infinite gamma) there is no pure epsilon."""
-    if math.isinf(gamma):
-        return None
-    return guarantee("CL-Lem3", query_epsilon=query_epsilon, failures=failures, gamma=gamma)
+    params = {
+        "gamma": gamma,
+        "repetitions": repetitions,
+        "query_epsilon": query_epsilon,
+        "failures": failures,
+        "margin": margin,
+    }
+    return Trial(made, levels, params, opposed, unless_known)
