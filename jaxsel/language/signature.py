@@ -1,9 +1,13 @@
 """What a function takes: its settings, their domains and its axes, read from its signature.
 
-A mechanism of the catalogue, a claim, a law, a cell of a sweep and an experiment of a figure are
-functions that say so in one way: ``epsilon: Annotated[float, positive("of one run")] = 1``. A
-parameter whose default is ``over(...)`` is an axis. The fields of a parameter that is a frozen dataclass are settings as well, so that several
-functions can share settings, their defaults and derived values.
+A mechanism of the catalogue, a claim, a law of K, a cell of a sweep and an experiment of a
+figure are functions that say what they take in one way::
+
+    epsilon: Annotated[float, positive("of one run")] = 1.0
+
+A parameter whose default is ``over(...)`` is an axis. The fields of a parameter whose default is
+a frozen dataclass are settings as well, so that several functions can share settings, their
+defaults and derived values.
 """
 
 import dataclasses

@@ -7,16 +7,12 @@ settings that return one.
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.utility import Utility
-
-if TYPE_CHECKING:
-    from jaxsel.kernel.statistics import Statistic
-    from jaxsel.language.entry import MechanismEntry
 
 Values = Mapping[str, Any]
 _NONE: Values = MappingProxyType({})
@@ -67,10 +63,10 @@ class Trial:
         pairs: Pairs = (),
         guarantee: Guarantees = None,
         utility: Worth = _NONE,
-        statistic: "Statistic | None" = None,
+        statistic: Any = None,
         beside: Values = _NONE,
         *,
-        entry: "MechanismEntry | None" = None,
+        entry: Any = None,
         values: Values = _NONE,
     ):
         """What is not always needed, or may be refused, may be given as a function.

@@ -9,7 +9,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import Numbers, choice, number, numbers, positive, whole
-from jaxsel.language.entry import DATA, FIXED, Values, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
+from jaxsel.language.trial import Trial, Values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +48,31 @@ Gamma = Annotated[float, positive("exponent of the law of p")]
 Repetitions = Annotated[int, whole("Tests a batch", at_least=1, at_most=10**6)]
 Distance = Annotated[float, positive("between the thresholds of the two hypotheses")]
 Failures = Annotated[int, whole("failed batches at which it halts", at_least=1, at_most=40)]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Answers:
+    """What answers: settings that all three mechanisms have."""
+
+    epsilon: Epsilon = 4
+    updates: Updates = 1
+    threshold: Threshold = 0.2
+    rate: Rate = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class _Tests:
+    """Settings of the repetitive sparse vector."""
+
+    gamma: Gamma = 1
+    repetitions: Repetitions = 5
+    distance: Distance = 0.2
+    max_failures: Failures = 3
+
+
+def _values(table: np.ndarray, *settings: Any) -> Values:
+    """The settings of an entry by name."""
+    return {"table": table} | {k: v for each in settings for k, v in vars(each).items()}
 
 
 def _params(values: Values) -> dict[str, Any]:
@@ -93,10 +119,7 @@ def private_multiplicative_weights(
     table: Table = "3,2,1",
     queries: Queries = 2,
     analyst: Analyst = "pool",
-    epsilon: Epsilon = 4,
-    updates: Updates = 1,
-    threshold: Threshold = 0.2,
-    rate: Rate = 0.5,
+    answers: _Answers = _Answers(),
     event: Event = "path",
     method: Annotated[str, methods("literal", help="see the guide")] = "literal",
 ):
@@ -107,7 +130,12 @@ def private_multiplicative_weights(
 
         return hardt_rothblum(queries, analyst=analyst, event=event)
 
-    return Trial(made, TODO table queries analyst epsilon updates threshold rate event method)
+    values = _values(table, answers)
+
+    def with_restarts(pair):
+        return guarantee("CL-Thm9-budget", **weights_shares(values))
+
+    return Trial(made, table, weights_params(values), lambda: _moved(table), with_restarts)
 
 
 def weights_shares(values: Values) -> dict[str, Any]:
@@ -128,40 +156,24 @@ def weights_params(values: Values) -> dict[str, Any]:
     }
 
 
-@private_multiplicative_weights.input
-def _restarting(table, values):
-    return table, weights_params(values)
-
-
-private_multiplicative_weights.neighbours(_moved)
-
-
-@private_multiplicative_weights.guarantees
-def _proven_with_restarts(values):
-    return guarantee("CL-Thm9-budget", **weights_shares(values))
-
-
 # --- With the repetitive sparse vector ------------------------------------------------
 
 
 @mechanism(
     "CL-Thm11",
-    generic="table=4,4,2 epsilon=3 updates=2 threshold=0.1 rate=0.3 gamma=0.6 repetitions=3 distance=0.15",
+    generic=(
+        "table=4,4,2 epsilon=3 updates=2 threshold=0.1 rate=0.3 gamma=0.6 repetitions=3 "
+        "distance=0.15"
+    ),
 )
 def repetitive_multiplicative_weights(
     *,
     table: Table = "3,2,1",
     queries: Queries = 2,
     analyst: Analyst = "pool",
-    epsilon: Epsilon = 4,
-    updates: Updates = 1,
-    threshold: Threshold = 0.2,
-    rate: Rate = 0.5,
+    answers: _Answers = _Answers(),
     event: Event = "path",
-    gamma: Gamma = 1,
-    repetitions: Repetitions = 5,
-    distance: Distance = 0.2,
-    max_failures: Failures = 3,
+    tests: _Tests = _Tests(),
     method: Annotated[str, methods("literal", "jump", help="see the guide")] = "jump",
 ):
     """The same with the repetitive sparse vector, which also rejects bad answers."""
@@ -171,7 +183,15 @@ def repetitive_multiplicative_weights(
 
         return repetitive(queries, analyst=analyst, event=event, method=method)
 
-    return Trial(made, TODO table queries analyst epsilon updates threshold rate event gamma repetitions distance max_failures method)
+    values = _values(table, answers, tests)
+
+    def moved_one_way():
+        yield next(_moved(table))
+
+    def with_repetitions(pair):
+        return guarantee("CL-Thm11-budget", **repetitive_shares(values))
+
+    return Trial(made, table, repetitive_params(values), moved_one_way, with_repetitions)
 
 
 def repetitive_shares(values: Values) -> dict[str, Any]:
@@ -202,21 +222,6 @@ def repetitive_params(values: Values) -> dict[str, Any]:
     }
 
 
-@repetitive_multiplicative_weights.input
-def _repeating(table, values):
-    return table, repetitive_params(values)
-
-
-@repetitive_multiplicative_weights.neighbours
-def _moved_one_way(table):
-    yield next(_moved(table))
-
-
-@repetitive_multiplicative_weights.guarantees
-def _proven_with_repetitions(values):
-    return guarantee("CL-Thm11-budget", **repetitive_shares(values))
-
-
 # --- Adaptive data analysis -----------------------------------------------------------
 
 
@@ -237,14 +242,8 @@ def adaptive_analysis(
         str,
         choice(("repetitive", "weights"), "what answers: Theorem 11's mechanism, or Theorem 9's"),
     ] = "repetitive",
-    epsilon: Epsilon = 4,
-    updates: Updates = 1,
-    threshold: Threshold = 0.2,
-    rate: Rate = 0.5,
-    gamma: Gamma = 1,
-    repetitions: Repetitions = 5,
-    distance: Distance = 0.2,
-    max_failures: Failures = 3,
+    answers: _Answers = _Answers(),
+    tests: _Tests = _Tests(),
 ):
     """Answer random queries and the one that their answers suggest, near a population's
     values, from rows drawn from it."""
@@ -254,29 +253,22 @@ def adaptive_analysis(
 
         return adaptive_analysis(int(table.sum()), protection=protection)
 
-    return Trial(made, TODO table population queries protection epsilon updates threshold rate gamma repetitions distance max_failures)
-
-
-@adaptive_analysis.input
-def _rows_of_a_population(table, population, queries, protection, values):
     if population.size != table.size or population.sum() == 0.0:
         raise InputError(
             f"population must hold {table.size} numbers, one a cell, and not only zeros"
         )
-    params = (repetitive_params if protection == "repetitive" else weights_params)(values)
+    values, repeats = _values(table, answers, tests), protection == "repetitive"
+    params = (repetitive_params if repeats else weights_params)(values)
     del params["reference"]
     data = {"population": population / population.sum(), "table": table}
-    return data, params | {"queries": queries}
 
+    def moved_row():
+        for name, _, other, relation, why in _moved(table):
+            yield name, data, data | {"table": other}, relation, why
 
-@adaptive_analysis.neighbours
-def _moved_row_of_a_population(table, data):
-    for name, _, other, relation, why in _moved(table):
-        yield name, data, data | {"table": other}, relation, why
+    def of_what_answers(pair):
+        if repeats:
+            return guarantee("CL-Thm11-budget", **repetitive_shares(values))
+        return guarantee("CL-Thm9-budget", **weights_shares(values))
 
-
-@adaptive_analysis.guarantees
-def _proven_of_what_answers(protection, values):
-    if protection == "repetitive":
-        return _proven_with_repetitions(values)
-    return _proven_with_restarts(values)
+    return Trial(made, data, params | {"queries": queries}, moved_row, of_what_answers)

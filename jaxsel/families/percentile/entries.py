@@ -151,7 +151,10 @@ def percentile_above_threshold(
     "LT-Alg4",
     "LT-Thm4.4",
     "LT-Thm1.5",
-    generic="shares=0.3,0.3,0.1,0.7 target=0.4 base_epsilon=0.7 final_epsilon=2 slack=0.3 beta=0.2 delta=0.01 samples=25 shift=3",
+    generic=(
+        "shares=0.3,0.3,0.1,0.7 target=0.4 base_epsilon=0.7 final_epsilon=2 slack=0.3 "
+        "beta=0.2 delta=0.01 samples=25 shift=3"
+    ),
 )
 def extended_above_threshold(
     *,

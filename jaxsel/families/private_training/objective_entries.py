@@ -15,7 +15,10 @@ from jaxsel.language.trial import Trial
 @mechanism(
     "JX-ObjPert-logistic",
     "JX-ObjPert-linear",
-    generic="records=90 feature=0.3 target=0.9 noise_multiplier=1.7 regularisation=0.8 edges=-3.5,-1,0.3,1.1,2.4 loss=huber",
+    generic=(
+        "records=90 feature=0.3 target=0.9 noise_multiplier=1.7 regularisation=0.8 "
+        "edges=-3.5,-1,0.3,1.1,2.4 loss=huber"
+    ),
 )
 def objective_perturbation(
     *,

@@ -180,9 +180,7 @@ class Runs:
             at_most=100.0,
         ),
     ] = 1
-    bit: Annotated[
-        int, whole("the true bit of randomised_response", at_least=0, at_most=1)
-    ] = 1
+    bit: Annotated[int, whole("the true bit of randomised_response", at_least=0, at_most=1)] = 1
     probabilities: Annotated[
         Any, numbers("law of finite, best outcome first", at_least=0.0, at_most=1.0)
     ] = "0.1,0.2,0.7"
@@ -197,9 +195,9 @@ class Runs:
     noise_scale: Annotated[
         float, number("scale of the noise on the scores", at_least=_NOISE, at_most=_SCORE)
     ] = 1
-    edges: Annotated[
-        Any, numbers("bins of the score that noised_score reports, increasing")
-    ] = "0,1,2"
+    edges: Annotated[Any, numbers("bins of the score that noised_score reports, increasing")] = (
+        "0,1,2"
+    )
 
     @property
     def _kind(self) -> BaseSetting:

@@ -9,7 +9,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, numbers, parsed, positive, probability, whole
-from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
+from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
 Scores = Annotated[Any, numbers("the candidates' scores")]
@@ -30,14 +31,36 @@ def _rows(text: str) -> np.ndarray:
     return np.array(rows)
 
 
+def _first_behind(scores, moves, epsilon):
+    """Neighbouring scores on which random stopping loses much."""
+    moves = np.broadcast_to(moves, max(2, scores.size))
+    first = np.arange(moves.size) == 0
+    behind = np.where(first, -2.0 * moves[0] / epsilon, 0.0)
+    before, others = behind + np.where(first, moves, 0.0), behind + np.where(first, 0.0, moves)
+    why = "one candidate, behind, falls while all others rise"
+    yield "opposed", before, others, Relation.GENERAL, why
+    yield "one-alone", before, behind, Relation.MONOTONE, "one candidate, behind, moves"
+
+
+def _of_sensitivities(made, scores, sensitivities, epsilon, beta, claim) -> Trial:
+    """A selection by scores of different sensitivities, one each or one for all."""
+    if sensitivities.size == 1:
+        sensitivities = float(sensitivities[0])
+    check_each_positive("sensitivities", sensitivities, scores.size)
+    return Trial(
+        made,
+        scores,
+        {"epsilon": epsilon, "beta": beta, "sensitivities": sensitivities},
+        lambda: _first_behind(scores, sensitivities, epsilon),
+        lambda pair: guarantee(claim, epsilon=epsilon),
+        by_scores(scores),
+    )
+
+
 # --- Random stopping over noisy scores ------------------------------------------------
 
 
-@mechanism(
-    "LT-Thm5.2-EM",
-    generic="scores=1,1,0.5 sensitivity=1.5 epsilon=0.7 beta=0.35",
-    utility=by_scores,
-)
+@mechanism("LT-Thm5.2-EM", generic="scores=1,1,0.5 sensitivity=1.5 epsilon=0.7 beta=0.35")
 def selection_exponential(
     *,
     scores: Scores = "2,1,0",
@@ -54,19 +77,17 @@ def selection_exponential(
 
         return selection_exponential(method=method)
 
-    return Trial(made, TODO scores sensitivity epsilon beta method)
+    return Trial(
+        made,
+        scores,
+        {"sensitivity": sensitivity, "epsilon": epsilon, "beta": beta},
+        lambda: _first_behind(scores, sensitivity, epsilon),
+        lambda pair: guarantee("LT-Thm5.2-exponential-privacy", epsilon=epsilon),
+        by_scores(scores),
+    )
 
 
-@selection_exponential.guarantees
-def _exponential(epsilon):
-    return guarantee("LT-Thm5.2-exponential-privacy", epsilon=epsilon)
-
-
-@mechanism(
-    "LT-Thm5.2-GEM",
-    generic="scores=1,1,0.5 sensitivities=2,1,0.5 epsilon=0.7 beta=0.35",
-    utility=by_scores,
-)
+@mechanism("LT-Thm5.2-GEM", generic="scores=1,1,0.5 sensitivities=2,1,0.5 epsilon=0.7 beta=0.35")
 def selection_generalised_exponential(
     *,
     scores: Scores = "2,1,0",
@@ -82,18 +103,13 @@ def selection_generalised_exponential(
 
         return selection_generalised_exponential(method=method)
 
-    return Trial(made, TODO scores sensitivities epsilon beta method)
-
-
-@selection_generalised_exponential.guarantees
-def _generalised(epsilon):
-    return guarantee("LT-Thm5.2-generalised-privacy", epsilon=epsilon)
+    return _of_sensitivities(
+        made, scores, sensitivities, epsilon, beta, "LT-Thm5.2-generalised-privacy"
+    )
 
 
 @mechanism(
-    "LT-Thm5.2-Margin",
-    generic="scores=4,4,1 sensitivity=1.5 epsilon=0.7 delta=0.01 beta=0.35",
-    utility=by_scores,
+    "LT-Thm5.2-Margin", generic="scores=4,4,1 sensitivity=1.5 epsilon=0.7 delta=0.01 beta=0.35"
 )
 def selection_margin(
     *,
@@ -112,7 +128,15 @@ def selection_margin(
 
         return selection_margin(method=method)
 
-    return Trial(made, TODO scores sensitivity epsilon delta beta method)
+    def halves():
+        yield next(_first_behind(scores, sensitivity, epsilon))
+        count = max(2, scores.size)
+        risen = np.where(np.arange(count) < count // 2, 0.0, sensitivity)
+        why = "half of the candidates fall while half rise"
+        yield "halves", sensitivity - risen, risen, Relation.GENERAL, why
+
+    params = {"sensitivity": sensitivity, "epsilon": epsilon, "delta": delta, "beta": beta}
+    return Trial(made, scores, params, halves, utility=by_scores(scores))
 
 
 # --- Medians --------------------------------------------------------------------------
@@ -120,7 +144,9 @@ def selection_margin(
 
 @mechanism(
     "LT-Thm5.2-SmoothSens",
-    generic="lists=1,4,4,6,7,7,8/2,2,3,6,8,8,8/0,1,1,3,5,5,7 high=8 epsilon=0.7 delta=0.01 beta=0.35",
+    generic=(
+        "lists=1,4,4,6,7,7,8/2,2,3,6,8,8,8/0,1,1,3,5,5,7 high=8 epsilon=0.7 delta=0.01 beta=0.35"
+    ),
 )
 def selection_smooth_sensitivity(
     *,
@@ -144,32 +170,30 @@ def selection_smooth_sensitivity(
 
         return selection_smooth_sensitivity(method=method)
 
-    return Trial(made, TODO lists high epsilon delta beta method)
+    def medians_jump():
+        """Lists split evenly at their medians, of each of which one value moves across."""
+        count, size = lists.shape
+        count, middle = max(2, count), (size - 1) // 2
+        split = np.where(np.arange(size) <= middle, 0.4, 0.6) * high
+        table = np.tile(split, (count, 1))
+        # The value at the median is replaced by a high one, so that the median jumps.
+        up, down = table.copy(), table.copy()
+        up[:, middle] = np.where(np.arange(count) == 0, split[middle], split[-1])
+        down[0, middle] = split[-1]
+        why = "one column: the first list's median jumps up, all others' jump down"
+        yield "opposed", up, down, Relation.GENERAL, why
+        why = "one column: all medians but the first list's jump up"
+        yield "together", table, up, Relation.GENERAL, why
 
-
-@selection_smooth_sensitivity.neighbours
-def _medians_jump(lists, high):
-    """Lists split evenly at their medians, of each of which one value moves across."""
-    count, size = lists.shape
-    count, middle = max(2, count), (size - 1) // 2
-    split = np.where(np.arange(size) <= middle, 0.4, 0.6) * high
-    table = np.tile(split, (count, 1))
-    # The value at the median is replaced by a high one, so that the median jumps.
-    up, down = table.copy(), table.copy()
-    up[:, middle] = np.where(np.arange(count) == 0, split[middle], split[-1])
-    down[0, middle] = split[-1]
-    why = "one column: the first list's median jumps up, all others' jump down"
-    yield "opposed", up, down, Relation.GENERAL, why
-    why = "one column: all medians but the first list's jump up"
-    yield "together", table, up, Relation.GENERAL, why
+    params = {"high": high, "epsilon": epsilon, "delta": delta, "beta": beta}
+    return Trial(made, lists, params, medians_jump)
 
 
 # --- Learners -------------------------------------------------------------------------
 
 
 @mechanism(
-    "LT-Lem5.1",
-    generic="learner_epsilon=0.7 scores=5,4 sensitivity=1.5 epsilon=0.4 gamma=0.3",
+    "LT-Lem5.1", generic="learner_epsilon=0.7 scores=5,4 sensitivity=1.5 epsilon=0.4 gamma=0.3"
 )
 def validation_selection(
     *,
@@ -193,7 +217,24 @@ def validation_selection(
 
         return validation_selection(method=method)
 
-    return Trial(made, TODO learners learner_epsilon scores sensitivity epsilon gamma method)
+    good = float(1.0 / (1.0 + np.exp(-learner_epsilon)))
+    # Each learner returns the good model (0) with that probability, or the bad one.
+    laws, other = (np.tile([p, 1.0 - p], (learners, 1)) for p in (good, 1.0 - good))
+    data = {"model_laws": laws, "scores": scores}
+
+    def either_set():
+        why = "every learner's randomised response sees the other bit"
+        yield "training", data, data | {"model_laws": other}, Relation.BASE, why
+        moved = scores + sensitivity * np.where(np.arange(scores.size) == 0, 1.0, -1.0)
+        why = "the first model gains one validation example, the other loses one"
+        yield "validation", data, data | {"scores": moved}, Relation.BASE, why
+
+    def tuned(pair):
+        moved = learner_epsilon if pair.name == "training" else epsilon
+        return guarantee("LT-Lem5.1-tuned", epsilon=moved)
+
+    params = {"sensitivity": sensitivity, "epsilon": epsilon, "gamma": gamma}
+    return Trial(made, data, params, either_set, tuned)
 
 
 def _model_laws(learners: int, good: float) -> np.ndarray:
@@ -201,37 +242,10 @@ def _model_laws(learners: int, good: float) -> np.ndarray:
     return np.tile([good, 1.0 - good], (learners, 1))
 
 
-@validation_selection.input
-def _learners(learners, learner_epsilon, scores, sensitivity, epsilon, gamma):
-    laws = _model_laws(learners, float(1.0 / (1.0 + np.exp(-learner_epsilon))))
-    params = {"sensitivity": sensitivity, "epsilon": epsilon, "gamma": gamma}
-    return {"model_laws": laws, "scores": scores}, params
-
-
-@validation_selection.neighbours
-def _either_set(data, learners, scores, sensitivity):
-    other = _model_laws(learners, 1.0 - data["model_laws"][0, 0])
-    why = "every learner's randomised response sees the other bit"
-    yield "training", data, data | {"model_laws": other}, Relation.BASE, why
-    moved = scores + sensitivity * np.where(np.arange(scores.size) == 0, 1.0, -1.0)
-    why = "the first model gains one validation example, the other loses one"
-    yield "validation", data, data | {"scores": moved}, Relation.BASE, why
-
-
-@validation_selection.guarantees
-def _tuned(pair, learner_epsilon, epsilon):
-    moved = learner_epsilon if pair.name == "training" else epsilon
-    return guarantee("LT-Lem5.1-tuned", epsilon=moved)
-
-
 # --- Classical mechanisms -------------------------------------------------------------
 
 
-@mechanism(
-    "RS-GEM",
-    generic="scores=1,1,0.5 sensitivities=2,1,0.5 epsilon=0.7 beta=0.35",
-    utility=by_scores,
-)
+@mechanism("RS-GEM", generic="scores=1,1,0.5 sensitivities=2,1,0.5 epsilon=0.7 beta=0.35")
 def generalised_exponential_mechanism(
     *,
     scores: Scores = "2,1,0",
@@ -248,28 +262,10 @@ def generalised_exponential_mechanism(
 
         return generalised_exponential_mechanism(method=method)
 
-    return Trial(made, TODO scores sensitivities epsilon beta method)
+    return _of_sensitivities(made, scores, sensitivities, epsilon, beta, "RS-GEM-privacy")
 
 
-@generalised_exponential_mechanism.guarantees
-def _classical(epsilon):
-    return guarantee("RS-GEM-privacy", epsilon=epsilon)
-
-
-@selection_generalised_exponential.input
-@generalised_exponential_mechanism.input
-def _one_or_each(scores, sensitivities, epsilon, beta):
-    if sensitivities.size == 1:
-        sensitivities = float(sensitivities[0])
-    check_each_positive("sensitivities", sensitivities, scores.size)
-    return scores, {"epsilon": epsilon, "beta": beta, "sensitivities": sensitivities}
-
-
-@mechanism(
-    "BNS-Adist",
-    generic="scores=9,9,4 sensitivity=1.5 epsilon=0.7 delta=0.01",
-    utility=by_scores,
-)
+@mechanism("BNS-Adist", generic="scores=9,9,4 sensitivity=1.5 epsilon=0.7 delta=0.01")
 def margin_mechanism(
     *,
     scores: Annotated[Any, numbers("the candidates' scores", size=2)] = "20,1,0",
@@ -286,41 +282,13 @@ def margin_mechanism(
 
         return margin_mechanism()
 
-    return Trial(made, TODO scores sensitivity epsilon delta method)
+    def lead_shrinks():
+        first, second = (np.arange(scores.size) == i for i in (0, 1))
+        ahead = sensitivity * (2.0 - 2.0 * np.log(2.0 * delta) / epsilon) * first
+        less = ahead - sensitivity * first + sensitivity * second
+        yield "lead", ahead, less, Relation.GENERAL, "a lead that matters shrinks by twice s"
+        best, other = sensitivity * first, sensitivity * second
+        yield "best", best, other, Relation.GENERAL, "another candidate becomes the best"
 
-
-@margin_mechanism.neighbours
-def _lead_shrinks(scores, sensitivity, epsilon, delta):
-    first, second = (np.arange(scores.size) == i for i in (0, 1))
-    ahead = sensitivity * (2.0 - 2.0 * np.log(2.0 * delta) / epsilon) * first
-    less = ahead - sensitivity * first + sensitivity * second
-    yield "lead", ahead, less, Relation.GENERAL, "a lead that matters shrinks by twice s"
-    best, other = sensitivity * first, sensitivity * second
-    yield "best", best, other, Relation.GENERAL, "another candidate becomes the best"
-
-
-# --- Neighbouring scores on which random stopping loses much --------------------------
-
-
-@selection_exponential.neighbours
-@selection_generalised_exponential.neighbours
-@generalised_exponential_mechanism.neighbours
-def _first_behind(scores, params):
-    moves = params["sensitivity"] if "sensitivity" in params else params["sensitivities"]
-    moves = np.broadcast_to(moves, max(2, scores.size))
-    first = np.arange(moves.size) == 0
-    behind = np.where(first, -2.0 * moves[0] / params["epsilon"], 0.0)
-    before, others = behind + np.where(first, moves, 0.0), behind + np.where(first, 0.0, moves)
-    why = "one candidate, behind, falls while all others rise"
-    yield "opposed", before, others, Relation.GENERAL, why
-    yield "one-alone", before, behind, Relation.MONOTONE, "one candidate, behind, moves"
-
-
-@selection_margin.neighbours
-def _halves(scores, params, sensitivity):
-    opposed, _ = _first_behind(scores, params)
-    yield opposed
-    count = max(2, scores.size)
-    risen = np.where(np.arange(count) < count // 2, 0.0, sensitivity)
-    why = "half of the candidates fall while half rise"
-    yield "halves", sensitivity - risen, risen, Relation.GENERAL, why
+    params = {"sensitivity": sensitivity, "epsilon": epsilon, "delta": delta}
+    return Trial(made, scores, params, lead_shrinks, utility=by_scores(scores))

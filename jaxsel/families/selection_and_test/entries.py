@@ -11,7 +11,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, numbers, probability, whole
-from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
+from jaxsel.language.trial import Trial
 
 _CALLED = "epsilon of every mechanism that is called, on the pairs"
 _LAW = "exponent of the law of p, P[p <= x] = x^gamma"
@@ -38,13 +39,16 @@ def _sides(epsilon, top, middle):
     yield "randomised-response", pairs.LawPair(*coin), why
 
 
+def _loud(epsilon: float) -> float:
+    """The smaller probability of randomised response; the other is e^epsilon times as large."""
+    return 1.0 / (1.0 + math.exp(epsilon))
+
+
 # --- Selections -----------------------------------------------------------------------
 
 
 @mechanism(
-    "CL-Alg1",
-    "CL-Thm1",
-    generic="epsilon=0.6 top=0.3 middle=0.05 gamma=0.6 rounds=7 candidates=3",
+    "CL-Alg1", "CL-Thm1", generic="epsilon=0.6 top=0.3 middle=0.05 gamma=0.6 rounds=7 candidates=3"
 )
 def selection_once(
     *,
@@ -53,9 +57,7 @@ def selection_once(
     middle: Middle = 0.002,
     gamma: Gamma = 1,
     rounds: Annotated[int, _runs("potential runs of each candidate (tau)")] = 20,
-    candidates: Annotated[
-        int, whole("how many candidates (k)", at_least=1, at_most=1000)
-    ] = 2,
+    candidates: Annotated[int, whole("how many candidates (k)", at_least=1, at_most=1000)] = 2,
     method: Method = "shortcut",
 ):
     """Run k candidates Bin(tau, p) times each, p drawn once; release the best run."""
@@ -65,13 +67,11 @@ def selection_once(
 
         return program((Select(),), method=method)
 
-    return Trial(made, TODO epsilon top middle gamma rounds candidates method)
+    return _selections(made, epsilon, top, middle, gamma, rounds, candidates=candidates)
 
 
 @mechanism(
-    "CL-Alg1",
-    "CL-Thm1",
-    generic="epsilon=0.6 top=0.3 middle=0.05 gamma=0.6 rounds=7 calls=3",
+    "CL-Alg1", "CL-Thm1", generic="epsilon=0.6 top=0.3 middle=0.05 gamma=0.6 rounds=7 calls=3"
 )
 def selections(
     *,
@@ -91,54 +91,41 @@ def selections(
 
         return program((Select(),) * calls, method=method)
 
-    return Trial(made, TODO epsilon top middle gamma rounds calls method)
+    return _selections(made, epsilon, top, middle, gamma, rounds, calls)
 
 
-def _each(law: np.ndarray, calls: int, candidates: int) -> tuple[np.ndarray, ...]:
-    """The same law of every candidate in every call."""
-    return (np.tile(law, (candidates, 1)),) * calls
+def _selections(made, epsilon, top, middle, gamma, rounds, calls=1, candidates=1) -> Trial:
+    """Calls that share one p, in each of which all candidates have the same law."""
 
+    def each(law: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (np.tile(law, (candidates, 1)),) * calls
 
-@selection_once.input
-@selections.input
-def _selected(epsilon, top, middle, gamma, rounds, calls=1, candidates=1):
+    def other_laws():
+        for name, laws, why in _sides(epsilon, top, middle):
+            yield name, each(laws.first), each(laws.second), Relation.BASE, why
+
     _, laws, _ = next(_sides(epsilon, top, middle))
-    return _each(laws.first, calls, candidates), {"gamma": gamma, "rounds": (rounds,) * calls}
-
-
-@selection_once.neighbours
-@selections.neighbours
-def _other_laws(epsilon, top, middle, calls=1, candidates=1):
-    for name, laws, why in _sides(epsilon, top, middle):
-        first, second = (_each(law, calls, candidates) for law in laws)
-        yield name, first, second, Relation.BASE, why
-
-
-@selection_once.guarantees
-@selections.guarantees
-def _proven_of_selections(epsilon, gamma, calls=1):
-    return guarantee("CL-Thm1-calls", epsilon=epsilon, gamma=gamma, calls=calls)
+    return Trial(
+        made,
+        each(laws.first),
+        {"gamma": gamma, "rounds": (rounds,) * calls},
+        other_laws,
+        lambda pair: guarantee("CL-Thm1-calls", epsilon=epsilon, gamma=gamma, calls=calls),
+    )
 
 
 # --- Tests ----------------------------------------------------------------------------
 
 
-@mechanism(
-    "CL-Alg1",
-    "CL-Thm2",
-    generic="epsilon=0.6 quiet=0.3 gamma=0.6 bottoms=7 tops=3",
-)
+@mechanism("CL-Alg1", "CL-Thm2", generic="epsilon=0.6 quiet=0.3 gamma=0.6 bottoms=7 tops=3")
 def tests_until_top(
     *,
     epsilon: Epsilon = 1,
-    quiet: Annotated[
-        float, probability("chance of top in the first tests, on one side")
-    ] = 0.2,
+    quiet: Annotated[float, probability("chance of top in the first tests, on one side")] = 0.2,
     gamma: Gamma = 1,
     bottoms: Annotated[int, _runs("how many first tests (n)")] = 20,
     tops: Annotated[
-        int,
-        whole("how many tops end it (c); as many tests come last", at_least=1, at_most=50),
+        int, whole("how many tops end it (c); as many tests come last", at_least=1, at_most=50)
     ] = 2,
     method: Method = "shortcut",
 ):
@@ -150,36 +137,26 @@ def tests_until_top(
         # Bottoms first, then tops; the interaction halts after the last top.
         return program((Tests(tops),) * 2, limit=tops, method=method)
 
-    return Trial(made, TODO epsilon quiet gamma bottoms tops method)
-
-
-def _loud(epsilon: float) -> float:
-    """The smaller probability of randomised response; the other is e^epsilon times as large."""
-    return 1.0 / (1.0 + math.exp(epsilon))
-
-
-@tests_until_top.input
-def _bottoms_then_tops(epsilon, quiet, gamma, bottoms, tops):
-    loud = _loud(epsilon)
+    loud, ratio = _loud(epsilon), math.exp(epsilon)
     if quiet > loud:
         raise InputError(
             f"quiet is {quiet:g}; it must lie in (0, 1/(1 + e^epsilon)] = (0, {loud:g}]"
         )
-    return (quiet, loud * math.exp(epsilon)), {"gamma": gamma, "rounds": (bottoms, tops)}
+    data = (quiet, loud * ratio)
 
+    def other_chances():
+        why = "n bottoms and then c tops lose (2 c + gamma) epsilon as n grows"
+        yield "bottoms-then-tops", data, (quiet * ratio, loud), Relation.BASE, why
+        why = "all tops are likelier on one side"
+        yield "tops-alone", (quiet, loud), (quiet * ratio, loud * ratio), Relation.BASE, why
 
-@tests_until_top.neighbours
-def _other_chances(epsilon, quiet, data):
-    loud, ratio = _loud(epsilon), math.exp(epsilon)
-    why = "n bottoms and then c tops lose (2 c + gamma) epsilon as n grows"
-    yield "bottoms-then-tops", data, (quiet * ratio, loud), Relation.BASE, why
-    why = "all tops are likelier on one side"
-    yield "tops-alone", (quiet, loud), (quiet * ratio, loud * ratio), Relation.BASE, why
-
-
-@tests_until_top.guarantees
-def _proven_of_tests(epsilon, gamma, tops):
-    return guarantee("CL-Thm2", epsilon=epsilon, gamma=gamma, tops=tops)
+    return Trial(
+        made,
+        data,
+        {"gamma": gamma, "rounds": (bottoms, tops)},
+        other_chances,
+        lambda pair: guarantee("CL-Thm2", epsilon=epsilon, gamma=gamma, tops=tops),
+    )
 
 
 # --- Interleaved ----------------------------------------------------------------------
@@ -191,10 +168,7 @@ def _by_test(outcomes: tuple):
 
 
 @mechanism(
-    "CL-Alg1",
-    "CL-Thm1",
-    "CL-Thm2",
-    generic="epsilon=0.7 top=0.3 middle=0.05 gamma=0.6 rounds=6",
+    "CL-Alg1", "CL-Thm1", "CL-Thm2", generic="epsilon=0.7 top=0.3 middle=0.05 gamma=0.6 rounds=6"
 )
 def interleaved(
     *,
@@ -213,30 +187,23 @@ def interleaved(
         calls = (Select(), Tests(1), Select(), Tests(1))
         return program(calls, choose=_by_test, method=method)
 
-    return Trial(made, TODO epsilon top middle gamma rounds method)
+    def other_calls():
+        (_, three, _), (_, coin, _) = sides = tuple(_sides(epsilon, top, middle))
+        chances = _loud(epsilon) * math.exp(epsilon), _loud(epsilon)
+        for (name, laws, why), others in zip(sides, (coin, three), strict=True):
+            first, second = (
+                (side[None], chance, np.stack([side, other])[:, None], chance)
+                for side, other, chance in zip(laws, others, chances, strict=True)
+            )
+            yield name, first, second, Relation.BASE, why
 
+    def proven(pair):
+        return guarantee("CL-interleaved", selections=2, tops=2, epsilon=epsilon, gamma=gamma)
 
-@interleaved.neighbours
-def _other_calls(epsilon, top, middle):
-    (_, three, _), (_, coin, _) = sides = tuple(_sides(epsilon, top, middle))
-    chances = _loud(epsilon) * math.exp(epsilon), _loud(epsilon)
-    for (name, laws, why), others in zip(sides, (coin, three), strict=True):
-        first, second = (
-            (side[None], chance, np.stack([side, other])[:, None], chance)
-            for side, other, chance in zip(laws, others, chances, strict=True)
-        )
-        yield name, first, second, Relation.BASE, why
-
-
-@interleaved.input
-def _first_calls(epsilon, top, middle, gamma, rounds):
-    data = next(iter(_other_calls(epsilon, top, middle)))[1]
-    return data, {"gamma": gamma, "rounds": (rounds, 1, rounds, 1)}
-
-
-@interleaved.guarantees
-def _proven_of_interleaved(epsilon, gamma):
-    return guarantee("CL-interleaved", selections=2, tops=2, epsilon=epsilon, gamma=gamma)
+    data = next(other_calls())[1]
+    return Trial(
+        made, data, {"gamma": gamma, "rounds": (rounds, 1, rounds, 1)}, other_calls, proven
+    )
 
 
 # --- The coin game --------------------------------------------------------------------
@@ -275,26 +242,26 @@ def coin_game(
 
         return coin_game(method=method, event=event)
 
-    return Trial(made, TODO epsilon biases coins ones adaptive event method)
+    def chances(row) -> np.ndarray:
+        """The chance of 1 of every coin; if adaptive, one row for each number of ones so far."""
+        row = np.resize(row, coins)
+        return np.stack([np.roll(row, -n) for n in range(ones)]) if adaptive == "yes" else row
+
+    data = chances(biases)
+
+    def rarer_ones():
+        response = chances(1.0 / (1.0 + math.exp(-epsilon)))
+        for name, p, why in (
+            ("randomised-response", response, "the largest favoured divergence"),
+            ("small", data, "the reverse divergence grows with the number of coins"),
+        ):
+            low = [pairs.extreme_neighbours(float(x), epsilon)[0] for x in p.ravel()]
+            yield name, p, np.array(low).reshape(p.shape), Relation.BASE, why
+
+    return Trial(made, data, {"ones": ones}, rarer_ones)
 
 
 def _chances(biases, coins: int, ones: int, adaptive: str) -> np.ndarray:
     """The chance of 1 of every coin; if adaptive, one row for each number of ones so far."""
     row = np.resize(biases, coins)
     return np.stack([np.roll(row, -n) for n in range(ones)]) if adaptive == "yes" else row
-
-
-@coin_game.input
-def _coins(biases, coins, ones, adaptive):
-    return _chances(biases, coins, ones, adaptive), {"ones": ones}
-
-
-@coin_game.neighbours
-def _rarer_ones(epsilon, coins, ones, adaptive, data):
-    response = _chances(1.0 / (1.0 + math.exp(-epsilon)), coins, ones, adaptive)
-    for name, p, why in (
-        ("randomised-response", response, "the largest favoured divergence"),
-        ("small", data, "the reverse divergence grows with the number of coins"),
-    ):
-        low = [pairs.extreme_neighbours(float(x), epsilon)[0] for x in p.ravel()]
-        yield name, p, np.array(low).reshape(p.shape), Relation.BASE, why

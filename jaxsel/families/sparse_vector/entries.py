@@ -10,7 +10,8 @@ from jaxsel.families.sparse_vector.profiles import worst_pair
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import Number, choice, number, numbers, positive, whole
-from jaxsel.language.entry import DATA, FIXED, guarantee, mechanism
+from jaxsel.language.entry import guarantee, mechanism
+from jaxsel.language.trial import Trial
 
 _SCALES = {"general": 4.0, "monotone": 2.0}  # the claims' parameter scale, by relation
 
@@ -41,13 +42,66 @@ Cutoff = Annotated[
 ]
 Meant = Annotated[str, choice(("general", "monotone"), "neighbours that epsilon is for")]
 
-_GENERIC = {"epsilon": 0.7, "answers": "1,1,-1,2,0.3", "threshold": 0.5}
+_GENERIC = "epsilon=0.7 answers=1,1,-1,2,0.3 threshold=0.5"
+
+
+# --- Pairs ----------------------------------------------------------------------------
+
+
+def _pair(name: str, levels, relation: Relation, threshold: float, why: str):
+    first, second = (row + threshold for row in levels)
+    return f"{name}-{relation.value}", first, second, relation, why
+
+
+def _rises(answers, threshold, cutoff=1, relation="general", *, redrawn=False):
+    """The worst pair of a sparse vector (``worst_pair``) with as many queries as answers."""
+    count = answers.size
+    limit = 1 if redrawn else min(cutoff, count)
+    for kind in (Relation.GENERAL, Relation.MONOTONE):
+        if relation == "monotone" and kind is Relation.GENERAL:
+            continue
+        levels = worst_pair(count - limit, limit, kind)
+        if redrawn and cutoff > 1 and count > 3:
+            # Two blocks, each ending in a query to be answered "above".
+            blocks = [worst_pair(half - 1, 1, kind) for half in (count // 2, count - count // 2)]
+            levels = tuple(np.concatenate(side) for side in zip(*blocks, strict=True))
+        moves = "the last ones fall" if kind is Relation.GENERAL else "none falls"
+        yield _pair("rise", levels, kind, threshold, f"most queries rise by 1, {moves}")
+
+
+def _turned(answers, threshold):
+    """For mechanisms that never halt: half of the queries rise, half fall or stay."""
+    half = (answers.size + 1) // 2
+    for kind in (Relation.GENERAL, Relation.MONOTONE):
+        moves = "falls" if kind is Relation.GENERAL else "stays"
+        why = f"one half of the queries rises by 1, the other {moves}"
+        yield _pair("half", worst_pair(half, answers.size - half, kind), kind, threshold, why)
+
+
+# --- Guarantees -----------------------------------------------------------------------
+
+
+def _proven(claim: str, relation: str, monotone: dict[str, float], **parameters):
+    """The claim for general neighbours, or its companion for monotone ones."""
+
+    def of_pair(pair):
+        if pair.relation is Relation.MONOTONE:
+            return guarantee(f"{claim}-monotone", **parameters, **monotone)
+        # Noise that is calibrated to monotone neighbours is too small for general ones.
+        return guarantee(claim, **parameters) if relation == "general" else None
+
+    return of_pair
+
+
+def _hoped(claim: str, epsilon: float):
+    """The guarantee that a broken mechanism was published with: pure epsilon."""
+    return lambda pair: guarantee(claim, epsilon=epsilon)
 
 
 # --- The mechanisms -------------------------------------------------------------------
 
 
-@mechanism("SVT-AboveThreshold", "DR-Alg1", generic=_GENERIC | {"relation": "monotone"})
+@mechanism("SVT-AboveThreshold", "DR-Alg1", generic=f"{_GENERIC} relation=monotone")
 def above_threshold(
     *,
     epsilon: Epsilon = 1,
@@ -64,14 +118,16 @@ def above_threshold(
 
         return above_threshold(method=method, relation=relation)
 
-    return Trial(made, TODO epsilon answers threshold method relation)
+    return Trial(
+        made,
+        answers,
+        {"epsilon": epsilon, "threshold": threshold},
+        lambda: _rises(answers, threshold, 1, relation),
+        _proven("SVT-AboveThreshold", relation, {"scale": _SCALES[relation]}, epsilon=epsilon),
+    )
 
 
-@mechanism(
-    "SVT-Sparse",
-    "DR-Alg2",
-    generic=_GENERIC | {"cutoff": 3, "relation": "monotone", "delta": 0.001},
-)
+@mechanism("SVT-Sparse", "DR-Alg2", generic=f"{_GENERIC} cutoff=3 relation=monotone delta=0.001")
 def sparse(
     *,
     epsilon: Epsilon = 1,
@@ -91,13 +147,20 @@ def sparse(
 
         return sparse(method=method, relation=relation)
 
-    return Trial(made, TODO epsilon answers threshold method cutoff relation delta)
+    claim, scale, stated = "SVT-Sparse", {"scale": _SCALES[relation]}, {"epsilon": epsilon}
+    if delta != 0.0:
+        claim, stated = f"{claim}-advanced-pure", stated | {"cutoff": cutoff, "delta": delta}
+    return Trial(
+        made,
+        answers,
+        {"epsilon": epsilon, "threshold": threshold, "cutoff": cutoff, "delta": delta},
+        lambda: _rises(answers, threshold, cutoff, relation, redrawn=True),
+        _proven(claim, relation, scale, **stated),
+    )
 
 
 @mechanism(
-    "SVT-LSL-Alg1",
-    "SVT-LSL-Alg7",
-    generic=_GENERIC | {"cutoff": 3, "relation": "monotone", "share": "good"},
+    "SVT-LSL-Alg1", "SVT-LSL-Alg7", generic=f"{_GENERIC} cutoff=3 relation=monotone share=good"
 )
 def sparse_vector(
     *,
@@ -118,21 +181,18 @@ def sparse_vector(
 
         return lyu_su_li(method=method, relation=relation)
 
-    return Trial(made, TODO epsilon answers threshold method cutoff relation share)
+    part = good_share(cutoff, Relation(relation)) if share == "good" else share
+    monotone = {"scale": _SCALES[relation], "share": part}
+    return Trial(
+        made,
+        answers,
+        {"epsilon": epsilon, "threshold": threshold, "cutoff": cutoff, "share": part},
+        lambda: _rises(answers, threshold, cutoff, relation),
+        _proven("SVT-LSL-Alg1", relation, monotone, epsilon=epsilon),
+    )
 
 
-def _as_number(share, cutoff, relation) -> float:
-    return good_share(cutoff, Relation(relation)) if share == "good" else share
-
-
-@sparse_vector.input
-def _with_share(answers, epsilon, threshold, cutoff, share, relation):
-    share = _as_number(share, cutoff, relation)
-    params = {"epsilon": epsilon, "threshold": threshold, "cutoff": cutoff, "share": share}
-    return answers, params
-
-
-@mechanism("SVT-LSL-Alg2", generic=_GENERIC | {"cutoff": 3})
+@mechanism("SVT-LSL-Alg2", generic=f"{_GENERIC} cutoff=3")
 def sparse_vector_dwork_roth(
     *,
     epsilon: Epsilon = 1,
@@ -149,10 +209,16 @@ def sparse_vector_dwork_roth(
 
         return dwork_roth(method=method)
 
-    return Trial(made, TODO epsilon answers threshold method cutoff)
+    return Trial(
+        made,
+        answers,
+        {"epsilon": epsilon, "threshold": threshold, "cutoff": cutoff},
+        lambda: _rises(answers, threshold, cutoff, redrawn=True),
+        _proven("SVT-LSL-Alg2", "general", {}, epsilon=epsilon),
+    )
 
 
-@mechanism("SVT-LSL-Alg3", broken=True, generic=_GENERIC | {"cutoff": 2, "edges": "-0.5,1.5"})
+@mechanism("SVT-LSL-Alg3", broken=True, generic=f"{_GENERIC} cutoff=2 edges=-0.5,1.5")
 def sparse_vector_roth(
     *,
     epsilon: Epsilon = 1,
@@ -170,10 +236,16 @@ def sparse_vector_roth(
 
         return roth(method=method)
 
-    return Trial(made, TODO epsilon answers threshold method cutoff edges)
+    return Trial(
+        made,
+        answers,
+        {"epsilon": epsilon, "threshold": threshold, "cutoff": cutoff, "edges": edges},
+        lambda: _rises(answers, threshold, cutoff),
+        _hoped("SVT-LSL-Alg3-printed", epsilon),
+    )
 
 
-@mechanism("SVT-LSL-Alg4", broken=True, generic=_GENERIC | {"cutoff": 3})
+@mechanism("SVT-LSL-Alg4", broken=True, generic=f"{_GENERIC} cutoff=3")
 def sparse_vector_lee_clifton(
     *,
     epsilon: Epsilon = 1,
@@ -190,7 +262,13 @@ def sparse_vector_lee_clifton(
 
         return lee_clifton(method=method)
 
-    return Trial(made, TODO epsilon answers threshold method cutoff)
+    return Trial(
+        made,
+        answers,
+        {"epsilon": epsilon, "threshold": threshold, "cutoff": cutoff},
+        lambda: _rises(answers, threshold, cutoff),
+        _hoped("SVT-LSL-Alg4-printed", epsilon),
+    )
 
 
 @mechanism("SVT-LSL-Alg5", broken=True, generic=_GENERIC)
@@ -209,7 +287,13 @@ def sparse_vector_stoddard(
 
         return stoddard(method=method)
 
-    return Trial(made, TODO epsilon answers threshold method)
+    return Trial(
+        made,
+        answers,
+        {"epsilon": epsilon, "threshold": threshold},
+        lambda: _turned(answers, threshold),
+        _hoped("SVT-LSL-Alg5-printed", epsilon),
+    )
 
 
 @mechanism("SVT-LSL-Alg6", broken=True, generic=_GENERIC)
@@ -228,97 +312,10 @@ def sparse_vector_chen(
 
         return chen(method=method)
 
-    return Trial(made, TODO epsilon answers threshold method)
-
-
-# --- Pairs ----------------------------------------------------------------------------
-
-
-def _pair(name: str, levels, relation: Relation, threshold: float, why: str):
-    first, second = (row + threshold for row in levels)
-    return f"{name}-{relation.value}", first, second, relation, why
-
-
-@above_threshold.neighbours
-@sparse_vector.neighbours
-@sparse_vector_roth.neighbours
-@sparse_vector_lee_clifton.neighbours
-def _rises(answers, threshold, cutoff=1, relation="general", *, redrawn=False):
-    """The worst pair of a sparse vector (``worst_pair``) with as many queries as answers."""
-    count = answers.size
-    limit = 1 if redrawn else min(cutoff, count)
-    for kind in (Relation.GENERAL, Relation.MONOTONE):
-        if relation == "monotone" and kind is Relation.GENERAL:
-            continue
-        levels = worst_pair(count - limit, limit, kind)
-        if redrawn and cutoff > 1 and count > 3:
-            # Two blocks, each ending in a query to be answered "above".
-            blocks = [worst_pair(half - 1, 1, kind) for half in (count // 2, count - count // 2)]
-            levels = tuple(np.concatenate(side) for side in zip(*blocks, strict=True))
-        moves = "the last ones fall" if kind is Relation.GENERAL else "none falls"
-        yield _pair("rise", levels, kind, threshold, f"most queries rise by 1, {moves}")
-
-
-@sparse.neighbours
-@sparse_vector_dwork_roth.neighbours
-def _redrawn(answers, threshold, cutoff, relation="general"):
-    return _rises(answers, threshold, cutoff, relation, redrawn=True)
-
-
-@sparse_vector_stoddard.neighbours
-@sparse_vector_chen.neighbours
-def _turned(answers, threshold):
-    """For mechanisms that never halt: half of the queries rise, half fall or stay."""
-    half = (answers.size + 1) // 2
-    for kind in (Relation.GENERAL, Relation.MONOTONE):
-        moves = "falls" if kind is Relation.GENERAL else "stays"
-        why = f"one half of the queries rises by 1, the other {moves}"
-        yield _pair("half", worst_pair(half, answers.size - half, kind), kind, threshold, why)
-
-
-# --- Guarantees -----------------------------------------------------------------------
-
-
-def _proven(claim: str, pair, relation: str, monotone: dict[str, float], **parameters):
-    """The claim for general neighbours, or its companion for monotone ones."""
-    if pair.relation is Relation.MONOTONE:
-        return guarantee(f"{claim}-monotone", **parameters, **monotone)
-    # Noise that is calibrated to monotone neighbours is too small for general ones.
-    return guarantee(claim, **parameters) if relation == "general" else None
-
-
-@above_threshold.guarantees
-def _above_threshold(epsilon, pair, relation):
-    scale = {"scale": _SCALES[relation]}
-    return _proven("SVT-AboveThreshold", pair, relation, scale, epsilon=epsilon)
-
-
-@sparse.guarantees
-def _sparse(epsilon, pair, relation, cutoff, delta):
-    scale = {"scale": _SCALES[relation]}
-    if delta == 0.0:
-        return _proven("SVT-Sparse", pair, relation, scale, epsilon=epsilon)
-    given = {"epsilon": epsilon, "cutoff": cutoff, "delta": delta}
-    return _proven("SVT-Sparse-advanced-pure", pair, relation, scale, **given)
-
-
-@sparse_vector.guarantees
-def _noised_once(epsilon, pair, relation, cutoff, share):
-    monotone = {"scale": _SCALES[relation], "share": _as_number(share, cutoff, relation)}
-    return _proven("SVT-LSL-Alg1", pair, relation, monotone, epsilon=epsilon)
-
-
-@sparse_vector_dwork_roth.guarantees
-def _dwork_roth(epsilon, pair):
-    return _proven("SVT-LSL-Alg2", pair, "general", {}, epsilon=epsilon)
-
-
-def _hoped(claim: str):
-    """The guarantee that a broken mechanism was published with: pure epsilon."""
-    return lambda epsilon: guarantee(claim, epsilon=epsilon)
-
-
-sparse_vector_roth.guarantees(_hoped("SVT-LSL-Alg3-printed"))
-sparse_vector_lee_clifton.guarantees(_hoped("SVT-LSL-Alg4-printed"))
-sparse_vector_stoddard.guarantees(_hoped("SVT-LSL-Alg5-printed"))
-sparse_vector_chen.guarantees(_hoped("SVT-LSL-Alg6-printed"))
+    return Trial(
+        made,
+        answers,
+        {"epsilon": epsilon, "threshold": threshold},
+        lambda: _turned(answers, threshold),
+        _hoped("SVT-LSL-Alg6-printed", epsilon),
+    )

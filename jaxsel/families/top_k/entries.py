@@ -123,7 +123,10 @@ def largest_gap(
 @mechanism(
     "ZW-Alg2",
     "ZW-Ex14",
-    generic="histogram=9,9,3,3,0 selection=gaussian test=laplace selection_scale=3.5 test_scale=1.4 delta_t=0.2 threshold=quantile max_size=3",
+    generic=(
+        "histogram=9,9,3,3,0 selection=gaussian test=laplace selection_scale=3.5 "
+        "test_scale=1.4 delta_t=0.2 threshold=quantile max_size=3"
+    ),
 )
 def stable_top_k(
     *,
