@@ -18,10 +18,10 @@ from jaxsel.families.multiplicative_weights.adaptive_analysis import PROTECTIONS
 from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import combine, moments, read_moments
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.data.universe import table
 
 TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and what protects"

@@ -24,10 +24,10 @@ from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, nee
 from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import positive, probability
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 7: choosing among exponentially many candidates"
 TRIALS = 200_000

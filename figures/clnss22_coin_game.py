@@ -22,10 +22,10 @@ from jaxsel.families.selection_and_test.coin_game import coin_game
 from jaxsel.families.selection_and_test.coin_game_laws import coin_renyi, favoured_rate, game_law
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import positive, probability
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Lemmas 1 and 2: the coin game in both directions"
 TRIALS = 1_000_000

@@ -26,10 +26,10 @@ from jaxsel.families.percentile.median_laws import (
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 4: failure probability against oracle calls"
 TRIALS = 1_000_000

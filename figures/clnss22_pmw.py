@@ -26,10 +26,10 @@ from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import counts, histogram
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.data.universe import table
 
 TITLE = "Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights"

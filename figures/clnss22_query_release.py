@@ -25,10 +25,10 @@ from jaxsel.families.query_release.query_release import query_release_mechanism
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel.statistics import histogram
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells
-from jaxsel.language.signature import over
 from sims.experiment import computed
 
 TITLE = "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"

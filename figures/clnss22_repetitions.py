@@ -27,10 +27,10 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
 from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel.statistics import combine, counts, sums
 from jaxsel.language.domains import probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Algorithm 3: how repeated Tests answer one query"
 TRIALS = 300_000

@@ -30,10 +30,10 @@ from jaxsel.families.selection_and_test.bounds import interaction_epsilon
 from jaxsel.families.selection_and_test.laws import repeated_selection_law, top_after_bottoms
 from jaxsel.families.selection_and_test.program import Select, Tests, program
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorems 1 and 2: Selection and Test with one p"
 TRIALS = 1_000_000

@@ -20,10 +20,10 @@ from jaxsel.families.choosing.laws import needed_lead, stable_settings
 from jaxsel.families.choosing.stable_selection import stable_selection
 from jaxsel.families.top_k.gaps import gap_for_success
 from jaxsel.families.top_k.stable import propose_test_release
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 8: a lead that is enough, whatever m"
 TRIALS = 200_000

@@ -44,10 +44,10 @@ from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import counts
 from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Section 4: error of sparse vectors against confidence"
 TRIALS = 30_000

@@ -32,11 +32,11 @@ from jaxsel.families.sparse_vector.patterns import SparseNoise, pattern_log_prob
 from jaxsel.families.sparse_vector.sparse import sparse_vector
 from jaxsel.language.base import Mechanism, Relation
 from jaxsel.language.domains import positive
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.language.signature import over
 
 TITLE = "Sparse vectors: six published variants on the standard worst case"
 TRIALS = 500_000

@@ -28,10 +28,10 @@ from jaxsel.families.top_k.confident_top_k import confident_top_k
 from jaxsel.families.top_k.exponential import exponential_top_k
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
 TRIALS = 20_000

@@ -13,11 +13,11 @@ from figures.common import krw24_shared as shared
 from figures.common import words
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, from_mean
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.tuning.bounds.profiles import negative_binomial_profile
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial

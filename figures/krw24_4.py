@@ -17,11 +17,11 @@ from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel import repetition_sampling as sampling
 from jaxsel.language.base import FiniteLaw, Mechanism
 from jaxsel.language.domains import whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, binomial, poisson
 from jaxsel.sweeps.functions import cells, counted, counted_alike
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.bounds.profiles import binomial_profile, poisson_profile
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial

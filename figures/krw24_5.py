@@ -37,11 +37,11 @@ from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.statistics import combine, counts, moments
 from jaxsel.language.base import Mechanism
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.data.regression import BIKE, ELEVATORS, load_regression
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 5: private linear regression"

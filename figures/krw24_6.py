@@ -8,12 +8,12 @@ from matplotlib.figure import Figure as Canvas
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
 from figures.common import words
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 6: tuning DP-SGD, q = 256/60000"

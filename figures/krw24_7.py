@@ -11,11 +11,11 @@ from scipy.interpolate import PchipInterpolator
 from figures.common import krw24_dp_sgd as shared
 from figures.common import krw24_dp_sgd_looks as looks
 from figures.common import words
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 7: tuning DP-SGD, q = 16384/50000"

@@ -13,11 +13,11 @@ from figures.common import krw24_dp_sgd_looks as looks
 from figures.common import words
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import pair_delta
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, geometric
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,

@@ -31,12 +31,12 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, beta_binomial
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.language.signature import over
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.attained.exact_profile import tuned_profile
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon

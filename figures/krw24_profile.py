@@ -15,10 +15,10 @@ from figures.common import words
 from figures.common.krw24_audits import Audited, arrows, audited_delta
 from figures.common.krw24_ladder import LOOKS, Ladder, ladder
 from figures.common.krw24_shared import DELTA, Delta
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells
-from jaxsel.language.signature import over
 from jaxsel.tuning.search_bounds import bounds_by_name
 from sims.common.line_rankings import LAWS, RANKINGS, LineBase, address, planned_trial
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase

@@ -24,11 +24,11 @@ from jaxsel.families.score_selection.analysis_settings import composed_epsilon, 
 from jaxsel.families.score_selection.private_analyses import private_clusters, private_components
 from jaxsel.host.intervals import clopper_pearson, mean_interval
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019, section 5.2: the number of clusters and the rank, privately"
 SECONDS = 60

@@ -32,10 +32,10 @@ from jaxsel.families.thresholds.decreasing_thresholds import decreasing_threshol
 from jaxsel.families.thresholds.laws import threshold_law
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.language.domains import positive, probability
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
 SECONDS = 14

@@ -48,11 +48,11 @@ from jaxsel.families.score_selection.settings import (
     generalised_selection_loss,
 )
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019, Theorem 5.2: four generalised selections"
 SECONDS = 15

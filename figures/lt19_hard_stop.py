@@ -20,10 +20,10 @@ from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
     hard_stop_steps_sharp,

@@ -28,10 +28,10 @@ from jaxsel.families.percentile.pipeline_laws import (
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import positive, probability
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019, Theorem 4.7: runs needed, beside Cohen et al. 2022"
 TRIALS = 200_000

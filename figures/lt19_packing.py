@@ -28,10 +28,10 @@ from jaxsel.families.thresholds.packing_laws import (
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.domains import number, positive
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.random_stopping import stopping_law
 
 TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"

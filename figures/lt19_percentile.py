@@ -19,10 +19,10 @@ from jaxsel.families.percentile.find_threshold import find_percentile_threshold
 from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells
-from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019, section 4: where the percentile sparse vectors halt"
 SECONDS = 44

@@ -25,10 +25,10 @@ from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, probability
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019: privacy cost of selection against the number of runs"
 TRIALS = 1_500_000

@@ -29,10 +29,10 @@ from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.host.intervals import mean_interval
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
 from jaxsel.tuning.bounds.renyi import tuned_epsilon
 from sims.data import digits_candidates

@@ -22,11 +22,11 @@ from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.host.intervals import clopper_pearson, mean_interval
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.language.signature import over
 
 TITLE = "Liu & Talwar 2019: utility of private selection at equal total epsilon"
 SECONDS = 12

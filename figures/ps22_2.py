@@ -16,10 +16,10 @@ from matplotlib.figure import Figure as Canvas
 
 from figures.common.renyi_overlay import renyi_figure, simple_claims
 from jaxsel.language.domains import whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import from_mean
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from sims.common.gaussian_orders import SIDES, GaussianPair
 from sims.common.renyi_tallies import natural_trial, two_block_trial

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure as Canvas
 from figures.common.renyi_overlay import renyi_figure, simple_claims
 from jaxsel.accounting.single_run import curves
 from jaxsel.language.domains import whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from sims.common.gaussian_orders import SIDES, GaussianPair, law_of

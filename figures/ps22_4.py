@@ -21,11 +21,11 @@ from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.language.signature import over
 from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.tuned_laws import Price
 

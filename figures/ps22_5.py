@@ -21,11 +21,11 @@ from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel import noise
 from jaxsel.kernel.statistics import moments
 from jaxsel.language.domains import number, positive
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.common.tuned_laws import FAMILIES, Price
 
 TITLE = "Papernot & Steinke 2022, Figure 5: expected quantile against privacy"

@@ -15,11 +15,11 @@ from figures.common.tuned_curves import NAMES, curve
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, point_mass, success_probability
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.common.tuned_laws import FAMILIES, Price
 
 TITLE = "Papernot & Steinke 2022, Figure 6: success probability against privacy"

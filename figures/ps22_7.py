@@ -32,11 +32,11 @@ from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.errors import InputError
 from jaxsel.host.records import digest
 from jaxsel.language.domains import probability
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells, counted_alike
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.released_search_budget import training_base
 from sims.data import digits_accuracies
 from sims.data.digits_accuracies import PAPER_RATES, AccuracyTable

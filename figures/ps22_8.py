@@ -18,10 +18,10 @@ from jaxsel.accounting.single_run.pairs import tight_conditional
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.language.domains import number, positive
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from jaxsel.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from sims.common.tuned_laws import RHO
 

@@ -34,10 +34,10 @@ from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel.statistics import counts
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.common.top_k_fallback import filled_top_stable
 from sims.data.covid import KINDS, CaseCounts, covid_available, generated_covid, load_covid
 

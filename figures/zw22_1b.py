@@ -29,11 +29,11 @@ from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel.statistics import sums
 from jaxsel.language.base import Mechanism, Relation
 from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.language.signature import over
 from sims.data.histograms import two_level_histogram
 
 TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"

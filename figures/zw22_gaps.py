@@ -21,11 +21,11 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel.statistics import sums
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.common import top_k_gap_needs as exact
 from sims.common.top_k_gap_needs import SELECTIONS, Needs
 

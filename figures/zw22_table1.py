@@ -32,11 +32,11 @@ from jaxsel.host.intervals import mean_interval
 from jaxsel.kernel.statistics import counts
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.functions import cells
-from jaxsel.language.signature import over
 from sims.data.histograms import (
     CHECK_INS,
     Histogram,

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from jaxsel.language.base import Pair as Pair
     from jaxsel.language.base import Relation as Relation
     from jaxsel.language.base import Verdict as Verdict
+    from jaxsel.language.signature import over as over
     from jaxsel.language.trial import Trial as Trial
     from jaxsel.pictures.plotting import plot as plot
     from jaxsel.questions.account_grid import account_grid as account_grid
@@ -103,7 +104,6 @@ if TYPE_CHECKING:
     from jaxsel.sweeps.functions import own_mechanism as own_mechanism
     from jaxsel.sweeps.running import merge as merge
     from jaxsel.sweeps.running import sweep as sweep
-    from jaxsel.language.signature import over as over
     from jaxsel.tuning.base_forms import dominating as dominating
     from jaxsel.tuning.base_forms import guarantee_of as guarantee_of
     from jaxsel.tuning.planning.optimal import Optimal as Optimal

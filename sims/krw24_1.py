@@ -27,9 +27,9 @@ from jaxsel.families.noisy_max.group_bounds import (
 from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 from jaxsel.kernel.engine import simulate_grid
 from jaxsel.language.domains import numbers, positive, probability, whole
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.sweeps.functions import cells, counted
-from jaxsel.language.signature import over
 from sims.experiment import computed
 
 TRIALS = 4_000_000

@@ -165,7 +165,7 @@ def test_a_guarantee_is_a_claim_and_never_a_second_number(entry, monkeypatch):
         variants.append({"base": "finite"})
     for given in variants:
         values = entry.read(given)
-        for pair in entry.make_pairs(values):
+        for pair in entry.pairs(values):
             found = entry.guarantee(values, pair)
             if found is None:
                 continue

@@ -165,7 +165,7 @@ def planning_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
             "constructed pair is at most the wish, and the exact Renyi divergences of one "
             "at most the curve that the plan goes by.",
             kind="privacy",
-            relation=widest_relation(entry, entry.read({})),
+            relation=widest_relation(entry.pairs({})),
             evaluate=_planned(entry),
             check=at_most(_plan_cases(entry), 1e-7),
         )

@@ -1,14 +1,14 @@
 """How much noise a number of releases of a mechanism need for a budget."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
 from jaxsel.host.errors import InputError
-from jaxsel.language.base import Relation
+from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import nearest, number, whole
 from jaxsel.language.entry import MechanismEntry, Values, shown
 from jaxsel.language.printing import Summary, printed, rounded_up
@@ -84,9 +84,9 @@ class OneRelease(NamedTuple):
     known: KnownCurve | None
 
 
-def widest_relation(entry: MechanismEntry, values: Values) -> Relation:
-    """The widest neighbouring relation of the mechanism's pairs."""
-    found = {pair.relation for pair in entry.make_pairs(values)}
+def widest_relation(pairs: Iterable[Pair]) -> Relation:
+    """The widest neighbouring relation of a mechanism's pairs."""
+    found = {pair.relation for pair in pairs}
     for relation in (Relation.GENERAL, Relation.MONOTONE):
         if relation in found:
             return relation
@@ -101,20 +101,21 @@ def may_be_planned(entry: MechanismEntry) -> bool:
         return False
     if has_curve(entry.name):
         return True
-    values = entry.read({})
-    pairs = entry.make_pairs(values)
-    return any(entry.guarantee(values, pair) is not None for pair in pairs)
+    trial = entry()
+    return any(trial.guarantee(pair) is not None for pair in trial.pairs())
 
 
 def one_release(entry: MechanismEntry, values: Values) -> OneRelease:
     """What the catalogue knows of one release with these typed values."""
     known = known_curve(entry.name, values)
-    relation = widest_relation(entry, values)
+    trial = entry.build(values)
+    pairs = trial.pairs()
+    relation = widest_relation(pairs)
     if known is not None and known.relation is not None:
         relation = known.relation
     pure, claim = 0.0, ""
-    for pair in entry.make_pairs(values):
-        proven = entry.guarantee(values, pair)
+    for pair in pairs:
+        proven = trial.guarantee(pair)
         if proven is None or entry.name in BY_CURVE_ALONE:
             pure = math.inf
         elif proven.epsilon > pure:

@@ -23,10 +23,10 @@ import numpy as np
 from jaxsel.auditing.functions.subject import check_returns
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import FiniteLaw, Mechanism, outcome_itself
+from jaxsel.language.signature import Signature, read_signature
 from jaxsel.language.trial import Trial, Values
 from jaxsel.language.utility import MEANINGS
 from jaxsel.sweeps.axes import Place
-from jaxsel.language.signature import Signature, read_signature
 
 
 class Declared(NamedTuple):

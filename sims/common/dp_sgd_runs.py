@@ -20,9 +20,9 @@ from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.families.private_tuning.bases import finite
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
+from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions, parse
-from jaxsel.language.signature import over
 from jaxsel.tuning.attained.finite_adversary import finite_adversarial
 
 SIDES = ("data", "neighbour")

@@ -49,11 +49,16 @@ def changed(entry, **fields):
 def with_law(entry, law=None):
     """The entry with another law, or without one."""
 
-    def make(values):
-        built = entry.make(values)
+    def build(given):
+        built = entry.build(given)
         return built._replace(mechanism=built.mechanism._replace(law=law))
 
-    return changed(entry, make=make)
+    return changed(entry, build=build)
+
+
+def proving(entry, number):
+    """The entry with that guarantee on every pair."""
+    return changed(entry, build=lambda given: entry.build(given)._replace(guarantee=number))
 
 
 @pytest.mark.parametrize(("epsilon", "outcome"), [(1.6, "refuted"), (1.8, "holds")])
@@ -61,7 +66,7 @@ def test_an_audit_alone_refutes_a_wrong_guarantee(epsilon, outcome):
     # without an exact law only the audited lower bound can refute: exact 1.796
     entry = with_law(find_mechanism("random_stopping"))
     wrong = guarantee("LBP-privacy", epsilon=epsilon)  # a claim that is epsilon itself
-    claims = audit_claims([changed(entry, make_guarantee=lambda values, pair: wrong)])
+    claims = audit_claims([proving(entry, wrong)])
     claim = next(c for c in claims if c.id == "AUDIT-random_stopping")
     verdict = claim.check(BUDGET)
     assert verdict.outcome == outcome

@@ -9,32 +9,18 @@ import re
 import subprocess
 import sys
 import warnings
-from typing import Annotated, Any
 
 import pytest
 
 import jaxsel
 from jaxsel.families.noisy_max.entries import noisy_max
 from jaxsel.language import entry
-from jaxsel.language.domains import numbers
-from jaxsel.language.entry import DATA, guarantee, mechanism
 
 BASE, LAW, RUN = "gaussian:noise_multiplier=4", "geometric:mean=10", {"base": "gdp:mu=1"}
 
 
 def _asked(place: str, name: str):
     return getattr(importlib.import_module(place), name)
-
-
-def _with(decorator: str):
-    """What an entry guarantees whose guarantee is declared by that name."""
-
-    @mechanism("T-1")
-    def tried(*, scores: Annotated[Any, numbers("scores", size=2), DATA] = "2,1"):
-        """Release the better candidate."""
-
-    getattr(tried, decorator)(lambda scores: guarantee("LBP-privacy", epsilon=scores[0]))
-    return tried.guarantee({}, noisy_max.pairs({})[0])
 
 
 FORMER = {
@@ -73,10 +59,6 @@ FORMER = {
     "MechanismEntry.promised is MechanismEntry.guarantee now": (
         lambda: noisy_max.promised({}, noisy_max.pairs({})[0]),
         lambda: noisy_max.guarantee({}, noisy_max.pairs({})[0]),
-    ),
-    "MechanismEntry.promises is MechanismEntry.guarantees now": (
-        lambda: _with("promises"),
-        lambda: _with("guarantees"),
     ),
     "Audit.promise is Audit.guarantee now": (
         lambda: jaxsel.audit("noisy_max", trials=100).promise,

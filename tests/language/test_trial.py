@@ -8,8 +8,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.language import entry
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.entry import guarantee
-from jaxsel.language.trial import Trial
 from jaxsel.language.signature import over
+from jaxsel.language.trial import Trial
 
 BUILT = jaxsel.mechanism("noisy_max", scores="3,2,1", epsilon=1)
 

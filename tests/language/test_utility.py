@@ -72,7 +72,7 @@ def test_every_mechanism_says_what_its_events_are_worth(entry):
     for given in ({}, entry.generic):
         built = entry.build(given)
         labels = built.mechanism.labels(built.data, built.params)
-        for name, worth in entry.utility(built.values, labels).items():
+        for name, worth in built.utility().items():
             assert name in MEANINGS
             assert worth.shape == (len(labels),)
             assert np.isfinite(worth).all()

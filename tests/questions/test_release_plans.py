@@ -307,7 +307,7 @@ def test_every_mechanism_keeps_the_budget_or_says_why_not(subtests):
             again = composed(one_release(entry, values), 3, 1e-6)
             assert again == plan.proof
             # An epsilon of one release is one of every pair, at delta = 0.
-            for pair in entry.make_pairs(values):
+            for pair in entry.pairs(values):
                 proven = entry.guarantee(values, pair)
                 one = one_release(entry, values)
                 assert proven is None or not proven.epsilon > one.pure
@@ -557,17 +557,17 @@ def test_of_all_that_is_proved_of_releases_the_least_is_taken():
 
 def test_one_release_is_as_private_as_its_least_private_pair():
     pairs = [SimpleNamespace(relation=Relation.MONOTONE, at=at) for at in (0.5, 0.75, 0.25)]
-    entry = SimpleNamespace(
-        name="none of the catalogue",
-        make_pairs=lambda values: pairs,
-        guarantee=lambda values, pair: (
+    trial = SimpleNamespace(
+        pairs=lambda: pairs,
+        guarantee=lambda pair: (
             None if pair.at is None else SimpleNamespace(epsilon=pair.at, claim=f"C{pair.at}")
         ),
     )
+    entry = SimpleNamespace(name="none of the catalogue", build=lambda values: trial)
     assert one_release(entry, {}) == (0.75, "C0.75", Relation.MONOTONE, None)
-    assert widest_relation(entry, {}) is Relation.MONOTONE
+    assert widest_relation(pairs) is Relation.MONOTONE
     pairs[2].relation = Relation.GENERAL
-    assert widest_relation(entry, {}) is Relation.GENERAL
+    assert widest_relation(pairs) is Relation.GENERAL
     pairs[0].at = None
     assert one_release(entry, {}).pure == math.inf
     pairs[:] = [SimpleNamespace(relation=Relation.BASE, at=0.0)]

@@ -18,6 +18,7 @@ from jaxsel.host.errors import MOST_TRIALS, InputError
 from jaxsel.kernel import statistics
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import Named, over, read_signature
 from jaxsel.shards import Shard
 from jaxsel.sweeps import dataset, facts, tallying
 from jaxsel.sweeps.axes import Place
@@ -28,7 +29,6 @@ from jaxsel.sweeps.measures import estimates, find_measures, known_measures
 from jaxsel.sweeps.planning import make_plan
 from jaxsel.sweeps.request import SweepRequest, read_toml
 from jaxsel.sweeps.sharing import check_parts, facts_of
-from jaxsel.language.signature import Named, over, read_signature
 from jaxsel.sweeps.subject import find_subject
 from jaxsel.sweeps.tallying import Kept
 
@@ -108,13 +108,7 @@ def test_a_pair_has_half_of_the_trials_to_choose_by_and_the_rest_for_its_bound()
 
 def test_estimates_are_means_of_what_events_are_worth():
     worth = {"success": np.array([0.0, 1.0, 0.0]), "regret": np.array([0.5, 0.0, 3.0])}
-    built = SimpleNamespace(
-        entry=SimpleNamespace(utility=lambda values, labels: worth),
-        mechanism=SimpleNamespace(labels=lambda data, params: ("a", "b", "c")),
-        data=None,
-        params=None,
-        values={},
-    )
+    built = SimpleNamespace(utility=lambda: worth)
     counts, law = np.array([3, 5, 2]), np.array([0.2, 0.5, 0.3])
     found = estimates(built, counts, law, 0.9)
     # Clopper and Pearson 1934, of five successes of ten.

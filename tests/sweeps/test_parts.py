@@ -18,13 +18,13 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel import statistics
 from jaxsel.kernel.engine import Performance
 from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import read_signature
 from jaxsel.language.trial import Trial
 from jaxsel.sweeps import files, running, tallying
 from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.files import RunningSweep, State, dataset_of, is_sweep
 from jaxsel.sweeps.functions import cells, counted, counted_alike, declared, shared_trials
 from jaxsel.sweeps.planning import make_plan
-from jaxsel.language.signature import read_signature
 from jaxsel.sweeps.subject import find_subject
 from jaxsel.sweeps.tallying import Item, Kept, _Input, drop_stale
 

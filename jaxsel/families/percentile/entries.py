@@ -193,7 +193,10 @@ def extended_above_threshold(
 @mechanism(
     "LT-Alg5",
     "LT-Thm4.6",
-    generic="shares=0.1,0.3,0.3,0.9 target=0.4 base_epsilon=2 final_epsilon=1.5 slack=0.3 beta=0.2 delta=0.01 samples=5 shift=1 offset=0.4",
+    generic=(
+        "shares=0.1,0.3,0.3,0.9 target=0.4 base_epsilon=2 final_epsilon=1.5 slack=0.3 "
+        "beta=0.2 delta=0.01 samples=5 shift=1 offset=0.4"
+    ),
 )
 def find_percentile_threshold(
     *,
@@ -239,7 +242,10 @@ def find_percentile_threshold(
 @mechanism(
     "LT-Thm4.7",
     "LT-Thm1.4",
-    generic="scores=0.8,0.8,0.3,0 probabilities=0.1,0.15,0.35,0.4 base_epsilon=1 slack=0.6 beta=0.2 delta=0.0001 samples=3 shift=5 offset=0.6 stop_probability=0.1",
+    generic=(
+        "scores=0.8,0.8,0.3,0 probabilities=0.1,0.15,0.35,0.4 base_epsilon=1 slack=0.6 "
+        "beta=0.2 delta=0.0001 samples=3 shift=5 offset=0.6 stop_probability=0.1"
+    ),
 )
 def percentile_pipeline(
     *,

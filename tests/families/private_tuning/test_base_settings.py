@@ -1,12 +1,13 @@
 """Bases of the command line: settings, pairs, one run's claim, guarantees of entries."""
 
 import contextlib
+import dataclasses
 import subprocess
 import sys
 
 import pytest
 
-from jaxsel.families.private_tuning.base_settings import BASES, base_epsilon
+from jaxsel.families.private_tuning.base_settings import BASES, Runs
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget
 from jaxsel.tuning.base_laws import finite_pairs
@@ -16,6 +17,12 @@ from tests.families.entry_checks import entries_of
 ENTRY = {entry.name: entry for entry in entries_of("private_tuning")}
 TUNING = ENTRY["private_tuning"]
 ODD = ("nan", "inf", "-inf", "", "bogus", "1e400", "true", "-1", "0", "2.5", "1e18")
+
+
+def runs(given) -> Runs:
+    """The runs that these settings describe."""
+    values = TUNING.read(given)
+    return Runs(**{field.name: values[field.name] for field in dataclasses.fields(Runs)})
 
 
 def test_pairs_of_the_catalogue_need_no_jax():
@@ -45,7 +52,7 @@ def test_odd_settings_are_refused_or_work(base, setting):
             built.mechanism.prepare(built.data, built.params)
             assert built.mechanism.law is not None
             built.mechanism.law(built.data, built.params)
-            base_epsilon(TUNING.read(given))
+            runs(given).one_epsilon()
             TUNING.pairs(given)
 
 
@@ -61,7 +68,7 @@ def test_odd_settings_are_refused_or_work(base, setting):
     ],
 )
 def test_one_runs_epsilon_is_its_claims(given, epsilon):
-    assert base_epsilon(TUNING.read(given)) == epsilon
+    assert runs(given).one_epsilon() == epsilon
 
 
 def test_guarantees_are_claims_evaluated():

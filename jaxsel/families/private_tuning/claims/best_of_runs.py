@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.families.private_tuning.base_settings import BASE_SETTINGS, base_input
+from jaxsel.families.private_tuning.base_settings import Runs
 from jaxsel.host.errors import InputError
 from jaxsel.language.checking import CONFIDENCE
 from jaxsel.language.domains import whole
@@ -46,11 +46,10 @@ def _built(run: _Run):
     """The mechanism, its data and its parameters."""
     from jaxsel.families.private_tuning.private_tuning import private_tuning
 
-    values = {"base": run.base} | _VALUES
-    assert values.keys() == BASE_SETTINGS.keys()
+    runs = Runs(run.base, **_VALUES)
     law = laws.parse(run.repetitions)
-    base, data, params = base_input(values)
-    mechanism = private_tuning(base, law.family, method=run.method)
+    data, params = runs.input()
+    mechanism = private_tuning(runs.make(), law.family, method=run.method)
     return mechanism, data, params | {"repetitions": law}
 
 
