@@ -7,16 +7,16 @@ Figures are found by listing the folder, and are imported only when they are dra
 from pathlib import Path
 
 from figures.common.figure import Figure
-from sims import listing
-from sims.experiment import Piece
+from sims import listing, registry
 
 __all__ = ["FIGURES", "Figure"]
 
 _FILES = listing.files(Path(__file__).parent, "TITLE")
-_PIECES = {
+_KNOWN = {(each.module, each.name): each for file in registry.SIMS.values() for each in file}
+_EXPERIMENTS = {
     name: tuple(
-        Piece(module, function)
-        for module, function in listing.read_by_draw(
+        _KNOWN[place]
+        for place in listing.read_by_draw(
             Path(__file__).parent / f"{listing.module_name(name)}.py",
             f"figures.{listing.module_name(name)}",
         )
@@ -27,9 +27,9 @@ FIGURES: dict[str, Figure] = {
     name: Figure(
         name,
         constants["TITLE"],
-        tuple(dict.fromkeys(piece.experiment for piece in _PIECES[name])),
+        tuple(dict.fromkeys(each.file for each in _EXPERIMENTS[name])),
         constants.get("SECONDS", 5.0),
-        _PIECES[name],
+        _EXPERIMENTS[name],
     )
     for name, constants in _FILES.items()
 }

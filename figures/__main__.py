@@ -45,9 +45,9 @@ def _print_settings(figures: list[Figure]) -> None:
     rows = []
     for figure in figures:
         known = figure.settable()
-        for name, setting in known.items():
-            meaning = f"{setting.domain.help}; {setting.domain.describe()}"
-            rows.append([figure.id, name, shown(setting.value), meaning])
+        for name, domain in known.items():
+            meaning = f"{domain.help}; {domain.describe()}"
+            rows.append([figure.id, name, shown(domain.default), meaning])
         if not known:
             rows.append([figure.id, "none", "", ""])
     print_table("Settings", ["figure", "name", "the paper's, or ours", "is"], rows)

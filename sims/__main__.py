@@ -40,7 +40,7 @@ def main(
     records.
     """
     if list_them:
-        rows = [[sim.name, sim.module, sim.trials] for sim in SIMS.values()]
+        rows = [[name, each[0].module, each[0].trials] for name, each in SIMS.items()]
         print_table("Simulations", ["name", "module", "trials a cell"], rows)
         return
     with bad_input_exits():
@@ -56,12 +56,10 @@ def main(
         if shard is None or record is None or scheduler is not None:
             raise InputError("--shard and --record belong together, without --scheduler; give both")
         for name in chosen:
-            if not find(name).pieces:
-                raise InputError(f"{name} has no grid of cells to share out; run it whole")
-            for piece in find(name).pieces:
-                trials_of = SIMS[name].trials if number is None else number
-                kept = piece.keep_share(shard, record, trials_of, seed)
-                say(f"shard {shard} of {piece.name} is kept in {kept}")
+            for experiment in find(name):
+                count = experiment.trials if number is None else number
+                kept = experiment.keep_share(shard, record, count, seed)
+                say(f"shard {shard} of {experiment.name} is kept in {kept}")
             compiled.forget()
 
 

@@ -15,6 +15,7 @@ function has its record.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import importlib
 import json
@@ -24,7 +25,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import Domain, Numbers, nearest
+from jaxsel.language.domains import Domain, Numbers, read_values
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,89 +36,74 @@ _RUNS = ("trials", "seed", "progress")  # parameters of a computed function that
 _LONGEST = 100  # most characters of settings in a file name; longer ones are hashed
 
 
-class Setting(NamedTuple):
-    """A parameter of an experiment's functions that can be set.
+Settings = tuple[tuple[str, Any], ...]
+"""Names and values of the settings that differ from their defaults."""
 
-    Attributes:
-      name: the parameter's name.
-      domain: the values that are allowed.
-      value: the default: the paper's value, or this project's if the paper states none; for
-        an axis, the tuple of all its values.
-      is_axis: whether the parameter is an axis, which has several values.
-    """
 
-    name: str
-    domain: Domain
-    value: Any
-    is_axis: bool = False
+@dataclasses.dataclass(frozen=True)
+class _Axis(Domain):
+    """Several values of another domain."""
 
-    def read(self, given: Any) -> Any:
-        """Parses a value, to the same type as the default.
+    each: Domain = dataclasses.field(kw_only=True)
 
-        Raises:
-          InputError: if the value is not allowed.
-        """
-        if self.is_axis:
-            from jaxsel.sweeps.axes import values_of
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return self.each.describe()
 
-            return values_of(self.name, given, self.domain)
-        found = self.domain.read(self.name, given)
-        if not isinstance(self.domain, Numbers):
-            return found
-        numbers = tuple(float(each) for each in found)
-        if len(numbers) != len(self.value):
+    def read(self, name: str, value: Any) -> tuple[Any, ...]:
+        """See ``Domain``."""
+        from jaxsel.sweeps.axes import values_of
+
+        return values_of(name, value, self.each)
+
+
+@dataclasses.dataclass(frozen=True)
+class _AsMany(Domain):
+    """As many numbers as the default has, whole ones if those are."""
+
+    each: Numbers = dataclasses.field(kw_only=True)
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return self.each.describe()
+
+    def read(self, name: str, value: Any) -> tuple[float, ...]:
+        """See ``Domain``."""
+        numbers = tuple(float(each) for each in self.each.read(name, value))
+        if len(numbers) != len(self.default):
             raise InputError(
-                f"{self.name} is {given}; it must be {len(self.value)} numbers, such as "
-                f"{shown(self.value, ',')}"
+                f"{name} is {value}; it must be {len(self.default)} numbers, such as "
+                f"{shown(self.default, ',')}"
             )
-        if all(isinstance(each, int) for each in self.value):
+        if all(isinstance(each, int) for each in self.default):
             if any(each != int(each) for each in numbers):
-                raise InputError(f"{self.name} is {given}; it must be whole numbers")
+                raise InputError(f"{name} is {value}; it must be whole numbers")
             return tuple(int(each) for each in numbers)
         return numbers
 
 
-class Chosen(NamedTuple):
-    """A setting with another value than its default."""
-
-    setting: Setting
-    value: Any
-
-
-Settings = tuple[Chosen, ...]
-"""Settings by name; empty for all defaults."""
-
-
-def read_settings(owner: str, given: Mapping[str, Any], known: Mapping[str, Setting]) -> Settings:
+def read_settings(owner: str, given: Mapping[str, Any], known: Mapping[str, Domain]) -> Settings:
     """Parses values of settings, and drops those equal to the defaults.
 
     Args:
       owner: the owner of the settings, for messages.
       given: name -> text or value.
-      known: the existing settings.
+      known: the existing settings, of ``offered``.
 
     Raises:
       InputError: for an unknown name or a value that is not allowed.
     """
-    chosen = []
-    for name, text in sorted(given.items()):
-        if name not in known:
-            raise InputError(
-                f"{owner} has no setting {name!r}; it has: {', '.join(known) or 'none'}"
-                f"{nearest(name, known)}"
-            )
-        value = known[name].read(text)
-        if value != known[name].value:
-            chosen.append(Chosen(known[name], value))
-    return tuple(chosen)
+    values = read_values(owner, given, known)
+    return tuple(
+        (name, values[name]) for name in sorted(given) if values[name] != known[name].default
+    )
 
 
 def suffix(chosen: Settings) -> str:
     """The suffix of file names for these settings."""
     if not chosen:
         return ""
-    parts = (f"{each.setting.name}={shown(each.value, '_')}" for each in chosen)
-    text = ",".join(parts)
+    text = ",".join(f"{name}={shown(value, '_')}" for name, value in chosen)
     if len(text) > _LONGEST:
         text = hashlib.sha256(text.encode()).hexdigest()[:16]
     return f"+{text}"
@@ -138,20 +124,23 @@ def computed(function: Callable[..., "xr.Dataset"]) -> Callable[..., "xr.Dataset
     return function
 
 
-class Piece(NamedTuple):
-    """One function of an experiment that simulates or computes.
+class Experiment(NamedTuple):
+    """A function of a file that simulates or computes what a figure shows, and its record.
 
     Attributes:
       module: full name of the module that defines it.
       name: the function's name.
+      trials: the file's default budget, in trials per grid cell; the module says what a trial
+        is.
     """
 
     module: str
     name: str
+    trials: int = 0
 
     @property
-    def experiment(self) -> str:
-        """The name of its experiment, which is the file's name with hyphens for underscores."""
+    def file(self) -> str:
+        """The name of its file on the command line, with hyphens for underscores."""
         return self.module.rpartition(".")[2].replace("_", "-")
 
     @property
@@ -168,11 +157,11 @@ class Piece(NamedTuple):
         if not chosen:
             return ()
         known = self.signature().settings
-        return tuple(each for each in chosen if each.setting.name in known)
+        return tuple((name, value) for name, value in chosen if name in known)
 
     def path(self, out: Path, chosen: Settings) -> Path:
         """The path of its record for these settings."""
-        return out / f"{self.experiment}.{self.name}{suffix(self.own(chosen))}.nc"
+        return out / f"{self.file}.{self.name}{suffix(self.own(chosen))}.nc"
 
     def read(self, out: Path, chosen: Settings) -> "xr.Dataset":
         """Reads its record.
@@ -182,9 +171,7 @@ class Piece(NamedTuple):
         """
         path = self.path(out, chosen)
         if not path.exists():
-            raise InputError(
-                f"{self.experiment} was not simulated yet; run python -m sims {self.experiment}"
-            )
+            raise InputError(f"{self.file} was not simulated yet; run python -m sims {self.file}")
         from jaxsel.sweeps import files
 
         return files.dataset_of(path)
@@ -219,11 +206,11 @@ class Piece(NamedTuple):
 
         if hasattr(self.function, "computed"):
             raise InputError(
-                f"{self.experiment} has no grid of cells in {self.name} to share out (it "
+                f"{self.file} has no grid of cells in {self.name} to share out (it "
                 "trains, reads tables or computes exact laws); run it whole"
             )
         path = Path(record.replace("{shard}", str(read_shard(shard).index)))
-        path = path.with_name(f"{path.stem}.{self.experiment}.{self.name}{path.suffix}")
+        path = path.with_name(f"{path.stem}.{self.file}.{self.name}{path.suffix}")
         performance = declared(self.function).performance
         keep_share(
             shard,
@@ -256,10 +243,9 @@ class Piece(NamedTuple):
         path = self.path(out, chosen)
         if again or not _can_resume(path):
             path.unlink(missing_ok=True)
-        values = {each.setting.name: each.value for each in self.own(chosen)}
         compute(
             self.function,
-            values,
+            dict(self.own(chosen)),
             trials=configuration["trials"],
             seed=configuration["seed"],
             progress=progress,
@@ -299,7 +285,6 @@ def compute(
       record: the file of its record; None stores nothing.
       attributes: further attributes of the data set.
     """
-    from jaxsel.language.domains import read_values
     from jaxsel.sweeps.running import refreshed, write_dataset
 
     if not hasattr(function, "computed"):
@@ -335,14 +320,20 @@ def signature_of(function: Callable[..., Any], without: Iterable[str] = ()) -> "
     return read_signature(function, (*told, *without))
 
 
-def settings_of(signature: "Signature") -> dict[str, Setting]:
-    """The settings that the command line offers: those whose domain has a description."""
-    found: dict[str, Setting] = {}
+def offered(signature: "Signature") -> dict[str, Domain]:
+    """The settings that the command line offers: those whose domain has a description.
+
+    The default of each is the paper's value, or this project's if the paper states none; of an
+    axis, the tuple of all its values.
+    """
+    found: dict[str, Domain] = {}
     for name, domain in signature.settings.items():
         if not domain.help:
             continue
         if name in signature.axes:
-            found[name] = Setting(name, domain, tuple(signature.axes[name]), is_axis=True)
+            found[name] = _Axis(domain.help, tuple(signature.axes[name]), each=domain)
+        elif isinstance(domain, Numbers):
+            found[name] = _AsMany(domain.help, domain.default, each=domain)
         else:
-            found[name] = Setting(name, domain, domain.default)
+            found[name] = domain
     return found

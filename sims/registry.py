@@ -5,13 +5,13 @@ import importlib.metadata
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
 from sims import listing
-from sims.experiment import Piece, Settings
+from sims.experiment import Experiment, Settings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,38 +21,21 @@ FIGURES = FOLDER.parent / "figures"
 OUT = FOLDER / "out"
 
 
-class Sim(NamedTuple):
-    """The simulation of one file; see ``sims.experiment``.
-
-    Attributes:
-      name: its name on the command line, which is the file's with hyphens for underscores.
-      trials: the default budget, in trials per grid cell; the module says what a trial is.
-      module: full name of its module.
-      pieces: its functions.
-    """
-
-    name: str
-    trials: int
-    module: str
-    pieces: tuple[Piece, ...]
-
-
-def _listed(folder: Path) -> Iterator[Sim]:
+def _listed(folder: Path) -> Iterator[tuple[str, tuple[Experiment, ...]]]:
     for name, constants in listing.files(folder, "TRIALS").items():
         file = listing.module_name(name)
-        module = f"{folder.name}.{file}"
-        found = listing.declared(folder / f"{file}.py")
-        pieces = tuple(Piece(module, function) for function in found)
-        yield Sim(name, constants["TRIALS"], module, pieces)
+        functions = listing.declared(folder / f"{file}.py")
+        module, trials = f"{folder.name}.{file}", constants["TRIALS"]
+        yield name, tuple(Experiment(module, function, trials) for function in functions)
 
 
-SIMS: dict[str, Sim] = {
-    sim.name: sim
-    for sim in sorted(
-        (sim for folder in (FOLDER, FIGURES) for sim in _listed(folder)),
-        key=lambda sim: listing.order(sim.name),
+SIMS: dict[str, tuple[Experiment, ...]] = dict(
+    sorted(
+        (found for folder in (FOLDER, FIGURES) for found in _listed(folder)),
+        key=lambda found: listing.order(found[0]),
     )
-}
+)
+"""The experiments of each file, by its name on the command line, with hyphens for underscores."""
 
 
 def dependencies(*modules: str, without_claims: bool = True) -> dict[str, Any]:
@@ -89,8 +72,8 @@ def why_stale(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f"different: {', '.join(keys)}"
 
 
-def find(name: str) -> Sim:
-    """The simulation of that name.
+def find(name: str) -> tuple[Experiment, ...]:
+    """The experiments of the file of that name.
 
     Raises:
       InputError: if there is none.
@@ -100,16 +83,18 @@ def find(name: str) -> Sim:
     return SIMS[name]
 
 
-def _configuration(piece: Piece, trials: int, seed: int, settings: Settings = ()) -> dict[str, Any]:
+def _configuration(
+    experiment: Experiment, trials: int | None, seed: int, settings: Settings = ()
+) -> dict[str, Any]:
     """The configuration that determines the record of a function."""
-    own: dict[str, Any] = {"sim": piece.experiment, "trials": trials, "seed": seed}
-    if chosen := piece.own(settings):
+    count = experiment.trials if trials is None else trials
+    own: dict[str, Any] = {"sim": experiment.file, "trials": count, "seed": seed}
+    if chosen := experiment.own(settings):
         # A record that is read back has lists in place of tuples.
         own["settings"] = {
-            setting.name: list(value) if isinstance(value, tuple) else value
-            for setting, value in chosen
+            name: list(value) if isinstance(value, tuple) else value for name, value in chosen
         }
-    found = dependencies(piece.module)
+    found = dependencies(experiment.module)
     # The code that calls the function and makes its data set.
     runs = source_digest.digests(["jaxsel.sweeps.running"])
     found["code"] |= {
@@ -120,13 +105,13 @@ def _configuration(piece: Piece, trials: int, seed: int, settings: Settings = ()
 
 def record_paths(name: str, out: Path = OUT, settings: Settings = ()) -> list[Path]:
     """The paths of the records of a simulation; they depend on the settings."""
-    return [piece.path(out, settings) for piece in find(name).pieces]
+    return [experiment.path(out, settings) for experiment in find(name)]
 
 
 def budget(name: str, out: Path = OUT, settings: Settings = ()) -> dict[str, Any]:
     """Trials and seed with which a simulation was run last; {} if that is not known."""
-    for piece in find(name).pieces:
-        stored = piece.configuration(out, settings)
+    for experiment in find(name):
+        stored = experiment.configuration(out, settings)
         if stored is not None:
             return {key: stored[key] for key in ("trials", "seed")}
     return {}
@@ -138,13 +123,13 @@ def load(name: str, out: Path = OUT, settings: Settings = ()) -> dict[str, "xr.D
     Raises:
       InputError: if it was not run yet.
     """
-    return {piece.name: piece.read(out, settings) for piece in find(name).pieces}
+    return {experiment.name: experiment.read(out, settings) for experiment in find(name)}
 
 
-def _why_made(piece: Piece, out: Path, settings: Settings, now: Mapping) -> str:
-    if not piece.path(out, settings).exists():
+def _why_made(experiment: Experiment, out: Path, settings: Settings, now: Mapping) -> str:
+    if not experiment.path(out, settings).exists():
         return "not simulated yet"
-    stored = piece.configuration(out, settings)
+    stored = experiment.configuration(out, settings)
     return "the record cannot be read" if stored is None else why_stale(stored, now)
 
 
@@ -155,11 +140,9 @@ def why_simulated(
 
     Arguments as for ``run``.
     """
-    sim = find(name)
-    trials = sim.trials if trials is None else trials
-    for piece in sim.pieces:
-        now = _configuration(piece, trials, seed, settings)
-        if reason := _why_made(piece, out, settings, now):
+    for experiment in find(name):
+        now = _configuration(experiment, trials, seed, settings)
+        if reason := _why_made(experiment, out, settings, now):
             return reason
     return ""
 
@@ -190,15 +173,13 @@ def run(
     Returns:
       The data set of each function, by name.
     """
-    sim = find(name)
-    trials = sim.trials if trials is None else trials
     wanted, reasons = [], []
-    for piece in sim.pieces:
-        now = _configuration(piece, trials, seed, settings)
-        reason = _why_made(piece, out, settings, now)
+    for experiment in find(name):
+        now = _configuration(experiment, trials, seed, settings)
+        reason = _why_made(experiment, out, settings, now)
         if reason or again:
-            wanted.append((piece, now))
-            reasons += [reason] * piece.path(out, settings).exists()
+            wanted.append((experiment, now))
+            reasons += [reason] * experiment.path(out, settings).exists()
     if not wanted:
         say(f"{name}: up to date ({out})")
     else:
@@ -208,7 +189,7 @@ def run(
                 f"another; {reasons[0]}"
             )
         else:
-            say(f"{name}: simulating, {trials} trials a cell")
-    for piece, now in wanted:
-        piece.run(out, settings, now, progress, again)
+            say(f"{name}: simulating, {wanted[0][1]['trials']} trials a cell")
+    for experiment, now in wanted:
+        experiment.run(out, settings, now, progress, again)
     return load(name, out, settings)

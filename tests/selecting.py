@@ -203,11 +203,11 @@ def named() -> dict[str, frozenset[str]]:
     for name in FIGURES:
         add([name], f"figures.{name.replace('-', '_')}")
     for name, sim in SIMS.items():
-        add([name], sim.module)
+        add([name], sim[0].module)
     for figure in FIGURES.values():
         for sim in figure.sims:
             if sim in SIMS:
-                add([figure.id], SIMS[sim].module)
+                add([figure.id], SIMS[sim][0].module)
     return {name: frozenset(modules) for name, modules in found.items()}
 
 

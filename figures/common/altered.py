@@ -1,13 +1,14 @@
 """Marks a paper's figure that is drawn with other numbers, and shows all simulated points."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from jaxsel.language.domains import Domain
 from jaxsel.pictures import style
 from sims.experiment import Settings, shown
 
@@ -16,20 +17,19 @@ _LINE, _PAD = 0.155, 0.06  # height of a line and space around the warning, in i
 _MARGIN = 0.04  # beyond the outermost point, as a share of the panel
 
 
-def mark(figure: Figure, chosen: Settings) -> None:
+def mark(figure: Figure, chosen: Settings, known: Mapping[str, Domain]) -> None:
     """Writes above the figure, in red, which numbers are not the paper's.
 
     Args:
       figure: drawn with ``chosen``.
       chosen: the settings; if there are none, nothing is done.
+      known: all that could be set, with the paper's values.
     """
     if not chosen:
         return
     for axes in figure.axes:
         _widen(axes)
-    parts = [
-        f"{setting.name} = {shown(value)} ({shown(setting.value)})" for setting, value in chosen
-    ]
+    parts = [f"{name} = {shown(value)} ({shown(known[name].default)})" for name, value in chosen]
     width = int(_LETTERS * figure.get_size_inches()[0])
     told = f"not the paper's: {', '.join(parts)}; findings in the caption are the paper's"
     _note(figure, textwrap.wrap(told, width))

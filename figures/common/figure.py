@@ -7,8 +7,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from jaxsel.language.domains import Domain
 from sims import listing, registry
-from sims.experiment import Piece, Setting, Settings, settings_of, signature_of
+from sims.experiment import Experiment, Settings, offered, signature_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -33,41 +34,40 @@ class Figure(NamedTuple):
       sims: names of the simulations whose records it reads.
       seconds: approximate time it takes on one core, simulations included; used to order the
         figures and to estimate the remaining time.
-      pieces: the functions of experiments whose data sets ``draw`` takes.
+      experiments: those whose data sets ``draw`` takes.
     """
 
     id: str
     title: str
     sims: tuple[str, ...]
     seconds: float = 5.0
-    pieces: tuple[Piece, ...] = ()
+    experiments: tuple[Experiment, ...] = ()
 
     @property
     def module(self) -> str:
         """Full name of its module."""
         return f"figures.{listing.module_name(self.id)}"
 
-    def settable(self) -> dict[str, Setting]:
+    def settable(self) -> dict[str, Domain]:
         """Settings of the figure and of its simulations, by name."""
-        found = settings_of(self._signature())
-        for piece in self.pieces:
-            for name, setting in settings_of(piece.signature()).items():
-                if found.setdefault(name, setting).value != setting.value:
+        found = offered(self._signature())
+        for experiment in self.experiments:
+            for name, domain in offered(experiment.signature()).items():
+                if found.setdefault(name, domain).default != domain.default:
                     raise ValueError(f"{self.id} has two settings {name}; rename one")
         return dict(sorted(found.items()))
 
     def _signature(self) -> "Signature":
         draw = importlib.import_module(self.module).draw
-        return signature_of(draw, [piece.name for piece in self.pieces])
+        return signature_of(draw, [each.name for each in self.experiments])
 
     def draw(self) -> "Canvas":
         """Draws it with Matplotlib's settings as they are; see ``render``."""
         folder, chosen = _RECORDS.get(), _SETTINGS.get()
-        found = {piece.name: piece.read(folder, chosen) for piece in self.pieces}
+        found = {each.name: each.read(folder, chosen) for each in self.experiments}
         signature = self._signature()
         defaults = {name: domain.default for name, domain in signature.settings.items()}
-        values = {each.setting.name: each.value for each in chosen}
-        return signature.call({**defaults, **values}, **found)
+        return signature.call({**defaults, **dict(chosen)}, **found)
 
 
 @contextlib.contextmanager

@@ -112,7 +112,7 @@ def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]
     with records_in(place.records, place.settings):
         drawn = render(figure)
     with style.applied():
-        altered.mark(drawn, place.settings)
+        altered.mark(drawn, place.settings, figure.settable() if place.settings else {})
     written = style.save(drawn, place.pictures / _stem(figure, place), FORMATS)
     digest.write(written[0].with_suffix(".json"), digest.digest(drawn))
     note = _note(figure, place)

@@ -84,8 +84,8 @@ class MechanismEntry:
         place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
         if not self.summary:
             raise TypeError(f"{place}: the function says nothing of its mechanism")
-        for name, domain in self.settings.items():
-            if domain.default is inspect.Parameter.empty:
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.default is parameter.empty:
                 raise TypeError(f"{place}: {name} has no default")
 
     def __call__(self, **settings: Any) -> Trial:

@@ -175,6 +175,8 @@ def estimates(
             successes = int(counts[worth == 1.0].sum())
             low, high = clopper_pearson(successes, trials, confidence)
             mean = successes / trials
+        elif worth.min() == worth.max():  # such as the quantile of equal scores
+            mean = low = high = float(worth.min())
         else:
             exactly = [Fraction(float(value)) for value in worth]
             total, squares = (

@@ -88,14 +88,14 @@ def test_the_records_and_the_picture_have_names_and_notes_of_their_own(place):
     stem = "ps22-6+base_success=0.05,delta=1e-05"
     for end in (".png", ".pdf"):
         assert (place.pictures / f"{stem}{end}").exists()
-    for piece in FIGURES["ps22-6"].pieces:
-        own = f"ps22-6.{piece.name}+base_success=0.05,delta=1e-05.nc"
-        assert piece.path(place.records, place.settings).name == own
+    for experiment in FIGURES["ps22-6"].experiments:
+        own = f"ps22-6.{experiment.name}+base_success=0.05,delta=1e-05.nc"
+        assert experiment.path(place.records, place.settings).name == own
         assert (place.records / own).exists()
-        stored = piece.configuration(place.records, place.settings)
+        stored = experiment.configuration(place.records, place.settings)
         assert stored is not None
         assert stored["settings"] == {"base_success": 0.05, "delta": 1e-5}
-        assert not piece.path(place.records, ()).exists()
+        assert not experiment.path(place.records, ()).exists()
     assert why_drawn(FIGURES["ps22-6"], place) == ""
     assert "not simulated yet" in why_drawn(FIGURES["ps22-6"], place._replace(settings=()))
     with pytest.raises(Exception, match="not simulated yet"):
@@ -108,7 +108,7 @@ def test_a_red_note_says_what_is_not_the_papers(place):
     axes.plot([0, 1], [0, 1], label="a curve")
     figure.legend(loc="outside upper center")
     height = figure.get_figheight()
-    altered.mark(figure, place.settings)
+    altered.mark(figure, place.settings, FIGURES["ps22-6"].settable())
     (note,) = figure.texts
     assert "not the paper's: base_success = 0.05 (0.01), delta = 1e-05 (1e-06)" in (
         " ".join(note.get_text().split())
@@ -122,7 +122,7 @@ def test_a_red_note_says_what_is_not_the_papers(place):
     assert box.y0 >= figure.legends[0].get_window_extent().y1
     assert figure.legends[0].get_window_extent().y0 >= axes.get_tightbbox().y1
     plain = Figure()
-    altered.mark(plain, ())
+    altered.mark(plain, (), {})
     assert not plain.texts
 
 
@@ -136,7 +136,7 @@ def test_limits_grow_until_every_point_is_shown():
     for axes in (linear, log):
         axes.set(xlim=(1.5, 3), ylim=(1, 100))
     known = FIGURES["ps22-6"].settable()
-    altered.mark(figure, read_settings("ps22-6", {"rho": "0.2"}, known))
+    altered.mark(figure, read_settings("ps22-6", {"rho": "0.2"}, known), known)
     for axes in (linear, log):
         left, right = axes.get_xlim()
         low, high = axes.get_ylim()

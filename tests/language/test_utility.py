@@ -98,5 +98,5 @@ def test_mechanisms_that_release_a_candidate_are_ranked():
         known = "base" in entry.settings or "scores" in entry.settings
         sets = all(label.startswith(("{", "nothing")) for label in labels)
         if (single and known) or (sets and "histogram" in entry.settings):
-            ranked = entry.utility(built.values, labels)
+            ranked = built.utility()
             assert bool(ranked) != (entry.name in UNRANKED), entry.name

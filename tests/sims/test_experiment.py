@@ -9,7 +9,7 @@ import xarray as xr
 from figures import FIGURES
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import engine
-from sims.experiment import Piece, compute, read_settings, shown, suffix
+from sims.experiment import Experiment, compute, read_settings, shown, suffix
 
 FIGURE = FIGURES["ps22-6"]
 
@@ -21,8 +21,8 @@ def _chosen(**given):
 def test_parameters_and_fields_of_shared_dataclasses_can_be_set():
     known = FIGURE.settable()
     assert {"base_success", "rho", "delta", "epsilon", "low", "high"} <= set(known)
-    assert (known["base_success"].value, known["delta"].value) == (0.01, 1e-6)
-    assert known["epsilon"].value[:2] == (2.5, 3.25)
+    assert (known["base_success"].default, known["delta"].default) == (0.01, 1e-6)
+    assert known["epsilon"].default[:2] == (2.5, 3.25)
     # What has no words to say what it is cannot be set.
     assert "family" not in known
 
@@ -30,11 +30,11 @@ def test_parameters_and_fields_of_shared_dataclasses_can_be_set():
 def test_every_setting_is_said_in_words_and_read_from_them():
     bad = []
     for name, figure in FIGURES.items():
-        for setting in figure.settable().values():
-            if setting.read(shown(setting.value, ",")) != setting.value:
-                bad.append(f"{name}: {setting}")
-            if not setting.domain.help:
-                bad.append(f"{name}: {setting.name} has no words")
+        for setting, domain in figure.settable().items():
+            if domain.read(setting, shown(domain.default, ",")) != domain.default:
+                bad.append(f"{name}: {setting}, {domain}")
+            if not domain.help:
+                bad.append(f"{name}: {setting} has no words")
     assert not bad
 
 
@@ -65,13 +65,13 @@ def test_names_of_files_tell_short_settings_and_stay_short():
 
 def test_a_record_is_named_after_the_settings_of_its_function_alone(tmp_path):
     chosen = _chosen(epsilon="3,4", low="1")
-    tuned, naive = FIGURE.pieces
+    tuned, naive = FIGURE.experiments
     assert tuned.path(tmp_path, chosen).name == "ps22-6.tuned+epsilon=3_4.nc"
     assert naive.path(tmp_path, chosen).name == "ps22-6.naive.nc"
 
 
 def test_an_axis_takes_any_number_of_values_and_stays_one_with_one(tmp_path):
-    tuned = FIGURE.pieces[0].function
+    tuned = FIGURE.experiments[0].function
     found = compute(tuned, {"epsilon": [4.0], "family": ["eta=1"]}, trials=100)
     assert dict(found["frequency"].sizes) == {"family": 1, "epsilon": 1, "outcome": 3}
 
@@ -108,7 +108,7 @@ def tiny(tmp_path, monkeypatch):
         (tmp_path / "tiny_experiment.py").write_text(text)
         sys.modules.pop("tiny_experiment", None)
         importlib.invalidate_caches()
-        return Piece("tiny_experiment", "tossed")
+        return Experiment("tiny_experiment", "tossed")
 
     yield written
     sys.modules.pop("tiny_experiment", None)

@@ -58,11 +58,11 @@ def test_unknown_and_missing(tmp_path):
 
 
 def test_records_on_data_sets_depend_on_the_folder_searched(monkeypatch):
-    pieces = [registry.SIMS[name].pieces[0] for name in ("krw24-5", "ps22-6")]
+    experiments = [registry.SIMS[name][0] for name in ("krw24-5", "ps22-6")]
     monkeypatch.delenv("JAXSEL_DATA", raising=False)
-    before = [registry._configuration(piece, 10, 0) for piece in pieces]
+    before = [registry._configuration(each, 10, 0) for each in experiments]
     monkeypatch.setenv("JAXSEL_DATA", "/somewhere")
-    after = [registry._configuration(piece, 10, 0) for piece in pieces]
+    after = [registry._configuration(each, 10, 0) for each in experiments]
     assert before[0] != after[0]
     assert before[1] == after[1]
 

@@ -9,7 +9,6 @@ from jaxsel import catalogue, repetitions
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.repetitions import Repetitions
-from jaxsel.sweeps.subject import find_subject
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.tuning.bounds.renyi import renyi_curves
 
@@ -78,11 +77,7 @@ def random_draws(noise: float, candidates: int, chance: float, etas: Sequence[fl
 
 def success(mechanism: str, **settings: object) -> float:
     """Exact probability that the best candidate is released."""
-    subject = find_subject(mechanism)
-    values = subject.values(settings)
-    entry = catalogue.find_mechanism(mechanism)
-    built = entry.build(values)
+    built = catalogue.find_mechanism(mechanism).build(settings)
     assert built.mechanism.law is not None
     exact = built.mechanism.law(built.data, built.params).probabilities
-    labels = built.mechanism.labels(built.data, built.params)
-    return float(exact @ entry.utility(values, labels)["success"])
+    return float(exact @ built.utility()["success"])

@@ -106,6 +106,14 @@ def test_a_pair_has_half_of_the_trials_to_choose_by_and_the_rest_for_its_bound()
 # --- Estimates and their intervals ------------------------------------------------------
 
 
+def test_what_all_events_are_worth_is_known_without_an_interval():
+    built = SimpleNamespace(utility=lambda: {"quantile": np.array([0.5, 0.5])})
+    found = estimates(built, np.array([3, 5]), np.array([0.2, 0.8]), 0.9)
+    assert found["quantile"] == (0.5, 0.5, 0.5, 0.5)
+    tied = jaxsel.sweep("noisy_max", {"scores": ["0,0", "1,1"]}, trials=100)
+    assert tied.quantile.values.tolist() == [0.5, 0.5]
+
+
 def test_estimates_are_means_of_what_events_are_worth():
     worth = {"success": np.array([0.0, 1.0, 0.0]), "regret": np.array([0.5, 0.0, 3.0])}
     built = SimpleNamespace(utility=lambda: worth)
