@@ -72,10 +72,8 @@ def _proven(noise, relation, pair, params):
     if noise == "gaussian":
         return None
     claim = f"NM-{noise}-{pair.relation.value}"
-    if "noise_scale" in params:
-        return guarantee(claim, noise_scale=params["noise_scale"])
     # From epsilon, not from the scale that is drawn: a wrong scale must not change both.
-    return guarantee(f"{claim}-made", epsilon=params["epsilon"], made_for=relation)
+    return guarantee(claim, **params, made_for=relation)
 
 
 @mechanism(

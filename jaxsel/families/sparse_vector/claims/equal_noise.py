@@ -96,6 +96,7 @@ def _drawn(generator, _):
     return {"scale": scale}, SparseNoise(scale, scale), ""
 
 
+@on_long_pairs(_drawn, "1001 zeros against (1^1000, 0)")
 @on_pairs(_drawn)
 @JX.privacy(
     "SVT-equal-noise-monotone",
@@ -109,18 +110,6 @@ def monotone(*, scale: Scale = 1.0) -> float:
     Pure epsilon 2/b for monotone neighbours of AboveThreshold with equal noises.
     """
     return 2.0 / scale
-
-
-@on_long_pairs(_drawn)
-@JX.privacy(
-    "SVT-equal-noise-monotone-tight",
-    "for the sketch in Cohen et al. 2022, Section 1.5.2",
-    Relation.MONOTONE,
-    formula=monotone,
-)
-def monotone_tight():
-    """With Lap(b) twice, AboveThreshold loses 2/b, to within 1/1000, on 1001 zeros against (1^1000,
-    0)."""
 
 
 CL_E18 = CL.misprint(

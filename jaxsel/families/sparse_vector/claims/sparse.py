@@ -112,6 +112,7 @@ def _drawn(generator, relation, cutoffs: int = 3):
     return {"epsilon": epsilon}, sparse_noise(epsilon, cutoff, relation), f"c={cutoff}"
 
 
+@on_long_pairs(functools.partial(_drawn, cutoffs=2), "(0^1000, 1)^c against (1^1000, 0)^c")
 @on_pairs(_drawn, 40)
 @DR.privacy("SVT-Sparse", "Theorem 3.25, with delta = 0", Relation.GENERAL, formula=stated)
 def basic():
@@ -129,11 +130,3 @@ def basic():
 def monotone():
     """For monotone neighbours, Sparse with Lap(2c/epsilon) on the threshold and Lap(s c/epsilon) on
     queries is (1/2 + 1/s) epsilon-DP."""
-
-
-@on_long_pairs(functools.partial(_drawn, cutoffs=2))
-@JX.privacy(
-    "SVT-Sparse-tight", "for Dwork & Roth 2014, Theorem 3.25", Relation.GENERAL, formula=stated
-)
-def tight():
-    """Sparse loses its epsilon, to within 1/1000, on (0^1000, 1)^c against (1^1000, 0)^c."""
