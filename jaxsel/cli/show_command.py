@@ -160,7 +160,8 @@ def _print_claim(row: dict[str, Any]) -> None:
         say(f"Attained: {row['attained']}.")
     if not row["holds"]:
         say(f"{row['status']}. {row['correction'] or ''}")
-    say(f"\n{row['formula']}")
+    if row["formula"]:
+        say(f"\n{row['formula']}")
     _print_domains("Parameters", row["parameters"])
     say(f"At the defaults: {row['value']:.10g}")
     if row["tightness"] is not None:

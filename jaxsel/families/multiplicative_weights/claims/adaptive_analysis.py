@@ -343,10 +343,7 @@ def favoured(
     population: Annotated[float, probability("mean share of the query named")] = 0.5,
 ) -> float:
     """A query q named by an epsilon-DP analysis has a mean share of the rows at most (e^epsilon -
-    1) E q(P) above its share E q(P) of the population.
-
-    (e^epsilon - 1) E q(P): what the rows' share of a query named may have on top.
-    """
+    1) E q(P) above its share E q(P) of the population."""
     return math.expm1(epsilon) * population
 
 

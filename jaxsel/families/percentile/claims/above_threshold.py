@@ -85,10 +85,7 @@ def thousand_low_shares(base_epsilon, final_epsilon):
 def early(*, beta: SmallBeta = 0.1) -> float:
     """For beta <= 0.9, Algorithm 3 halts at some query R with Phi(p_R) <= (beta/(R+1))^(12
     epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3
-    (zeta(3) - 1)/6 <= beta.
-
-    Chance to halt at a query far below the threshold, for streams of any length.
-    """
+    (zeta(3) - 1)/6 <= beta."""
     first, second = special.zeta(1.5) - 1.0, special.zeta(3.0) - 1.0
     return float(2.0 / 3.0 * beta**1.5 * first - beta**3 * second / 6.0)
 
@@ -102,10 +99,7 @@ def early(*, beta: SmallBeta = 0.1) -> float:
 def late(*, beta: SmallBeta = 0.1) -> float:
     """For beta <= 0.9, Algorithm 3 halts at some query R after an i < R with Phi(p_i) >=
     ((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2)
-    (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6 <= beta.
-
-    Chance to halt only after a query far above the threshold.
-    """
+    (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6 <= beta."""
     return early(beta=beta) - (2.0 / 3.0 * (beta / 2.0) ** 1.5 - (beta / 2.0) ** 3 / 6.0)
 
 
@@ -182,10 +176,7 @@ def jointly(budget, bad, first, stream, sizes):
 @LT.utility("LT-Thm4.1(d)", "Theorem 4.1(d), corrected")
 def far_failure(*, beta: Beta = 0.1) -> float:
     """If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers queries 1 to i
-    all with 'below' with probability at most (4 beta^(3/2) - beta^3)/6 <= beta.
-
-    Chance (4 beta^(3/2) - beta^3)/6 that a query at the level fails; below beta.
-    """
+    all with 'below' with probability at most (4 beta^(3/2) - beta^3)/6 <= beta."""
     return (4.0 * beta**1.5 - beta**3) / 6.0
 
 

@@ -83,10 +83,7 @@ def _default_plan(delta: float) -> "SearchPlan":
 @JX.privacy("JX-Tune-shipped", "jaxsel tune with its default settings", Relation.BASE)
 def shipped(*, delta: Annotated[float, _DELTA] = 1e-5) -> float:
     """The default search of jaxsel tune on the 1,437 digits has the epsilon that it states: no
-    less is true of a costly ranking of its runs, in either part.
-
-    Epsilon that ``jaxsel tune`` states with its default settings.
-    """
+    less is true of a costly ranking of its runs, in either part."""
     return _stated(_default_plan(delta))
 
 

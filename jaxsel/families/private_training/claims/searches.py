@@ -177,10 +177,7 @@ def released(
     mean: Annotated[float, _MEAN] = 3.0,
 ) -> float:
     """The released score is the highest of K: its distribution function is the generating function
-    of K at a run's.
-
-    P[the released score <= x]: the generating function of K at one run's.
-    """
+    of K at a run's."""
     below = score_cdf(x, correct, score_noise)
     return float(geometric(1.0 / mean).pgf(np.asarray(below)))
 

@@ -37,10 +37,7 @@ Delta = Annotated[float, probability("of the whole")]
 def pure(
     *, query_epsilon: QueryEpsilon = 0.1, failures: Failures = 10, gamma: Gamma = 1.0
 ) -> float:
-    """Algorithm 3 is (2 k' + gamma) epsilon'-DP.
-
-    Pure epsilon (2 k' + gamma) epsilon'.
-    """
+    """Algorithm 3 is (2 k' + gamma) epsilon'-DP."""
     return pure_epsilon(RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0))
 
 
@@ -75,10 +72,7 @@ def approximate(
 ) -> float:
     """Algorithm 3 is (epsilon, delta)-DP with epsilon the smaller of (2 k' + gamma) epsilon' and
     what k' tops at a known p cost by Renyi divergences, of order epsilon' sqrt(k' log(1/delta)) +
-    k' epsilon'^2, whatever gamma is; even at p = 1.
-
-    Epsilon at delta: min of (2 k' + gamma) epsilon' and the Renyi bound.
-    """
+    k' epsilon'^2, whatever gamma is; even at p = 1."""
     settings = RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0)
     return privacy_epsilon(settings, delta)
 

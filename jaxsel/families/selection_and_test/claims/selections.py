@@ -37,10 +37,7 @@ _GAMMAS = (0.5, 1.0, 2.0)
 @CL.privacy("CL-Thm1-calls", "Theorem 1", Relation.BASE)
 def pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
     """c adaptive calls of Selection, each of any number of epsilon-DP candidates, are (2 c + gamma)
-    epsilon-DP.
-
-    (2 c + gamma) epsilon of c Selections, for epsilon-DP candidates.
-    """
+    epsilon-DP."""
     return interaction_epsilon(epsilon, gamma, calls)
 
 
@@ -86,10 +83,7 @@ def random_selections(budget):
 @CL.privacy("CL-Thm1-calls-attained", "Theorem 1, its constants", Relation.BASE)
 def attained(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
     """No smaller constant is possible: for tau = 100000 there are candidates with which c
-    Selections lose 0.999 (2 c + gamma) epsilon.
-
-    0.999 (2 c + gamma) epsilon: what c Selections lose at worst, at least.
-    """
+    Selections lose 0.999 (2 c + gamma) epsilon."""
     return 0.999 * pure(epsilon=epsilon, gamma=gamma, calls=calls)
 
 

@@ -172,10 +172,7 @@ def four_monotone():
 @LSL.privacy("SVT-LSL-Alg5-infinite", "on Algorithm 5", _MONOTONE)
 def five_infinite(*, epsilon: Epsilon = 1.0) -> float:
     """Algorithm 5 answers "below, above" with probability (1 - e^(-epsilon/2))/2 on (0, 1), and
-    never on (1, 0), or on (1, 1), a monotone neighbour.
-
-    Chance (1 - e^(-epsilon/2))/2 of answers that the neighbour never gives.
-    """
+    never on (1, 0), or on (1, 1), a monotone neighbour."""
     return -math.expm1(-epsilon / 2.0) / 2.0
 
 

@@ -73,9 +73,7 @@ def tightest(
     points: Points = COUNT,
 ):
     """For Gaussian bases the envelope's epsilon is below those of Koskela, Redberg & Wang 2024,
-    Theorems 5.2 and 5.7 and Corollary 5.8, and of Papernot & Steinke 2022, Theorems 2 and 6.
-
-    Epsilon at delta of the tuned Gaussian, for every ranking of its outputs."""
+    Theorems 5.2 and 5.7 and Corollary 5.8, and of Papernot & Steinke 2022, Theorems 2 and 6."""
     law = law or laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     return envelope_epsilon(base_envelopes(_gaussian(noise_scale), law, count=points), delta)
 
