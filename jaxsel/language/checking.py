@@ -264,16 +264,6 @@ def at_most(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdic
     return lambda budget: bound_verdict(cases(budget), tolerance)
 
 
-def equal(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
-    """The check of a claim that observed = claimed in every case."""
-    return lambda budget: identity_verdict(cases(budget), tolerance)
-
-
-def at_least(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
-    """The check of a claim that observed >= claimed in every case."""
-    return lambda budget: bound_verdict(cases(budget), tolerance, lower=True)
-
-
 # --- points -----------------------------------------------------------------------------
 
 Point = dict[str, Any]
