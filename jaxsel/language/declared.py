@@ -17,13 +17,11 @@ from types import ModuleType
 from typing import TypeVar
 
 from jaxsel.host.errors import InputError
+from jaxsel.host.source_digest import DECLARING
 from jaxsel.language import papers
 from jaxsel.language.base import Claim, Erratum, Remark
 from jaxsel.language.domains import nearest
 from jaxsel.language.former_claims import former_claim
-
-DECLARING = ("families", "tuning")
-"""Folders of the package in which statements and mechanisms are declared."""
 
 
 @functools.cache
