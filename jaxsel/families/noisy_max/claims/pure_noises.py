@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel.families.noisy_max.claims.instances import ENDING, moves, renyi_cases
+from jaxsel.families.noisy_max.claims.parameters import Order
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale, noisy_max_shift
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Claim, Relation
@@ -22,7 +23,6 @@ from jaxsel.language.papers import DR, MS, MT, ROGERS
 RenyiScale = Annotated[
     float, number("b, in units of the sensitivity of the scores", at_least=1e-100)
 ]
-Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 
 _PLACES = {
     "gumbel": (MT, "the exponential mechanism"),
