@@ -34,6 +34,9 @@ _NOISY_MAX = [
 _SAID = {
     **{f"{name}-made": _Said(name, {"epsilon": 1.0}) for name in _NOISY_MAX},
     **{f"{name}-tight": _Said(name, share=0.99) for name in _NOISY_MAX},
+    "CL-Lem3-sharp": _Said("CL-Lem3", share=0.999),
+    "CL-Thm1-calls-attained": _Said("CL-Thm1-calls", share=0.999),
+    "CL-Thm2-attained": _Said("CL-Thm2", share=0.999),
     "KRW-Thm3.2-sharp-tight": _Said("KRW-Thm3.2-sharp", {"candidates": 2}),
     "LT-Thm4.1(a)-tight": _Said("LT-Thm4.1(a)", share=0.99),
     "SVT-LSL-Alg1-monotone-tight": _Said("SVT-LSL-Alg1-monotone", {"scale": 2.0}),

@@ -71,14 +71,11 @@ def rows(budget):
         yield point, divergences.exact_epsilon(*found), where
 
 
-@CL.privacy("CL-Thm2-attained", "Theorem 2, its constants", Relation.BASE)
-def attained(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, tops: Tops = 2) -> float:
-    """No smaller constant is possible: 10^7 bottoms and then c tops lose 0.999 (2 c + gamma)
-    epsilon, for suitable tests."""
-    return 0.999 * pure(epsilon=epsilon, gamma=gamma, tops=tops)
-
-
-@attained.bounds_below(drawn("epsilon gamma tops", _draw, 150))
+@pure.attains(
+    drawn("epsilon gamma tops", _draw, 150),
+    share=0.999,
+    where="10^7 bottoms and then c tops, for suitable tests",
+)
 def many_bottoms(epsilon, gamma, tops):
     return _tight(epsilon, gamma, 10_000_000, tops), "10^7 bottoms and then the tops"
 
