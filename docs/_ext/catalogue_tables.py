@@ -61,7 +61,7 @@ class Claims(SphinxDirective):
             claim = find_claim(name)
             address = _relative(self, STATEMENTS, claim.id)
             link = f'<a href="{address}"><code>{claim.id}</code></a>'
-            rows.append((link, claim.statement, power(claim)))
+            rows.append((link, claim.told, power(claim)))
         header = ("claim", "statement", "tightness")
         return self.parse_text_to_nodes("\n".join(markdown_table(header, rows)))
 

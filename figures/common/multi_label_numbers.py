@@ -122,21 +122,6 @@ def _times(estimate: Estimate, factor: float) -> Estimate:
     return Estimate(*(factor * part for part in estimate))
 
 
-def by_label(row: xr.Dataset, cell: int) -> tuple[np.ndarray, ...]:
-    """Accuracy of each label and its 95 % interval: three arrays of Float["labels"].
-
-    Draws of different queries are independent, so the binomial interval is valid for all
-    methods (Hoeffding 1956).
-    """
-    truth, here = row["truth"].values, row.isel(cell=cell)
-    trials = row.attrs["trials"]
-    hits = here.hits.values
-    right = trials * (~truth).sum(axis=0) + 2 * hits - here.released.values
-    among = trials * truth.shape[0]
-    low, high = clopper_pearson(right, among, CONFIDENCE)
-    return right / among, low, high
-
-
 def simulated_cells(row: xr.Dataset) -> list[int]:
     """Numbers of the cells that were simulated."""
     return np.flatnonzero(np.isfinite(row["scale"].values)).tolist()

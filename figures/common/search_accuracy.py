@@ -142,22 +142,6 @@ def curve(
     return x[::ascending], y[::ascending]
 
 
-def leaders(table: AccuracyTable, axis: str, privacy: np.ndarray) -> list[str]:
-    """The search with the largest mean accuracy at each privacy cost; "" if there is none.
-
-    A search whose curve ends below a cost is taken at its end.
-    """
-    rows = []
-    for name in SEARCHES:
-        points = [point for point in POINTS.values() if point.search == name]
-        x, y = curve(table, points, axis)
-        rows.append(np.interp(privacy, x, y, left=-1.0))
-    best = np.argmax(rows, axis=0)
-    found = np.max(rows, axis=0) >= 0.0
-    names = list(SEARCHES)
-    return [names[i] if some else "" for i, some in zip(best, found, strict=True)]
-
-
 def simulated(found: xr.Dataset, table: AccuracyTable, confidence: float = 0.95) -> xr.Dataset:
     """Mean accuracies at each point: "mean", and the interval from "low" to "high".
 

@@ -74,7 +74,15 @@ def _tallies(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
     return correct, guesses, canaries
 
 
-def _p_value(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
+def one_run_p_value(v: int, r: int, m: int, epsilon: float, delta: float = 0.0) -> float:
+    """Bound on the probability of so many right guesses, or more, for an (epsilon, delta)-DP run.
+
+    Args:
+      v, r: the number of right guesses, and of guesses, which is fixed beforehand.
+      m: the number of canaries, each included by an independent fair coin.
+      epsilon: >= 0.
+      delta: in [0, 1].
+    """
     if v == 0:
         return 1.0
     # in terms of wrong guesses, since 1 - q is accurate where q rounds to 1
@@ -92,27 +100,6 @@ def _p_value(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
     return min(1.0, b + math.exp(min(log_more, 0.0)))
 
 
-def one_run_p_value(
-    correct: int, guesses: int, canaries: int, epsilon: float, delta: float = 0.0
-) -> float:
-    """Bound on the probability of so many right guesses, or more, for an (epsilon, delta)-DP run.
-
-    Args:
-      correct: v, the number of right guesses.
-      guesses: r, the number of guesses, fixed beforehand.
-      canaries: m, each included by an independent fair coin.
-      epsilon: >= 0.
-      delta: in [0, 1].
-
-    Raises:
-      InputError: for impossible tallies or parameters out of range.
-    """
-    tallies = _tallies(correct, guesses, canaries)
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False, high_open=False)
-    return _p_value(*tallies, epsilon, delta)
-
-
 def one_run_epsilon(
     correct: int, guesses: int, canaries: int, *, delta: float, error: float
 ) -> float:
@@ -123,21 +110,21 @@ def one_run_epsilon(
     delta)-DP, so the p-value bounds the probability of as many or more right guesses.
 
     Args:
-      correct, guesses, canaries, delta: as for ``one_run_p_value``.
+      correct, guesses, canaries, delta: v, r, m and delta of ``one_run_p_value``.
       error: in (0, 1).
     """
     tallies = _tallies(correct, guesses, canaries)
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     error = check_interval("error", error, 0.0, 1.0)
     guesses = tallies[1]
-    if guesses == 0 or _p_value(*tallies, 0.0, delta) > error:
+    if guesses == 0 or one_run_p_value(*tallies, 0.0, delta) > error:
         return 0.0
     # where r right guesses have probability ``error``: no tally refutes a larger epsilon
     log_all = math.log(error) / guesses
     low, high = 0.0, max(0.0, log_all - math.log(-math.expm1(log_all)))
     for _ in range(60):
         middle = (low + high) / 2.0
-        if _p_value(*tallies, middle, delta) <= error:
+        if one_run_p_value(*tallies, middle, delta) <= error:
             low = middle
         else:
             high = middle

@@ -111,7 +111,7 @@ def claim_rows(claims: Iterable[Claim]) -> list[list[str]]:
             if not claim.holds and claim.erratum not in told:
                 beside = _erratum(known[claim.erratum], claim)
                 told.add(claim.erratum)
-        rows.append([names, claim.source, status, power(claim), claim.statement, beside])
+        rows.append([names, claim.source, status, power(claim), claim.told, beside])
     return rows
 
 

@@ -5,6 +5,7 @@ import gc
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -75,6 +76,19 @@ def bad_input_exits() -> Iterator[None]:
         yield
     except InputError as error:
         refuse(str(error), error.status)
+
+
+@contextlib.contextmanager
+def former_names_said() -> Iterator[None]:
+    """Says on standard error which names of before were given, and what they are called now."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", DeprecationWarning)
+        yield
+    for one in told:
+        if issubclass(one.category, DeprecationWarning):
+            sys.stderr.write(f"jaxsel: {one.message}\n")
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def hear_interrupts() -> None:

@@ -1,8 +1,6 @@
 """jaxsel claim: a bound as a number."""
 
 import inspect
-import sys
-import warnings
 from typing import Annotated
 
 import typer
@@ -13,6 +11,7 @@ from jaxsel.cli.arguments import (
     UnusedSeedOption,
     bad_input_exits,
     complete_claims,
+    former_names_said,
     read_settings,
 )
 from jaxsel.cli.output import print_json, say
@@ -37,21 +36,16 @@ def claim_command(
     from jaxsel.language.entry import shown
 
     with bad_input_exits():
-        claim = find_claim(identity)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", DeprecationWarning)
+        with former_names_said():
+            claim = find_claim(identity)
             arguments = claim.read(read_settings(settings))
-        for one in told:
-            if issubclass(one.category, DeprecationWarning):
-                sys.stderr.write(f"jaxsel: {one.message}\n")
-            else:
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
         value = claim.evaluate(**arguments)
     if json:
         print_json(
             {
                 "id": claim.id,
                 "statement": claim.statement,
+                "attained": claim.attained,
                 "source": claim.source,
                 "holds": claim.holds,
                 "correction": claim.correction,
@@ -64,7 +58,7 @@ def claim_command(
         )
         return
     say(f"{claim.id}  ({claim.source})")
-    say(claim.statement)
+    say(claim.told)
     if not claim.holds:
         say(f"{claim.status}. {claim.correction or ''}")
     number = inspect.getdoc(claim.evaluate)

@@ -49,6 +49,7 @@ def _claim_rows(claims: Any) -> list[Row]:
             "erratum": claim.erratum,
             "remark": claim.remark,
             "loose": claim.loose,
+            "attained": claim.attained,
             "correction": claim.correction,
             "parameters": {name: domain.default for name, domain in claim.parameters.items()},
         }

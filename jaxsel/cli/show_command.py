@@ -6,7 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, complete_everything
+from jaxsel.cli.arguments import (
+    JsonOption,
+    UnusedSeedOption,
+    bad_input_exits,
+    complete_everything,
+    former_names_said,
+)
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
 
@@ -41,6 +47,7 @@ def _claim(claim: Any) -> dict[str, Any]:
         "status": claim.status,
         "statement": claim.statement,
         "correction": claim.correction,
+        "attained": claim.attained,
         "formula": inspect.getdoc(claim.evaluate),
         "parameters": _domains(claim.parameters),
         "value": claim.evaluate(),
@@ -149,9 +156,12 @@ def _print_claim(row: dict[str, Any]) -> None:
     names = " = ".join((row["id"], *row["aliases"]))
     say(f"{names}  ({row['source']}; {about})")
     say(row["statement"])
+    if row["attained"] is not None:
+        say(f"Attained: {row['attained']}.")
     if not row["holds"]:
         say(f"{row['status']}. {row['correction'] or ''}")
-    say(f"\n{row['formula']}")
+    if row["formula"]:
+        say(f"\n{row['formula']}")
     _print_domains("Parameters", row["parameters"])
     say(f"At the defaults: {row['value']:.10g}")
     if row["tightness"] is not None:
@@ -249,7 +259,8 @@ def show_command(
     rows, wrong = [], False
     with bad_input_exits():
         check_integer("seed", seed, 0)
-        things = find(name)
+        with former_names_said():
+            things = find(name)
         if verdict and all(thing.kind != "claim" for thing in things):
             raise InputError(f"{name} is no claim; only claims are put to the test")
         for kind, _, thing in things:

@@ -12,6 +12,7 @@ from jaxsel.cli.arguments import (
     bad_input_exits,
     complete_claims,
     complete_mechanisms,
+    former_names_said,
     read_trials,
     whole_number,
     whole_option,
@@ -85,7 +86,8 @@ def validate_command(
         check_integer("seed", seed, 0)
         if bool(ids) == everything:
             raise InputError("name the claims to validate, or give --all, and not both")
-        claims = all_claims() if everything else [find_claim(name) for name in ids or []]
+        with former_names_said():
+            claims = all_claims() if everything else [find_claim(name) for name in ids or []]
         budget = Budget(read_trials(trials), _CASES.read("cases", cases), seed)
         compilation_cache()
         done = []

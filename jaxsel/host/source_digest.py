@@ -39,6 +39,8 @@ _cache_folder: Path | None = None
 
 
 _CATALOGUE = "jaxsel.catalogue"
+DECLARING = ("families", "tuning")
+"""Folders of the package in which statements and mechanisms are declared."""
 
 
 def cache_in(folder: Path) -> None:
@@ -116,7 +118,7 @@ def _combined(names: frozenset[str]) -> str:
 def _declaring() -> list[str]:
     """Names of the modules of the folders that declare mechanisms and statements."""
     root = Path(__file__).parents[1]
-    paths = sorted(path for room in ("families", "tuning") for path in (root / room).rglob("*.py"))
+    paths = sorted(path for room in DECLARING for path in (root / room).rglob("*.py"))
     parts = [path.relative_to(root.parent).with_suffix("").parts for path in paths]
     return [".".join(each) for each in parts if each[-1] != "__init__"]
 

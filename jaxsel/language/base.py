@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -162,6 +162,8 @@ class Claim:
       remark: for a reading that fails, and for what holds instead: the remark's id.
       loose: for a true statement whose check would hold with a wrong number, too
         (``Verdict.notices``), as no known input comes near: why, in one sentence.
+      attained: for an upper bound that cannot be lowered: how much of it is observed, and
+        where (``attains``).
     """
 
     id: str
@@ -177,6 +179,7 @@ class Claim:
     aliases: tuple[str, ...] = ()
     remark: str | None = None
     loose: str | None = None
+    attained: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluate", signature.checked(self.evaluate))
@@ -219,6 +222,42 @@ class Claim:
         """
         return self._judged(points, options, lambda cases: checking.bound_verdict(cases, tolerance))
 
+    def attains(
+        self,
+        *points: checking.Points,
+        share: float,
+        where: str,
+        tolerance: float = 1e-9,
+        **options: Any,
+    ) -> Callable[[F], F]:
+        """Decorates a function that returns observed numbers near the upper bound.
+
+        They lie between a share of the bound and the bound. It comes after ``bounds``, whose
+        check it completes.
+
+        Args:
+          *points, tolerance, **options: as of ``bounds``.
+          share: of the bound, that is attained.
+          where: on which input, in words.
+        """
+        if not self.has_check:
+            raise TypeError(f"{self.id} has no check yet; {self.place}")
+        above = self.check
+
+        def judge(observe: F) -> F:
+            cases = self._cases(points, options, observe)
+
+            def check(budget: Budget) -> Verdict:
+                found = above(budget)
+                return checking.attained_verdict(found, cases(budget), share, tolerance)
+
+            object.__setattr__(self, "check", check)
+            amount = "all" if share == 1.0 else f"{share:g}"
+            object.__setattr__(self, "attained", f"{amount} of it on {where}")
+            return observe
+
+        return judge
+
     def bounds_below(
         self, *points: checking.Points, tolerance: float = 1e-9, **options: Any
     ) -> Callable[[F], F]:
@@ -241,28 +280,42 @@ class Claim:
         options: dict[str, Any],
         verdict: Callable[[Any], Verdict],
     ) -> Callable[[F], F]:
-        names = self.parameters
-        defaults = {name: domain.default for name, domain in names.items()}
-
         def judge(observe: F) -> F:
             if self.has_check:
                 raise TypeError(f"{self.id} has two checks; {self.place}")
-            listed = [checking.observed_at(each, observe, defaults, options) for each in points]
-            sources = listed or [functools.partial(observe, **options)]
-
-            def check(budget: Budget) -> Verdict:
-                found = itertools.chain.from_iterable(source(budget) for source in sources)
-                return verdict(checking.cases_at(self.evaluate, names, found))
-
-            object.__setattr__(self, "check", check)
+            cases = self._cases(points, options, observe)
+            object.__setattr__(self, "check", lambda budget: verdict(cases(budget)))
             return observe
 
         return judge
+
+    def _cases(
+        self,
+        points: tuple[checking.Points, ...],
+        options: dict[str, Any],
+        observe: Callable[..., Any],
+    ) -> Callable[[Budget], Iterable[checking.Case]]:
+        """The cases of a check, with the claim's number at their points."""
+        names = self.parameters
+        defaults = {name: domain.default for name, domain in names.items()}
+        listed = [checking.observed_at(each, observe, defaults, options) for each in points]
+        sources = listed or [functools.partial(observe, **options)]
+
+        def cases(budget: Budget) -> Iterable[checking.Case]:
+            found = itertools.chain.from_iterable(source(budget) for source in sources)
+            return checking.cases_at(self.evaluate, names, found)
+
+        return cases
 
     @property
     def parameters(self) -> Mapping[str, domains.Domain]:
         """The domains of the parameters, with their defaults, by name."""
         return signature.parameters(self.evaluate)
+
+    @property
+    def told(self) -> str:
+        """The statement, and where it is attained."""
+        return self.statement + (f" Attained: {self.attained}." if self.attained else "")
 
     @property
     def false_as_printed(self) -> bool:
@@ -284,7 +337,7 @@ class Claim:
             for name, domain in self.parameters.items()
         ]
         return Summary(
-            f"{self.id} ({self.source}): {self.statement}{verdict}",
+            f"{self.id} ({self.source}): {self.told}{verdict}",
             ("parameter", "default", "domain", "meaning"),
             rows,
         )

@@ -69,7 +69,8 @@ class Verdict(NamedTuple):
         None for an identity, or if no case has a positive finite bound.
       evaluated: how many of the cases the claim itself gave the number of.
       notices: whether these would refute the claim if its number were wrong: half of it for
-        an upper bound, twice for a lower one, 1.01 times for an identity.
+        an upper bound, twice for a lower one (and for an upper one that says where it is
+        attained), 1.01 times for an identity.
     """
 
     outcome: str
@@ -152,10 +153,6 @@ def bound_verdict(
     def slack(claimed: float, observed: float) -> float:
         return claimed - observed if not lower else observed - claimed
 
-    def refuted(claimed: float, found: float) -> bool:
-        scale = max(1.0, abs(claimed)) if math.isfinite(claimed) else 1.0
-        return found < -tolerance * scale
-
     def altered(number: float) -> float:
         return number + abs(number) if lower else number - 0.5 * abs(number)
 
@@ -171,7 +168,7 @@ def bound_verdict(
                 tightness = max(tightness or 0.0, small / large)
             yield case
 
-    found = _worst(weighed(cases), slack, refuted, altered)
+    found = _worst(weighed(cases), slack, _beyond(tolerance), altered)
     return found._replace(tightness=tightness) if found.outcome != "inconclusive" else found
 
 
@@ -183,6 +180,46 @@ def identity_verdict(cases: Iterable[Case], tolerance: float) -> Verdict:
         return tolerance - abs(claimed - observed) / max(1.0, abs(claimed))
 
     return _worst(cases, slack, lambda claimed, found: found < 0.0, lambda number: 1.01 * number)
+
+
+def attained_verdict(
+    above: Verdict, cases: Iterable[Case], share: float, tolerance: float
+) -> Verdict:
+    """Judges an upper bound that is attained: share claimed <= observed <= claimed.
+
+    Args:
+      above: what the check of the upper bound saw elsewhere.
+      cases, tolerance: as of ``bound_verdict``.
+      share: of what is claimed, that is observed in every case.
+
+    Returns:
+      The verdict on both. It notices a wrong number if these cases refute twice the number, and
+      these or those elsewhere half of it.
+    """
+
+    def slack(claimed: float, observed: float) -> float:
+        return observed - share * claimed
+
+    cases = list(cases)
+    near = bound_verdict(cases, tolerance)
+    below = _worst(cases, slack, _beyond(tolerance), lambda number: number + abs(number))
+    told = next((each for each in (above, near, below) if each.outcome != "holds"), above)
+    return told._replace(
+        cases=above.cases + near.cases,
+        tightness=max(above.tightness or 0.0, near.tightness or 0.0) or None,
+        evaluated=above.evaluated + near.evaluated,
+        notices=below.notices and (above.notices or near.notices),
+    )
+
+
+def _beyond(tolerance: float) -> Callable[[float, float], bool]:
+    """Whether a slack refutes what is claimed, by more than rounding."""
+
+    def refuted(claimed: float, found: float) -> bool:
+        scale = max(1.0, abs(claimed)) if math.isfinite(claimed) else 1.0
+        return found < -tolerance * scale
+
+    return refuted
 
 
 def _worst(
@@ -225,16 +262,6 @@ def _worst(
 def at_most(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
     """The check of a claim that observed <= claimed in every case."""
     return lambda budget: bound_verdict(cases(budget), tolerance)
-
-
-def equal(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
-    """The check of a claim that observed = claimed in every case."""
-    return lambda budget: identity_verdict(cases(budget), tolerance)
-
-
-def at_least(cases: _Cases, tolerance: float = 1e-9) -> Callable[[Budget], Verdict]:
-    """The check of a claim that observed >= claimed in every case."""
-    return lambda budget: bound_verdict(cases(budget), tolerance, lower=True)
 
 
 # --- points -----------------------------------------------------------------------------

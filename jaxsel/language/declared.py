@@ -17,12 +17,11 @@ from types import ModuleType
 from typing import TypeVar
 
 from jaxsel.host.errors import InputError
+from jaxsel.host.source_digest import DECLARING
 from jaxsel.language import papers
 from jaxsel.language.base import Claim, Erratum, Remark
 from jaxsel.language.domains import nearest
-
-DECLARING = ("families", "tuning")
-"""Folders of the package in which statements and mechanisms are declared."""
+from jaxsel.language.former_claims import former_claim
 
 
 @functools.cache
@@ -153,9 +152,12 @@ def _written_claim(name: str) -> Claim | None:
 
 
 def find_published(identity: str) -> Claim | None:
-    """The claim of that id or alias, upper or lower case; None if there is none."""
+    """The claim of that id or alias, upper or lower case; None if there is none.
+
+    Of an id of 0.2.0 that another claim says now it is that, with a warning.
+    """
     name = identity.lower()
-    return _written_claim(name) or _claims_by_name().get(name)
+    return former_claim(name, find_published) or _written_claim(name) or _claims_by_name().get(name)
 
 
 Noted = TypeVar("Noted", Erratum, Remark)

@@ -47,7 +47,7 @@ def guarantee(claim: str, **parameters: Any) -> Guarantee:
     found = find_published(claim)
     if found is None:
         raise InputError(f"there is no claim {claim!r}, and so no guarantee")
-    return Guarantee(claim, found.evaluate(**parameters))
+    return Guarantee(found.id, found.evaluate(**parameters))
 
 
 def supplied(**settings: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """How statements are written down: a paper's claims, and its misprints.
 
 A statement is its formula, decorated; the first paragraph of the docstring is the statement,
-the rest says what number is returned. Its check stands beside it (``checking``). The
-catalogue collects what the modules of claims hold.
+the rest says what that leaves open, such as which number is returned. Its check stands beside
+it (``checking``). The catalogue collects what the modules of claims hold.
 
     @PS.privacy("PS-Cor3", "Corollary 3", Relation.BASE)
     def pure(*, epsilon: Epsilon = 1.0):

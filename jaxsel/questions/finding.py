@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError
+from jaxsel.language.declared import find_published
 from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed
 from jaxsel.repetitions import as_law
@@ -87,6 +88,8 @@ def find(name: str) -> list[Found]:
         if wanted in (other.lower() for other in thing.names)
         and (":" not in name or thing.kind in ("base", "law of K"))
     ]
+    if not found and (claim := find_published(name)) is not None:  # by an id of 0.2.0
+        found = [Found("claim", (claim.id, *claim.aliases), claim)]
     if not found:
         raise InputError(
             f"nothing is called {name!r}{nearest(name, names())} (jaxsel list says what "

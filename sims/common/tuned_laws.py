@@ -64,11 +64,6 @@ FAMILIES: dict[str, LawFamily] = {
 }
 
 
-def naive(count: int) -> laws.Repetitions:
-    """Always ``count`` runs, with the epsilon of composition."""
-    return laws.point_mass(count)
-
-
 @functools.cache
 def _poisson_orders(rho: float) -> tuple[np.ndarray, np.ndarray]:
     """Orders, and the delta of Theorem 6 at each: the costly part, shared by all means.

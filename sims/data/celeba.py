@@ -18,7 +18,6 @@ import numpy as np
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host.errors import InputError, check_integer
 
-IMAGES = 202_599
 ATTRIBUTES = 40
 TRAINING = 162_770  # images 1 to 162,770
 TEST = 182_637  # the test set follows this many images

@@ -12,6 +12,7 @@ from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.accounting.single_run import closed_forms as cf
 from jaxsel.accounting.single_run import divergences, pairs
 from jaxsel.host.errors import InputError
+from tests.accounting.worst_pair import approximate_pair
 
 
 def mp_gaussian_log_delta(epsilon, scale):
@@ -106,7 +107,7 @@ def test_randomised_response_renyi_at_tiny_epsilon():
 
 
 def test_approximate_profile_is_the_finite_pair():
-    p, q = pairs.approximate_pair(1.2, 0.03)
+    p, q = approximate_pair(1.2, 0.03)
     levels = np.linspace(-3, 3, 41)
     np.testing.assert_allclose(
         cf.approximate_profile(levels, 1.2, 0.03),

@@ -10,6 +10,7 @@ import pytest
 from jaxsel.accounting.single_run import divergences as dv
 from jaxsel.accounting.single_run import pairs
 from jaxsel.host.errors import InputError
+from tests.accounting.worst_pair import approximate_pair
 
 ORDERS = [0.3, 1.0, 1.0 + 1e-7, 1.3, 2.0, 7.5, 300.0, math.inf]
 
@@ -112,7 +113,7 @@ def test_epsilon_at_delta_inverts_the_profile():
 
 
 def test_epsilon_at_delta_of_the_worst_approximate_pair():
-    p, q = pairs.approximate_pair(1.5, 0.01)
+    p, q = approximate_pair(1.5, 0.01)
     assert dv.exact_epsilon(p, q) == math.inf
     assert dv.epsilon_at_delta(p, q, 0.009) == math.inf
     assert dv.epsilon_at_delta(p, q, 0.01) == pytest.approx(1.5, abs=1e-9)

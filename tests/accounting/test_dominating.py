@@ -16,6 +16,7 @@ from jaxsel.accounting.single_run.dominating import (
     reversed_pair,
 )
 from jaxsel.host.errors import InputError
+from tests.accounting.worst_pair import approximate_pair
 
 
 def gaussian(scale):
@@ -170,7 +171,7 @@ def test_points_of_both_directions_bound_each_other():
 
 def test_one_point_is_the_worst_pair_of_kairouz():
     pair = pair_from_points([1.0], [0.01])
-    worst = pair_from_laws(*pairs.approximate_pair(1.0, 0.01))
+    worst = pair_from_laws(*approximate_pair(1.0, 0.01))
     for one, other in zip(pair, worst, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-15)
 

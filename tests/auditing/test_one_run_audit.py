@@ -232,9 +232,8 @@ def test_the_best_of_several_numbers_counts_be_it_the_smallest(order):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: one_run_p_value(5, 4, 9, 1.0), "impossible"),
-        (lambda: one_run_p_value(1, 4, 3, 1.0), "impossible"),
-        (lambda: one_run_p_value(1, 2, 3, -1.0), "epsilon"),
+        (lambda: one_run_epsilon(5, 4, 9, delta=0.0, error=0.1), "impossible"),
+        (lambda: one_run_epsilon(1, 4, 3, delta=0.0, error=0.1), "impossible"),
         (lambda: one_run_epsilon(1, 2, 3, delta=1.0, error=0.1), "delta"),
         (lambda: guess_membership([1.0, np.nan], 1, 0), "scores"),
         (lambda: guess_membership([1.0, 2.0], 2, 1), "guesses"),

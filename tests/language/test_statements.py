@@ -124,6 +124,48 @@ def test_a_check_may_take_all_that_a_point_names():
     assert verdict.detail == "epsilon=0.5, runs=3, side='data', factor=1"
 
 
+def attained(near, share=0.9):
+    """Twice epsilon, of which half is seen anywhere, and so much at epsilon = 1."""
+    claim = doubled()
+
+    @claim.bounds(listed("epsilon runs", (0.5, 3.0), (2.0, 1.0)))
+    def half(epsilon, runs):
+        return epsilon * runs
+
+    @claim.attains(listed("epsilon", 1.0), share=share, where="one pair")
+    def nearly(epsilon, runs):
+        return near * epsilon * runs
+
+    return claim
+
+
+def test_an_attained_bound_is_judged_from_both_sides():
+    claim = attained(1.9)
+    assert claim.attained == "0.9 of it on one pair"
+    assert claim.told == "Runs cost twice epsilon each. Attained: 0.9 of it on one pair."
+    assert "Attained: 0.9 of it on one pair." in claim.summary().sentence
+    verdict = claim.check(Budget())
+    assert (verdict.outcome, verdict.cases, verdict.evaluated) == ("holds", 3, 3)
+    assert verdict.tightness == 0.95
+    assert verdict.notices
+    for near in (1.7, 2.1):
+        verdict = attained(near).check(Budget())
+        assert (verdict.outcome, verdict.observed) == ("refuted", 2 * near)
+        assert verdict.detail == "epsilon=1, runs=2"
+    assert attained(2.0, share=1.0).attained == "all of it on one pair"
+
+
+def test_an_attained_bound_notices_a_number_that_is_too_large():
+    """0.4 of twice the number is observed, so that it goes unnoticed if that is enough."""
+    assert not attained(1.9, share=0.4).check(Budget()).notices
+    assert attained(1.9, share=0.5).check(Budget()).notices
+
+
+def test_a_bound_has_a_check_before_it_is_attained():
+    with pytest.raises(TypeError, match="JX-doubled has no check yet"):
+        doubled().attains(listed("epsilon", 1.0), share=0.9, where="one pair")
+
+
 def test_claims_that_share_a_check_give_it_their_own_options():
     exact, half = doubled("JX-exact"), doubled("JX-half")
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
+from tests.accounting.worst_pair import approximate_pair
 
 GENERATOR = np.random.default_rng(51)
 PURE = [
@@ -19,7 +20,7 @@ PURE = [
 def approximate_pairs(epsilon, delta, count, seed):
     """Pairs that are (epsilon, delta)-close, the worst ones first."""
     yield pairs.approximate_three_outcome(epsilon, 0.05, 1e-4, delta)
-    yield pairs.approximate_pair(epsilon, delta)
+    yield approximate_pair(epsilon, delta)
     generator = np.random.default_rng(seed)
     for _ in range(count):
         core = pairs.random_pure_pair(generator, 5, epsilon)

@@ -14,7 +14,6 @@ from jaxsel.host.errors import InputError
 from jaxsel.tuning.bounds.approximate import thinned
 from jaxsel.tuning.bounds.generic import generic_renyi
 from jaxsel.tuning.bounds.negative_binomial import (
-    negative_binomial_epsilon,
     negative_binomial_renyi,
     pure_negative_binomial_epsilon,
     zcdp_negative_binomial_renyi,
@@ -23,6 +22,7 @@ from jaxsel.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
 from jaxsel.tuning.bounds.renyi import renyi_curves, tuned_epsilon
 from jaxsel.tuning.claims.renyi.approximate import approximate_poisson_renyi
 from jaxsel.tuning.claims.renyi.generic import truncated_renyi
+from tests.tuning.theorem_2 import negative_binomial_epsilon
 
 RHO = curves.zcdp(0.1)
 GAUSSIAN = curves.gaussian(math.sqrt(5.0))  # 0.1-zCDP, with its exact profile
@@ -222,6 +222,23 @@ def test_poisson_supremum_equals_the_profile_bound():
         assert np.all(generic >= profile * (1 - 1e-9))  # rounded up, never down
 
 
+@pytest.mark.parametrize("order", [1.3, 4.0, math.inf])
+def test_supremum_over_a_tradeoff_by_brute_force(order):
+    law = laws.truncated_negative_binomial(1.0, 1e-3)
+    x = np.exp(np.linspace(-40, 0, 400001))[:-1]
+    share = 1.0 if math.isinf(order) else order / (order - 1)
+    one, other = (law.log_pgf_derivative_tail(each) for each in (x, GAUSSIAN.tradeoff(x)))
+    want = float(np.max(share * one - other))
+    # Where one run costs nothing the bound is the supremum, rounded up by its grid.
+    got = float(generic_renyi(GAUSSIAN._replace(renyi=np.zeros_like), law)(np.array(order)))
+    assert want - 1e-12 <= got <= want * (1 + 1e-4)
+
+
+def test_a_base_without_a_tradeoff_is_refused():
+    with pytest.raises(InputError, match="has no trade-off function"):
+        generic_renyi(curves.zcdp(0.1), laws.poisson(6.0))
+
+
 def test_truncation_far_out_costs_nothing_and_near_costs_something():
     law = laws.geometric(0.1)
     curve: RenyiCurve = negative_binomial_renyi(RHO.renyi, 1.0, 0.1, monotonised=False)
@@ -284,8 +301,8 @@ def test_tuned_epsilon_names_what_applies():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: negative_binomial_epsilon(2.0, 0.1, 2.0, 0.1, -1.0, 0.5),
-        lambda: negative_binomial_epsilon(2.0, 0.1, 2.0, 0.1, 1.0, 1.0),
+        lambda: negative_binomial_renyi(RHO.renyi, -1.0, 0.5),
+        lambda: negative_binomial_renyi(RHO.renyi, 1.0, 1.0),
         lambda: negative_binomial_renyi(RHO.renyi, 1.0, 0.0),
         lambda: zcdp_negative_binomial_renyi(2.0, 0.0, 1.0, 0.5),
         lambda: pure_negative_binomial_epsilon(-0.1, 1.0),

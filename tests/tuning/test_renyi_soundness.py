@@ -16,7 +16,6 @@ from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.approximate import thinned
 from jaxsel.tuning.bounds.generic import correct_for_no_runs, generic_pair_epsilon, generic_renyi
 from jaxsel.tuning.bounds.negative_binomial import (
-    negative_binomial_epsilon,
     negative_binomial_renyi,
     pure_negative_binomial_epsilon,
 )
@@ -24,6 +23,8 @@ from jaxsel.tuning.bounds.poisson import poisson_epsilon, poisson_renyi
 from jaxsel.tuning.claims.renyi.approximate import approximate_poisson_renyi
 from jaxsel.tuning.claims.renyi.fixed_runs import fixed_runs_epsilon
 from jaxsel.tuning.claims.renyi.generic import truncated_renyi
+from tests.accounting.worst_pair import approximate_pair
+from tests.tuning.theorem_2 import negative_binomial_epsilon
 
 ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 ROUNDING = 1e-9
@@ -220,7 +221,7 @@ def test_lemma_20_and_its_corollaries(delta):
     worst = pairs.approximate_three_outcome(epsilon, 0.05, 1e-4, delta)
     for law in (laws.geometric(0.05), laws.logarithmic(0.01), laws.poisson(8.0)):
         thin = thinned(law, delta)
-        cases = [worst, pairs.approximate_pair(epsilon, delta)]
+        cases = [worst, approximate_pair(epsilon, delta)]
         for _ in range(20):
             core = pairs.random_pure_pair(generator, 5, epsilon)
             junk = pairs.random_pair(generator, 5, 0.1)

@@ -100,15 +100,6 @@ def approximate_three_outcome(epsilon: float, top: float, middle: float, delta: 
     )
 
 
-def approximate_pair(epsilon: float, delta: float) -> LawPair:
-    """The worst (epsilon, delta)-DP pair of Kairouz, Oh & Viswanath (2015)."""
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    large = (1.0 - delta) / (1.0 + math.exp(-epsilon))
-    small = (1.0 - delta) * math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
-    return _pair([delta, large, small, 0.0], [0.0, small, large, delta])
-
-
 def fixed_runs_constant(epsilon: float, count: int) -> LawPair:
     """Pair whose bad event keeps probability 1/e after ``count`` runs (Appendix D.1).
 

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run import curves
-from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_delta, renyi_to_epsilon
+from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import pair_from_profile, pair_tradeoff
 from jaxsel.families.noisy_max.laws import noisy_max_shift
@@ -120,23 +120,16 @@ def _renyi_curve(noise: BaseGuarantee, candidates: int, compositions: int):
     return curve
 
 
-def noisy_max_renyi_delta(
-    epsilon: npt.ArrayLike, noise: BaseGuarantee, candidates: int, compositions: int = 1
-) -> np.ndarray:
-    """delta(epsilon) from Theorem 3.1, best order; adaptive compositions add up.
-
-    Args:
-      epsilon: >= 0, any shape.
-      noise, candidates: as in ``noisy_max_renyi``.
-      compositions: k >= 1, the number of winners released.
-    """
-    return renyi_to_delta(_renyi_curve(noise, candidates, compositions), epsilon)
-
-
 def noisy_max_renyi_epsilon(
     delta: float, noise: BaseGuarantee, candidates: int, compositions: int = 1
 ) -> float:
-    """epsilon(delta) from Theorem 3.1, as ``noisy_max_renyi_delta``; delta in [0, 1)."""
+    """epsilon(delta) from Theorem 3.1, best order; adaptive compositions add up.
+
+    Args:
+      delta: in [0, 1).
+      noise, candidates: as in ``noisy_max_renyi``.
+      compositions: k >= 1, the number of winners released.
+    """
     return renyi_to_epsilon(_renyi_curve(noise, candidates, compositions), delta).epsilon
 
 

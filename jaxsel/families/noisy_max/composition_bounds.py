@@ -216,7 +216,7 @@ def _types(first: npt.ArrayLike, second: npt.ArrayLike, compositions: int) -> _T
     if size > _MAX_TYPES:
         raise InputError(
             f"{k} releases with {p.size} different losses show {size} different things; "
-            f"at most {_MAX_TYPES} are listed: use composed_pair_delta_bounds"
+            f"at most {_MAX_TYPES} are listed"
         )
     counts = np.zeros((1, 0), dtype=np.int64)
     left = np.array([k])
@@ -287,45 +287,3 @@ def composed_pair_epsilon(
     return max(
         0.0, _one_sided_epsilon(types, delta), _one_sided_epsilon(_Types(*types[::-1]), delta)
     )
-
-
-def composed_pair_delta_bounds(
-    epsilon: npt.ArrayLike,
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    compositions: int,
-    step: float = 1e-4,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds on ``composed_pair_delta``, for any number of losses.
-
-    Losses are rounded to a grid, down and up, and composed by Fourier transform.
-
-    Args:
-      epsilon, first, second, compositions: as in ``composed_pair_delta``; both laws must
-        give every outcome a positive probability.
-      step: of the grid; the bounds are about k * step apart in epsilon.
-
-    Returns:
-      (lower, upper), each Float[np.ndarray, "*epsilon"]; rounding adds about 1e-12.
-    """
-    from dp_accounting.pld import privacy_loss_distribution
-
-    epsilon = np.asarray(epsilon, dtype=np.float64)
-    k = check_integer("compositions", compositions, 1)
-    step = check_positive("step", step)
-    p, q = _merged(first, second)
-    if np.any(p <= 0.0) or np.any(q <= 0.0):
-        raise InputError("both laws must give every outcome a positive probability")
-    found = []
-    for pessimistic in (False, True):
-        one = privacy_loss_distribution.from_two_probability_mass_functions(
-            dict(enumerate(np.log(q))),
-            dict(enumerate(np.log(p))),
-            pessimistic_estimate=pessimistic,
-            value_discretization_interval=step,
-            symmetric=False,
-        )
-        composed = one.self_compose(k) if k > 1 else one
-        flat = np.array([composed.get_delta_for_epsilon(float(e)) for e in epsilon.ravel()])
-        found.append(np.clip(np.reshape(flat, epsilon.shape), 0.0, 1.0)[()])
-    return found[0], found[1]

@@ -59,10 +59,8 @@ def noisy_max(
         if noise == "gaussian":
             return None
         claim = f"NM-{noise}-{pair.relation.value}"
-        if "noise_scale" in pair.params:
-            return guarantee(claim, noise_scale=pair.params["noise_scale"])
         # From epsilon, not from the scale that is drawn: a wrong scale must not change both.
-        return guarantee(f"{claim}-made", epsilon=pair.params["epsilon"], made_for=relation)
+        return guarantee(claim, **pair.params, made_for=relation)
 
     return Trial(made, scores, scales, near_the_bounds, proven, by_scores(scores))
 

@@ -24,10 +24,7 @@ METHOD = methods("literal", help="how trials are drawn")
 @LBP.privacy("LBP-privacy", "privacy theorem", Relation.GENERAL)
 def privacy(*, epsilon: Annotated[float, EPSILON] = 1.0) -> float:
     """An epsilon-DP exponential mechanism among candidates that were drawn at random,
-    independently of the data, is epsilon-DP.
-
-    Pure epsilon.
-    """
+    independently of the data, is epsilon-DP."""
     return epsilon
 
 

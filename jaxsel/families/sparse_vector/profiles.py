@@ -1,4 +1,4 @@
-"""Exact epsilon and exact privacy profile of a sparse vector on a pair of inputs.
+"""Exact epsilon of a sparse vector on a pair of inputs.
 
 Queries that follow each other with the same two levels form a run. Where the threshold's
 noise is drawn once, the privacy loss of a pattern depends only on how many queries of
@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from jaxsel.families.sparse_vector.patterns import (
     SparseNoise,
@@ -37,12 +36,10 @@ class Outcomes(NamedTuple):
     Attributes:
       first, second: Float[np.ndarray, "classes"], log probability of ONE pattern of the
         class on either input.
-      log_count: Float[np.ndarray, "classes"], log of the number of its patterns.
     """
 
     first: np.ndarray
     second: np.ndarray
-    log_count: np.ndarray
 
 
 def worst_pair(
@@ -80,10 +77,6 @@ def _runs(first: np.ndarray, second: np.ndarray):
     return first[starts], second[starts], lengths
 
 
-def _log_choose(n, k):
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-
-
 def _count_classes(lengths: np.ndarray, cutoff: int) -> int:
     """The number of classes, without listing them."""
     open_rows = [1] + [0] * (cutoff - 1)  # by number of "above" so far
@@ -99,11 +92,11 @@ def _count_classes(lengths: np.ndarray, cutoff: int) -> int:
     return stopped + sum(open_rows)
 
 
-def _classes(lengths: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
-    """Float["classes runs 2"], "below" and "above"; and the log numbers of patterns."""
+def _classes(lengths: np.ndarray, cutoff: int) -> np.ndarray:
+    """Float["classes runs 2"], "below" and "above"."""
     runs = lengths.size
-    rows, ways = np.zeros((1, runs, 2)), np.zeros(1)
-    listed: list[tuple[np.ndarray, np.ndarray]] = []
+    rows = np.zeros((1, runs, 2))
+    listed: list[np.ndarray] = []
     for run, length in enumerate(lengths.tolist()):
         done = rows[:, :, 1].sum(axis=1)
         # The mechanism stops in this run, after any number of "below" of it.
@@ -113,19 +106,16 @@ def _classes(lengths: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
         failed = np.arange(which.size) - np.repeat(np.cumsum(stops) - stops, stops)
         ended, above = rows[which].copy(), needed[which]
         ended[:, run, 0], ended[:, run, 1] = failed, above
-        inside = _log_choose(failed + above - 1.0, above - 1.0)
-        listed.append((ended, ways[which] + inside))
+        listed.append(ended)
         # The mechanism does not stop in this run.
         longer = []
         for count in range(min(length, cutoff - 1) + 1):
             kept = done + count < cutoff
             further = rows[kept].copy()
             further[:, run] = length - count, count
-            longer.append((further, ways[kept] + _log_choose(length, count)))
-        rows, ways = (np.concatenate(part) for part in zip(*longer, strict=True))
-    listed.append((rows, ways))
-    counts, found = (np.concatenate(part) for part in zip(*listed, strict=True))
-    return counts, found
+            longer.append(further)
+        rows = np.concatenate(longer)
+    return np.concatenate([*listed, rows])
 
 
 def _pair(first, second, noise: SparseNoise):
@@ -149,8 +139,7 @@ def outcomes(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise) ->
     """
     first, second, noise = _pair(first, second, noise)
     if noise.redrawn:
-        laws = [pattern_law(row, noise) for row in (first, second)]
-        return Outcomes(laws[0], laws[1], np.zeros(laws[0].size))
+        return Outcomes(*(pattern_law(row, noise) for row in (first, second)))
     noise = noise._replace(cutoff=min(noise.cutoff, first.size))
     before, after, lengths = _runs(first, second)
     size = _count_classes(lengths, noise.cutoff)
@@ -159,15 +148,14 @@ def outcomes(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise) ->
             f"these inputs have {size} classes of patterns, and at most {_MAX_OUTCOMES} "
             "are listed; take fewer runs of equal queries"
         )
-    counts, ways = _classes(lengths, noise.cutoff)
-    counts = counts.reshape(size, -1)
+    counts = _classes(lengths, noise.cutoff).reshape(size, -1)
     found = []
     for levels in (before, after):
         nodes, log_weights = quadrature_nodes(levels, noise, first.size)
         logs = answer_logs(levels, nodes, noise).transpose(1, 0, 2)
         flat = logs.reshape(-1, nodes.size)
         found.append(log_probabilities(counts, flat, log_weights))
-    return Outcomes(found[0], found[1], ways)
+    return Outcomes(*found)
 
 
 # --- What is lost ---------------------------------------------------------------------
@@ -213,27 +201,3 @@ def pair_epsilon(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise
         return _largest_redrawn(first, second, noise)
     found = outcomes(first, second, noise)
     return _largest_loss(found.first, found.second)
-
-
-def pair_delta(
-    first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise, epsilon: npt.ArrayLike
-) -> np.ndarray:
-    """Exact privacy profile: the least delta at epsilon, of both directions.
-
-    Args:
-      first, second, noise: as for ``outcomes``.
-      epsilon: Float["*epsilon"].
-
-    Returns:
-      Float[np.ndarray, "*epsilon"].
-    """
-    found = outcomes(first, second, noise)
-    epsilon = np.asarray(epsilon, dtype=np.float64)[..., None]
-    deltas = []
-    for p, q in ((found.first, found.second), (found.second, found.first)):
-        with np.errstate(invalid="ignore"):
-            loss = np.where(np.isneginf(p), -np.inf, p - q)
-        mass = np.exp(p + found.log_count)
-        excess = np.minimum(0.0, epsilon - loss)
-        deltas.append(np.sum(-mass * np.expm1(excess), axis=-1))
-    return np.maximum(deltas[0], deltas[1])[()]

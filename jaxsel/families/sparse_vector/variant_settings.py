@@ -105,5 +105,3 @@ CHEN = Variant(
     False,
     _none,
 )
-
-VARIANTS: tuple[Variant, ...] = (LYU_SU_LI, DWORK_ROTH, ROTH, LEE_CLIFTON, STODDARD, CHEN)

@@ -8,7 +8,6 @@ outcomes.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +16,11 @@ from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import renyi_divergence
-from jaxsel.accounting.single_run.tradeoff import renyi_tradeoff
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.papers import PS
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.slope_cover import log_ratio_supremum, slope_cover
 from jaxsel.tuning.search_bounds import RENYI, Former, Search, bound
-
-_LOGIT_RANGE = (-80.0, 25.0)  # logits of the event's mass in the search for the supremum
 
 
 def _share(order: np.ndarray) -> np.ndarray:
@@ -41,30 +37,6 @@ def _scaled_ratio(
     first = np.asarray(repetitions.log_pgf_derivative_tail(u))
     second = np.asarray(repetitions.log_pgf_derivative_tail(other))
     return share * first - second
-
-
-def ratio_supremum(
-    order: npt.ArrayLike, repetitions: Repetitions, tradeoff: Callable[[np.ndarray], np.ndarray]
-) -> np.ndarray:
-    """The last term of Lemma 7 for every pair that a trade-off allows.
-
-    f' increases, so that at a given u the worst other mass is the largest, T(u).
-
-    Args:
-      order: in (1, inf], any shape.
-      repetitions: law of the number of runs.
-      tradeoff: x -> largest Q'(S) over events with Q(S) <= x.
-
-    Returns:
-      sup_u log(f'(1 - u)^order f'(1 - T(u))^(1 - order)) / (order - 1).
-    """
-    order = np.asarray(order, dtype=np.float64)
-
-    def objective(logit: np.ndarray) -> np.ndarray:
-        u = 1.0 / (1.0 + np.exp(-logit))
-        return -_scaled_ratio(order, repetitions, u, tradeoff(u))
-
-    return -minimise(objective, *_LOGIT_RANGE)[1]
 
 
 def correct_for_no_runs(
@@ -90,30 +62,28 @@ def generic_renyi(
     """Renyi curve of the tuned algorithm by Lemma 7, for any law of K.
 
     The supremum is over all pairs of probabilities that the base's trade-off allows, and
-    bounded from above over the continuum (slope_cover); without a trade-off it is over
-    all pairs that the Renyi curve allows, found by a search.
+    bounded from above over the continuum (slope_cover).
 
     Args:
-      base: guarantee of the base algorithm.
+      base: guarantee of the base algorithm, with its trade-off function.
       repetitions: law of the number of runs.
       corrected: False omits the contribution of K = 0 (E-PS-1), as printed.
 
     Returns:
       A Renyi curve, not monotonised; inf at order 1. It may also be inf if f'(0) = 0
       (a fixed number of runs) and the trade-off comes within rounding of 1.
+
+    Raises:
+      InputError: if the base has no trade-off function.
     """
     if base.tradeoff is None:
-        tradeoff = renyi_tradeoff(base.renyi)
+        raise InputError(f"{base.name} has no trade-off function, which Lemma 7 starts from")
+    cover = slope_cover(base.tradeoff, repetitions)
+    largest = log_ratio_supremum(cover)
 
-        def supremum(order: np.ndarray) -> np.ndarray:
-            return ratio_supremum(order, repetitions, tradeoff)
-    else:
-        cover = slope_cover(base.tradeoff, repetitions)
-        largest = log_ratio_supremum(cover)
-
-        def supremum(order: np.ndarray) -> np.ndarray:
-            # a and b are scaled by E[K], which shifts it by log(E[K])/(order - 1).
-            return largest(_share(order)) + cover.log_mean / (order - 1.0)
+    def supremum(order: np.ndarray) -> np.ndarray:
+        # a and b are scaled by E[K], which shifts it by log(E[K])/(order - 1).
+        return largest(_share(order)) + cover.log_mean / (order - 1.0)
 
     def curve(order: np.ndarray) -> np.ndarray:
         order = np.asarray(order, dtype=np.float64)

@@ -56,42 +56,6 @@ def _total(
         return (np.asarray(epsilon) + middle + log_mean / excess)[()]
 
 
-def negative_binomial_epsilon(
-    order: npt.ArrayLike,
-    epsilon: npt.ArrayLike,
-    second_order: npt.ArrayLike,
-    second_epsilon: npt.ArrayLike,
-    eta: float,
-    gamma: float,
-    *,
-    tight: bool = False,
-) -> np.ndarray:
-    """Renyi bound of the tuned algorithm from two Renyi bounds of the base (Theorem 2).
-
-    epsilon + (1 + eta)(1 - 1/b) e + (1 + eta) log(1/gamma)/b + log E[K]/(order - 1),
-    with b, e the second order and its bound.
-
-    Args:
-      order, epsilon: the base's Renyi bound at the order of interest, in (1, inf].
-      second_order, second_epsilon: another one, at any order in [1, inf] (at order 1
-        the bound is not used).
-      eta: > -1.
-      gamma: in (0, 1).
-      tight: replace the two middle terms by
-        ((1 + eta)/b) log(1 + (1/gamma - 1) e^((b - 1) e)), the line of the same proof
-        before its last inequality.
-
-    Returns:
-      The Renyi bound at ``order``; arguments broadcast.
-
-    Raises:
-      InputError: if eta or gamma is out of range.
-    """
-    eta, log_inverse, log_mean = _checked(eta, gamma)
-    middle = _middle(second_order, second_epsilon, eta, log_inverse, tight)
-    return _total(order, epsilon, middle, log_mean)
-
-
 def negative_binomial_renyi(
     base_renyi: RenyiCurve,
     eta: float,
@@ -102,11 +66,16 @@ def negative_binomial_renyi(
 ) -> RenyiCurve:
     """Renyi curve of the tuned algorithm: Theorem 2 at its best second order.
 
+    epsilon + (1 + eta)(1 - 1/b) e + (1 + eta) log(1/gamma)/b + log E[K]/(order - 1),
+    with b, e the second order and the base's bound there.
+
     Args:
       base_renyi: Renyi curve of the base algorithm.
       eta: > -1.
       gamma: in (0, 1).
-      tight: as in negative_binomial_epsilon.
+      tight: replace the two terms of the second order b, at which the base's bound is e,
+        by ((1 + eta)/b) log(1 + (1/gamma - 1) e^((b - 1) e)), the line of the same proof
+        before its last inequality.
       monotonised: take the least bound over larger orders too (Remark 5).
 
     Returns:

@@ -45,6 +45,7 @@ AnyBase = Annotated[
 ]
 AnyLaw = Annotated[Any, parsed(laws.parse, _A_LAW, "law of K, in place of the geometric one")]
 AnotherLaw = Annotated[Any, parsed(laws.parse, _A_LAW, "that of one more search of the same base")]
+Mean = Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)]
 Times = Annotated[int, whole("searches", at_least=1, at_most=10_000)]
 _UNKNOWN = "novelty not established"
 _SELDOM_MANY = laws.pmf({0: 0.8, 10: 0.2})  # two on average
@@ -119,7 +120,7 @@ def _composed(
 def composed_delta(
     *,
     epsilon: Annotated[float, number("of all searches", at_least=0.0)] = 1.0,
-    mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
+    mean: Mean = 3.0,
     noise_scale: Annotated[float, number("of a run", above=0.1, below=1e3)] = 8.0,
     times: Times = 4,
     base: AnyBase = None,
@@ -174,7 +175,7 @@ def composed_epsilon(
     delta: Annotated[float, probability("of all searches")] = 1e-6,
     epsilon: Annotated[float, positive("of the good part of a run")] = 0.1,
     failure: Annotated[float, number("of a run", at_least=0.0, below=1.0)] = 1e-9,
-    mean: Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)] = 3.0,
+    mean: Mean = 3.0,
     times: Times = 4,
     base: AnyBase = None,
     law: AnyLaw = None,

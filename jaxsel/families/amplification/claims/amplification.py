@@ -80,18 +80,13 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
 @LT.privacy("LT-ThmC.1", "Theorem C.1, privacy", Relation.BASE)
 def privacy(*, epsilon: ScoreEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
     """If every score is epsilon_1-DP, the exponential mechanism among the capped scores and 1 +
-    1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever its parameter.
-
-    Pure epsilon 2 epsilon_1 + 8 gamma.
-    """
+    1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever its parameter."""
     return 2.0 * epsilon + 8.0 * gamma
 
 
 @LT.privacy("LT-ThmC.1-privacy-sharp", "Theorem C.1, a bound of this project", Relation.BASE)
 def sharp(*, base_epsilon: ScoreEpsilon = 0.5) -> float:
     """If every score is epsilon_1-DP, the mechanism is 2 epsilon_1-DP for every gamma.
-
-    Pure epsilon 2 epsilon_1, whatever gamma is.
 
     One epsilon_1 is the chosen candidate's own; the other bounds the change of
     E[1/(c + sum of X_i)], c >= 1 being the dummies' weight (and the chosen X_i). That is
@@ -155,10 +150,7 @@ def _rare_among_many(gamma: float, count: int, high: float, rare: float) -> floa
 @LT.utility("LT-ThmC.1-utility", "Theorem C.1, utility")
 def utility(*, delta: Annotated[float, number("chance", above=0.0, at_most=1.0)] = 0.1) -> float:
     """The chosen score is at least tau - log(1/(delta p))/epsilon_2 with probability at least 1 -
-    delta, p being the mean of exp(epsilon_2 (score - tau)).
-
-    Chance delta, at most, of a score below tau - log(1/(delta p))/epsilon_2.
-    """
+    delta, p being the mean of exp(epsilon_2 (score - tau))."""
     return delta
 
 
@@ -185,10 +177,7 @@ def low_scores(budget):
 def dummy_least(
     *, gamma: Gamma = 0.1, candidates: Candidates = 10, mean_weight: MeanWeight = 0.3
 ) -> float:
-    """The mechanism outputs a dummy with probability at least (1 + 1/gamma)/(1 + 1/gamma + N p).
-
-    Chance (1 + 1/gamma)/(1 + 1/gamma + N p), at least, of a dummy.
-    """
+    """The mechanism outputs a dummy with probability at least (1 + 1/gamma)/(1 + 1/gamma + N p)."""
     dummy = 1.0 + 1.0 / gamma
     return dummy / (dummy + candidates * mean_weight)
 
@@ -208,10 +197,7 @@ def dummies(budget):
 def dummy_printed(
     *, gamma: Gamma = 0.1, candidates: Candidates = 10, mean_weight: MeanWeight = 0.3
 ) -> float:
-    """The mechanism outputs a dummy with probability (gamma + 1)/(N p gamma + 1).
-
-    Chance (gamma + 1)/(N p gamma + 1) that Theorem C.1 gives for a dummy output.
-    """
+    """The mechanism outputs a dummy with probability (gamma + 1)/(N p gamma + 1)."""
     return (gamma + 1.0) / (candidates * mean_weight * gamma + 1.0)
 
 
@@ -260,10 +246,7 @@ def inverse(*, total: Total = 2.0) -> float:
 
 @LT.utility("LT-LemC.2-step", "proof of Lemma C.2, corrected")
 def step(*, total: Total = 2.0) -> float:
-    """E[1/(1 + sum X_i)] <= (1 - e^-s)/s, s = sum E X_i, for independent X_i in [0, 1].
-
-    Bound (1 - e^-s)/s on E[1/(1 + sum of X_i)].
-    """
+    """E[1/(1 + sum X_i)] <= (1 - e^-s)/s, s = sum E X_i, for independent X_i in [0, 1]."""
     return -math.expm1(-total) / total
 
 
@@ -336,10 +319,7 @@ def random_stopping(
     ] = 2.0,
 ) -> float:
     """Algorithm 2 over an epsilon-DP algorithm of mean loss L has loss above c L with probability
-    at most gamma/p, p = 1 - 1/c.
-
-    Chance gamma c/(c - 1), at most, that Algorithm 2 loses over c times the mean.
-    """
+    at most gamma/p, p = 1 - 1/c."""
     return percentile_failure_bound(1.0 - 1.0 / factor, gamma)
 
 

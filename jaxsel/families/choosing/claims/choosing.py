@@ -90,10 +90,7 @@ def instances(budget: Budget) -> Iterator[Instance]:
 )
 def stated(*, delta: Delta = 0.1) -> float:
     """Selection of the best index with noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta)
-    and gamma = 1 is (epsilon, delta)-DP for k-bounded families and epsilon <= 1.
-
-    delta of the whole, at epsilon.
-    """
+    and gamma = 1 is (epsilon, delta)-DP for k-bounded families and epsilon <= 1."""
     return delta
 
 
@@ -127,8 +124,6 @@ def spent(
     1 - E_p prod_i (1 - p delta_i)^tau, at epsilon; 1 - E_p (1 - p delta_1)^(tau k) where k
     scores move by 1.
 
-    delta_i is the exact delta, at epsilon/3, of the noise moved as far as score i.
-
     Raises:
       InputError: for scores that move by more than k together.
     """
@@ -156,10 +151,7 @@ def spent_on_instances(budget):
     "most (e^(1/3) - 1)/2 < 0.2.",
 )
 def half(*, delta: Delta = 0.1) -> float:
-    """If k scores move by 1, that is at most delta/2.
-
-    delta/2, at epsilon.
-    """
+    """If k scores move by 1, that is at most delta/2."""
     return delta / 2.0
 
 
@@ -216,10 +208,7 @@ FAILURES = drawn("beta delta k", _draw_failure, 3, (0.1, 1e-6, 1))
 )
 def failing(*, beta: Beta = 0.1) -> float:
     """With probability 1 - beta the loss is at most (3/epsilon) log(5 k/(beta delta)), whatever the
-    number of candidates.
-
-    beta, the chance that the loss exceeds (3/epsilon) log(5 k/(beta delta)).
-    """
+    number of candidates."""
     return beta
 
 

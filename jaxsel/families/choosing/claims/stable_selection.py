@@ -73,10 +73,7 @@ def instances(budget: Budget) -> Iterator[Instance]:
 @CL.privacy("CL-Thm8-index-printed", "proof of Theorem 8", Relation.GENERAL)
 def printed(*, delta: Delta = 1e-3) -> float:
     """Selection of the index with noise TLap(epsilon/3, beta delta/(10 k)) on max(f_i - Q, 0) and
-    tau = ceil(2/beta) is (epsilon, delta)-DP.
-
-    delta, at epsilon.
-    """
+    tau = ceil(2/beta) is (epsilon, delta)-DP."""
     return delta
 
 
@@ -102,10 +99,7 @@ def one_leader(lead, others, delta, beta):
 )
 def stated(*, delta: Delta = 1e-3) -> float:
     """Selection of the index with noise TLap(epsilon/6, beta delta/(10 k)) on max(f_i - Q, 0), tau
-    = ceil(2/beta) and gamma = 1 is (epsilon, delta)-DP for epsilon <= 1.
-
-    delta, at epsilon.
-    """
+    = ceil(2/beta) and gamma = 1 is (epsilon, delta)-DP for epsilon <= 1."""
     return delta
 
 
@@ -121,8 +115,6 @@ def spent(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, rank:
     at epsilon/3 of the noise moved by 2.
 
     1 - E_p (1 - p delta_2)^(2 k tau), where 2 k clipped scores move by 2.
-
-    delta_2 is the exact delta, at epsilon/3, of the noise moved by 2.
     """
     settings = stable_settings(epsilon, delta, beta, rank)
     return spent_delta([2.0], epsilon, settings, counts=[2 * rank])
@@ -171,10 +163,8 @@ def failures(beta, delta, k):
 
 @CL.utility("CL-Thm8-gap", "Theorem 8")
 def gap(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.1, rank: Rank = 1) -> float:
-    """The gap (10/epsilon) log(k/(beta delta)) exceeds that support for k/(beta delta) >= 10^(3/2).
-
-    (10/epsilon) log(k/(beta delta)), the gap that the theorem asks for.
-    """
+    """The gap (10/epsilon) log(k/(beta delta)) exceeds that support for k/(beta delta) >=
+    10^(3/2)."""
     return 10.0 / epsilon * math.log(rank / beta / delta)
 
 

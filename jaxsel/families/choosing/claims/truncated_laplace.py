@@ -20,10 +20,7 @@ Delta = Annotated[float, probability("where the noise is cut off")]
 
 @CL.privacy("CL-TLap-printed", "Section 3, notation", Relation.GENERAL)
 def printed(*, delta: Delta = 0.5) -> float:
-    """TLap(epsilon, delta) is (epsilon, delta)-DP at sensitivity 1.
-
-    Delta claimed for TLap(epsilon, delta) at epsilon: delta itself.
-    """
+    """TLap(epsilon, delta) is (epsilon, delta)-DP at sensitivity 1."""
     return delta
 
 
@@ -35,10 +32,7 @@ def wide_noises(epsilon, delta):
 @CL.privacy("CL-TLap", "Section 3, notation, corrected", Relation.GENERAL)
 def narrow(*, delta: Delta = 0.5) -> float:
     """TLap(epsilon, delta) is (epsilon, delta)-DP at sensitivity 1 if e^epsilon - 1 <= 2 (1 -
-    delta).
-
-    Delta claimed for TLap(epsilon, delta) at epsilon: delta itself.
-    """
+    delta)."""
     return delta
 
 

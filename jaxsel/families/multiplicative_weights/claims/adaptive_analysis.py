@@ -22,6 +22,7 @@ from jaxsel.language.checking import CONFIDENCE, grid
 from jaxsel.language.domains import choice, number, positive, probability, whole
 from jaxsel.language.papers import CL, JX
 
+Bin = Annotated[int, whole("which of 40, from -1 on", at_least=0)]
 Rows = Annotated[float, positive("n")]
 Epsilon = Annotated[float, number("with respect to the rows", above=0.0, at_most=50.0)]
 Delta = Annotated[float, number("with respect to the rows", at_least=0.0, below=1.0)]
@@ -41,7 +42,7 @@ _MIDDLE = 20  # the bin that begins at 0
 
 
 @CL.utility("CL-Sec1.5.1-attack", "Section 1.5.1, why answers need protection")
-def overfitted(*, bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22) -> float:
+def overfitted(*, bin: Bin = 22) -> float:
     """An analyst who asks for what one exact answer favours finds a query that the rows
     exaggerate, by as much as the exact law of 23 rows says.
 
@@ -230,9 +231,7 @@ def _protected_law(protection: str) -> np.ndarray:
 
 @JX.utility("CL-Sec1.5.1-protected", "for Cohen et al. 2022, Sections 1.5.1 and 4.3.2")
 def protected(
-    *,
-    bin: Annotated[int, whole("which of 40, from -1 on", at_least=0)] = 22,
-    protection: Annotated[str, choice(_PROTECTED, "of the answers")] = "laplace",
+    *, bin: Bin = 22, protection: Annotated[str, choice(_PROTECTED, "of the answers")] = "laplace"
 ) -> float:
     """Where answers have Laplace or Gaussian noise of a given scale, or Theorem 9's mechanism
     answers, one query and the one that it suggests have the exact law of 4 rows drawn from three
@@ -343,10 +342,7 @@ def favoured(
     population: Annotated[float, probability("mean share of the query named")] = 0.5,
 ) -> float:
     """A query q named by an epsilon-DP analysis has a mean share of the rows at most (e^epsilon -
-    1) E q(P) above its share E q(P) of the population.
-
-    (e^epsilon - 1) E q(P): what the rows' share of a query named may have on top.
-    """
+    1) E q(P) above its share E q(P) of the population."""
     return math.expm1(epsilon) * population
 
 

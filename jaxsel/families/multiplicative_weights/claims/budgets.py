@@ -40,10 +40,7 @@ Answers = Annotated[int, whole("k, noisy answers at most", at_least=1)]
 @CL.privacy("CL-Thm9-budget", "Theorem 9, pure", Relation.GENERAL)
 def updated(*, updates: Updates = 2, test: Vector = 0.5, answer: Answer = 0.5) -> float:
     """k sparse vectors of epsilon_0 and k answers of epsilon_a make the path of updates k
-    (epsilon_0 + epsilon_a)-DP.
-
-    epsilon of k sparse vectors and k answers, k (epsilon_0 + epsilon_a).
-    """
+    (epsilon_0 + epsilon_a)-DP."""
     return updates * (test + answer)
 
 
@@ -57,10 +54,7 @@ def updated_repetitively(
     answer: Answer = 0.5,
 ) -> float:
     """One repetitive sparse vector, which also rejects answers, and at most k answers make the
-    path of updates ((2 k' + gamma) epsilon' + k epsilon_a)-DP.
-
-    epsilon (2 k' + gamma) epsilon' of the sparse vector and the answers' k epsilon_a.
-    """
+    path of updates ((2 k' + gamma) epsilon' + k epsilon_a)-DP."""
     return (2.0 * failures + gamma) * test + answers * answer
 
 
@@ -291,10 +285,7 @@ def _spent_on_tests(each: float, tops: int, gamma: float, epsilon: float) -> flo
 @CL.privacy("CL-Thm9-parts", "Theorem 9, with constants", Relation.GENERAL)
 def restart_parts(*, delta: Delta = 1e-6) -> float:
     """With the settings derived for (epsilon, delta), the deltas at which the sparse vectors, and
-    the answers, are epsilon/2-DP sum to at most delta (checked in units of delta).
-
-    delta, of which the parts are shares.
-    """
+    the answers, are epsilon/2-DP sum to at most delta (checked in units of delta)."""
     return delta
 
 

@@ -121,10 +121,7 @@ def errors(budget, mechanism, settings):
 )
 def slips(*, beta: Beta = 0.01) -> float:
     """With R = ceil(3 log(1/beta)/log M) for M = 2 m + R + 1 questions, more than R mistakes and
-    bad answers in all have probability at most beta/10.
-
-    Chance beta/10 of more than R mistakes, bad noisy answers included.
-    """
+    bad answers in all have probability at most beta/10."""
     return beta / 10.0
 
 

@@ -53,10 +53,7 @@ def _theorem_11(cells, rows, queries, epsilon, delta, beta, *, printed: bool = F
 @CL.identity("CL-Thm9-display-printed", "Theorem 9 (Section 1.5.1)")
 def nine_printed(*, alpha: Alpha = 0.1) -> float:
     """alpha^2 = sqrt(log|X| log(1/delta) log(m/beta))/(n epsilon), at the n of Theorem 10, epsilon
-    = alpha and delta = alpha beta, gives alpha.
-
-    The error alpha for which n was computed.
-    """
+    = alpha and delta = alpha beta, gives alpha."""
     return alpha
 
 
@@ -166,10 +163,7 @@ def enough_10(
 ) -> float:
     """128 sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows are enough for the settings of
     Theorem 9 that run, at (alpha, alpha beta), to err by alpha on the rows, for beta <= 0.3; shown
-    as a share.
-
-    C sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows.
-    """
+    as a share."""
     return constant * sizes.theorem_10(cells, queries, alpha, beta)
 
 
@@ -183,10 +177,7 @@ def enough_12(
     constant: Constant = 512.0,
 ) -> float:
     """512 times n of Theorem 12 is enough for the settings of Theorem 11 that run, at (alpha,
-    alpha beta) or alpha, to err by alpha on the rows, for beta <= 0.3; shown as a share.
-
-    C times n of Theorem 12.
-    """
+    alpha beta) or alpha, to err by alpha on the rows, for beta <= 0.3; shown as a share."""
     return constant * sizes.theorem_12(cells, queries, alpha, beta)
 
 
@@ -217,10 +208,7 @@ def needed(cells, queries, alpha, beta, constant, rows, pure):
 @CL.utility("CL-Thm12-high-confidence", "after Theorem 12")
 def twice(*, queries: Queries = 1e4, alpha: Alpha = 0.1, beta: Beta = 1e-300) -> float:
     """For log(1/beta) > log|X| log(m)/alpha^2, n of Theorem 12 is at most twice the non-adaptive
-    log(m/beta)/alpha^2.
-
-    Twice the non-adaptive sample size log(m/beta)/alpha^2.
-    """
+    log(m/beta)/alpha^2."""
     return 2.0 * math.log(queries / beta) / alpha**2
 
 
@@ -242,10 +230,7 @@ def ten(
     *, cells: Cells = 512, queries: Queries = 1e4, alpha: Alpha = 0.1, beta: Beta = 0.01
 ) -> float:
     """For |X| >= 3 and beta <= 1/e, n of Theorem 12 is at most that of Theorem 10 (all constants
-    1); shown as a ratio.
-
-    n of Theorem 10.
-    """
+    1); shown as a ratio."""
     return sizes.theorem_10(cells, queries, alpha, beta)
 
 

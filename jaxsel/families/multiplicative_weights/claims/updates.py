@@ -26,20 +26,14 @@ Gap = Annotated[
 
 @CL.utility("CL-Thm9-drop", "Section 4.3.1 (Dwork & Roth 2014, Theorem 4.10)")
 def drop(*, rate: Rate = 0.1, gap: Error = 0.2) -> float:
-    """An update at a query of error g lowers KL(D || h) by eta g - eta^2 or more.
-
-    Least fall of KL(D || h), eta g - eta^2.
-    """
+    """An update at a query of error g lowers KL(D || h) by eta g - eta^2 or more."""
     return updates.entropy_drop(rate, gap)
 
 
 @CL.utility("CL-Thm9-drop-sharp", "Section 4.3.1, sharpened")
 def drop_sharp(*, rate: Rate = 0.8, gap: Error = 0.2) -> float:
     """An update at a query of error g lowers KL(D || h) by eta g - eta^2/8 or more (Hoeffding's
-    lemma), tight as g falls.
-
-    Least fall of KL(D || h), eta g - eta^2/8.
-    """
+    lemma), tight as g falls."""
     return updates.entropy_drop(rate, gap, sharp=True)
 
 
@@ -75,20 +69,14 @@ def drops(budget):
 @CL.utility("CL-Thm9-updates", "Theorem 9 (Dwork & Roth 2014, Theorem 4.10)", remark="R-CL-16")
 def most(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
     """From the uniform hypothesis there are at most floor(4 log|X|/g^2) updates at errors of g or
-    more, with the learning rate g/2.
-
-    Most updates floor(4 log|X|/g^2) with the learning rate g/2.
-    """
+    more, with the learning rate g/2."""
     return float(updates.max_updates(cells, gap))
 
 
 @CL.utility("CL-Thm9-updates-sharp", "Theorem 9, sharpened", remark="R-CL-16")
 def most_sharp(*, cells: Cells = 512, gap: Gap = 0.1) -> float:
     """From the uniform hypothesis there are at most floor(log|X|/(2 g^2)) updates at errors of g
-    or more, with the learning rate 4 g.
-
-    Most updates floor(log|X|/(2 g^2)) with the learning rate 4 g.
-    """
+    or more, with the learning rate 4 g."""
     return float(updates.max_updates(cells, gap, sharp=True))
 
 

@@ -185,10 +185,7 @@ def dominated(
 ) -> float:
     """The adaptive composition of k noisy maxima with Gaussian noise has at most the profile
     of the k-wise composition of a pair whose profile is the convex hull of the sharpened
-    bound for one.
-
-    delta(epsilon) of k winners with Gaussian noise: the composed dominating pair of one.
-    """
+    bound for one."""
     return _dominated_delta(epsilon, noise_scale, candidates, compositions)
 
 

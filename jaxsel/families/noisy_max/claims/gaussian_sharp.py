@@ -9,7 +9,7 @@ from jaxsel.families.noisy_max.claims.parameters import LevelFromZero, Noise, Sc
 from jaxsel.families.noisy_max.group_bounds import group_delta
 from jaxsel.families.noisy_max.laws import noisy_max_shift
 from jaxsel.language.base import Claim, Relation
-from jaxsel.language.checking import Judged, grid
+from jaxsel.language.checking import grid
 from jaxsel.language.papers import JX
 
 _PLACE = "after Koskela, Redberg & Wang 2024, Theorem 3.2"
@@ -40,29 +40,21 @@ def _sharp(relation: Relation) -> Claim:
     def profiles(budget):
         return profile_points(budget, relation)
 
+    @sharp.attains(
+        grid(
+            noise_scale=(0.5, 1.0, 4.0),
+            epsilon=(0.0, 0.5, 2.0),
+            candidates=(2,),
+            noise=("gaussian",),
+        ),
+        share=1.0,
+        where="the worst neighbours of two candidates, with Gaussian noise",
+        tolerance=1e-10,
+    )
+    def exact_profiles(noise_scale, epsilon):
+        return group_delta(epsilon, 1, 1, noise_scale, relation)
+
     return sharp
 
 
-SHARP = {relation: _sharp(relation) for relation in ENDING}
-general, monotone = SHARP.values()
-
-
-@JX.privacy("KRW-Thm3.2-sharp-tight", _PLACE, Relation.GENERAL)
-def two_candidates(*, epsilon: LevelFromZero = 1.0, noise_scale: Scale = 4.0) -> float:
-    """For two candidates and Gaussian noise the sharpened bound is the exact profile of the
-    worst neighbours, general and monotone.
-
-    Exact delta(epsilon) of noisy max of two scores, Gaussian noise, general neighbours.
-    """
-    return general(epsilon=epsilon, noise_scale=noise_scale, candidates=2)
-
-
-@two_candidates.equals(
-    grid(relation=ENDING, noise_scale=(0.5, 1.0, 4.0), epsilon=(0.0, 0.5, 2.0)), tolerance=1e-10
-)
-def exact_profiles(relation, noise_scale, epsilon):
-    exact = group_delta(epsilon, 1, 1, noise_scale, relation)
-    if relation is Relation.GENERAL:
-        return exact
-    sharp = monotone(epsilon=epsilon, noise_scale=noise_scale, candidates=2)
-    return Judged(sharp, exact, f"monotone neighbours, {noise_scale=:g}, {epsilon=:g}")
+SHARP = tuple(map(_sharp, ENDING))

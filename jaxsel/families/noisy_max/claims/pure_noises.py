@@ -5,23 +5,24 @@ mechanism (McSherry & Talwar 2007), exponential noise is permute-and-flip (McKen
 Sheldon 2020; Ding et al. 2021), Laplace noise is report noisy max of Dwork & Roth 2014.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from jaxsel.families.noisy_max.claims.instances import ENDING, moves, renyi_cases
+from jaxsel.families.noisy_max.claims.parameters import Order
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale, noisy_max_shift
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Claim, Relation
-from jaxsel.language.checking import grid, listed
+from jaxsel.language.checking import Point
 from jaxsel.language.domains import choice, number, positive
 from jaxsel.language.papers import DR, MS, MT, ROGERS
 
-Scale = Annotated[float, positive("b, in units of the sensitivity of the scores")]
 RenyiScale = Annotated[
     float, number("b, in units of the sensitivity of the scores", at_least=1e-100)
 ]
-Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 
 _PLACES = {
     "gumbel": (MT, "the exponential mechanism"),
@@ -32,7 +33,6 @@ _MOVES = {
     Relation.GENERAL: "every score moves by at most 1",
     Relation.MONOTONE: "all scores move in the same direction, by at most 1",
 }
-_SHARE = 0.99
 
 
 class _Neighbours(NamedTuple):
@@ -92,67 +92,66 @@ _BOUGHT = {
 MadeFor = Annotated[str, choice(("general", "monotone"), "the noise is made for")]
 
 
-def _of_noise(noise: str, relation: Relation) -> Iterator[Claim]:
+def _of_noise(noise: str, relation: Relation) -> Claim:
     paper, place = _PLACES[noise]
-    name = f"NM-{noise}-{relation.value}"
     factor = f"{noisy_max_shift(relation):g}/b"
 
     @paper.privacy(
-        name,
+        f"NM-{noise}-{relation.value}",
         place,
         relation,
         statement=f"Noisy max with {noise} noise of scale b is ({factor}, 0)-DP if "
-        f"{_MOVES[relation]}.",
+        f"{_MOVES[relation]}; with noise made for epsilon it is epsilon-DP for the neighbours "
+        "that it is made for.",
     )
-    def pure(*, noise_scale: Scale = 1.0) -> float:
-        """Pure epsilon 2/b of noisy max, 1/b if monotone."""
-        return noisy_max_shift(relation) / noise_scale
+    def pure(
+        *,
+        noise_scale: Annotated[
+            float | None, positive("b, in units of the sensitivity of the scores (default 1)")
+        ] = None,
+        epsilon: Annotated[float | None, positive("sets the noise, instead of b")] = None,
+        made_for: MadeFor = "general",
+    ) -> float:
+        """Pure epsilon 2/b of noisy max, 1/b if monotone; or that of noise made for epsilon."""
+        if noise_scale is not None and epsilon is not None:
+            raise InputError("noise_scale and epsilon are given; give one of them")
+        if epsilon is not None:
+            return _BOUGHT[made_for, relation] * epsilon
+        return noisy_max_shift(relation) / (noise_scale or 1.0)
 
     @pure.bounds()
     def losses(budget):
         for case in _neighbours(relation, budget):
-            yield {"noise_scale": case.scale}, _exact(noise, case), case.where
+            yield _of_scale(case.scale), _exact(noise, case), case.where
+        for point, scale in _made_for_epsilon():
+            case = _one_behind(relation, 2, 0.0, scale)
+            yield point, _exact(noise, case), case.where
 
-    @paper.privacy(
-        f"{name}-made",
-        place,
-        relation,
-        statement=f"Noisy max with {noise} noise made for epsilon is epsilon-DP for the "
-        f"neighbours that it is made for; here {_MOVES[relation]}.",
+    # Far behind, that candidate wins through the tail of its own noise alone.
+    @pure.attains(
+        share=0.99, where="a candidate far behind that gains on all others, whatever sets the noise"
     )
-    def made(
-        *,
-        epsilon: Annotated[float, positive("sets the noise")] = 1.0,
-        made_for: MadeFor = "general",
-    ) -> float:
-        """Pure epsilon of noisy max whose noise is made for epsilon."""
-        return _BOUGHT[made_for, relation] * epsilon
+    def losses_far_behind(budget):
+        del budget
+        for scale in (0.5, 1.0, 5.0):
+            case = _one_behind(relation, 3, 60.0, scale)
+            yield _of_scale(scale), _exact(noise, case), case.where
+        for point, scale in _made_for_epsilon():
+            case = _one_behind(relation, 3, 60.0, scale)
+            yield point, _exact(noise, case), case.where
 
-    @made.bounds(grid(made_for=("general", "monotone"), epsilon=(0.1, 1.0, 4.0)))
-    def losses_of_made_noise(made_for, epsilon):
-        scale = noisy_max_scale({"epsilon": epsilon}, Relation(made_for))
-        for size, distance in ((2, 0.0), (3, 60.0)):
-            case = _one_behind(relation, size, distance, scale)
-            yield _exact(noise, case), case.where
+    return pure
 
-    @paper.privacy(
-        f"{name}-tight",
-        place,
-        relation,
-        statement=f"{factor} cannot be lowered by 1 %: the loss on a candidate far behind "
-        f"that gains on all others exceeds {_SHARE:g} * {factor}.",
-    )
-    def tight(*, noise_scale: Scale = 1.0) -> float:
-        """0.99 times the pure epsilon 2/b of noisy max, or 1/b if monotone."""
-        return _SHARE * noisy_max_shift(relation) / noise_scale
 
-    @tight.bounds_below(listed("noise_scale", 0.5, 1.0, 5.0))
-    def losses_far_behind(noise_scale):
-        # Far behind, that candidate wins through the tail of its own noise alone.
-        case = _one_behind(relation, 3, 60.0, noise_scale)
-        return _exact(noise, case), case.where
+def _of_scale(scale: float) -> Point:
+    return {"noise_scale": scale, "epsilon": None, "made_for": "general"}
 
-    yield from (pure, made, tight)
+
+def _made_for_epsilon() -> Iterator[tuple[Point, float]]:
+    """Points at which epsilon sets the noise, and the scale that it then has."""
+    for made_for, epsilon in itertools.product(("general", "monotone"), (0.1, 1.0, 4.0)):
+        point = {"noise_scale": None, "epsilon": epsilon, "made_for": made_for}
+        yield point, noisy_max_scale({"epsilon": epsilon}, Relation(made_for))
 
 
 def _bounded_range(relation: Relation) -> Claim:
@@ -179,6 +178,6 @@ def _bounded_range(relation: Relation) -> Claim:
 
 
 CLAIMS = (
-    *(claim for noise in _PLACES for relation in ENDING for claim in _of_noise(noise, relation)),
+    *(_of_noise(noise, relation) for noise in _PLACES for relation in ENDING),
     *map(_bounded_range, ENDING),
 )

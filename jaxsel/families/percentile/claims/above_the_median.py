@@ -13,10 +13,7 @@ from jaxsel.language.papers import LT
 @LT.utility("LT-Cor4.2(b)", "Corollary 4.2(b), corrected", erratum="LT-E2")
 def early(*, beta: SmallBeta = 0.1) -> float:
     """For p* = 1/2 and beta <= 0.9, with a = 12 epsilon_1/epsilon_3, Algorithm 3 halts at some
-    query R with p_R <= beta^a/(beta^a + (R+1)^a) with probability at most beta.
-
-    Failure probability beta.
-    """
+    query R with p_R <= beta^a/(beta^a + (R+1)^a) with probability at most beta."""
     return beta
 
 

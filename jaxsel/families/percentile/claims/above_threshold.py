@@ -5,13 +5,7 @@ from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import extreme_neighbours
-from jaxsel.families.percentile.claims.parameters import (
-    Beta,
-    FinalEpsilon,
-    SmallBeta,
-    beta_itself,
-    final_itself,
-)
+from jaxsel.families.percentile.claims.parameters import Beta, SmallBeta, beta_itself, final_itself
 from jaxsel.families.percentile.claims.single_tests import SCALES, level
 from jaxsel.families.percentile.laws import oracle_law
 from jaxsel.families.sparse_vector.halting_law import halting_law
@@ -44,16 +38,6 @@ def random_shares(
 # --- (a): privacy ---------------------------------------------------------------------
 
 
-@LT.privacy("LT-Thm4.1(a)-tight", "Theorem 4.1(a)", Relation.BASE)
-def nearly_final(*, final_epsilon: FinalEpsilon = 1.0) -> float:
-    """Theorem 4.1(a) is tight: after 1000 queries of randomised response, then one flipped, the
-    exact privacy loss is at least 0.99 epsilon_3.
-
-    0.99 epsilon_3.
-    """
-    return 0.99 * final_itself(final_epsilon=final_epsilon)
-
-
 def _oracle_epsilon(first, second, target, base, final) -> float:
     settings = {"target": target, "base_epsilon": base, "final_epsilon": final}
     return exact_epsilon(oracle_law(first, **settings), oracle_law(second, **settings))
@@ -83,8 +67,10 @@ def private():
 private.bounds(target=None)(privacy_cases)
 
 
-@nearly_final.bounds_below(
-    listed("base_epsilon final_epsilon", (0.5, 1.0), (0.25, 1.0), (1.0, 1.0))
+@private.attains(
+    listed("base_epsilon final_epsilon", (0.5, 1.0), (0.25, 1.0), (1.0, 1.0)),
+    share=0.99,
+    where="1000 queries of randomised response, then one flipped",
 )
 def thousand_low_shares(base_epsilon, final_epsilon):
     pair = low_then_high(base_epsilon, 1000)
@@ -99,10 +85,7 @@ def thousand_low_shares(base_epsilon, final_epsilon):
 def early(*, beta: SmallBeta = 0.1) -> float:
     """For beta <= 0.9, Algorithm 3 halts at some query R with Phi(p_R) <= (beta/(R+1))^(12
     epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2) (zeta(3/2) - 1) - beta^3
-    (zeta(3) - 1)/6 <= beta.
-
-    Chance to halt at a query far below the threshold, for streams of any length.
-    """
+    (zeta(3) - 1)/6 <= beta."""
     first, second = special.zeta(1.5) - 1.0, special.zeta(3.0) - 1.0
     return float(2.0 / 3.0 * beta**1.5 * first - beta**3 * second / 6.0)
 
@@ -116,10 +99,7 @@ def early(*, beta: SmallBeta = 0.1) -> float:
 def late(*, beta: SmallBeta = 0.1) -> float:
     """For beta <= 0.9, Algorithm 3 halts at some query R after an i < R with Phi(p_i) >=
     ((R+1)/beta)^(12 epsilon_1/epsilon_3) Phi(p*) with probability at most (2/3) beta^(3/2)
-    (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6 <= beta.
-
-    Chance to halt only after a query far above the threshold.
-    """
+    (zeta(3/2) - 1 - 2^(-3/2)) - beta^3 (zeta(3) - 9/8)/6 <= beta."""
     return early(beta=beta) - (2.0 / 3.0 * (beta / 2.0) ** 1.5 - (beta / 2.0) ** 3 / 6.0)
 
 
@@ -196,10 +176,7 @@ def jointly(budget, bad, first, stream, sizes):
 @LT.utility("LT-Thm4.1(d)", "Theorem 4.1(d), corrected")
 def far_failure(*, beta: Beta = 0.1) -> float:
     """If Phi(p_i) >= (1/beta)^(12 epsilon_1/epsilon_3) Phi(p*), Algorithm 3 answers queries 1 to i
-    all with 'below' with probability at most (4 beta^(3/2) - beta^3)/6 <= beta.
-
-    Chance (4 beta^(3/2) - beta^3)/6 that a query at the level fails; below beta.
-    """
+    all with 'below' with probability at most (4 beta^(3/2) - beta^3)/6 <= beta."""
     return (4.0 * beta**1.5 - beta**3) / 6.0
 
 

@@ -43,10 +43,7 @@ def _betas(**ends: tuple[float, float]):
 @CL.utility("CL-Thm3-failure", "Theorem 3 (of Liu & Talwar 2019)")
 def stopping_failure(*, beta: Beta = 0.01) -> float:
     """Random stopping at gamma = beta/2 makes no run better than the median with probability at
-    most beta/(2 + beta).
-
-    beta/(2 + beta): the failure of random stopping at gamma = beta/2, at worst.
-    """
+    most beta/(2 + beta)."""
     return beta / (2.0 + beta)
 
 
@@ -57,10 +54,7 @@ def half(beta):
 
 @CL.utility("CL-Thm3-calls", "Theorem 3 (of Liu & Talwar 2019)")
 def stopping_calls(*, beta: Beta = 0.01) -> float:
-    """Random stopping at gamma = beta/2 makes 2/beta runs on average.
-
-    2/beta: mean number of runs of random stopping at gamma = beta/2.
-    """
+    """Random stopping at gamma = beta/2 makes 2/beta runs on average."""
     return 2.0 / beta
 
 
@@ -92,10 +86,7 @@ def mean_runs(beta, alpha):
 @CL.identity("CL-Thm4-failure-exact", "Theorem 4, exact")
 def exact_failure(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
     """Where each run is better than the median with probability 1/2, none is with probability alpha
-    2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1).
-
-    alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1): no run above the median.
-    """
+    2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1)."""
     return median_failure(rounds, alpha)
 
 
@@ -115,10 +106,7 @@ def summed(rounds, alpha):
 @CL.privacy("CL-Thm4-delta", "Theorem 4", Relation.BASE)
 def approximate(*, beta: Beta = 0.1, alpha: Alpha = 1.0, delta: Delta = 1e-4) -> float:
     """Over an (epsilon, delta)-DP base the better-than-median algorithm is ((2 + alpha) epsilon, T
-    delta)-DP.
-
-    T delta, at (2 + alpha) epsilon.
-    """
+    delta)-DP."""
     return min(1.0, median_rounds(beta, alpha) * delta)
 
 
@@ -166,10 +154,7 @@ def log_rounds(beta, alpha, epsilon):
 
 @CL.utility("CL-Thm4-step-prior-printed", "proof of Theorem 4")
 def small_prior_printed(*, beta: Beta = 0.1) -> float:
-    """p < (2 beta)^(1/alpha) with probability at most beta/2.
-
-    Chance beta/2 that the pass probability p is below the proof's level.
-    """
+    """p < (2 beta)^(1/alpha) with probability at most beta/2."""
     return beta / 2.0
 
 
@@ -192,10 +177,7 @@ def prior_below(beta, alpha, factor):
 @CL.utility("CL-Thm4-step-median-printed", "proof of Theorem 4")
 def all_worse_printed(*, beta: Beta = 0.1) -> float:
     """All of t >= log(4/beta) (natural) runs are worse than the median with probability at most
-    beta/4.
-
-    Chance beta/4 that none of the proof's t runs is better than the median.
-    """
+    beta/4."""
     return beta / 4.0
 
 
@@ -214,10 +196,7 @@ def worse_runs(beta, base):
 @CL.privacy("CL-Thm4-furthermore-printed", "Theorem 4 as restated in Section 3.1", Relation.BASE)
 def furthermore(*, runs: Rounds = 200, delta: Delta = 1e-6) -> float:
     """Furthermore, if the base is (epsilon, delta)-DP with delta > 0, the better-than-median
-    algorithm is (epsilon, T delta)-DP.
-
-    Delta T delta that is claimed at epsilon, the base's own.
-    """
+    algorithm is (epsilon, T delta)-DP."""
     return runs * delta
 
 
@@ -232,10 +211,7 @@ def three_outcomes(runs, delta, top, middle):
 
 @CL.privacy("CL-Thm4-privacy", "Theorem 4", Relation.BASE)
 def pure(*, epsilon: Annotated[float, positive("of the base")] = 0.5, alpha: Alpha = 1.0) -> float:
-    """Over an epsilon-DP base, the better-than-median algorithm is (2 + alpha) epsilon-DP.
-
-    Privacy parameter (2 + alpha) epsilon of the better-than-median algorithm.
-    """
+    """Over an epsilon-DP base, the better-than-median algorithm is (2 + alpha) epsilon-DP."""
     return (2.0 + alpha) * epsilon
 
 

@@ -94,10 +94,7 @@ def _laws(budget: Budget, cases: int) -> Iterator[tuple[CountLaw, np.random.Gene
 @LT.privacy("LT-Lem4.5", "Lemma 4.5", Relation.BASE)
 def coupled(*, delta: Delta = 0.01) -> float:
     """If X and Y are epsilon-close given an event G of their joint law with P[G] >= 1 - delta, they
-    are (epsilon, delta)-close.
-
-    The failure probability delta itself.
-    """
+    are (epsilon, delta)-close."""
     return delta
 
 
@@ -137,10 +134,7 @@ def _numbers(generator: np.random.Generator) -> tuple[float, float]:
 def above(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
     """A sum X of independent coins is at least e^epsilon EX + ((e^epsilon + 1)/epsilon)
     log(1/delta) with probability at most delta, epsilon in (0, 1). Compared is the offset with the
-    least that is enough.
-
-    ((e^epsilon + 1)/epsilon) log(1/delta), how far X may lie above e^epsilon EX.
-    """
+    least that is enough."""
     return -(math.exp(epsilon) + 1.0) / epsilon * math.log(delta)
 
 
@@ -153,10 +147,7 @@ def above(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
 def below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
     """A sum Y of independent coins is at most e^(-epsilon) EY - log(1/delta)/epsilon with
     probability at most delta, epsilon in (0, 1). Compared is the offset with the least that is
-    enough.
-
-    log(1/delta)/epsilon, how far Y may lie below e^-epsilon EY.
-    """
+    enough."""
     return -math.log(delta) / epsilon
 
 
@@ -210,10 +201,7 @@ CHERNOFF = (
 def apart(*, base_epsilon: Ratio = 0.5, slack: Ratio = 0.5, delta: Delta = 0.01) -> float:
     """For independent sums of coins with EX <= e^(epsilon_1) EY, X >= e^(epsilon_1 + epsilon_0) Y +
     (C/epsilon_0) log(2/delta_0) with probability at most delta_0, C = 2 (e^(epsilon_0 + epsilon_1)
-    + 1 + e^(epsilon_0/2)). Compared is the offset with the least that is enough.
-
-    (C/epsilon_0) log(2/delta_0), how far X may exceed e^(epsilon_1 + epsilon_0) Y.
-    """
+    + 1 + e^(epsilon_0/2)). Compared is the offset with the least that is enough."""
     return _constant(slack, base_epsilon) / slack * math.log(2.0 / delta)
 
 

@@ -129,10 +129,7 @@ def pure_4(
     final_epsilon: FinalEpsilon = 1.0,
 ) -> float:
     """For any N, Delta and bases, Algorithm 4 is purely (L/S) epsilon_3-DP, L = 2 log(1 + N/Delta):
-    the counts cannot lie further apart.
-
-    (L/S) epsilon_3 with L = 2 log(1 + N/Delta).
-    """
+    the counts cannot lie further apart."""
     return 2.0 * pure_of_search(
         samples=samples, shift=shift, sensitivity=sensitivity, final_epsilon=final_epsilon
     )

@@ -36,10 +36,7 @@ from jaxsel.language.papers import LT
 
 @LT.utility("LT-Thm4.4-step-Phi-printed", "proof of Theorem 4.4(b)")
 def twice_target(*, target: Target = 0.1) -> float:
-    """Phi(p*) >= 2 p* for the potential Phi^(N, Delta).
-
-    Printed lower bound 2 p* on Phi(p*).
-    """
+    """Phi(p*) >= 2 p* for the potential Phi^(N, Delta)."""
     return 2.0 * target
 
 
@@ -62,8 +59,6 @@ def least_share_printed(
     e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*, with N as printed.
 
     Least share at which Algorithm 4 may halt last, outside rare noise.
-
-    (1/2) e^(-epsilon_0) (beta/(T+1))^(6 S/epsilon_3) p*.
     """
     test = algorithm_4(
         target=target,
@@ -183,10 +178,7 @@ def largest_share(
         float, positive("y = e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) (1 - p*)")
     ] = 0.03,
 ) -> float:
-    """Phi(p) <= 1/(2 y) implies p <= 1 - 2 y/(1 + 2 y), y = Delta/N.
-
-    Printed largest share with Phi(p) <= 1/(2 y): 1 - 2 y/(1 + 2 y).
-    """
+    """Phi(p) <= 1/(2 y) implies p <= 1 - 2 y/(1 + 2 y), y = Delta/N."""
     return 1.0 / (1.0 + 2.0 * margin)
 
 
@@ -226,10 +218,7 @@ def halted_at(beta, delta):
 )
 def far_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> float:
     """If Phi(p_i) >= e^(epsilon_0) (1/beta)^(6 S/epsilon_3) Phi(p*), Algorithm 4 answers query i
-    with 'above', given 'below' before, with probability at most beta + delta/(4 T).
-
-    Printed failure probability of Theorem 4.4(d): beta + delta/(4 T).
-    """
+    with 'above', given 'below' before, with probability at most beta + delta/(4 T)."""
     return beta + delta / (4.0 * queries)
 
 
@@ -237,10 +226,7 @@ def far_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10)
 def far(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> float:
     """With Delta as in LT-E6, if Phi(p_i) >= e^(epsilon_0) (1/beta)^(6 S/epsilon_3) Phi(p*),
     Algorithm 4 answers queries 1 to i all with 'below' with probability at most (4 beta^(3/2) -
-    beta^3)/6 + delta/(2 T).
-
-    Chance (4 beta^(3/2) - beta^3)/6 + delta/(2 T) that all up to a far query fail.
-    """
+    beta^3)/6 + delta/(2 T)."""
     return far_failure(beta=beta) + delta / (2.0 * queries)
 
 

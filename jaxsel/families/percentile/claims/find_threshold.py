@@ -30,10 +30,7 @@ from jaxsel.language.papers import LT
 
 @LT.utility("LT-Thm4.6(c)-printed", "Theorem 4.6(c)")
 def low_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3, thresholds: Thresholds = 5) -> float:
-    """Algorithm 5 finds a threshold <= tau* - 1/R with probability at most 2 beta + delta/(2 R).
-
-    Failure probability 2 beta + delta/(2 R) of Theorem 4.6(c).
-    """
+    """Algorithm 5 finds a threshold <= tau* - 1/R with probability at most 2 beta + delta/(2 R)."""
     return 2.0 * beta + delta / (2.0 * thresholds)
 
 

@@ -53,10 +53,7 @@ def random_plan(generator: np.random.Generator) -> dict[str, Any]:
 )
 def quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5) -> float:
     """With everything at beta/4 the release scores below tau* - 1/(R-1), tau* the best of the
-    candidates' medians, with probability at most beta + delta/R.
-
-    Failure probability beta + delta/R.
-    """
+    candidates' medians, with probability at most beta + delta/R."""
     return beta + delta / thresholds
 
 
@@ -75,10 +72,7 @@ def quality_sharp():
 @LT.utility("LT-Thm4.7-nothing", "Theorem 4.7 (Theorem 1.4), corrected", erratum="LT-E10")
 def nothing(*, beta: HalfBeta = 0.1, delta: Delta = 1e-6) -> float:
     """With Algorithm 5 at beta <= 1/2 and gamma = p_1 beta/4, nothing is released with probability
-    at most beta + delta.
-
-    Chance beta + delta that nothing is released.
-    """
+    at most beta + delta."""
     return beta + delta
 
 
@@ -180,10 +174,7 @@ def calls(
 ) -> float:
     """With Algorithm 5 at beta and gamma = p_1 beta/4, never more than 250 K ((R+1)/beta^2)^(6 + 12
     epsilon_1/epsilon_0) (log(4 R/delta)/epsilon_0^2 + log(4/epsilon_0)/beta) runs are made (in
-    logarithms).
-
-    Natural logarithm of the bound on the number of calls.
-    """
+    logarithms)."""
     exponent = 6.0 + 12.0 * base_epsilon / slack
     searching = math.log(4.0 * thresholds / delta) / slack / slack
     drawing = math.log(4.0 / slack) / beta

@@ -22,10 +22,7 @@ from jaxsel.language.papers import LT
 def approximate(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:
     """Algorithm 5 with epsilon_3 = epsilon_0/2, then Algorithm 1 at the threshold found with slack
     epsilon_0/2, over a base that is epsilon_1-DP, is (2 epsilon_1 + epsilon_0, delta)-DP, whatever
-    N and gamma are (compared: epsilon, with the exact one at delta).
-
-    Epsilon 2 epsilon_1 + epsilon_0, at delta.
-    """
+    N and gamma are (compared: epsilon, with the exact one at delta)."""
     return 2.0 * base_epsilon + slack
 
 
@@ -78,10 +75,7 @@ def pure(
     shift: Shift = 8.0,
 ) -> float:
     """For any N and Delta the same is purely ((L/S) epsilon_0/2 + 2 epsilon_1 + epsilon_0/2)-DP,
-    with L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2.
-
-    Pure epsilon of the two in a row.
-    """
+    with L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2."""
     half = slack / 2.0
     search = pure_of_search(
         samples=samples, shift=shift, sensitivity=base_epsilon + half, final_epsilon=half

@@ -15,10 +15,7 @@ from jaxsel.language.papers import LT
 @LT.privacy("LT-Thm4.7-budget-printed", "Theorem 4.7", Relation.BASE)
 def spent_printed(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:
     """With epsilon_3 = epsilon_0, Algorithms 5 and 1 (slack epsilon_0/2) together spend at most 2
-    epsilon_1 + epsilon_0.
-
-    Privacy parameter 2 epsilon_1 + epsilon_0 that the pipeline may spend.
-    """
+    epsilon_1 + epsilon_0."""
     return 2.0 * base_epsilon + slack
 
 
@@ -31,10 +28,7 @@ def spent():
 @LT.identity("LT-Thm4.7-exponent-printed", "Theorem 4.7")
 def exponent_printed(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:
     """With epsilon_3 = epsilon_0 and slack epsilon_0, Algorithm 5's exponent 6 S/epsilon_3 is 6 +
-    12 epsilon_1/epsilon_0.
-
-    Exponent 6 + 12 epsilon_1/epsilon_0 of the theorem's running time.
-    """
+    12 epsilon_1/epsilon_0."""
     return 6.0 + 12.0 * base_epsilon / slack
 
 
@@ -92,10 +86,7 @@ def exponent_shipped(budget):
 
 @LT.utility("LT-Thm4.7-step-failure-printed", "Theorem 4.7")
 def failure_printed(*, beta: Beta = 0.1, delta: Delta = 1e-3) -> float:
-    """The failures that Theorems 3.1(e) and 4.6(b) allow at beta add up to at most beta + delta.
-
-    Chance beta + delta that the pipeline outputs nothing.
-    """
+    """The failures that Theorems 3.1(e) and 4.6(b) allow at beta add up to at most beta + delta."""
     return beta + delta
 
 

@@ -35,10 +35,7 @@ def _percentile_loss(shift: float, count: int, rank) -> float:
 )
 def hope(*, epsilon: Annotated[float, positive("of one run")] = 0.2) -> float:
     """Releasing the run of median score, or of a random rank up to it, of N epsilon-DP runs costs
-    at most 3 epsilon, as random stopping does.
-
-    3 epsilon, as random stopping has, hoped for with any number of runs.
-    """
+    at most 3 epsilon, as random stopping does."""
     return 3.0 * epsilon
 
 
@@ -52,20 +49,14 @@ def many_runs(budget):
 @LT.privacy("LT-B.3", "Appendix B.3", Relation.BASE)
 def median(*, shift: Shift = 0.1, count: Count = 101) -> float:
     """With two models of probabilities (1 +- e)/2, swapped on the neighbour, releasing the median
-    of an odd number N of runs loses at least (N/2) log(1/(1-e^2)) - log 2, without bound.
-
-    Least loss (N/2) log(1/(1 - e^2)) - log 2 of the median of N runs, N odd.
-    """
+    of an odd number N of runs loses at least (N/2) log(1/(1-e^2)) - log 2, without bound."""
     return median_loss_lower(count, shift)
 
 
 @LT.privacy("LT-B.3-random-rank", "Appendix B.3, last sentence", Relation.BASE)
 def random_rank(*, shift: Shift = 0.1, count: Count = 101) -> float:
     """The same with the k-th best of N runs, k uniform on 1 to ceil(N/2): at least (N/2)
-    log(1/(1-e^2)) + log(e N/(N+1)), without bound.
-
-    Least loss (N/2) log(1/(1 - e^2)) + log(e N/(N + 1)) with a random rank.
-    """
+    log(1/(1-e^2)) + log(e N/(N+1)), without bound."""
     return random_rank_loss_lower(count, shift)
 
 

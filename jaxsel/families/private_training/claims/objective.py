@@ -20,11 +20,14 @@ from jaxsel.language.papers import JX
 from jaxsel.training.objective_privacy import LOSSES, Settings, guarantee
 
 _WHERE = "docs/objective-perturbation.md"
-_NOISE = number("of the linear term, over the gradient's sensitivity", at_least=0.1, at_most=100.0)
-_STIFF = number("squared feature norm over lambda", at_least=1e-3, at_most=1e4)
-_DELTA = number("of (epsilon, delta)", at_least=1e-12, below=1.0)
+Noise = Annotated[
+    float,
+    number("of the linear term, over the gradient's sensitivity", at_least=0.1, at_most=100.0),
+]
+Stiffness = Annotated[float, number("squared feature norm over lambda", at_least=1e-3, at_most=1e4)]
+Delta = Annotated[float, number("of (epsilon, delta)", at_least=1e-12, below=1.0)]
 _GAP = number("2 tolerance/(lambda output noise)", at_least=1e-3, at_most=10.0)
-_LOSS = choice(LOSSES, "of a record")
+Loss = Annotated[str, choice(LOSSES, "of a record")]
 
 
 @functools.lru_cache(maxsize=256)
@@ -37,10 +40,7 @@ def _epsilon(loss: str, noise: float, stiffness: float, delta: float, gap: float
 
 @JX.privacy("JX-ObjPert-logistic", f"{_WHERE}, Section 3", Relation.BASE)
 def logistic(
-    *,
-    noise_multiplier: Annotated[float, _NOISE] = 1.0,
-    stiffness: Annotated[float, _STIFF] = 10.0,
-    delta: Annotated[float, _DELTA] = 1e-6,
+    *, noise_multiplier: Noise = 1.0, stiffness: Stiffness = 10.0, delta: Delta = 1e-6
 ) -> float:
     """The exact minimum of objective perturbation with the logistic loss is as private as loss mu
     w + mu^2/2, w normal, says for a record added, and as the largest p mu w + p^2 mu^2/2 + log(1 +
@@ -53,10 +53,7 @@ def logistic(
 
 @JX.privacy("JX-ObjPert-linear", f"{_WHERE}, Section 4", Relation.BASE)
 def linear(
-    *,
-    noise_multiplier: Annotated[float, _NOISE] = 1.0,
-    stiffness: Annotated[float, _STIFF] = 1.0,
-    delta: Annotated[float, _DELTA] = 1e-6,
+    *, noise_multiplier: Noise = 1.0, stiffness: Stiffness = 1.0, delta: Delta = 1e-6
 ) -> float:
     """The exact minimum of objective perturbation with squared residuals that are linear beyond a
     slope is as private as loss mu |w| + mu^2/2, w normal, says for a record added, and as
@@ -111,11 +108,11 @@ def linear_cases(budget):
 @JX.privacy("JX-ObjPert-gap", f"{_WHERE}, Section 5", Relation.BASE)
 def approximate(
     *,
-    loss: Annotated[str, _LOSS] = "logistic",
-    noise_multiplier: Annotated[float, _NOISE] = 1.0,
-    stiffness: Annotated[float, _STIFF] = 10.0,
+    loss: Loss = "logistic",
+    noise_multiplier: Noise = 1.0,
+    stiffness: Stiffness = 10.0,
     gap: Annotated[float, _GAP] = 0.5,
-    delta: Annotated[float, _DELTA] = 1e-6,
+    delta: Delta = 1e-6,
 ) -> float:
     """A point at which the gradient is no longer than the tolerance, released with normal noise,
     costs no more than the exact minimum and a Gaussian release whose noise multiplier is the
@@ -157,9 +154,9 @@ def approximate_cases(budget):
 def below(
     *,
     t: Annotated[float, number("on the line")] = 1.0,
-    noise_multiplier: Annotated[float, _NOISE] = 1.0,
-    stiffness: Annotated[float, _STIFF] = 10.0,
-    loss: Annotated[str, _LOSS] = "logistic",
+    noise_multiplier: Noise = 1.0,
+    stiffness: Stiffness = 10.0,
+    loss: Loss = "logistic",
     features: Annotated[Any, numbers("of the kinds of records")] = 1.0,
     targets: Annotated[Any, numbers("of each kind, or of all")] = 1.0,
     counts: Annotated[Any, numbers("records of each kind, or of all", at_least=0.0)] = 1.0,

@@ -12,11 +12,11 @@ from jaxsel.language.papers import JX
 if TYPE_CHECKING:
     from jaxsel.training.plan import SearchPlan
 
-_DELTA = number("of the search", at_least=1e-9, at_most=0.1)
+Delta = Annotated[float, number("of the search", at_least=1e-9, at_most=0.1)]
 
 
 @JX.privacy("JX-Search-privacy", "a whole small search as it runs", Relation.BASE)
-def small(*, delta: Annotated[float, _DELTA] = 1e-2) -> float:
+def small(*, delta: Delta = 1e-2) -> float:
     """The winner of a search, its candidate, noisy score and network, is (epsilon, delta)-DP for a
     person of the training and of the validation part, as stated.
 
@@ -81,12 +81,9 @@ def _default_plan(delta: float) -> "SearchPlan":
 
 
 @JX.privacy("JX-Tune-shipped", "jaxsel tune with its default settings", Relation.BASE)
-def shipped(*, delta: Annotated[float, _DELTA] = 1e-5) -> float:
+def shipped(*, delta: Delta = 1e-5) -> float:
     """The default search of jaxsel tune on the 1,437 digits has the epsilon that it states: no
-    less is true of a costly ranking of its runs, in either part.
-
-    Epsilon that ``jaxsel tune`` states with its default settings.
-    """
+    less is true of a costly ranking of its runs, in either part."""
     return _stated(_default_plan(delta))
 
 

@@ -16,8 +16,12 @@ from jaxsel.language.papers import JX
 from jaxsel.repetitions import geometric
 
 _PLACE = "a whole small search as it runs"
-_MEAN = number("of K, geometric", at_least=1.0, at_most=1e4)
-_SIGMA = number("of the discrete Gaussian noise on scores", at_least=0.05, at_most=1e5)
+Images = Annotated[float, number("in validation images")]
+Correct = Annotated[int, whole("right labels", at_least=0, at_most=1e9)]
+Mean = Annotated[float, number("of K, geometric", at_least=1.0, at_most=1e4)]
+ScoreNoise = Annotated[
+    float, number("of the discrete Gaussian noise on scores", at_least=0.05, at_most=1e5)
+]
 _PERSON = choice(("there", "absent"), "one person, in the training data")
 _MOST = 20_000  # searches of a kind
 
@@ -34,9 +38,7 @@ def searched(kind: str, budget: Budget) -> Any:
 
 @JX.identity("JX-Search-draws", _PLACE)
 def count(
-    *,
-    k: Annotated[int, whole("number of runs", at_least=0, at_most=1e9)] = 3,
-    mean: Annotated[float, _MEAN] = 3.0,
+    *, k: Annotated[int, whole("number of runs", at_least=0, at_most=1e9)] = 3, mean: Mean = 3.0
 ) -> float:
     """K has its planned law, and every run draws its candidate uniformly, by itself.
 
@@ -137,12 +139,7 @@ def training_cases(budget):
 
 
 @JX.identity("JX-Search-scores", _PLACE)
-def score(
-    *,
-    x: Annotated[float, number("in validation images")] = 3.0,
-    correct: Annotated[int, whole("right labels", at_least=0, at_most=1e9)] = 3,
-    score_noise: Annotated[float, _SIGMA] = 1.0,
-) -> float:
+def score(*, x: Images = 3.0, correct: Correct = 3, score_noise: ScoreNoise = 1.0) -> float:
     """A run's score is the number of held-out images that it labels correctly, plus discrete
     Gaussian noise of the planned sigma.
 
@@ -170,17 +167,10 @@ def score_cases(budget):
 
 @JX.identity("JX-Search-release", _PLACE)
 def released(
-    *,
-    x: Annotated[float, number("in validation images")] = 3.0,
-    correct: Annotated[int, whole("right labels", at_least=0, at_most=1e9)] = 3,
-    score_noise: Annotated[float, _SIGMA] = 1.0,
-    mean: Annotated[float, _MEAN] = 3.0,
+    *, x: Images = 3.0, correct: Correct = 3, score_noise: ScoreNoise = 1.0, mean: Mean = 3.0
 ) -> float:
     """The released score is the highest of K: its distribution function is the generating function
-    of K at a run's.
-
-    P[the released score <= x]: the generating function of K at one run's.
-    """
+    of K at a run's."""
     below = score_cdf(x, correct, score_noise)
     return float(geometric(1.0 / mean).pgf(np.asarray(below)))
 

@@ -13,9 +13,9 @@ from jaxsel.language.checking import CONFIDENCE, listed
 from jaxsel.language.domains import choice, number, whole
 from jaxsel.language.papers import JX
 
-_NOISE = number("sigma, noise over C", at_least=0.2, at_most=50.0)
-_RATE = number("chance that a batch holds an example", at_least=1e-3, at_most=1.0)
-_STEPS = whole("T", at_least=1, at_most=1000)
+Noise = Annotated[float, number("sigma, noise over C", at_least=0.2, at_most=50.0)]
+Rate = Annotated[float, number("chance that a batch holds an example", at_least=1e-3, at_most=1.0)]
+Steps = Annotated[int, whole("T", at_least=1, at_most=1000)]
 _EXAMPLE = choice(("there", "absent"), "one, in the data")
 _DELTA = number("of (epsilon, delta)", at_least=1e-12, below=1.0)
 
@@ -23,9 +23,9 @@ _DELTA = number("of (epsilon, delta)", at_least=1e-12, below=1.0)
 @JX.privacy("JX-DP-SGD", "DP-SGD as it runs", Relation.BASE)
 def epsilon(
     *,
-    noise_multiplier: Annotated[float, _NOISE] = 1.0,
-    sampling_probability: Annotated[float, _RATE] = 1.0 / 3.0,
-    steps: Annotated[int, _STEPS] = 3,
+    noise_multiplier: Noise = 1.0,
+    sampling_probability: Rate = 1.0 / 3.0,
+    steps: Steps = 3,
     delta: Annotated[float, _DELTA] = 1e-2,
 ) -> float:
     """T steps of DP-SGD with Poisson batches are (epsilon, delta)-DP for one example more or less,
@@ -83,9 +83,9 @@ def epsilon_cases(budget):
 def below(
     *,
     x: Annotated[float, number("in units of C")] = 1.0,
-    noise_multiplier: Annotated[float, _NOISE] = 0.7,
-    sampling_probability: Annotated[float, _RATE] = 0.5,
-    steps: Annotated[int, _STEPS] = 2,
+    noise_multiplier: Noise = 0.7,
+    sampling_probability: Rate = 0.5,
+    steps: Steps = 2,
     example: Annotated[str, _EXAMPLE] = "there",
 ) -> float:
     """Along the gradient of an example in the data, what T steps of training move the parameters

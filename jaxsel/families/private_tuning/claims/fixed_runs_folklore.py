@@ -20,10 +20,7 @@ _RUNS, _EPSILON = 5, 1.0
 )
 def folklore(*, epsilon: PositiveEpsilon = _EPSILON):
     """Releasing the best of a fixed number of runs costs at most 3 epsilon, as with random
-    stopping.
-
-    Pure epsilon that random stopping has, hoped for with any fixed K.
-    """
+    stopping."""
     return 3.0 * epsilon
 
 

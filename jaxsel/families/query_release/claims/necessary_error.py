@@ -22,10 +22,7 @@ Delta = Annotated[float, probability("of the answer")]
 @CL.utility("CL-Rem1-printed", "Remark 1 and footnote 4")
 def printed(*, epsilon: Epsilon = 1e-4, delta: Delta = 0.1) -> float:
     """An (epsilon, delta)-DP answer to one query whose error never exceeds e has e >=
-    log(1/delta)/(10 epsilon).
-
-    Printed lower bound log(1/delta)/(10 epsilon) on errors that are never exceeded.
-    """
+    log(1/delta)/(10 epsilon)."""
     return -math.log(delta) / (10.0 * epsilon)
 
 
@@ -33,8 +30,6 @@ def printed(*, epsilon: Epsilon = 1e-4, delta: Delta = 0.1) -> float:
 def least_error(*, epsilon: Epsilon = 1e-4, delta: Delta = 0.1) -> float:
     """An (epsilon, delta)-DP answer to one query whose error never exceeds e has e >= (log(1 +
     (e^epsilon - 1)/delta)/epsilon - 1)/2.
-
-    Lower bound (log(1 + (e^epsilon - 1)/delta)/epsilon - 1)/2 on such errors.
 
     Two inputs t apart, t > twice the error, have disjoint answers, so that group
     privacy gives 1 <= delta (e^(t epsilon) - 1)/(e^epsilon - 1).

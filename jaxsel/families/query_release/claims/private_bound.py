@@ -30,10 +30,7 @@ def deltas(most: int, epsilon: float = 1.0) -> Points:
     correction="The offset is 2 log(2/delta)/epsilon: CL-Cor1.",
 )
 def below_printed(*, epsilon: AnyEpsilon = 1.0, delta: Delta = 0.1) -> float:
-    """s = g + 2 log(1/delta)/epsilon + TLap(epsilon/2, delta/2) is never below g.
-
-    Chance 0 that the released bound s is below the true error g.
-    """
+    """s = g + 2 log(1/delta)/epsilon + TLap(epsilon/2, delta/2) is never below g."""
     del epsilon, delta
     return 0.0
 
@@ -62,19 +59,13 @@ def released_bounds(epsilon, delta, inside):
     correction="s <= g + 8 log(1/delta)/epsilon with the corrected offset: CL-Cor1-constant.",
 )
 def added_printed(*, epsilon: AnyEpsilon = 1.0, delta: Delta = 0.1) -> float:
-    """s <= g + 4 log(1/delta)/epsilon, with the printed offset.
-
-    Printed bound 4 log(1/delta)/epsilon on what s adds to the error g.
-    """
+    """s <= g + 4 log(1/delta)/epsilon, with the printed offset."""
     return -4.0 * math.log(delta) / epsilon
 
 
 @CL.utility("CL-Cor1-constant", "proof of Corollary 1, corrected")
 def added(*, epsilon: AnyEpsilon = 1.0, delta: Delta = 0.1) -> float:
-    """s <= g + 8 log(1/delta)/epsilon for delta <= 1/2, with the offset 2 log(2/delta)/epsilon.
-
-    Bound 8 log(1/delta)/epsilon on what s adds to the error g.
-    """
+    """s <= g + 8 log(1/delta)/epsilon for delta <= 1/2, with the offset 2 log(2/delta)/epsilon."""
     return -8.0 * math.log(delta) / epsilon
 
 

@@ -47,10 +47,7 @@ def _points(most: int) -> Points:
 @CL.utility("CL-Thm13-gaussian", "Theorem 13, for the Gaussian mechanism")
 def half_error(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
     """The Gaussian mechanism for k queries has largest error at most (2/epsilon) sqrt(k
-    log(1.25/delta) log(2 k)) with probability at least 1/2.
-
-    (2/epsilon) sqrt(k log(1.25/delta) log(2 k)), kept with probability 1/2.
-    """
+    log(1.25/delta) log(2 k)) with probability at least 1/2."""
     square = queries * math.log(1.25 / delta) * math.log(2.0 * queries)
     return 2.0 / epsilon * math.sqrt(square)
 
@@ -67,10 +64,7 @@ def half_errors(queries, epsilon, delta):
 @CL.utility("CL-Thm5-error", "Theorem 5, with the Gaussian mechanism inside")
 def cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
     """No released answer errs by more than (39 sqrt(k log(1/delta) log(2 k)) + 117
-    log(1/delta))/epsilon.
-
-    (39 sqrt(k log(1/delta) log(2 k)) + 117 log(1/delta))/epsilon.
-    """
+    log(1/delta))/epsilon."""
     low = -math.log(delta)
     root = math.sqrt(queries * low * math.log(2.0 * queries))
     return (39.0 * root + 117.0 * low) / epsilon
@@ -88,10 +82,7 @@ def caps(budget):
 
 @CL.privacy("CL-Thm5-correction", "proof of Theorem 5", Relation.GENERAL)
 def corrected_answers(*, delta: Delta = 0.05) -> float:
-    """The true answers are released with probability at most delta/10.
-
-    Chance delta/10 that the true answers are released.
-    """
+    """The true answers are released with probability at most delta/10."""
     return delta / 10.0
 
 
@@ -109,10 +100,7 @@ def correction_cases(queries, epsilon, delta):
     "that at three times the inner epsilon; what is left is the correction.",
 )
 def private(*, delta: Delta = 0.05) -> float:
-    """With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, delta)-DP.
-
-    delta of the whole algorithm, at its epsilon.
-    """
+    """With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, delta)-DP."""
     return delta
 
 
@@ -231,10 +219,7 @@ def all_parts(queries, epsilon, delta):
 @CL.privacy("CL-Thm5-step-delta-printed", "proof of Theorem 5", Relation.GENERAL)
 def fifth_printed(*, delta: Delta = 0.1) -> float:
     """With inner delta delta^2/10 and beta = delta/10, the selected vector is (epsilon,
-    delta/5)-DP by Theorem 4.
-
-    delta/5 that the selected vector may have.
-    """
+    delta/5)-DP by Theorem 4."""
     return delta / 5.0
 
 
@@ -258,10 +243,7 @@ def selected_delta(delta, divisor):
 @CL.privacy("CL-Thm5-delta", "Theorem 5, corrected", Relation.GENERAL)
 def whole(*, delta: Delta = 0.1) -> float:
     """With inner delta delta^2/105 and beta = delta/10, delta adds up to at most delta for epsilon
-    <= 1.
-
-    delta of the whole algorithm.
-    """
+    <= 1."""
     return delta
 
 

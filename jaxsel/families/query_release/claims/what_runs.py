@@ -70,10 +70,7 @@ def prepared(k, epsilon, delta):
 )
 def share(*, delta: Delta = 0.05) -> float:
     """The repaired inner mechanism's answers, picks and repairs, at half, a quarter and a quarter
-    of epsilon, have deltas that sum to at most its delta (checked in units of delta).
-
-    delta of the inner mechanism, of which its steps have shares.
-    """
+    of epsilon, have deltas that sum to at most its delta (checked in units of delta)."""
     return delta
 
 

@@ -42,10 +42,7 @@ _RARELY = (
 @CL.utility("CL-Lem4-rounded", "Lemma 4", loose=_RARELY)
 def rounded(*, beta: Beta = 0.1) -> float:
     """The same holds with the printed k' = k + 7 log(1/beta)/log m, rounded up, although the
-    printed proof does not show it.
-
-    Failure probability beta of Lemma 4.
-    """
+    printed proof does not show it."""
     return beta
 
 
@@ -87,10 +84,7 @@ def bound(
 ) -> float:
     """At any settings and on any queries, the guarantee of Lemma 4 fails with at most E min(1, 1 -
     (1 - bottom(0))^k' (1 - top(-d))^m + P[NB(m, r(-d/2)) > R]) by the exact law of one query given
-    p.
-
-    Failure probability on any queries, from the exact law of one query given p.
-    """
+    p."""
     settings = RepetitiveSettings(gamma, repetitions, query_epsilon, failures, margin)
     return failure_bound(settings, wanted, queries)
 
@@ -121,10 +115,7 @@ def bound_cases(budget):
 @CL.utility("CL-Lem4-step-answers-printed", "proof of Lemma 4")
 def answers_printed(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 0.8) -> float:
     """With k' = k + 7 log(1/beta)/log m (rounded up) and at most R = ceil(3 log(1/beta)/log m)
-    mistakes, an early halt follows at least k answers 'top'.
-
-    Answers "top", at least k, before an early halt.
-    """
+    mistakes, an early halt follows at least k answers 'top'."""
     return float(wanted)
 
 
@@ -181,10 +172,7 @@ def early_halts(wanted, queries, beta, corrected):
 
 @CL.utility("CL-Lem4-step-prior", "proof of Lemma 4")
 def small_p(*, beta: Beta = 0.1) -> float:
-    """p < 1/m with probability beta/20.
-
-    Chance beta/20 that p < 1/m.
-    """
+    """p < 1/m with probability beta/20."""
     return beta / 20.0
 
 
@@ -201,10 +189,7 @@ def small_p_chance(wanted, queries, beta):
 )
 def fatal(*, queries: Queries = 10) -> float:
     """5 m^2 Tests that say top with probability 1/(2 m) all say bottom with probability at most
-    2^(-2 m).
-
-    Chance 2^(-2 m) that tau Tests, each top with chance 1/(2 m) or more, all pass.
-    """
+    2^(-2 m)."""
     return math.exp2(-2.0 * queries)
 
 
@@ -227,10 +212,7 @@ def fatal_cases(budget):
     "of the tail of Laplace noise.",
 )
 def mistake(*, queries: Queries = 10) -> float:
-    """At a level of -d/2 or less, a batch of U fails with probability at most 5/m^3.
-
-    Chance 5/m^3 that a batch fails which should pass.
-    """
+    """At a level of -d/2 or less, a batch of U fails with probability at most 5/m^3."""
     return 5.0 / float(queries) ** 3
 
 

@@ -52,10 +52,7 @@ def root_privacy(gamma, queries):
 
 @CL.privacy("CL-Sec4.2-step-epsilon", "Section 4.2, corrected", Relation.GENERAL)
 def pure_bound(*, epsilon: Epsilon = 1.0) -> float:
-    """For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' is at most 15 epsilon.
-
-    Bound 15 epsilon on the pure privacy (2 k' + gamma) epsilon' of Algorithm 3.
-    """
+    """For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' is at most 15 epsilon."""
     return 15.0 * epsilon
 
 
@@ -84,10 +81,7 @@ _RARE = {"wanted": 1, "queries": 1000, "beta": 1e-300}
 
 @CL.privacy("CL-Rem2", "Remark 2, with k' corrected", Relation.GENERAL, erratum="CL-E14")
 def multiple(*, epsilon: Epsilon = 1.0, multiple: Multiple = 13.0) -> float:
-    """With the settings of Remark 2, (2 k' + gamma) epsilon' <= 13 epsilon.
-
-    A multiple of epsilon.
-    """
+    """With the settings of Remark 2, (2 k' + gamma) epsilon' <= 13 epsilon."""
     return multiple * epsilon
 
 
@@ -105,10 +99,7 @@ def remark_cases(budget):
 @CL.privacy("CL-Sec4.2-settings", "Section 4.2, with k' corrected", Relation.GENERAL)
 def budgeted(*, epsilon: SmallEpsilon = 1.0, multiple: Multiple = 15.0) -> float:
     """For epsilon <= 1, the settings of Section 4.2 are (15 epsilon, delta)-DP, by the smaller of
-    the pure and the approximate bound.
-
-    A multiple of epsilon, at delta.
-    """
+    the pure and the approximate bound."""
     return multiple * epsilon
 
 

@@ -5,7 +5,6 @@ reconstructed, see ``jaxsel.families.repetitive_sparse_vector.laws``.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
@@ -25,11 +24,10 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     privacy_epsilon,
     pure_epsilon,
 )
-from jaxsel.language.base import Budget, Relation
+from jaxsel.language.base import Relation
 from jaxsel.language.domains import probability
 from jaxsel.language.papers import CL
 
-Share = Annotated[float, probability("of what is proven, that a loss exceeds")]
 Delta = Annotated[float, probability("of the whole")]
 
 
@@ -37,27 +35,8 @@ Delta = Annotated[float, probability("of the whole")]
 def pure(
     *, query_epsilon: QueryEpsilon = 0.1, failures: Failures = 10, gamma: Gamma = 1.0
 ) -> float:
-    """Algorithm 3 is (2 k' + gamma) epsilon'-DP.
-
-    Pure epsilon (2 k' + gamma) epsilon'.
-    """
+    """Algorithm 3 is (2 k' + gamma) epsilon'-DP."""
     return pure_epsilon(RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0))
-
-
-@CL.privacy("CL-Lem3-sharp", "Lemma 3; that it is attained is found here", Relation.GENERAL)
-def attained(
-    *,
-    query_epsilon: QueryEpsilon = 0.1,
-    failures: Failures = 10,
-    gamma: Gamma = 1.0,
-    share: Share = 0.999,
-) -> float:
-    """(2 k' + gamma) epsilon' cannot be lowered: many bottoms, then k' - 1 tops and the halt have
-    a privacy loss that tends to it.
-
-    Share of (2 k' + gamma) epsilon' that a loss exceeds.
-    """
-    return share * pure(query_epsilon=query_epsilon, failures=failures, gamma=gamma)
 
 
 @CL.privacy(
@@ -75,10 +54,7 @@ def approximate(
 ) -> float:
     """Algorithm 3 is (epsilon, delta)-DP with epsilon the smaller of (2 k' + gamma) epsilon' and
     what k' tops at a known p cost by Renyi divergences, of order epsilon' sqrt(k' log(1/delta)) +
-    k' epsilon'^2, whatever gamma is; even at p = 1.
-
-    Epsilon at delta: min of (2 k' + gamma) epsilon' and the Renyi bound.
-    """
+    k' epsilon'^2, whatever gamma is; even at p = 1."""
     settings = RepetitiveSettings(gamma, 1, query_epsilon, failures, 1.0)
     return privacy_epsilon(settings, delta)
 
@@ -117,11 +93,10 @@ def pure_cases(budget):
         exact = exact_epsilon(laws[0], laws[1])
         levels = f"levels {first.tolist()} and {(first + change).tolist()}"
         yield _spent(settings), exact, f"{_unspent(settings)}, {levels}"
-    yield from _many_bottoms(budget)
 
 
-def _many_bottoms(budget: Budget) -> Iterator[tuple[dict[str, float], float, str]]:
-    """Settings, the loss of one transcript of bottoms and then k' tops, and where."""
+@pure.attains(share=0.999, where="many bottoms, then k' - 1 tops and the halt")
+def many_bottoms(budget):
     count = 10**8
     for generator in budget.draws(40):
         settings = _random_settings(generator)
@@ -133,12 +108,6 @@ def _many_bottoms(budget: Budget) -> Iterator[tuple[dict[str, float], float, str
         loss = math.log(sides[0]) - math.log(sides[1])
         where = f"{_unspent(settings)}, {count} bottoms at -3, tops at -2"
         yield _spent(settings), loss, where
-
-
-@attained.bounds_below()
-def sharp_cases(budget):
-    for spent, loss, where in _many_bottoms(budget):
-        yield spent | {"share": 0.999}, loss, where
 
 
 def _equal_queries(count: int, level: float, settings: RepetitiveSettings):

@@ -55,10 +55,7 @@ def margin_cases(delta):
 )
 def margin_printed(*, delta: Delta = 1e-6) -> float:
     """The released eigenvalue, noise of deviation s sqrt(log(6/delta)) less s log(6/delta),
-    exceeds the true one with probability delta/3 at most (checked in units of delta/3).
-
-    delta/3, the printed probability that a bound on the eigenvalue is wrong.
-    """
+    exceeds the true one with probability delta/3 at most (checked in units of delta/3)."""
     return delta / 3.0
 
 
@@ -78,10 +75,7 @@ def margin_printed_cases(delta):
 )
 def noise_printed(*, epsilon: Epsilon = 4.0, delta: Delta = 1e-6) -> float:
     """An eigenvalue with Gaussian noise of deviation sqrt(log(6/delta)) / (epsilon/4) is
-    (epsilon/4, delta/3)-DP (checked in units of delta/3).
-
-    delta/3, the printed delta of the released eigenvalue at epsilon/4.
-    """
+    (epsilon/4, delta/3)-DP (checked in units of delta/3)."""
     del epsilon
     return delta / 3.0
 
@@ -133,10 +127,8 @@ def noise_cases(epsilon, delta):
 def eigenvalue(
     *, records: Annotated[int, whole("of the data set; it does not matter", at_least=1)] = 10
 ) -> float:
-    """Adding a record of norm at most 1 raises the least eigenvalue of X'X by something in [0, 1].
-
-    1: how far one record moves the least eigenvalue of X'X.
-    """
+    """Adding a record of norm at most 1 raises the least eigenvalue of X'X by something in [0,
+    1]."""
     del records
     return 1.0
 
@@ -158,10 +150,7 @@ def norm(
     ] = 3.0,
 ) -> float:
     """One record moves log(1 + |theta|) by at most log(1 + 1/(lambda + max(lambda_min - 1, 0))),
-    lambda_min of either data set.
-
-    How far one record moves log(1 + |theta|): log(1 + 1/(lambda + max(e - 1, 0))).
-    """
+    lambda_min of either data set."""
     bound = ridge.leverage_bound(regularisation, eigenvalue)
     return float(ridge.log_norm_sensitivity(bound))
 
@@ -175,10 +164,7 @@ def norm_printed(
     ] = 3.0,
 ) -> float:
     """One record moves log(1 + |theta|) by at most log(1 + 1/(lambda + lambda_min)), lambda_min of
-    either data set.
-
-    log(1 + 1/(lambda + e)): how far a record is said to move log(1 + |theta|).
-    """
+    either data set."""
     return math.log1p(1.0 / (regularisation + eigenvalue))
 
 

@@ -40,10 +40,7 @@ def sample(
 ) -> float:
     """At delta = 2 Phi(-t), t^2 >= 2, a posterior sample of precision gamma has epsilon u^2/(2 (1
     + nu)) + u t + nu t^2/2 - log(1 + nu)/2 against every neighbour, u = (1 + nu) sqrt(gamma nu) (1
-    + |theta|), nu = 1/(lambda + max(lambda_min - 1, 0)) (checked in units of delta).
-
-    Epsilon of one posterior sample at delta = 2 Phi(-tail).
-    """
+    + |theta|), nu = 1/(lambda + max(lambda_min - 1, 0)) (checked in units of delta)."""
     return float(ridge.posterior_epsilon(tail, leverage, shift))
 
 
@@ -96,8 +93,6 @@ def sample_printed(
     log(2/delta))/(2 h), L = 1 + |theta|, h = lambda + lambda_min (checked in units of delta).
 
     Epsilon of a posterior sample as printed, log(2/delta) for a squared tail.
-
-    sqrt(log(2/delta)) u + u^2/(2 (1 + mu)) + (1 + log(2/delta)) mu/2.
     """
     mu, u, log_term = leverage, shift, math.log(2.0 / delta)
     return u * math.sqrt(log_term) + 0.5 * u**2 / (1.0 + mu) + 0.5 * (1.0 + log_term) * mu
@@ -119,10 +114,7 @@ def solution(
 ) -> float:
     """Among sets of at most n records one record moves theta by at most (1 + R)/(1 + lambda) for
     lambda >= 1, (1 + R)/(2 sqrt(lambda)) below, and |theta| <= R = min(sqrt(n)/(2 sqrt(lambda)),
-    n/lambda).
-
-    How far one record moves theta among sets of at most n records.
-    """
+    n/lambda)."""
     return float(ridge.ridge_sensitivity(regularisation, records))
 
 

@@ -86,10 +86,7 @@ def tighter(
     mean: Annotated[float, number("E[K] of the geometric law", above=1.0)] = 30.0,
 ) -> float:
     """At equal (epsilon, delta) of the tuned algorithm Corollary 6.2 leaves a run more epsilon
-    than Liu & Talwar's bound (the ratio is above 1).
-
-    Epsilon of one run that Corollary 6.2 allows, over that of Liu & Talwar.
-    """
+    than Liu & Talwar's bound (the ratio is above 1)."""
     law = laws.geometric(1.0 / mean)
     ours, theirs = (
         calibrate_tuned(epsilon, delta, law, theorem).run.epsilon

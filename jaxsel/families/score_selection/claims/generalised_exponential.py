@@ -129,10 +129,8 @@ classical_accurate.bounds(
     "LT-Thm5.2-generalised-shift", "proof of Theorem 5.2, second part, corrected", erratum="LT-E18"
 )
 def exceeding(*, beta: parameters.Beta = 0.1, candidates: parameters.Candidates = 10) -> float:
-    """With gamma = beta/(2 K), no run scores above its candidate, except with probability beta/K.
-
-    Allowed chance beta/K that some run scores above its candidate.
-    """
+    """With gamma = beta/(2 K), no run scores above its candidate, except with probability
+    beta/K."""
     return beta / candidates
 
 

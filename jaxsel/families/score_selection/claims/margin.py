@@ -41,10 +41,7 @@ def stated_delta(
     *, delta: Annotated[float, number("truncation", above=0.0, below=0.25)] = 0.24
 ) -> float:
     """Laplace noise of scale 1/epsilon truncated to +-log(1/delta)/epsilon is (epsilon, delta)-DP
-    for epsilon < 1 and delta < 1/4.
-
-    delta that is claimed for TLap on +-log(1/delta)/epsilon: delta itself.
-    """
+    for epsilon < 1 and delta < 1/4."""
     return delta
 
 
@@ -56,8 +53,6 @@ def exact_delta(
 ) -> float:
     """For delta <= e^-epsilon, Laplace noise of scale 1/epsilon truncated to
     +-log(1/delta)/epsilon has exactly delta (e^epsilon - 1)/(2 (1 - delta)) at epsilon.
-
-    Exact delta (e^epsilon - 1) delta/(2 (1 - delta)) of truncated Laplace noise.
 
     For a support that reaches beyond 1.
     """

@@ -23,10 +23,7 @@ _ITERATIONS = 3
 )
 def clusters(*, run_epsilon: RunEpsilon = 1.0) -> float:
     """One run (a random number of clusters, private k-means, a private score) is epsilon_1-DP:
-    what its statistics move by, over their noise, adds up to epsilon_1 at most.
-
-    Pure epsilon_1 of one run: its analysis and its score.
-    """
+    what its statistics move by, over their noise, adds up to epsilon_1 at most."""
     return run_epsilon
 
 
@@ -107,10 +104,7 @@ def component_cases(budget):
 @LT.privacy("LT-5.2-choice", "Section 5.2, by Theorem 3.2", Relation.BASE)
 def choice(*, run_epsilon: RunEpsilon = 1.0) -> float:
     """The best of a geometric number of such runs, its size and its result released, is 3
-    epsilon_1-DP, however many sizes are tried.
-
-    Pure epsilon 3 epsilon_1 of the best of a geometric number of runs.
-    """
+    epsilon_1-DP, however many sizes are tried."""
     return analysis_settings.selected_epsilon(run_epsilon)
 
 

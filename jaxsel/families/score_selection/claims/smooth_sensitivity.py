@@ -117,10 +117,7 @@ def twice_printed(
     *, smooth_bound: Annotated[float, positive("s_i, on the sensitivity of q_i")] = 1.0
 ) -> float:
     """For eta > epsilon/log(K/beta), 2 s_i bounds how much q_i - 2 s_i log(K/beta)/epsilon may
-    move, s_i being eta-smooth.
-
-    Claimed smooth sensitivity 2 s_i of the shifted score.
-    """
+    move, s_i being eta-smooth."""
     return 2.0 * smooth_bound
 
 

@@ -43,20 +43,14 @@ def trained_approximately(
     *, delta: Annotated[float, number("delta_1", at_least=0.0, at_most=1.0)] = 1e-6
 ) -> float:
     """If every learner is (epsilon_1, delta_1)-DP, they are (epsilon_1, delta_1)-DP for the
-    training set.
-
-    delta of one run at epsilon_1, for (epsilon_1, delta_1)-DP learners: delta_1.
-    """
+    training set."""
     return delta
 
 
 @LT.privacy("LT-Lem5.1-tuned", "Lemma 5.1, with Theorem 3.2", Relation.BASE)
 def tuned(*, epsilon: RunEpsilon = 1.0) -> float:
     """Algorithm 2 on these runs is 3 epsilon_2-DP for the validation set and 3 epsilon_1-DP for
-    the training set, learner, model and noisy score released.
-
-    Pure epsilon of Algorithm 2 on these runs: 3 epsilon.
-    """
+    the training set, learner, model and noisy score released."""
     return 3.0 * epsilon
 
 

@@ -25,10 +25,8 @@ from jaxsel.language.papers import CL
 
 @CL.privacy("CL-Fact1-printed", "Fact 1", Relation.BASE)
 def printed(*, order: Order = 100.0, epsilon: Closeness = 1.0) -> float:
-    """Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) epsilon^2 at every order a.
-
-    Bound 1 + 2 a (a - 1) epsilon^2 of Fact 1 on exp((a - 1) D_a) of two coins.
-    """
+    """Two epsilon-close coins have exp((a - 1) D_a) <= 1 + 2 a (a - 1) epsilon^2 at every order
+    a."""
     return 1.0 + 2.0 * order * (order - 1.0) * epsilon**2
 
 

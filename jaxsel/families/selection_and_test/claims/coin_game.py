@@ -53,10 +53,7 @@ def largest_loss(p: np.ndarray, q: np.ndarray) -> float:
 
 @CL.privacy("CL-Lem1", "Appendix A.1, Lemma 1", Relation.BASE)
 def pure(*, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
-    """The coin game until k ones has D_inf(P || Q) <= k epsilon.
-
-    k epsilon, for D_inf(P || Q) of the game until k ones.
-    """
+    """The coin game until k ones has D_inf(P || Q) <= k epsilon."""
     return calls * epsilon
 
 
@@ -71,10 +68,7 @@ def random_games(budget):
 @CL.privacy("CL-Lem1-reverse", "Appendix A.1, the direction that Lemma 1 leaves out", Relation.BASE)
 def reverse(*, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000) -> float:
     """The reverse divergence has no bound: n coins of p and p e^-epsilon have D_inf(Q || P) >= n
-    log((1 - p e^-epsilon)/(1 - p)).
-
-    n log((1 - p e^-epsilon)/(1 - p)): D_inf(Q || P) is at least that.
-    """
+    log((1 - p e^-epsilon)/(1 - p))."""
     if bias > special.expit(epsilon):
         raise InputError(f"bias is {bias:g}; it must be in (0, 1/(1 + e^-epsilon)]")
     return coins * (math.log1p(-bias * math.exp(-epsilon)) - math.log1p(-bias))
@@ -131,10 +125,7 @@ _THIRD = (
 @CL.privacy("CL-Lem2-printed", "Lemma 2 with the promise of Algorithm 4", Relation.BASE)
 def printed(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Ones = 1) -> float:
     """Under q <= p <= e^epsilon q and 1 - p <= e^epsilon (1 - q), the coin game has D_a(P || Q) <=
-    3 k a epsilon^2.
-
-    Bound 3 k a epsilon^2 of Lemma 2 on the Renyi divergence of the coin game.
-    """
+    3 k a epsilon^2."""
     return 3.0 * calls * order * epsilon**2
 
 
@@ -176,10 +167,7 @@ def kept_promise(budget):
 @CL.privacy("CL-Lem2-sharp", "Appendix A.1, Lemma 2, exact", Relation.BASE)
 def exact_rate(*, order: Order = 2.0, epsilon: Closeness = 0.5, calls: Ones = 1) -> float:
     """The coin game until k ones has D_a(P || Q) <= k (a epsilon - log(1 + e^epsilon - e^((1-a)
-    epsilon)))/(a - 1) at every order, and randomised response attains it.
-
-    k (a epsilon - log(1 + e^epsilon - e^((1-a) epsilon)))/(a - 1).
-    """
+    epsilon)))/(a - 1) at every order, and randomised response attains it."""
     return calls * float(favoured_rate(order, epsilon))
 
 

@@ -32,10 +32,7 @@ def interleaved(
     *, epsilon: Epsilon = 0.5, gamma: Gamma = 1.0, selections: Selections = 2, tops: Tops = 2
 ) -> float:
     """c1 Selections and Tests until c2 tops, adaptively interleaved, are (2 c1 + 2 c2 + gamma)
-    epsilon-DP.
-
-    (2 c1 + 2 c2 + gamma) epsilon.
-    """
+    epsilon-DP."""
     return interaction_epsilon(epsilon, gamma, selections, tops)
 
 

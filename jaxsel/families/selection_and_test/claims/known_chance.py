@@ -35,8 +35,6 @@ def promise_printed(*, epsilon: Closeness = 0.01, passing: Passing = 1.0) -> flo
     e^-epsilon.
 
     Printed lower bound e^(-2 epsilon) (1 - p_1) on 1 - p_0; H always says "top".
-
-    p_1 = p e^-epsilon.
     """
     return math.exp(-2.0 * epsilon) * (1.0 - passing * math.exp(-epsilon))
 
@@ -72,10 +70,7 @@ def seldom_passed(budget):
 
 @CL.privacy("CL-Sec2.2.2-step-renyi-printed", "Sections 2.2.2 and 2.2.4", Relation.BASE)
 def renyi_printed(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1) -> float:
-    """D_a(A^p || A^(p/e^epsilon)) <= 12 c a epsilon^2 for every p.
-
-    Printed bound 12 c a epsilon^2 on D_a(A^p || A^(p/e^epsilon)), any p in [0, 1].
-    """
+    """D_a(A^p || A^(p/e^epsilon)) <= 12 c a epsilon^2 for every p."""
     return 12.0 * calls * order * epsilon**2
 
 
@@ -89,10 +84,7 @@ def always_top(order, epsilon, calls):
 @CL.privacy("CL-Sec2.2.2-step-renyi", "Sections 2.2.2 and 2.2.4, corrected", Relation.BASE)
 def renyi(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1) -> float:
     """For a epsilon <= 1/3, tests at one known p until c answers 'top' have Renyi divergence at
-    most 2 c a epsilon^2, either way.
-
-    Bound 2 c a epsilon^2, a <= 1/(3 epsilon), on the divergence at one known p.
-    """
+    most 2 c a epsilon^2, either way."""
     coin_cases.check_small_order(order, epsilon)
     return 2.0 * calls * order * epsilon**2
 
@@ -127,10 +119,7 @@ def repeated_tests(budget):
 def exact_rate(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Tops = 1) -> float:
     """Tests at one known p until k tops have Renyi divergence at most k ((1-a) epsilon - log(1 +
     e^epsilon - e^(a epsilon)))/(a - 1), either way, and randomised response attains it; it is
-    infinite from e^(a epsilon) = 1 + e^epsilon on.
-
-    k ((1-a) epsilon - log(1 + e^epsilon - e^(a epsilon)))/(a - 1), or inf.
-    """
+    infinite from e^(a epsilon) = 1 + e^epsilon on."""
     return calls * float(known_chance_rate(order, epsilon))
 
 

@@ -32,10 +32,7 @@ GammaOrNone = Annotated[
 @CL.privacy("CL-Thm2", "Theorem 2, pure part", Relation.BASE)
 def pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, tops: Tops = 2) -> float:
     """Adaptive Tests of epsilon-DP mechanisms until c of them answered top are (2 c + gamma)
-    epsilon-DP, however many answered bottom.
-
-    (2 c + gamma) epsilon of Tests until c tops.
-    """
+    epsilon-DP, however many answered bottom."""
     return bounds.interaction_epsilon(epsilon, gamma, 0, tops)
 
 
@@ -74,17 +71,11 @@ def rows(budget):
         yield point, divergences.exact_epsilon(*found), where
 
 
-@CL.privacy("CL-Thm2-attained", "Theorem 2, its constants", Relation.BASE)
-def attained(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, tops: Tops = 2) -> float:
-    """No smaller constant is possible: 10^7 bottoms and then c tops lose 0.999 (2 c + gamma)
-    epsilon, for suitable tests.
-
-    0.999 (2 c + gamma) epsilon: what Tests until c tops lose at worst, at least.
-    """
-    return 0.999 * pure(epsilon=epsilon, gamma=gamma, tops=tops)
-
-
-@attained.bounds_below(drawn("epsilon gamma tops", _draw, 150))
+@pure.attains(
+    drawn("epsilon gamma tops", _draw, 150),
+    share=0.999,
+    where="10^7 bottoms and then c tops, for suitable tests",
+)
 def many_bottoms(epsilon, gamma, tops):
     return _tight(epsilon, gamma, 10_000_000, tops), "10^7 bottoms and then the tops"
 
@@ -102,10 +93,7 @@ def printed(
     constant: Constant = 2.0,
 ) -> float:
     """There is a constant C such that tests until c answers 'top' are (gamma epsilon + C epsilon
-    sqrt(c log(1/delta)), delta)-DP.
-
-    Printed form gamma epsilon + C epsilon sqrt(c log(1/delta)), for a constant C.
-    """
+    sqrt(c log(1/delta)), delta)-DP."""
     root = math.sqrt(calls * -math.log(delta))
     return gamma * epsilon + constant * epsilon * root
 
@@ -116,14 +104,7 @@ def approximate(
 ) -> float:
     """Tests until c answers 'top' are (epsilon', delta)-DP with epsilon' = min((2 c + gamma)
     epsilon, min_a (c lambda(a) + log(1/delta))/(a - 1)), of order epsilon sqrt(c log(1/delta)) + c
-    epsilon^2.
-
-    Epsilon at delta of tests until c answers "top".
-
-    min of (2 c + gamma) epsilon and, over Renyi orders, (c lambda(order) +
-    log(1/delta))/(order - 1), which is of order epsilon sqrt(c log(1/delta)) +
-    c epsilon^2.
-    """
+    epsilon^2."""
     return bounds.tests_epsilon_simple(epsilon, gamma, calls, delta)
 
 
@@ -198,10 +179,7 @@ def sharp(
 ) -> float:
     """Tests until c tops are (epsilon', delta)-DP with epsilon' from the exact Renyi divergence at
     a known p, c ((1-a) epsilon - log(1 + e^epsilon - e^(a epsilon)))/(a - 1), or (2 c + gamma)
-    epsilon if that is less.
-
-    Epsilon at delta of Tests until c tops, from the exact Renyi rate.
-    """
+    epsilon if that is less."""
     if math.isinf(gamma):
         return bounds.known_chance_epsilon(epsilon, tops, delta)
     return bounds.tests_epsilon(epsilon, gamma, tops, delta)
@@ -254,10 +232,7 @@ def order(
     *, epsilon: Epsilon = 0.1, gamma: Gamma = 1.0, tops: Tops = 100, delta: Delta = 1e-6
 ) -> float:
     """CL-Thm2-approximate-sharp is never above CL-Thm2-approximate, hence of order epsilon sqrt(c
-    log(1/delta)) + c epsilon^2.
-
-    Epsilon at delta of Tests until c tops, as in CL-Thm2-approximate.
-    """
+    log(1/delta)) + c epsilon^2."""
     return bounds.tests_epsilon_simple(epsilon, gamma, tops, delta)
 
 

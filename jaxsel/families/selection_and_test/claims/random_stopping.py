@@ -39,10 +39,7 @@ def hard_stops(beta, delta):
 @CL.privacy("CL-Thm3", "Theorem 3", Relation.BASE)
 def stopping(*, beta: Beta = 0.01, delta: Delta = 1e-3) -> float:
     """Random stopping at gamma = beta/2 over an (epsilon, delta)-DP base is (3 epsilon, 2
-    delta/beta)-DP.
-
-    Delta 2 delta/beta of random stopping at gamma = beta/2, at 3 epsilon.
-    """
+    delta/beta)-DP."""
     return attribution(beta=beta, delta=delta, constant=2.0)
 
 

@@ -21,10 +21,7 @@ Beta = Annotated[float, probability("chance of failure")]
 @CL.identity("CL-Test-no-top", "Algorithm 1, exact")
 def no_top(*, gamma: Gamma = 1.0, count: Count = 100, top: Top = 0.5) -> float:
     """All of tau Tests of an H that answers top with chance h answer bottom with probability gamma
-    h^-gamma B(gamma, tau+1) I_h(gamma, tau+1).
-
-    P[no top in tau Tests] = gamma h^-gamma B(gamma, tau+1) I_h(gamma, tau+1).
-    """
+    h^-gamma B(gamma, tau+1) I_h(gamma, tau+1)."""
     return float(laws.beta_binomial(count, gamma).pgf_tail(top))
 
 
@@ -46,10 +43,7 @@ def quadrature(gamma, count, top):
 @CL.utility("CL-Sec1.1-above", "Section 1.1")
 def above(*, beta: Beta = 0.1) -> float:
     """With gamma = 1, a query at or above the threshold gets no top in 1/beta^2 Tests with
-    probability at most beta.
-
-    Failure probability beta of a row of 1/beta^2 Tests.
-    """
+    probability at most beta."""
     return beta
 
 
@@ -82,10 +76,7 @@ def far_below(beta):
 @CL.utility("CL-Sec1.1-count", "Section 1.1, sharpened")
 def needed(*, beta: Beta = 0.1, gamma: Gamma = 1.0) -> float:
     """2 (Gamma(gamma+1)/beta)^(1/gamma) Tests are enough: then a query at or above the threshold
-    gets no top with probability at most beta.
-
-    2 (Gamma(gamma+1)/beta)^(1/gamma): Tests so that a query is missed with beta.
-    """
+    gets no top with probability at most beta."""
     log_factor = float(special.gammaln(gamma + 1.0)) - math.log(beta)
     with np.errstate(over="ignore"):
         return 2.0 * float(np.exp(log_factor / gamma))

@@ -37,10 +37,7 @@ _GAMMAS = (0.5, 1.0, 2.0)
 @CL.privacy("CL-Thm1-calls", "Theorem 1", Relation.BASE)
 def pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
     """c adaptive calls of Selection, each of any number of epsilon-DP candidates, are (2 c + gamma)
-    epsilon-DP.
-
-    (2 c + gamma) epsilon of c Selections, for epsilon-DP candidates.
-    """
+    epsilon-DP."""
     return interaction_epsilon(epsilon, gamma, calls)
 
 
@@ -83,17 +80,11 @@ def random_selections(budget):
         yield point, exact_epsilon(*found), where
 
 
-@CL.privacy("CL-Thm1-calls-attained", "Theorem 1, its constants", Relation.BASE)
-def attained(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, calls: Calls = 2) -> float:
-    """No smaller constant is possible: for tau = 100000 there are candidates with which c
-    Selections lose 0.999 (2 c + gamma) epsilon.
-
-    0.999 (2 c + gamma) epsilon: what c Selections lose at worst, at least.
-    """
-    return 0.999 * pure(epsilon=epsilon, gamma=gamma, calls=calls)
-
-
-@attained.bounds_below(grid(epsilon=[0.1, 1.0, 2.0], gamma=[0.5, 1.0, 2.0, 5.0], calls=[1, 2, 5]))
+@pure.attains(
+    grid(epsilon=[0.1, 1.0, 2.0], gamma=[0.5, 1.0, 2.0, 5.0], calls=[1, 2, 5]),
+    share=0.999,
+    where="candidates whose best outcome is rare, at tau = 100000",
+)
 def rare_best(epsilon, gamma, calls):
     pair = pairs.three_outcome(epsilon, 0.1, 1e-10)
     found = [repeated_selection_law(side, 100_000, gamma, calls) for side in pair]

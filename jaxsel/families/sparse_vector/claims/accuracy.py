@@ -96,8 +96,6 @@ def one_above(*, cutoff: Cutoff = 3, queries: Queries = 1000, beta: Beta = 0.05)
     """If all k queries lie at that alpha below the threshold, Sparse answers one of them above with
     probability at most beta^2/(6 k c^2).
 
-    Chance beta^2/(6 k c^2) that one of k queries at -alpha is answered "above".
-
     Noise 4c/epsilon less noise 2c/epsilon exceeds alpha = 8 c log(2 k c/beta)/epsilon
     with probability below (2/3) exp(-2 log(2 k c/beta)); k times that.
     """
@@ -130,10 +128,7 @@ def _alpha(epsilon: float, queries: int, beta: float) -> float:
 @LSL.identity("SVT-LSL-Sec5-exponential", "Section 5")
 def exponential(*, beta: Beta = 0.05) -> float:
     """The exponential mechanism misses one query at +alpha among k - 1 at -alpha, alpha = (log(k -
-    1) + log((1 - beta)/beta))/epsilon, with probability beta.
-
-    Chance beta that the exponential mechanism misses the one good query.
-    """
+    1) + log((1 - beta)/beta))/epsilon, with probability beta."""
     return beta
 
 
@@ -151,10 +146,7 @@ def one_good_query(epsilon, queries, beta):
 
 @LSL.utility("SVT-LSL-Sec5-eighth", "Section 5")
 def eighth(*, epsilon: Epsilon = 1.0, queries: TwoQueries = 1000, beta: Beta = 0.05) -> float:
-    """That alpha is at most an eighth of the one proven for AboveThreshold.
-
-    An eighth of the alpha that is proven for AboveThreshold.
-    """
+    """That alpha is at most an eighth of the one proven for AboveThreshold."""
     return above_threshold(epsilon=epsilon, queries=queries, beta=beta) / 8.0
 
 

@@ -12,7 +12,6 @@ from jaxsel.language.checking import Point
 from jaxsel.language.domains import positive, whole
 
 _LONG = 1000  # queries at which the worst pairs have all but reached their limit
-_ATTAINED = 0.999
 
 Epsilon = Annotated[float, positive("that the noise scales are set by")]
 Cutoff = Annotated[int, whole('c, how many "above" are answered', at_least=1)]
@@ -62,11 +61,16 @@ def _random_pair(generator: np.random.Generator, relation: Relation):
     return first, first + moves
 
 
-def on_long_pairs(draw: Draw) -> Callable[[Claim], Claim]:
-    """Decorates a claim that is attained: its pattern on a long worst pair loses nearly as much."""
+def on_long_pairs(draw: Draw, where: str) -> Callable[[Claim], Claim]:
+    """Decorates a claim that is attained: its pattern on a long worst pair loses nearly as much.
+
+    Args:
+      draw: settings of one case.
+      where: the pair in words, for one answer or several.
+    """
 
     def judged(claim: Claim) -> Claim:
-        claim.bounds_below(draw=draw, relation=claim.relation)(_long_pairs)
+        claim.attains(share=0.999, where=where, draw=draw, relation=claim.relation)(_long_pairs)
         return claim
 
     return judged
@@ -81,7 +85,7 @@ def _long_pairs(budget, draw: Draw, relation: Relation):
         logs = [patterns.pattern_log_probability(row, above, noise) for row in pair]
         lost = abs(logs[0] - logs[1])
         where = f"{_LONG} rising queries an answer"
-        yield point, lambda proven, lost=lost: (_ATTAINED * proven, lost), words, where
+        yield point, lost, words, where
 
 
 def some_epsilon(generator: np.random.Generator) -> float:

@@ -24,10 +24,7 @@ Scale = Annotated[float, positive("b of both Laplace noises")]
 @CL.utility("CL-Sec1.4.2-gap-printed", "Section 1.4.2")
 def gap_printed(*, beta: Beta = 0.01) -> float:
     """One round of the epsilon-DP exponential mechanism over m candidates has a gap of
-    log(m/beta)/epsilon or more with probability at most beta.
-
-    Chance beta that one round of the exponential mechanism has a larger gap.
-    """
+    log(m/beta)/epsilon or more with probability at most beta."""
     return beta
 
 
@@ -56,20 +53,15 @@ def missed(m, beta, factor):
 
 @CL.privacy("CL-Sec1.5.2-svt-printed", "Section 1.5.2", Relation.GENERAL)
 def sketched(*, epsilon: Epsilon = 1.0) -> float:
-    """The sparse vector with noise Lap(1/epsilon) on the threshold and on each query is epsilon-DP.
-
-    Privacy parameter epsilon expected of the sparse vector that is sketched.
-    """
+    """The sparse vector with noise Lap(1/epsilon) on the threshold and on each query is
+    epsilon-DP."""
     return epsilon
 
 
 @CL.privacy("CL-Sec1.5.2-svt", "Section 1.5.2, corrected", Relation.GENERAL)
 def tripled(*, epsilon: Epsilon = 1.0) -> float:
     """The sparse vector with noise Lap(1/epsilon) on the threshold and on each query is 3
-    epsilon-DP.
-
-    Privacy parameter 3 epsilon of that sparse vector.
-    """
+    epsilon-DP."""
     return 3.0 * epsilon
 
 
@@ -96,6 +88,7 @@ def _drawn(generator, _):
     return {"scale": scale}, SparseNoise(scale, scale), ""
 
 
+@on_long_pairs(_drawn, "1001 zeros against (1^1000, 0)")
 @on_pairs(_drawn)
 @JX.privacy(
     "SVT-equal-noise-monotone",
@@ -104,23 +97,8 @@ def _drawn(generator, _):
 )
 def monotone(*, scale: Scale = 1.0) -> float:
     """With Lap(b) on the threshold and on each query, AboveThreshold is 2/b-DP for monotone
-    neighbours (3/b for general ones: CL-Sec1.5.2-svt).
-
-    Pure epsilon 2/b for monotone neighbours of AboveThreshold with equal noises.
-    """
+    neighbours (3/b for general ones: CL-Sec1.5.2-svt)."""
     return 2.0 / scale
-
-
-@on_long_pairs(_drawn)
-@JX.privacy(
-    "SVT-equal-noise-monotone-tight",
-    "for the sketch in Cohen et al. 2022, Section 1.5.2",
-    Relation.MONOTONE,
-    formula=monotone,
-)
-def monotone_tight():
-    """With Lap(b) twice, AboveThreshold loses 2/b, to within 1/1000, on 1001 zeros against (1^1000,
-    0)."""
 
 
 CL_E18 = CL.misprint(

@@ -24,7 +24,7 @@ from jaxsel.families.sparse_vector.claims.cases import (
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import listed
 from jaxsel.language.domains import probability
-from jaxsel.language.papers import JX, LSL
+from jaxsel.language.papers import LSL
 
 Share = Annotated[float, probability("x, of epsilon for the threshold")]
 
@@ -48,9 +48,13 @@ def _some(generator) -> tuple[float, int]:
     return some_epsilon(generator), int(generator.integers(1, 4))
 
 
-def _lyu(generator, relation):
+def _few_shares(generator, relation) -> tuple[float, int, float]:
     epsilon, cutoff = _some(generator)
-    share = float(generator.choice([0.2, 0.5, good_share(cutoff, relation)]))
+    return epsilon, cutoff, float(generator.choice([0.2, 0.5, good_share(cutoff, relation)]))
+
+
+def _lyu(generator, relation):
+    epsilon, cutoff, share = _few_shares(generator, relation)
     noise = lyu_su_li_noise(epsilon, cutoff, relation, share)
     return {"epsilon": epsilon}, noise, f"c={cutoff}"
 
@@ -70,38 +74,26 @@ def _shared(generator, _):
     return _lyu_either(*_some(generator), meant, share)
 
 
+def _meant_for_monotone(generator, relation):
+    epsilon, cutoff, share = _few_shares(generator, relation)
+    return _lyu_either(epsilon, cutoff, 1, share)
+
+
 @monotone.bounds()
 def halves_and_shares(budget):
     yield from pair_cases(budget, _halved, Relation.MONOTONE)
     yield from pair_cases(budget, _shared, Relation.MONOTONE, 20)
 
 
+on_long_pairs(_meant_for_monotone, "1000 + c zeros against (1^1000, 0^c), with s = 2")(monotone)
+
+
+@on_long_pairs(_lyu, "(0^1000, 1^c) against (1^1000, 0^c)")
 @on_pairs(_lyu)
 @LSL.privacy("SVT-LSL-Alg1", "Algorithms 1 and 7", Relation.GENERAL, formula=stated)
 def general():
     """The sparse vector with Lap(1/epsilon_1) on the threshold, once, and Lap(2c/epsilon_2) on each
     query is (epsilon_1 + epsilon_2)-DP."""
-
-
-@on_long_pairs(_lyu)
-@JX.privacy(
-    "SVT-LSL-Alg1-tight", "for Lyu, Su & Li 2017, Algorithm 7", Relation.GENERAL, formula=stated
-)
-def tight():
-    """That sparse vector loses its epsilon, to within 1/1000, on (0^1000, 1^c) against (1^1000,
-    0^c)."""
-
-
-@on_long_pairs(_lyu)
-@JX.privacy(
-    "SVT-LSL-Alg1-monotone-tight",
-    "for Lyu, Su & Li 2017, Section 4.3",
-    Relation.MONOTONE,
-    formula=stated,
-)
-def monotone_tight():
-    """With Lap(c/epsilon_2) on queries it loses its epsilon, to within 1/1000, on 1000 + c zeros
-    against (1^1000, 0^c)."""
 
 
 # --- The share of the threshold -------------------------------------------------------

@@ -45,10 +45,7 @@ Delta = Annotated[float, probability("that the noise scales are set by")]
 def advanced(*, delta: Delta = 1e-6) -> float:
     """Sparse with Lap(s) on the threshold and Lap(2s) on queries, s = sqrt(32 c
     log(1/delta))/epsilon, is (epsilon, delta)-DP for epsilon <= 1 (spent delta over delta, in the
-    worst composition of its runs).
-
-    delta, at epsilon, of Sparse with the noise of advanced composition.
-    """
+    worst composition of its runs)."""
     return delta
 
 
@@ -79,10 +76,7 @@ def _drawn_advanced(generator, relation):
 @on_pairs(_drawn_advanced, 20)
 @JX.privacy("SVT-Sparse-advanced-pure", "for Dwork & Roth 2014, Theorem 3.25", Relation.GENERAL)
 def pure(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6) -> float:
-    """With that noise Sparse is epsilon sqrt(c/(8 log(1/delta)))-DP.
-
-    Pure epsilon of Sparse with that noise, epsilon sqrt(c/(8 log(1/delta))).
-    """
+    """With that noise Sparse is epsilon sqrt(c/(8 log(1/delta)))-DP."""
     return epsilon * math.sqrt(-cutoff / (8.0 * math.log(delta)))
 
 
@@ -94,10 +88,7 @@ def pure_monotone(
     *, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6, scale: Scale = 4.0
 ) -> float:
     """For monotone neighbours, with Lap(s' s/2) on queries, it is (1/2 + 1/s') epsilon sqrt(c/(8
-    log(1/delta)))-DP.
-
-    (1/2 + 1/s) times that, for monotone neighbours.
-    """
+    log(1/delta)))-DP."""
     general = pure(epsilon=epsilon, cutoff=cutoff, delta=delta)
     return on_monotone(epsilon=general, scale=scale)
 
@@ -112,6 +103,7 @@ def _drawn(generator, relation, cutoffs: int = 3):
     return {"epsilon": epsilon}, sparse_noise(epsilon, cutoff, relation), f"c={cutoff}"
 
 
+@on_long_pairs(functools.partial(_drawn, cutoffs=2), "(0^1000, 1)^c against (1^1000, 0)^c")
 @on_pairs(_drawn, 40)
 @DR.privacy("SVT-Sparse", "Theorem 3.25, with delta = 0", Relation.GENERAL, formula=stated)
 def basic():
@@ -129,11 +121,3 @@ def basic():
 def monotone():
     """For monotone neighbours, Sparse with Lap(2c/epsilon) on the threshold and Lap(s c/epsilon) on
     queries is (1/2 + 1/s) epsilon-DP."""
-
-
-@on_long_pairs(functools.partial(_drawn, cutoffs=2))
-@JX.privacy(
-    "SVT-Sparse-tight", "for Dwork & Roth 2014, Theorem 3.25", Relation.GENERAL, formula=stated
-)
-def tight():
-    """Sparse loses its epsilon, to within 1/1000, on (0^1000, 1)^c against (1^1000, 0)^c."""

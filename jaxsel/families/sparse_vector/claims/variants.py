@@ -142,6 +142,7 @@ def worst_pairs(epsilon, cutoff, relation):
     return profiles.pair_epsilon(*pair, noise), "worst pair of 30 rising queries"
 
 
+@on_long_pairs(_lee_clifton, "(0^1000, 1^c) against (1^1000, 0^c)")
 @on_pairs(_lee_clifton)
 @LSL.privacy(
     "SVT-LSL-Alg4",
@@ -153,6 +154,7 @@ def four():
     """Algorithm 4 is (1 + 6c)/4 epsilon-DP."""
 
 
+@on_long_pairs(_lee_clifton, "1000 + c zeros against (1^1000, 0^c)")
 @on_pairs(_lee_clifton)
 @LSL.privacy(
     "SVT-LSL-Alg4-monotone",
@@ -164,30 +166,13 @@ def four_monotone():
     """Algorithm 4 is (1 + 3c)/4 epsilon-DP for monotone neighbours."""
 
 
-@on_long_pairs(_lee_clifton)
-@JX.privacy("SVT-LSL-Alg4-tight", "", _GENERAL, formula=four)
-def four_tight():
-    """Algorithm 4 loses (1 + 6c)/4 epsilon, to within 1/1000, on (0^1000, 1^c) against (1^1000,
-    0^c)."""
-
-
-@on_long_pairs(_lee_clifton)
-@JX.privacy("SVT-LSL-Alg4-monotone-tight", "", _MONOTONE, formula=four_monotone)
-def four_monotone_tight():
-    """Algorithm 4 loses (1 + 3c)/4 epsilon, to within 1/1000, on 1000 + c zeros against (1^1000,
-    0^c)."""
-
-
 # --- Algorithm 5: no query noise ------------------------------------------------------
 
 
 @LSL.privacy("SVT-LSL-Alg5-infinite", "on Algorithm 5", _MONOTONE)
 def five_infinite(*, epsilon: Epsilon = 1.0) -> float:
     """Algorithm 5 answers "below, above" with probability (1 - e^(-epsilon/2))/2 on (0, 1), and
-    never on (1, 0), or on (1, 1), a monotone neighbour.
-
-    Chance (1 - e^(-epsilon/2))/2 of answers that the neighbour never gives.
-    """
+    never on (1, 0), or on (1, 1), a monotone neighbour."""
     return -math.expm1(-epsilon / 2.0) / 2.0
 
 

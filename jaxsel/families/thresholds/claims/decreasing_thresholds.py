@@ -116,10 +116,7 @@ def loss(pair: pairs.LawPair, scores, levels: int, gamma: float) -> float:
 )
 def hope(*, epsilon: Epsilon = 1.0) -> float:
     """Lowering the threshold after failures is as private as Algorithm 1, 2 epsilon, however many
-    thresholds are tried.
-
-    Pure epsilon 2 epsilon that Algorithm 1 has, hoped for with falling thresholds.
-    """
+    thresholds are tried."""
     return 2.0 * epsilon
 
 
@@ -132,10 +129,7 @@ def responses(epsilon, levels, gamma):
 @LT.identity("LT-B.2", "Appendix B.2, display")
 def display(*, success: Success = 0.3, levels: Levels = 5, gamma: Gamma = 0.1) -> float:
     """On Bernoulli(p) scores Algorithm 6 releases 0 with probability (1-p) gamma^R ((1-p)/(p
-    (1-gamma) + gamma))^R.
-
-    Chance (1-p) gamma^R ((1-p)/(p (1-gamma) + gamma))^R to release the score 0.
-    """
+    (1-gamma) + gamma))^R."""
     p = success
     return (1.0 - p) * (gamma * (1.0 - p) / (p * (1.0 - gamma) + gamma)) ** levels
 
@@ -157,10 +151,7 @@ def logarithms(success, levels, gamma):
 @LT.privacy("LT-B.2-growth", "Appendix B.2", Relation.BASE)
 def growth(*, epsilon: Epsilon = 1.0, levels: Levels = 5) -> float:
     """If 1 - p is e^epsilon times as large on one side as on the other, Algorithm 6 loses at least
-    (R + 1) epsilon on the score 0.
-
-    (R + 1) epsilon, a loss that Algorithm 6 has at least.
-    """
+    (R + 1) epsilon on the score 0."""
     return (levels + 1.0) * epsilon
 
 
@@ -180,10 +171,7 @@ def likelier_successes(budget):
 
 @LT.privacy("LT-Alg6-sharp", "Algorithm 6, bounded", Relation.BASE)
 def pure(*, epsilon: Epsilon = 1.0, levels: Levels = 5) -> float:
-    """On an epsilon-DP base with scores >= 0, Algorithm 6 with R levels is (2 R + 1) epsilon-DP.
-
-    Pure epsilon (2 R + 1) epsilon of Algorithm 6 on scores >= 0.
-    """
+    """On an epsilon-DP base with scores >= 0, Algorithm 6 with R levels is (2 R + 1) epsilon-DP."""
     return decreasing_threshold_pure(epsilon, levels)
 
 
@@ -212,10 +200,7 @@ def attained(
     gamma: Gamma = 0.1,
 ) -> float:
     """On randomised response Algorithm 6 loses exactly (R + 1) epsilon + R log((e^epsilon +
-    gamma)/(1 + gamma e^epsilon)), hence (2 R + 1) epsilon as gamma vanishes.
-
-    Exact loss of Algorithm 6 on randomised response.
-    """
+    gamma)/(1 + gamma e^epsilon)), hence (2 R + 1) epsilon as gamma vanishes."""
     large = math.exp(epsilon)
     ratio = (large + gamma) / (1.0 + gamma * large)
     return (levels + 1) * epsilon + levels * math.log(ratio)

@@ -69,10 +69,7 @@ def shown(q: np.ndarray) -> str:
 
 @LT.privacy("LT-Thm1.2", "Theorem 1.2(a)", Relation.BASE)
 def unlimited(*, epsilon: Epsilon = 1.0) -> float:
-    """Drawing from an epsilon-DP base until a score reaches the threshold is 2 epsilon-DP.
-
-    Pure epsilon 2 epsilon of drawing until a score reaches the threshold.
-    """
+    """Drawing from an epsilon-DP base until a score reaches the threshold is 2 epsilon-DP."""
     return threshold_pure(epsilon)
 
 
@@ -90,10 +87,7 @@ def draws_until_success(budget):
 @LT.privacy("LT-Thm3.1(b)", "Theorem 3.1(b)", Relation.BASE)
 def pure(*, epsilon: Epsilon = 1.0, slack: Slack = 0.1) -> float:
     """For an epsilon-DP base and T >= max((1/gamma) log(2/epsilon_0), 1 + 1/(e gamma)), Algorithm 1
-    is (2 epsilon + epsilon_0)-DP.
-
-    Pure epsilon 2 epsilon + epsilon_0 of Algorithm 1.
-    """
+    is (2 epsilon + epsilon_0)-DP."""
     return threshold_pure(epsilon, slack)
 
 
@@ -224,10 +218,7 @@ def draws(
     gamma: Gamma = 0.01,
 ) -> float:
     """With p_1 = P[score >= threshold], Algorithm 1 makes at most 1/(p_1 (1 - gamma) + gamma) <=
-    min(1/p_1, 1/gamma) draws on average.
-
-    Expected number of draws of Algorithm 1, at most: 1/(p_1 (1 - gamma) + gamma).
-    """
+    min(1/p_1, 1/gamma) draws on average."""
     return threshold_expected_draws_bound(success, gamma)
 
 
@@ -238,10 +229,7 @@ def failure(
     gamma: Gamma = 0.01,
     slack: Annotated[float, number("epsilon_0", above=0.0, at_most=1.0)] = 0.1,
 ) -> float:
-    """Algorithm 1 returns nothing with probability at most (1 - p_1)(1 + epsilon_0/2) gamma/p_1.
-
-    Probability that Algorithm 1 returns nothing, at most.
-    """
+    """Algorithm 1 returns nothing with probability at most (1 - p_1)(1 + epsilon_0/2) gamma/p_1."""
     return threshold_failure_bound(success, gamma, slack)
 
 
@@ -273,10 +261,7 @@ def nothing(success, gamma, steps):
 @LT.utility("LT-Thm1.2(c)", "Theorem 1.2(c)")
 def calls(*, candidates: Annotated[int, whole("K", at_least=1)] = 10) -> float:
     """If one of K candidates has P[score >= threshold] >= 1/2, drawing from a uniform candidate
-    until a score reaches it makes at most 2 K calls on average.
-
-    Expected number of calls 2 K, at most, if one candidate has median >= threshold.
-    """
+    until a score reaches it makes at most 2 K calls on average."""
     return 2.0 * candidates
 
 

@@ -71,10 +71,7 @@ def distance(
     *, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
 ) -> float:
     """In the largest epsilon-DP steps the success probabilities on D_0 reach those on D_j in
-    exactly Delta = ceil((1/2 + alpha) log(K)/epsilon) steps.
-
-    Delta = ceil((1/2 + alpha) log(K)/epsilon), neighbours from D_0 to D_j.
-    """
+    exactly Delta = ceil((1/2 + alpha) log(K)/epsilon) steps."""
     return float(packing_distance(epsilon, candidates, alpha))
 
 
@@ -89,10 +86,7 @@ def steps(epsilon, candidates, alpha):
 @LT.utility("LT-ThmD.2-dominant", "proof of Theorem D.2")
 def dominant(*, candidates: Candidates = 1000.0, alpha: Alpha = 0.1) -> float:
     """On D_j mechanism j is K^-alpha-dominant: it alone answers 1 with probability at least 1 -
-    K^-alpha.
-
-    Chance 1 - K^-alpha, at least, that mechanism j alone answers 1 on D_j.
-    """
+    K^-alpha."""
     return -math.expm1(-alpha * math.log(candidates))
 
 
@@ -141,10 +135,7 @@ def selections(epsilon: float, candidates: float, alpha: float) -> Iterator[Sele
 def bound(*, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1) -> float:
     """A selection that chooses the K^-alpha-dominant one of K epsilon-DP mechanisms with
     probability K^-alpha loses at least (1 - alpha) log(K)/Delta a neighbour: measured on Algorithms
-    1 and 2 and the exponential mechanism.
-
-    (1 - alpha) log(K)/Delta: no useful selection has a smaller privacy parameter.
-    """
+    1 and 2 and the exponential mechanism."""
     return packing_bound(epsilon, candidates, alpha)
 
 
@@ -194,10 +185,7 @@ def limit(
     alpha: Annotated[float, number("of the theorem", above=0.0, below=1.0 / 3.0)] = 0.1,
 ) -> float:
     """For log K >= (1 - 3 alpha) epsilon/(3 alpha^2), (1 - alpha) log(K)/Delta >= (2 - 6 alpha)
-    epsilon.
-
-    (2 - 6 alpha) epsilon, what the bound exceeds for many mechanisms.
-    """
+    epsilon."""
     return (2.0 - 6.0 * alpha) * epsilon
 
 

@@ -98,10 +98,7 @@ def composed(
     first: Annotated[float, number("bound of the one", at_least=0.0)] = 0.5,
     second: Annotated[float, number("bound of the other", at_least=0.0)] = 0.25,
 ) -> float:
-    """The Renyi bounds of adaptively composed mechanisms add at every order.
-
-    Bound of the composition at an order: the sum of the two at that order.
-    """
+    """The Renyi bounds of adaptively composed mechanisms add at every order."""
     return first + second
 
 
@@ -161,10 +158,7 @@ def converted_tightly(
     *, order: Order = 10.0, renyi_epsilon: Bound = 0.5, delta: Delta = 1e-6
 ) -> float:
     """delta_1-approximate (a, r)-Renyi DP implies (r + log(1 - 1/a) - log(a delta)/(a - 1), delta +
-    delta_1)-DP.
-
-    The same by the best conversion of one Renyi bound (Canonne et al. 2020).
-    """
+    delta_1)-DP."""
     return float(optimal_epsilon_at_order(order, renyi_epsilon, delta))
 
 

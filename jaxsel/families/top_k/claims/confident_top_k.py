@@ -87,10 +87,7 @@ def pairs_of_kinds(scores, many, settings) -> np.ndarray:
 
 @CL.privacy("CL-Thm6-pure", "Theorem 6, corrected constants", Relation.GENERAL)
 def pure(*, epsilon: Epsilon = 1.0) -> float:
-    """If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP.
-
-    epsilon, with delta = 0.
-    """
+    """If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP."""
     return epsilon
 
 
@@ -130,10 +127,7 @@ def pure_rounds(budget):
 )
 def private(*, delta: Delta = 0.1) -> float:
     """The set with the smallest noisy gap of N, N uniform on 0..T, is (epsilon, delta)-DP: T =
-    ceil(4/beta), k rounds at (epsilon/6, delta/T) each, Lap(12/epsilon) on the gap.
-
-    delta, at epsilon.
-    """
+    ceil(4/beta), k rounds at (epsilon/6, delta/T) each, Lap(12/epsilon) on the gap."""
     return delta
 
 
@@ -157,10 +151,7 @@ def with_true_top_k(
     delta: Delta = 0.1,
 ) -> float:
     """Run at delta/10 and beta = delta/10, with sets beyond the bound replaced by the true top k,
-    it has at most (2 + e^epsilon) delta/10 at epsilon.
-
-    (2 + e^epsilon) delta/10, at epsilon.
-    """
+    it has at most (2 + e^epsilon) delta/10 at epsilon."""
     return delta * (2.0 + math.exp(epsilon)) / 10.0
 
 
@@ -204,10 +195,7 @@ def replaced_sets(budget):
 )
 def failing(*, beta: Beta = 0.1) -> float:
     """With probability 1 - beta a set is released whose gap is at most (2/epsilon_r) log(4 m k) +
-    (12/epsilon) (log 2 + log(2 T/beta)), epsilon_r being one round's share.
-
-    beta, the chance that the gap exceeds its bound or that nothing is released.
-    """
+    (12/epsilon) (log 2 + log(2 T/beta)), epsilon_r being one round's share."""
     return beta
 
 
@@ -273,10 +261,7 @@ def peeled_gaps(budget):
 
 @CL.privacy("CL-Thm6-step-noise-printed", "proof of Theorem 6", Relation.GENERAL)
 def noise_printed(*, epsilon: Epsilon = 1.0) -> float:
-    """Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6.
-
-    Privacy parameter epsilon/6 that releasing the noisy gap may cost.
-    """
+    """Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6."""
     return epsilon / 6.0
 
 
@@ -304,10 +289,7 @@ def gap_losses(k, epsilon, steps, made):
 @CL.utility("CL-Thm6-step-tails-printed", "proof of Theorem 6")
 def large_noise(*, beta: Beta = 0.1) -> float:
     """All noises are at most 10 log(1/beta)/epsilon except with probability beta/2, over up to
-    ceil(20/delta) runs.
-
-    Chance beta/2 that some noise exceeds 10 log(1/beta)/epsilon.
-    """
+    ceil(20/delta) runs."""
     return beta / 2.0
 
 
@@ -322,10 +304,7 @@ def some_large_noise(beta, delta):
 @CL.utility("CL-Thm6-step-tails", "proof of Theorem 6, corrected")
 def low_noise(*, beta: Beta = 0.1) -> float:
     """No noise of scale 12/epsilon is below -(12/epsilon) log(2 T/beta) except with probability
-    beta/4, over up to T = ceil(4/beta) runs.
-
-    Chance beta/4 that some noise is below -(12/epsilon) log(2 T/beta).
-    """
+    beta/4, over up to T = ceil(4/beta) runs."""
     return beta / 4.0
 
 
@@ -340,10 +319,7 @@ def some_low_noise(beta):
 
 @CL.utility("CL-Thm6-step-none", "proof of Theorem 6, corrected")
 def nothing(*, beta: Beta = 0.1) -> float:
-    """With T = ceil(4/beta) no set is drawn with probability at most beta/4.
-
-    Chance beta/4 that no set is drawn at all.
-    """
+    """With T = ceil(4/beta) no set is drawn with probability at most beta/4."""
     return beta / 4.0
 
 
@@ -356,10 +332,7 @@ def no_set(beta):
 
 @CL.privacy("CL-Thm6-step-rounds", "proof of Theorem 6, corrected", Relation.GENERAL)
 def rounds(*, epsilon: Epsilon = 1.0) -> float:
-    """The k rounds of one run are (epsilon/6, delta/T)-DP together.
-
-    Privacy parameter epsilon/6 of the k rounds of one run, at delta/T.
-    """
+    """The k rounds of one run are (epsilon/6, delta/T)-DP together."""
     return epsilon / 6.0
 
 

@@ -57,12 +57,7 @@ def rho_of_users(
     users: Annotated[int, whole("n; 2293 in Foursquare", at_least=2)] = 2293,
 ) -> float:
     """With delta = 1/n, half of it for the test, StableTopK has rho = (sqrt(L + epsilon) -
-    sqrt(L))^2, L = log(2 n): .004635, .018128, .028015 for epsilon = .4, .8, 1 and n = 2293.
-
-    rho of StableTopK in EXP1: delta = 1/users, half of it for the test.
-
-    (sqrt(L + epsilon) - sqrt(L))^2, L = log(2 users).
-    """
+    sqrt(L))^2, L = log(2 n): .004635, .018128, .028015 for epsilon = .4, .8, 1 and n = 2293."""
     return rho_at(epsilon, 0.5 / users)
 
 
@@ -171,10 +166,7 @@ def scales_as_they_run(epsilon, delta, days):
 @JX.privacy("ZW-EXP-calibration-parts", "for Zhu & Wang 2022, Section 5", Relation.MONOTONE)
 def whole_delta(*, delta: Delta = 1e-6) -> float:
     """What the tests of all releases of a calibrated StableTopK may fail with, and the delta at
-    which all of their rho converts to epsilon, sum to at most delta (checked in units of delta).
-
-    delta of all releases, of which tests and conversion have shares.
-    """
+    which all of their rho converts to epsilon, sum to at most delta (checked in units of delta)."""
     return delta
 
 
@@ -292,10 +284,7 @@ E_ZW_5 = ZW.misprint(
 @ZW.utility("ZW-EXP2b-noise", "Section 5 (EXP2, synthetic histogram)")
 def general_recall(*, k: Full = 10) -> float:
     """Peeling with noise for counts that move in any direction has a smaller recall: .243 at k =
-    10.
-
-    Recall of peeling on the synthetic histogram with noise for any changes.
-    """
+    10."""
     return peeled_recall(k, Relation.GENERAL)
 
 

@@ -49,10 +49,7 @@ def one_size(gaps: np.ndarray, size: int) -> np.ndarray:
 def gaussian(
     *, order: Order = 2.0, noise_scale: Deviation = 1.0, delta_t: FailureOfTest = 0.1
 ) -> float:
-    """Algorithm 4 is delta_t-approximate (a, a/(2 s^2))-Renyi DP.
-
-    Renyi bound of Algorithm 4 given events of probability 1 - delta_t.
-    """
+    """Algorithm 4 is delta_t-approximate (a, a/(2 s^2))-Renyi DP."""
     return order / (2.0 * noise_scale**2)
 
 

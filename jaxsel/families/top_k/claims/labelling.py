@@ -20,10 +20,7 @@ _ORDERS = (1.2, 2.0, 10.0)
 @ZW.privacy("ZW-Ex13", "Example 13", Relation.GENERAL)
 def one_class(*, order: Order = 2.0, noise_scale: Deviation = 4.0) -> float:
     """The class with the most votes after N(0, s^2) on each is (a, a/s^2)-Renyi DP if one teacher
-    changes its vote.
-
-    Renyi bound order/noise_scale^2 of the class with the most noisy votes.
-    """
+    changes its vote."""
     return order / noise_scale**2
 
 
@@ -54,10 +51,7 @@ def all_labels(
     labels: Annotated[int, whole("m", at_least=1)] = 40,
 ) -> float:
     """Releasing every label whose votes plus N(0, s^2) exceed a threshold is (a, a m/(2 s^2))-Renyi
-    DP for one teacher more or less.
-
-    Renyi bound of noisy votes on all labels: order labels/(2 noise_scale^2).
-    """
+    DP for one teacher more or less."""
     return float(labels_renyi(order, noise_scale, labels))
 
 
@@ -68,11 +62,7 @@ def scaled_labels(
     noise_scale: Deviation = 4.0,
     most: Annotated[float, size("tau, votes of one teacher in all")] = 8.0,
 ) -> float:
-    """With each teacher's votes scaled to at most tau in all it is (a, a tau/(2 s^2))-Renyi DP.
-
-    Renyi bound with each teacher's votes scaled to ``most`` in all: order most/(2
-    noise_scale^2).
-    """
+    """With each teacher's votes scaled to at most tau in all it is (a, a tau/(2 s^2))-Renyi DP."""
     return float(labels_renyi(order, noise_scale, most))
 
 

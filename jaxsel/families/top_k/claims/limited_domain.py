@@ -23,10 +23,7 @@ def limited_domain(
 ) -> float:
     """Limited-domain top-k with epsilon a pick is (min{k epsilon, k epsilon tanh(epsilon/2) +
     epsilon sqrt(2 k log(1/slack)), k epsilon^2/2 + epsilon sqrt(k log(1/slack)/2)}, delta +
-    slack)-DP.
-
-    Epsilon of limited-domain top-k at delta + slack.
-    """
+    slack)-DP."""
     return limited_domain_epsilon(epsilon, k, slack)
 
 

@@ -76,8 +76,6 @@ def gaussian_variant(
     c = T (2/s1^2 + 1/(2 s^2)), which is what the curves of its steps, composed and converted at the
     best order, come to; with Algorithm 1's Gumbel noise at the same slope they come to less.
 
-    Epsilon at delta of all queries with Gaussian noise in both steps.
-
     Corollaries 9 and 19 a query, composed and converted by Lemma 17 at the best order.
     """
     left = delta - queries * delta_t

@@ -33,10 +33,7 @@ def laplace(
     candidates: Candidates = 4,
 ) -> float:
     """The size selected with Laplace noise on the gaps has at most the Renyi divergence of that
-    noise for a shift by 2, plus log(m)/(a - 1).
-
-    Renyi bound of the size selected with Laplace noise.
-    """
+    noise for a shift by 2, plus log(m)/(a - 1)."""
     return float(noisy_gap_renyi(order, "laplace", noise_scale, candidates))
 
 
@@ -45,10 +42,7 @@ def gaussian(
     *, order: Order = 2.0, noise_scale: Deviation = 4.0, candidates: Candidates = 4
 ) -> float:
     """The size selected with N(0, s^2) on the gaps has Renyi divergence at most 2 a/s^2 + log(m)/(a
-    - 1).
-
-    Renyi bound of the size selected with Gaussian noise.
-    """
+    - 1)."""
     return float(noisy_gap_renyi(order, "gaussian", noise_scale, candidates))
 
 
@@ -59,11 +53,7 @@ def unknown_domain(
     noise_scale: Deviation = 4.0,
     max_size: Annotated[int, whole("k-bar", at_least=2)] = 2,
 ) -> float:
-    """With sizes restricted to 1, ..., k-bar, k-bar takes the place of m.
-
-    The same where only sizes up to ``max_size`` may be selected, whatever m: 2
-    order/noise_scale^2 + log(max_size)/(order - 1).
-    """
+    """With sizes restricted to 1, ..., k-bar, k-bar takes the place of m."""
     return gaussian(order=order, noise_scale=noise_scale, candidates=max_size)
 
 
@@ -118,10 +108,7 @@ def fewer_gaps(
     *, order: Order = 2.0, noise_scale: Deviation = 4.0, candidates: Candidates = 3
 ) -> float:
     """The k that Algorithm 1 selects with Gaussian noise N(0, s^2) on the m - 1 gaps has Renyi
-    divergence at most 2 a/s^2 + log(m - 1)/(a - 1) at order a.
-
-    The same with one gap less than candidates: only m - 1 gaps compete.
-    """
+    divergence at most 2 a/s^2 + log(m - 1)/(a - 1) at order a."""
     bound = noisy_gap_renyi(order, "gaussian", noise_scale, candidates, sharp=True)
     return float(bound)
 

@@ -112,10 +112,7 @@ def picks_in_order(budget, moves):
 @MT.privacy("BASE-EM-pure", "on counts that move in one direction", Relation.MONOTONE)
 def pure(*, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
     """k picks with weights exp(count/b), in order, are k/b-DP if counts move in one direction by at
-    most 1.
-
-    Pure epsilon of k picks if counts move in one direction: k/noise_scale.
-    """
+    most 1."""
     return k / noise_scale
 
 
@@ -138,11 +135,7 @@ def calibrated(
     ] = "monotone",
 ) -> float:
     """k picks with the noise at which they cost rho are sqrt(8 rho k)-DP if counts move in one
-    direction by at most 1; sqrt(2 rho k)-DP with the noise meant for changes in any direction.
-
-    Pure epsilon of k picks at rho, if counts move in one direction: sqrt(8 rho k), half of
-    it with the noise meant for changes in any direction.
-    """
+    direction by at most 1; sqrt(2 rho k)-DP with the noise meant for changes in any direction."""
     return math.sqrt((8.0 if changes == "monotone" else 2.0) * rho * k)
 
 

@@ -71,10 +71,7 @@ def random_gaps(budget):
 
 @ZW.privacy("ZW-Alg1-gaps", "Proposition 7, first step of the proof", Relation.MONOTONE)
 def gap_sensitivity(*, k: Annotated[int, whole("size of the set", at_least=1)] = 1) -> float:
-    """One user more or less, with any votes, changes every gap by at most 1.
-
-    How far one user moves the gap q_k at most: 1.
-    """
+    """One user more or less, with any votes, changes every gap by at most 1."""
     return 1.0
 
 
@@ -116,10 +113,7 @@ def pure_losses(budget):
 
 @ZW.privacy("ZW-Prop7-range", "Proposition 7, by Durfee & Rogers 2019", Relation.MONOTONE)
 def loss_range(*, epsilon: Epsilon = 1.0) -> float:
-    """The privacy losses of Algorithm 1 on a pair differ by at most epsilon.
-
-    Largest difference between two privacy losses of Algorithm 1 on one pair.
-    """
+    """The privacy losses of Algorithm 1 on a pair differ by at most epsilon."""
     return epsilon
 
 
@@ -143,10 +137,7 @@ def concentrated(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
 @ZW.privacy("ZW-Prop7-RDP", "Proposition 7", Relation.MONOTONE)
 def renyi(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
     """Algorithm 1 has Renyi divergence at most min{epsilon^2 a/8, log((sinh(a epsilon) - sinh((a -
-    1) epsilon))/sinh(epsilon))/(a - 1)} at order a.
-
-    Renyi bound of Algorithm 1: the lesser of epsilon^2 order/8 and that of pure DP.
-    """
+    1) epsilon))/sinh(epsilon))/(a - 1)} at order a."""
     return float(largest_gap_renyi(order, epsilon))
 
 
@@ -155,10 +146,7 @@ def renyi(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
 )
 def bounded_range(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
     """Algorithm 1 has at most the Renyi divergence of the worst pair of two outcomes whose losses
-    differ by epsilon; never more than Proposition 7 allows.
-
-    Sharp Renyi bound of epsilon-bounded range.
-    """
+    differ by epsilon; never more than Proposition 7 allows."""
     return float(largest_gap_bounded_range_renyi(order, epsilon))
 
 

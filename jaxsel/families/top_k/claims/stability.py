@@ -42,10 +42,7 @@ def set_sensitivity(
     *, gap: Gap = 5, k: Annotated[int, whole("size of the set", at_least=1)] = 1
 ) -> float:
     """The local l2 sensitivity of the indicator of the top-k set is 0 if q_k > 1, and at most
-    sqrt(2 k) always.
-
-    Bound on the l2 distance of top-k indicators: 0 if q_k > 1, else sqrt(2 k).
-    """
+    sqrt(2 k) always."""
     return 0.0 if gap > 1 else math.sqrt(2.0 * k)
 
 
@@ -112,10 +109,7 @@ def chance_above_gap(delta_t, noise_scale, gap):
 )
 def hypothesis(*, delta_t: FailureOfTest = 0.1) -> float:
     """Algorithm 4's q-hat = max{1, q_k} + N(0, s^2) - s sqrt(2 log(1/delta_t)) has P[q-hat > max{1,
-    q_k}] <= delta_t/2.
-
-    Bound on P[q-hat > max{1, q_k}] of Algorithm 4: delta_t / 2.
-    """
+    q_k}] <= delta_t/2."""
     return delta_t / 2.0
 
 
@@ -129,11 +123,7 @@ def epsilon_of_test(
     *, noise_scale: Deviation = 1.0, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1
 ) -> float:
     """Algorithm 4 is (rho + 2 sqrt(rho log(1/delta)), delta + delta_t)-DP with rho = 1/(2 s^2), s
-    being the noise scale, as delta_t-approximate rho-zCDP implies.
-
-    Epsilon of Algorithm 4 at delta + delta_t: rho + 2 sqrt(rho log(1/delta)), with rho =
-    1/(2 noise_scale^2).
-    """
+    being the noise scale, as delta_t-approximate rho-zCDP implies."""
     return zcdp_to_epsilon(0.5 / noise_scale**2, delta)
 
 
@@ -152,10 +142,7 @@ def printed_threshold(noise_scale, delta, delta_t):
 @ZW.privacy("ZW-Lem18-threshold", "Algorithm 4 with the smallest threshold", Relation.MONOTONE)
 def threshold(*, noise_scale: Deviation = 1.0, delta_t: FailureOfTest = 0.1) -> float:
     """The guarantee of Algorithm 4 also holds with the threshold s Phi^-1(1 - delta_t) in place of
-    s sqrt(2 log(1/delta_t)), which is larger.
-
-    Threshold that suffices in Algorithm 4: the upper delta_t quantile of the noise.
-    """
+    s sqrt(2 log(1/delta_t)), which is larger."""
     return noise_scale * threshold_factor(delta_t, quantile=True)
 
 

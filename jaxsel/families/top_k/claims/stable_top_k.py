@@ -45,10 +45,7 @@ def stable(rho: float, delta_t: float):
 
 @ZW.privacy("ZW-Thm11", "Theorem 11", Relation.MONOTONE)
 def converted(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1) -> float:
-    """StableTopK is (rho + 2 sqrt(rho log(1/delta)), delta + delta_t)-DP.
-
-    Epsilon at delta + delta_t.
-    """
+    """StableTopK is (rho + 2 sqrt(rho log(1/delta)), delta + delta_t)-DP."""
     return zcdp_to_epsilon(rho, delta)
 
 
@@ -136,10 +133,7 @@ def steps(budget):
 @ZW.utility("ZW-Thm11-utility", "Theorem 11")
 def enough_gap(*, rho: Rho = 0.5, delta_t: FailureOfTest = 0.1) -> float:
     """If the selected gap exceeds 1 + 2 sqrt(2 log(1/delta_t)/rho), the set is released with
-    probability at least 1 - delta_t.
-
-    Gap above which StableTopK releases its set with probability 1 - delta_t.
-    """
+    probability at least 1 - delta_t."""
     return 1.0 + 2.0 * threshold_factor(delta_t) / math.sqrt(rho)
 
 
@@ -161,11 +155,7 @@ def answers(
     delta_t: FailureOfTest = 0.01,
 ) -> float:
     """T answers of StableTopK are (T rho + 2 sqrt(T rho log(1/delta)), delta + T delta_t)-DP, as T
-    delta_t-approximate T rho-zCDP implies.
-
-    Epsilon of several answers of StableTopK at delta + queries * delta_t, rho being that of
-    one answer.
-    """
+    delta_t-approximate T rho-zCDP implies."""
     return converted(rho=queries * rho, delta=delta, delta_t=delta_t)
 
 

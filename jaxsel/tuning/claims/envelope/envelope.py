@@ -44,6 +44,7 @@ Eta = Annotated[float, number("shape of K; 1 is the geometric law", above=-1.0, 
 Law = Annotated[
     Any, parsed(laws.parse, 'a law of K such as "poisson:mean=10"', "in place of mean and eta")
 ]
+Share = Annotated[float, number("that is attained", above=0.0, at_most=1.0)]
 Points = Annotated[
     int, whole("of the grid; with fewer the envelope is larger", at_least=64, at_most=2**20)
 ]
@@ -73,9 +74,7 @@ def tightest(
     points: Points = COUNT,
 ):
     """For Gaussian bases the envelope's epsilon is below those of Koskela, Redberg & Wang 2024,
-    Theorems 5.2 and 5.7 and Corollary 5.8, and of Papernot & Steinke 2022, Theorems 2 and 6.
-
-    Epsilon at delta of the tuned Gaussian, for every ranking of its outputs."""
+    Theorems 5.2 and 5.7 and Corollary 5.8, and of Papernot & Steinke 2022, Theorems 2 and 6."""
     law = law or laws.from_mean("truncated_negative_binomial", mean, eta=eta)
     return envelope_epsilon(base_envelopes(_gaussian(noise_scale), law, count=points), delta)
 
@@ -116,7 +115,7 @@ def attained(
     mean: Mean = 300.0,
     eta: Eta = 1.0,
     noise_scale: NoiseScale = 4.0,
-    share: Annotated[float, number("that is attained", above=0.0, at_most=1.0)] = 0.995,
+    share: Share = 0.995,
 ):
     """For a Gaussian base with noise scale 4, geometric K with mean 30, 300 or 3000 and delta =
     1e-6, some ranking of the outputs has an exact epsilon within 0.5 % of the envelope's.
@@ -191,7 +190,7 @@ def priced_attained(
     mean: PricedMean = 3.0,
     eta: Eta = 1.0,
     noise_scale: NoiseScale = 4.0,
-    share: Annotated[float, number("that is attained", above=0.0, at_most=1.0)] = 0.93,
+    share: Share = 0.93,
 ):
     """For Gaussian bases with noise scale 1 and 4, geometric or logarithmic K and six values of
     epsilon where delta is 0.045 to 0.7, some ranking of the outputs has an exact delta of at least

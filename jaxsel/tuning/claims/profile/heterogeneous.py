@@ -51,9 +51,7 @@ def two_points(
 ):
     """If every candidate is (epsilon_1, delta_1)-DP and (epsilon, delta/E[K])-DP, the best of K ~
     D(eta, gamma) runs of random candidates is (epsilon + (eta + 1) log(e^epsilon_1 + ((1 -
-    gamma)/gamma) delta_1), delta)-DP.
-
-    Epsilon of the tuned algorithm at delta."""
+    gamma)/gamma) delta_1), delta)-DP."""
     return two_point_epsilon(epsilon, first_epsilon, first_delta, eta, gamma)
 
 

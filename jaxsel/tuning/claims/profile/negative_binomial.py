@@ -89,9 +89,7 @@ def with_delta(
     *, epsilon: BaseLevel = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
 ):
     """The best of K ~ D(eta, gamma) runs of an (epsilon, delta)-DP base is ((eta + 2) epsilon +
-    delta/gamma, E[K] delta)-DP.
-
-    Epsilon at delta' = E[K] delta."""
+    delta/gamma, E[K] delta)-DP."""
     return point_negative_binomial(epsilon, delta, eta, gamma).epsilon
 
 
@@ -169,9 +167,7 @@ def gaussian_printed(
 ):
     """The best of K ~ D(eta, gamma) runs, eta >= 1, of a base dominated by the Gaussian mechanism
     with noise scale s is (epsilon, delta)-DP for epsilon = (eta + 1)(1/(2 s^2) + sqrt(2
-    log(E[K]/delta))/s) + 2 delta.
-
-    Epsilon at delta, s being noise_scale."""
+    log(E[K]/delta))/s) + 2 delta."""
     return gaussian_negative_binomial_epsilon(delta, noise_scale, mean, eta, corrected=False)
 
 
@@ -181,9 +177,7 @@ def gaussian(
 ):
     """The best of K ~ D(eta, gamma) runs, eta >= 1, of a base dominated by the Gaussian mechanism
     with noise scale s is (epsilon, delta)-DP for epsilon = (eta + 2)(1/(2 s^2) + sqrt(2
-    log(E[K]/delta))/s) + 2 delta.
-
-    Epsilon at delta, s being noise_scale."""
+    log(E[K]/delta))/s) + 2 delta."""
     return gaussian_negative_binomial_epsilon(delta, noise_scale, mean, eta, corrected=True)
 
 

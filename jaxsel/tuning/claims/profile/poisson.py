@@ -303,9 +303,7 @@ def at_most_by_number_of_runs(
     base_epsilon: Annotated[float, number("of randomised response", at_least=0.0, below=5.0)] = 1.0,
 ):
     """The hockey-stick divergence of the tuned laws is at most the mean over k of that between the
-    best of k runs.
-
-    sum_k P[K = k] H(best of k || its neighbour), the display's second line."""
+    best of k runs."""
     law, base = laws.poisson(mean), coin_laws(base_epsilon)
     counts = run_counts(law)
     worst = base[:, 1:] ** counts  # P[every run gives the worse outcome]

@@ -93,10 +93,7 @@ def bound_of_the_pair(order, rho, a):
 @PS.privacy("PS-Fig8", "Figure 8, corrected", Relation.BASE)
 def figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25):
     """For the plotted pairs, Corollary 16 (2) with D_(a-1)(Q' || Q) of the pair itself bounds the
-    exact D_a(Q_S || Q'_S).
-
-    Corollary 16 (2) for the fitted pair of Figure 8, with its own divergences.
-    """
+    exact D_a(Q_S || Q'_S)."""
     return _fitted(order, rho, a).bound(2, order)
 
 

@@ -76,10 +76,7 @@ def generating_function(
     x: Annotated[float, number("where f is taken", at_least=0.0, at_most=1.0)] = 0.5,
 ):
     """The generating function of that law is f(x) = ((1-(1-gamma)x)^-eta - 1)/(gamma^-eta - 1), or
-    log(1-(1-gamma)x)/log(gamma) for eta = 0.
-
-    f(x) = E[x^K] of the truncated negative binomial law, by the printed formula.
-    """
+    log(1-(1-gamma)x)/log(gamma) for eta = 0."""
     inside = 1.0 - (1.0 - gamma) * x
     if eta == 0.0:
         return math.log(inside) / math.log(gamma)
@@ -107,10 +104,7 @@ def enumerated(budget):
 @PS.utility("PS-Eq8", "Equation (8)")
 def expected_quantile(*, repetitions: Law = "poisson:mean=10"):
     """The expected quantile of the best of K runs is E[1 - 1/(K+1)] = int_0^1 x f'(x) dx = 1 -
-    int_0^1 f(x) dx.
-
-    Expected quantile 1 - int f of the best of K runs, in closed form.
-    """
+    int_0^1 f(x) dx."""
     parameters = repetitions.parameters
     match repetitions.family:
         case "truncated_negative_binomial":
@@ -187,10 +181,8 @@ def success(
         float, number("s, the chance that one run succeeds", at_least=0.0, at_most=1.0)
     ] = 0.01,
 ):
-    """If one run succeeds with probability s, one of K runs succeeds with probability 1 - f(1 - s).
-
-    Probability 1 - f(1 - s) that one of K runs succeeds.
-    """
+    """If one run succeeds with probability s, one of K runs succeeds with probability 1 - f(1 -
+    s)."""
     return laws.success_probability(repetitions, base_success)
 
 

@@ -24,10 +24,7 @@ def best_of_all(
     count: Annotated[int, whole("K, how many candidates", at_least=1)] = 5,
 ):
     """Releasing the best of K epsilon-DP candidates has pure epsilon exactly K epsilon in the worst
-    case.
-
-    Pure epsilon.
-    """
+    case."""
     return count * epsilon
 
 
@@ -63,10 +60,7 @@ def example_printed(
     epsilon: Annotated[float, number("of each candidate", above=0.0, below=math.log(2.0))] = 0.1,
 ):
     """Candidates that score 0.8 with probability 1/2 on one data set and e^epsilon/2 on the other
-    are epsilon-DP.
-
-    Pure epsilon that they are said to have.
-    """
+    are epsilon-DP."""
     return epsilon
 
 
@@ -80,10 +74,7 @@ def positive_part(epsilon):
 @LT.privacy("LT-B.1-example", "Appendix B.1, first example corrected", Relation.BASE)
 def example(*, epsilon: Epsilon = 0.1):
     """Candidates that score 0.8 with probability 1/2 on one data set and e^-epsilon/2 on the other
-    have pure epsilon exactly epsilon.
-
-    Their pure epsilon.
-    """
+    have pure epsilon exactly epsilon."""
     return epsilon
 
 
@@ -99,10 +90,7 @@ def at_delta(
     delta: Annotated[float, probability("d, where the loss is taken")] = 1e-6,
 ):
     """With a chance log(1/d)/K against e^-epsilon log(1/d)/K to beat a fixed candidate, the best of
-    K has log((P' - d)/P) -> log(d^(e^-epsilon - 1) - 1), which grows as log(1/d).
-
-    Privacy loss log(d^(e^-epsilon - 1) - 1) of the second example, many candidates.
-    """
+    K has log((P' - d)/P) -> log(d^(e^-epsilon - 1) - 1), which grows as log(1/d)."""
     return math.log(math.expm1(math.expm1(-epsilon) * math.log(delta)))
 
 

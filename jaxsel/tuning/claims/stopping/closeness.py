@@ -26,10 +26,7 @@ Wider = Annotated[float, positive("epsilon' > epsilon, closeness outside the eve
 @LT.privacy("LT-LemE.2-printed", "Lemma E.2", Relation.BASE)
 def one_tail(*, epsilon: Epsilon = 0.0, wider: Wider = _WIDER, delta: Delta = _DELTA):
     """If P and Q are (epsilon, delta)-close, there is an event B with P(B) <= delta/(1 - e^(epsilon
-    - epsilon')) outside which they are epsilon'-close.
-
-    Printed probability delta/(1 - e^(epsilon - epsilon')) of the event to remove.
-    """
+    - epsilon')) outside which they are epsilon'-close."""
     if wider <= epsilon:
         raise InputError(f"wider is {wider}; it must exceed epsilon = {epsilon}")
     return delta / -math.expm1(epsilon - wider)
@@ -111,10 +108,7 @@ def one_sided(
     ] = 0.0,
 ):
     """If P and Q are epsilon-close given that B does not happen, and P(B) <= delta, they are
-    (epsilon, delta)-close.
-
-    delta that the lemma gives: the probability of the event.
-    """
+    (epsilon, delta)-close."""
     return event
 
 

@@ -47,10 +47,7 @@ def _stopped(pair, gamma: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
 def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6):
     """For an (epsilon, d)-DP base, Algorithm 2 with at most T = ceil((1/gamma) log(1/d_2)) draws is
     (3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP (compared: epsilon, with the exact one at
-    delta).
-
-    Epsilon 3 epsilon + 3 sqrt(2 d), at sqrt(2 d) T + d_2.
-    """
+    delta)."""
     # gamma and d_2 set delta alone.
     return hard_stop_approximate(epsilon, delta, 0.1, 1e-6).epsilon
 
@@ -103,10 +100,7 @@ def _overshooting(settings: Iterable[tuple[float, float]]):
 @LT.privacy("LT-Thm3.4-pure-reading", "Theorem 3.4, read for d = 0 as pure privacy", Relation.BASE)
 def pure_reading(*, epsilon: Epsilon = 0.3):
     """For an epsilon-DP base, Algorithm 2 with the T of Theorem 3.4 is 3 epsilon-DP, as it is
-    without a hard stop.
-
-    Pure epsilon 3 epsilon that one might expect of Theorem 3.4 as well.
-    """
+    without a hard stop."""
     return 3.0 * epsilon
 
 
@@ -158,10 +152,7 @@ def failures(budget):
 @LT.utility("LT-Thm3.4-stop", "Theorem 3.4, T rounded up")
 def reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75):
     """Random stopping makes more than T = ceil((1/gamma) log(1/d_2)) draws with probability at most
-    d_2.
-
-    Probability delta_2, at most, of making more than T draws by random stopping.
-    """
+    d_2."""
     del gamma
     return stop_delta
 
@@ -184,10 +175,7 @@ def pure(
     slack: Annotated[float, number("epsilon_0", above=0.0, below=0.5)] = 0.1,
 ):
     """With X = 2 (1+gamma)^2/(epsilon_0 gamma^2), Algorithm 2 with at most T = ceil((log X + log
-    log X)/gamma) draws from an epsilon-DP base is (3 epsilon + 3 epsilon_0)-DP.
-
-    Pure epsilon 3 epsilon + 3 epsilon_0 with the hard stop of Theorem 3.5.
-    """
+    log X)/gamma) draws from an epsilon-DP base is (3 epsilon + 3 epsilon_0)-DP."""
     return 3.0 * epsilon + 3.0 * slack
 
 
@@ -210,10 +198,7 @@ def stopped_late(budget):
 def earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300):
     """Algorithm 2 with at most T >= 2/gamma - 1 draws from an epsilon-DP base is (3 epsilon + log(1
     + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T))-DP: T of order log(1/epsilon_0)/gamma is
-    enough for 3 epsilon + 3 epsilon_0.
-
-    Pure epsilon, for T >= 2/gamma - 1.
-    """
+    enough for 3 epsilon + 3 epsilon_0."""
     return 3.0 * epsilon + hard_stop_excess(gamma, steps)
 
 
@@ -233,10 +218,7 @@ def worst_bases(budget):
 def worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36):
     """On any epsilon-DP base, Algorithm 2 with at most T draws has pure epsilon at most epsilon +
     max log f'(1-g)/f'(1-g') over epsilon-close probabilities g and g', f being the generating
-    function of the number of draws.
-
-    epsilon + max log f'(1-g)/f'(1-g') over epsilon-close g, g'.
-    """
+    function of the number of draws."""
     return hard_stop_worst(epsilon, gamma, steps)
 
 

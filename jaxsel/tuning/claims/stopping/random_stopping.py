@@ -27,10 +27,7 @@ Share = Annotated[float, number("p, the best share", above=0.0, at_most=1.0)]
 @LT.privacy("LT-Thm3.2", "Theorems 1.3(a) and 3.2", Relation.BASE, aliases=("LT-Thm1.3",))
 def pure(*, epsilon: Epsilon = 1.0):
     """Drawing from an epsilon-DP base, stopping with probability gamma after each draw, and
-    releasing the best draw (Algorithm 2) is 3 epsilon-DP, for every gamma in (0, 1].
-
-    Pure epsilon 3 epsilon of Algorithm 2, for every gamma in (0, 1].
-    """
+    releasing the best draw (Algorithm 2) is 3 epsilon-DP, for every gamma in (0, 1]."""
     return 3.0 * epsilon
 
 
@@ -72,10 +69,7 @@ def failures(budget):
 
 @LT.utility("LT-Thm1.3(b)", "Theorem 1.3(b)")
 def draws(*, gamma: Stop = 0.1):
-    """Algorithm 2 makes 1/gamma draws on average.
-
-    Expected number of draws of Algorithm 2: 1/gamma.
-    """
+    """Algorithm 2 makes 1/gamma draws on average."""
     return 1.0 / gamma
 
 
@@ -116,20 +110,14 @@ def halted():
 @LT.utility("LT-Thm3.3", "Theorem 3.3")
 def percentile(*, share: Share = 0.1, gamma: Stop = 0.01):
     """With Q^(p) = sup{z : P[score >= z] > p}, the output of Algorithm 2 is below Q^(p) with
-    probability at most gamma/p.
-
-    Probability gamma/p, at most, that the output is below the best share p.
-    """
+    probability at most gamma/p."""
     return percentile_failure_bound(share, gamma)
 
 
 @LT.utility("LT-Thm3.3-printed", "proof of Theorem 3.3, second equality")
 def percentile_printed(*, share: Share = 0.3, gamma: Stop = 0.1):
     """The output of Algorithm 2 is below Q^(p) with probability exactly sum_j (1 - gamma)^(j-1)
-    gamma (1 - p)^j.
-
-    The printed sum over j of (1 - gamma)^(j-1) gamma (1 - p)^j.
-    """
+    gamma (1 - p)^j."""
     return percentile_failure(share, gamma)
 
 
