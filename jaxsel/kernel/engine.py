@@ -47,6 +47,12 @@ class Performance(NamedTuple):
       blocks_per_call: blocks a device computes in one call; None adapts to about half a
         second a call.
       devices: the JAX devices of this process to use; None means all.
+
+    Example:
+        >>> import jaxsel
+        >>> small = jaxsel.Performance(block_size=64)  # for mechanisms that need much memory
+        >>> jaxsel.simulate("noisy_max", trials=1000, performance=small).trials
+        1000
     """
 
     block_size: int | None = None
@@ -79,6 +85,13 @@ def simulate(
 
     Raises:
       InputError: as ``simulate_grid``; or if a mechanism comes with two inputs.
+
+    Example:
+        >>> import jaxsel
+        >>> built = jaxsel.mechanism("noisy_max", scores=[1, 1], epsilon=1)
+        >>> tallies = jaxsel.simulate(built, trials=100_000)
+        >>> print(tallies.labels, tallies.frequencies().value.round(1))
+        ('0', '1') [[0.5 0.5]]
     """
     found = with_input(mechanism)
     if isinstance(found, Trial):
@@ -136,6 +149,14 @@ def simulate_grid(
         record written by another configuration, by other code, for other trials, edited
         by hand, or being written by another process.
       RuntimeError: if outcomes fall outside the statistic's declared range.
+
+    Example:
+        >>> import jaxsel
+        >>> cells = [([1, 1], {"epsilon": 1}), ([100, 0], {"epsilon": 1})]
+        >>> tallies = jaxsel.simulate_grid(jaxsel.noisy_max(), cells, trials=100_000)
+        >>> print(tallies.frequencies().value.round(1))
+        [[0.5 0.5]
+         [1.  0. ]]
     """
     trials = check_integer("trials", trials, 1)
     first_trial = check_integer("first_trial", first_trial, 0)

@@ -8,6 +8,18 @@ the signature of its formula, a mechanism those of its settings in that of its f
 
 NaN is refused everywhere, and infinity wherever the end of the interval is not a closed
 infinity (``at_most=math.inf``).
+
+Example:
+    >>> from typing import Annotated
+    >>> from jaxsel import domains
+    >>> @domains.validated
+    ... def noise_scale(epsilon: Annotated[float, domains.positive("of the release")]):
+    ...     return 1 / epsilon
+    >>> noise_scale(0.5)
+    2.0
+    >>> noise_scale(0)
+    Traceback (most recent call last):
+    jaxsel.host.errors.InputError: epsilon is 0; it must be a number in (0, inf)
 """
 
 import dataclasses
@@ -22,6 +34,25 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from jaxsel.host.errors import InputError
+
+__all__ = [
+    "Choice",
+    "Domain",
+    "Number",
+    "Numbers",
+    "Parsed",
+    "Whole",
+    "checked",
+    "choice",
+    "number",
+    "numbers",
+    "parameters",
+    "parsed",
+    "positive",
+    "probability",
+    "validated",
+    "whole",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -45,9 +45,10 @@ def test_a_guarantee_is_of_all_pairs_or_a_function_of_one():
     given = guarantee("LBP-privacy", epsilon=0.5)
     assert Trial(BUILT.mechanism, guarantee=given).guarantee(pair) is given
     assert Trial(BUILT.mechanism).guarantee(pair) is None
-    assert Trial(BUILT.mechanism, guarantee=lambda one: given if one is pair else None).guarantee(
-        pair
-    ) is given
+    assert (
+        Trial(BUILT.mechanism, guarantee=lambda one: given if one is pair else None).guarantee(pair)
+        is given
+    )
 
 
 def test_utility_is_given_or_a_function_of_the_labels():
