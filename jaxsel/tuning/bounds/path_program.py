@@ -132,7 +132,6 @@ class _PathConstraints:
         # Triangles first, then places: the first three rows of each triangle are its corners.
         steep = steep.transpose(2, 0, 1, 3)
         # W is determined up to a constant, so one node is fixed at 0.
-        # Only differences of W are paid for, and without this the normal matrix would be singular.
         self._pinned = int(mesh.end[0][0])
         steep = np.where((mesh.nodes == self._pinned)[:, None, :, None], 0.0, steep)
         self._count = mesh.count
@@ -178,7 +177,6 @@ class _PathConstraints:
         entries, as in Bordered, are linear in the weights.
         """
         along, across = steep[..., 0], steep[..., 1]
-        # (along + s across)(along + s across)^T by powers of s.
         mixed = along[..., :, None] * across[..., None, :]
         products = np.stack(
             [
