@@ -375,8 +375,8 @@ def compose(releases: object, delta: float | None = None, *, epsilon: float | No
         >>> import jaxsel
         >>> searches = jaxsel.release("pure:epsilon=0.1", "geometric:mean=3", times=4)
         >>> cost = jaxsel.compose([searches, jaxsel.release("gdp:mu=0.1")], delta=1e-6)
-        >>> print(f"{cost.epsilon:.1f}, by {cost.best.theorem}")
-        0.9, by JX-Composition
+        >>> print(f"epsilon {cost.epsilon:.1f} of all five")
+        epsilon 0.9 of all five
     """
     delta, epsilon = _asked(delta, epsilon)
     listed = tuple(releases_from(releases))
