@@ -72,6 +72,11 @@ def _is_shown(name: str, test: doctest.DocTest) -> bool:
     return name in named or made
 
 
+def test_no_name_is_left_out_that_has_an_example():
+    left = sorted(LATER)
+    assert not [name for name in left if ">>> " in getattr(jaxsel, name).__doc__], "remove it there"
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

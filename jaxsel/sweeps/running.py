@@ -149,9 +149,10 @@ def keep_share(
     Args:
       shard: a ``jaxsel.shards.Shard`` or text, "3/64"; or "auto", from the environment of
         an array job.
+      subject, settings: as for ``sweep``, and equal for all shards; so are all that follow.
       record: the shard's own file; a shard that was killed resumes from it.
-      subject, settings, measures, trials, seed, delta, confidence, joint, zipped, progress,
-        performance: as for ``sweep``, and equal for all shards.
+      measures, trials, seed, delta, confidence: as for ``sweep``.
+      joint, zipped, progress, performance: as for ``sweep``.
 
     Returns:
       The number of trials of this shard.
