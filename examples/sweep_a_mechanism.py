@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxsel
-from jaxsel import noise
-from jaxsel.language.domains import positive, probability
+from jaxsel import domains, noise
 
 
 def sample(key, lead, scale):
@@ -29,8 +28,8 @@ VOTE = jaxsel.own_mechanism(sample, ["no", "yes"], law)
 
 
 def vote(
-    epsilon: Annotated[float, positive("of the vote")] = jaxsel.over(0.25, 0.5, 1.0),
-    share: Annotated[float, probability("of yes")] = jaxsel.over(0.45, 0.55, 0.7),
+    epsilon: Annotated[float, domains.positive("of the vote")] = jaxsel.over(0.25, 0.5, 1.0),
+    share: Annotated[float, domains.probability("of yes")] = jaxsel.over(0.45, 0.55, 0.7),
     voters: int = 11,
 ):
     """One cell of the grid: the mechanism, its data and its parameters."""

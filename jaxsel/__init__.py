@@ -21,6 +21,8 @@ Example:
     JX-Envelope
     >>> jaxsel.validate("PS-Cor3")[0].verdict.outcome
     'holds'
+    >>> print("jaxsel", jaxsel.__version__)  # doctest: +ELLIPSIS
+    jaxsel ...
 
 A mechanism that is built without the catalogue takes its input separately:
     >>> from jaxsel import bases, repetitions

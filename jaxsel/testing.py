@@ -19,6 +19,8 @@ from jaxsel.auditing.functions.verdicts import FAILED, REFUTED, UNDECIDED
 from jaxsel.host.errors import CouldNotError, InputError, check_positive
 from jaxsel.questions.audits import function_audit
 
+__all__ = ["NoPowerError", "assert_private"]
+
 
 class NoPowerError(CouldNotError):
     """So few trials were made that a gross violation, or none at all, would have been seen."""

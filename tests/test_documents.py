@@ -1,6 +1,5 @@
 """What is written down is true of the code as it stands."""
 
-import doctest
 import math
 import re
 import shlex
@@ -17,8 +16,6 @@ from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, s
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.cli.list_command import Kind
 from jaxsel.cli.main import app
-from jaxsel.questions import named, released
-from jaxsel.search import private_search
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -173,12 +170,6 @@ def test_ids_in_the_documents_exist():
             assert name in known, (page.name, name)
         for name in re.findall(r"\bE-(?:PS|KRW|ZW)-\d+", text):
             assert name in known, (page.name, name)
-
-
-def test_the_example_of_the_package():
-    assert doctest.testmod(jaxsel).failed == 0
-    for public in (named, released, private_search):
-        assert doctest.testmod(public).failed == 0
 
 
 def _blocks(page: Path) -> list[str]:

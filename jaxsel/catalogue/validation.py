@@ -45,6 +45,14 @@ class Validation(NamedTuple):
         is refuted. An inconclusive check is never as expected, and neither is one that
         never evaluates the statement that it judges.
       seconds: wall time of the check.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.validate("PS-Thm6-printed", jaxsel.Budget(cases=20))[0]
+        >>> print(found.verdict.outcome)  # this statement is false as the paper prints it,
+        refuted
+        >>> found.as_expected  # which is known
+        True
     """
 
     claim: Claim
@@ -128,6 +136,11 @@ def validate(
 
     Raises:
       InputError: for an id that names no claim.
+
+    Example:
+        >>> import jaxsel
+        >>> print(jaxsel.validate(["PS-Cor3", "PS-Thm6-printed"]).summary().sentence)
+        2 of 2 as expected (1 refuted), 0 not.
     """
     if isinstance(claims, Claim | str):
         claims = (claims,)

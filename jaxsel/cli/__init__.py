@@ -4,6 +4,4 @@ The modules of this folder import only what reads arguments. A command imports w
 computes with when it runs, so that ``--help`` is fast.
 """
 
-from jaxsel.cli.main import main
-
-__all__ = ["main"]
+from jaxsel.cli.main import main as main

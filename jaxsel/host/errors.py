@@ -16,6 +16,14 @@ class InputError(ValueError):
 
     Attributes:
       status: of the command line that meets it.
+
+    Example:
+        >>> import jaxsel
+        >>> try:
+        ...     jaxsel.mechanism("noisy_max", epsilon=-1)
+        ... except jaxsel.InputError as error:
+        ...     print(error)
+        epsilon is -1; it must be a number in (0, inf)
     """
 
     status = 2

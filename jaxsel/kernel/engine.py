@@ -33,6 +33,7 @@ from jaxsel.language.base import Mechanism
 from jaxsel.language.subject import Subject, with_input
 from jaxsel.language.trial import Trial
 
+# Sums and numbers of trials are int64, and the last block reaches beyond the last trial.
 _MAX_TRIALS = 2**62
 _CALL_SECONDS = 0.5
 _SAVE_SECONDS = 10.0
@@ -47,6 +48,12 @@ class Performance(NamedTuple):
       blocks_per_call: blocks a device computes in one call; None adapts to about half a
         second a call.
       devices: the JAX devices of this process to use; None means all.
+
+    Example:
+        >>> import jaxsel
+        >>> small = jaxsel.Performance(block_size=64)  # for mechanisms that need much memory
+        >>> jaxsel.simulate("noisy_max", trials=1000, performance=small).trials
+        1000
     """
 
     block_size: int | None = None
@@ -79,6 +86,13 @@ def simulate(
 
     Raises:
       InputError: as ``simulate_grid``; or if a mechanism comes with two inputs.
+
+    Example:
+        >>> import jaxsel
+        >>> built = jaxsel.mechanism("noisy_max", scores=[1, 1], epsilon=1)
+        >>> tallies = jaxsel.simulate(built, trials=100_000)
+        >>> print(tallies.labels, tallies.frequencies().value.round(1))
+        ('0', '1') [[0.5 0.5]]
     """
     found = with_input(mechanism)
     if isinstance(found, Trial):
@@ -136,6 +150,14 @@ def simulate_grid(
         record written by another configuration, by other code, for other trials, edited
         by hand, or being written by another process.
       RuntimeError: if outcomes fall outside the statistic's declared range.
+
+    Example:
+        >>> import jaxsel
+        >>> cells = [([1, 1], {"epsilon": 1}), ([100, 0], {"epsilon": 1})]
+        >>> tallies = jaxsel.simulate_grid(jaxsel.noisy_max(), cells, trials=100_000)
+        >>> print(tallies.frequencies().value.round(1))
+        [[0.5 0.5]
+         [1.  0. ]]
     """
     trials = check_integer("trials", trials, 1)
     first_trial = check_integer("first_trial", first_trial, 0)
@@ -146,14 +168,18 @@ def simulate_grid(
         raise InputError(f"trials is {trials}; a run has at most 2**62")
     if not cells:
         raise InputError("the grid is empty; it must have at least one cell")
+    # Cells differ in their streams, not in their places: a part of a grid has the tallies of the
+    # whole.
     numbers = _cell_numbers(cell_numbers, len(cells))
 
     with jax.enable_x64(True):
         labels = mechanism.labels(*cells[0])
         if statistic is None:
             statistic = counts(mechanism.event, len(labels))
+        # Once a cell, in float64 and with errors that name the input; nothing inside jit can raise.
         prepared = _checked([mechanism.prepare(*cell) for cell in cells])
         configuration = _configuration(mechanism, statistic, prepared, seed)
+        # Left out where they are the usual ones, which follow from the number of cells.
         if cell_numbers is not None:
             configuration["cell_numbers"] = numbers
         whole = Work(
@@ -169,6 +195,7 @@ def simulate_grid(
             performance,
             progress,
         )
+        # Shards and executors (`work.run_by`) take the work as it is, with the same addresses.
         runner = chosen_runner()
         if runner is not None:
             return runner(whole, record)
@@ -201,6 +228,8 @@ def recorded(work: Work, record: str | Path | None, count: Count) -> Counted:
             write = held.enter_context(records.writer(record))
             return _resume(record, work)
 
+        # Only process 0 sees the file; the others are told what it holds, so that all go on from
+        # one place.
         start = hosts.from_first(resumed)
         return count(work, start, lambda counted: _save(write, work, counted))
 
@@ -224,6 +253,7 @@ def zeros(work: Work) -> Counted:
     plan = _plan(work.performance)
     step = _compile(work.mechanism, work.statistic, plan.block_size, plan.mesh)
     words = (np.uint32(0),) * 3
+    # The statistic's sums have shapes that only tracing tells; nothing is run or compiled for them.
     ends = np.zeros(plan.mesh.size, np.int64)
     with jax.enable_x64(True):
         shapes = jax.eval_shape(step, words, work.prepared[0], ends, ends)
@@ -245,6 +275,8 @@ def block_size(performance: Performance) -> int:
     default = 8192 if devices[0].platform == "cpu" else 1 << 20
     given = default if performance.block_size is None else performance.block_size
     size = check_integer("block_size", given, 1)
+    # Blocks then never straddle a multiple of 2**32, so that the high half of the trial number is
+    # one for a whole block, and its hash is made once.
     if size & (size - 1) or size > 2**31:
         raise InputError(f"block_size is {size}; it must be a power of two <= 2**31")
     return size
@@ -293,8 +325,12 @@ def _configuration(mechanism, statistic, prepared, seed) -> dict:
         "mechanism": mechanism.name,
         "statistic": statistic.name,
         "cells": len(prepared),
+        # Of what was prepared: inputs that are written differently and mean the same share a
+        # record.
         "input_digest": records.digest(_stacked(prepared)),
         "seed": seed,
+        # No code reads it: a change of how words are addressed changes this text, so that old
+        # tallies are not continued.
         "stream": "threefry2x32-20/v1",
         **provenance(mechanism, statistic),
     }
@@ -325,14 +361,19 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
     @jax.jit
     def block(cell_key, data, params, number, first, last):
         start = number * block_size
+        # Words wrap at a multiple of 2**32, where a block begins: never inside one.
         lane = start.astype(jnp.uint32) + jnp.arange(block_size, dtype=jnp.uint32)
         seed_low, seed_high, cell = cell_key
         high = (start >> 32).astype(jnp.uint32)
         key = stream.trial_key(seed_low, seed_high, cell, high, lane)
+        # Only the lane is batched: hashes of what all trials share, such as `stream.fold`, are made
+        # once a block.
         outcomes = jax.vmap(
             lambda lane: mechanism.sample(stream.Key(key.first, key.second, lane), data, params)
         )(lane)
         trial = start + jnp.arange(block_size, dtype=jnp.int64)
+        # Blocks are whole whatever the range is, so that programs have one shape; trials outside
+        # are drawn and not counted.
         return statistic.batch(outcomes, (trial >= first) & (trial < last))
 
     def one_device(cell_key, prepared, first, last):
@@ -342,9 +383,11 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
             more = block(cell_key, data, params, number, first, last)
             return jax.tree.map(lambda a, b: a + b.astype(jnp.int64), sums, more)
 
+        # A block's counts may be int32; their sum over a call may be larger.
         shapes = jax.eval_shape(block, cell_key, data, params, first, first, last)
         zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, jnp.int64), shapes)
         stop = (last + block_size - 1) // block_size
+        # The ends are arguments: a call of another length needs no other program.
         sums = lax.fori_loop(first // block_size, stop, add, zeros)
         return jax.tree.map(lambda x: x[None], sums)
 
@@ -375,6 +418,7 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
     ]
     sharding = NamedSharding(plan.mesh, P("devices"))
     replicated = NamedSharding(plan.mesh, P())
+    # Once for the run: a call then sends its ends alone.
     cells = jax.device_put(list(zip(words, work.prepared, strict=True)), replicated)
     # The devices of all processes: each has as many as this one.
     devices = plan.mesh.size * hosts.count()
@@ -403,6 +447,8 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
                 )
                 spent = time.monotonic() - started
                 own_trials = int((cut[1] - cut[0])[own].sum())
+                # Raised after the exchange: a process that raised alone would leave the others
+                # waiting for it.
                 outside = _miscounted(work, sums, own_trials)
                 sums, spent, outside = _summed_over_processes(sums, spent, outside)
                 if outside:
@@ -417,6 +463,8 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
                 advance(stop - start)
                 if plan.blocks_per_call is None:
                     # The first call includes compilation, so it is left out of the rate.
+                    # A call that was measured as nearly 0 s says little: eightfold at most, so that
+                    # one cannot take minutes.
                     growth = 1.0 if first_call else _CALL_SECONDS / max(spent, 1e-6)
                     blocks = max(1, int(blocks * min(8.0, growth)))
                     first_call = False
@@ -450,6 +498,7 @@ def _resume(record: str | Path, work: Work) -> Counted:
         return fresh
     stored = records.read(record, work.configuration)
     ranges = tallies.read_ranges(stored.attribute("ranges", list))
+    # A merged file may have gaps; it begins nowhere, which the next line refuses.
     ((first, last),) = ranges if len(ranges) == 1 else ((-1, -1),)
     if first != work.first:
         raise InputError(
@@ -480,6 +529,7 @@ def restored(kept: Counted, work: Work, fresh: Counted, holder: str) -> Counted:
       InputError: if they are of another statistic, or do not count each trial once.
     """
     expected = jax.tree.leaves(fresh.values)
+    # The configuration names the statistic; a file that was edited can still hold other arrays.
     found = [(np.shape(leaf), np.asarray(leaf).dtype) for leaf in kept.values]
     if found != [(leaf.shape, leaf.dtype) for leaf in expected]:
         raise InputError(f"{holder} holds no tallies of this statistic")

@@ -44,6 +44,7 @@ def while_loop(
 
     def flat_once(*leaves):
         after = jax.tree.leaves(once(jax.tree.unflatten(structure, leaves)))
+        # `lax.while_loop` refuses a state whose type differs after a round.
         return [new.astype(old.dtype) for new, old in zip(after, leaves, strict=True)]
 
     # Traced here, so that values that the functions close over are inputs and are moved,
@@ -66,10 +67,12 @@ def while_loop(
     @loop.def_vmap
     def _(trials, batched, fixed, state):
         fixed_batched, state_batched = batched
+        # Even a start that all trials share differs between them after a round.
         state = [
             leaf if each else jnp.broadcast_to(leaf, (trials, *leaf.shape))
             for leaf, each in zip(state, state_batched, strict=True)
         ]
+        # What all trials share is not copied into lanes.
         axes = jax.tree.map(lambda each: 0 if each else None, fixed_batched)
         found = _refilled(
             trials,
@@ -115,10 +118,12 @@ def _refilled(
         """Runs until at most ``enough`` of the lanes in use go on; also returns which do."""
 
         def busy(state):
+            # A lane without a trial has a stale state, whose condition may well hold.
             return goes_on(fixed.of(own), state) & used
 
         state = lax.while_loop(
             lambda state: busy(state).sum(dtype=jnp.int32) > enough,
+            # A trial that has stopped keeps its result while its neighbours go on.
             lambda state: _where(busy(state), after(fixed.of(own), state), state),
             state,
         )
@@ -136,13 +141,18 @@ def _refilled(
     def refill(carried):
         taken, number, busy, own, state, found = carried
         found = written(found, jnp.where(busy, trials, number), state)
+        # Free lanes take the next trials in their order: the i-th free lane the i-th trial after
+        # those taken.
         place = taken + jnp.cumsum(~busy, dtype=jnp.int32) - 1
         fresh = ~busy & (place < trials)
+        # Any valid index: what is read there is dropped by the mask.
         source = jnp.where(fresh, place, 0)
         state = _where(fresh, [leaf[source] for leaf in start], state)
         own = _where(fresh, [leaf[source] for leaf in fixed.own], own)
         number = jnp.where(busy, number, jnp.where(fresh, place, trials))
+        # The last lane's place counts all free lanes, whether it is free itself or not.
         taken = jnp.minimum(place[-1] + 1, trials)
+        # With no trial left to take, waiting for free lanes gains nothing: run to the end.
         enough = jnp.where(taken < trials, int(_BUSY * lanes), 0)
         state, busy = rounds(own, state, number < trials, enough)
         return taken, number, busy, own, state, found
@@ -154,6 +164,7 @@ def _refilled(
         jnp.zeros(lanes, bool),
         [leaf[:lanes] for leaf in fixed.own],
         [leaf[:lanes] for leaf in start],
+        # Shapes of results; every trial's entry is overwritten, even of one that makes no round.
         start,
     )
     # Once the last trials are taken, the lanes run until all have stopped.
@@ -189,6 +200,8 @@ def where_wanted(wanted: Array, value: Callable[[], Array]) -> Array:
       wanted: Bool[Array, ""].
       value: computes the value.
     """
+    # Not `lax.cond`, which under vmap computes both branches for all trials; a loop is left when no
+    # trial wants a step.
     kind = jax.eval_shape(value)
     # A loop of at most one step.
     return lax.while_loop(

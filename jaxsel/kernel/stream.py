@@ -23,6 +23,7 @@ from jaxtyping import Array, UInt32
 
 from jaxsel.host.errors import InputError
 
+# As published for Threefry-2x32, whose statistical tests are of these numbers.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 # Keys of parts and rounds are derived under another Threefry key than the stream's words.
@@ -54,6 +55,7 @@ class Key(NamedTuple):
         have 23 random bits in float32 and 52 in float64, which is the default inside
         ``simulate``: a mechanism that draws them resolves probabilities down to 2**-52.
         """
+        # Into the key, since every counter of the stream's own key is the address of a draw.
         words = threefry_2x32(self.first ^ _u32(_JAX_TAG), self.second, self.lane, np.uint32(0))
         return jax.random.wrap_key_data(jnp.stack(words, -1), impl="threefry2x32")
 
@@ -95,6 +97,7 @@ def threefry_2x32(first, second, x0, x1) -> tuple[Array, Array]:
 @jax.jit
 def threefry_rounds(first, second, x0, x1) -> tuple[Array, Array]:
     """``threefry_2x32`` of UInt32 arrays of one shape."""
+    # Threefry's third key word: without the parity an all-zero key would inject zeros only.
     third = lax.bitwise_xor(lax.bitwise_xor(first, second), np.uint32(_PARITY))
     keys = (first, second, third)
     # lax operations on equal shapes: a hundred jnp operators take long to trace.
@@ -115,6 +118,7 @@ def make_key(seed: int, trial: int = 0) -> Key:
       seed: whole number in [0, 2**64).
       trial: whole number in [0, 2**64).
     """
+    # Python's integers here; `trial_key` takes words, since under jit they are UInt32 already.
     low = (1 << 32) - 1
     return trial_key(seed & low, seed >> 32, 0, trial >> 32, trial & low)
 
@@ -173,6 +177,7 @@ def at_round(key: Key, number, *, first: int = PARTS) -> Key:
     if isinstance(number, int | np.integer):
         whole = int(number) + first
         return _child(key, whole & 0xFFFFFFFF, whole >> 32)
+    # The carry by hand: 64-bit integers exist only where x64 is enabled.
     low = number.astype(np.uint32) + np.uint32(first)
     high = (low < np.uint32(first)).astype(np.uint32)  # the carry
     if np.dtype(number.dtype).itemsize > 4:

@@ -113,6 +113,14 @@ def from_law(mechanism: Mechanism) -> Mechanism:
 
     Raises:
       InputError: if the mechanism has no exact law.
+
+    Example:
+        >>> import jaxsel
+        >>> literal = jaxsel.noisy_max()
+        >>> fast = jaxsel.from_law(literal)
+        >>> tallies = jaxsel.simulate(fast, [1, 1], {"epsilon": 1}, trials=100_000)
+        >>> print(tallies.frequencies().value.round(1))
+        [[0.5 0.5]]
     """
     if mechanism.law is None:
         raise InputError(f"{mechanism.name} has no exact law to sample from")

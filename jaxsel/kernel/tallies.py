@@ -117,6 +117,16 @@ class Tallies(NamedTuple):
       labels: the names of the events, for the default statistic.
       configuration: what determines the outcome of each trial, as JSON-ready data.
       seconds: wall time spent computing, over all resumed parts.
+
+    Example:
+        >>> import jaxsel
+        >>> built = jaxsel.mechanism("noisy_max", scores=[100, 0], epsilon=1)
+        >>> tallies = jaxsel.simulate(built, trials=1000)
+        >>> print(tallies.labels, tallies.values)
+        ('0', '1') [[1000    0]]
+        >>> more = jaxsel.simulate(built, trials=1000, first_trial=1000)
+        >>> (tallies + more).trials
+        2000
     """
 
     values: Any

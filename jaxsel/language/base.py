@@ -30,6 +30,15 @@ class FiniteLaw(NamedTuple):
     Attributes:
       probabilities: Float[np.ndarray, "outcomes"], float64, summing to 1.
       labels: what each outcome means, for people.
+
+    Example:
+        >>> import jaxsel
+        >>> law = jaxsel.law("noisy_max", scores=[1, 1], epsilon=1)
+        >>> print(law)
+        Exact output law.
+          outcome  probability
+          0        0.5
+          1        0.5
     """
 
     probabilities: np.ndarray
@@ -59,6 +68,21 @@ class Mechanism(NamedTuple):
       resolution: the smallest probability that the sampler resolves faithfully.
       name: what records and errors call it: its factory with its settings, written by
         ``factory``.
+
+    Example:
+        >>> import jax
+        >>> import jaxsel
+        >>> coin = jaxsel.Mechanism(
+        ...     prepare=lambda data, params: (data, params),
+        ...     sample=lambda key, data, params: jax.random.bernoulli(key.jax(), data).astype(int),
+        ...     event=lambda outcome: outcome,
+        ...     labels=lambda data, params: ("tails", "heads"),
+        ...     law=None,
+        ...     resolution=2.0**-52,
+        ...     name="coin",
+        ... )
+        >>> jaxsel.simulate(coin, 0.5, (), trials=1000).labels
+        ('tails', 'heads')
     """
 
     prepare: Callable[[Any, Any], tuple[Any, Any]]
@@ -124,6 +148,14 @@ class Pair(NamedTuple):
       relation: in what sense they are neighbours.
       params: parameters for both sides.
       why: one sentence: what this pair stresses.
+
+    Example:
+        >>> import jaxsel
+        >>> pair = jaxsel.mechanism("noisy_max").pairs()[0]
+        >>> print(pair.why)
+        one candidate, far behind, rises by 1 while all others fall by 1
+        >>> print(pair.data, pair.neighbour)
+        [-5.  0.  0.] [-6.  1.  1.]
     """
 
     name: str
@@ -164,6 +196,14 @@ class Claim:
         (``Verdict.notices``), as no known input comes near: why, in one sentence.
       attained: for an upper bound that cannot be lowered: how much of it is observed, and
         where (``attains``).
+
+    Example:
+        >>> import jaxsel
+        >>> claim = jaxsel.claim("LT-Thm3.2")
+        >>> print(claim.source)
+        Liu & Talwar 2019, Theorems 1.3(a) and 3.2
+        >>> claim.evaluate(epsilon=0.5)
+        1.5
     """
 
     id: str
@@ -356,6 +396,14 @@ class Erratum(NamedTuple):
       correct: what is true, and why the printed form is not.
       refuted: ids of the claims with ``holds=False`` that ``validate`` refutes.
       corrected: ids of the claims that state what is true.
+
+    Example:
+        >>> import jaxsel
+        >>> erratum = jaxsel.show("E-PS-1")
+        >>> print(erratum.source)
+        Papernot & Steinke 2022, Lemma 7, Theorem 6, Corollary 21, Lemma 22
+        >>> erratum.refuted[:2], erratum.corrected[:2]
+        (('PS-Lem7-printed', 'PS-Thm6-printed'), ('PS-Lem7', 'PS-Thm6'))
     """
 
     id: str

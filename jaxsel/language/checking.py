@@ -34,6 +34,12 @@ class Budget(NamedTuple):
       trials: simulated trials on each side of a pair, for checks that need simulation.
       cases: random cases, for checks that search exact laws.
       seed: of the simulation and of the random search.
+
+    Example:
+        >>> import jaxsel
+        >>> quick = jaxsel.Budget(trials=10_000, cases=20)
+        >>> print(jaxsel.validate("PS-Cor3", quick)[0].verdict.outcome)
+        holds
     """
 
     trials: int = 1_000_000
@@ -71,6 +77,12 @@ class Verdict(NamedTuple):
       notices: whether these would refute the claim if its number were wrong: half of it for
         an upper bound, twice for a lower one (and for an upper one that says where it is
         attained), 1.01 times for an identity.
+
+    Example:
+        >>> import jaxsel
+        >>> verdict = jaxsel.validate("PS-Cor3", jaxsel.Budget(cases=20))[0].verdict
+        >>> print(f"{verdict.outcome}: at most {verdict.claimed}, and {verdict.observed:.2f} seen")
+        holds: at most 1.5, and 1.50 seen
     """
 
     outcome: str

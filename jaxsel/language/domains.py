@@ -8,6 +8,18 @@ the signature of its formula, a mechanism those of its settings in that of its f
 
 NaN is refused everywhere, and infinity wherever the end of the interval is not a closed
 infinity (``at_most=math.inf``).
+
+Example:
+    >>> from typing import Annotated
+    >>> from jaxsel import domains
+    >>> @domains.validated
+    ... def noise_scale(epsilon: Annotated[float, domains.positive("of the release")]):
+    ...     return 1 / epsilon
+    >>> noise_scale(0.5)
+    2.0
+    >>> noise_scale(0)
+    Traceback (most recent call last):
+    jaxsel.host.errors.InputError: epsilon is 0; it must be a number in (0, inf)
 """
 
 import dataclasses
@@ -15,11 +27,28 @@ import difflib
 import math
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
+from jaxsel.host.former_names import former_names
+
+__all__ = [
+    "Choice",
+    "Domain",
+    "Number",
+    "Numbers",
+    "Parsed",
+    "Whole",
+    "choice",
+    "number",
+    "numbers",
+    "parsed",
+    "positive",
+    "probability",
+    "whole",
+]
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
@@ -299,3 +328,10 @@ def read_values(
             continue
         values[name] = domain.read(name, value)
     return values
+
+
+if not TYPE_CHECKING:
+    _FORMER = ("checked", "parameters", "validated")
+    __getattr__ = former_names(
+        __name__, {name: f"jaxsel.language.signature.{name}" for name in _FORMER}
+    )

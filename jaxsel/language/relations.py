@@ -12,7 +12,14 @@ from jaxsel.language.domains import nearest
 
 
 class Relation(enum.Enum):
-    """How two neighbouring inputs may differ; ``words`` says it in a sentence."""
+    """How two neighbouring inputs may differ; ``words`` says it in a sentence.
+
+    Example:
+        >>> import jaxsel
+        >>> relation = jaxsel.Relation.MONOTONE
+        >>> print(relation.words)
+        every score moves by at most 1, all in the same direction
+    """
 
     GENERAL = "general"
     MONOTONE = "monotone"

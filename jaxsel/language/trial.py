@@ -53,6 +53,14 @@ class Trial:
       entry: its entry of the catalogue; None of a mechanism of one's own.
       values: the settings of the entry that it was built with.
       worth: the utility as it was given; see ``utility``.
+
+    Example:
+        >>> import jaxsel
+        >>> def decision(epsilon: float = jaxsel.over(0.5, 1.0)):  # one cell of a sweep
+        ...     return jaxsel.Trial(jaxsel.noisy_max(), [1, 0], {"epsilon": epsilon})
+        >>> found = jaxsel.sweep(decision, trials=1000)
+        >>> dict(found["frequency"].sizes)
+        {'epsilon': 2, 'outcome': 2}
     """
 
     def __init__(

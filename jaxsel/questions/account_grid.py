@@ -113,6 +113,12 @@ def account_grid(
 
     Raises:
       InputError: as ``compose`` and ``account``.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.account_grid("pure:epsilon=0.1", candidates=10, delta=0)
+        >>> print(f"all ten: {found.every.epsilon:.2f}; a search: {found.random.epsilon:.2f}")
+        all ten: 1.00; a search: 0.26
     """
     count = check_integer("grid", candidates, 1)
     if repetitions is None:

@@ -77,6 +77,16 @@ class Cost(NamedTuple):
         how the score is computed.
       scores: the smallest proven epsilon of the search for a record that validates and
         does not train, with that noise; None without it.
+
+    Example:
+        >>> import jaxsel
+        >>> cost = jaxsel.account("pure:epsilon=0.5", "geometric:mean=10", delta=0)
+        >>> print(f"{cost.single} for one run, {cost.epsilon:.2f} for the search")
+        0.5 for one run, 1.31 for the search
+        >>> for bound in cost.bounds[:2]:
+        ...     print(bound.theorem)
+        JX-Envelope
+        JX-Priced
     """
 
     releases: tuple[Release, ...]

@@ -110,6 +110,11 @@ def claim(identity: str) -> Claim:
 
     Raises:
       InputError: if there is none.
+
+    Example:
+        >>> import jaxsel
+        >>> jaxsel.claim("PS-Cor3").evaluate(base="pure:epsilon=0.5", law="geometric:mean=10")
+        1.5
     """
     return catalogue.find_claim(identity)
 
@@ -123,6 +128,13 @@ def claims(*, paper: str | None = None, kind: str | None = None) -> tuple[Claim,
 
     Raises:
       InputError: for a paper or a kind that there is not.
+
+    Example:
+        >>> import jaxsel
+        >>> for claim in jaxsel.claims(paper="PS", kind="utility")[:2]:
+        ...     print(claim.id)
+        PS-A.2-limits
+        PS-A.2-runtime
     """
     wanted = None if paper is None else find_paper(paper)
     kinds = ("privacy", "utility", "identity")

@@ -161,6 +161,12 @@ class ReleasePlan(NamedTuple):
       proof: the epsilon of all releases together, and what proves it.
       one: the epsilon of one release at the same delta, and what proves it.
       scales: the scales of the noise that one release draws, by name, where known.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.plan_releases("noisy_max", epsilon=1, releases=100)
+        >>> print({name: round(value, 2) for name, value in found.found.items()})
+        {'epsilon': 0.04}
     """
 
     mechanism: str

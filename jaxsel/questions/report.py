@@ -47,10 +47,11 @@ def report(of: object) -> Report | AuditReport:
 
     Example:
         >>> import jaxsel
-        >>> cost = jaxsel.account("gaussian:noise_multiplier=8", "geometric:mean=3")
-        >>> found = jaxsel.report(cost)
-        >>> found.statement.mu >= 1 / 8
-        True
+        >>> cost = jaxsel.account("pure:epsilon=0.5", "geometric:mean=3", delta=0)
+        >>> print(jaxsel.report(cost).markdown()[:52])
+        # Privacy statement
+        <BLANKLINE>
+        Released: the best of K runs of
     """
     if isinstance(of, FunctionAudit):
         return AuditReport(of)

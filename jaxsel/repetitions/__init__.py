@@ -2,6 +2,14 @@
 
 A law is a :class:`Repetitions` record of numbers and pure functions, made by a factory
 of its family, by :func:`from_mean`, or from text by :func:`parse`.
+
+Example:
+    >>> from jaxsel import repetitions
+    >>> law = repetitions.geometric(gamma=0.1)
+    >>> law.mean, repetitions.quantile(law, 0.05)  # runs on average, and at most of 95 in 100
+    (10.0, 29)
+    >>> repetitions.parse("poisson:mean=6").mean
+    6.0
 """
 
 import operator

@@ -19,6 +19,13 @@ class Report(NamedTuple):
 
     Attributes:
       statement: the numbers, each an upper bound.
+
+    Example:
+        >>> import jaxsel
+        >>> cost = jaxsel.account("pure:epsilon=0.5", "geometric:mean=10", 1e-6)
+        >>> report = jaxsel.report(cost)
+        >>> print(report.markdown().splitlines()[0])
+        # Privacy statement
     """
 
     statement: Statement

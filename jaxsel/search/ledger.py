@@ -35,6 +35,8 @@ from jaxsel.tuning.composing_roles import Searched, worst_epsilon
 from jaxsel.tuning.composing_searches import Release
 from jaxsel.tuning.renyi_filter import RenyiFilter, Spent, renyi_filter, together
 
+__all__ = ["Entry", "Ledger", "Total", "add", "enter", "read", "state_relation"]
+
 _FORM = "jaxsel ledger 2"
 _FIRST_FORM = "jaxsel ledger 1"  # of version 0.2.0: no relation, and chosen beforehand
 

@@ -21,6 +21,8 @@ from typing import Any
 from jaxsel.accounting.single_run.base_text import opacus_phases
 from jaxsel.host.errors import InputError
 
+__all__ = ["Budget", "stop_at"]
+
 Phase = tuple[float, float, int]
 
 

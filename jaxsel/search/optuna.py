@@ -30,6 +30,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.search.draws import Draw
 from jaxsel.search.private_search import PrivateSearch, Winner, attempt
 
+__all__ = ["PrivateSampler", "PrivateTrial", "RefusedError", "optimise", "suggested"]
+
 _TOLD = 0.0
 """What the study is told of every trial."""
 

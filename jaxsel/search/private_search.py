@@ -127,6 +127,23 @@ class Winner(NamedTuple):
       score: its noisy score; NaN without a winner.
       outcome: what was told with it, such as the trained model.
       guarantee: what is proved of the release.
+
+    Example:
+        >>> import jaxsel
+        >>> search = jaxsel.PrivateSearch(
+        ...     ["small", "large"],
+        ...     base="gaussian:noise_multiplier=4",
+        ...     repetitions="point_mass:count=2",
+        ...     score=jaxsel.scores.count(noise=8),
+        ...     scored="validation",
+        ... )
+        >>> for run in search:
+        ...     search.tell(run, 1000 if run.candidate == "large" else 0, outcome="a model")
+        >>> winner = search.release()
+        >>> winner.candidate in ("small", "large"), winner.outcome
+        (True, 'a model')
+        >>> print(f"{winner.guarantee.epsilon:.1f}")
+        1.5
     """
 
     candidate: Any

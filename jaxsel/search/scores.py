@@ -4,6 +4,12 @@ A score of private records needs a sensitivity and noise. ``count`` is a number 
 ``clipped_mean`` clips a value of each, and of anything else the user must state the sensitivity:
 an AUC or an F1 score has none by itself. The noise is discrete Gaussian, drawn exactly, in whole
 units, so that the release is private as bits and not only as real numbers.
+
+Example:
+    >>> from jaxsel import scores
+    >>> right = scores.count(noise=8)  # examples that a run gets right, with noise of about 8
+    >>> right.sensitivity
+    1
 """
 
 import math
@@ -16,6 +22,8 @@ import numpy as np
 from jaxsel.accounting.single_run.curves import BaseGuarantee, discrete_gaussian
 from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
 from jaxsel.search import discrete_gaussian as exact
+
+__all__ = ["Score", "clipped_mean", "count", "public", "stated"]
 
 # Values that are no whole numbers are rounded to this part of what one record can move.
 _RESOLUTION = 256

@@ -35,6 +35,8 @@ from jaxsel.search.private_search import PrivateSearch, Winner
 from jaxsel.training.objective_privacy import FLOATS, REFUSALS
 from jaxsel.tuning.base_forms import dominating, guarantee_of
 
+__all__ = ["PrivatelyTuned", "TunedGuarantee"]
+
 Candidates = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]] | Callable[..., Any]
 
 _ROW_BY_ROW = (Binarizer, Normalizer, PolynomialFeatures)

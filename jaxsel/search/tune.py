@@ -40,6 +40,12 @@ class TuneResult(NamedTuple):
         assumed to be public.
       tested: number of test images.
       simulated: whether the search was given a seed, and so is not private.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.tune("digits", repetitions="point_mass:count=1", epochs=0.2, seed=0)
+        >>> print(f"{found.winner.guarantee.epsilon:.2f}", found.tested)
+        0.25 360
     """
 
     data: str
@@ -294,6 +300,13 @@ def tune(
     Raises:
       InputError: for bad input, or a folder that others can read or that holds another
         search, or a budget that is spent.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.tune("digits", repetitions="point_mass:count=1", epochs=0.2, seed=0)
+        >>> print(found.sentences()[-1])
+        The noise of the training is Threefry's, in float32: for experiments, and the guarantee
+        is that of real numbers.
     """
     check_choice("strides", strides, STRIDES)
     together = check_integer("together", together, 1)

@@ -20,20 +20,14 @@ Example:
     True
 """
 
-from jaxsel.shards.assignment import Part, Shard, share
-from jaxsel.shards.environment import from_environment, read_shard
-from jaxsel.shards.files import Command, ShardFile
+from jaxsel.shards.assignment import Part as Part
+from jaxsel.shards.assignment import Shard
+from jaxsel.shards.assignment import share as share
+from jaxsel.shards.environment import from_environment as from_environment
+from jaxsel.shards.environment import read_shard as read_shard
+from jaxsel.shards.files import Command as Command
+from jaxsel.shards.files import ShardFile as ShardFile
 from jaxsel.shards.keep import keeping
 from jaxsel.shards.merge import merging
 
-__all__ = [
-    "Command",
-    "Part",
-    "Shard",
-    "ShardFile",
-    "from_environment",
-    "keeping",
-    "merging",
-    "read_shard",
-    "share",
-]
+__all__ = ["Shard", "keeping", "merging"]

@@ -4,6 +4,14 @@ A task is a range of trials of all cells. It has no side effects, so the loss of
 costs only time if the executor reruns its tasks (Dask does). The calling process keeps the
 order, the record and the sums; a worker builds the mechanism once and keeps its compiled
 program.
+
+Example:
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> import jaxsel
+    >>> with ThreadPoolExecutor(2) as pool, jaxsel.executors.using(pool):
+    ...     tallies = jaxsel.simulate("noisy_max", trials=1000)
+    >>> tallies.trials
+    1000
 """
 
 import collections
@@ -26,6 +34,8 @@ from jaxsel.host.progress import progress_bar
 from jaxsel.kernel import engine, hosts
 from jaxsel.kernel.tallies import Tallies
 from jaxsel.kernel.work import Counted, Save, Work, as_tallies, check_counted, run_by
+
+__all__ = ["dask", "using"]
 
 _TASK_SECONDS = 2.0
 _SAVE_SECONDS = 10.0

@@ -180,6 +180,16 @@ def own_mechanism(
 
     Returns:
       The mechanism; the same object whenever the same functions are given.
+
+    Example:
+        >>> import jax
+        >>> import jaxsel
+        >>> def response(key, truth, epsilon):  # randomised response: an event's number, 0 or 1
+        ...     kept = jax.random.bernoulli(key.jax(), jax.nn.sigmoid(epsilon))
+        ...     return jax.numpy.where(kept, truth, 1 - truth)
+        >>> own = jaxsel.own_mechanism(response, ["no", "yes"])
+        >>> jaxsel.simulate(own, 1, 2.0, trials=100_000).frequencies().value.round(1)
+        array([[0.1, 0.9]])
     """
     words = tuple(str(event) for event in events)
     if not words:

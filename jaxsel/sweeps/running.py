@@ -149,9 +149,10 @@ def keep_share(
     Args:
       shard: a ``jaxsel.shards.Shard`` or text, "3/64"; or "auto", from the environment of
         an array job.
+      subject, settings: as for ``sweep``, and equal for all shards; so are all that follow.
       record: the shard's own file; a shard that was killed resumes from it.
-      subject, settings, measures, trials, seed, delta, confidence, joint, zipped, progress,
-        performance: as for ``sweep``, and equal for all shards.
+      measures, trials, seed, delta, confidence: as for ``sweep``.
+      joint, zipped, progress, performance: as for ``sweep``.
 
     Returns:
       The number of trials of this shard.
@@ -187,6 +188,18 @@ def merge(
       InputError: for a shard that is missing, duplicated or not finished, files of
         different sweeps, or a file that is no shard; or for a function that has changed
         since.
+
+    Example:
+        >>> import tempfile
+        >>> import jaxsel
+        >>> from jaxsel.sweeps import keep_share
+        >>> folder = tempfile.mkdtemp()
+        >>> files = [f"{folder}/{part}.nc" for part in (0, 1)]
+        >>> for part, file in enumerate(files):  # each in a process of its own, anywhere
+        ...     trials = keep_share(f"{part}/2", "noisy_max", {}, record=file, trials=1000)
+        >>> merged = jaxsel.merge(files)
+        >>> merged.identical(jaxsel.sweep("noisy_max", trials=1000))
+        True
     """
     parts = [files.read(Path(path)) for path in paths]
     check_parts(parts)

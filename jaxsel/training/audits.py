@@ -31,6 +31,15 @@ from jaxsel.training.canaries import (
 from jaxsel.training.dp_sgd import Recipe, State, noisy_gradient
 from jaxsel.training.extras import nn
 
+__all__ = [
+    "CanaryAudit",
+    "ManyRunBound",
+    "many_run_audit",
+    "many_run_bound",
+    "mechanism_audit",
+    "one_run_audit",
+]
+
 _COIN_TAG = 0xD1
 
 

@@ -28,6 +28,17 @@ from jaxsel.training.ghost import ghost_sum
 from jaxsel.training.network import cross_entropy
 from jaxsel.training.sampling import batch_capacity, poisson_batch
 
+__all__ = [
+    "Recipe",
+    "State",
+    "accuracy",
+    "initial_state",
+    "initialise",
+    "noisy_gradient",
+    "recipe",
+    "train",
+]
+
 CLIPPING = ("microbatch", "plain", "ghost")
 _BATCH_TAG, _NOISE_TAG = 0xA0, 0xA1
 

@@ -29,6 +29,8 @@ from jaxsel.training.objective_privacy import (
     noise_for,
 )
 
+__all__ = ["FitGuarantee", "PrivateLinearRegression", "PrivateLogisticRegression"]
+
 _GAP = 0.001
 """How far approximate minima may lie apart, in output noises, unless a tolerance is given."""
 

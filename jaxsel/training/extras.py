@@ -3,11 +3,9 @@
 from jaxsel.host.errors import InputError
 
 try:
-    import flax.linen as nn
-    import optax
+    import optax as optax
+    from flax import linen as nn  # noqa: F401
 except ModuleNotFoundError as error:
     raise InputError(
         'training networks needs Flax and optax; run pip install "jaxsel[train]"'
     ) from error
-
-__all__ = ["nn", "optax"]

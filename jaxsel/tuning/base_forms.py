@@ -39,6 +39,12 @@ def guarantee_of(base: object, relation: object = None) -> BaseGuarantee:
 
     Raises:
       InputError: if the base has none of these forms, or another relation.
+
+    Example:
+        >>> import jaxsel
+        >>> gaussian = jaxsel.guarantee_of("gaussian:noise_multiplier=4")
+        >>> print(f"{gaussian.epsilon(1e-6):.2f}")
+        1.06
     """
     wanted = relation_name(relation)
     form = next((form for form in _FORMS if form.fits(base)), None)
@@ -70,6 +76,12 @@ def dominating(bases: Sequence[object]) -> BaseGuarantee:
 
     Raises:
       InputError: if there is none, or their relations differ.
+
+    Example:
+        >>> import jaxsel
+        >>> either = jaxsel.dominating(["gaussian:noise_multiplier=4", "pure:epsilon=0.1"])
+        >>> print(f"{either.epsilon(1e-6):.2f}")
+        1.06
     """
     found = list(dict.fromkeys(guarantee_of(base) for base in bases))
     if not found:

@@ -19,6 +19,7 @@ from jaxsel.accounting.single_run.conversions import log_delta_at_order, optimal
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.tuning.composing_searches import Release, composed_renyi
 
+# At infinity a Renyi bound is pure epsilon: the only order that fits a budget with delta = 0.
 _ORDERS = np.append(1.0 + np.exp(np.linspace(*LOG_ORDER_RANGE, 401)), math.inf)
 _USED = 1.0 - 1e-12  # of a budget, since sums are rounded
 _FOR_FAILURES = 0.5  # share of delta that is kept for failures, if the first release may fail
@@ -63,9 +64,13 @@ class RenyiFilter(NamedTuple):
           InputError: unless delta is in [0, 1).
         """
         delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+        # Exactly the budget, whose inversion would round.
         if delta == self.delta:
             return self.epsilon
+        # `filtered_delta` solved for the delta of the good parts.
         left = (delta - self.failure) / (1.0 - self.failure)
+        # Without delta left for it, an order below infinity proves no epsilon; at infinity the
+        # bound is epsilon itself.
         if left <= 0.0:
             return self.renyi if math.isinf(self.order) and left == 0.0 else math.inf
         return max(float(optimal_epsilon_at_order(self.order, self.renyi, left)), 0.0)
@@ -77,11 +82,14 @@ class RenyiFilter(NamedTuple):
     def covers(self, parts: Sequence[Spent]) -> bool:
         """Whether everything that was released stays within it."""
         renyi = math.fsum(part.renyi for part in parts)
+        # Each by itself: the proof holds for budgets that are fixed beforehand, and a path may not
+        # trade one for the other.
         return renyi <= self.renyi * _USED and together(parts).failure <= self.failure
 
 
 def together(parts: Sequence[Spent]) -> Spent:
     """What several releases take of a filter."""
+    # Chances of no failure multiply; by logarithms chances of 1e-12 are not lost beside 1.
     kept = math.fsum(
         math.log1p(-part.failure) if part.failure < 1.0 else -math.inf for part in parts
     )
@@ -92,6 +100,7 @@ def spent_at(order: float, releases: Sequence[Release]) -> Spent:
     """The sum of the Renyi bounds of releases at one order, and the chance that one fails."""
     total, lost, _ = composed_renyi(releases)
     found = float(total(np.asarray(order)))
+    # What cannot be summed, as it has no bound at that order, fits no budget.
     return Spent(math.inf if math.isnan(found) else max(found, 0.0), max(lost, 0.0))
 
 
@@ -106,6 +115,7 @@ def filtered_delta(epsilon: float, order: float, renyi: float, failure: float = 
       failure + (1 - failure) delta', with the delta' of a Renyi bound at that one order
       (Feldman & Zrnic 2021; docs/composition.md, Section 8).
     """
+    # The formula exceeds 1 for a Renyi bound far above epsilon; a probability does not.
     good = math.exp(min(float(log_delta_at_order(order, renyi, epsilon)), 0.0))
     return failure + (1.0 - failure) * good
 
@@ -115,6 +125,7 @@ def _budgets(orders: np.ndarray, epsilon: float, delta: float, failure: float) -
     left = (delta - failure) / (1.0 - failure)
     if left <= 0.0:
         return np.where(np.isinf(orders), epsilon, -math.inf)
+    # The conversion at one order is renyi + c(order, delta): c is what it gives for renyi = 0.
     return epsilon - optimal_epsilon_at_order(orders, np.zeros_like(orders), left)
 
 
@@ -136,13 +147,18 @@ def renyi_filter(epsilon: float, delta: float, first: Sequence[Sequence[Release]
     delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     parts = [composed_renyi(role) for role in first]
     lost = max(part.lost for part in parts)
+    # Divided by it, so that rounding does not refuse the first release by its own failures.
     failure = max(_FOR_FAILURES * delta, lost / _USED) if lost > 0.0 else 0.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # One filter stands for a record whatever its role, so that the dearest role counts at each
+        # order.
         needed = np.max([np.asarray(part.curve(_ORDERS), dtype=float) for part in parts], axis=0)
+        # Failures that are likelier than delta leave no budget at any order.
         budgets = _budgets(_ORDERS, epsilon, delta, failure) if failure <= delta else -_ORDERS
         # The Renyi divergence of Gaussian noise is proportional to the order.
         fits = np.where(budgets > 0.0, budgets / _ORDERS, -math.inf)
         best = int(np.argmax(fits))
+        # Refused for NaN, too.
         if not needed[best] <= budgets[best] * _USED:
             fits = np.where(budgets > 0.0, budgets / needed, -math.inf)
             best = int(np.argmax(np.where(np.isnan(fits), -math.inf, fits)))

@@ -11,9 +11,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import linalg
 
+# What is not solved by then is given back as it is, and judged by the caller.
 _STEPS = 60
+# A slack of exactly 0 would divide by it in the next step.
 _SHORT_OF_THE_EDGE = 0.995
 _FEASIBLE = 1e-8
+# Near the optimum weights price/slack span many orders of magnitude, and rounding makes the matrix
+# indefinite.
 _RIDGES = (1e-12, 1e-10, 1e-8, 1e-6)
 # LAPACK's Cholesky factorisation and triangular solver for banded matrices.
 _factored: Any
@@ -62,6 +66,7 @@ def _bordered_solver(normal: Bordered) -> Callable[[np.ndarray], np.ndarray] | N
     band, border, corner = normal
     size = band.shape[1]
     diagonal = np.concatenate([band[0], np.diag(corner)])
+    # With a diagonal of ones, one ridge is the same relative change of every unknown.
     scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-300))
     inner, outer = scale[:size], scale[size:]
     scaled = band * inner
@@ -77,6 +82,8 @@ def _bordered_solver(normal: Bordered) -> Callable[[np.ndarray], np.ndarray] | N
             continue
         filled, _ = _back(factor, border, uplo="L")
         try:
+            # The Schur complement of the band: what is left of the corner when the band has been
+            # eliminated.
             last = linalg.cholesky(corner - filled.T @ filled, lower=True, check_finite=False)
         except linalg.LinAlgError:
             continue
@@ -131,7 +138,9 @@ def nearly_solved(
     """
     rows = limits.size
     x = np.zeros(cost.size)
+    # Positive, as the method needs; how far the start is from feasible does not matter to it.
     slack = np.maximum(limits - constraints.times(x), 1.0)
+    # Equal prices of the size of the cost: no constraint is preferred at first.
     price = np.full(rows, float(np.sum(np.abs(cost))) / rows)
     for _ in range(_STEPS):
         primal = constraints.times(x) + slack - limits
@@ -147,12 +156,17 @@ def nearly_solved(
         def step(
             complement: np.ndarray, solve=solve, primal=primal, dual=dual, slack=slack, price=price
         ):
+            # Slack and price are eliminated from Newton's equations; what is left is the normal
+            # matrix.
             inner = (complement + price * primal) / slack
             right = -dual - constraints.transposed(inner)
             along = solve(right)
             of_slack = -primal - constraints.times(along)
             return along, of_slack, (complement - price * of_slack) / slack
 
+        # Mehrotra's predictor aims at slack * price = 0; how far it gets tells how much to centre.
+        # The corrector aims there, with the predictor's second-order error, and shares the
+        # factorisation.
         _, of_slack, of_price = step(-slack * price)
         ahead = (slack + _longest(slack, of_slack) * of_slack) @ (
             price + _longest(price, of_price) * of_price
@@ -161,6 +175,7 @@ def nearly_solved(
         along, of_slack, of_price = step(-slack * price - of_slack * of_price + centring)
         if not np.all(np.isfinite(along)):
             break
+        # Primal and dual take their own lengths, which a linear program allows and which is faster.
         forward = _SHORT_OF_THE_EDGE * _longest(slack, of_slack)
         x = x + forward * along
         slack = slack + forward * of_slack

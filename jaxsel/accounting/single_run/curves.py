@@ -32,6 +32,22 @@ from jaxsel.accounting.single_run.dominating import (
 from jaxsel.host.errors import check_integer, check_interval, check_positive
 from jaxsel.language.printing import Summary, printed
 
+__all__ = [
+    "BaseGuarantee",
+    "approximate",
+    "discrete_gaussian",
+    "from_pairs",
+    "from_profile",
+    "from_renyi",
+    "gaussian",
+    "gaussian_differential_privacy",
+    "laplace",
+    "points",
+    "pure",
+    "randomised_response",
+    "zcdp",
+]
+
 # Range of noise and mu in which squares and their inverses are normal float64 numbers.
 _LEAST, _MOST = 1e-100, 1e100
 

@@ -20,6 +20,8 @@ from jaxsel.language.relations import ADD_OR_REMOVE_ONE, relation_name
 if TYPE_CHECKING:
     import dp_accounting
 
+__all__ = ["dp_sgd", "dp_sgd_phases", "from_event", "renyi_from_orders"]
+
 # Largest estimated sizes of the discretised losses of one step and of all: seconds, 2 GiB.
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval

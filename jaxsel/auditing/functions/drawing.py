@@ -39,6 +39,7 @@ _LEFT = 0.5
 _OVER = 0.5  # of a longer limit, that may go on when all time is over
 _SHORT = 4  # calls of many rows are to take this part of their limit
 _TWICE = 2  # calls of many rows that did not answer, of which each is made once more
+# What a process does is seen in a shared number only; nothing tells when it stops changing.
 _LOOK = 0.05  # seconds between two looks at a process that works
 _NOTHING = -2  # in place of the number of a trial: no call has begun
 # What is noted where the process is at work, and no call is.
@@ -61,6 +62,8 @@ class _Worker:
     ) -> None:
         self._function, self._file = function, Path(folder, f"progress-{number}")
         self._ended = ended
+        # The number of the call that has begun, in memory that both processes see: it is there when
+        # the call has ended its process, too.
         self._file.write_bytes(bytes(8))
         with open(self._file, "r+b") as opened:
             self._noted = mmap.mmap(opened.fileno(), 8)
@@ -77,6 +80,8 @@ class _Worker:
         called = itertools.chain.from_iterable(self._function.imports)
         return subprocess.Popen(
             [*command, self._function.kind, str(self._file), file, name, *called],
+            # A process of its own from the start: a fork would share this one's threads and JAX,
+            # and a stranger's function may end, close or print whatever it has.
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # What the file imports is found where it is found here.
@@ -94,10 +99,12 @@ class _Worker:
         if self._process is not None:
             return self._process
         began = time.monotonic()
+        # Begun when the last one ended, so that it has imported the function meanwhile.
         process = self._next or self._begin()
         self._next = None
         assert process.stdout is not None
         try:
+            # The first message is None, or the error that the import raised.
             refused = pickle.load(process.stdout)
         except EOFError:
             assert self._function.path is not None
@@ -117,13 +124,17 @@ class _Worker:
 
         Such a call costs a new process: when the budget is spent, those that are known come back.
         """
+        # A task is begun again after a call has ended its process: what is known of it is not
+        # called twice.
         known: dict[int, Any] = {}
         end, idle = time.monotonic() + task.budget, 0
         while not self._stopped:
             left = max(end - time.monotonic(), 0.0)
+            # A table has its first trials without a gap; of none at all there is no table.
             if 0 in known and left <= self._takes:
                 trials = itertools.takewhile(known.__contains__, range(task.trials))
                 return table([known[trial] for trial in trials])
+            # What the last task noted is not to be taken for a call of this one.
             self._noted[:] = struct.pack("q", _NOTHING)
             answer = self._ask(self.start(), task._replace(budget=left), known)
             if isinstance(answer, Exception):
@@ -132,8 +143,11 @@ class _Worker:
                 return answer
             self._process = None
             (trial,) = struct.unpack("q", self._noted[:])
+            # Where all have answered and what they returned ends the process as it is read, the
+            # last one stands for it: all rows of a vectorised call.
             if trial == calls.READING:
                 trial = calls.ALL_ROWS if self._function.kind == "vectorised" else task.trials - 1
+            # With no time left another process would be begun to be ended.
             if task.budget and not self._stopped:
                 self._next = self._begin()
             if trial == calls.ALL_ROWS and answer == calls.NO_ANSWER:
@@ -142,6 +156,8 @@ class _Worker:
                 known = {**known, **self._kept(), trial: calls.Did(answer)}
                 self._ended()
                 continue
+            # No call is to blame, perhaps the machine was; thrice in a task is the function's
+            # doing.
             idle += 1
             if idle == _IDLE:
                 raise CouldNotError(f"the process of {self._function.name} ends between its calls")
@@ -169,7 +185,11 @@ class _Worker:
             with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError, ValueError):
                 answers.append(pickle.load(taken))
 
+        # A read that waits for ever is left when the process is killed; here one looks at it
+        # meanwhile.
         reader = threading.Thread(target=read, daemon=True)
+        # A process that has just ended takes no task: the reader then finds no answer, which says
+        # so.
         with contextlib.suppress(OSError):
             pickle.dump((task, known), given)
             given.flush()
@@ -181,11 +201,14 @@ class _Worker:
             if now != seen:
                 seen, since = now, time.monotonic()
                 continue
+            # What is sent to the process and what it reads are no calls, whose limit is the
+            # caller's.
             grace = _READ if seen in _BESIDE else _GRACE
             if seconds is not None and time.monotonic() - since > seconds + grace:
                 process.kill()
                 reader.join()
                 _close(process)
+                # It may have come between the look and the kill.
                 return answers[0] if answers else calls.NO_ANSWER
         if answers:
             return answers[0]
@@ -304,7 +327,10 @@ class Draws:
         self._silent, self._chances = 0, _TWICE
         self._row = math.inf  # seconds of a row, at least; infinite while none is known
         self.settings = dict(settings or {})
+        # A function of keys is compiled, in this process; what has no path no other can import.
         here = function.path is None or function.kind == "jax"
+        # Two at least: trials of two processes are compared, which shows randomness that they
+        # share.
         self.workers = 0 if here else max(workers or min(os.cpu_count() or 1, 8), 2)
         self._pool: list[_Worker] = []
 
@@ -389,6 +415,8 @@ class Draws:
         limit, self._answered = self.call_seconds, not all(map(_unanswered, found))
         now = time.monotonic()
         known = any(one is data for data in inputs for one in self._tried)
+        # A longer limit that fails costs its whole time: only while half of all time is left, and
+        # once an input.
         share = (self._end - now) / max(self._end - self._began, 1e-9)
         if self._answered or self._longer is None or known or share < _LEFT:
             return found
@@ -433,6 +461,7 @@ class Draws:
             self.rate = trials / max(time.monotonic() - began, 1e-9)
 
     def _task(self, data: Any, trials: int, stream: tuple[int, ...], block: int) -> calls.Task:
+        # By block, not by process: equal seeds give equal outcomes with any number of processes.
         entropy = (self.seed, *stream, block)
         budget = max(self._last() - time.monotonic(), 0.0)
         return calls.Task(data, self.settings, trials, entropy, self.call_seconds, budget)
@@ -459,6 +488,8 @@ class Draws:
         """The tables of the tasks that are begun in time; each process has one at a time."""
 
         def begin(number: int, task: calls.Task) -> Table | None:
+            # One task of each input is begun whatever the time: a draw without an outcome says
+            # nothing.
             left = self._last() - time.monotonic()  # it may have waited for a process
             if number >= least and left < 0.0:
                 return None
@@ -467,6 +498,8 @@ class Draws:
         waiting: deque[Future[Table | None]] = deque()
         for number, task in enumerate(self._in_time(tasks, least)):
             waiting.append(pool.submit(begin, number, task))
+            # A task waits for each process beside the one at work, and no more of them are in
+            # memory.
             if len(waiting) > 2 * len(self._pool):
                 found = waiting.popleft().result()
                 if found is None:
@@ -577,6 +610,7 @@ class Draws:
             try:
                 return self._counted(self._in_order(pool, run, tasks, len(inputs)))
             except BaseException:
+                # Its threads wait for processes, which may never answer: those end first.
                 for worker in self._pool:
                     worker.stop()
                 raise

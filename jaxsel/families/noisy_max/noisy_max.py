@@ -49,6 +49,13 @@ def noisy_max(
     Raises:
       InputError: for unknown noise, relation, method or precision; for scores that are
         empty or not finite; for a scale that is not positive.
+
+    Example:
+        >>> import jaxsel
+        >>> exponential_mechanism = jaxsel.noisy_max("gumbel")
+        >>> law = exponential_mechanism.law([2.0, 1.0, 0.0], {"epsilon": 2.0})
+        >>> print(law.probabilities.round(3))
+        [0.665 0.245 0.09 ]
     """
     check_choice("noise", noise, noises.LAWS)
     check_choice("relation", relation, ("general", "monotone"))

@@ -4,6 +4,14 @@ One run gives a score and a label, and runs are totally ordered by score (ties b
 that does not depend on the data). A base can make one run (``draw``) and a run of a given
 tail rank (``at_rank``, which gives the best of K without K runs), and has the exact law of
 labels of the best of K.
+
+Example:
+    >>> import jaxsel
+    >>> from jaxsel import bases, repetitions
+    >>> tuning = jaxsel.private_tuning(bases.finite())
+    >>> params = {"repetitions": repetitions.geometric(gamma=0.5)}
+    >>> print(tuning.law([0.5, 0.5], params).probabilities.round(3))  # the better outcome first
+    [0.667 0.333 0.   ]
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +27,8 @@ from jaxsel.language.base import factory
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.base_laws import OrderedLaw, ordered_law, randomised_response_law
+
+__all__ = ["Base", "Draw", "finite", "randomised_response", "score_table"]
 
 
 class Draw(NamedTuple):

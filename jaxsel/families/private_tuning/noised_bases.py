@@ -53,6 +53,13 @@ def random_candidate(noise: str = "laplace") -> Base:
     Data: scores, Float["m"].
     Params: ``{"noise_scale": b}`` > 0, in units of the scores.
     Label: the candidate's index.
+
+    Example:
+        >>> import jaxsel
+        >>> tuning = jaxsel.private_tuning(jaxsel.random_candidate())
+        >>> params = {"noise_scale": 1.0, "repetitions": jaxsel.repetitions.geometric(gamma=0.1)}
+        >>> print(tuning.law([0.0, 3.0], params).probabilities.round(2))  # of 0, 1 and nothing
+        [0.13 0.87 0.  ]
     """
     check_choice("noise", noise, NOISES)
 
@@ -159,6 +166,15 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
     Data: the value, a number; released with noise b Z added.
     Params: ``{"noise_scale": b, "edges": [...]}``: bins of the released value, increasing;
       bin i holds edges[i-1] <= value < edges[i].
+
+    Example:
+        >>> import jaxsel
+        >>> base = jaxsel.noised_score("laplace")
+        >>> bins = {"noise_scale": 1.0, "edges": [0.0]}
+        >>> tuning = jaxsel.private_tuning(base)
+        >>> law = tuning.law(0.0, bins | {"repetitions": jaxsel.repetitions.geometric(gamma=0.5)})
+        >>> print(law.labels, law.probabilities.round(3))
+        ('[-inf, 0)', '[0, inf)', 'none') [0.333 0.667 0.   ]
     """
     check_choice("noise", noise, NOISES)
     check_choice("sign", sign, (1, -1))

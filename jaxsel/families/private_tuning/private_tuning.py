@@ -31,6 +31,16 @@ class Selection(NamedTuple):
       score: Float[Array, ""], the released score; NaN if nothing is.
       count: Int[Array, ""], number of runs; -1 if the method does not give it. Not
         released: publishing it breaks the guarantee.
+
+    Example:
+        >>> import jaxsel
+        >>> from jaxsel import bases, repetitions, stream
+        >>> tuning = jaxsel.private_tuning(bases.score_table(), method="literal")
+        >>> params = {"repetitions": repetitions.geometric(gamma=0.2)}
+        >>> data, params = tuning.prepare([0.1, 0.7, 0.4], params)
+        >>> released = tuning.sample(stream.make_key(seed=1), data, params)  # one trial
+        >>> round(float(released.score), 1) in (0.1, 0.7, 0.4)
+        True
     """
 
     label: Int[Array, ""]
@@ -80,6 +90,18 @@ def private_tuning(
     Raises:
       InputError: if the family is unknown, differs from that of the parameters, or has
         no closed-form rank for method "rank".
+
+    Example:
+        >>> import jaxsel
+        >>> from jaxsel import bases, repetitions
+        >>> tuning = jaxsel.private_tuning(bases.score_table())
+        >>> params = {"repetitions": repetitions.geometric(gamma=0.5)}
+        >>> print(tuning.law([0.1, 0.7], params))  # which entry is released
+        Exact output law.
+          outcome  probability
+          0        0.333333
+          1        0.666667
+          none     0
     """
     check_choice("repetitions family", family, (*FAMILIES, "conditioned", "capped"))
     check_choice("method", method, METHODS)

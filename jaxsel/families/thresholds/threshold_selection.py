@@ -60,6 +60,14 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
     Raises:
       InputError: for parameters outside their range, or if no run can reach the
         threshold and nothing else ends the loop.
+
+    Example:
+        >>> import jaxsel
+        >>> from jaxsel import bases
+        >>> above = jaxsel.threshold_selection(bases.score_table())
+        >>> law = above.law([0.1, 0.4, 0.7], {"threshold": 0.3, "stop_probability": 0.5})
+        >>> print(law.labels, law.probabilities.round(2))
+        ('0', '1', '2', 'none') [0.  0.4 0.4 0.2]
     """
     check_choice("method", method, METHODS)
     own = ("threshold", "stop_probability", "max_draws")

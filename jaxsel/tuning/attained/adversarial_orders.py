@@ -62,6 +62,7 @@ class _Goal(NamedTuple):
 def _quantile(law: LineLaw, mass: float, reach: tuple[float, float], upper: bool) -> float:
     """The point beyond which the law has the given mass."""
     low, high = reach
+    # Bisection to the last bit of float64: tails are monotone, whatever else they are.
     for _ in range(60):
         middle = (low + high) / 2.0
         tail = (law.log_upper if upper else law.log_lower)(np.asarray(middle))
@@ -84,6 +85,7 @@ def _range(pair: ScorePair, mass: float) -> tuple[float, float]:
 def _masses(law: LineLaw, edges: np.ndarray) -> np.ndarray:
     """Masses of cells between falling edges, each computed from the smaller tail."""
     above, below = np.exp(law.log_upper(edges)), np.exp(law.log_lower(edges))
+    # A difference of two numbers near 1 would have no digits of a cell of mass 1e-20.
     return np.where(above[1:] < 0.5, np.diff(above), -np.diff(below))
 
 
@@ -103,12 +105,15 @@ def _first_edges(
     z = np.linspace(*span, 32 * _CELLS)
     sixth = _CELLS // 6
     inner = [np.linspace(*span, _CELLS - 2 * sixth)]
+    # The slope is E[K] at most; where it is lower by more than this factor, what a cell adds is
+    # below `least`.
     depth = math.log(repetitions.mean) - math.log(least)
     for upper in (True, False):
         fall = np.zeros(len(z))
         for law in (pair.first, pair.second):
             tail = np.exp((law.log_upper if upper else law.log_lower)(z))
             slope = repetitions.log_pgf_derivative_tail(np.minimum(tail, 1.0))
+            # Cut there, or edges would go to where nothing is at stake.
             slope = np.maximum(slope, np.max(slope) - depth)
             fall[1:] += np.cumsum(np.abs(np.diff(slope)))
         if fall[-1] > 0.0:
@@ -120,6 +125,7 @@ def _dense_edges(edges: np.ndarray, path: Merger, span: tuple[float, float]) -> 
     """Falling edges: a third over the span, the others where the path turns."""
     share = np.cumsum(path.gains) / max(float(np.sum(path.gains)), 1e-300)
     final = len(share) - 1
+    # From where the path begins to gain to where it has nearly all: there its turns matter.
     first, last = (min(int(np.searchsorted(share, part)), final) for part in (1e-4, 1.0 - 1e-6))
     front = path.front[[first, last]] + np.array([-1, 1])
     begun = int(path.back[first - 1]) if first else 0
@@ -147,13 +153,17 @@ def _climb(
     """
     value, best = start
     ends = pair.loss(np.array(pair.reach))
+    # A merger begins from above: the line is laid so that the second law favours large z.
     mirrored = bool(ends[0] < ends[1])  # otherwise the second law favours large z
     laid = mirrored_pair(pair) if mirrored else pair
+    # The merger begins from the value of the best block, which is one of its kind.
     finders = (best_block,) if blocks else (best_block, best_merger)
     for finder in finders:
         edges, path = np.zeros(0), None
         for stage in range(_STAGES):
             stake = min(max(goal.stake(stage, value), 1e-200), 1e-3)
+            # Best of K has at most E[K] times the mass of one run: what is left out at the ends
+            # costs 1e-4 of delta at most.
             least = 1e-4 * stake / (1.0 + min(repetitions.mean, 1e12))
             span = _range(laid, least)
             if path is None or not len(path.gains):
@@ -170,6 +180,7 @@ def _climb(
                 gain = reached - value
                 if gain > 0.0:
                     value, best = reached, order
+                # Cells are too wide for more: the next stage refines them.
                 if not gain > _GAIN * value:
                     break
     return value, best
@@ -184,6 +195,7 @@ def _worst(
         (
             (goal.value(side, order), order, name)
             for name, side in sides.items()
+            # The two rankings by the line itself, on which a search can only improve.
             for order in (NATURAL, REVERSED)
         ),
         key=lambda found: found[0],

@@ -29,6 +29,7 @@ from jaxsel.accounting.single_run.score_pairs import ScorePair, mirrored_pair, r
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.repetitions import Repetitions, point_mass
 
+# Panels are as narrow as the laws are smooth (`ScorePair.width`), so that 16 nodes reach 1e-10.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _AT_ONCE = 4_000_000  # numbers in memory at a time
 _LEAST_DELTA = 1e-280
@@ -63,6 +64,7 @@ def _panels(pieces: list[Piece], pair: ScorePair) -> _Panels:
     """The pieces in panels, truncated where the mass of both laws is negligible."""
     low, high = pair.reach
     count = math.ceil((high - low) / pair.width)
+    # A Gauss rule converges where a density is smooth only: panels end at its kinks.
     knots = np.unique([*np.linspace(low, high, count + 1), *pair.kinks])
     rows = []
     for number, piece in enumerate(pieces):
@@ -88,9 +90,13 @@ def _log_slopes(
     found = []
     for law in (pair.first, pair.second):
         above, below = law.log_upper(z), law.log_lower(z)
+        # The better outcomes are those on this piece's side, and those of pieces that were ranked
+        # before: up to `taken` on the other.
         edge = np.where(upward, law.log_lower(taken), law.log_upper(taken))
+        # u is a sum of two tails, each accurate however small.
         near, far = np.where(upward, above, below), np.where(upward, below, above)
         if repetitions.minimum < 2:
+            # A tail form takes u itself: 1 - u would lose the digits that matter where u is small.
             u = np.exp(near) + np.exp(edge)
             found.append(repetitions.log_pgf_derivative_tail(np.minimum(u, 1.0)))
         else:
@@ -98,6 +104,8 @@ def _log_slopes(
             # accurate.
             count = repetitions.minimum
             with np.errstate(divide="ignore"):
+                # 1 - u is a difference of two tails; as their ratio it is accurate where both are
+                # tiny.
                 rest = np.log(-np.expm1(np.minimum(edge - far, 0.0))) + far
             found.append(math.log(count) + (count - 1.0) * rest)
     return found[0], found[1]
@@ -127,14 +135,18 @@ def _split_at_extrema(
     ordered = np.lexsort((z, piece))
     z, heights, row, piece = z[ordered], heights[ordered], row[ordered], piece[ordered]
     cuts, rows = [], []
+    # Between extrema the loss is monotone, and a sign at both ends tells whether there is a root:
+    # none is missed.
     for sign in (1.0, -1.0):
         h = sign * heights
+        # Of a plateau of equal heights one point is taken.
         peak = (h[1:-1] >= h[:-2]) & (h[1:-1] > h[2:]) & (piece[:-2] == piece[2:])
         # rounding errors on a plateau are not extrema
         rise = h[1:-1] - np.minimum(h[:-2], h[2:])
         at = np.flatnonzero(peak & (rise > 1e-12 * (1.0 + np.abs(h[1:-1])))) + 1
         left, right, inside = z[at - 1], z[at + 1], panels.rows(row[at])
         share = np.linspace(0.0, 1.0, 9)
+        # Each round keeps a quarter: at the end 4^-8 of the distance of two nodes.
         for _ in range(8):
             grid = left[:, None] + (right - left)[:, None] * share
             best = np.argmax(sign * loss(grid, inside), axis=1)
@@ -171,6 +183,7 @@ def _roots(
     width = np.abs(right - left)
     for _ in range(60):
         with np.errstate(invalid="ignore", divide="ignore"):
+            # All brackets at once as arrays; Newton would leave some of them.
             middle = (left * high - right * low) / (high - low)
         middle = np.where(np.isfinite(middle), middle, (left + right) / 2.0)
         value = curve(middle)
@@ -208,6 +221,8 @@ def tuned_profile(
     chance = 1.0
     if order == INDEPENDENT:
         chance = float(repetitions.pgf_gap(1.0))
+        # A rank that is pure noise picks a run whatever it released: its law is that of one run, if
+        # there is one.
         repetitions, order = point_mass(1), NATURAL
     if isinstance(order, MergedOrder) and order.mirrored:
         pair = mirrored_pair(pair)
@@ -235,10 +250,13 @@ def tuned_profile(
         level = epsilon[:, None]
         crossing = (heights[:, 0] > level) != (heights[:, 1] > level)
         total = np.zeros(len(epsilon))
+        # In other panels no loss exceeds an epsilon of this chunk, and (A - e^epsilon A')_+ is 0.
         rows = np.flatnonzero(largest > np.min(epsilon))
         excess = np.minimum(epsilon[:, None, None] - losses[rows], 0.0)
+        # A - e^eps A' = A (1 - e^(eps - loss)), without cancellation at a loss just above epsilon.
         panel = np.sum(mass[rows] * -np.expm1(excess), axis=2)
         total += np.sum(np.where(crossing[:, rows], 0.0, panel), axis=1)
+        # The integrand has a kink at the root: Gauss nodes are put on its one side.
         which, row = np.nonzero(crossing)
         if len(row):
             at, inside = epsilon[which], panels.rows(row)
@@ -273,6 +291,7 @@ def _epsilon_at(delta_at: Callable[[npt.ArrayLike], np.ndarray], delta: float) -
     delta = check_interval("delta", delta, _LEAST_DELTA, 1.0, low_open=False)
 
     def excess(epsilon: float) -> float:
+        # A profile falls over hundreds of orders of magnitude, its logarithm slowly.
         return math.log(max(float(delta_at(epsilon)), 1e-300)) - math.log(delta)
 
     if excess(0.0) <= 0.0:

@@ -16,6 +16,8 @@ from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.path_mesh import PathMesh, gradients
 from jaxsel.tuning.bounds.path_program import Price, proposed_delta, slope_at
 
+# 256 pieces of a triangle, and as many thin columns of each column: what is lost by chords and by
+# the largest value of a column falls with both.
 PARTS = 16  # of each edge of a triangle
 # Allowance for rounding of the sums, relative to E[K]: far above the actual errors.
 ROUNDING = 1e-11
@@ -29,6 +31,7 @@ def _convex(price: Price) -> Price:
             first, second = kept[-2], kept[-1]
             rise = price.values[[second, k]] - price.values[first]
             run = price.knots[[second, k]] - price.knots[first]
+            # A slope that grows, without a division: the middle knot lies below the chord.
             if rise[0] * run[1] < rise[1] * run[0]:
                 break
             kept.pop()
@@ -39,6 +42,7 @@ def _convex(price: Price) -> Price:
 def _conjugate(price: Price, slopes: np.ndarray) -> np.ndarray:
     """max over the knots s of slope s - price(s), for a convex price."""
     falls = np.diff(price.values) / np.diff(price.knots)
+    # For a convex price slope s - price(s) grows as long as the price's slope is smaller.
     knot = np.searchsorted(falls, slopes)
     return slopes * price.knots[knot] - price.values[knot]
 
@@ -67,9 +71,12 @@ def _supporting(law: Repetitions, low: np.ndarray, high: np.ndarray):
     """(value at the middle, slope) of lines below the convex a between low and high."""
     low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     middle = 0.5 * (low + high)
+    # A law of K gives a = f'(1 - u) but not its derivative; a chord about the middle stands in for
+    # the tangent.
     step = np.maximum(1e-3 * (high - low), 1e-12)
     left, right = np.maximum(middle - step, 0.0), np.minimum(middle + step, 1.0)
     before, at, after = (slope_at(law, x) for x in (left, middle, right))
+    # a falls; rounding might say otherwise, where it hardly does.
     slope = np.minimum((after - before) / (right - left), 0.0)
     chord = before + slope * (middle - left)
     # A chord exceeds a convex function by at most twice the excess at the midpoint.
@@ -87,8 +94,11 @@ def _failure(
     high = np.maximum(np.maximum(first, second), third)
     ends = slope_at(law, np.stack([low[0], high[0]]))
     value, slope, middle = _supporting(law, low[1], high[1])
+    # Never 0 but for columns that coincide in float64, whose chord is then flat.
     span = np.maximum(high[0] - low[0], 1e-300)
     rise = (points[0] - low[0][..., None]) / span[..., None]
+    # a(u) stands in the inequality with +, a(u') with -: the one needs an upper bound, the other a
+    # lower.
     ours = ends[0][..., None] + (ends[1] - ends[0])[..., None] * rise
     theirs = value[..., None] + slope[..., None] * (points[1] - middle[..., None])
     # W is quadratic on a triangle, so its gradient is linear and given by its corner
@@ -97,15 +107,19 @@ def _failure(
     steep = np.einsum("tq,vqtx->tvx", values[mesh.nodes], np.array(corners))
     along, across = _at_corners(pieces, steep)
     # The gain is the larger of 0 and its value without the bracket.
+    # The largest over s of s W_u' - lambda(s), plus the gain, is a conjugate of the price at each
+    # of the two slopes that the bracket allows.
     failing = along + np.maximum(
         _conjugate(price, across), ours + _conjugate(price, across - math.exp(epsilon) * theirs)
     )
     width = np.diff(mesh.edges)
+    # Pieces of a triangle never cross a line between thin columns: parts of its edges end there.
     centre = (points[0].mean(axis=2) - mesh.edges[mesh.column]) / width[mesh.column]
     part = np.clip((centre * parts).astype(int), 0, parts - 1)
     worst = np.full((width.size, parts), -np.inf)
     place = np.broadcast_to(mesh.column, part.shape), part
     np.maximum.at(worst, place, failing.max(axis=2))
+    # Signed: where (3) has room to spare, the bound falls by it.
     return float(np.sum(worst * (width[:, None] / parts)))
 
 
@@ -134,6 +148,8 @@ def certified(
       The bound; it may exceed 1.
     """
     price = _convex(price)
+    # The convex price needs a last slope of at least its last chord; (3) needs it to be at least
+    # every W_u', whose largest value is at a corner.
     slope = np.diff(price.values[-2:]) / np.diff(price.knots[-2:])
     steepest = float(slope[0])
     for place in np.eye(3):
@@ -142,5 +158,6 @@ def certified(
         steepest = max(steepest, float(np.max(rise)))
     proposed = proposed_delta(pair, mesh, price._replace(last_slope=steepest), values)
     failure = _failure(mesh, values, law, epsilon, price, parts)
+    # Sums cancel: what float64 loses grows with the largest numbers in them, not with their result.
     size = float(np.max(np.abs(price.values))) + float(np.max(np.abs(values)))
     return proposed + failure + ROUNDING * (law.mean + size)

@@ -15,6 +15,7 @@ import numpy as np
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
 from jaxsel.repetitions import Repetitions
 
+# Where the region is thin, as at (0, 0) and (1, 1), a triangle without height has no gradient.
 _THICKNESS = 1e-5  # least height of the polygon, on either side of u' = u
 _CROWDED = 1.4  # exponent that concentrates rows near the upper edge, where the worst paths are
 _WEIGHT = 0.5  # weight of the law of K in the spacing of columns; the rest is sqrt(u)
@@ -50,6 +51,8 @@ def gradients(mesh: PathMesh, place: tuple[float, float, float]) -> list[np.ndar
     Returns:
       Six Float["triangles 2"].
     """
+    # The quadratic basis is b (2 b - 1) at a corner and 4 b b' at the middle of an edge, b and b'
+    # being barycentric coordinates.
     found = [(4.0 * place[v] - 1.0) * mesh.slopes[:, v] for v in range(3)]
     for p, q in ((0, 1), (1, 2), (2, 0)):
         found.append(4.0 * (place[p] * mesh.slopes[:, q] + place[q] * mesh.slopes[:, p]))
@@ -58,8 +61,10 @@ def gradients(mesh: PathMesh, place: tuple[float, float, float]) -> list[np.ndar
 
 def _columns(law: Repetitions, count: int) -> np.ndarray:
     """Ends of the columns, dense where the best of K is likely to be."""
+    # For large K all that matters happens at u of about 1/K.
     u = np.append(0.0, np.geomspace(1e-9, 1.0, 20_001))
     reached = np.asarray(law.pgf_gap(u))
+    # A trade-off may be steepest at its start, where sqrt(u) puts columns whatever K is.
     travelled = _WEIGHT * reached / reached[-1] + (1.0 - _WEIGHT) * np.sqrt(u)
     ends = np.interp(np.linspace(0.0, 1.0, count + 1), travelled, u)
     ends[0], ends[-1] = 0.0, 1.0
@@ -76,6 +81,8 @@ def _above(
     over = np.maximum(np.asarray(curve(inside)) - chord, 0.0)
     # The curve is piecewise linear, so checking its kinks is sufficient.
     place = np.clip(np.searchsorted(ends, inside, side="right") - 1, 0, ends.size - 2)
+    # Both ends of a chord by what its worst kink needs: a chord that is raised by so much at both
+    # lies above all of them.
     gap = np.zeros(ends.size - 1)
     np.maximum.at(gap, place, over)
     raised = heights.copy()
@@ -88,6 +95,8 @@ def _value_at(heights: np.ndarray, at: float, first: int):
     """(nodes, weights) of a point on a vertical edge with corners at these heights."""
     row = int(np.clip(np.searchsorted(heights, at) - 1, 0, heights.size - 2))
     part = (at - heights[row]) / (heights[row + 1] - heights[row])
+    # The quadratic through both corners and the middle of the edge, at this part of it: (0, 0) and
+    # (1, 1) are no nodes.
     weights = np.array(
         [(1.0 - part) * (1.0 - 2.0 * part), 4.0 * part * (1.0 - part), part * (2.0 * part - 1.0)]
     )
@@ -112,9 +121,12 @@ def path_mesh(pair: DominatingPair, law: Repetitions, *, columns: int, rows: int
     """
     ends = _columns(law, columns)
     tradeoff = pair_tradeoff(pair)
+    # T adds the outputs in the order of their losses: it turns where the next one begins.
     kinks = np.cumsum(pair.first)
     margin = 1e-12 + _THICKNESS
+    # A trade-off lies above u, but for rounding; the path of equal laws, u' = u, is to stay inside.
     upper = np.maximum(_above(tradeoff, kinks, ends), ends) + margin
+    # The lower edge 1 - T(1 - u) is the upper one turned round.
     below = _above(tradeoff, kinks, 1.0 - ends[::-1])[::-1]
     lower = np.minimum(1.0 - below, ends) - margin
     share = 1.0 - np.linspace(1.0, 0.0, rows + 1) ** _CROWDED
@@ -129,6 +141,7 @@ def path_mesh(pair: DominatingPair, law: Repetitions, *, columns: int, rows: int
 
     a, b, c, d = (block(i, j) for i, j in ((0, 0), (0, 2), (2, 0), (2, 2)))
     ab, ac, bd, cd, ad = (block(i, j) for i, j in ((0, 1), (1, 0), (1, 2), (2, 1), (1, 1)))
+    # Each cell along the diagonal a-d, from its lower left to its upper right, as paths run.
     nodes = np.concatenate(
         [np.stack([a, c, d, ac, cd, ad], axis=1), np.stack([a, d, b, ad, bd, ab], axis=1)]
     )
@@ -136,6 +149,7 @@ def path_mesh(pair: DominatingPair, law: Repetitions, *, columns: int, rows: int
     corners = points[nodes[:, :3]]
     first, second = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     area = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]
+    # Gradients of the second and third coordinate; the three sum to 1, and their gradients to 0.
     one = np.stack([second[:, 1], -second[:, 0]], axis=1) / area[:, None]
     two = np.stack([-first[:, 1], first[:, 0]], axis=1) / area[:, None]
     column = np.tile(np.repeat(np.arange(columns), rows), 2)

@@ -21,9 +21,15 @@ from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.path_mesh import PathMesh, gradients
 
+# A price has one slope beyond its last knot: where that lies in the mass, what is extrapolated is
+# too low and fails (3) of docs/priced.md there.
 _MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense knots and beyond all knots
+# The certificate proves whatever price it is given, and the program's value is some ten times
+# nearer to the least one than the gap is.
 _GAP = 3e-3  # relative gap between the program and its dual
 _DENSE = 0.75  # fraction of the knots in between
+# Barycentric, the corners first: `_PathConstraints` takes the first three for W_u' <= slope, which
+# is linear in a triangle and decided there. The middles are for a(u) and a(u'), which are not.
 _PLACES = (
     (1.0, 0.0, 0.0),
     (0.0, 1.0, 0.0),
@@ -50,6 +56,7 @@ class Price(NamedTuple):
 
 def slope_at(law: Repetitions, u: np.ndarray) -> np.ndarray:
     """a(u) = f'(1 - u), with u clipped to [0, 1]."""
+    # A mesh is a little larger than the region of the paths.
     return np.asarray(law.pgf_derivative_tail(np.clip(u, 0.0, 1.0)))
 
 
@@ -62,6 +69,7 @@ def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
     reached = np.cumsum(pair.first[finite])
     ends = np.interp([_TAIL, _MIDDLE, 1.0 - _MIDDLE, 1.0 - _TAIL], reached / reached[-1], loss)
     dense, rest = int(_DENSE * count), (count - int(_DENSE * count)) // 2
+    # Evenly in the loss, since the ratios that P reaches span orders of magnitude.
     losses = np.concatenate(
         [
             np.linspace(ends[0], ends[1], rest + 1)[:-1],
@@ -69,7 +77,10 @@ def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
             np.linspace(ends[2], ends[3], rest + 1)[1:],
         ]
     )
+    # The ratio 0 belongs to outputs that P' does not have, whose price is the value at 0; and a
+    # price is convex on all of s >= 0.
     found = np.unique(np.append(0.0, np.exp(-losses)))
+    # Losses above 745 underflow to the ratio 0, and a price needs one interval at least.
     return found if found.size > 1 else np.array([0.0, 1.0])
 
 
@@ -81,6 +92,7 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
     """
     seen = pair.first > 0.0
     mass, loss = pair.first[seen], pair.loss[seen]
+    # What P does not have is no part of E_P; it costs the last slope, in the last line.
     ratio = np.exp(-loss)  # 0 at infinite loss
     weights = np.zeros(knots.size)
     inside = ratio <= knots[-1]
@@ -88,6 +100,7 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
     part = (ratio[inside] - knots[place]) / (knots[place + 1] - knots[place])
     np.add.at(weights, place, mass[inside] * (1.0 - part))
     np.add.at(weights, place + 1, mass[inside] * part)
+    # Beyond the last knot the price is its value there, plus the last slope times what is over.
     weights[-1] += float(np.sum(mass[~inside]))
     beyond = float(np.sum(mass[~inside] * (ratio[~inside] - knots[-1])))
     return weights, beyond + max(0.0, 1.0 - float(np.sum(mass * ratio)))
@@ -116,6 +129,7 @@ class _PathConstraints:
         triangles, places = mesh.nodes.shape[0], len(_PLACES)
         # Float["triangles places nodes"]: contributions of a node to W_u and to W_u'.
         steep = np.array([gradients(mesh, place) for place in _PLACES])
+        # Triangles first, then places: the first three rows of each triangle are its corners.
         steep = steep.transpose(2, 0, 1, 3)
         # W is determined up to a constant, so one node is fixed at 0.
         self._pinned = int(mesh.end[0][0])
@@ -124,12 +138,19 @@ class _PathConstraints:
         self._along, self._across = (
             self._by_node(mesh.nodes, steep[..., side]) for side in range(2)
         )
+        # As s grows, (3) divided by s tends to W_u' <= last slope: these rows are the inequality
+        # for all ratios beyond the last knot.
         corners = self._across[np.arange(triangles * places) % places < 3]
         self._of_corners = corners.T.tocsr()
         self._of_places = sparse.hstack([self._along.T, self._across.T], format="csr")
         self._squares = self._band_of_squares(mesh.nodes, steep)
+        # Entries of a row grow with its ratio, by orders of magnitude, and the solver's test for
+        # feasibility is absolute: this makes all rows of one order.
         self._scale = 1.0 / (1.0 + knots)
         self._knots = knots
+        # W enters the row of a ratio as W_u + s W_u': sums over ratios need the moments of 1 and s
+        # alone, products of two rows those of s^2, too. So no matrix with a row per ratio is
+        # formed.
         self._powers = knots[:, None] ** np.arange(3)
         points = np.einsum("pv,tvc->tpc", np.array(_PLACES), mesh.corners)
         ours, theirs = slope_at(law, points[..., 0]), slope_at(law, points[..., 1])
@@ -166,6 +187,7 @@ class _PathConstraints:
         )
         one, other = nodes[:, None, :, None], nodes[:, None, None, :]
         cells = (one - other) * self._count + other
+        # The matrix is symmetric, and `Bordered` holds its lower half.
         lower = np.broadcast_to(one >= other, products.shape)
         cells = np.broadcast_to(cells, products.shape)[lower]
         count = 3 * steep.shape[0] * steep.shape[1]
@@ -179,12 +201,14 @@ class _PathConstraints:
     @staticmethod
     def _second_differences(knots: np.ndarray) -> np.ndarray:
         """Float["knots - 1, knots + 1"]: the decrease of slopes; the last slope is an unknown."""
+        # The last slope is an unknown itself and no quotient: the step of 1 is never divided by.
         steps = np.append(np.diff(knots), 1.0)
         slopes = np.zeros((knots.size, knots.size + 1))
         inner = np.arange(knots.size - 1)
         slopes[inner, inner], slopes[inner, inner + 1] = (-1.0 / steps[:-1], 1.0 / steps[:-1])
         slopes[-1, -1] = 1.0
         falls = slopes[:-1] - slopes[1:]
+        # Steps between knots differ by orders of magnitude; the sign of a row is all that counts.
         return falls / np.max(np.abs(falls), axis=1, keepdims=True)
 
     def _parts(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -215,18 +239,27 @@ class _PathConstraints:
         rows, steepest, falls = self._parts(prices)
         rows = rows.reshape(-1, self._knots.size) * self._scale
         sums = rows @ self._powers[:, :2]
+        # Sums over ratios first: of the weights for `along`, of s times the weights for `across`.
         nodal = self._of_places @ sums.T.ravel() + self._of_corners @ steepest.ravel()
+        # The price of a ratio stands with -1 in each row of that ratio, the last slope in those of
+        # corners.
         of_price = np.append(-rows.sum(axis=0), -np.sum(steepest))
         return np.concatenate([nodal, of_price + self._convexity.T @ falls])
 
     def normal(self, weights: np.ndarray) -> Bordered:
         """See Constraints."""
         rows, steepest, falls = self._parts(weights)
+        # A^T diag(weights) A has the scale of a row twice, A^T once.
         rows = rows.reshape(-1, self._knots.size) * self._scale**2
         moments = (rows @ self._powers).T.copy()
+        # A row of a corner is `across` alone, and its square is what the weights of s^2 multiply.
         moments[2].reshape(self._shapes[0][:2])[:, :3] += steepest
         band = (self._squares @ moments.ravel()).reshape(-1, self._count)
+        # The pinned node has no entries; any positive number on its diagonal leaves it at 0 and the
+        # matrix definite.
         band[0, self._pinned] = 1.0
+        # Each price meets the nodes of all triangles, so that its column is full. Two prices never
+        # meet in a row but for convexity: their corner is nearly diagonal.
         border = np.empty((self._count, self._knots.size + 1))
         border[:, :-1] = self._of_places @ -np.concatenate([rows, rows * self._knots])
         border[:, -1] = self._of_corners @ -steepest.ravel()
@@ -245,6 +278,7 @@ def proposal(
     cost[mesh.count : -1], cost[-1] = weights, beyond
     np.add.at(cost, mesh.start[0], mesh.start[1])
     np.add.at(cost, mesh.end[0], -mesh.end[1])
+    # The pinned node is no unknown; its value is 0, and so is what it costs.
     cost[mesh.end[0][0]] = 0.0
     found = nearly_solved(cost, constraints, constraints.limits, relative_gap=_GAP)
     found[mesh.end[0][0]] = 0.0

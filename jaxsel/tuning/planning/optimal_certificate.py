@@ -70,15 +70,20 @@ class Functional(NamedTuple):
 
         if excess(0.0) <= 0.0:
             return 0.0
+        # The root is near the epsilon that it was computed for, which may be 0 and cannot be
+        # doubled then.
         high = max(self.epsilon, 1e-3)
         while excess(high) > 0.0:
             high *= 2.0
+            # e^epsilon overflows soon after. A functional that still exceeds delta has no second
+            # part to speak of: its outputs are on one side only, and no epsilon covers them.
             if high > _ENOUGH:
                 return _ENOUGH
         return _crossing(excess, high)
 
     def _sums(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The contributions of A and of B, computed for a few counts at a time."""
+        # A table of counts and points takes 16 MB at most.
         step = max(1, 2**21 // max(self.x.size, 1))
         parts = [
             (self.first @ powers(self.x, part), self.second @ powers(self.other, part))
@@ -91,6 +96,8 @@ class Functional(NamedTuple):
         """Least sum_i lambda_i (g_i(k) - m_i) for k between the ends of each block."""
         total = np.zeros(left.size)
         for wish, multiplier in zip(self.wishes, self.multipliers, strict=True):
+            # Prices of wishes are monotone in k, so that the least over a block is at one of its
+            # ends.
             least = wish.price(right if wish.falls else left)
             total += multiplier * (least - wish.most)
         return total
@@ -116,6 +123,7 @@ class Terms(NamedTuple):
     def least(self, epsilon: float) -> float:
         """The lower bound on delta, for every law that meets the wishes."""
         second = math.exp(epsilon) * self.second
+        # Rounding is relative to the parts, which nearly cancel where the bound is small.
         size = self.first + second + np.abs(self.rest)
         return float(np.min(self.first - second + self.rest - _ROUNDING * size))
 
@@ -123,6 +131,8 @@ class Terms(NamedTuple):
 def searched_counts(most: int | None) -> np.ndarray:
     """Counts among which missing columns are searched; the certificate covers all counts."""
     end = 1e7 if most is None else float(most)
+    # k (1 - x)^(k-1) changes slowly with log k: from 300 on neighbours differ by 0.4 per cent, and
+    # the column of one is as good as that of another between them.
     counts = np.append(np.arange(300.0), np.geomspace(300.0, 1e7, 2600).round())
     return np.unique(np.append(counts[counts < end], end))
 
@@ -142,6 +152,7 @@ def terms(found: Functional, most: int | None) -> Terms:
     )
     # A point at x = 0 with a negative value is omitted, since each share may be decreased.
     ahead = (found.x == 0.0) & (found.other == 0.0)
+    # At x = 0 and T = 0 both terms are proportional to k: all such points act as one.
     if found.first[ahead].sum() < math.exp(found.epsilon) * found.second[ahead].sum():
         found = found._replace(
             first=np.where(ahead, 0.0, found.first), second=np.where(ahead, 0.0, found.second)
@@ -150,6 +161,7 @@ def terms(found: Functional, most: int | None) -> Terms:
     counts = np.arange(end + 1.0)
     first, second = found._sums(counts)
     parts: list[tuple[np.ndarray, ...]] = [(first, second, found._wished(counts, counts))]
+    # Blocks reach to where the tail's bound holds, or to the largest count there is.
     last = _tail_start(found) if most is None else float(most)
     if last > end:
         edges = [float(end)]
@@ -164,7 +176,9 @@ def terms(found: Functional, most: int | None) -> Terms:
 def _tail_start(found: Functional) -> float:
     """A count far beyond the one from which every k (1 - T)^(k-1) with T > 0 decreases."""
     low = found.other[found.other > 0.0]
+    # k (1 - T)^(k-1) falls from 1/T on; the smallest T is the last to.
     least = float(low.min()) if low.size else 1.0
+    # One bound for the whole tail is tight only where what falls is negligible: e^-35 of its peak.
     return min(max(1e7, _FALLING / least), _LARGEST)
 
 
@@ -176,9 +190,12 @@ def _split_blocks(
     for _ in range(_SPLITS):
         block = _blocks(found, left, right)
         value = block[0] - math.exp(found.epsilon) * block[1] + block[2]
+        # The certificate is the least of all bounds: a block that is above what a single count has
+        # cannot lower it.
         low = value < aim
         parts.append(tuple(each[~low] for each in block))
         left, right = left[low], right[low]
+        # A block of so few counts is split no further: each of its counts has an exact value.
         few = right - left <= _PIECES
         counts = np.unique(
             np.concatenate([np.zeros(0), *map(np.arange, left[few], right[few] + 1.0)])
@@ -187,6 +204,7 @@ def _split_blocks(
             parts.append((*found._sums(counts), found._wished(counts, counts)))
         left, right = _pieces(left[~few], right[~few])
         if left.size == 0 or left.size > _MANY:
+            # What is left keeps its own bound below, which is valid and only looser.
             break
     return [*parts, _blocks(found, left, right)] if left.size else parts
 
@@ -195,6 +213,7 @@ def _aim(found: Functional, counts: np.ndarray) -> float:
     """The least of some exact values; better bounds for blocks are not needed."""
     counts = np.append(np.arange(float(_DENSE)), counts[counts < 1e7])
     least = float(np.min(found.value(counts)))
+    # Bounds of blocks reach an exact value in the limit alone; this much is given away instead.
     return least - 1e-7 * abs(least)
 
 
@@ -202,6 +221,8 @@ def _pieces(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """Splits every block into pieces with whole ends."""
     share = np.arange(_PIECES + 1) / _PIECES
     edges = np.floor(left[:, None] + (right - left)[:, None] * share)
+    # The product with the share 1 may be rounded below the end. Neighbours share an edge: a count
+    # that is covered twice does no harm.
     edges[:, -1] = right
     lefts, rights = edges[:, :-1].ravel(), edges[:, 1:].ravel()
     return lefts[rights > lefts], rights[rights > lefts]
@@ -214,8 +235,11 @@ def _blocks(found: Functional, left: np.ndarray, right: np.ndarray) -> tuple[np.
     peak, height = _peaks(found.other)
     for start in range(0, left.size, step):
         low, high = left[start : start + step], right[start : start + step]
+        # With a single peak the least on an interval is at an end; A is not negative, so that this
+        # is a lower bound of its terms.
         least = np.minimum(powers(found.x, low), powers(found.x, high))
         first.append(found.first @ least)
+        # The second part is subtracted, and needs an upper bound: the peak where it lies inside.
         most = np.maximum(powers(found.other, low), powers(found.other, high))
         inside = (low < peak[:, None]) & (peak[:, None] < high)
         second.append(found.second @ np.where(inside, np.maximum(most, height[:, None]), most))
@@ -226,6 +250,8 @@ def _peaks(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The maximiser over real k > 0 of k (1 - x)^(k - 1), and the maximum."""
     inner = (x > 0.0) & (x < 1.0)
     rate = -np.log1p(-np.where(inner, x, 0.5))
+    # The derivative of log k - (k - 1) rate vanishes at k = 1/rate. At x = 0 the function is k, at
+    # x = 1 it is 0 for all k > 1.
     peak = np.where(inner, 1.0 / rate, np.where(x > 0.0, 0.0, np.inf))
     return peak, np.where(inner, np.exp(rate - 1.0) / rate, 0.0)
 
@@ -238,11 +264,13 @@ def _tail(found: Functional, last: float) -> tuple[np.ndarray, ...]:
     """
     at = np.array([last])
     ahead = (found.x == 0.0) & (found.other == 0.0)
+    # Where x > 0 the first part tends to 0 and is bounded by 0.
     first = float(found.first[found.x == 0.0].sum()) * last
     falling = powers(found.other[~ahead], at)[:, 0] @ found.second[~ahead]
     second = float(found.second[ahead].sum()) * last + float(falling)
     rest = 0.0
     for wish, multiplier in zip(found.wishes, found.multipliers, strict=True):
+        # A falling price tends to 0 or more; a rising one is least at the start of the tail.
         least = 0.0 if wish.falls else float(wish.price(at)[0])
         rest += multiplier * (least - wish.most)
     return np.array([first]), np.array([second]), np.array([rest])
@@ -268,6 +296,8 @@ def lower_epsilon(found: Functional, delta: float, most: int | None) -> float:
     if each.least(0.0) <= delta:
         return 0.0
     low = _crossing(lambda epsilon: each.least(epsilon) - delta, high)
+    # The root is accurate to 1e-11 and may lie on the wrong side; what is returned has been
+    # checked.
     while each.least(low) <= delta:
         low -= 1e-9
     return max(low, 0.0)

@@ -98,6 +98,7 @@ class Program:
     ) -> tuple[np.ndarray, np.ndarray]:
         """For each cell the x with the largest contribution, and that contribution."""
         first, second = self._slopes(each, counts, weights)
+        # e^epsilon p'/p, so that each cell's mass p is a factor.
         gain = first[None, :] - np.exp(epsilon - each.loss)[:, None] * second[None, :]
         point = np.argmax(gain, axis=1)
         most = gain[np.arange(point.size), point]
@@ -139,6 +140,8 @@ class Program:
         """
         if not self._cuts:
             self._cuts = [
+                # Without a cut a cell's part of delta would be 0, and the first law far from any
+                # good one.
                 Cuts(np.arange(each.loss.size), self._best(each, epsilon, *self._start)[0])
                 for each in self.sides
             ]
@@ -146,7 +149,9 @@ class Program:
         solved = self._solve(epsilon, tie)
         for _ in range(_ROUNDS):
             least = accuracy * max(solved.value, self.delta)
+            # Both in one round, since each costs a solution.
             over = self._cut(solved)
+            # Missing cuts and missing counts add up in the gap: a third for these.
             priced = columns and self._price(solved, 0.3 * least, tie)
             if over <= least and not priced:
                 break
@@ -182,6 +187,7 @@ class Program:
             cuts = self._cuts[place]
             known = np.zeros(each.loss.size)
             np.maximum.at(known, cuts.cell, self._gain(each, cuts, solved))
+            # Violations below the solver's tolerance would be added for ever.
             new = part > known + _UNSEEN * self.delta
             over = max(over, float(np.sum((part - known)[new])))
             self._cuts[place] = Cuts(
@@ -194,6 +200,7 @@ class Program:
         found = solved.functional
         counts = self._searched
         below = found.value(counts) + tie * _spread(counts) - solved.objective
+        # Neighbouring counts have nearly equal columns: one of a dip serves for all.
         dips = np.flatnonzero(
             (below < -least)
             & (below <= np.append(np.inf, below[:-1]))
@@ -206,6 +213,7 @@ class Program:
     def _solve(self, epsilon: float, tie: float) -> Solved:
         counts, sides = self.counts, self.sides
         size, cells = counts.size, [each.loss.size for each in sides]
+        # Entries of a column grow with k; those of k w_k are of one size, from 1 run to 10^7.
         runs = np.maximum(counts, 1.0)
         # Unknowns: k w_k, the parts of all cells, and delta; in units of delta.
         starts = size + np.cumsum([0, *cells])
@@ -230,6 +238,7 @@ class Program:
             blocks.append(small)
         for place, each in enumerate(sides):
             row = np.zeros(total)
+            # Outputs of infinite loss add their mass times E[K], whatever epsilon.
             row[:size] = each.singular / self.delta * counts / runs
             row[starts[place] : starts[place + 1]] = 1.0
             row[-1] = -1.0
@@ -240,6 +249,8 @@ class Program:
             scale = max(wish.most, 1e-6)
             row[:size] = wish.price(counts) / runs / scale
             tables.append(sparse.csr_matrix(row))
+            # Each wish in units of its bound, since the solver's tolerance is absolute; a bound of
+            # 0 has no unit.
             bounds.append(np.array([wish.most * (1.0 - _TIGHT) / scale]))
         cost = np.zeros(total)
         cost[:size], cost[-1] = tie / self.delta * _spread(counts) / runs, 1.0
@@ -265,6 +276,8 @@ class Program:
         self, epsilon: float, multipliers: np.ndarray, scales: list[np.ndarray]
     ) -> Functional:
         """The multipliers as a bound for every law, adjusted so that rounding keeps them valid."""
+        # Any multipliers >= 0 give a valid bound: what the solver's tolerance left is cut off here,
+        # and costs a little of the bound alone.
         multipliers = np.maximum(multipliers, 0.0)
         sizes = [cuts.cell.size for cuts in self._cuts]
         ends = np.cumsum(sizes)
@@ -280,6 +293,7 @@ class Program:
             ratio = np.exp(-each.loss[cuts.cell])
             first = np.bincount(cuts.point, part * each.mass[cuts.cell], each.x.size)
             second = np.bincount(cuts.point, part * each.mass[cuts.cell] * ratio, each.x.size)
+            # x[0] = 0, where k (1 - x)^(k-1) = k: E[K] of the singular part.
             first[0] += shares[place] * each.singular
             seen = (first > 0.0) | (second > 0.0)
             points.append((each.x[seen], each.other[seen], first[seen], second[seen]))
@@ -327,7 +341,7 @@ def _highs(
             )
             if found.status == 0:
                 return found
-            infeasible = found.status == _INFEASIBLE  # # or tolerances are too tight
+            infeasible = found.status == _INFEASIBLE  # or tolerances are too tight
     if infeasible:
         raise InputError(
             "no law of K was found that meets the wishes with a little to spare; relax one of them"

@@ -61,6 +61,12 @@ class Plan(NamedTuple):
       choices: the best law of every family that meets the wishes, best first.
       alternatives: what else the budget could have bought, each with its price.
       compute: what all runs may cost, and one does; None if that is not limited.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.plan("gaussian", epsilon=3, runs=50)
+        >>> print(found.chosen.theorem, found.epsilon <= 3, found.chosen.law.mean <= 50)
+        JX-Envelope True True
     """
 
     budget: Budget
