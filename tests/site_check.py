@@ -61,7 +61,7 @@ _PAGE = """() => {
 }"""
 # What shows when a reader scrolls down, or opens it, is shown at once.
 _UNFOLD = """() => {
-  document.querySelectorAll("nav.page-toc ul").forEach((list) => list.classList.add("visible"));
+  document.querySelectorAll("nav.page-toc ul").forEach((list) => (list.style.display = "block"));
   document.querySelectorAll("details").forEach((each) => (each.open = true));
 }"""
 _LOOK = (Path(__file__).parent / "site_look.js").read_text(encoding="utf-8")
@@ -83,6 +83,7 @@ def look(page: Page) -> Iterator[Finding]:
     """What a reader of the page that is open sees that is wrong, lists of contents included."""
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.evaluate(_UNFOLD)
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # tables follow the formulas
     yield from (Finding(*each) for each in page.evaluate(_LOOK, "body"))
     for button, opened in _DRAWERS.items():
         if page.viewport_size["width"] < _DESK and page.locator(button).is_visible():

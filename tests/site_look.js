@@ -23,14 +23,13 @@
   const scrolls = (way) => way === "auto" || way === "scroll";
   const seen = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const isInline = (element) => style(element).display === "inline" || style(element).display === "contents";
-  // A text for readers who listen is a box of a pixel; the marks beside headings show on hover.
-  const isAside = (element) =>
-    element.clientWidth <= 1 || element.closest(".headerlink, .visually-hidden, .sr-only, .skip-link");
+  // What only a listener gets, and the mark of a heading, which shows under the pointer.
+  const aside = ".headerlink, .visually-hidden, .sr-only, .skip-link, mjx-assistive-mml, svg, script, style";
 
   const root = document.querySelector(inside);
-  const article = root.querySelector("article") || root;
+  const article = root.querySelector("article, .bd-main") || root;
   for (const each of root.querySelectorAll("*")) {
-    if (each.closest("svg") || isInline(each) || isAside(each) || !seen(each)) continue;
+    if (each.closest(aside) || isInline(each) || each.clientWidth <= 1 || !seen(each)) continue;
     const { overflowX, overflowY } = style(each);
     const [wide, high] = [each.scrollWidth - each.clientWidth, each.scrollHeight - each.clientHeight];
     const field = each.matches("input, select, textarea");
@@ -59,13 +58,13 @@
   const range = document.createRange();
   while (texts.nextNode()) {
     const [text, parent] = [texts.currentNode, texts.currentNode.parentElement];
-    if (!text.data.trim() || parent.closest("svg, mjx-assistive-mml, script, style")) continue;
-    if (isAside(isInline(parent) ? document.body : parent) || parent.closest(".headerlink") || !seen(parent)) continue;
+    if (!text.data.trim() || parent.closest(aside) || !seen(parent)) continue;
     range.selectNodeContents(text);
     leaves(parent, range.getClientRects());
   }
-  for (const each of article.querySelectorAll("mjx-container svg, img, video, canvas, article svg"))
-    if (!each.parentElement.closest("svg") && seen(each)) leaves(each.parentElement, [each.getBoundingClientRect()]);
+  for (const each of article.querySelectorAll("svg, img, video, canvas"))
+    if (!each.parentElement.closest(aside) && seen(each))
+      leaves(each.parentElement, [each.getBoundingClientRect()]);
 
   for (const each of article.querySelectorAll("img")) {
     const link = each.closest("a");

@@ -62,6 +62,15 @@ def test_the_catalogue_has_everything_once():
         assert f"`{name}`" in pages["index.md"]
 
 
+def test_the_catalogue_speaks_to_readers():
+    """Who may edit a page is a comment of it; of what is not there nothing is said."""
+    for name, text in catalogue_pages().items():
+        assert text.count("<!-- Generated from the code by make docs; do not edit. -->") == 1, name
+        shown = re.sub("<!--.*?-->", "", text, flags=re.S)
+        told = re.findall(r"do not edit|`make |\b0 (?:statements|of them|errata)", shown)
+        assert not told, (name, told)
+
+
 def test_words_of_the_catalogue_are_defined_where_they_stand():
     for name, text in catalogue_pages().items():
         if name == "statements.md":  # has the words of all pages, and no rows yet
