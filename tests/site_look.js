@@ -27,7 +27,7 @@
   const aside = ".headerlink, .visually-hidden, .sr-only, .skip-link, mjx-assistive-mml, svg, script, style";
 
   const root = document.querySelector(inside);
-  const article = root.querySelector("article, .bd-main") || root;
+  const article = root.querySelector("article") || root.querySelector(".bd-main") || root;
   for (const each of root.querySelectorAll("*")) {
     if (each.closest(aside) || isInline(each) || each.clientWidth <= 1 || !seen(each)) continue;
     const { overflowX, overflowY } = style(each);
