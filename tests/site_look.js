@@ -70,12 +70,12 @@
 
   for (const each of article.querySelectorAll("img")) {
     const link = each.closest("a");
-    if (each.naturalWidth > each.getBoundingClientRect().width + 1 && link?.href !== each.src)
+    if (seen(each) && each.naturalWidth > each.getBoundingClientRect().width + 1 && link?.href !== each.src)
       say("shrunk, and no click shows it whole", each, each.naturalWidth);
   }
   for (const each of article.querySelectorAll("mjx-container > svg")) {
     const size = (1000 * each.getBoundingClientRect().width) / each.viewBox.baseVal.width;
-    if (size < 9) say("too small to read", each.closest(".math") || each, size);
+    if (size < 9 && seen(each)) say("too small to read", each.closest(".math") || each, size);
   }
   const sentences = article.innerText.match(
     /[^.\n]*(do not edit|[Gg]enerated (from|by|with)\b|\b0 (errata|statements|readings|of them)\b)[^.\n]*/g

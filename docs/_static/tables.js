@@ -4,15 +4,13 @@ document.addEventListener("DOMContentLoaded", () => {
   const tables = [...document.querySelectorAll("article table:not(.statements)")].filter(
     (table) => table.rows[0]?.querySelector("th")
   );
-  for (const table of tables) {
-    const [head, ...rows] = table.rows;
-    const names = [...head.cells].map((cell) => cell.textContent.trim());
-    head.classList.add("column-names");
-    for (const row of rows)
-      [...row.cells].forEach((cell, place) => (cell.dataset.column = names[place]));
-  }
   const fit = () => {
     for (const table of tables) {
+      const [head, ...rows] = table.rows;
+      const names = [...head.cells].map((cell) => cell.textContent.trim());
+      head.classList.add("column-names");
+      for (const row of rows)
+        [...row.cells].forEach((cell, place) => (cell.dataset.column = names[place]));
       const { clientWidth } = table.parentElement;
       const { paddingLeft, paddingRight } = getComputedStyle(table.parentElement);
       const room = clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
@@ -25,6 +23,6 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   fit();
   window.addEventListener("resize", fit);
-  // Formulas have widths once they are set.
+  // Formulas have widths, and names of columns their signs, once they are set.
   window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(fit));
 });
