@@ -102,7 +102,7 @@ site: $(VENV)/installed
 	rm -rf docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --doctree-dir docs/_build/doctrees docs docs/_build/html
 
-# Every page of the site in a browser, wide and narrow: links, formulas, overflow, errors.
+# Every page of the site in a browser, wide and narrow: what is cut, scrolls or is broken.
 # CHROMIUM names the browser.
 site-check: site
 	$(BIN)/python -m pip install --quiet playwright

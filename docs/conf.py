@@ -25,6 +25,7 @@ extensions = [
     "catalogue_tables",
     "checkout_links",
     "local_mathjax",
+    "page_layout",
     "tuning_cost",
 ]
 exclude_patterns = ["_build", "_ext"]
@@ -46,6 +47,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True  # an object's address would differ from build to build
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
 # Fields are described once, in the text of their class.
 napoleon_use_ivar = True
 # Several classes have a field of one name; each is described in its own class.

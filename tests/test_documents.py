@@ -16,6 +16,7 @@ from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, s
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.cli.list_command import Kind
 from jaxsel.cli.main import app
+from tests import notebooks
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -23,6 +24,8 @@ HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *HOW_TO]
 # The first page of the site, which gives some of the answers of the README.
 START = DOCS / "index.md"
+# Pages of the site that lie at the top of the checkout.
+FORGE_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 # Those whose Python is run.
 RUN = [*HOW_TO, *(DOCS / f"{name}.md" for name in ("guide", "scaling", "searching"))]
 
@@ -54,6 +57,15 @@ def test_the_catalogue_has_everything_once():
         assert f"#### `{entry.name}`" in pages["index.md"]
     for name in repetitions.FAMILIES:
         assert f"`{name}`" in pages["index.md"]
+
+
+def test_the_catalogue_speaks_to_readers():
+    """Who may edit a page is a comment of it; of what is not there nothing is said."""
+    for name, text in catalogue_pages().items():
+        assert text.count("<!-- Generated from the code by make docs; do not edit. -->") == 1, name
+        shown = re.sub("<!--.*?-->", "", text, flags=re.S)
+        told = re.findall(r"do not edit|`make |\b0 (?:statements|of them|errata)", shown)
+        assert not told, (name, told)
 
 
 def test_words_of_the_catalogue_are_defined_where_they_stand():
@@ -189,6 +201,33 @@ def test_python_in_the_documents_runs(page, number, coarse_prices):
     block = _blocks(page)[number]
     small = block.replace("10_000_000", "10_000")
     exec(compile(small, page.name, "exec"), {"print": lambda *args: None})
+
+
+def _shown_code() -> dict[str, list[str]]:
+    """By page of the site, what it shows as code: blocks that are no directive, and cells."""
+    written = [page for page in DOCS.rglob("*.md") if "_build" not in page.parts]
+    pages = [*written, *(ROOT / name for name in FORGE_PAGES)]
+    texts = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages}
+    cells: dict[str, list[str]] = {}
+    for path in notebooks.FOLDER.glob("*.ipynb"):
+        notebook = notebooks.read(path)
+        texts[path.name] = "\n".join("".join(cell["source"]) for cell in notebook["cells"])
+        cells[path.name] = notebooks.code(notebook)
+    found: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        blocks = re.findall(r"^ *```([^\n]*)\n(.*?)^ *```$", text, re.S | re.M)
+        shown = [block for kind, block in blocks if kind != "math" and not kind.startswith("{")]
+        found[name] = [*shown, *cells.get(name, ())]
+    return found
+
+
+def test_code_in_the_documents_fits_a_page():
+    """Eighty characters are what a page of the site shows without a break."""
+    pages = _shown_code()
+    assert sum(map(len, pages.values())) > 80  # else the blocks were not found
+    for name, blocks in pages.items():
+        long = [line for block in blocks for line in block.splitlines() if len(line) > 80]
+        assert not long, (name, long)
 
 
 def test_the_documents_have_python():

@@ -143,19 +143,24 @@ def _as_html(cell: str) -> str:
 
 
 class Statements(SphinxDirective):
-    """A table of every statement, with boxes that narrow it down."""
+    """A table of every statement, with boxes that narrow it down.
+
+    What stands between its fences is for readers of the file alone.
+    """
+
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         claims = published_claims()
         rows = zip(claims, claim_rows(claims), strict=True)
         anchors: set[str] = set()
-        head = "".join(f"<th>{name}</th>" for name in (*STATEMENT_COLUMNS, "figures", "code"))
+        columns = (*STATEMENT_COLUMNS, "figures", "code")
+        head = "".join(f"<th>{name}</th>" for name in columns)
         text = [
             self._boxes(),
-            '<div class="statements-box" tabindex="0" role="region" aria-label="All statements">'
-            f'<table id="statements" class="table"><thead><tr>{head}</tr></thead><tbody>',
+            f'<table id="statements" class="statements"><thead><tr>{head}</tr></thead><tbody>',
             *(self._row(claim, cells, anchors) for claim, cells in rows),
-            "</tbody></table></div>",
+            "</tbody></table>",
         ]
         return [nodes.raw("", "\n".join(text), format="html")]
 
@@ -205,7 +210,10 @@ class Statements(SphinxDirective):
             f'{back}<a href="{code}">{name}</a>',
         ]
         values = "".join(f' data-{key}="{html.escape(value)}"' for key, value in data.items())
-        return f'<tr id="{claim.id}"{values}>' + "".join(f"<td>{c}</td>" for c in written) + "</tr>"
+        columns = [nodes.make_id(name) for name in (*STATEMENT_COLUMNS, "figures", "code")]
+        filled = zip(columns, written, strict=True)
+        cells = [f'<td class="{column}">{text}</td>' for column, text in filled]
+        return f'<tr id="{claim.id}"{values}>{"".join(cells)}</tr>'
 
 
 def _show_code(app: Sphinx, env: BuildEnvironment) -> None:

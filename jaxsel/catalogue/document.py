@@ -20,7 +20,8 @@ from jaxsel.language.papers import PAPERS, paper_of
 from jaxsel.language.statements import Paper
 from jaxsel.repetitions.choose import family_parameters
 
-_GENERATED = "Generated from the code by `make docs`; do not edit."
+# Told to whoever opens the file, and shown on no page.
+_GENERATED = "<!-- Generated from the code by make docs; do not edit. -->"
 _CHECKS = "self-checks.md"
 _STATEMENTS = "statements.md"
 # Link definitions, at the head of every page that uses them.
@@ -74,14 +75,17 @@ def _file(paper: Paper | None) -> str:
 
 
 def _counts(claims: list[Claim], mistakes: list[Erratum]) -> str:
+    """How many statements, failures and errata there are; nothing is said of what is not there."""
     false = sum(claim.false_as_printed for claim in claims)
     readings = sum(not claim.holds for claim in claims) - false
     one, many = "reading of a paper that fails", "readings of a paper that fail"
-    more = f" and {_plural(readings, one, many)}" if readings else ""
-    return (
-        f"{_plural(len(claims), 'statement', 'statements')}, {false} of them false as "
-        f"printed{more}; {_plural(len(mistakes), 'erratum', 'errata')}"
-    )
+    each = f"{false} of them " if len(claims) > 1 else ""
+    fails = [f"{each}false as printed"] if false else []
+    fails += [_plural(readings, one, many)] if readings else []
+    said = [_plural(len(claims), "statement", "statements")] if claims else []
+    said = [", ".join([*said, " and ".join(fails)])] if fails else said
+    said += [_plural(len(mistakes), "erratum", "errata")] if mistakes else []
+    return "; ".join(said)
 
 
 def _erratum(erratum: Erratum, claim: Claim) -> str:
@@ -126,7 +130,7 @@ def _paper_page(
     paper: Paper | None, claims: list[Claim], mistakes: list[Erratum], noted: list[Remark]
 ) -> str:
     title = "Other statements" if paper is None else f"{paper.citation} ({paper.key})"
-    lines = [f"# {title}", "", f"{_counts(claims, mistakes)}. {_GENERATED}", ""]
+    lines = [f"# {title}", "", _GENERATED, "", f"{_counts(claims, mistakes)}.", ""]
     lines += [*_TIGHTNESS, *_WORDS, ""]
     if claims:
         lines += markdown_table(STATEMENT_COLUMNS, claim_rows(claims))
@@ -169,7 +173,9 @@ def _checks_page() -> str:
     lines = [
         "# Self-checks",
         "",
-        f"What the software says of its own mechanisms; no published statements. {_GENERATED}",
+        _GENERATED,
+        "",
+        "What the software says of its own mechanisms; no published statements.",
         "",
         *_TIGHTNESS,
         *_WORDS,
@@ -202,14 +208,16 @@ def _statements_page() -> str:
     lines = [
         "# All statements",
         "",
-        "The statements of all papers in one table, to be searched and filtered. It is made when "
-        "the site of the documentation is built; read as a file, this page is empty, and the pages "
-        f"[paper by paper](index.md#statements-by-paper) have every statement. {_GENERATED}",
+        _GENERATED,
+        "",
+        "The statements of all papers in one table, to be searched and filtered; there is also a "
+        "page [for each paper](index.md#statements-by-paper).",
         "",
         *_TIGHTNESS,
         *_WORDS,
         "",
         "```{statements}",
+        "The site of the documentation has the table here.",
         "```",
         "",
     ]
@@ -222,11 +230,13 @@ def _index_page(pages: Mapping[str, tuple[str, str]]) -> str:
     lines = [
         "# Catalogue",
         "",
+        _GENERATED,
+        "",
         f"{_counts([*claims], [*mistakes])}; "
         f"{_plural(kinds['privacy'], 'is', 'are')} about privacy, "
         f"{kinds['utility']} about utility, {kinds['identity']} are formulas. "
         f"{len(mechanisms())} mechanisms; {len(self_checks())} [self-checks]"
-        f"({_CHECKS}) of the software. [All statements]({_STATEMENTS}) in one table. {_GENERATED}",
+        f"({_CHECKS}) of the software. [All statements]({_STATEMENTS}) in one table.",
         "",
         *_WORDS,
         "",

@@ -228,10 +228,9 @@ def beta_binomial(
     With u the tail,
 
     .. math::
-        f(1-u) = E(1-pu)^\tau
-               = \gamma u^{-\gamma} B(\gamma, \tau+1) I_u(\gamma, \tau+1),
-        \qquad
-        f'(1-u) = \tau\gamma u^{-\gamma-1} B(\gamma+1, \tau) I_u(\gamma+1, \tau),
+        f(1-u) &= E(1-pu)^\tau
+               = \gamma u^{-\gamma} B(\gamma, \tau+1) I_u(\gamma, \tau+1), \\
+        f'(1-u) &= \tau\gamma u^{-\gamma-1} B(\gamma+1, \tau) I_u(\gamma+1, \tau),
 
     and E[K] = count gamma/(gamma + 1). gamma = 1 makes K uniform on 0..count.
     For gamma < 1, 1 - f(1-u) is accurate to about 1e-15/gamma, relatively.
