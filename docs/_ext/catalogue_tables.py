@@ -26,6 +26,7 @@ from jaxsel.catalogue import find_claim, mechanisms, published_claims
 from jaxsel.catalogue.document import STATEMENT_COLUMNS, claim_rows, markdown_table, power
 from jaxsel.catalogue.measured import measured
 from jaxsel.language.base import Claim
+from jaxsel.language.formulas import tex
 from jaxsel.language.papers import PAPERS, paper_of
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ class Mechanisms(SphinxDirective):
         for entry in mechanisms():
             heading = f"{entry.name} ({', '.join(entry.ids)})"
             slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-            rows.append((f"[`{entry.name}`](/catalogue/index.md#{slug})", entry.summary))
+            rows.append((f"[`{entry.name}`](/catalogue/index.md#{slug})", tex(entry.summary)))
         return self.parse_text_to_nodes("\n".join(markdown_table(("name", "releases"), rows)))
 
 
@@ -61,7 +62,7 @@ class Claims(SphinxDirective):
             claim = find_claim(name)
             address = _relative(self, STATEMENTS, claim.id)
             link = f'<a href="{address}"><code>{claim.id}</code></a>'
-            rows.append((link, claim.statement, power(claim)))
+            rows.append((link, claim.tex, power(claim)))
         header = ("claim", "statement", "tightness")
         return self.parse_text_to_nodes("\n".join(markdown_table(header, rows)))
 
@@ -137,8 +138,11 @@ def _figures() -> dict[str, list[str]]:
 
 
 def _as_html(cell: str) -> str:
-    """A cell of the catalogue's Markdown, which has code and bold text alone."""
+    """A cell of the catalogue's Markdown, which has code, bold text and formulas alone."""
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(cell))
+    text = re.sub(
+        r"\$([^$]+)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text
+    )
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
 
 
@@ -188,6 +192,7 @@ class Statements(SphinxDirective):
             "verdict": claim.status,
             "erratum": "yes" if claim.erratum is not None else "",
             "tightness": "" if tightness is None else f"{tightness:.4g}",
+            "plain": f"{claim.source} {claim.statement}",
         }
         module, name = _definition(claim)
         # The page of the code leads back to the first statement of a function.

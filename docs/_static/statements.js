@@ -3,7 +3,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const form = document.getElementById("statement-filter");
   if (!form) return;
   const rows = [...document.querySelectorAll("#statements tbody tr")];
-  const texts = rows.map((row) => row.textContent.toLowerCase());
+  // Formulas are found as they are typed: log(1/gamma).
+  const texts = rows.map((row) => `${row.textContent} ${row.dataset.plain}`.toLowerCase());
 
   function narrow() {
     const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);

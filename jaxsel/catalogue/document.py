@@ -16,6 +16,7 @@ from jaxsel.language.base import Claim, Erratum, Remark
 from jaxsel.language.declared import errata, published_claims, remarks
 from jaxsel.language.domains import Domain
 from jaxsel.language.entry import MechanismEntry, shown
+from jaxsel.language.formulas import tex
 from jaxsel.language.papers import PAPERS, paper_of
 from jaxsel.language.statements import Paper
 from jaxsel.repetitions.choose import family_parameters
@@ -29,13 +30,18 @@ _TIGHTNESS = (
     "over its cases, as last measured; where the check would hold with half of the number "
     "(twice of a lower bound, 1.01 times of an identity), the reason stands beside it.",
 )
-_WORDS = (
-    "* *base*: one run of the private algorithm that a search repeats, or that a test "
-    "asks; its privacy is what a statement starts from.",
-    "* `D_a(P || Q)`, or `D_a` alone: the Renyi divergence of order a between the laws of "
-    "the output on two neighbouring data sets, in nats.",
-    "* `e` and `e'`: two bounds on the base's privacy, `e` at the order that the statement "
-    "is about and `e'` the second one that it needs, at order b or with a delta.",
+_WORDS = tuple(
+    map(
+        tex,
+        (
+            "* *base*: one run of the private algorithm that a search repeats, or that a test "
+            "asks; its privacy is what a statement starts from.",
+            "* D_a(P || Q), or D_a alone: the Renyi divergence of order a between the laws of "
+            "the output on two neighbouring data sets, in nats.",
+            "* e and e': two bounds on the base's privacy, e at the order that the statement "
+            "is about and e' the second one that it needs, at order b or with a delta.",
+        ),
+    )
 )
 
 
@@ -111,7 +117,7 @@ def claim_rows(claims: Iterable[Claim]) -> list[list[str]]:
             if not claim.holds and claim.erratum not in told:
                 beside = _erratum(known[claim.erratum], claim)
                 told.add(claim.erratum)
-        rows.append([names, claim.source, status, power(claim), claim.statement, beside])
+        rows.append([names, tex(claim.source), status, power(claim), claim.tex, tex(beside)])
     return rows
 
 
@@ -119,7 +125,7 @@ def power(claim: Claim) -> str:
     """How close the worst case of the check comes to a true bound."""
     tightness = measured().get(claim.id) if claim.holds else None
     number = "" if tightness is None else f"{tightness:.2g}"
-    return number if claim.loose is None else f"{number}: {claim.loose}"
+    return number if claim.loose is None else f"{number}: {tex(claim.loose)}"
 
 
 def _paper_page(
@@ -139,8 +145,8 @@ def _paper_page(
                 f"`{erratum.id}`",
                 erratum.source,
                 erratum.kind,
-                erratum.printed,
-                erratum.correct,
+                tex(erratum.printed),
+                tex(erratum.correct),
                 ", ".join(f"`{name}`" for name in erratum.corrected),
             )
             for erratum in rest
@@ -152,7 +158,7 @@ def _paper_page(
             (
                 f"`{remark.id}`",
                 remark.source,
-                remark.text,
+                tex(remark.text),
                 ", ".join(f"`{name}`" for name in (*remark.readings, *remark.holds)),
             )
             for remark in noted
@@ -175,7 +181,7 @@ def _checks_page() -> str:
         *_WORDS,
         "",
     ]
-    rows = [(f"`{c.id}`", power(c), c.statement, c.source) for c in self_checks()]
+    rows = [(f"`{c.id}`", power(c), c.tex, c.source) for c in self_checks()]
     lines += markdown_table(("id", "tightness", "statement", "what is checked"), rows)
     return "\n".join(lines)
 
@@ -187,7 +193,7 @@ def _family(entry: MechanismEntry) -> str:
 
 
 def _mechanism(entry: MechanismEntry) -> list[str]:
-    summary = entry.summary
+    summary = tex(entry.summary)
     return [
         f"#### `{entry.name}` ({', '.join(entry.ids)})",
         "",

@@ -146,7 +146,7 @@ class Claim:
     Attributes:
       id: public name, for example "PS-Thm2".
       source: paper and place, for example "Papernot & Steinke 2022, Theorem 2".
-      statement: one sentence, formulas in plain text.
+      statement: one sentence, formulas in plain text; ``tex`` is made from it.
       kind: "privacy", "utility" or "identity".
       relation: the neighbouring relation it is proved for; None for utility.
       evaluate: pure float64 function of keyword parameters (all with defaults), the
@@ -192,6 +192,13 @@ class Claim:
           InputError: for an unknown parameter, or a value outside its domain.
         """
         return domains.read_values(self.id, given, self.parameters)
+
+    @property
+    def tex(self) -> str:
+        """The statement with its formulas as TeX, between dollar signs."""
+        from jaxsel.language.formulas import tex
+
+        return tex(self.statement)
 
     @property
     def has_check(self) -> bool:
@@ -287,6 +294,7 @@ class Claim:
             f"{self.id} ({self.source}): {self.statement}{verdict}",
             ("parameter", "default", "domain", "meaning"),
             rows,
+            stated=True,
         )
 
 
@@ -321,7 +329,7 @@ class Erratum(NamedTuple):
             f"{self.id} ({self.source}; {self.kind}).\nPrinted: {self.printed}\n"
             f"True: {self.correct}"
         )
-        return Summary(sentence, ("claim", "states what is"), rows)
+        return Summary(sentence, ("claim", "states what is"), rows, stated=True)
 
 
 @printed
@@ -348,6 +356,5 @@ class Remark(NamedTuple):
         """The remark's text, and its claims."""
         rows = [[name, "not so"] for name in self.readings]
         rows += [[name, "true"] for name in self.holds]
-        return Summary(
-            f"{self.id} ({self.source}).\n{self.text}", ("claim", "states what is"), rows
-        )
+        sentence = f"{self.id} ({self.source}).\n{self.text}"
+        return Summary(sentence, ("claim", "states what is"), rows, stated=True)

@@ -19,11 +19,13 @@ class Summary(NamedTuple):
     Attributes:
       sentence: the result in words.
       columns, rows: a table of it.
+      stated: whether the sentence is a statement with formulas, which HTML shows as TeX.
     """
 
     sentence: str
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
+    stated: bool = False
 
 
 def cell(item: Any) -> str:
@@ -80,7 +82,12 @@ def text(summary: Summary) -> str:
 def as_html(summary: Summary) -> str:
     """The sentence as a paragraph, and the table."""
     rows, left_out = _cells(summary)
-    found = "".join(f"<p>{html.escape(line)}</p>" for line in summary.sentence.splitlines())
+    sentence = summary.sentence
+    if summary.stated:
+        from jaxsel.language.formulas import tex
+
+        sentence = tex(sentence)
+    found = "".join(f"<p>{html.escape(line)}</p>" for line in sentence.splitlines())
     if rows:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in summary.columns)
         body = "".join(
