@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any
 
 from docutils import nodes
+from formula_pieces import BREAK, pieces
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
@@ -137,12 +138,18 @@ def _figures() -> dict[str, list[str]]:
     return found
 
 
+def _formula(found: re.Match) -> str:
+    """A formula in the table of all statements, which a script sets when its row is seen."""
+    parts = (f'<span class="formula">\\({html.escape(part)}\\)</span>' for part in pieces(found[1]))
+    return BREAK.join(parts)
+
+
 def _as_html(cell: str) -> str:
     """A cell of the catalogue's Markdown, which has code, bold text and formulas alone."""
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(cell))
-    text = re.sub(
-        r"\$([^$]+)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text
-    )
+    words = re.split(r"\$([^$]+)\$", cell)
+    words[1::2] = (_formula(each) for each in re.finditer(r"\$([^$]+)\$", cell))
+    words[::2] = map(html.escape, words[::2])
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", "".join(words))
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
 
 

@@ -24,6 +24,17 @@ document.addEventListener("DOMContentLoaded", () => {
     form.elements.count.value = `${shown} of ${rows.length} statements`;
   }
 
+  // To set all formulas takes long: those of a row are set when it comes near.
+  let set = window.MathJax?.startup?.promise;
+  const near = new IntersectionObserver((entries) => {
+    const seen = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target);
+    seen.forEach((row) => near.unobserve(row));
+    const formulas = seen.flatMap((row) => [...row.querySelectorAll(".formula")]);
+    formulas.forEach((each) => each.classList.replace("formula", "math"));
+    set = set.then(() => MathJax.typesetPromise(formulas));
+  }, { rootMargin: "1000px" });
+  set?.then(() => rows.forEach((row) => near.observe(row)));
+
   form.addEventListener("input", narrow);
   form.addEventListener("submit", (event) => event.preventDefault());
   // A link to a row shows it, whatever was asked for before.

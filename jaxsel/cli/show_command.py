@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -46,6 +47,7 @@ def _claim(claim: Any) -> dict[str, Any]:
         "value": claim.evaluate(),
         "tightness": measured().get(claim.id),
         "loose": claim.loose,
+        "place": claim.place,
         "erratum": erratum,
         "remark": remark,
     }
@@ -87,6 +89,7 @@ def _mechanism(entry: Any) -> dict[str, Any]:
         "ids": entry.ids,
         "summary": entry.summary,
         "broken": entry.broken,
+        "place": entry.place,
         "settings": _domains(entry.settings),
         "pairs": rows,
     }
@@ -140,6 +143,14 @@ def _print_domains(title: str, rows: list[dict[str, Any]]) -> None:
         print_table(f"\n{title}", columns, [[row[c] for c in columns] for row in rows])
 
 
+def _near(place: str) -> str:
+    """A file and its line, from the working directory if it lies below that."""
+    try:
+        return str(Path(place).relative_to(Path.cwd()))
+    except ValueError:
+        return place
+
+
 def _print_claim(row: dict[str, Any]) -> None:
     about = (
         row["about"]
@@ -149,6 +160,7 @@ def _print_claim(row: dict[str, Any]) -> None:
     names = " = ".join((row["id"], *row["aliases"]))
     say(f"{names}  ({row['source']}; {about})")
     say(row["statement"])
+    say(f"Stated in {_near(row['place'])}")
     if not row["holds"]:
         say(f"{row['status']}. {row['correction'] or ''}")
     say(f"\n{row['formula']}")
@@ -188,6 +200,7 @@ def _print_erratum(row: dict[str, Any]) -> None:
 def _print_mechanism(row: dict[str, Any]) -> None:
     say(f"{row['name']}  ({', '.join(row['ids'])})")
     say(row["summary"])
+    say(f"Declared in {_near(row['place'])}")
     _print_domains("Settings", row["settings"])
     columns = ["name", "relation", "claim", "epsilon", "why"]
     pairs = [

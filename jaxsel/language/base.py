@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsel.language import checking, domains
 from jaxsel.language.checking import Budget, Verdict
-from jaxsel.language.printing import Summary, printed
+from jaxsel.language.printing import Summary, printed, source_place
 from jaxsel.language.relations import Relation as Relation
 
 P = ParamSpec("P")
@@ -207,9 +207,8 @@ class Claim:
 
     @property
     def place(self) -> str:
-        """File and line of the claim's formula."""
-        code = inspect.unwrap(self.evaluate).__code__
-        return f"{code.co_filename}:{code.co_firstlineno}"
+        """File and line of the statement: "/folder/file.py:12"."""
+        return getattr(self.evaluate, "place", None) or source_place(self.evaluate)
 
     def bounds(
         self, *points: checking.Points, tolerance: float = 1e-9, **options: Any

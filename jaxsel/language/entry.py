@@ -15,7 +15,7 @@ from jaxsel.host.former_names import former_names, warn
 from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.declared import find_published
 from jaxsel.language.domains import Choice, Domain, read_values
-from jaxsel.language.printing import Summary, as_html, text
+from jaxsel.language.printing import Summary, as_html, source_place, text
 from jaxsel.language.trial import Guarantee, Trial, Values
 from jaxsel.language.utility import Utility
 
@@ -97,7 +97,7 @@ class MechanismEntry:
         round, gamma = 1, no ties); the self-checks try the mechanism at both.
       utility: (values, labels of the events) -> what each event is worth; {} where
         events are not ranked.
-      module: where it is declared.
+      module, place: where it is declared: the module, and "file:line".
     """
 
     name: str
@@ -111,6 +111,7 @@ class MechanismEntry:
     generic: Values = dataclasses.field(default_factory=dict)
     utility: Callable[[Values, tuple[str, ...]], Utility] = no_utility
     module: str = ""
+    place: str = ""
 
     def __call__(self, **settings: Any) -> Trial:
         """The mechanism with the input that these settings describe: ``build``."""
@@ -191,7 +192,7 @@ class _Factory(MechanismEntry):
         settings, roles = _settings(function, also)
         summary = " ".join((inspect.getdoc(function) or "").split())
         if not summary:
-            raise TypeError(f"{_place(function)}: the factory says nothing of its mechanism")
+            raise TypeError(f"{source_place(function)}: the factory says nothing of its mechanism")
         super().__init__(
             function.__name__,
             ids,
@@ -202,6 +203,7 @@ class _Factory(MechanismEntry):
             generic=MappingProxyType(dict(generic)),
             utility=utility,
             module=function.__module__,
+            place=source_place(function),
         )
         self._make, self._roles = _asking(function, self), roles
         self._read_input: Callable[[Values], tuple[Any, dict[str, Any]]] = self._declared_input
@@ -292,10 +294,6 @@ def mechanism(
     return lambda function: _Factory(function, ids, broken, also, generic, utility)
 
 
-def _place(function: Callable[..., Any]) -> str:
-    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
-
-
 def _settings(
     function: Callable[..., Any], also: Mapping[str, Domain]
 ) -> tuple[dict[str, Domain], dict[str, Role | None]]:
@@ -309,7 +307,7 @@ def _settings(
         parts = typing.get_args(hints.get(name))[1:]
         domains = [part for part in parts if isinstance(part, Domain)]
         if not domains or parameter.default is inspect.Parameter.empty:
-            raise TypeError(f"{_place(function)}: {name} declares no domain, or no default")
+            raise TypeError(f"{source_place(function)}: {name} declares no domain, or no default")
         if name == "method":
             settings |= also
         settings[name] = dataclasses.replace(domains[0], default=parameter.default)
@@ -332,7 +330,7 @@ def _asking(function: Callable[..., Any], entry: MechanismEntry, *more: str) -> 
     needed = [name for name in names if parameters[name].default is inspect.Parameter.empty]
     for name in needed:
         if name not in (*entry.settings, *more, "values"):
-            raise TypeError(f"{_place(function)}: {entry.name} has no setting {name!r}")
+            raise TypeError(f"{source_place(function)}: {entry.name} has no setting {name!r}")
 
     def call(values: Values, **given: Any) -> Any:
         known = {**values, **given, "values": values}

@@ -3,8 +3,9 @@
 import decimal
 import enum
 import html
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -96,6 +97,12 @@ def as_html(summary: Summary) -> str:
         )
         found += f"<table><tr>{head}</tr>{body}</table>"
     return found + (f"<p>({left_out} more)</p>" if left_out else "")
+
+
+def source_place(function: Callable[..., Any]) -> str:
+    """File and line of a function, with its decorators: "/folder/file.py:12"."""
+    code = inspect.unwrap(function).__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def plain(value: Any) -> Any:
