@@ -5,10 +5,10 @@ it is wider than its line or its cell.
 """
 
 import re
+from typing import TYPE_CHECKING
 
-from docutils import nodes
-from sphinx.application import Sphinx
-from sphinx.transforms.post_transforms import SphinxPostTransform
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 BREAK = "<wbr>"
 _LONG = 24  # signs; what has fewer needs no break
@@ -58,22 +58,24 @@ def pieces(tex: str) -> list[str]:
     ]
 
 
-class FormulaPieces(SphinxPostTransform):
-    """Puts a place to break between the pieces of each formula within a line."""
+def setup(app: "Sphinx") -> dict[str, bool]:
+    # What is cut how is tested where Sphinx is not installed.
+    from docutils import nodes
+    from sphinx.transforms.post_transforms import SphinxPostTransform
 
-    default_priority = 400
-    formats = ("html",)
+    class FormulaPieces(SphinxPostTransform):
+        """Puts a place to break between the pieces of each formula within a line."""
 
-    def run(self, **kwargs: object) -> None:
-        for formula in [*self.document.findall(nodes.math)]:
-            parts = pieces(formula.astext())
-            if len(parts) > 1:
+        default_priority = 400
+        formats = ("html",)
+
+        def run(self, **kwargs: object) -> None:
+            for formula in [*self.document.findall(nodes.math)]:
                 new: list[nodes.Node] = []
-                for part in parts:
+                for part in pieces(formula.astext()):
                     new += [nodes.raw("", BREAK, format="html"), nodes.math(part, part)]
-                formula.replace_self(new[1:])
+                if len(new) > 2:
+                    formula.replace_self(new[1:])
 
-
-def setup(app: Sphinx) -> dict[str, bool]:
     app.add_post_transform(FormulaPieces)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -254,7 +254,7 @@ def show_command(
 
     A claim with its formula, parameters and erratum; an erratum or a remark with its
     claims; a mechanism with its settings and pairs; a law of K, a base, a figure or
-    a simulation.
+    a simulation. Claims and mechanisms come with the file and line that state them.
     With --verdict, exit status 1 if the claim is not found as expected.
     """
     from jaxsel.questions.finding import find
