@@ -27,7 +27,7 @@ from jaxsel.catalogue import find_claim, mechanisms, published_claims
 from jaxsel.catalogue.document import STATEMENT_COLUMNS, claim_rows, markdown_table, power
 from jaxsel.catalogue.measured import measured
 from jaxsel.language.base import Claim
-from jaxsel.language.formulas import tex
+from jaxsel.language.formulas import parts, tex
 from jaxsel.language.papers import PAPERS, paper_of
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ class Claims(SphinxDirective):
             claim = find_claim(name)
             address = _relative(self, STATEMENTS, claim.id)
             link = f'<a href="{address}"><code>{claim.id}</code></a>'
-            rows.append((link, claim.tex, power(claim)))
+            rows.append((link, claim.tex, tex(power(claim))))
         header = ("claim", "statement", "tightness")
         return self.parse_text_to_nodes("\n".join(markdown_table(header, rows)))
 
@@ -138,17 +138,18 @@ def _figures() -> dict[str, list[str]]:
     return found
 
 
-def _formula(found: re.Match) -> str:
-    """A formula in the table of all statements, which a script sets when its row is seen."""
-    parts = (f'<span class="formula">\\({html.escape(part)}\\)</span>' for part in pieces(found[1]))
-    return BREAK.join(parts)
-
-
 def _as_html(cell: str) -> str:
-    """A cell of the catalogue's Markdown, which has code, bold text and formulas alone."""
-    words = re.split(r"\$([^$]+)\$", cell)
-    words[1::2] = (_formula(each) for each in re.finditer(r"\$([^$]+)\$", cell))
-    words[::2] = map(html.escape, words[::2])
+    """A cell of the catalogue, which has code, bold text and formulas alone.
+
+    A formula is plain text until a script sets it, when its row comes near.
+    """
+    words = []
+    for part in parts(cell):
+        text = html.escape(part.plain)
+        if part.tex is not None:
+            cut = html.escape(BREAK.join(pieces(part.tex)))
+            text = f'<span class="formula" data-tex="{cut}">{text}</span>'
+        words.append(text)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", "".join(words))
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
 
@@ -199,7 +200,6 @@ class Statements(SphinxDirective):
             "verdict": claim.status,
             "erratum": "yes" if claim.erratum is not None else "",
             "tightness": "" if tightness is None else f"{tightness:.4g}",
-            "plain": f"{claim.source} {claim.statement}",
         }
         module, name = _definition(claim)
         # The page of the code leads back to the first statement of a function.

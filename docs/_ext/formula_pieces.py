@@ -29,7 +29,7 @@ def _split(tex: str, level: int) -> list[str]:
     found, start, braces, brackets, before = [], 0, 0, 0, ""
     for token in _TOKEN.finditer(tex):
         text, place = token[0], token.start()
-        between = before and before not in _SIGNS and before not in "([,"
+        between = before not in _SIGNS and before not in ("", *"([,_^")
         ends = braces == 0 and brackets <= level and ((text in _SIGNS and between) or before == ",")
         if ends and min(_width(tex[start:place]), _width(tex[place:])) >= _LEAST:
             found.append(tex[start:place])

@@ -3,8 +3,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const form = document.getElementById("statement-filter");
   if (!form) return;
   const rows = [...document.querySelectorAll("#statements tbody tr")];
-  // Formulas are found as they are typed: log(1/gamma).
-  const texts = rows.map((row) => `${row.textContent} ${row.dataset.plain}`.toLowerCase());
+  const texts = rows.map((row) => row.textContent.toLowerCase());
 
   function narrow() {
     const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -30,7 +29,11 @@ document.addEventListener("DOMContentLoaded", () => {
     const seen = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target);
     seen.forEach((row) => near.unobserve(row));
     const formulas = seen.flatMap((row) => [...row.querySelectorAll(".formula")]);
-    formulas.forEach((each) => each.classList.replace("formula", "math"));
+    formulas.forEach((each) => {
+      each.classList.replace("formula", "math");
+      const cut = each.dataset.tex.split("<wbr>").map((piece) => document.createTextNode(`\\(${piece}\\)`));
+      each.replaceChildren(...cut.flatMap((text) => [document.createElement("wbr"), text]));
+    });
     set = set.then(() => MathJax.typesetPromise(formulas));
   }, { rootMargin: "1000px" });
   set?.then(() => rows.forEach((row) => near.observe(row)));

@@ -102,7 +102,10 @@ STATEMENT_COLUMNS = ("id", "place", "status", "tightness", "statement", "erratum
 
 
 def claim_rows(claims: Iterable[Claim]) -> list[list[str]]:
-    """The cells of each claim; an erratum is told in full once, at the first claim it refutes."""
+    """The cells of each claim, formulas in plain text.
+
+    An erratum is told in full once, at the first claim that it refutes.
+    """
     known = {erratum.id: erratum for erratum in errata()}
     told: set[str] = set()
     rows = []
@@ -117,7 +120,7 @@ def claim_rows(claims: Iterable[Claim]) -> list[list[str]]:
             if not claim.holds and claim.erratum not in told:
                 beside = _erratum(known[claim.erratum], claim)
                 told.add(claim.erratum)
-        rows.append([names, tex(claim.source), status, power(claim), claim.tex, tex(beside)])
+        rows.append([names, claim.source, status, power(claim), claim.statement, beside])
     return rows
 
 
@@ -125,7 +128,7 @@ def power(claim: Claim) -> str:
     """How close the worst case of the check comes to a true bound."""
     tightness = measured().get(claim.id) if claim.holds else None
     number = "" if tightness is None else f"{tightness:.2g}"
-    return number if claim.loose is None else f"{number}: {tex(claim.loose)}"
+    return number if claim.loose is None else f"{number}: {claim.loose}"
 
 
 def _paper_page(
@@ -135,7 +138,8 @@ def _paper_page(
     lines = [f"# {title}", "", f"{_counts(claims, mistakes)}. {_GENERATED}", ""]
     lines += [*_TIGHTNESS, *_WORDS, ""]
     if claims:
-        lines += markdown_table(STATEMENT_COLUMNS, claim_rows(claims))
+        rows = ([*map(tex, row)] for row in claim_rows(claims))
+        lines += markdown_table(STATEMENT_COLUMNS, rows)
     # Errata that are not printed beside a refuted claim above.
     brought = {claim.erratum for claim in claims if not claim.holds}
     rest = [erratum for erratum in mistakes if erratum.id not in brought]
@@ -181,7 +185,7 @@ def _checks_page() -> str:
         *_WORDS,
         "",
     ]
-    rows = [(f"`{c.id}`", power(c), c.tex, c.source) for c in self_checks()]
+    rows = [(f"`{c.id}`", tex(power(c)), c.tex, c.source) for c in self_checks()]
     lines += markdown_table(("id", "tightness", "statement", "what is checked"), rows)
     return "\n".join(lines)
 
