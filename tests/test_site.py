@@ -64,7 +64,8 @@ def test_long_formulas_may_break_where_nothing_is_torn():
     longest = 0
     for formula in formulas:
         found = cut(formula)
-        assert "".join(found).replace("{}", "") == formula.replace("{}", "")
+        whole = "".join(found).replace(r", \,", ", ").replace("{}", "")
+        assert whole == formula.replace("{}", "")
         for piece in found:
             assert piece.count("{") == piece.count("}"), formula
             longest = max(longest, len(piece))

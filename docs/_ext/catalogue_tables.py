@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any
 
 from docutils import nodes
-from formula_pieces import BREAK, pieces
+from formula_pieces import BREAK, END, UNBROKEN, pieces
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
@@ -143,13 +143,18 @@ def _as_html(cell: str) -> str:
 
     A formula is plain text until a script sets it, when its row comes near.
     """
-    words = []
+    words, before = [], False
     for part in parts(cell):
         text = html.escape(part.plain)
+        if before:
+            tail = re.match(r"\S*", text)[0] if part.tex is None else ""
+            text = tail + END + text[len(tail) :]
         if part.tex is not None:
             cut = html.escape(BREAK.join(pieces(part.tex)))
-            text = f'<span class="formula" data-tex="{cut}">{text}</span>'
+            text = f'{UNBROKEN}<span class="formula" data-tex="{cut}">{text}</span>{END}'
+        before = part.tex is not None
         words.append(text)
+    words.append(END * before)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", "".join(words))
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
 

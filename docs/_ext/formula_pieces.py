@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 BREAK = "<wbr>"
+# Around a formula and what no space parts from it: epsilon-DP.
+UNBROKEN, END = '<span class="unbroken"><span>', "</span>"
 _LONG = 24  # signs; what has fewer needs no break
 _LEAST = 6  # signs of a piece
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\S")
@@ -51,11 +53,11 @@ def pieces(tex: str) -> list[str]:
     for level in range(4):
         parts = (_split(each, level) if _width(each) > _LONG else [each] for each in found)
         found = [part for each in parts for part in each]
-    # A sign at the beginning of a piece stands between two things all the same.
-    return [
-        "{}" * (number and _TOKEN.findall(each)[0] in _SIGNS) + each
-        for number, each in enumerate(found)
-    ]
+    # A comma at the end of a piece has its space; and a sign at the beginning of one stands
+    # between two things all the same.
+    ends = [each + r"\," * each.rstrip().endswith(",") for each in found[:-1]] + found[-1:]
+    signs = [bool(number) and _TOKEN.findall(each)[0] in _SIGNS for number, each in enumerate(ends)]
+    return ["{}" * sign + each for sign, each in zip(signs, ends, strict=True)]
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
@@ -63,8 +65,11 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     from docutils import nodes
     from sphinx.transforms.post_transforms import SphinxPostTransform
 
+    def _html(text: str) -> nodes.raw:
+        return nodes.raw("", text, format="html")
+
     class FormulaPieces(SphinxPostTransform):
-        """Puts a place to break between the pieces of each formula within a line."""
+        """Has lines break between the pieces of a formula, and not behind it but at a space."""
 
         default_priority = 400
         formats = ("html",)
@@ -73,9 +78,16 @@ def setup(app: "Sphinx") -> dict[str, bool]:
             for formula in [*self.document.findall(nodes.math)]:
                 new: list[nodes.Node] = []
                 for part in pieces(formula.astext()):
-                    new += [nodes.raw("", BREAK, format="html"), nodes.math(part, part)]
-                if len(new) > 2:
-                    formula.replace_self(new[1:])
+                    new += [_html(BREAK), nodes.math(part, part)]
+                # A text is found by its place: docutils takes texts that read alike for one.
+                line, place = formula.parent, formula.parent.index(formula)
+                after = line[place + 1] if place + 1 < len(line) else None
+                tail = re.match(r"\S+", after) if isinstance(after, nodes.Text) else None
+                if tail is not None:
+                    line[place + 1] = nodes.Text(after[tail.end() :])
+                    line.insert(place + 1, [nodes.Text(tail[0]), _html(END)])
+                    new = [_html(""), _html(UNBROKEN), *new[1:], _html(END)]
+                formula.replace_self(new[1:])
 
     app.add_post_transform(FormulaPieces)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
