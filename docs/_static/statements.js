@@ -29,12 +29,18 @@ document.addEventListener("DOMContentLoaded", () => {
     const seen = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target);
     seen.forEach((row) => near.unobserve(row));
     const formulas = seen.flatMap((row) => [...row.querySelectorAll(".formula")]);
-    formulas.forEach((each) => {
-      each.classList.replace("formula", "math");
-      const cut = each.dataset.tex.split("<wbr>").map((piece) => document.createTextNode(`\\(${piece}\\)`));
-      each.replaceChildren(...cut.flatMap((text) => [document.createElement("wbr"), text]));
+    const pieces = formulas.flatMap((each) => {
+      const cut = each.dataset.tex.split("<wbr>").map((piece) => {
+        const span = document.createElement("span");
+        span.className = "math";
+        span.textContent = `\\(${piece}\\)`;
+        return span;
+      });
+      each.className = "";
+      each.replaceChildren(...cut.flatMap((span) => [document.createElement("wbr"), span]).slice(1));
+      return cut;
     });
-    set = set.then(() => MathJax.typesetPromise(formulas));
+    set = set.then(() => MathJax.typesetPromise(pieces));
   }, { rootMargin: "1000px" });
   set?.then(() => rows.forEach((row) => near.observe(row)));
 
