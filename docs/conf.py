@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "catalogue_tables",
     "checkout_links",
+    "formula_pieces",
     "local_mathjax",
     "page_layout",
     "tuning_cost",

@@ -16,6 +16,7 @@ from jaxsel.catalogue import all_claims, errata, mechanisms, published_claims, s
 from jaxsel.catalogue.document import catalogue_pages
 from jaxsel.cli.list_command import Kind
 from jaxsel.cli.main import app
+from jaxsel.language.formulas import tex
 from tests import notebooks
 
 ROOT = Path(__file__).parent.parent
@@ -50,7 +51,7 @@ def test_the_catalogue_has_everything_once():
         assert papers.count(f"\n| `{claim.id}`") == 1, claim.id
     for erratum in errata():
         assert f"`{erratum.id}`" in papers
-        assert " ".join(erratum.printed.replace("|", "\\|").split()) in papers, erratum.id
+        assert " ".join(tex(erratum.printed).replace("|", "\\|").split()) in papers, erratum.id
     for check in self_checks():
         assert pages["self-checks.md"].count(f"\n| `{check.id}`") == 1
     for entry in mechanisms():
@@ -76,8 +77,8 @@ def test_words_of_the_catalogue_are_defined_where_they_stand():
         for word, definition in (
             ("tightness", "\n* *tightness*: "),
             (r"\bbase\b", "\n* *base*: "),
-            (r"\bD_a\b", "\n* `D_a(P || Q)`"),
-            (r"\be'", "\n* `e` and `e'`: "),
+            (r"\bD_a\b", "\n* $D_a(P \\parallel Q)$"),
+            (r"\be'", "\n* $e$ and $e'$: "),
         ):
             if re.search(word, text if word == "tightness" else body):
                 assert text.count(definition) == 1, (name, word)

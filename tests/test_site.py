@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from jaxsel.catalogue import published_claims
+
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = [
     path
@@ -35,11 +37,38 @@ def test_every_page_is_in_one_list_of_contents():
     assert {path: times[path] for path in PAGES if times[path] != 1} == {DOCS / "index.md": 0}
 
 
+def extension(name):
+    """A module of the site's own extensions."""
+    specification = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_long_formulas_may_break_where_nothing_is_torn():
+    cut = extension("formula_pieces").pieces
+    formulas = re.findall(r"\$([^$]+)\$", "".join(claim.tex for claim in published_claims()))
+    longest = 0
+    for formula in formulas:
+        found = cut(formula)
+        whole = "".join(found).replace(r", \,", ", ").replace("{}", "")
+        assert whole == formula.replace("{}", "")
+        for piece in found:
+            assert piece.count("{") == piece.count("}"), formula
+            longest = max(longest, len(piece))
+        assert len(found) == 1 or len(formula) > 24
+    assert len(formulas) > 1500
+    assert longest <= 100 < max(map(len, formulas))
+    assert cut(r"a \geq -b") == [r"a \geq -b"]
+    assert cut(r"D_a \leq e + (1 + \eta) (1 - 1/b) e' + \log(1/\gamma)/b + \log(K)/(a - 1)") == [
+        r"D_a \leq e + (1 + \eta) (1 - 1/b) e' ",
+        r"{}+ \log(1/\gamma)/b ",
+        r"{}+ \log(K)/(a - 1)",
+    ]
+
+
 def test_the_moving_picture_shows_what_is_computed():
-    place = DOCS / "_ext" / "tuning_cost.py"
-    specification = importlib.util.spec_from_file_location("tuning_cost", place)
-    picture = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(picture)
+    picture = extension("tuning_cost")
     stored = json.loads(picture.FILE.read_text(encoding="utf-8"))
     assert (stored["noises"], stored["means"]) == (picture.NOISES, picture.MEANS)
     for row, column in ((0, 0), (4, 24), (12, 16), (24, 8)):

@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any
 
 from docutils import nodes
+from formula_pieces import BREAK, END, UNBROKEN, pieces
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
@@ -26,6 +27,7 @@ from jaxsel.catalogue import find_claim, mechanisms, published_claims
 from jaxsel.catalogue.document import STATEMENT_COLUMNS, claim_rows, markdown_table, power
 from jaxsel.catalogue.measured import measured
 from jaxsel.language.base import Claim
+from jaxsel.language.formulas import parts, tex
 from jaxsel.language.papers import PAPERS, paper_of
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +48,7 @@ class Mechanisms(SphinxDirective):
         for entry in mechanisms():
             heading = f"{entry.name} ({', '.join(entry.ids)})"
             slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-            rows.append((f"[`{entry.name}`](/catalogue/index.md#{slug})", entry.summary))
+            rows.append((f"[`{entry.name}`](/catalogue/index.md#{slug})", tex(entry.summary)))
         return self.parse_text_to_nodes("\n".join(markdown_table(("name", "releases"), rows)))
 
 
@@ -61,7 +63,7 @@ class Claims(SphinxDirective):
             claim = find_claim(name)
             address = _relative(self, STATEMENTS, claim.id)
             link = f'<a href="{address}"><code>{claim.id}</code></a>'
-            rows.append((link, claim.told, power(claim)))
+            rows.append((link, claim.tex, tex(power(claim))))
         header = ("claim", "statement", "tightness")
         return self.parse_text_to_nodes("\n".join(markdown_table(header, rows)))
 
@@ -137,8 +139,23 @@ def _figures() -> dict[str, list[str]]:
 
 
 def _as_html(cell: str) -> str:
-    """A cell of the catalogue's Markdown, which has code and bold text alone."""
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(cell))
+    """A cell of the catalogue, which has code, bold text and formulas alone.
+
+    A formula is plain text until a script sets it, when its row comes near.
+    """
+    words, before = [], False
+    for part in parts(cell):
+        text = html.escape(part.plain)
+        if before:
+            tail = re.match(r"\S*", text)[0] if part.tex is None else ""
+            text = tail + END + text[len(tail) :]
+        if part.tex is not None:
+            cut = html.escape(BREAK.join(pieces(part.tex)))
+            text = f'{UNBROKEN}<span class="formula" data-tex="{cut}">{text}</span>{END}'
+        before = part.tex is not None
+        words.append(text)
+    words.append(END * before)
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", "".join(words))
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
 
 

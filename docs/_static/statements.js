@@ -23,6 +23,27 @@ document.addEventListener("DOMContentLoaded", () => {
     form.elements.count.value = `${shown} of ${rows.length} statements`;
   }
 
+  // To set all formulas takes long: those of a row are set when it comes near.
+  let set = window.MathJax?.startup?.promise;
+  const near = new IntersectionObserver((entries) => {
+    const seen = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target);
+    seen.forEach((row) => near.unobserve(row));
+    const formulas = seen.flatMap((row) => [...row.querySelectorAll(".formula")]);
+    const pieces = formulas.flatMap((each) => {
+      const cut = each.dataset.tex.split("<wbr>").map((piece) => {
+        const span = document.createElement("span");
+        span.className = "math";
+        span.textContent = `\\(${piece}\\)`;
+        return span;
+      });
+      each.className = "";
+      each.replaceChildren(...cut.flatMap((span) => [document.createElement("wbr"), span]).slice(1));
+      return cut;
+    });
+    set = set.then(() => MathJax.typesetPromise(pieces));
+  }, { rootMargin: "1000px" });
+  set?.then(() => rows.forEach((row) => near.observe(row)));
+
   form.addEventListener("input", narrow);
   form.addEventListener("submit", (event) => event.preventDefault());
   // A link to a row shows it, whatever was asked for before.

@@ -16,6 +16,7 @@ from jaxsel.language.base import Claim, Erratum, Remark
 from jaxsel.language.declared import errata, published_claims, remarks
 from jaxsel.language.domains import Domain
 from jaxsel.language.entry import MechanismEntry, shown
+from jaxsel.language.formulas import tex
 from jaxsel.language.papers import PAPERS, paper_of
 from jaxsel.language.statements import Paper
 from jaxsel.repetitions.choose import family_parameters
@@ -30,13 +31,18 @@ _TIGHTNESS = (
     "over its cases, as last measured; where the check would hold with half of the number "
     "(twice of a lower bound, 1.01 times of an identity), the reason stands beside it.",
 )
-_WORDS = (
-    "* *base*: one run of the private algorithm that a search repeats, or that a test "
-    "asks; its privacy is what a statement starts from.",
-    "* `D_a(P || Q)`, or `D_a` alone: the Renyi divergence of order a between the laws of "
-    "the output on two neighbouring data sets, in nats.",
-    "* `e` and `e'`: two bounds on the base's privacy, `e` at the order that the statement "
-    "is about and `e'` the second one that it needs, at order b or with a delta.",
+_WORDS = tuple(
+    map(
+        tex,
+        (
+            "* *base*: one run of the private algorithm that a search repeats, or that a test "
+            "asks; its privacy is what a statement starts from.",
+            "* D_a(P || Q), or D_a alone: the Renyi divergence of order a between the laws of "
+            "the output on two neighbouring data sets, in nats.",
+            "* e and e': two bounds on the base's privacy, e at the order that the statement "
+            "is about and e' the second one that it needs, at order b or with a delta.",
+        ),
+    )
 )
 
 
@@ -100,7 +106,10 @@ STATEMENT_COLUMNS = ("id", "place", "status", "tightness", "statement", "erratum
 
 
 def claim_rows(claims: Iterable[Claim]) -> list[list[str]]:
-    """The cells of each claim; an erratum is told in full once, at the first claim it refutes."""
+    """The cells of each claim, formulas in plain text.
+
+    An erratum is told in full once, at the first claim that it refutes.
+    """
     known = {erratum.id: erratum for erratum in errata()}
     told: set[str] = set()
     rows = []
@@ -133,7 +142,8 @@ def _paper_page(
     lines = [f"# {title}", "", _GENERATED, "", f"{_counts(claims, mistakes)}.", ""]
     lines += [*_TIGHTNESS, *_WORDS, ""]
     if claims:
-        lines += markdown_table(STATEMENT_COLUMNS, claim_rows(claims))
+        rows = ([*map(tex, row)] for row in claim_rows(claims))
+        lines += markdown_table(STATEMENT_COLUMNS, rows)
     # Errata that are not printed beside a refuted claim above.
     brought = {claim.erratum for claim in claims if not claim.holds}
     rest = [erratum for erratum in mistakes if erratum.id not in brought]
@@ -143,8 +153,8 @@ def _paper_page(
                 f"`{erratum.id}`",
                 erratum.source,
                 erratum.kind,
-                erratum.printed,
-                erratum.correct,
+                tex(erratum.printed),
+                tex(erratum.correct),
                 ", ".join(f"`{name}`" for name in erratum.corrected),
             )
             for erratum in rest
@@ -156,7 +166,7 @@ def _paper_page(
             (
                 f"`{remark.id}`",
                 remark.source,
-                remark.text,
+                tex(remark.text),
                 ", ".join(f"`{name}`" for name in (*remark.readings, *remark.holds)),
             )
             for remark in noted
@@ -181,7 +191,7 @@ def _checks_page() -> str:
         *_WORDS,
         "",
     ]
-    rows = [(f"`{c.id}`", power(c), c.statement, c.source) for c in self_checks()]
+    rows = [(f"`{c.id}`", tex(power(c)), c.tex, c.source) for c in self_checks()]
     lines += markdown_table(("id", "tightness", "statement", "what is checked"), rows)
     return "\n".join(lines)
 
@@ -193,7 +203,7 @@ def _family(entry: MechanismEntry) -> str:
 
 
 def _mechanism(entry: MechanismEntry) -> list[str]:
-    summary = entry.summary
+    summary = tex(entry.summary)
     return [
         f"#### `{entry.name}` ({', '.join(entry.ids)})",
         "",

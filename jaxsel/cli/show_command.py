@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -53,6 +54,7 @@ def _claim(claim: Any) -> dict[str, Any]:
         "value": claim.evaluate(),
         "tightness": measured().get(claim.id),
         "loose": claim.loose,
+        "place": claim.place,
         "erratum": erratum,
         "remark": remark,
     }
@@ -94,6 +96,7 @@ def _mechanism(entry: Any) -> dict[str, Any]:
         "ids": entry.ids,
         "summary": entry.summary,
         "broken": entry.broken,
+        "place": entry.place,
         "settings": _domains(entry.settings),
         "pairs": rows,
     }
@@ -147,6 +150,14 @@ def _print_domains(title: str, rows: list[dict[str, Any]]) -> None:
         print_table(f"\n{title}", columns, [[row[c] for c in columns] for row in rows])
 
 
+def _near(place: str) -> str:
+    """A file and its line, from the working directory if it lies below that."""
+    try:
+        return str(Path(place).relative_to(Path.cwd()))
+    except ValueError:
+        return place
+
+
 def _print_claim(row: dict[str, Any]) -> None:
     about = (
         row["about"]
@@ -158,6 +169,7 @@ def _print_claim(row: dict[str, Any]) -> None:
     say(row["statement"])
     if row["attained"] is not None:
         say(f"Attained: {row['attained']}.")
+    say(f"Stated in {_near(row['place'])}")
     if not row["holds"]:
         say(f"{row['status']}. {row['correction'] or ''}")
     if row["formula"]:
@@ -198,6 +210,7 @@ def _print_erratum(row: dict[str, Any]) -> None:
 def _print_mechanism(row: dict[str, Any]) -> None:
     say(f"{row['name']}  ({', '.join(row['ids'])})")
     say(row["summary"])
+    say(f"Declared in {_near(row['place'])}")
     _print_domains("Settings", row["settings"])
     columns = ["name", "relation", "claim", "epsilon", "why"]
     pairs = [
@@ -251,7 +264,7 @@ def show_command(
 
     A claim with its formula, parameters and erratum; an erratum or a remark with its
     claims; a mechanism with its settings and pairs; a law of K, a base, a figure or
-    a simulation.
+    a simulation. Claims and mechanisms come with the file and line that state them.
     With --verdict, exit status 1 if the claim is not found as expected.
     """
     from jaxsel.questions.finding import find

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsel.language import checking, domains, signature
 from jaxsel.language.checking import Budget, Verdict
-from jaxsel.language.printing import Summary, printed
+from jaxsel.language.printing import Summary, printed, source_place
 from jaxsel.language.relations import Relation as Relation
 
 P = ParamSpec("P")
@@ -178,7 +178,7 @@ class Claim:
     Attributes:
       id: public name, for example "PS-Thm2".
       source: paper and place, for example "Papernot & Steinke 2022, Theorem 2".
-      statement: one sentence, formulas in plain text.
+      statement: one sentence, formulas in plain text; ``tex`` is made from it.
       kind: "privacy", "utility" or "identity".
       relation: the neighbouring relation it is proved for; None for utility.
       evaluate: pure float64 function of keyword parameters (all with defaults), the
@@ -237,15 +237,21 @@ class Claim:
         return domains.read_values(self.id, given, self.parameters)
 
     @property
+    def tex(self) -> str:
+        """What is told, with its formulas as TeX, between dollar signs."""
+        from jaxsel.language.formulas import tex
+
+        return tex(self.told)
+
+    @property
     def has_check(self) -> bool:
         """Whether the claim has a check."""
         return self.check is not _no_check
 
     @property
     def place(self) -> str:
-        """File and line of the claim's formula."""
-        code = inspect.unwrap(self.evaluate).__code__
-        return f"{code.co_filename}:{code.co_firstlineno}"
+        """File and line of the statement: "/folder/file.py:12"."""
+        return getattr(self.evaluate, "place", None) or source_place(self.evaluate)
 
     def bounds(
         self, *points: checking.Points, tolerance: float = 1e-9, **options: Any
@@ -380,6 +386,7 @@ class Claim:
             f"{self.id} ({self.source}): {self.told}{verdict}",
             ("parameter", "default", "domain", "meaning"),
             rows,
+            stated=True,
         )
 
 
@@ -422,7 +429,7 @@ class Erratum(NamedTuple):
             f"{self.id} ({self.source}; {self.kind}).\nPrinted: {self.printed}\n"
             f"True: {self.correct}"
         )
-        return Summary(sentence, ("claim", "states what is"), rows)
+        return Summary(sentence, ("claim", "states what is"), rows, stated=True)
 
 
 @printed
@@ -449,6 +456,5 @@ class Remark(NamedTuple):
         """The remark's text, and its claims."""
         rows = [[name, "not so"] for name in self.readings]
         rows += [[name, "true"] for name in self.holds]
-        return Summary(
-            f"{self.id} ({self.source}).\n{self.text}", ("claim", "states what is"), rows
-        )
+        sentence = f"{self.id} ({self.source}).\n{self.text}"
+        return Summary(sentence, ("claim", "states what is"), rows, stated=True)

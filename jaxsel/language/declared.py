@@ -11,7 +11,7 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from types import ModuleType
 from typing import TypeVar
@@ -67,6 +67,14 @@ def held(module: ModuleType) -> Iterator[Claim | Erratum | Remark]:
 def _all_held() -> Iterator[Claim | Erratum | Remark]:
     for module in map(importlib.import_module, stating()):
         yield from held(module)
+
+
+def held_called(name: str) -> Iterator[Claim | Erratum | Remark]:
+    """The statements of that id or alias, in lower case."""
+    for one in dict.fromkeys(one for module in declaring(name) for one in held(module)):
+        aliases = one.aliases if isinstance(one, Claim) else ()
+        if name in (each.lower() for each in (one.id, *aliases)):
+            yield one
 
 
 @functools.cache
@@ -138,17 +146,47 @@ def _sources() -> dict[str, str]:
 
 
 @functools.cache
-def _written_claim(name: str) -> Claim | None:
-    """The claim of that lower-case id or alias, from the modules whose source contains it.
-
-    To load all modules takes a second, and an account's report needs one claim.
-    """
+def _made() -> dict[str, list[re.Pattern]]:
+    """The ids that each module makes from texts with fields, as patterns."""
+    found = {}
     for module, source in _sources().items():
-        if f'"{name}"' in source:
-            for claim in _claims_in(importlib.import_module(module)):
-                if name in (each.lower() for each in (claim.id, *claim.aliases)):
-                    return claim
-    return None
+        texts = map(re.escape, re.findall(r'\bf"([a-z]+-[^"\n]*\{[^"\n]*)"', source))
+        found[module] = [re.compile(re.sub(r"\\{.*?\\}", ".*", text)) for text in texts]
+    return found
+
+
+def _may_declare(module: str, name: str) -> bool:
+    """Whether a module's source holds that name: as a text, a function, or made from a text."""
+    source = _sources()[module]
+    if f'"{name}"' in source or f"def {name}(" in source:
+        return True
+    return any(pattern.fullmatch(name) for pattern in _made()[module])
+
+
+def _noting(module: str) -> list[str]:
+    """The modules that may note an erratum or a remark in what a module declares."""
+    package, _, own = module.rpartition(".")
+    ways = (f"{package}.{own}", f"from {package} import")
+    return [
+        other
+        for other, source in _sources().items()
+        if own in source
+        and any(way in source for way in ways)
+        and re.search(r"\.(misprint|remark)\(", source)
+    ]
+
+
+@functools.cache
+def declaring(name: str) -> tuple[ModuleType, ...]:
+    """The modules whose source may declare a thing of that name, in lower case, imported.
+
+    To load all modules takes a second, and mostly one is needed, with those that note an
+    erratum or a remark in what it declares.
+    """
+    names = [module for module in _sources() if _may_declare(module, name)]
+    for module in dict.fromkeys(other for each in names for other in _noting(each)):
+        importlib.import_module(module)
+    return tuple(map(importlib.import_module, names))
 
 
 def find_published(identity: str) -> Claim | None:
@@ -157,20 +195,23 @@ def find_published(identity: str) -> Claim | None:
     Of an id of 0.2.0 that another claim says now it is that, with a warning.
     """
     name = identity.lower()
-    return former_claim(name, find_published) or _written_claim(name) or _claims_by_name().get(name)
+    if (former := former_claim(name, find_published)) is not None:
+        return former
+    found = [one for one in held_called(name) if isinstance(one, Claim)]
+    return found[0] if found else _claims_by_name().get(name)
 
 
 Noted = TypeVar("Noted", Erratum, Remark)
 
 
-def _find(kind: str, identity: str, known: Sequence[Noted]) -> Noted:
-    for one in known:
-        if one.id.lower() == identity.lower():
+def _find(kind: type[Noted], identity: str, every: Callable[[], Sequence[Noted]]) -> Noted:
+    for one in held_called(identity.lower()):
+        if isinstance(one, kind):
             return one
-    close = nearest(identity, [one.id for one in known])
+    noun = kind.__name__.lower()
+    close = nearest(identity, [one.id for one in every()])
     raise InputError(
-        f"there is no {kind} {identity!r}{close} "
-        f"(jaxsel list {'errata' if kind == 'erratum' else 'remarks'} names them all)"
+        f"there is no {noun} {identity!r}{close} (jaxsel list {every.__name__} names them all)"
     )
 
 
@@ -180,7 +221,7 @@ def find_erratum(identity: str) -> Erratum:
     Raises:
       InputError: if there is none.
     """
-    return _find("erratum", identity, errata())
+    return _find(Erratum, identity, errata)
 
 
 def find_remark(identity: str) -> Remark:
@@ -189,4 +230,4 @@ def find_remark(identity: str) -> Remark:
     Raises:
       InputError: if there is none.
     """
-    return _find("remark", identity, remarks())
+    return _find(Remark, identity, remarks)

@@ -13,7 +13,7 @@ from jaxsel.host.former_names import former_names, warn
 from jaxsel.language.base import Mechanism, Pair
 from jaxsel.language.declared import find_published
 from jaxsel.language.domains import Choice, Domain, read_values
-from jaxsel.language.printing import Summary, as_html, text
+from jaxsel.language.printing import Summary, as_html, source_place, text
 from jaxsel.language.signature import read_signature
 from jaxsel.language.trial import Guarantee, Trial, Values
 
@@ -69,7 +69,7 @@ class MechanismEntry:
       settings: their domains, with defaults, by name.
       generic: settings without the special values that the defaults have (such as one
         round, gamma = 1, no ties); the self-checks try the mechanism at both.
-      module: where it is declared.
+      module, place: where it is declared: the module, and "file:line".
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class MechanismEntry:
         self.summary = " ".join((inspect.getdoc(function) or "").split())
         self.settings: Mapping[str, Domain] = self._signature.settings
         self.generic: Values = MappingProxyType(_read_words(generic))
-        place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        self.place = source_place(function)
         if not self.summary:
-            raise TypeError(f"{place}: the function says nothing of its mechanism")
+            raise TypeError(f"{self.place}: the function says nothing of its mechanism")
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.default is parameter.empty:
-                raise TypeError(f"{place}: {name} has no default")
+                raise TypeError(f"{self.place}: {name} has no default")
 
     def __call__(self, **settings: Any) -> Trial:
         """The mechanism with the input that these settings describe: ``build``."""

@@ -3,8 +3,9 @@
 import decimal
 import enum
 import html
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,11 +20,13 @@ class Summary(NamedTuple):
     Attributes:
       sentence: the result in words.
       columns, rows: a table of it.
+      stated: whether the sentence is a statement with formulas, which HTML shows as TeX.
     """
 
     sentence: str
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
+    stated: bool = False
 
 
 def cell(item: Any) -> str:
@@ -80,7 +83,12 @@ def text(summary: Summary) -> str:
 def as_html(summary: Summary) -> str:
     """The sentence as a paragraph, and the table."""
     rows, left_out = _cells(summary)
-    found = "".join(f"<p>{html.escape(line)}</p>" for line in summary.sentence.splitlines())
+    sentence = summary.sentence
+    if summary.stated:
+        from jaxsel.language.formulas import tex
+
+        sentence = tex(sentence)
+    found = "".join(f"<p>{html.escape(line)}</p>" for line in sentence.splitlines())
     if rows:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in summary.columns)
         body = "".join(
@@ -89,6 +97,12 @@ def as_html(summary: Summary) -> str:
         )
         found += f"<table><tr>{head}</tr>{body}</table>"
     return found + (f"<p>({left_out} more)</p>" if left_out else "")
+
+
+def source_place(function: Callable[..., Any]) -> str:
+    """File and line of a function, with its decorators: "/folder/file.py:12"."""
+    code = inspect.unwrap(function).__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def plain(value: Any) -> Any:

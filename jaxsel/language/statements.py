@@ -25,10 +25,12 @@ A misprint is what the paper says and is false; what it does not say is a remark
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, SupportsFloat
 
 from jaxsel.language.base import Claim, Erratum, Relation, Remark
+from jaxsel.language.printing import source_place
 
 # A formula; or, where the formula is another's, a function that has only a docstring.
 Stating = Callable[..., SupportsFloat | None]
@@ -42,8 +44,7 @@ def _stated(function: Stating) -> tuple[str, str]:
     """The two parts of a formula's docstring: the statement, and what number is returned."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n", 1)
     if not paragraphs[0]:
-        code = function.__code__
-        raise TypeError(f"{code.co_filename}:{code.co_firstlineno}: the formula states nothing")
+        raise TypeError(f"{source_place(function)}: the formula states nothing")
     return " ".join(paragraphs[0].split()), "\n\n".join(paragraphs[1:])
 
 
@@ -86,6 +87,8 @@ class Paper(NamedTuple):
         The claim's number is a float, whatever the formula returns.
         """
         source = f"{self.citation}, {place}" if place else self.citation
+        caller = sys._getframe(2)
+        call = f"{caller.f_code.co_filename}:{caller.f_lineno}"
 
         def claim(stating: Stating) -> Claim:
             shared = more.get("formula", stating)
@@ -97,6 +100,9 @@ class Paper(NamedTuple):
                 number = own if shared is stating else number
             evaluate = functools.wraps(plain)(lambda **given: float(plain(**given)))
             evaluate.__doc__ = number
+            # A bound on a search makes its claim of a formula that stands elsewhere.
+            docstring = source_place(getattr(stating, "stating", stating))
+            evaluate.place = call if "statement" in more else docstring  # type: ignore[attr-defined]
             ours = ("statement", "formula", "record")
             others = {name: value for name, value in more.items() if name not in ours}
             record = more.get("record", Claim)

@@ -1,12 +1,14 @@
 """The subjects of a question: a mechanism by name, as an entry, with its input, or alone."""
 
 import functools
+from collections.abc import Iterable
+from types import ModuleType
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Mechanism
-from jaxsel.language.declared import modules
+from jaxsel.language.declared import declaring, modules, names_of_modules
 from jaxsel.language.domains import nearest
 from jaxsel.language.entry import MechanismEntry, Values
 from jaxsel.language.trial import Trial
@@ -14,11 +16,26 @@ from jaxsel.language.trial import Trial
 Subject = str | MechanismEntry | Trial | Mechanism
 
 
+def _held(declare: Iterable[ModuleType]) -> tuple[MechanismEntry, ...]:
+    held = (value for module in declare for value in vars(module).values())
+    return tuple(dict.fromkeys(value for value in held if isinstance(value, MechanismEntry)))
+
+
 @functools.cache
 def mechanisms() -> tuple[MechanismEntry, ...]:
     """Every mechanism that has a public name."""
-    held = (value for module in modules("entries") for value in vars(module).values())
-    return tuple(value for value in held if isinstance(value, MechanismEntry))
+    return _held(modules("entries"))
+
+
+def mechanisms_called(name: str) -> list[MechanismEntry]:
+    """The mechanisms of that name or id, upper or lower case."""
+    name = name.lower()
+    entries = names_of_modules("entries")
+    return [
+        entry
+        for entry in _held(each for each in declaring(name) if each.__name__ in entries)
+        if name in (other.lower() for other in (entry.name, *entry.ids))
+    ]
 
 
 def find_mechanism(name: str | MechanismEntry) -> MechanismEntry:
@@ -34,9 +51,8 @@ def find_mechanism(name: str | MechanismEntry) -> MechanismEntry:
             "a mechanism is found by its name or id, a text, not by "
             f"a {type(name).__name__}; simulate and audit take one's own mechanism as it is"
         )
-    for entry in mechanisms():
-        if name.lower() in (entry.name, *(other.lower() for other in entry.ids)):
-            return entry
+    for entry in mechanisms_called(name):
+        return entry
     names = [entry.name for entry in mechanisms()]
     raise InputError(
         f"there is no mechanism {name!r}{nearest(name, names, 3)} "

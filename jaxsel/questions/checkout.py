@@ -30,10 +30,16 @@ def beside(folder: str) -> ModuleType | None:
     return importlib.import_module(folder)
 
 
-def found_in(folder: str) -> list[dict[str, Any]]:
-    """Id, title and file of every figure ("figures") or simulation ("sims")."""
+def found_in(folder: str, name: str = "") -> list[dict[str, Any]]:
+    """Id, title and file of every figure ("figures") or simulation ("sims"); or of that name.
+
+    A name is that of a file, with hyphens; where no file has it, none is read.
+    """
+    file = f"{name.replace('-', '_')}.py"
+    if name and not any((ROOT / each / file).exists() for each in ("figures", "sims")):
+        return []
     module = beside(folder)
     if module is None:
         return []
     things = module.FIGURES if folder == "figures" else module.SIMS
-    return [_row(folder, name, thing) for name, thing in things.items()]
+    return [_row(folder, each, thing) for each, thing in things.items() if name in ("", each)]

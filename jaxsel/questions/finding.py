@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError
+from jaxsel.language.base import Claim, Erratum, Remark
 from jaxsel.language.declared import find_published
 from jaxsel.language.domains import nearest
 from jaxsel.language.printing import Summary, printed
-from jaxsel.repetitions import as_law
-from jaxsel.tuning.base_forms import guarantee_of
 
 
 @printed
@@ -29,8 +28,12 @@ class Found(NamedTuple):
     def value(self, name: str) -> Any:
         """The object that the name stands for, with the parameters that the name may have."""
         if ":" in name and self.kind == "law of K":
+            from jaxsel.repetitions import as_law
+
             return as_law(name)
         if ":" in name and self.kind == "base":
+            from jaxsel.tuning.base_forms import guarantee_of
+
             return guarantee_of(name)
         return self if isinstance(self.thing, str | dict) else self.thing
 
@@ -43,12 +46,27 @@ class Found(NamedTuple):
 
 
 def _everything() -> Iterator[Found]:
-    """Everything that is found, cheap kinds first: to find a figure does not load claims."""
+    """Everything that has a name."""
+    from jaxsel import catalogue
     from jaxsel.questions.checkout import found_in
 
     for folder in ("figures", "sims"):
         for row in found_in(folder):
             yield Found(folder.removesuffix("s"), (row["id"],), row)
+    yield from _bases_and_laws()
+    for entry in catalogue.mechanisms():
+        yield Found("mechanism", (entry.name, *entry.ids), entry)
+    for noted in (*catalogue.all_claims(), *catalogue.errata(), *catalogue.remarks()):
+        yield _stated(noted)
+
+
+def _stated(one: Claim | Erratum | Remark) -> Found:
+    if isinstance(one, Claim):
+        return Found("claim", (one.id, *one.aliases), one)
+    return Found("erratum" if isinstance(one, Erratum) else "remark", (one.id,), one)
+
+
+def _bases_and_laws() -> Iterator[Found]:
     from jaxsel.accounting.single_run.base_text import FORMS
     from jaxsel.repetitions import FAMILIES
 
@@ -56,16 +74,24 @@ def _everything() -> Iterator[Found]:
         yield Found("base", (form.partition(":")[0],), form)
     for family in FAMILIES:
         yield Found("law of K", (family,), family)
-    from jaxsel import catalogue
 
-    for entry in catalogue.mechanisms():
+
+def _called(name: str) -> Iterator[Found]:
+    """What of everything has that name, in lower case, without loading the rest."""
+    from jaxsel import catalogue
+    from jaxsel.language.declared import held_called
+    from jaxsel.language.subject import mechanisms_called
+    from jaxsel.questions.checkout import found_in
+
+    for folder in ("figures", "sims"):
+        for row in found_in(folder, name):
+            yield Found(folder.removesuffix("s"), (row["id"],), row)
+    yield from (found for found in _bases_and_laws() if name in found.names)
+    for entry in mechanisms_called(name):
         yield Found("mechanism", (entry.name, *entry.ids), entry)
-    for claim in (*catalogue.published_claims(), *catalogue.self_checks()):
-        yield Found("claim", (claim.id, *claim.aliases), claim)
-    for erratum in catalogue.errata():
-        yield Found("erratum", (erratum.id,), erratum)
-    for remark in catalogue.remarks():
-        yield Found("remark", (remark.id,), remark)
+    checks = catalogue.self_checks() if catalogue.is_self_check(name) else ()
+    same = [check for check in checks if check.id.lower() == name]
+    yield from map(_stated, (*held_called(name), *same))
 
 
 def names() -> Iterator[str]:
@@ -83,10 +109,7 @@ def find(name: str) -> list[Found]:
     """
     wanted = name.partition(":")[0].lower().replace("tnb", "truncated_negative_binomial")
     found = [
-        thing
-        for thing in _everything()
-        if wanted in (other.lower() for other in thing.names)
-        and (":" not in name or thing.kind in ("base", "law of K"))
+        thing for thing in _called(wanted) if ":" not in name or thing.kind in ("base", "law of K")
     ]
     if not found and (claim := find_published(name)) is not None:  # by an id of 0.2.0
         found = [Found("claim", (claim.id, *claim.aliases), claim)]

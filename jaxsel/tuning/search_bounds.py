@@ -334,6 +334,7 @@ def bound(
         where = {} if former is None else dict(former.place)
         evaluate = _number(states, _remembered(proof), defaults, where)
         evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{inspect.getdoc(evaluate)}"
+        evaluate.stating = formula  # type: ignore[attr-defined]
         record = functools.partial(SearchBound, **fields)
         stated = paper.privacy(id, place, Relation.BASE, record=record, **more)(evaluate)
         assert isinstance(stated, SearchBound)

@@ -34,8 +34,8 @@ def _percentile_loss(shift: float, count: int, rank) -> float:
     correction="The loss grows in proportion to N: LT-B.3, LT-B.3-random-rank.",
 )
 def hope(*, epsilon: Annotated[float, positive("of one run")] = 0.2) -> float:
-    """Releasing the run of median score, or of a random rank up to it, of N epsilon-DP runs costs
-    at most 3 epsilon, as random stopping does."""
+    """Releasing the run of median score, or of a random rank up to it, of N runs, each epsilon-DP,
+    costs at most 3 epsilon, as random stopping does."""
     return 3.0 * epsilon
 
 

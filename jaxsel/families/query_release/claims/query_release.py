@@ -218,7 +218,7 @@ def all_parts(queries, epsilon, delta):
 
 @CL.privacy("CL-Thm5-step-delta-printed", "proof of Theorem 5", Relation.GENERAL)
 def fifth_printed(*, delta: Delta = 0.1) -> float:
-    """With inner delta delta^2/10 and beta = delta/10, the selected vector is (epsilon,
+    """With inner delta equal to delta^2/10 and beta = delta/10, the selected vector is (epsilon,
     delta/5)-DP by Theorem 4."""
     return delta / 5.0
 
@@ -227,8 +227,8 @@ fifth = CL.privacy(
     "CL-Thm5-step-delta",
     "proof of Theorem 5, corrected",
     Relation.GENERAL,
-    statement="With inner delta delta^2/105 and beta = delta/10, the selected vector is (epsilon, "
-    "delta/5)-DP by Theorem 4.",
+    statement="With inner delta equal to delta^2/105 and beta = delta/10, the selected vector is "
+    "(epsilon, delta/5)-DP by Theorem 4.",
 )(fifth_printed.evaluate)
 
 
@@ -242,8 +242,8 @@ def selected_delta(delta, divisor):
 
 @CL.privacy("CL-Thm5-delta", "Theorem 5, corrected", Relation.GENERAL)
 def whole(*, delta: Delta = 0.1) -> float:
-    """With inner delta delta^2/105 and beta = delta/10, delta adds up to at most delta for epsilon
-    <= 1."""
+    """With inner delta equal to delta^2/105 and beta = delta/10, delta adds up to at most delta for
+    epsilon <= 1."""
     return delta
 
 

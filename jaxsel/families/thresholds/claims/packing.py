@@ -133,7 +133,7 @@ def selections(epsilon: float, candidates: float, alpha: float) -> Iterator[Sele
 
 @LT.privacy("LT-ThmD.2", "Theorem D.2", Relation.BASE)
 def bound(*, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1) -> float:
-    """A selection that chooses the K^-alpha-dominant one of K epsilon-DP mechanisms with
+    """A selection that chooses the K^-alpha-dominant one of K mechanisms, each epsilon-DP, with
     probability K^-alpha loses at least (1 - alpha) log(K)/Delta a neighbour: measured on Algorithms
     1 and 2 and the exponential mechanism."""
     return packing_bound(epsilon, candidates, alpha)

@@ -392,7 +392,7 @@ CL_E10 = CL.misprint(
     "to (2, 1, 2, 1) moves it from -1 to 1 for S = first two; the scale is "
     "12/epsilon. Among up to 20/delta runs some noise is large almost surely; run "
     "Theorem 4 at beta/2, T = ceil(4/beta), with the offset (12/epsilon) log(2 "
-    "T/beta) and inner delta delta/T.",
+    "T/beta) and inner delta equal to delta/T.",
     refuted=[noise_printed, large_noise],
     corrected=[noise, low_noise, nothing, rounds, private, most_runs, failing],
 )

@@ -132,7 +132,8 @@ def peeling_as_it_runs(epsilon, delta, k, days):
 )
 def scale_of_test(*, epsilon: Epsilon = 0.1, delta: Delta = 1e-6, days: Days = 10) -> float:
     """StableTopK for 10 days at (0.1, 1e-6), half of delta for the tests, takes noise of scale
-    241.3 in both steps; with given k sqrt(2) times that, 341.3, as each step has a quarter of rho.
+    241.3 in both steps; with given k it takes sqrt(2) times that, 341.3, as each step has a quarter
+    of rho.
 
     Standard deviation of StableTopK's test on so many days at (epsilon, delta): sqrt(days/rho),
     rho + 2 sqrt(rho log(2/delta)) = epsilon.

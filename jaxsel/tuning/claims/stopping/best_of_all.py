@@ -23,8 +23,8 @@ def best_of_all(
     epsilon: Epsilon = 1.0,
     count: Annotated[int, whole("K, how many candidates", at_least=1)] = 5,
 ):
-    """Releasing the best of K epsilon-DP candidates has pure epsilon exactly K epsilon in the worst
-    case."""
+    """Releasing the best of K candidates, each epsilon-DP, has pure epsilon exactly K epsilon in
+    the worst case."""
     return count * epsilon
 
 

@@ -217,7 +217,7 @@ def worst_bases(budget):
 @LT.privacy("LT-Alg2-hardstop-worst", "Algorithm 2 with a hard stop", Relation.BASE)
 def worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36):
     """On any epsilon-DP base, Algorithm 2 with at most T draws has pure epsilon at most epsilon +
-    max log f'(1-g)/f'(1-g') over epsilon-close probabilities g and g', f being the generating
+    max log(f'(1-g)/f'(1-g')) over epsilon-close probabilities g and g', f being the generating
     function of the number of draws."""
     return hard_stop_worst(epsilon, gamma, steps)
 
