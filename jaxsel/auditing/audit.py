@@ -56,6 +56,14 @@ class Audit(NamedTuple):
       event_labels: the outcomes in the event that gave the bound.
       at: the delta (or the epsilon) at which the quantity is bounded.
       guarantee: what is claimed for this pair, if the mechanism has one.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.audit("noisy_max", trials=20_000)
+        >>> print(found.mechanism[:9], found.pair, found.relation, found.guarantee.epsilon)
+        noisy_max opposed general 1.0
+        >>> found.bound.lower < found.exact < found.guarantee.epsilon
+        True
     """
 
     mechanism: str
@@ -166,8 +174,10 @@ def audit(
     Example:
         >>> import jaxsel
         >>> found = jaxsel.audit("fixed_repetitions", trials=20_000)
-        >>> found.refuted, found.bound.lower > 1.0
-        (False, True)
+        >>> found.guarantee.epsilon < found.bound.lower < found.exact
+        True
+        >>> found.refuted, found.guarantee.claim
+        (True, 'FIXED-K-folklore')
     """
     found = _audited(mechanism, pair)
     tallies = _both_sides(found, trials, method, seed, progress, performance)

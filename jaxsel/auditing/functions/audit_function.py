@@ -96,6 +96,15 @@ class FunctionAudit(NamedTuple):
       needed: with fewer trials a side of the bound no outcome refutes the claim; infinite
         above 2^53.
       calls: where and how they were made, in words.
+
+    Example:
+        >>> import jaxsel
+        >>> def noisy(rng, data, n):
+        ...     return data + rng.laplace(size=n)
+        >>> asked = {"relation": "general", "claim": 1.0, "trials": 4000}
+        >>> found = jaxsel.audit_function(noisy, 0.0, 1.0, **asked)
+        >>> found.verdict, found.lower < 1.0 < found.detectable
+        ('not refuted', True)
     """
 
     function: str

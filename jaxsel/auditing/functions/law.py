@@ -66,6 +66,14 @@ class LawCheck(NamedTuple):
       limited: whether the time, and not the number of trials, ended the check.
       seconds: how long it took.
       seed: of the randomness that is handed to the function.
+
+    Example:
+        >>> import jaxsel
+        >>> coin = jaxsel.check_law(
+        ...     lambda rng, data: rng.random() < 0.5, None, law={True: 0.5, False: 0.5}, trials=1000
+        ... )
+        >>> coin.trials, sum(coin.counts), coin.cells[:2]
+        (1000, 1000, ('True', 'False'))
     """
 
     function: str
@@ -189,6 +197,15 @@ def check_law(
       UnsupportedError: for a law of numbers, and a function that returns none.
       CouldNotError: if no call answers, or trials are not independent.
       InputError: for bad input.
+
+    Example:
+        >>> import jaxsel
+        >>> def noisy(rng, data, n):
+        ...     return data + rng.laplace(scale=2.0, size=n)
+        >>> jaxsel.check_law(noisy, 3.0, law="laplace:loc=3,scale=2", trials=2000).refuted
+        False
+        >>> jaxsel.check_law(noisy, 3.0, law="laplace:loc=3,scale=1", trials=2000).refuted
+        True
     """
     check_first_start()
     began = time.monotonic()

@@ -59,6 +59,14 @@ class Replay(NamedTuple):
       findings: in words; none is a proof, each asks for a reason.
       draws: those of the pair, as far as both sides make the same.
       pairs: how many pairs were replayed.
+
+    Example:
+        >>> import jaxsel
+        >>> def noisy(rng, data):
+        ...     return sum(data) + rng.laplace(scale=0.5)
+        >>> found = jaxsel.replay(noisy, [0], [1], relation="replace_one", claim=1.0)
+        >>> [(draw.law, draw.scale, draw.ratio) for draw in found.draws]
+        [('laplace', 0.5, 2.0)]
     """
 
     function: str
@@ -130,6 +138,14 @@ def replay(
       UnsupportedError: for a function that takes neither.
       CouldNotError: if the function raises on every pair.
       InputError: for bad input.
+
+    Example:
+        >>> import jaxsel
+        >>> def noisy(rng, data):
+        ...     return sum(data) + rng.laplace(scale=0.5)
+        >>> found = jaxsel.replay(noisy, [0, 1, 1], relation="replace_one", claim=1.0)
+        >>> print(found.findings[0])
+        what draw 0, laplace, is added to moves by 1, which is 2 of its scale; 1 is claimed
     """
     function, known = load(subject, kind), relation_of(relation)
     if function.kind not in ("generator", "vectorised", "jax"):

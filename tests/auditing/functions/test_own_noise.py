@@ -63,7 +63,13 @@ def test_the_randomness_of_an_audit_is_made_from_the_order_of_trials_and_not_fro
     monkeypatch.setattr(auditing, "event_epsilon", noted)
     for _ in range(20):
         auditing.search_and_bound(
-            three_ones, 0, 1, relation="local", claims=[Claim(0.5)], said="", trials=400,
+            three_ones,
+            0,
+            1,
+            relation="local",
+            claims=[Claim(0.5)],
+            said="",
+            trials=400,
             false_alarm=0.05,
         )
     counts, drawn = zip(*seen, strict=True)
