@@ -111,6 +111,7 @@ def records_of_options(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = record(**{field: given.pop(field) for field in fields})
         command(**given)
 
+    del asked.__wrapped__  # who asks for the options is not to find the records
     asked.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
     asked.__annotations__ = {one.name: one.annotation for one in options}
     return asked

@@ -336,18 +336,23 @@ def test_bad_input_is_refused(call, words):
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_recipe_and_its_steps_are_read_as_in_the_last_release(named):
-    """The learning rate and the gradient, too, and the warning stands where they are written."""
-    model, data = WithCanaries(Linear(2), 1), add_canaries(blanks(2), [True], 2)
-    plan = dp_sgd.recipe(3, 3.0, clipping="plain")
-    more = {"learning_rate": 0.5, "gradient": faults.unscaled_noise}
-    today = canary_scores(model, Training(plan, 2, **more), data, runs=2)
+@pytest.mark.parametrize(
+    "more",
+    [{"learning_rate": 0.5}, {"gradient": faults.unscaled_noise}],
+    ids=lambda more: next(iter(more)),
+)
+def test_a_recipe_and_its_steps_are_read_as_in_the_last_release(named, more):
+    """The rest of the training, too, and the warning stands where it is written."""
+    model, plan = WithCanaries(Linear(2), 1), dp_sgd.recipe(3, 3.0, clip_norm=4.0, clipping="plain")
+    images = np.full((2, 1, 1, 1), 0.5, np.float32)
+    data = add_canaries((images, np.asarray([0, 1], np.int32)), [True], 2)
+    score = loss_score(model, (data[0][0], data[1][0]))
+    today = canary_scores(model, Training(plan, 2, **more), data, score=score)
+    assert today.tolist() != canary_scores(model, Training(plan, 2), data, score=score).tolist()
     words = r"canary_scores\(plan, steps=\) is canary_scores\(Training\(plan, steps\)\) now"
-    where = {"plan": plan, "data": data} if named else {}
+    given = {"plan": plan, "data": data} if named else {}
+    placed = () if named else (plan, data)
     with pytest.warns(DeprecationWarning, match=words) as told:
-        former = canary_scores(
-            model, *(() if named else (plan, data)), **where, steps=2, runs=2, **more
-        )
+        former = canary_scores(model, *placed, **given, steps=2, score=score, **more)
     assert told[0].filename == __file__
     assert former.tolist() == today.tolist()
-    assert today.tolist() != canary_scores(model, Training(plan, 2), data, runs=2).tolist()

@@ -256,7 +256,7 @@ def search_and_bound(
     claims: Sequence[Claim],
     said: str,
     trials: int,
-    false_alarm: float,
+    false_alarm: float = 0.05,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     how: How = How(),

@@ -281,8 +281,8 @@ def test_bad_subjects_are_refused_in_a_sentence(file, tmp_path, subject, message
 
 def test_relations_are_named_and_pairs_belong_to_them(file):
     subject = f"{file}:laplace_sum"
-    with pytest.raises(InputError, match="relation and a claim"):
-        jaxsel.audit(subject, trials=1000)
+    with pytest.raises(TypeError, match="'relation' and 'claim'"):
+        jaxsel.audit_function(subject, trials=1000)
     with pytest.raises(UnsupportedError, match="audited by"):
         _audit(subject, relation="base")
     with pytest.raises(InputError, match="2 records differ"):
@@ -348,7 +348,7 @@ def test_a_function_of_a_script_from_the_standard_input_is_audited_in_its_proces
         "import jaxsel\n"
         "def f(rng, data, n):\n    return len(data) + rng.laplace(size=n)\n"
         "options = {'relation': 'add_or_remove_one', 'claim': 0.3, 'trials': 5000}\n"
-        "print(jaxsel.audit(f, **options).verdict)\n"
+        "print(jaxsel.audit_function(f, **options).verdict)\n"
     )
     done = subprocess.run(
         [sys.executable, "-"], input=script, capture_output=True, text=True, check=False
