@@ -5,10 +5,9 @@ import pytest
 
 import jaxsel
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.subject import load
+from jaxsel.auditing.functions.subject import is_function, load
 from jaxsel.host.errors import InputError
 from jaxsel.language.relations import Relation
-from jaxsel.questions.audits import is_function
 from jaxsel.testing import assert_private
 from tests.conftest import ALPHA
 
