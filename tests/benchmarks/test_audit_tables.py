@@ -187,7 +187,10 @@ def test_each_table_is_a_command(capsys):
     status, out, told = run(capsys, "audit", "--calibration", *words)
     assert (status, json.loads(out)["found"]) == (0, found["found"])
     assert "now: python -m benchmarks.audit_tables calibration --trials 1e4 --runs 5" in told
-    for wrong, said in ((["bug"], "did you mean bugs"), (["bugs", "--runs", "0"], "runs is 0")):
+    for wrong, said in (
+        (["bug"], "invalid choice"),
+        (["bugs", "--runs", "0"], "--runs: it is 0; it must be"),
+    ):
         with pytest.raises(SystemExit) as ended:
             main(wrong)
         assert (ended.value.code, said in capsys.readouterr().err) == (2, True)
