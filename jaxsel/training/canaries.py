@@ -191,14 +191,15 @@ def reads_recipe(door: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(door)
     def asked(*given: Any, **named: Any) -> R:
-        model, *rest = given or (named.pop("model"),)
-        plan = rest.pop(0) if rest else named.pop("plan", named.get("training"))
+        if "plan" in named:
+            model = given[0] if given else named.pop("model")
+            given = (model, named.pop("plan"))
+        plan = given[1] if len(given) > 1 else None
         if isinstance(plan, Recipe):
             said = {name: named.pop(name) for name in Training._fields[1:] if name in named}
             warn(f"{door.__name__}(plan, steps=)", f"{door.__name__}(Training(plan, steps))")
-            plan = Training(plan, **said)
-        named.pop("training", None)
-        return door(model, plan, *rest, **named)
+            given = (given[0], Training(plan, **said), *given[2:])
+        return door(*given, **named)
 
     return asked
 
