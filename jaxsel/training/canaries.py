@@ -189,17 +189,18 @@ R = TypeVar("R")
 def reads_recipe(door: Callable[P, R]) -> Callable[P, R]:
     """A door that takes a recipe, and the rest of the training by name, too, as in 0.2.0."""
 
+    today: Any = door
+
     @functools.wraps(door)
     def asked(*given: Any, **named: Any) -> R:
+        placed = list(given)
         if "plan" in named:
-            model = given[0] if given else named.pop("model")
-            given = (model, named.pop("plan"))
-        plan = given[1] if len(given) > 1 else None
-        if isinstance(plan, Recipe):
+            placed = [*(placed or [named.pop("model")]), named.pop("plan")]
+        if len(placed) > 1 and isinstance(placed[1], Recipe):
             said = {name: named.pop(name) for name in Training._fields[1:] if name in named}
             warn(f"{door.__name__}(plan, steps=)", f"{door.__name__}(Training(plan, steps))")
-            given = (given[0], Training(plan, **said), *given[2:])
-        return door(*given, **named)
+            placed[1] = Training(placed[1], **said)
+        return today(*placed, **named)
 
     return asked
 
