@@ -192,6 +192,7 @@ def test_how_is_a_text_a_mapping_or_a_record():
         (How, "seconds=1 seconds=2", "how says seconds twice"),
         (How, "seconds=-1", "seconds is -1; it must be"),
         (How, "workers=x", "workers is 'x'; it must be a whole number"),
+        (How, "workers=65", "workers is 65; it must be a whole number"),
         (How, 3, "how is 3; it must be a text"),
     ],
 )

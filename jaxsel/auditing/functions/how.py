@@ -12,6 +12,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.former_names import warn
 from jaxsel.language.domains import nearest, positive, whole
 
+_MOST_WORKERS = 64  # each is a process, with files of its own
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -122,7 +124,9 @@ def _value(name: str, text: str | None, plain: Any) -> Any:
         return None
     if name in ("seconds", "call_seconds"):
         return positive().read(name, text)
-    return whole().read(name, text) if name in ("workers", "search_trials") else text
+    if name == "workers":
+        return whole(at_least=1, at_most=_MOST_WORKERS).read(name, text)
+    return whole().read(name, text) if name == "search_trials" else text
 
 
 _INPUTS = ("data", "pair", "neighbour")
