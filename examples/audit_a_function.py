@@ -20,8 +20,9 @@ def release(rng, data, n):
     return list(zip(count, total / np.maximum(count, 1.0), strict=True))
 
 
-asked = {"relation": "add_or_remove_one", "claim": EPSILON, "data": [0.0, 0.5, 1.0]}
-found = jaxsel.audit(release, trials=100_000, **asked)
+example = [0.0, 0.5, 1.0]
+asked = {"relation": "add_or_remove_one", "claim": EPSILON}
+found = jaxsel.audit_function(release, example, trials=100_000, **asked)
 print(found)
-print(jaxsel.replay(release, **asked))
+print(jaxsel.replay(release, example, **asked))
 sys.exit(found.verdict == "refuted")

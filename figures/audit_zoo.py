@@ -1,7 +1,7 @@
 """What the auditor of functions finds of thirteen mechanisms, beside what was published.
 
-The table is made by ``jaxsel audit --zoo`` (benchmarks/audit_tables/zoo.py has the mechanisms and
-where the published bounds are from); this draws the one that is stored.
+The table is made by ``python -m benchmarks.audit_tables zoo`` (``zoo.py`` there has the mechanisms
+and where the published bounds are from); this draws the one that is stored.
 """
 
 import json

@@ -2,7 +2,8 @@
 
 ``mechanism`` builds a mechanism of the catalogue by name, ``simulate`` runs seeded trials
 of it and keeps exact tallies, ``audit`` bounds its privacy loss from below on a
-neighbouring pair, ``claim`` finds a published statement, ``validate`` checks it,
+neighbouring pair, ``audit_function`` that of a function of your own, ``claim`` finds a
+published statement, ``validate`` checks it,
 ``account`` computes the privacy cost of tuning, ``plan`` what to run within a budget,
 ``optimal`` the law of K with the least cost, and ``report`` states the proven guarantees,
 for a paper. Every result prints as a sentence and a table, and ``plot`` draws it. Modules
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from jaxsel import repetitions as repetitions
     from jaxsel import statistics as statistics
     from jaxsel.auditing.audit import Audit as Audit
+    from jaxsel.auditing.audit import audit as audit
     from jaxsel.auditing.audit import audit_delta as audit_delta
     from jaxsel.auditing.functions.audit_function import FunctionAudit as FunctionAudit
     from jaxsel.auditing.functions.law import LawCheck as LawCheck
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
     from jaxsel.language.trial import Trial as Trial
     from jaxsel.pictures.plotting import plot as plot
     from jaxsel.questions.account_grid import account_grid as account_grid
-    from jaxsel.questions.audits import audit as audit
+    from jaxsel.questions.audits import audit_function as audit_function
     from jaxsel.questions.cost import Cost as Cost
     from jaxsel.questions.named import claim as claim
     from jaxsel.questions.named import claims as claims

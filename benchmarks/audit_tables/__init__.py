@@ -1,4 +1,4 @@
-"""What the auditor of functions finds, in tables: ``jaxsel audit --bugs``, ``--zoo``, ...
+"""What the auditor of functions finds, in tables: ``python -m benchmarks.audit_tables TABLE``.
 
 Each table is a module with ``rows(trials, seed, seconds, runs)``, which yields a row as soon as
 it is known, and ``judged(rows)``, which says in a sentence what they show and whether the bar

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.audit_tables import Row
 from benchmarks.audit_tables.small_programs import Program, programs
 from jaxsel.auditing.functions.audit_function import FunctionAudit
+from jaxsel.auditing.functions.how import How
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.questions.audits import function_audit
 
@@ -30,12 +31,12 @@ def audited(
     """The audit of a program, given what a person would give."""
     return function_audit(
         program.function,
+        program.data,
         relation=program.relation,
         claim=program.epsilon,
         delta=program.delta,
-        data=program.data,
         trials=trials,
-        seconds=seconds,
+        how=How(seconds=seconds),
         false_alarm=false_alarm,
         seed=seed,
     )

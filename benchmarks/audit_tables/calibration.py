@@ -25,8 +25,9 @@ from benchmarks.audit_tables import Row
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.auditing.event_limits import conditional_epsilon, poisson_counts
-from jaxsel.auditing.functions.audit_function import audit_function
+from jaxsel.auditing.functions.audit_function import search_and_bound
 from jaxsel.auditing.functions.events import Claim
+from jaxsel.auditing.functions.how import How
 from jaxsel.auditing.sequential import SequentialTest
 from jaxsel.host.intervals import binomial_p_value
 
@@ -199,16 +200,16 @@ def _of_learned(name: str, trials: int, runs: int, seed: int) -> Row:
     function, pair, truth, delta = _FUNCTIONS[name]
     bounds = np.array(
         [
-            audit_function(
+            search_and_bound(
                 function,
+                *pair,
                 relation="local",
                 claims=[Claim(truth, delta)],
                 said=f"epsilon {truth:g}",
-                pair=pair,
                 trials=trials,
                 false_alarm=ERROR,
                 seed=seed + run,
-                largest=True,
+                how=How(largest=True),
             ).lower
             for run in range(runs)
         ]
@@ -304,12 +305,12 @@ def audits_of_own_noise(name: str, trials: int, runs: int) -> int:
     """How many of so many audits of one of ``OWN_NOISE`` refute it, all with the default seed."""
     one = OWN_NOISE[name]
     return sum(
-        audit_function(
+        search_and_bound(
             one.function,
+            *one.pair,
             relation="local",
             claims=[Claim(one.epsilon, one.delta)],
             said=f"epsilon {one.epsilon:g}",
-            pair=one.pair,
             trials=trials,
             false_alarm=ALPHA,
         ).refuted

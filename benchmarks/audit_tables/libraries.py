@@ -25,6 +25,7 @@ from benchmarks.audit_tables import library_mechanisms as mechanisms
 from benchmarks.peers import imported
 from jaxsel.accounting.single_run import closed_forms
 from jaxsel.accounting.single_run.divergences import renyi_divergence
+from jaxsel.auditing.functions.how import How
 from jaxsel.auditing.functions.verdicts import FAILED
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.families.sparse_vector.profiles import pair_epsilon, worst_pair
@@ -110,22 +111,22 @@ def _audited(
     *,
     zero_concentrated: bool = False,
     delta: float = 0.0,
-    **options: Any,
+    relation: str = "general",
+    inputs: tuple[Any, ...] = (0.0,),
 ) -> Seen:
     """An audit of a function of ``library_mechanisms``, for the relation of scores."""
     claimed = claim()
-    options = {"relation": "general", "data": 0.0} | options
     found = function_audit(
         f"{Path(mechanisms.__file__)}:{name}",
+        *inputs,
         claim=f"zcdp:rho={claimed!r}" if zero_concentrated else claimed,
         delta=delta,
         trials=effort.trials,
-        seconds=effort.seconds,
         # A first call imports the library.
-        call_seconds=effort.seconds,
+        how=How(seconds=effort.seconds, call_seconds=effort.seconds),
         false_alarm=FALSE_ALARM,
         seed=effort.seed,
-        **options,
+        relation=relation,
     )
     if found.verdict == FAILED:
         raise CouldNotError(f"the audit ends with {found.verdict!r}: {found.event}")

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.audit_tables import Row
-from jaxsel.auditing.functions.audit_function import audit_function
+from jaxsel.auditing.functions.audit_function import search_and_bound
 from jaxsel.auditing.functions.events import Claim
+from jaxsel.auditing.functions.how import How
 
 TRIALS, SECONDS, RUNS = 200_000_000, None, 1
 """Of each audit, where nothing else is asked."""
@@ -321,17 +322,15 @@ def rows(trials: int, seed: int, seconds: float | None, runs: int) -> Iterator[R
     del runs
     for member in ZOO:
         began = time.monotonic()
-        found = audit_function(
+        found = search_and_bound(
             member.function,
+            [1.0] * member.size,
             relation="general",
             claims=[Claim(EPSILON)],
             said=f"epsilon {EPSILON:g}",
-            data=[1.0] * member.size,
             trials=trials,
-            search_trials=min(_SEARCH, trials // 2),
-            largest=True,
             false_alarm=_ERROR,
-            seconds=seconds,
+            how=How(search_trials=min(_SEARCH, trials // 2), largest=True, seconds=seconds),
             seed=seed,
         )
         exact = math.nan

@@ -6,16 +6,20 @@ search over events and directions. The exact value is reported as well where the
 has an exact law. A lower bound is no estimate: the truth may be much larger.
 """
 
+import functools
+import importlib
 import math
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
 from jaxsel.auditing.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
+from jaxsel.auditing.functions.how import former_options
+from jaxsel.auditing.functions.subject import is_function
 from jaxsel.host import records
 from jaxsel.host.errors import InputError, check_choice, check_integer
 from jaxsel.host.former_names import warn
@@ -29,6 +33,9 @@ from jaxsel.language.trial import Trial
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Largest tolerated error of audited probabilities due to the finite resolution of random
 # draws, relative to the smallest probability that the trials can detect.
@@ -49,6 +56,14 @@ class Audit(NamedTuple):
       event_labels: the outcomes in the event that gave the bound.
       at: the delta (or the epsilon) at which the quantity is bounded.
       guarantee: what is claimed for this pair, if the mechanism has one.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.audit("noisy_max", trials=20_000)
+        >>> print(found.mechanism[:9], found.pair, found.relation, found.guarantee.epsilon)
+        noisy_max opposed general 1.0
+        >>> found.bound.lower < found.exact < found.guarantee.epsilon
+        True
     """
 
     mechanism: str
@@ -104,11 +119,28 @@ class Audit(NamedTuple):
         return Summary(sentence, columns, [row])
 
 
+def _or_a_function(audit: Callable[P, R]) -> Callable[P, R]:
+    """``jaxsel.audit`` as of 0.2.0, which was asked of a function, too."""
+
+    @functools.wraps(audit)
+    def asked(*given: Any, **named: Any) -> R:
+        if "subject" in named:
+            given = (named.pop("subject"), *given)
+        if not (given and is_function(given[0])):
+            return audit(*given, **named)
+        warn("jaxsel.audit of a function", "jaxsel.audit_function")
+        door = importlib.import_module("jaxsel.questions.audits").audit_function
+        return former_options(door, given, named)
+
+    return asked
+
+
+@_or_a_function
 def audit(
     mechanism: Subject,
     pair: Pair | str | None = None,
     *,
-    trials: int,
+    trials: int = 1_000_000,
     delta: float = 0.0,
     confidence: float = 0.95,
     method: str = "split",
@@ -116,7 +148,9 @@ def audit(
     progress: bool | None = None,
     performance: Performance = Performance(),
 ) -> Audit:
-    """A lower bound on epsilon at ``delta`` for one neighbouring pair.
+    """A lower bound on epsilon at ``delta`` for one neighbouring pair of a mechanism.
+
+    For a function of your own see ``jaxsel.audit_function``.
 
     Args:
       mechanism: what to audit: a name, for its default settings; the result of
@@ -136,6 +170,14 @@ def audit(
       InputError: for bad input; a mechanism whose draws are too coarse to audit with this
         many trials ("fast" precision); or one that does not use its key for randomness,
         unless its exact law shows that it is deterministic.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.audit("fixed_repetitions", trials=20_000)
+        >>> found.guarantee.epsilon < found.bound.lower < found.exact
+        True
+        >>> found.refuted, found.guarantee.claim
+        (True, 'FIXED-K-folklore')
     """
     found = _audited(mechanism, pair)
     tallies = _both_sides(found, trials, method, seed, progress, performance)
@@ -204,15 +246,22 @@ def audit_delta(
     mechanism: Subject,
     pair: Pair | str | None = None,
     *,
-    trials: int,
     epsilon: float,
+    trials: int = 1_000_000,
     confidence: float = 0.95,
     method: str = "split",
     seed: int = 0,
     progress: bool | None = None,
     performance: Performance = Performance(),
 ) -> Audit:
-    """A lower bound on delta at ``epsilon`` for one neighbouring pair; see ``audit``."""
+    """A lower bound on delta at ``epsilon`` for one neighbouring pair; see ``audit``.
+
+    Example:
+        >>> import jaxsel
+        >>> found = jaxsel.audit_delta("noisy_max", epsilon=0.5, trials=20_000)
+        >>> found.quantity, 0.0 < found.bound.lower < found.exact
+        ('delta', True)
+    """
     found = _audited(mechanism, pair)
     tallies = _both_sides(found, trials, method, seed, progress, performance)
     counts, counts_neighbour = tallies.used

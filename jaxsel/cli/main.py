@@ -15,6 +15,8 @@ from jaxsel.cli import (
     account_command,
     audit_command,
     claim_command,
+    former_lines,
+    function_commands,
     ledger_command,
     list_command,
     merge_command,
@@ -62,7 +64,7 @@ class _Commands(TyperGroup):
         streams = sys.stdout, sys.stderr
         with bad_input_exits(), signs_of_life():
             try:
-                status = super().main(words, *rest, **settings)
+                status = super().main(former_lines.read(words), *rest, **settings)
             except SystemExit:
                 if sys.stdout is not streams[0]:  # Typer makes status 1 of a broken pipe
                     sys.stdout, sys.stderr = streams
@@ -111,9 +113,10 @@ def jaxsel_command(
     `jaxsel plan` says what to run for a budget, `jaxsel account` what private tuning
     costs, `jaxsel optimal` which random number of runs costs least, `jaxsel tune` does it,
     and `jaxsel report` states it for a paper. To explore, start with `jaxsel list
-    mechanisms`, then `jaxsel simulate private_tuning` or `jaxsel audit
-    fixed_repetitions`. Ids such as PS-Thm2 name statements of papers; `jaxsel list
-    claims` lists them and `jaxsel show PS-Thm2` explains one.
+    mechanisms`, then `jaxsel simulate private_tuning` or `jaxsel audit fixed_repetitions`;
+    `jaxsel audit-function` is for a function of your own. Ids such as PS-Thm2 name
+    statements of papers; `jaxsel list claims` lists them and `jaxsel show PS-Thm2`
+    explains one.
 
     Exit status: 0 fine, 1 a claim fell, a goal was missed, or no epsilon is proved, 2 bad
     usage, 3 it could not be judged or done, 4 not supported, 130 interrupted, 141 the reader
@@ -133,6 +136,9 @@ app.command("claim")(claim_command.claim_command)
 app.command("law")(run_commands.law_command)
 app.command("simulate")(run_commands.simulate_command)
 app.command("audit")(audit_command.audit_command)
+app.command("audit-function")(function_commands.audit_function_command)
+app.command("replay")(function_commands.replay_command)
+app.command("check-law")(function_commands.check_law_command)
 app.command("sweep", help=sweep_command.HELP)(sweep_command.sweep_command)
 app.command("merge")(merge_command.merge_command)
 app.command("validate")(validate_command.validate_command)

@@ -1,46 +1,20 @@
 """jaxsel law and jaxsel simulate: a mechanism's output law and its tallies."""
 
-from typing import Annotated
-
-import typer
-
 from jaxsel.cli.arguments import (
+    Effort,
     JsonOption,
-    SeedOption,
+    MechanismArgument,
     SettingsArgument,
     UnusedSeedOption,
     bad_input_exits,
-    complete_mechanisms,
     read_settings,
     read_trials,
+    records_of_options,
 )
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.cli.scaling import (
-    CoordinatorOption,
-    ProcessesOption,
-    ProcessOption,
-    RecordOption,
-    Scaling,
-    SchedulerOption,
-    ShardOption,
-    say_kept,
-    scaled,
-)
+from jaxsel.cli.scaling import Scaling, say_kept, scaled
 from jaxsel.host.errors import check_interval
 from jaxsel.kernel.compiled import compilation_cache
-
-MechanismArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="MECHANISM",
-        help="A name or id of `jaxsel list mechanisms`.",
-        autocompletion=complete_mechanisms,
-    ),
-]
-TrialsOption = Annotated[str, typer.Option("--trials", help="How many, e.g. 1e6.")]
-ConfidenceOption = Annotated[
-    float, typer.Option("--confidence", help="Of intervals and bounds, in (0, 1).")
-]
 
 
 def law_command(
@@ -69,18 +43,12 @@ def law_command(
         print_table(built.mechanism.name, ["outcome", "probability"], pairs)
 
 
+@records_of_options
 def simulate_command(
     mechanism: MechanismArgument,
     settings: SettingsArgument = None,
-    trials: TrialsOption = "1e6",
-    confidence: ConfidenceOption = 0.95,
-    record: RecordOption = None,
-    shard: ShardOption = None,
-    coordinator: CoordinatorOption = None,
-    processes: ProcessesOption = None,
-    process: ProcessOption = None,
-    scheduler: SchedulerOption = None,
-    seed: SeedOption = 0,
+    effort: Effort = Effort(),
+    scaling: Scaling = Scaling(),
     json: JsonOption = False,
 ) -> None:
     """Simulate a mechanism.
@@ -98,11 +66,12 @@ def simulate_command(
     from jaxsel.host.intervals import clopper_pearson
     from jaxsel.kernel import engine
 
+    trials, confidence, seed = effort
+    record = scaling.record if scaling.shard is None else None
     with bad_input_exits():
         check_interval("confidence", confidence, 0, 1)
         number = read_trials(trials)
         compilation_cache()
-        scaling = Scaling(shard, record, coordinator, processes, process, scheduler)
         options = {
             "mechanism": mechanism,
             "settings": settings,
@@ -111,9 +80,7 @@ def simulate_command(
         }
         with scaled(scaling, "simulate", options, trials) as role:
             built = find_mechanism(mechanism).build(read_settings(settings))
-            tallies = engine.simulate(
-                built, trials=number, seed=seed, record=record if shard is None else None
-            )
+            tallies = engine.simulate(built, trials=number, seed=seed, record=record)
         if role.part is not None:
             say_kept(role.part, json)
             return

@@ -28,16 +28,6 @@ ShardOption = Annotated[
         "it in --record, for `jaxsel merge`.",
     ),
 ]
-CoordinatorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--coordinator",
-        help="HOST:PORT of process 0, to do this run together (jax.distributed), or "
-        "auto as JAX finds it (SLURM, Open MPI, Kubernetes).",
-    ),
-]
-ProcessesOption = Annotated[int | None, whole_option("--processes", "How many run together.")]
-ProcessOption = Annotated[int | None, whole_option("--process", "Which of them this is, from 0.")]
 SchedulerOption = Annotated[
     str | None,
     typer.Option("--scheduler", help="Dask scheduler whose workers do it, tcp://HOST:PORT."),
@@ -45,18 +35,23 @@ SchedulerOption = Annotated[
 
 
 class Scaling(NamedTuple):
-    """How a command is split over several processes.
+    """How a command is split over several processes: options of ``simulate`` and ``audit``."""
 
-    Attributes:
-      shard, record, coordinator, processes, process, scheduler: the options of these names.
-    """
-
-    shard: str | None = None
-    record: str | None = None
-    coordinator: str | None = None
-    processes: int | None = None
-    process: int | None = None
-    scheduler: str | None = None
+    record: RecordOption = None
+    shard: ShardOption = None
+    coordinator: Annotated[
+        str | None,
+        typer.Option(
+            "--coordinator",
+            help="HOST:PORT of process 0, to do this run together (jax.distributed), or "
+            "auto as JAX finds it (SLURM, Open MPI, Kubernetes).",
+        ),
+    ] = None
+    processes: Annotated[int | None, whole_option("--processes", "How many run together.")] = None
+    process: Annotated[int | None, whole_option("--process", "Which of them this is, from 0.")] = (
+        None
+    )
+    scheduler: SchedulerOption = None
 
 
 class Role(NamedTuple):
@@ -102,7 +97,7 @@ def scaled(
 def _scaled(
     scaling: Scaling, name: str, options: Mapping[str, Any], trials: str | None
 ) -> Iterator[Role]:
-    shard, record, coordinator, processes, process, scheduler = scaling
+    record, shard, coordinator, processes, process, scheduler = scaling
     ways = {"shard": shard, "coordinator": coordinator, "scheduler": scheduler}
     if record is not None and name != "simulate" and shard is None:
         ways["record"] = record

@@ -22,11 +22,13 @@ from jaxsel.host.errors import InputError, check_finite, check_integer
 from jaxsel.training.canaries import (
     ConstantClassifier,
     Data,
+    Training,
     WithCanaries,
     add_canaries,
     blanks,
     canary_scores,
     likelihood_ratio,
+    reads_recipe,
 )
 from jaxsel.training.dp_sgd import Recipe, State, noisy_gradient
 from jaxsel.training.extras import nn
@@ -83,13 +85,12 @@ class CanaryAudit(NamedTuple):
     evidence: ManyRunBound | OneRunBound
 
 
-def _audited(
-    plan: Recipe, steps: int, delta: float, evidence: ManyRunBound | OneRunBound
-) -> CanaryAudit:
+def _audited(training: Training, delta: float, evidence: ManyRunBound | OneRunBound) -> CanaryAudit:
+    plan = training.plan
     claim = dp_sgd_guarantee(
         noise_multiplier=plan.noise_multiplier,
         sampling_probability=plan.batch_size / plan.examples,
-        steps=steps,
+        steps=training.steps,
     )
     return CanaryAudit(evidence.lower, claim.epsilon(delta), delta, evidence.confidence, evidence)
 
@@ -141,49 +142,38 @@ def many_run_bound(
     )
 
 
+@reads_recipe
 def many_run_audit(
     model: nn.Module,
-    plan: Recipe,
+    training: Training,
     present: Data,
     absent: Data,
     *,
-    steps: int,
     runs: int,
     delta: float,
     confidence: float = 0.95,
-    learning_rate: float = 0.1,
     seed: int = 0,
     score: Callable[[State], Array] = likelihood_ratio,
-    gradient: Callable[..., Any] = noisy_gradient,
 ) -> CanaryAudit:
     """Audits DP-SGD by training ``runs`` times on each of two neighbouring data sets.
 
     Args:
       model: a ``WithCanaries``, with one canary.
-      plan: the recipe.
+      training: how each run is made.
       present, absent: data with the canary, and with a blank in its place.
-      steps, learning_rate, seed, gradient: as for ``canary_scores``.
       runs: the number of runs on each data set.
       delta, confidence: of the lower bound.
+      seed: as for ``canary_scores``.
       score: the score of a run: one number, or an array with one for the single canary.
     """
     both = [
-        canary_scores(
-            model,
-            plan,
-            data,
-            steps=steps,
-            runs=runs,
-            learning_rate=learning_rate,
-            seed=seed,
-            tag=tag,
-            score=score,
-            gradient=gradient,
-        ).reshape(runs)
+        canary_scores(model, training, data, runs=runs, seed=seed, tag=tag, score=score).reshape(
+            runs
+        )
         for tag, data in enumerate((present, absent))
     ]
     bound = many_run_bound(both[0], both[1], delta=delta, confidence=confidence, entropy=seed)
-    return _audited(plan, steps, delta, bound)
+    return _audited(training, delta, bound)
 
 
 def mechanism_audit(
@@ -207,55 +197,45 @@ def mechanism_audit(
     present, absent = (add_canaries(nobody, [coin], 2) for coin in (True, False))
     return many_run_audit(
         model,
-        plan,
+        Training(plan, steps, gradient=gradient),
         present,
         absent,
-        steps=steps,
         runs=runs,
         delta=delta,
         confidence=confidence,
         seed=seed,
-        gradient=gradient,
     )
 
 
+@reads_recipe
 def one_run_audit(
     model: nn.Module,
-    plan: Recipe,
+    training: Training,
     data: Data,
     *,
     classes: int,
     canaries: int,
     guesses: Sequence[tuple[int, int]],
-    steps: int,
     delta: float,
     confidence: float = 0.95,
-    learning_rate: float = 0.1,
     seed: int = 0,
-    gradient: Callable[..., Any] = noisy_gradient,
 ) -> CanaryAudit:
     """Audits DP-SGD in one run on real data with gradient canaries added.
 
     Args:
       model: the classifier, without canaries.
-      plan: the recipe; its number of examples is that of the data plus the canaries.
+      training: how the run is made; its recipe's number of examples is that of the data plus
+        the canaries.
       data: images and labels.
       classes: of the data.
       canaries: m.
       guesses: numbers of (in, out) guesses to try; see ``one_run_bound``.
-      steps, learning_rate, seed, gradient: as for ``canary_scores``.
       delta, confidence: of the lower bound.
+      seed: as for ``canary_scores``.
     """
     canaries = check_integer("canaries", canaries, 1)
     coins = np.random.default_rng([seed, _COIN_TAG]).random(canaries) < 0.5
-    scores = canary_scores(
-        WithCanaries(model, canaries),
-        plan,
-        add_canaries(data, coins, classes),
-        steps=steps,
-        learning_rate=learning_rate,
-        seed=seed,
-        gradient=gradient,
-    )[0]
+    planted = add_canaries(data, coins, classes)
+    scores = canary_scores(WithCanaries(model, canaries), training, planted, seed=seed)[0]
     bound = one_run_bound(scores, coins, guesses=guesses, delta=delta, confidence=confidence)
-    return _audited(plan, steps, delta, bound)
+    return _audited(training, delta, bound)

@@ -15,7 +15,7 @@ gradient, the same to DP-SGD with Poisson batches as no example at all.
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from jaxsel.host.errors import InputError, check_integer, check_positive
+from jaxsel.host.former_names import warn
 from jaxsel.kernel import stream
 from jaxsel.training.dp_sgd import Recipe, State, initialise, noisy_gradient, train
 from jaxsel.training.extras import nn, optax
@@ -165,8 +166,59 @@ def loss_score(model: nn.Module, example: Data) -> Callable[[State], Array]:
     return lambda state: -cross_entropy(model, state.params, (image, label))
 
 
-@functools.partial(jax.jit, static_argnames=("model", "plan", "optimiser", "score", "gradient"))
-def _block(model, plan, optimiser, score, gradient, start, data, key, lanes, rate, steps):
+class Training(NamedTuple):
+    """One run of DP-SGD, as an audit makes it.
+
+    Attributes:
+      plan: the recipe.
+      steps: of the run.
+      learning_rate: of plain SGD.
+      gradient: as for ``train``.
+    """
+
+    plan: Recipe
+    steps: int
+    learning_rate: float = 0.1
+    gradient: Callable[..., Any] = noisy_gradient
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def reads_recipe(door: Callable[P, R]) -> Callable[P, R]:
+    """A door that takes a recipe, and the rest of the training by name, too, as in 0.2.0."""
+
+    today: Any = door
+
+    @functools.wraps(door)
+    def asked(*given: Any, **named: Any) -> R:
+        placed = list(given)
+        if "plan" in named:
+            placed = [*(placed or [named.pop("model")]), named.pop("plan")]
+        if len(placed) > 1 and isinstance(placed[1], Recipe):
+            said = {name: named.pop(name) for name in Training._fields[1:] if name in named}
+            warn(f"{door.__name__}(plan, steps=)", f"{door.__name__}(Training(plan, steps))")
+            placed[1] = Training(placed[1], **said)
+        return today(*placed, **named)
+
+    return asked
+
+
+class _Program(NamedTuple):
+    """What is compiled: other values are another program."""
+
+    model: nn.Module
+    plan: Recipe
+    optimiser: Recorder
+    score: Callable[[State], Array]
+    gradient: Callable[..., Any]
+
+
+@functools.partial(jax.jit, static_argnames="program")
+def _block(program: _Program, start, data, key, lanes, rate, steps):
+    model, plan, optimiser, score, gradient = program
+
     def one(lane):
         own = stream.Key(key.first, key.second, lane)
         end = train(model, plan, optimiser, start, data, own, rate, steps, gradient=gradient)
@@ -175,32 +227,27 @@ def _block(model, plan, optimiser, score, gradient, start, data, key, lanes, rat
     return jax.vmap(one)(lanes)
 
 
+@reads_recipe
 def canary_scores(
     model: nn.Module,
-    plan: Recipe,
+    training: Training,
     data: Data,
     *,
-    steps: int,
     runs: int = 1,
-    learning_rate: float = 0.1,
     seed: int = 0,
     tag: int = 0,
     score: Callable[[State], Array] = likelihood_ratio,
-    gradient: Callable[..., Any] = noisy_gradient,
 ) -> np.ndarray:
     """Trains many times on the same data and scores each run.
 
     Args:
       model: a ``WithCanaries``.
-      plan: the recipe.
+      training: how each run is made.
       data: the data, with rows for canaries.
-      steps: of each run.
       runs: the number of runs.
-      learning_rate: of plain SGD.
       seed: of the initial parameters, the same in all runs, and of all other randomness.
       tag: runs of different tags share no randomness except the initial parameters.
       score: computes the score from a run's final state.
-      gradient: as for ``train``.
 
     Returns:
       Float32["runs ..."].
@@ -210,29 +257,21 @@ def canary_scores(
         of the recipe.
       RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
     """
-    runs, steps = check_integer("runs", runs, 1), check_integer("steps", steps, 1)
+    plan, rate = training.plan, training.learning_rate
+    runs, steps = check_integer("runs", runs, 1), check_integer("steps", training.steps, 1)
     if plan.clipping == "ghost":
         raise InputError("ghost norms do not see canaries; audit with clipping microbatch or plain")
     optimiser = Recorder(plan)
     data = (jnp.asarray(data[0]), jnp.asarray(data[1]))
-    start = initialise(model, data[0][0], optimiser(learning_rate), seed)
+    start = initialise(model, data[0][0], optimiser(rate), seed)
+    program = _Program(model, plan, optimiser, score, training.gradient)
     key = stream.fold(stream.fold(stream.make_key(seed), _AUDIT_TAG), tag)
     size = min(runs, _BLOCK)
     found = []
     for first in range(0, runs, size):
         lanes = jnp.asarray(np.arange(first, first + size, dtype=np.uint32))
         scores, overflow = _block(
-            model,
-            plan,
-            optimiser,
-            score,
-            gradient,
-            start,
-            data,
-            key,
-            lanes,
-            jnp.float32(learning_rate),
-            jnp.int32(steps),
+            program, start, data, key, lanes, jnp.float32(rate), jnp.int32(steps)
         )
         if bool(jnp.any(overflow)):
             raise RuntimeError("a batch did not fit; the audit is void")

@@ -12,8 +12,8 @@ from tests.conftest import ALPHA
 
 def audited(mechanism, claim, data):
     """At the false-alarm rate of the tests, and from so many trials that a half is refuted."""
-    return jaxsel.audit(
-        mechanism, relation="general", claim=claim, data=data, trials=10_000, confidence=1 - ALPHA
+    return jaxsel.audit_function(
+        mechanism, data, relation="general", claim=claim, trials=10_000, confidence=1 - ALPHA
     )
 
 

@@ -16,8 +16,8 @@ SCORES = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(
 
 def audited(measurement, claim, data, trials=10_000):
     """At the false-alarm rate of the tests, and from so many trials that a half is refuted."""
-    return jaxsel.audit(
-        measurement, relation="general", claim=claim, data=data, trials=trials, confidence=1 - ALPHA
+    return jaxsel.audit_function(
+        measurement, data, relation="general", claim=claim, trials=trials, confidence=1 - ALPHA
     )
 
 

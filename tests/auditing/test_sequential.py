@@ -207,10 +207,11 @@ def test_an_audit_stops_as_soon_as_the_claim_falls_and_confirms_on_fresh_trials(
     def noisy(rng, data, n):
         return sum(data) + rng.laplace(scale=0.4, size=n)
 
-    on = {"relation": "replace_one", "claim": 1.0, "trials": 10**6, "sequential": True}
-    found = jaxsel.audit(noisy, ([0.0], [1.0]), **on)
+    on = {"relation": "replace_one", "claim": 1.0, "trials": 10**6, "how": "sequential"}
+    found = jaxsel.audit_function(noisy, [0.0], [1.0], **on)
     assert found.refuted
     assert found.trials < 20_000
-    assert not jaxsel.audit(noisy, ([0.0], [1.0]), **(on | {"claim": 2.6, "trials": 5000})).refuted
+    more = on | {"claim": 2.6, "trials": 5000}
+    assert not jaxsel.audit_function(noisy, [0.0], [1.0], **more).refuted
     with pytest.raises(InputError, match="of one given pair"):
-        jaxsel.audit(noisy, **on)
+        jaxsel.audit_function(noisy, **on)

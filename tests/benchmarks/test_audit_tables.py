@@ -1,5 +1,6 @@
 """Tables that judge the auditor: their laws, a smaller half of each, and the command."""
 
+import json
 import math
 import sys
 import types
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks.audit_tables import TABLES, calibration, libraries, zoo
+from benchmarks.audit_tables.__main__ import main
 from jaxsel.host.intervals import binomial_p_value
-from tests.cli.test_cli import run, run_json
+from tests.cli.test_cli import run
 from tests.conftest import ALPHA
 
 MEMBERS = {member.function.__name__: member for member in zoo.ZOO}
@@ -175,11 +177,23 @@ def test_a_score_limit_is_where_the_score_test_rejects():
 
 
 def test_each_table_is_a_command(capsys):
-    code, found = run_json(capsys, "audit", "--calibration", "--trials", "1e4", "--runs", "5")
-    assert (code, len(found["rows"])) == (0, 25)
-    for words in (("--bugs", "--zoo"), (), ("noisy_max", "--bugs")):
-        code, _, said = run(capsys, "audit", *words)
-        assert (code, "--calibration" in said) == (2, True)
+    """And a line of 0.2.0 makes it, too, and says how it is made today."""
+    words = ["--trials", "1e4", "--runs", "5", "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main(["calibration", *words])
+    out, told = capsys.readouterr()
+    found = json.loads(out)
+    assert (ended.value.code or 0, told, len(found["rows"])) == (0, "", 25)
+    status, out, told = run(capsys, "audit", "--calibration", *words)
+    assert (status, json.loads(out)["found"]) == (0, found["found"])
+    assert "now: python -m benchmarks.audit_tables calibration --trials 1e4 --runs 5" in told
+    for wrong, said in (
+        (["bug"], "invalid choice"),
+        (["bugs", "--runs", "0"], "--runs: it is 0; it must be"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(wrong)
+        assert (ended.value.code, said in capsys.readouterr().err) == (2, True)
     assert run(capsys, "audit", "noisy_max", "--runs", "3")[0] == 2
     assert set(TABLES) == {"bugs", "zoo", "libraries", "calibration"}
 

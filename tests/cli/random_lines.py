@@ -89,8 +89,12 @@ TEXTS = {
     "trials": ("200", "1e3"),
     "claim": ("1", "epsilon", "zcdp:rho=1", "0.5"),
     "relation": ("replace_one", "add_or_remove_one", "general", "monotone", "l1", "local"),
-    "pair": ("[0];[1]", "[0, 1];[0]", "opposed"),
-    "data": ("[0, 1, 1]", "digits", "5", "[nan]", "[[0, 1], [2, 3]]"),
+    "pair": ("opposed",),
+    "how": (
+        *("bits", "curve", "sequential", "largest", "seconds=2", "search_trials=100", "workers=1"),
+        *("kind=generator", "repetitions=geometric:mean=3", "call_seconds=1", "progress"),
+    ),
+    "data": ("[0, 1, 1]", "[0];[1]", "[0, 1];[0]", "digits", "5", "[nan]", "[[0, 1], [2, 3]]"),
     "at": ("epsilon=.3,1", "epsilon=1"),
     "law": ("laplace:loc=0,scale=1", "norm:loc=0,scale=1", "uniform:loc=0,scale=1"),
     "miss": ("0.05=0.3", "0.1=0.5"),
@@ -116,14 +120,11 @@ _FILES = {
     *("data_folder", "search", "plan", "files"),
 }
 # Options that ask for minutes of work, or for other machines, whatever else is said.
-_NEVER = {
-    "bench": {"everything", "goals", "mechanism"},
-    "validate": {"everything"},
-    "audit": {"bugs", "zoo", "libraries", "calibration"},
-}
+_NEVER = {"bench": {"everything", "goals", "mechanism"}, "validate": {"everything"}}
 # How often a command is drawn, of about a hundred lines: those that compute longest least.
 _SHARES = {
-    **{"account": 6, "plan": 3, "optimal": 1, "report": 2, "tune": 1, "simulate": 6, "audit": 4},
+    **{"account": 6, "plan": 3, "optimal": 1, "report": 2, "tune": 1, "simulate": 6, "audit": 2},
+    **{"audit-function": 3, "replay": 3, "check-law": 2},
     **{"sweep": 5, "validate": 1, "bench": 1, "merge": 4, "claim": 16, "law": 14, "show": 10},
 }
 STARTS = {
@@ -155,11 +156,17 @@ STARTS = {
     "audit": (
         "MECHANISM --trials 200",
         "MECHANISM SETTING --trials 1e3 --delta 1e-3",
-        "mine.py:laplace --relation replace_one --claim 1 --trials 1e3 --seconds 2",
-        "mine.py:laplace epsilon=1 --relation replace_one --claim epsilon --trials 500 --seconds 2",
-        "mine.py:laplace --law laplace:loc=0,scale=1 --data [0,0] --trials 1e3 --seconds 2",
         "mine.py:laplace --replay --relation replace_one --claim 1 --seconds 2 --trials 200",
-        "mine.py:raises --relation replace_one --claim 1 --trials 200 --seconds 2",
+    ),
+    "audit-function": (
+        "mine.py:laplace --relation replace_one --claim 1 --trials 1e3 --how seconds=2",
+        "mine.py:laplace epsilon=1 --relation replace_one --claim epsilon --trials 500 "
+        "--how seconds=2",
+        "mine.py:raises --relation replace_one --claim 1 --trials 200 --how seconds=2",
+    ),
+    "replay": ("mine.py:laplace --relation replace_one --claim 1",),
+    "check-law": (
+        "mine.py:laplace --law laplace:loc=0,scale=1 --data [0,0] --trials 1e3 --how seconds=2",
     ),
     "sweep": (
         "noisy_max epsilon=0.5,1 --measure success --trials 200",

@@ -53,6 +53,9 @@ def no_compilation_cache(monkeypatch, tmp_path):
         "law",
         "simulate",
         "audit",
+        "audit-function",
+        "replay",
+        "check-law",
         "sweep",
         "merge",
         "plan",
@@ -70,7 +73,13 @@ def test_every_help_text_explains(capsys, command):
     assert not command or ("--seed" in out and "--json" in out)
 
 
-@pytest.mark.parametrize("command", ["law", "list", "simulate", "audit", "validate", "bench"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("law", "list", "simulate", "audit", "audit-function", "replay", "check-law"),
+        *("validate", "bench"),
+    ],
+)
 def test_the_examples_of_a_help_text_run(capsys, monkeypatch, tmp_path, command):
     """As they stand, but with few trials; a bench and what validates all is only read."""
     monkeypatch.chdir(tmp_path)
@@ -84,11 +93,13 @@ def test_the_examples_of_a_help_text_run(capsys, monkeypatch, tmp_path, command)
     monkeypatch.setattr(catalogue, "all_claims", lambda: published_claims()[:1])
     _, out, _ = run(capsys, command, "--help")
     examples = re.findall(rf"^  jaxsel ({command} .*)$", out, re.M)
-    assert 2 <= len(examples) <= 3
-    few = ["--trials", "1000"] * (command in ("simulate", "audit", "validate"))
+    assert 1 <= len(examples) <= 3
+    few = {"simulate": "1000", "audit": "1000", "validate": "1000", "audit-function": "2000"}
+    few["check-law"] = "1000"
+    more = ["--trials", few[command]] if command in few else []
     for example in examples:
-        code, _, err = run(capsys, *shlex.split(example), *few)
-        refuted = example.startswith("audit fixed_repetitions")
+        code, _, err = run(capsys, *shlex.split(example), *more)
+        refuted = example.startswith("audit fixed_repetitions") or example.endswith("--how bits")
         assert (code, err) == (int(refuted), ""), example
 
 

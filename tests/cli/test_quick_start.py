@@ -53,6 +53,9 @@ _COMMANDS = (
             "law",
             "simulate",
             "audit",
+            "audit-function",
+            "replay",
+            "check-law",
             "validate",
             "bench",
         )

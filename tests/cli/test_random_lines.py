@@ -42,10 +42,11 @@ def test_random_lines_end_as_the_documents_say(part, seed, coarse_prices):
         "sweep mine.py:cell epsilon=0.5,1 --trials 745 --measure audited",
         "sweep mine.py:other epsilon=0.5,1 --trials 200",
         "sweep noisy_max --trials 1e100",
-        "audit mine.py:raises --relation replace_one --claim 1 --trials 200 --seconds 2 --data 5",
+        "audit-function mine.py:raises --relation replace_one --claim 1 --trials 200 "
+        "--how seconds=2 --data 5",
         "plan --base gaussian:noise_multiplier=4503599627370497 --runs 10",
         f"ledger {'n' * 300}",
-        "audit mine.py:laplace --law laplace:loc=1e400 --data [0,0] --trials 1e3 --seconds 2",
+        "check-law mine.py:laplace --law laplace:loc=1e400 --data [0,0] --trials 1e3",
         "account --times 1e400 --base pure:epsilon=1 --repetitions geometric:mean=3",
     ],
 )

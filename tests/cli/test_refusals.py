@@ -53,7 +53,11 @@ def refused(capsys, *words: str, status: int = 2) -> str:
         (("claim", "LT-Thm3.2", "epsilon=x"), "epsilon is 'x'"),
         (("law", "nothing"), "nothing"),
         (("simulate", "noisy_max", "--trials", "0"), "trials is 0"),
-        (("audit",), "name a mechanism"),
+        (("audit",), "Missing argument"),
+        (("audit-function", "mine.py:f"), "for a relation and a claim; give both"),
+        (("audit-function", "noisy_max"), "give both"),
+        (("replay", "mine.py:f"), "--relation and, as a number, --claim"),
+        (("check-law", "mine.py:f"), "give --law and --data"),
         (("sweep", "noisy_max", "--measure", "nothing"), "nothing"),
         (("merge",), "FILE"),
         (("validate",), "name the claims"),
@@ -250,6 +254,7 @@ def test_more_runs_than_are_tried_are_refused(capsys):
 
 # --- Nothing is made, and nothing is done, before a refusal ----------------------------
 
+CLAIMED = ("--relation", "replace_one", "--claim", "1")
 _OUTPUTS = [
     (("plan", "--base", "gaussian", "--epsilon", "1", "--runs", "10"), "--plot", ".png"),
     (("plan", "--base", "gaussian", "--epsilon", "1", "--runs", "10"), "--save", ""),
@@ -260,7 +265,7 @@ _OUTPUTS = [
     (("sweep", "noisy_max", "epsilon=1,2"), "--plot", ".png"),
     (("simulate", "noisy_max"), "--record", ""),
     (("audit", "noisy_max"), "--record", ""),
-    (("audit", "mine.py:f", "--relation", "replace_one", "--claim", "1"), "--report", ".html"),
+    (("audit-function", "mine.py:f", *CLAIMED), "--report", ".html"),
     (("report", *ACCOUNT[1:]), "--out", "folder"),
     (("tune",), "--save", ".npz"),
     (("tune",), "--folder", "folder"),

@@ -46,9 +46,10 @@ def test_an_audit_shows_both_sides_and_what_its_claim_allows():
 
 
 def test_an_audit_of_a_function_does_too():
-    found = jaxsel.audit(
+    found = jaxsel.audit_function(
         lambda rng, data, n: sum(data) + rng.laplace(scale=0.5, size=n),
-        ([0.0], [1.0]),
+        [0.0],
+        [1.0],
         relation="replace_one",
         claim=0.5,
         delta=0.01,

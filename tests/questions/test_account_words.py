@@ -125,19 +125,20 @@ def test_every_public_function_with_a_law_reads_it_at_its_door():
             if "repetitions" in parameters:
                 asked[name] = function, parameters
     assert {"account", "account_grid", "release", "search_cost"} <= set(asked)
-    for name, (function, parameters) in asked.items():
+    for function, parameters in asked.values():
         needed = {
             key: {"epsilon": 1.0, "candidates": 5, "base": _BASE}.get(key)
             for key, parameter in parameters.items()
             if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
         }
-        if name == "audit":
-            given = {"subject": lambda data: 0.0, "trials": 1000, "relation": "local", "claim": 1.0}
-            needed |= given
         for law in (40, [1, 2]):
             with pytest.raises(InputError, match="law of K"):
                 function(**needed | {"repetitions": law})
-        del name
+    for law in (40, [1, 2]):
+        with pytest.raises(InputError, match="law of K"):
+            jaxsel.audit_function(
+                lambda data: 0.0, relation="local", claim=1.0, how={"repetitions": law}
+            )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ def test_public_functions_show_their_arguments(name):
     kinds = [p.kind for p in inspect.signature(function).parameters.values()]
     # Settings differ from mechanism to mechanism.
     assert (inspect.Parameter.VAR_KEYWORD in kinds) == (name in ("law", "mechanism"))
-    assert (inspect.Parameter.VAR_POSITIONAL in kinds) == (name == "over")  # values
+    # Values; one input of a function, or two.
+    several = ("over", "audit_function", "replay")
+    assert (inspect.Parameter.VAR_POSITIONAL in kinds) == (name in several)
     assert inspect.getdoc(function)
 
 
@@ -43,7 +45,7 @@ def test_the_same_words_have_the_same_defaults_everywhere():
     """As docs/guide.md says them."""
     either = {"account", "compose"}  # at an epsilon, too: without both, at the same delta
     proved = {"account_grid", "optimal", "plan", "plan_releases"}
-    audited = {"audit", "sweep"}
+    audited = {"audit", "audit_delta", "audit_function", "check_law", "sweep"}
     required, named = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
     for name in jaxsel.__all__:
         function = getattr(jaxsel, name)

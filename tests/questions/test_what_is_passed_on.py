@@ -41,14 +41,12 @@ def test_the_kind_of_a_function_is_as_it_is_said_where_its_names_do_not_tell():
         return two[0] + one.laplace(scale=4.0)
 
     given = {"relation": "general", "claim": 1.0, "trials": 500}
-    found = jaxsel.audit(noisy, ([0.0], [1.0]), kind="generator", **given)
-    assert not found.refuted
-    search = jaxsel.audit(
-        noisy, ([0.0], [1.0]), kind="generator", repetitions="point_mass:count=1", **given
-    )
-    assert not search.refuted
+    how = "kind=generator"
+    assert not jaxsel.audit_function(noisy, [0.0], [1.0], how=how, **given).refuted
+    search = f"{how} repetitions=point_mass:count=1"
+    assert not jaxsel.audit_function(noisy, [0.0], [1.0], how=search, **given).refuted
     with pytest.raises(InputError):
-        jaxsel.audit(noisy, ([0.0], [1.0]), kind="no kind", **given)
+        jaxsel.audit_function(noisy, [0.0], [1.0], how="kind=none_such", **given)
 
 
 def test_bounds_that_say_nothing_are_left_out():

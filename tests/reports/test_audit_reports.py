@@ -22,7 +22,7 @@ def silent(data):
 
 def _audit(function=half, **given):
     options = {"relation": "replace_one", "claim": 1.0, "trials": 4_000, "seed": 7}
-    return jaxsel.audit(function, ([0.0, 1.0], [1.0, 1.0]), **options | given)
+    return jaxsel.audit_function(function, [0.0, 1.0], [1.0, 1.0], **options | given)
 
 
 class _Page(html.parser.HTMLParser):
@@ -77,7 +77,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 def test_the_command_line_writes_what_repeats_it(tmp_path, capsys, monkeypatch):
     path = tmp_path / "audit.json"
-    command = ["audit", f"{__file__}:half", "--relation", "replace_one", "--claim", "1"]
+    command = ["audit-function", f"{__file__}:half", "--relation", "replace_one", "--claim", "1"]
     command += ["--trials", "4000", "--seed", "7", "--report", str(path)]
     monkeypatch.setattr("sys.argv", ["jaxsel", *command])
     with pytest.raises(SystemExit) as ended:

@@ -5,18 +5,21 @@ import math
 import numpy as np
 
 import jaxsel
-from jaxsel.auditing.functions.audit_function import audit_function
+from jaxsel.auditing.functions.audit_function import search_and_bound
 from jaxsel.auditing.functions.events import Claim
+from jaxsel.auditing.functions.how import How
 from jaxsel.repetitions import as_law
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from tests.search import whole_searches
 
 _DELTA = 1e-2
-_OPTIONS = {"trials": 6000, "false_alarm": 1e-6, "seed": 1, "workers": 2, "said": "its account"}
+_OPTIONS = {"trials": 6000, "false_alarm": 1e-6, "seed": 1, "said": "its account"}
 
 
 def _audited(function, claim, pair):
-    return audit_function(function, relation="general", claims=[claim], pair=pair, **_OPTIONS)
+    return search_and_bound(
+        function, *pair, relation="general", claims=[claim], how=How(workers=2), **_OPTIONS
+    )
 
 
 def test_the_best_of_k_runs_leaks_what_is_exact_and_no_more():

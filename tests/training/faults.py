@@ -139,9 +139,10 @@ def _shuffled(model, plan, runs, start, data, base, steps):
     return jax.vmap(one)(jnp.arange(runs, dtype=jnp.uint32))
 
 
-def shuffled_scores(model, plan, data, *, steps, runs, seed, tag) -> np.ndarray:
+def shuffled_scores(model, training, data, *, runs, seed, tag) -> np.ndarray:
     """``canary_scores`` of DP-SGD that shuffles the data once and goes through it in order."""
+    plan, steps = training.plan, jnp.int32(training.steps)
     data = (jnp.asarray(data[0]), jnp.asarray(data[1]))
     start = dp_sgd.initialise(model, data[0][0], Recorder(plan)(0.1), seed)
     base = stream.fold(stream.make_key(seed), tag)
-    return np.asarray(_shuffled(model, plan, runs, start, data, base, jnp.int32(steps)))
+    return np.asarray(_shuffled(model, plan, runs, start, data, base, steps))

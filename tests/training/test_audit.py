@@ -18,6 +18,7 @@ from jaxsel.training.audits import many_run_audit, many_run_bound, mechanism_aud
 from jaxsel.training.canaries import (
     ConstantClassifier,
     Linear,
+    Training,
     WithCanaries,
     add_canaries,
     blank_out,
@@ -148,7 +149,10 @@ def test_what_scores_depend_on():
     score = loss_score(model, (data[0][0], data[1][0]))
 
     def scores(**changed):
-        return canary_scores(model, plan, data, **{"steps": 2, "runs": 2, "score": score} | changed)
+        given = {"runs": 2, "score": score} | changed
+        how = [name for name in ("steps", "learning_rate") if name in given]
+        training = Training(plan, **{"steps": 2} | {name: given.pop(name) for name in how})
+        return canary_scores(model, training, data, **given)
 
     base = scores()
     assert base.shape == (2,)
@@ -156,12 +160,12 @@ def test_what_scores_depend_on():
     for changed in ({"learning_rate": 0.2}, {"seed": 1}, {"tag": 1}, {"steps": 3}):
         assert not np.any(np.isclose(scores(**changed), base, rtol=1e-5, atol=0.0))
     with pytest.raises(RuntimeError, match="a batch did not fit"):
-        canary_scores(model, plan._replace(capacity=2), data, steps=1)
+        canary_scores(model, Training(plan._replace(capacity=2), 1), data)
     for name in ("steps", "runs"):
         with pytest.raises(InputError, match=name):
             scores(**{name: 0})
     with pytest.raises(InputError, match="has 2 examples; the recipe is for 3"):
-        canary_scores(model, plan, (data[0][:2], data[1][:2]), steps=1)
+        canary_scores(model, Training(plan, 1), (data[0][:2], data[1][:2]))
 
 
 FULL = dp_sgd.recipe(1, 1.0, clip_norm=4.0, noise_multiplier=2.0, clipping="plain")
@@ -174,7 +178,7 @@ def test_runs_are_the_same_however_many_are_made_at_once(monkeypatch):
     data = add_canaries(blanks(0), [True], 2)
 
     def scores():
-        return canary_scores(model, FULL, data, steps=2, runs=7, seed=5)
+        return canary_scores(model, Training(FULL, 2), data, runs=7, seed=5)
 
     whole = scores()
     assert whole.shape[0] == 7
@@ -225,9 +229,8 @@ def sampled_scores(sampling: str) -> list[np.ndarray]:
     return [
         scores(
             model,
-            SAMPLED,
+            Training(SAMPLED, STEPS),
             add_canaries(blanks(3), [coin], 2),
-            steps=STEPS,
             runs=RUNS,
             seed=seed(),
             tag=tag,
@@ -257,16 +260,14 @@ def one_run(gradient):
     labels = generator.integers(0, 5, 20).astype(np.int32)
     return one_run_audit(
         Linear(5),
-        ONE_RUN,
+        Training(ONE_RUN, STEPS, gradient=gradient),
         (images, labels),
         classes=5,
         canaries=CANARIES,
         guesses=[GUESSES],
-        steps=STEPS,
         delta=1e-9,
         confidence=CONFIDENCE,
         seed=seed(),
-        gradient=gradient,
     )
 
 
@@ -302,14 +303,12 @@ def test_input_canaries_are_seen_through_the_loss():
     model = WithCanaries(Linear(), 1)
     found = many_run_audit(
         model,
-        plan,
+        Training(plan, 6, learning_rate=2.0),
         (images, labels),
         blank_out((images, labels), 5),
-        steps=6,
         runs=4000,
         delta=DELTA,
         confidence=CONFIDENCE,
-        learning_rate=2.0,
         seed=seed(),
         score=loss_score(model, (images[5], labels[5])),
     )
@@ -334,3 +333,26 @@ def audit_of(**settings):
 def test_bad_input_is_refused(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(
+    "more",
+    [{"learning_rate": 0.5}, {"gradient": faults.unscaled_noise}],
+    ids=lambda more: next(iter(more)),
+)
+def test_a_recipe_and_its_steps_are_read_as_in_the_last_release(named, more):
+    """The rest of the training, too, and the warning stands where it is written."""
+    model, plan = WithCanaries(Linear(2), 1), dp_sgd.recipe(3, 3.0, clip_norm=4.0, clipping="plain")
+    images = np.full((2, 1, 1, 1), 0.5, np.float32)
+    data = add_canaries((images, np.asarray([0, 1], np.int32)), [True], 2)
+    score = loss_score(model, (data[0][0], data[1][0]))
+    today = canary_scores(model, Training(plan, 2, **more), data, score=score)
+    assert today.tolist() != canary_scores(model, Training(plan, 2), data, score=score).tolist()
+    words = r"canary_scores\(plan, steps=\) is canary_scores\(Training\(plan, steps\)\) now"
+    given = {"plan": plan, "data": data} if named else {}
+    placed = () if named else (plan, data)
+    with pytest.warns(DeprecationWarning, match=words) as told:
+        former = canary_scores(model, *placed, **given, steps=2, score=score, **more)
+    assert told[0].filename == __file__
+    assert former.tolist() == today.tolist()

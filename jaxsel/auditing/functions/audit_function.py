@@ -1,4 +1,4 @@
-"""audit of a function: does what it returns refute what it claims?
+"""An audit of a function: does what it returns refute what it claims?
 
 Neighbouring inputs are proposed for the relation, the one with the most evidence against the
 claim is found on few trials of each, an event is learned on more trials of it, and a lower
@@ -21,6 +21,7 @@ from jaxsel.auditing.functions.clock import SEARCH, Clock
 from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
 from jaxsel.auditing.functions.drawing import ALONE, Draws, NoAnswerError, call_limits, silent
 from jaxsel.auditing.functions.events import Aim, Chosen, Claim, Event, LargestBound, choose, halved
+from jaxsel.auditing.functions.how import How
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
@@ -95,6 +96,15 @@ class FunctionAudit(NamedTuple):
       needed: with fewer trials a side of the bound no outcome refutes the claim; infinite
         above 2^53.
       calls: where and how they were made, in words.
+
+    Example:
+        >>> import jaxsel
+        >>> def noisy(rng, data, n):
+        ...     return data + rng.laplace(size=n)
+        >>> asked = {"relation": "general", "claim": 1.0, "trials": 4000}
+        >>> found = jaxsel.audit_function(noisy, 0.0, 1.0, **asked)
+        >>> found.verdict, found.lower < 1.0 < found.detectable
+        ('not refuted', True)
     """
 
     function: str
@@ -239,61 +249,30 @@ class _Search(NamedTuple):
         return self._replace(tables=(one, other))
 
 
-def audit_function(
+def search_and_bound(
     subject: Any,
-    *,
+    *data: Any,
     relation: str | Relation,
     claims: Sequence[Claim],
     said: str,
-    data: Any = None,
-    pair: tuple[Any, Any] | None = None,
-    trials: int = 100_000,
-    seconds: float | None = None,
+    trials: int,
     false_alarm: float = 0.05,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
-    kind: str | None = None,
-    call_seconds: float | None = None,
-    workers: int | None = None,
-    sequential: bool = False,
-    search_trials: int | None = None,
-    largest: bool = False,
-    bits: bool = False,
-    curve: bool = False,
-    progress: bool | None = None,
+    how: How = How(),
 ) -> FunctionAudit:
     """Looks for a pair of neighbours and an event that refute a claim of a function.
 
     Args:
-      subject: a function, or "path/to/file.py:name": see ``subject.load``.
-      relation: in what sense inputs are neighbours: "add_or_remove_one", "replace_one",
-        "general", "monotone", "l1", or "local" for the randomiser of one person.
+      subject, data, relation, seed, settings: as for ``jaxsel.audit_function``.
       claims: the points (epsilon, delta) that are claimed, of which one is refuted.
       said: the claim in words.
-      data: an example of the input, whose length and range the proposed pairs keep; by
-        default five scores, or eight records of 0 and 1.
-      pair: two neighbours; then no others are proposed.
       trials: on each side, the search included, which has half of them, and on each side of a
         pair 2^20 at most; the bound has what it leaves.
-      seconds: a time limit; fewer trials are made where it would not be kept.
       false_alarm: the largest probability that a function that keeps its claim is refuted,
         whatever the seed is.
-      seed: of the randomness that is handed to the function; equal seeds have equal verdicts
-        unless time ends the audit, or makes its calls shorter, or the function has randomness
-        of its own.
-      settings: parameters of the function that have defaults, by name.
-      kind, call_seconds, workers: as for ``load`` and ``Draws``; with ``seconds``, a call has
-        at most a fifth of them, and by default a part that ``drawing.call_limits`` gives.
-      sequential: stops as soon as a sequential test of the claim on ``pair`` does, and
-        confirms on fresh trials; for a claim of epsilon at delta 0.
-      search_trials: those on each side that look for pair and event; by default half.
-      largest: looks for the event that bounds epsilon by most, and not for the one that
-        most surely refutes the claim.
-      bits: judges outcomes as released bits: events may ask of which power of two a number is
-        a multiple, which floating-point noise does not hide. By default numbers are real.
-      curve: also bounds the whole privacy profile and the trade-off, from up to 32 events; its
-        limits hold together at ``false_alarm``, beside the verdict.
-      progress: as for ``host.progress.progress_bar``.
+      how: how it is called, and what is looked for; of a search (``how.repetitions``) the
+        subject is already the best of its runs.
 
     Raises:
       InputError: for bad input, a pair that is none, a file that cannot be imported, or
@@ -305,33 +284,31 @@ def audit_function(
     error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
     trials = check_integer("trials", trials, 100, MOST_TRIALS)
     seed = check_integer("seed", seed, 0)
-    seconds = time_limit("seconds", seconds)
-    call_seconds = time_limit("call_seconds", call_seconds)
-    if bits and sequential:
+    seconds = time_limit("seconds", how.seconds)
+    if how.bits and how.sequential:
         raise InputError("a sequential audit takes values as real numbers; leave out bits")
-    function = load(subject, kind)
-    pairs = neighbours.pairs(known, data, pair)
+    function = load(subject, how.kind)
+    pairs = neighbours.pairs(known, *data)
     clock = Clock(began, seconds)
     searching = int(SEARCH * trials)
-    if search_trials is not None:
-        searching = check_integer("search_trials", search_trials, 2)
+    if how.search_trials is not None:
+        searching = check_integer("search_trials", how.search_trials, 2)
         if searching >= trials:
             raise InputError(f"search_trials is {searching}; it must be below trials, {trials}")
-    aims = [LargestBound(*one) for one in claims] if largest else list(claims)
-    given = dict(settings or {})
-    limit, longer = call_limits(function, seconds, call_seconds)
+    aims = [LargestBound(*one) for one in claims] if how.largest else list(claims)
+    limit, longer = call_limits(function, seconds, time_limit("call_seconds", how.call_seconds))
     with (
         Draws(
             function,
-            given,
+            settings,
             seed=seed,
             call_seconds=limit,
             longer=longer,
-            workers=workers,
+            workers=how.workers,
             until=clock.end,
-            bits=bits,
+            bits=how.bits,
             total=2 * trials,
-            progress=progress,
+            progress=how.progress,
         ) as draws,
         clock.interruptible(draws),
     ):
@@ -341,20 +318,20 @@ def audit_function(
         except NoAnswerError:  # in time, on this input; others, or later calls, may answer
             constant = None
         clock.search()
-        if sequential:
+        if how.sequential:
             (chosen, claim_met, search), spent, size = _stopped(
                 draws, pairs, aims, error, trials, clock
             )
             looked_at = len(pairs)
         else:
-            again = searching // 2 if largest else 0
+            again = searching // 2 if how.largest else 0
             (chosen, claim_met, search), spent, looked_at = _searched(
                 draws, pairs, aims, error, searching - again, clock, again
             )
             # A search of few trials of many pairs may have taken more than its part.
             size = trials - min(spent, searching)
         others: list[Event] = []
-        if curve:
+        if how.curve:
             until = clock.part(_CURVE, clock.end)
             others, _ = clock.growing(
                 lambda few: (curve_events(search.first(few).both, claim_met.epsilon), True),
@@ -414,11 +391,11 @@ def audit_function(
         seconds=time.monotonic() - began,
         search_seconds=chosen_at - began,
         seed=seed,
-        bits=bool(bits),
+        bits=bool(how.bits),
         curve=audit_curve(
             others, [one.counts[1:] for one in bound], [one.sizes for one in bound], error
         )
-        if curve
+        if how.curve
         else None,
         needed=needed(claim_met, error),
         calls=draws.ran,

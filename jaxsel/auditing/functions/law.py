@@ -14,6 +14,7 @@ import scipy.special
 
 from jaxsel.auditing.functions.calls import time_limit
 from jaxsel.auditing.functions.drawing import Draws, call_limits
+from jaxsel.auditing.functions.how import Calls, read, reads_former
 from jaxsel.auditing.functions.independence import check_independence, check_shares
 from jaxsel.auditing.functions.outcomes import Table, column, table
 from jaxsel.auditing.functions.subject import check_first_start, load
@@ -65,6 +66,14 @@ class LawCheck(NamedTuple):
       limited: whether the time, and not the number of trials, ended the check.
       seconds: how long it took.
       seed: of the randomness that is handed to the function.
+
+    Example:
+        >>> import jaxsel
+        >>> coin = jaxsel.check_law(
+        ...     lambda rng, data: rng.random() < 0.5, None, law={True: 0.5, False: 0.5}, trials=1000
+        ... )
+        >>> coin.trials, sum(coin.counts), coin.cells[:2]
+        (1000, 1000, ('True', 'False'))
     """
 
     function: str
@@ -146,19 +155,17 @@ class _Cells(NamedTuple):
     numbers: bool
 
 
+@reads_former("false_alarm", "seconds", "kind", "call_seconds", "workers")
 def check_law(
     subject: Any,
     data: Any,
     *,
     law: Any,
-    trials: int,
+    trials: int = 1_000_000,
+    confidence: float = 0.95,
     seed: int = 0,
-    false_alarm: float = 0.05,
-    seconds: float | None = None,
     settings: Mapping[str, Any] | None = None,
-    kind: str | None = None,
-    call_seconds: float | None = None,
-    workers: int | None = None,
+    how: Any = None,
 ) -> LawCheck:
     """Tests whether the outcomes of a function on an input have a given law.
 
@@ -170,17 +177,18 @@ def check_law(
     its support, NaN, an exception) refutes it at once.
 
     Args:
-      subject: the function, as for ``audit``: ``f(rng, data, n)``, ``f(rng, data)``,
+      subject: the function, as for ``audit_function``: ``f(rng, data, n)``, ``f(rng, data)``,
         ``f(data)``, ``f(key, data)``, or "path/to/file.py:name".
       data: its input.
       law: a distribution of scipy.stats as text, "laplace:loc=3,scale=2", or frozen; or a
         mapping from outcomes of any kind to their probabilities.
       trials: their number.
+      confidence: a function that has this law is refuted with probability at most
+        1 - confidence.
       seed: of the randomness that is handed to the function.
-      false_alarm: the largest probability that a function that has this law is refuted.
-      seconds: a time limit; fewer trials are made where it would not be kept.
       settings: parameters of the function that have defaults, by name.
-      kind, call_seconds, workers: as for ``audit_function``.
+      how: how it is called: a text such as "seconds=10 kind=generator", or a
+        ``jaxsel.auditing.functions.how.Calls``.
 
     Returns:
       What was seen, which prints.
@@ -189,18 +197,27 @@ def check_law(
       UnsupportedError: for a law of numbers, and a function that returns none.
       CouldNotError: if no call answers, or trials are not independent.
       InputError: for bad input.
+
+    Example:
+        >>> import jaxsel
+        >>> def noisy(rng, data, n):
+        ...     return data + rng.laplace(scale=2.0, size=n)
+        >>> jaxsel.check_law(noisy, 3.0, law="laplace:loc=3,scale=2", trials=2000).refuted
+        False
+        >>> jaxsel.check_law(noisy, 3.0, law="laplace:loc=3,scale=1", trials=2000).refuted
+        True
     """
     check_first_start()
     began = time.monotonic()
     trials = check_integer("trials", trials, 100, MOST_TRIALS)
     seed = check_integer("seed", seed, 0)
-    seconds = time_limit("seconds", seconds)
-    call_seconds = time_limit("call_seconds", call_seconds)
-    error = check_interval("false_alarm", false_alarm, 0.0, 1.0)
+    calls = read(Calls, how)
+    seconds = time_limit("seconds", calls.seconds)
+    error = 1.0 - check_interval("confidence", confidence, 0.0, 1.0)
     cells = _cells(law, trials)
-    function = load(subject, kind)
+    function = load(subject, calls.kind)
     until = math.inf if seconds is None else began + seconds
-    limit, longer = call_limits(function, seconds, call_seconds)
+    limit, longer = call_limits(function, seconds, time_limit("call_seconds", calls.call_seconds))
     counts: list[Any] = []
     sizes: list[int] = []
     elsewhere = _ELSEWHERE
@@ -210,9 +227,10 @@ def check_law(
         seed=seed,
         call_seconds=limit,
         longer=longer,
-        workers=workers,
+        workers=calls.workers,
         until=until,
         total=trials,
+        progress=calls.progress,
     ) as draws:
         check_independence(draws, data, math.inf if seconds is None else _CHECK * seconds)
         for block, begin in enumerate(range(0, trials, _AT_ONCE)):

@@ -52,24 +52,28 @@ def example(relation: Relation) -> Any:
     return _EXAMPLES[relation]
 
 
-def pairs(
-    relation: Relation, data: Any = None, pair: tuple[Any, Any] | None = None
-) -> list[Neighbours]:
+def pairs(relation: Relation, *data: Any) -> list[Neighbours]:
     """The given pair, which must be one, or those that are proposed for an example.
 
     Args:
       relation: in what sense they are neighbours.
-      data: an example of the input; by default five scores, or eight records of 0 and 1.
-      pair: two inputs.
+      data: two inputs; or an example of the input, by default five scores, or eight records of
+        0 and 1.
+
+    Raises:
+      InputError: for inputs that are no neighbours, or an example from which none come.
     """
-    if pair is not None:
-        check(relation, *pair)
-        return [Neighbours(*pair, "the given pair")]
-    found = propose(relation, example(relation) if data is None else data)
+    if len(data) > 2:
+        raise InputError(f"{len(data)} inputs are given; give an example of them, or two")
+    if len(data) == 2:
+        check(relation, *data)
+        return [Neighbours(*data, "the given pair")]
+    like = data[0] if data and data[0] is not None else example(relation)
+    found = propose(relation, like)
     if not found:
         raise InputError(
             f"no two inputs that are neighbours by {relation.value} come from the example "
-            f"{data!r}; give one with values that differ, or a pair"
+            f"{like!r}; give one with values that differ, or a pair"
         )
     return found
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.auditing.functions import neighbours
+from jaxsel.auditing.functions.how import reads_former
 from jaxsel.auditing.functions.recording import Draw, Recorder
 from jaxsel.auditing.functions.subject import Function, load
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError, check_integer
@@ -58,6 +59,14 @@ class Replay(NamedTuple):
       findings: in words; none is a proof, each asks for a reason.
       draws: those of the pair, as far as both sides make the same.
       pairs: how many pairs were replayed.
+
+    Example:
+        >>> import jaxsel
+        >>> def noisy(rng, data):
+        ...     return sum(data) + rng.laplace(scale=0.5)
+        >>> found = jaxsel.replay(noisy, [0], [1], relation="replace_one", claim=1.0)
+        >>> [(draw.law, draw.scale, draw.ratio) for draw in found.draws]
+        [('laplace', 0.5, 2.0)]
     """
 
     function: str
@@ -100,13 +109,12 @@ class Replay(NamedTuple):
         return Summary(said, columns, rows)
 
 
+@reads_former("data", "pair")
 def replay(
     subject: Any,
-    *,
+    *data: Any,
     relation: str | Relation,
     claim: float,
-    data: Any = None,
-    pair: tuple[Any, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     kind: str | None = None,
@@ -116,10 +124,9 @@ def replay(
     Args:
       subject: a function ``f(rng, data)``, ``f(rng, data, n)``, which is asked for one row,
         or ``f(key, data)``, which JAX traces; or "path/to/file.py:name".
+      data: two neighbours, or an example of the input, from which pairs are proposed.
       relation: in what sense inputs are neighbours, as for an audit.
       claim: epsilon, at which centres may move by so many scales.
-      data: an example of the input, from which pairs are proposed.
-      pair: two neighbours; then no others are proposed.
       settings: parameters of the function that have defaults, by name.
       seed: of the noise.
       kind: "generator", "vectorised" or "jax", where the names of the parameters do not tell.
@@ -131,6 +138,14 @@ def replay(
       UnsupportedError: for a function that takes neither.
       CouldNotError: if the function raises on every pair.
       InputError: for bad input.
+
+    Example:
+        >>> import jaxsel
+        >>> def noisy(rng, data):
+        ...     return sum(data) + rng.laplace(scale=0.5)
+        >>> found = jaxsel.replay(noisy, [0, 1, 1], relation="replace_one", claim=1.0)
+        >>> print(found.findings[0])
+        what draw 0, laplace, is added to moves by 1, which is 2 of its scale; 1 is claimed
     """
     function, known = load(subject, kind), relation_of(relation)
     if function.kind not in ("generator", "vectorised", "jax"):
@@ -139,7 +154,7 @@ def replay(
             "could be written down"
         )
     seed = check_integer("seed", seed, 0)
-    pairs = neighbours.pairs(known, data, pair)
+    pairs = neighbours.pairs(known, *data)
     given = dict(settings or {})
     function.check_settings(given)
     with output_to_errors():

@@ -98,6 +98,19 @@ def call_of(subject: Any) -> Callable[..., Any] | None:
     return subject if callable(subject) else next(filter(callable, methods), None)
 
 
+def is_function(subject: object) -> bool:
+    """Whether a subject is called as a function is, or names one as path/to/file.py:function.
+
+    Raises:
+      InputError: for a Python file of which no function is named.
+    """
+    if isinstance(subject, str):
+        check_named(subject)
+        return ".py:" in subject
+    # A mechanism is a record; the modules that define it need not be imported to see that.
+    return call_of(subject) is not None and not isinstance(subject, tuple)
+
+
 def load(subject: Any, kind: str | None = None) -> Function:
     """The function that a subject names.
 

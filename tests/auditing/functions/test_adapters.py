@@ -5,10 +5,9 @@ import pytest
 
 import jaxsel
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.subject import load
+from jaxsel.auditing.functions.subject import is_function, load
 from jaxsel.host.errors import InputError
 from jaxsel.language.relations import Relation
-from jaxsel.questions.audits import is_function
 from jaxsel.testing import assert_private
 from tests.conftest import ALPHA
 
@@ -50,12 +49,12 @@ def subjects(scale, seed):
 
 @pytest.mark.parametrize("which", range(3), ids=["called", "randomise", "a method"])
 def test_an_object_is_audited_in_this_process_as_it_is(which, seed):
-    given = {"relation": "general", "claim": 1.0, "data": 0.0, "trials": 10_000}
+    given = {"relation": "general", "claim": 1.0, "trials": 10_000}
     right, wrong = (subjects(scale, seed)[which] for scale in (1.0, 0.5))
     assert is_function(right)
     assert load(right).path is None
-    assert not jaxsel.audit(right, confidence=1 - ALPHA, **given).refuted
-    found = jaxsel.audit(wrong, confidence=1 - ALPHA, **given)
+    assert not jaxsel.audit_function(right, 0.0, confidence=1 - ALPHA, **given).refuted
+    found = jaxsel.audit_function(wrong, 0.0, confidence=1 - ALPHA, **given)
     assert found.refuted
     assert abs(found.data - found.neighbour) <= 1.0
     assert_private(right, 0.0, 1.0, relation="general", epsilon=1.0, trials=10_000)
@@ -73,9 +72,10 @@ def test_an_object_of_a_file_is_made_by_each_process(tmp_path):
         "        return value + self.generator.laplace(scale=self.scale)\n\n\n"
         "right, wrong = Mechanism(1.0), Mechanism(0.5)\n"
     )
-    given = {"relation": "general", "claim": 1.0, "data": 0.0, "trials": 10_000}
+    given = {"relation": "general", "claim": 1.0, "trials": 10_000}
     right, wrong = (
-        jaxsel.audit(f"{file}:{name}", confidence=1 - ALPHA, **given) for name in ("right", "wrong")
+        jaxsel.audit_function(f"{file}:{name}", 0.0, confidence=1 - ALPHA, **given)
+        for name in ("right", "wrong")
     )
     assert (right.refuted, wrong.refuted) == (False, True)
 

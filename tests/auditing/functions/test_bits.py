@@ -11,6 +11,7 @@ from jaxsel.auditing.functions.outcomes import LOWEST_BIT, lowest_bits, table, t
 from jaxsel.host.errors import InputError
 from jaxsel.questions.audits import function_audit
 from jaxsel.testing import assert_private
+from tests.asked import ask
 from tests.conftest import ALPHA
 
 
@@ -34,7 +35,7 @@ def _rounded(rng, data, n):
 
 def _judged(function, pair=(0.0, 1.0), **options):
     given = {"relation": "local", "claim": 1.0, "trials": 20_000, "false_alarm": ALPHA}
-    return function_audit(function, pair=pair, **given | {"bits": True} | options)
+    return ask(function_audit, function, pair=pair, **given | {"bits": True} | options)
 
 
 def test_the_lowest_bit_is_the_largest_power_of_two_that_divides():
@@ -131,17 +132,14 @@ def test_a_release_on_a_grid_is_cleared(function, seed):
 
 def test_every_way_to_ask_for_bits_hears_the_same(tmp_path, capsys):
     options = {"relation": "replace_one", "trials": 20_000, "seed": 3}
-    given = {"data": [0.0], "neighbour": [1.0], "epsilon": 1.0}
-    with pytest.raises(AssertionError, match="REFUTED as released bits"):
-        assert_private(_laplace, **given, **options, bits=True)
-    assert_private(_laplace, **given, **options)
     pair = ([0.0], [1.0])
-    assert jaxsel.audit(_laplace, pair, claim=1.0, bits=True, **options).refuted
-    assert not jaxsel.audit(_laplace, pair, claim=1.0, **options).refuted
-    with pytest.raises(InputError, match="bits cannot be given for a mechanism"):
-        jaxsel.audit("noisy_max", trials=1000, bits=True)
+    with pytest.raises(AssertionError, match="REFUTED as released bits"):
+        assert_private(_laplace, *pair, epsilon=1.0, **options, how="bits")
+    assert_private(_laplace, *pair, epsilon=1.0, **options)
+    assert jaxsel.audit_function(_laplace, *pair, claim=1.0, **options, how="bits").refuted
+    assert not jaxsel.audit_function(_laplace, *pair, claim=1.0, **options).refuted
     with pytest.raises(InputError, match="leave out bits"):
-        jaxsel.audit(_laplace, pair, claim=1.0, bits=True, sequential=True, **options)
+        jaxsel.audit_function(_laplace, *pair, claim=1.0, **options, how="bits sequential")
 
 
 def test_the_command_says_which_verdict_it_is(tmp_path, capsys):
@@ -149,13 +147,13 @@ def test_the_command_says_which_verdict_it_is(tmp_path, capsys):
 
     file = tmp_path / "mine.py"
     file.write_text("def f(rng, data, n):\n    return sum(data) + rng.laplace(size=n)\n")
-    words = ["audit", f"{file}:f", "--relation", "replace_one", "--claim", "1.0", "--pair",
+    words = ["audit-function", f"{file}:f", "--relation", "replace_one", "--claim", "1.0", "--data",
              "[0];[1]", "--trials", "2e4", "--confidence", "0.999999"]  # fmt: skip
-    for more, status, bits in ((["--bits"], 1, True), ([], 0, False)):
+    for more, status, bits in ((["--how", "bits"], 1, True), ([], 0, False)):
         with pytest.raises(SystemExit) as stop:
             main([*words, *more, "--json"])
         assert (stop.value.code or 0) == status
         assert f'"bits": {str(bits).lower()}' in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        main([*words, "--bits"])
+        main([*words, "--how", "bits"])
     assert "REFUTED as released bits" in capsys.readouterr().out

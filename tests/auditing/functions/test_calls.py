@@ -232,7 +232,9 @@ def test_what_a_traced_function_raises_on_one_side_refutes_its_claim():
         return jax.random.laplace(key)
 
     pair = ([0.0], [1.0])
-    found = jaxsel.audit(refuses_ones, pair, relation="replace_one", claim=1.0, trials=300)
+    found = jaxsel.audit_function(
+        refuses_ones, *pair, relation="replace_one", claim=1.0, trials=300
+    )
     assert (found.verdict, found.event) == ("refuted", "the outcome is raised ValueError")
 
 
@@ -257,12 +259,13 @@ def test_what_is_printed_in_this_process_goes_to_the_standard_error(tmp_path, ca
     function = load(f"{tmp_path / 'loud.py'}:prints_in_jax")
     with Draws(function) as draws:
         draws.draw([1.0], 2, (1,))
-    replay(function, relation="replace_one", claim=1.0, pair=([0.0], [1.0]))
+    replay(function, [0.0], [1.0], relation="replace_one", claim=1.0)
     replay(
         lambda rng, data: print("replayed") or rng.laplace(),
+        0.0,
+        1.0,
         relation="general",
         claim=1.0,
-        pair=(0.0, 1.0),
     )
     with Draws(load(lambda data: print("called"))) as draws:
         draws.draw([], 2, (1,))
@@ -326,10 +329,10 @@ def test_no_list_of_all_tasks_is_made(file):
 @pytest.mark.rare
 @pytest.mark.parametrize("name", ["dies", "is_killed", "exits"])
 def test_an_audit_of_what_ends_its_process_ends_in_time(file, name):
-    command = ["audit", f"{file}:{name}", "--relation", "replace_one", "--claim", "1"]
+    command = ["audit-function", f"{file}:{name}", "--relation", "replace_one", "--claim", "1"]
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "jaxsel", *command, "--trials", "1e4", "--seconds", "6"],
+        [sys.executable, "-m", "jaxsel", *command, "--trials", "1e4", "--how", "seconds=6"],
         capture_output=True,
         text=True,
         check=False,
@@ -345,7 +348,7 @@ def test_a_file_that_ends_the_process_when_it_is_imported_is_refused(tmp_path, c
         "def f(rng, data):\n    return 1\n\n\nraise SystemExit(5)\n"
     )
     place = f"{tmp_path / 'leaves.py'}:f"
-    code, out, err = run(capsys, "audit", place, "--relation", "general", "--claim", "1")
+    code, out, err = run(capsys, "audit-function", place, "--relation", "general", "--claim", "1")
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert "cannot be imported: SystemExit: 5 (line 5)" in err
@@ -368,36 +371,30 @@ def test_unknown_settings_are_refused_with_those_that_there_are(file, ask):
     on = {"relation": "replace_one", "claim": 1.0, "settings": {"epsilom": 1.0}}
     message = "scaled has no setting 'epsilom'; did you mean epsilon.; it has: epsilon, word"
     asked = {
-        "audit": lambda where: jaxsel.audit(where, trials=1000, **on),
+        "audit": lambda where: jaxsel.audit_function(where, trials=1000, **on),
         "law": lambda where: check_law(where, [0], law="norm", trials=100, settings=on["settings"]),
         "replay": lambda where: replay(where, **on),
-        "search": lambda where: jaxsel.audit(
-            where, trials=1000, repetitions="geometric:mean=2", **on
+        "search": lambda where: jaxsel.audit_function(
+            where, trials=1000, how="repetitions=geometric:mean=2", **on
         ),
     }
     with pytest.raises(InputError, match=message):
         asked[ask](f"{file}:scaled")
     with pytest.raises(InputError, match="needs needs epsilon; give it a value"):
-        jaxsel.audit(f"{file}:needs", relation="replace_one", claim=1.0, trials=1000)
+        jaxsel.audit_function(f"{file}:needs", relation="replace_one", claim=1.0, trials=1000)
 
 
 def test_a_claim_may_be_a_setting_at_its_default(file):
-    on = {"relation": "replace_one", "pair": ([0.0], [1.0]), "trials": 2000}
-    found = jaxsel.audit(f"{file}:scaled", claim="epsilon", **on)
+    where = (f"{file}:scaled", [0.0], [1.0])
+    on = {"relation": "replace_one", "trials": 2000}
+    found = jaxsel.audit_function(*where, claim="epsilon", **on)
     assert found.claim == "epsilon 1"
-    twice = jaxsel.audit(f"{file}:scaled", claim=lambda epsilon: 2 * epsilon, **on)
+    twice = jaxsel.audit_function(*where, claim=lambda epsilon: 2 * epsilon, **on)
     assert twice.claim == "epsilon 2"
     with pytest.raises(
         InputError, match=r"a setting of the function \(it has: epsilon, word\).*did"
     ):
-        jaxsel.audit(f"{file}:scaled", claim="epsilom", **on)
-
-
-def test_the_command_and_the_function_make_as_many_trials():
-    import inspect
-
-    default = inspect.signature(jaxsel.audit).parameters["trials"].default
-    assert default == 1_000_000
+        jaxsel.audit_function(*where, claim="epsilom", **on)
 
 
 def test_a_verdict_says_that_all_calls_shared_a_process(file):
@@ -407,11 +404,12 @@ def test_a_verdict_says_that_all_calls_shared_a_process(file):
         kept.append(1)
         return float(sum(data) + rng.laplace(scale=0.3))
 
-    on = {"relation": "replace_one", "claim": 1.0, "pair": ([0.0], [1.0]), "trials": 3000}
-    found = jaxsel.audit(stays, **on)
+    pair, on = ([0.0], [1.0]), {"relation": "replace_one", "claim": 1.0, "trials": 3000}
+    found = jaxsel.audit_function(stays, *pair, **on)
     assert found.refuted
     assert "All calls ran in this process, since no other can import the function" in str(found)
-    elsewhere = jaxsel.audit(f"{file}:scaled", settings={"epsilon": 3.0}, **on)
+    sharp = {"epsilon": 3.0}
+    elsewhere = jaxsel.audit_function(f"{file}:scaled", *pair, settings=sharp, **on)
     assert elsewhere.refuted
     assert "All calls ran in this process" not in str(elsewhere)
     assert elsewhere.calls == "in processes of their own"
@@ -420,14 +418,15 @@ def test_a_verdict_says_that_all_calls_shared_a_process(file):
 _ODD = ["nan", "inf", "-inf", "-1", "0", "1e308", "x"]
 
 
-@pytest.mark.parametrize("option", ["--seconds", "--trials", "--delta", "--confidence", "--claim"])
+@pytest.mark.parametrize("option", ["seconds", "--trials", "--delta", "--confidence", "--claim"])
 def test_numbers_that_make_no_sense_are_refused_in_a_sentence(file, capsys, option):
     for value in _ODD:
-        given = {"--trials": "400", "--claim": "1"} | {option: value}
+        said = {"--how": f"seconds={value}"} if option == "seconds" else {option: value}
+        given = {"--trials": "400", "--claim": "1"} | said
         words = [part for pair in given.items() for part in pair]
-        where = [f"{file}:scaled", "--relation", "replace_one", "--pair", "[0.0];[1.0]"]
-        code, out, err = run(capsys, "audit", *where, *words)
-        allowed = {"--seconds": ["1e308"], "--delta": ["0"], "--claim": ["0", "1e308"]}
+        where = [f"{file}:scaled", "--relation", "replace_one", "--data", "[0.0];[1.0]"]
+        code, out, err = run(capsys, "audit-function", *where, *words)
+        allowed = {"seconds": ["1e308"], "--delta": ["0"], "--claim": ["0", "1e308"]}
         if value in allowed.get(option, []):
             assert code in (0, 1, 3), (option, value, err)
         else:
@@ -436,7 +435,7 @@ def test_numbers_that_make_no_sense_are_refused_in_a_sentence(file, capsys, opti
 
 
 def test_one_file_and_no_function_is_said_with_its_functions(file, capsys):
-    for command in ("audit", "sweep"):
+    for command in ("audit-function", "sweep"):
         code, _, err = run(capsys, command, file)
         assert code == 2
         assert "names a file and no function; write" in err
@@ -444,7 +443,14 @@ def test_one_file_and_no_function_is_said_with_its_functions(file, capsys):
 
 
 def test_values_of_an_axis_with_a_float_are_floats(file, capsys):
-    where = ["audit", f"{file}:in_jax", "--relation", "replace_one", "--pair", "[0.0];[1.0]"]
+    where = [
+        "audit-function",
+        f"{file}:in_jax",
+        "--relation",
+        "replace_one",
+        "--data",
+        "[0.0];[1.0]",
+    ]
     code, found = run_json(
         capsys, *where, "--claim", "epsilon", "--at", "epsilon=.5,1", "--trials", "400"
     )

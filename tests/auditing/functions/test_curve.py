@@ -26,8 +26,9 @@ def _profile(epsilon):
 
 
 def _audited(function, pair, **options):
-    given = {"relation": "local", "claim": 3.0, "delta": 1e-3, "trials": 100_000, "curve": True}
-    return jaxsel.audit(lambda rng, data, n: function(rng, data, n), pair, **given | options)
+    given = {"relation": "local", "claim": 3.0, "delta": 1e-3, "trials": 100_000, "how": "curve"}
+    here = lambda rng, data, n: function(rng, data, n)  # noqa: E731
+    return jaxsel.audit_function(here, *pair, **given | options)
 
 
 @pytest.mark.parametrize("pair", [(0.0, 1.0), (1.0, 0.0)])
@@ -112,9 +113,9 @@ def test_events_of_a_curve_are_those_that_a_hull_keeps():
 def test_a_curve_is_printed_written_and_drawn(capsys, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("def count(rng, data, n):\n    return len(data) + rng.laplace(size=n)\n")
-    words = ("--relation", "add_or_remove_one", "--claim", "1", "--trials", "2e4", "--curve")
+    words = ("--relation", "add_or_remove_one", "--claim", "1", "--trials", "2e4", "--how", "curve")
     words = (*words, "--confidence", "0.999999")
-    code, found = run_json(capsys, "audit", f"{file}:count", *words)
+    code, found = run_json(capsys, "audit-function", f"{file}:count", *words)
     assert code == 0
     assert len(found[0]["curve"]["events"]) == len(found[0]["curve"]["data"]) > 0
     audited = _audited(_gaussian, (0.0, 1.0), trials=20_000)
@@ -222,8 +223,8 @@ def test_a_curve_at_any_epsilon(epsilon):
     def tells(rng, data, trials):
         return rng.integers(0, 2, trials) + 2 * data
 
-    found = jaxsel.audit(
-        tells, (0, 1), relation="replace_one", claim=epsilon, trials=2000, curve=True
+    found = jaxsel.audit_function(
+        tells, 0, 1, relation="replace_one", claim=epsilon, trials=2000, how="curve"
     )
     low, high = found.curve.delta(epsilon)
     assert 0.0 <= low <= high <= 1.0

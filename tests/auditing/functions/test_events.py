@@ -150,8 +150,8 @@ def test_outcomes_at_the_ends_of_what_floats_hold_are_audited_without_a_warning(
 
     options = {"relation": "replace_one", "claim": 4.0, "trials": 1000}
     pair = ([0.0, 0.0], [0.0, 1.0])
-    assert jaxsel.audit(rows, pair, **options).verdict == "not refuted"
-    assert jaxsel.audit(told, pair, **options).refuted
+    assert jaxsel.audit_function(rows, *pair, **options).verdict == "not refuted"
+    assert jaxsel.audit_function(told, *pair, **options).refuted
 
 
 def test_columns_are_scaled_between_their_hundredths():

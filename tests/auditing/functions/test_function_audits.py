@@ -17,6 +17,7 @@ from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.testing import NoPowerError, assert_private
+from tests.asked import ask
 from tests.conftest import ALPHA
 
 FILE = """
@@ -147,7 +148,7 @@ def _file(tmp_path_factory):
 
 def _audit(subject, claim=1.0, **options):
     given = {"relation": "add_or_remove_one", "trials": 4000, "confidence": 0.999} | options
-    return jaxsel.audit(subject, claim=claim, **given)
+    return ask(jaxsel.audit_function, subject, claim=claim, **given)
 
 
 @pytest.mark.parametrize("name", ["laplace_sum", "one_by_one", "on_its_own"])
@@ -182,7 +183,10 @@ def test_the_same_seed_has_the_same_verdict_whatever_the_number_of_processes(fil
     from jaxsel.questions.audits import function_audit
 
     options = {"relation": "add_or_remove_one", "claim": 1.0, "trials": 4000, "seed": 7}
-    found = [function_audit(f"{file}:one_by_one", workers=workers, **options) for workers in (2, 3)]
+    found = [
+        function_audit(f"{file}:one_by_one", **options, how=f"workers={workers}")
+        for workers in (2, 3)
+    ]
     first, second = (one._replace(seconds=0.0, search_seconds=0.0) for one in found)
     assert first == second
     assert first.counts != _audit(f"{file}:one_by_one", seed=8).counts
@@ -277,16 +281,16 @@ def test_bad_subjects_are_refused_in_a_sentence(file, tmp_path, subject, message
 
 def test_relations_are_named_and_pairs_belong_to_them(file):
     subject = f"{file}:laplace_sum"
-    with pytest.raises(InputError, match="relation and a claim"):
-        jaxsel.audit(subject, trials=1000)
+    with pytest.raises(TypeError, match="'relation' and 'claim'"):
+        jaxsel.audit_function(subject, trials=1000)
     with pytest.raises(UnsupportedError, match="audited by"):
         _audit(subject, relation="base")
     with pytest.raises(InputError, match="2 records differ"):
         _audit(subject, relation="replace_one", pair=([0, 0], [1, 1]))
     with pytest.raises(InputError, match="some scores rise and others fall"):
         _audit(subject, relation="monotone", pair=([0, 0], [1, -1]))
-    with pytest.raises(InputError, match="cannot be given for a mechanism"):
-        jaxsel.audit("noisy_max", trials=1000, relation="general")
+    with pytest.raises(InputError, match="'noisy_max' names no function; write"):
+        jaxsel.audit_function("noisy_max", trials=1000, relation="general", claim=1.0)
 
 
 def test_a_claim_may_be_a_curve_a_setting_or_a_function_of_the_settings(file):
@@ -304,7 +308,7 @@ def test_a_claim_may_be_a_curve_a_setting_or_a_function_of_the_settings(file):
 
 
 def test_assert_private_fails_passes_or_says_that_it_has_no_power(file):
-    on = {"relation": "replace_one", "epsilon": 1.0, "seconds": None}
+    on = {"relation": "replace_one", "epsilon": 1.0, "how": "seconds=none"}
     found = assert_private(f"{file}:laplace_sum", [0.0, 0.0], [0.0, 1.0], trials=4000, **on)
     assert found.detectable < 2.0
     with pytest.raises(AssertionError, match="REFUTED"):
@@ -344,7 +348,7 @@ def test_a_function_of_a_script_from_the_standard_input_is_audited_in_its_proces
         "import jaxsel\n"
         "def f(rng, data, n):\n    return len(data) + rng.laplace(size=n)\n"
         "options = {'relation': 'add_or_remove_one', 'claim': 0.3, 'trials': 5000}\n"
-        "print(jaxsel.audit(f, **options).verdict)\n"
+        "print(jaxsel.audit_function(f, **options).verdict)\n"
     )
     done = subprocess.run(
         [sys.executable, "-"], input=script, capture_output=True, text=True, check=False
@@ -394,8 +398,8 @@ def test_an_interrupt_prints_what_is_known_so_far(tmp_path):
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from jaxsel.cli import main; main(sys.argv[1:])"
     )
-    command = [sys.executable, "-c", hearing, "audit", f"{tmp_path / 'slow.py'}:slow"]
-    command += ["--relation", "general", "--claim", "1", "--pair", "[0.0];[1.0]", "--json"]
+    command = [sys.executable, "-c", hearing, "audit-function", f"{tmp_path / 'slow.py'}:slow"]
+    command += ["--relation", "general", "--claim", "1", "--data", "[0.0];[1.0]", "--json"]
     process = subprocess.Popen(
         [*command, "--trials", "1e5"],
         stdout=subprocess.PIPE,
@@ -447,8 +451,9 @@ def conversation(rng, data, redraws=True):
 def test_an_object_with_a_reset_is_audited_and_one_that_keeps_its_noise_is_refused(tmp_path):
     file = tmp_path / "stateful.py"
     file.write_text(STATEFUL)
-    asked = {"relation": "general", "claim": 1.0, "data": [0.0, 1.0, 0.0], "trials": 20_000}
-    found = jaxsel.audit(f"{file}:conversation", confidence=1.0 - 1e-6, **asked)
+    asked = {"relation": "general", "claim": 1.0, "trials": 20_000}
+    where = (f"{file}:conversation", [0.0, 1.0, 0.0])
+    found = jaxsel.audit_function(*where, confidence=1.0 - 1e-6, **asked)
     assert found.verdict == "not refuted"
     with pytest.raises(CouldNotError, match="calls of a process, share a draw or a state"):
-        jaxsel.audit(f"{file}:conversation", settings={"redraws": False}, **asked)
+        jaxsel.audit_function(*where, settings={"redraws": False}, **asked)

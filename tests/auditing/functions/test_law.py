@@ -61,7 +61,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_law_that_is_off_by_a_twentieth_is_refuted(case):
     function, law, wrong = CASES[case]
-    options = {"law": law, "trials": 100_000, "false_alarm": ALPHA, "seed": 1}
+    options = {"law": law, "trials": 100_000, "confidence": 1.0 - ALPHA, "seed": 1}
     right = check_law(_here(function), [1, 2], **options)
     assert not right.refuted, right
     assert right.trials == sum(right.counts) == 100_000
@@ -77,7 +77,9 @@ def test_a_right_law_is_refuted_as_often_as_is_said(case):
     function, law, _ = CASES[case]
     trials, runs, error = (2000, 300, 0.1)
     found = [
-        check_law(_here(function), [1, 2], law=law, trials=trials, false_alarm=error, seed=seed)
+        check_law(
+            _here(function), [1, 2], law=law, trials=trials, confidence=1.0 - error, seed=seed
+        )
         for seed in range(runs)
     ]
     count = sum(one.refuted for one in found)
@@ -116,7 +118,7 @@ def test_what_is_said_to_be_seen_is_seen_in_most_runs():
     ],
 )  # fmt: skip
 def test_what_a_law_never_gives_refutes_it_and_is_shown(function, law, seen):
-    found = check_law(function, 0, law=law, trials=20_000, false_alarm=ALPHA)
+    found = check_law(function, 0, law=law, trials=20_000, confidence=1.0 - ALPHA)
     assert found.p_value == 0.0
     assert found.cells[-1].startswith("anything else, such as ")
     assert seen in found.cells[-1]
@@ -155,7 +157,7 @@ def test_cells_of_few_expected_trials_do_not_raise_the_alarm():
         return np.minimum(rng.geometric(0.5, n), 40)
 
     count = sum(
-        check_law(geometric, 0, law=law, trials=1000, false_alarm=error, seed=seed).refuted
+        check_law(geometric, 0, law=law, trials=1000, confidence=1.0 - error, seed=seed).refuted
         for seed in range(runs)
     )
     assert binomial_p_value(count, runs, error, "greater") >= ALPHA
@@ -331,7 +333,9 @@ def test_a_summary_shows_the_cells_that_deviate_most():
 
 
 def test_time_ends_a_check_and_it_says_so():
-    found = check_law(lambda rng, data: rng.random(), 0, law="uniform", trials=10**8, seconds=1.0)
+    found = check_law(
+        lambda rng, data: rng.random(), 0, law="uniform", trials=10**8, how="seconds=1"
+    )
     assert found.limited
     assert found.trials < 10**8
     assert "the time ended" in str(found)
@@ -376,7 +380,7 @@ def _run(*words):
     from jaxsel.cli import main
 
     with pytest.raises(SystemExit) as stop:
-        main(["audit", *words])
+        main(["check-law", *words])
     return stop.value.code or 0
 
 
@@ -389,15 +393,15 @@ def test_the_command_exits_by_its_verdict(file, capsys):
     assert _run(*asked, "scale=2.2", "--law", right) == 1
     assert "REFUTED" in capsys.readouterr().out
     for more, message in (
-        (["--relation", "l1"], "--relation cannot be given with --law"),
-        (["--bits"], "--bits cannot be given with --law"),
+        (["--relation", "l1"], "No such option: --relation"),
+        (["--how", "bits"], "how has no 'bits'"),
     ):
         assert _run(*asked, "--law", right, *more) == 2
         assert message in capsys.readouterr().err
     assert _run(f"{file}:f", "--law", right) == 2
-    assert "--law needs --data" in capsys.readouterr().err
-    assert _run("noisy_max", "--law", right) == 2
-    assert "--law cannot be given for a mechanism" in capsys.readouterr().err
+    assert "give --law and --data" in capsys.readouterr().err
+    assert _run("noisy_max", "--law", right, "--data", "0") == 2
+    assert "'noisy_max' names no function" in capsys.readouterr().err
 
 
 def test_a_picture_of_a_law_shows_what_it_never_gives_where_it_was_seen():
@@ -483,8 +487,8 @@ def test_a_limit_of_time_of_a_check_and_of_its_calls(monkeypatch):
     )
     given = {"law": "uniform", "trials": 200}
     single = lambda rng, data: rng.random()  # noqa: E731
-    check_law(single, 0, seconds=50.0, **given)
-    check_law(single, 0, seconds=50.0, call_seconds=7.0, **given)
+    check_law(single, 0, **given, how="seconds=50")
+    check_law(single, 0, **given, how="seconds=50 call_seconds=7")
     check_law(single, 0, **given)
     assert asked == [(2.5, 10.0), (7.0, 10.0), (None, math.inf)]
 
@@ -494,7 +498,7 @@ def test_matrices_have_the_law_of_a_mapping():
         return rng.choice([0.0, 1.0], size=n)[:, None, None] * np.ones((n, 1, 2))
 
     law = {((0.0, 0.0),): 0.5, ((1.0, 1.0),): 0.5}
-    found = check_law(function, 0, law=law, trials=2000, false_alarm=ALPHA)
+    found = check_law(function, 0, law=law, trials=2000, confidence=1.0 - ALPHA)
     assert found.counts[-1] == 0
     assert not found.refuted
 

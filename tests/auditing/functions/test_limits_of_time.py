@@ -20,6 +20,7 @@ from jaxsel.auditing.functions.verdicts import refutable
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.questions.audits import function_audit
 from jaxsel.testing import NoPowerError, assert_private
+from tests.asked import ask
 from tests.cli.test_cli import run, run_json
 
 
@@ -55,7 +56,7 @@ class _Costs:
 
     def audited(self, seconds, **options):
         given = {"relation": "replace_one", "claim": 0.5, "trials": 10**9, "false_alarm": 0.05}
-        return function_audit(self.laplace, seconds=seconds, **given | options)
+        return ask(function_audit, self.laplace, **given | options, seconds=seconds)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,8 @@ def _seconds(subject, seconds, **options):
     given = {"relation": "replace_one", "claim": 1.0, "trials": 10**15, "seconds": seconds}
     began = time.monotonic()
     try:
-        said = function_audit(subject, pair=([0.0], [1.0]), **given | options).summary().sentence
+        found = ask(function_audit, subject, pair=([0.0], [1.0]), **given | options)
+        said = found.summary().sentence
     except CouldNotError as error:
         said = str(error)
     return said, time.monotonic() - began
@@ -300,7 +302,7 @@ def test_a_test_that_could_not_fail_has_no_power():
 def test_the_command_says_so_by_its_exit_status(tmp_path, capsys):
     file = tmp_path / "mine.py"
     file.write_text("def noisy(rng, data, n):\n    return sum(data) + rng.laplace(size=n)\n")
-    words = ("audit", f"{file}:noisy", "--relation", "replace_one", "--trials", "1e3")
+    words = ("audit-function", f"{file}:noisy", "--relation", "replace_one", "--trials", "1e3")
     code, out, _ = run(capsys, *words, "--claim", "9")
     assert (code, "CANNOT BE JUDGED: noisy claims epsilon 9" in out) == (3, True)
     code, (found,) = run_json(capsys, *words, "--claim", "9")
@@ -323,12 +325,12 @@ def test_seeds_and_equal_inputs_are_checked(capsys):
         replay(_laplace, relation="replace_one", claim=1.0, seed=-1)
     for relation, side in {"replace_one": [0.0], "general": 0.0, "local": "yes"}.items():
         with pytest.raises(InputError, match="its two inputs are equal"):
-            function_audit(_laplace, pair=(side, side), **on | {"relation": relation})
+            function_audit(_laplace, side, side, **on | {"relation": relation})
 
 
 def test_no_epsilon_is_said_where_so_many_trials_refute_none():
     pair = ([0.0], [1.0])
-    found = function_audit(_laplace, pair=pair, relation="replace_one", claim=1.0, trials=1000)
+    found = function_audit(_laplace, *pair, relation="replace_one", claim=1.0, trials=1000)
     said = found._replace(detectable=math.inf).summary().sentence
     assert "so many trials would have refuted no epsilon on an event" in said
     with pytest.raises(NoPowerError, match="would have refuted no epsilon, not 2"):

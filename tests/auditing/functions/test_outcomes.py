@@ -59,7 +59,7 @@ def test_whole_numbers_beyond_floats_are_outcomes_like_others():
     def huge(rng, data):
         return (10**400 + data) * (1 if rng.random() < 0.5 else -1)
 
-    found = jaxsel.audit(huge, (0, 1), relation="local", claim=1.0, trials=4000)
+    found = jaxsel.audit_function(huge, 0, 1, relation="local", claim=1.0, trials=4000)
     assert found.refuted
     assert "raised" not in found.event
     assert table([10**400, 10**400 + 1, -(10**400)]).words.tolist() == [
@@ -126,7 +126,7 @@ def test_what_a_complex_number_tells_is_seen():
     def tells(rng, data, trials):
         return rng.normal(size=trials) + 1j * data
 
-    found = jaxsel.audit(tells, (0, 1), relation="replace_one", claim=1.0, trials=4000)
+    found = jaxsel.audit_function(tells, 0, 1, relation="replace_one", claim=1.0, trials=4000)
     assert found.refuted
 
 
@@ -168,10 +168,10 @@ def test_objects_without_a_text_are_audited_by_what_they_hold():
         return _KEPT if rng.random() < 0.5 else None
 
     options = {"relation": "replace_one", "claim": 1.0, "trials": 1000}
-    found = jaxsel.audit(tells, (0, 1), **options)
+    found = jaxsel.audit_function(tells, 0, 1, **options)
     assert found.refuted
     assert found.lower < 2 * math.log(3.0)
-    assert jaxsel.audit(keeps, (0, 1), **options).verdict == "not refuted"
+    assert jaxsel.audit_function(keeps, 0, 1, **options).verdict == "not refuted"
 
 
 _KEPT = _Held(object())

@@ -17,9 +17,10 @@ def test_a_right_function_with_noise_of_its_own_is_refuted_as_often_as_is_said()
     """With what is thinned made from (seed, counts), about 40 in 100 of these audits refute it."""
     share, runs, rate = 1.5 / 1150, 100, 0.05
     refuted = sum(
-        jaxsel.audit(
+        jaxsel.audit_function(
             lambda rng, data, n: (np.random.default_rng().random(n) < share * data).astype(int),
-            (0, 1),
+            0,
+            1,
             relation="replace_one",
             claim=0.0,
             delta=share,
@@ -61,8 +62,15 @@ def test_the_randomness_of_an_audit_is_made_from_the_order_of_trials_and_not_fro
 
     monkeypatch.setattr(auditing, "event_epsilon", noted)
     for _ in range(20):
-        auditing.audit_function(
-            three_ones, relation="local", claims=[Claim(0.5)], said="", pair=(0, 1), trials=400
+        auditing.search_and_bound(
+            three_ones,
+            0,
+            1,
+            relation="local",
+            claims=[Claim(0.5)],
+            said="",
+            trials=400,
+            false_alarm=0.05,
         )
     counts, drawn = zip(*seen, strict=True)
     few = [one for one, two in zip(drawn, counts, strict=True) if min(two[0]) > 0]
@@ -80,9 +88,10 @@ def test_a_certain_event_on_both_sides_shows_nothing_whatever_is_thinned():
 
 def test_equal_seeds_have_equal_bounds_where_the_noise_is_the_seeds():
     def audited(seed):
-        found = jaxsel.audit(
+        found = jaxsel.audit_function(
             lambda rng, data, n: data + rng.laplace(size=n),
-            (0.0, 1.0),
+            0.0,
+            1.0,
             relation="general",
             claim=0.5,
             trials=3000,
@@ -94,12 +103,12 @@ def test_equal_seeds_have_equal_bounds_where_the_noise_is_the_seeds():
 
 
 def test_one_value_is_one_record_of_a_pair_and_no_example():
-    """As in ``jaxsel.audit(f, (0, 1), relation="replace_one")``."""
+    """As in ``jaxsel.audit_function(f, 0, 1, relation="replace_one")``."""
 
     def coin(rng, data, n):
         return rng.integers(0, 2, n) + 0 * data
 
     options = {"relation": "replace_one", "claim": 1.0, "trials": 200}
-    assert jaxsel.audit(coin, (0, 1), **options).verdict == "not refuted"
+    assert jaxsel.audit_function(coin, 0, 1, **options).verdict == "not refuted"
     with pytest.raises(InputError, match="the example is 3, one record; give a list of records"):
-        jaxsel.audit(coin, data=3, **options)
+        jaxsel.audit_function(coin, 3, **options)

@@ -22,6 +22,7 @@ from jaxsel.auditing.functions.subject import load
 from jaxsel.auditing.functions.verdicts import detectable, needed
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.questions.audits import function_audit
+from tests.asked import ask
 
 BELOW = Event("below", lambda given: given.columns["value"] < 0.5)
 ABOVE = Event("above", lambda given: given.columns["value"] > 0.5)
@@ -57,7 +58,7 @@ def test_a_finding_is_made_of_its_counts(pair, delta, monkeypatch):
     _lose_a_call(monkeypatch)
     error = 0.003
     found = function_audit(
-        coins, relation="local", claim=0.4, delta=delta, pair=pair, trials=6000, seed=5,
+        coins, *pair, relation="local", claim=0.4, delta=delta, trials=6000, seed=5,
         false_alarm=error,
     )  # fmt: skip
     x, n, y, m = found.counts
@@ -104,31 +105,31 @@ def test_what_can_be_refuted_depends_on_the_trials_where_the_event_is_not(
     """Of 3,000 trials without it a ratio of 1,000 can be said, and of 2,000 one of 667."""
     _lose_a_call(monkeypatch)
     found = function_audit(
-        coins, relation="local", claim=math.log(800.0), pair=pair, trials=6000, false_alarm=0.05
+        coins, *pair, relation="local", claim=math.log(800.0), trials=6000, false_alarm=0.05
     )
     assert found.likelier == ("neighbour" if pair[0] == 0.0 else "data")
     assert (found.counts[2], found.verdict) == (0, verdict)
 
 
 def test_the_search_leaves_what_it_was_not_given(monkeypatch):
-    given = {"relation": "local", "claim": 0.4, "pair": (0.9, 0.2), "trials": 3000}
-    found = function_audit(coins, search_trials=500, false_alarm=0.05, **given)
+    given = {"relation": "local", "claim": 0.4, "trials": 3000, "false_alarm": 0.05}
+    found = function_audit(coins, 0.9, 0.2, **given, how="search_trials=500")
     assert found.counts[1::2] == (2500, 2500)
     assert found.trials == 3000
     for search_trials, refused in ((2999, False), (3000, True)):
         if refused:
             with pytest.raises(InputError, match="search_trials is 3000; it must be below trials"):
-                function_audit(coins, search_trials=search_trials, false_alarm=0.05, **given)
+                function_audit(coins, 0.9, 0.2, **given, how=f"search_trials={search_trials}")
         else:
-            few = function_audit(coins, search_trials=search_trials, false_alarm=0.05, **given)
+            few = function_audit(coins, 0.9, 0.2, **given, how=f"search_trials={search_trials}")
             assert few.counts[1::2] == (1, 1)
     with pytest.raises(InputError, match="leave out bits"):
-        function_audit(coins, bits=True, sequential=True, false_alarm=0.05, **given)
+        function_audit(coins, 0.9, 0.2, **given, how="bits sequential")
     again, compared = [], auditing._compared_again
     monkeypatch.setattr(
         auditing, "_compared_again", lambda *given: again.append(given[4]) or compared(*given)
     )
-    largest = function_audit(coins, largest=True, false_alarm=0.05, **given)
+    largest = function_audit(coins, 0.9, 0.2, **given, how="largest")
     assert largest.verdict == "refuted"
     assert largest.trials == 3000
     assert largest.counts[1::2] == (1500, 1500)
@@ -147,7 +148,7 @@ def test_trials_of_the_bound_that_share_a_draw_are_refused():
 
     with pytest.raises(CouldNotError, match="differs between calls by more than chance"):
         function_audit(
-            lumps, relation="local", claim=1.0, pair=(0.5, 0.6), trials=200_000, false_alarm=0.05
+            lumps, 0.5, 0.6, relation="local", claim=1.0, trials=200_000, false_alarm=0.05
         )
 
 
@@ -365,7 +366,7 @@ def test_pairs_are_searched_in_rounds_of_fewer_pairs_and_more_trials():
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(drawing._BLOCK, "vectorised", 10**6)
         found = function_audit(
-            noted, relation="local", claim=0.1, data=inputs, trials=20_000, false_alarm=0.05
+            noted, inputs, relation="local", claim=0.1, trials=20_000, false_alarm=0.05
         )
     looks = made[0.3].count(64)
     assert looks == 8  # at the independence of calls
@@ -386,12 +387,12 @@ def test_of_several_claims_the_one_that_falls_is_named(swapped):
         return ((rng.random(n) < 0.1) & (data > 0.5)).astype(int) + 2 * (rng.random(n) < 0.5)
 
     claims = [Claim(0.5, 0.2), Claim(2.0, 0.01), Claim(1.0, 0.15)]
-    found = auditing.audit_function(
+    found = auditing.search_and_bound(
         leaks,
+        *(1.0, 0.0) if swapped else (0.0, 1.0),
         relation="local",
         claims=claims if swapped else claims[::-1],
         said="a curve",
-        pair=(1.0, 0.0) if swapped else (0.0, 1.0),
         trials=8000,
         false_alarm=1e-6,
     )
@@ -508,7 +509,7 @@ def _drawn_by(function, monkeypatch, **options):
 
     monkeypatch.setitem(drawing._BLOCK, "vectorised", 10**6)
     given = {"relation": "local", "false_alarm": 1e-6, "sequential": True, "trials": 5000}
-    found = function_audit(noted, **given | options)
+    found = ask(function_audit, noted, **given | options)
     return found, made[8:][::2]
 
 
@@ -537,7 +538,7 @@ def test_a_sequential_audit_is_of_one_pair_and_one_epsilon(monkeypatch):
 @pytest.fixture(name="audited", scope="module")
 def _audited():
     return function_audit(
-        coins, relation="local", claim=0.4, pair=(0.9, 0.2), trials=2000, false_alarm=0.01
+        coins, 0.9, 0.2, relation="local", claim=0.4, trials=2000, false_alarm=0.01
     )
 
 
@@ -588,9 +589,9 @@ def test_rows_of_a_finding(audited):
 
 
 def test_equal_seeds_have_equal_findings_and_others_not():
-    given = {"relation": "local", "claim": 0.4, "pair": (0.6, 0.2), "trials": 2000}
+    given = {"relation": "local", "claim": 0.4, "trials": 2000}
     one, same, other = (
-        function_audit(coins, seed=seed, false_alarm=0.01, **given) for seed in (3, 3, 4)
+        function_audit(coins, 0.6, 0.2, seed=seed, false_alarm=0.01, **given) for seed in (3, 3, 4)
     )
     timeless = {"seconds": 0.0, "search_seconds": 0.0}
     assert one._replace(**timeless) == same._replace(**timeless)
@@ -631,14 +632,14 @@ def test_what_is_drawn_for_the_bound_is_looked_at_in_time(end, blocks, monkeypat
 
 @pytest.mark.parametrize(("trials", "refused"), [(99, True), (100, False)])
 def test_an_audit_has_a_hundred_trials_at_least(trials, refused):
-    given = {"relation": "local", "claim": 0.4, "pair": (0.9, 0.2), "false_alarm": 0.05}
+    given = {"relation": "local", "claim": 0.4, "false_alarm": 0.05}
     if refused:
         with pytest.raises(InputError, match="trials"):
-            function_audit(coins, trials=trials, **given)
+            function_audit(coins, 0.9, 0.2, trials=trials, **given)
         with pytest.raises(InputError, match="trials"):
             check_law(coins, 0.5, law={0: 0.5, 1: 0.5}, trials=trials)
     else:
-        assert function_audit(coins, trials=trials, **given).trials == 100
+        assert function_audit(coins, 0.9, 0.2, trials=trials, **given).trials == 100
         assert check_law(coins, 0.5, law={0: 0.5, 1: 0.5}, trials=trials).trials == 100
 
 

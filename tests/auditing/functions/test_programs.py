@@ -131,14 +131,14 @@ def test_randomness_that_is_not_the_keys_is_still_seen():
 
     on = {"relation": "add_or_remove_one", "claim": 1.0, "trials": 1000}
     with pytest.raises(CouldNotError, match="one draw is shared"):
-        jaxsel.audit(outside, **on)
+        jaxsel.audit_function(outside, **on)
 
     def hidden(key, data):  # in a trace within the trace
         noise = np.random.default_rng().normal(size=3).astype(np.float32)
         return jax.jit(lambda total: total + noise)(jnp.sum(jnp.asarray(data, float)))
 
     with pytest.raises(CouldNotError, match="one draw is shared"):
-        jaxsel.audit(hidden, **on)
+        jaxsel.audit_function(hidden, **on)
 
 
 def test_a_function_that_cannot_be_traced_is_refused_in_a_sentence():
@@ -151,8 +151,8 @@ def test_a_function_that_cannot_be_traced_is_refused_in_a_sentence():
 
 
 def test_the_verdict_says_how_calls_were_made():
-    on = {"relation": "general", "pair": ([0.0] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]), "trials": 2000}
-    found = jaxsel.audit(pick, claim="epsilon", **on)
+    pair, on = ([0.0] * 5, [1.0, 0.0, 0.0, 0.0, 0.0]), {"relation": "general", "trials": 2000}
+    found = jaxsel.audit_function(pick, *pair, claim="epsilon", **on)
     assert found.calls == "compiled, in this process"
     assert "compiled, in this process" in str(found)
 

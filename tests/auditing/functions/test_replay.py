@@ -13,13 +13,14 @@ from jaxsel.auditing.functions import recording
 from jaxsel.auditing.functions import replay as replaying
 from jaxsel.auditing.functions.replay import replay
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
+from tests.asked import ask
 
 WRONG, RIGHT = ({one.function.__name__: one for one in kind} for kind in programs())
 
 
 def _replay(function, **options):
     defaults = {"relation": "general", "claim": 1.0, "pair": ([1.0, 2.0], [2.0, 2.0])}
-    return replay(function, **defaults | options)
+    return ask(replay, function, **defaults | options)
 
 
 @pytest.mark.parametrize(
@@ -125,9 +126,7 @@ FOUND = {
 @pytest.mark.parametrize("name", FOUND)
 def test_one_pair_of_runs_finds_wrong_programs(name):
     program = WRONG[name]
-    found = replay(
-        program.function, relation=program.relation, claim=program.epsilon, data=program.data
-    )
+    found = replay(program.function, program.data, relation=program.relation, claim=program.epsilon)
     assert FOUND[name] in "; ".join(found.findings)
     assert "no proof" in str(found)
 
@@ -140,9 +139,7 @@ NOT_ALIGNED = {"name_above_threshold", "randomised_response_of_four"}
 @pytest.mark.parametrize("name", sorted(RIGHT.keys() - NOT_ALIGNED))
 def test_right_programs_have_no_finding(name):
     program = RIGHT[name]
-    found = replay(
-        program.function, relation=program.relation, claim=program.epsilon, data=program.data
-    )
+    found = replay(program.function, program.data, relation=program.relation, claim=program.epsilon)
     assert found.findings == ()
     assert "no proof" in str(found)
 
@@ -159,8 +156,7 @@ def test_draws_whose_probabilities_cannot_be_compared_are_named():
         weights = np.exp(scores)  # twice the epsilon that is claimed
         return rng.choice(len(scores), size=n, p=weights / weights.sum())
 
-    asked = {"relation": "general", "claim": 1.0, "data": [3, 2, 1, 0]}
-    said = str(jaxsel.replay(choose, **asked))
+    said = str(jaxsel.replay(choose, [3, 2, 1, 0], relation="general", claim=1.0))
     assert "Draws without a scale (" in said
     assert "choice" in said
     assert "audit those" in said
@@ -175,9 +171,9 @@ def test_draws_whose_probabilities_cannot_be_compared_are_named():
 def test_it_is_a_question_like_an_audit():
     found = jaxsel.replay(
         lambda rng, data: sum(data) + rng.laplace(scale=0.5),
+        [0.0, 1.0],
         relation="add_or_remove_one",
         claim=1.0,
-        data=[0.0, 1.0],
     )
     assert "which is 2 of its scale" in found.findings[0]
 

@@ -386,11 +386,10 @@ def test_whatever_is_searched_a_tight_claim_falls_as_often_as_is_said(seed):
     subject = RIGHT["randomised_response_of_four"]
     refuted = sum(
         function_audit(
-            # Not importable elsewhere, so that no process is started.
             lambda rng, data, n: subject.function(rng, data, n),
+            [0, 1, 2, 3],
             relation="local",
             claim=1.0,
-            data=[0, 1, 2, 3],
             trials=1500,
             false_alarm=rate,
             seed=seed + run,
@@ -439,12 +438,13 @@ def test_every_call_has_a_stream_of_its_own(sequential):
 
     function_audit(
         noisy,
+        [0.0],
+        [1.0],
         relation="general",
         claim=1.0,
-        pair=([0.0], [1.0]),
         trials=40_000,
         false_alarm=0.05,
-        sequential=sequential,
+        how={"sequential": sequential},
     )
     noise = [round(first, 9) for _, first in seen]
     assert len(set(noise)) == len(noise) > 8

@@ -17,6 +17,7 @@ from jaxsel.questions.audit_claims import claims_of_search
 from jaxsel.repetitions import as_law, quantile_table
 from jaxsel.testing import assert_private
 from jaxsel.tuning.attained.exact_laws import tuned_law
+from tests.asked import ask
 from tests.conftest import ALPHA
 
 LAW, PAIR = "geometric:mean=5", ([0.0], [1.0])
@@ -34,7 +35,8 @@ def one_response(rng, data, *, epsilon=1.0):
 
 def _audit(function=responses, **given):
     options = {"relation": "replace_one", "claim": 1.0, "trials": 400_000, "repetitions": LAW}
-    return jaxsel.audit(function, PAIR, confidence=1 - 1e-6, **options | given)
+    given = {"pair": PAIR, "confidence": 1 - 1e-6} | options | given
+    return ask(jaxsel.audit_function, function, **given)
 
 
 def _exact(epsilon):
@@ -137,7 +139,12 @@ def test_the_larger_score_wins_and_nan_is_the_worst():
 
 def test_in_a_test_of_ones_own():
     assert_private(
-        responses, *PAIR, relation="replace_one", epsilon=1.0, repetitions=LAW, detects=None
+        responses,
+        *PAIR,
+        relation="replace_one",
+        epsilon=1.0,
+        detects=None,
+        how={"repetitions": LAW},
     )
     with pytest.raises(AssertionError, match="the account of"):
         assert_private(
@@ -145,8 +152,8 @@ def test_in_a_test_of_ones_own():
             *PAIR,
             relation="replace_one",
             epsilon=0.5,
-            repetitions=LAW,
             settings={"epsilon": 2.5},
+            how={"repetitions": LAW},
         )
 
 
@@ -161,8 +168,15 @@ def test_what_is_not_served_is_said():
 
 
 def test_the_command_line_audits_a_search(capsys):
-    command = ["audit", f"{__file__}:responses", "--relation", "replace_one", "--claim", "1"]
-    command += ["--pair", "[0.0];[1.0]", "--repetitions", LAW, "--trials", "1e4", "--json"]
+    command = [
+        "audit-function",
+        f"{__file__}:responses",
+        "--relation",
+        "replace_one",
+        "--claim",
+        "1",
+    ]
+    command += ["--data", "[0.0];[1.0]", "--how", f"repetitions={LAW}", "--trials", "1e4", "--json"]
     with pytest.raises(SystemExit) as ended:
         main(command)
     assert ended.value.code == 0

@@ -1,0 +1,188 @@
+"""How a function is run, and how an audit looks at its outcomes: one record for every door.
+
+A text says it as on the command line, its words separated by blanks: "bits seconds=10".
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from jaxsel.host.errors import InputError
+from jaxsel.host.former_names import warn
+from jaxsel.language.domains import nearest, positive, whole
+
+_MOST_WORKERS = 64  # each is a process, with files of its own
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclasses.dataclass(frozen=True)
+class Calls:
+    """How a function is called, and for how long.
+
+    Attributes:
+      seconds: a limit of time for all calls together; fewer trials are made where it would
+        not be kept.
+      call_seconds: that of one call; with ``seconds``, at most a fifth of them, and by default
+        a part that ``drawing.call_limits`` gives.
+      kind: "vectorised", "generator", "jax" or "own", where the names of the function's
+        parameters do not tell: see ``subject.load``.
+      workers: how many processes call it; see ``drawing.Draws``.
+      progress: as for ``host.progress.progress_bar``.
+    """
+
+    seconds: float | None = None
+    call_seconds: float | None = None
+    kind: str | None = None
+    workers: int | None = None
+    progress: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class How(Calls):
+    """How a function is called, and what an audit of it looks for.
+
+    Attributes:
+      bits: outcomes are judged as released bits: events may ask of which power of two a number
+        is a multiple, which floating-point noise does not hide. By default numbers are real.
+      curve: the whole privacy profile and the trade-off are bounded, too, from up to 32 events;
+        these limits hold together at the false-alarm rate, beside the verdict.
+      sequential: ends as soon as a sequential test of the claim on a given pair does, and
+        confirms on fresh trials; for a claim of epsilon at delta 0.
+      largest: looks for the event that bounds epsilon by most, and not for the one that most
+        surely refutes the claim.
+      search_trials: those on each side that look for pair and event; by default half.
+      repetitions: the law of K, or its text: the best of K runs is audited, by the first number
+        of their outcomes, against the account of the claim, which is then that of one run.
+    """
+
+    bits: bool = False
+    curve: bool = False
+    sequential: bool = False
+    largest: bool = False
+    search_trials: int | None = None
+    repetitions: Any = None
+
+
+C = TypeVar("C", bound=Calls)
+
+
+def read(record: type[C], given: Any, **default: Any) -> C:
+    """The record of what is given: a text, a mapping, the record itself, or None for nothing.
+
+    Args:
+      record: ``Calls`` or ``How``.
+      given: in a text, a word alone is a flag, and NAME=none is nothing.
+      **default: what holds where a text or a mapping does not say it.
+
+    Raises:
+      InputError: for a name that the record does not have, or a text that is no value of it.
+    """
+    if type(given) is record:
+        return given
+    if isinstance(given, Calls):  # the other record
+        plain = type(given)()
+        given = {name: one for name, one in vars(given).items() if one != getattr(plain, name)}
+    if not isinstance(given, str | Mapping | None):
+        raise InputError(f'how is {given!r}; it must be a text such as "bits seconds=10"')
+    known = [one.name for one in dataclasses.fields(record)]
+    said = dict(_words(given)) if isinstance(given, str) else dict(given or {})
+    for name in said:
+        if name not in known:
+            raise InputError(
+                f"how has no {name!r}{nearest(name, known)}; it has: {', '.join(known)}"
+            )
+    if isinstance(given, str):
+        said = {name: _value(name, text, getattr(record, name)) for name, text in said.items()}
+    return record(**default | said)
+
+
+def _words(text: str) -> Iterator[tuple[str, str | None]]:
+    seen = set()
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        if name in seen:
+            raise InputError(f"how says {name} twice; say it once")
+        seen.add(name)
+        yield name, value if equals else None
+
+
+def _value(name: str, text: str | None, plain: Any) -> Any:
+    """What a text says of a field, whose default is ``plain``."""
+    flag = isinstance(plain, bool) or name == "progress"
+    if flag != (text is None) and text not in ("yes", "no"):
+        raise InputError(
+            f"{name} of how is {text!r}; write {name} alone, or {name}=no"
+            if flag
+            else f"how says {name} alone; write {name}=..."
+        )
+    if flag:
+        return text != "no"
+    if text == "none":
+        return None
+    if name in ("seconds", "call_seconds"):
+        return positive().read(name, text)
+    if name == "workers":
+        return whole(at_least=1, at_most=_MOST_WORKERS).read(name, text)
+    return whole().read(name, text) if name == "search_trials" else text
+
+
+_INPUTS = ("data", "pair", "neighbour")
+
+
+def reads_former(*former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A door that reads these keywords of 0.2.0, too, with a warning that says today's."""
+
+    def decorate(door: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(door)
+        def asked(*given: Any, **named: Any) -> R:
+            found = [name for name in former if name in named]
+            if found:
+                given, named, words = _today(given, named, found)
+                was = ", ".join(f"{name}=" for name in found)
+                warn(f"{door.__name__}({was})", f"{door.__name__}({', '.join(words)})")
+            return door(*given, **named)
+
+        return asked
+
+    return decorate
+
+
+def former_options(door: Callable[..., R], given: tuple[Any, ...], named: dict[str, Any]) -> R:
+    """Asks ``audit_function`` what ``jaxsel.audit`` of 0.2.0 was asked."""
+    if len(given) == 2:
+        given, named = given[:1], {"pair": given[1], **named}
+    if isinstance(named.get("pair"), str):
+        raise InputError(f"pair is {named['pair']!r}; for a function it is two inputs")
+    fields = [one.name for one in dataclasses.fields(How)]
+    found = [name for name in (*_INPUTS, *fields) if name in named]
+    given, named, _ = _today(given, named, found)
+    return door(*given, **named)
+
+
+def _today(
+    given: tuple[Any, ...], named: dict[str, Any], found: list[str]
+) -> tuple[tuple[Any, ...], dict[str, Any], list[str]]:
+    """Today's arguments, given some of 0.2.0, and what is said of these."""
+    former = {name: named.pop(name) for name in found}
+    words = []
+    inputs = [former[name] for name in ("data", "neighbour") if former.get(name) is not None]
+    if former.get("neighbour") is not None and len(given) + len(inputs) < 3:
+        raise InputError("neighbour is given without data; give both, or data alone")
+    if former.get("pair") is not None:
+        inputs = list(former["pair"])
+    if inputs:
+        given = (*given, *inputs)
+        words.append("data, neighbour" if len(inputs) == 2 else "data")
+    if "false_alarm" in former:
+        named["confidence"] = 1.0 - former["false_alarm"]
+        words.append(f"confidence={named['confidence']:g}")
+    how = {name: one for name, one in former.items() if name not in (*_INPUTS, "false_alarm")}
+    if how:
+        if named.get("how") is not None:
+            raise InputError(f"how and {', '.join(how)} are given; say all of it in how")
+        named["how"] = how
+        words.append(f"how={how!r}")
+    return given, named, words
