@@ -515,11 +515,12 @@ _NEW = '''
 
 from jaxsel.language.papers import JX
 from jaxsel.tuning.bounds.poisson import theorem_6_of_profiles
-from jaxsel.tuning.search_bounds import RENYI, bound
+from jaxsel.tuning.search_bounds import RENYI, Needs, bound
 
 
-@bound(JX, "JX-Tomorrow", "an example", RENYI, law="poisson", uses=("profile",),
-       words="what is proved tomorrow", label="tomorrow", at=("pure:epsilon=1", "poisson:mean=10"))
+@bound(JX, "JX-Tomorrow", "an example", RENYI,
+       needs=Needs(law="poisson", uses=("profile",)), words="what is proved tomorrow",
+       label="tomorrow", at=("pure:epsilon=1", "poisson:mean=10"))
 def tomorrow(search):
     """For K ~ Poisson the divergence is at most so much."""
     return theorem_6_of_profiles.formula(search)
