@@ -20,6 +20,7 @@ from jaxsel.cli import (
     merge_command,
     optimal_command,
     plan_command,
+    plan_releases_command,
     report_command,
     run_commands,
     show_command,
@@ -28,6 +29,7 @@ from jaxsel.cli import (
     validate_command,
 )
 from jaxsel.cli.arguments import bad_input_exits, hear_interrupts
+from jaxsel.cli.options import Command
 from jaxsel.cli.output import begin, discard, print_refusal, refuse
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import CouldNotError, InputError
@@ -62,7 +64,8 @@ class _Commands(TyperGroup):
         streams = sys.stdout, sys.stderr
         with bad_input_exits(), signs_of_life():
             try:
-                status = super().main(words, *rest, **settings)
+                today = plan_releases_command.today(words)
+                status = super().main(today, *rest, **settings)
             except SystemExit:
                 if sys.stdout is not streams[0]:  # Typer makes status 1 of a broken pipe
                     sys.stdout, sys.stderr = streams
@@ -122,9 +125,12 @@ def jaxsel_command(
 
 
 app.command("account", cls=account_command.AccountCommand)(account_command.account_command)
-app.command("plan", help=plan_command.HELP)(plan_command.plan_command)
+app.command("plan", help=plan_command.HELP, cls=Command)(plan_command.plan_command)
+app.command("plan-releases", help=plan_releases_command.HELP)(
+    plan_releases_command.plan_releases_command
+)
 app.command("report", help=report_command.HELP)(report_command.report_command)
-app.command("optimal", help=optimal_command.HELP)(optimal_command.optimal_command)
+app.command("optimal", help=optimal_command.HELP, cls=Command)(optimal_command.optimal_command)
 app.command("tune")(tune_command.tune_command)
 app.command("ledger")(ledger_command.ledger_command)
 app.command("list")(list_command.list_command)

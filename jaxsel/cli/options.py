@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import sys
 import typing
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,9 +11,14 @@ import typer
 from typer.core import TyperCommand
 
 from jaxsel.cli.arguments import UnusedSeedOption
+from jaxsel.cli.output import warn_of_former
 
 Former = Mapping[str, str | Callable[[str], tuple[str, str]]]
-"""Former option -> "--today.part", or "--today"; or what makes both today's option and its text."""
+"""Former option -> "--today"; or "--today.part", whose text has the former value as that part.
+
+Or a function of the former text that makes both: "--today", and its text; "--today." is joined with
+other parts of that text.
+"""
 
 
 def _is_record(hint: object) -> bool:
@@ -94,13 +98,13 @@ def _today(arguments: list[str], former: Former) -> list[str]:
         into = former[option]
         if not isinstance(into, str):
             into, value = into(value)
-        today, _, part = into.partition(".")
+        today, joins, part = into.partition(".")
         text = f"{part}={value}" if part else value
-        sys.stderr.write(f"jaxsel: {option} is {today} {text} now\n")
-        if part:
+        warn_of_former(option, f"{today} {text}")
+        if joins:
             parts.setdefault(today, []).append(text)
         else:
-            found += [today, value]
+            found += [today, text]
     for today, texts in parts.items():
         place = next((at for at, word in enumerate(found[:-1]) if word == today), None)
         if place is None:

@@ -82,7 +82,7 @@ def former_arguments(
             gathered: dict[str, dict[str, Any]] = {}
             for each in former:
                 argument, _, part = parts[each].partition(".")
-                warn(f"{each}= of {name}", f"the part {part} of {argument}=", stacklevel=2)
+                warn(f"{name}({each}=...)", f'{name}({argument}="{part}=...")', stacklevel=2)
                 value = words.get(each, {}).get(named[each], named[each])
                 gathered.setdefault(argument, {})[part] = value
             for argument, known in gathered.items():
@@ -92,9 +92,7 @@ def former_arguments(
                 elif already is not None and argument in first:
                     known = {first[argument]: already, **known}
                 elif already is not None:
-                    raise InputError(
-                        f"{next(iter(known))} is a part of {argument}; write it there"
-                    )
+                    raise InputError(f"{next(iter(known))} is a part of {argument}; write it there")
                 # Defaults of before, written out, ask for nothing.
                 if any(value is not None for value in known.values()):
                     today[argument] = known

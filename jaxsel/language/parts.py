@@ -32,8 +32,7 @@ def _pieces(owner: str, text: str, domains: Mapping[str, Domain], nested: Collec
     ends = [start for _, start, _ in begins[1:]] + [len(text)]
     before = text[: begins[0][1]] if begins else text
     named = [
-        (name, text[start:end].strip())
-        for (name, _, start), end in zip(begins, ends, strict=False)
+        (name, text[start:end].strip()) for (name, _, start), end in zip(begins, ends, strict=False)
     ]
     return before.strip(), named
 
