@@ -230,8 +230,7 @@ class Piece(NamedTuple):
             self.function,
             {},
             record=path,
-            seed=seed,
-            trials=shared_trials(self.function, trials),
+            options={"seed": seed, "trials": shared_trials(self.function, trials)},
             **({} if performance is None else {"performance": performance}),
         )
         return str(path)

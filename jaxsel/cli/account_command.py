@@ -99,7 +99,7 @@ def _answer_grid(asked: Accounted, n: int, delta: float, json: bool) -> None:
 
 @as_command(former={"--grid": lambda n: ("--drawn", f"grid:n={n}")})
 def account_command(
-    asked: Accounted,
+    asked: Accounted = Accounted(),
     delta: Annotated[
         float | None,
         typer.Option("--delta", help=f"In [0, 1); 0 asks for pure privacy.  [default: {DELTA:g}]"),

@@ -1,14 +1,17 @@
 """What several commands share: settings, seeds, trials, errors and interrupts."""
 
 import contextlib
+import functools
 import gc
+import inspect
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+import typing
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -66,6 +69,51 @@ JsonOption = Annotated[
 SettingsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Settings; lists as 3,2,1.")
 ]
+MechanismArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MECHANISM",
+        help="A name or id of `jaxsel list mechanisms`.",
+        autocompletion=complete_mechanisms,
+    ),
+]
+
+
+class Effort(NamedTuple):
+    """How much is simulated, and how sure is what is said of it: options of several commands."""
+
+    trials: Annotated[str, typer.Option("--trials", help="How many, e.g. 1e7.")] = "1e6"
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Of intervals and bounds, in (0, 1).")
+    ] = 0.95
+    seed: SeedOption = 0
+
+
+def records_of_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes each field of a record among its parameters as an option."""
+    signature = inspect.signature(command, eval_str=True)
+    records, options = {}, []
+    for one in signature.parameters.values():
+        if not hasattr(one.annotation, "_field_defaults"):
+            options.append(one.replace(kind=one.KEYWORD_ONLY))
+            continue
+        records[one.name] = one.annotation
+        hints = typing.get_type_hints(one.annotation, include_extras=True)
+        options += [
+            inspect.Parameter(name, one.KEYWORD_ONLY, default=default, annotation=hints[name])
+            for name, default in one.annotation._field_defaults.items()
+        ]
+
+    @functools.wraps(command)
+    def asked(**given: Any) -> None:
+        for name, record in records.items():
+            fields = [field for field in record._fields if field in given]
+            given[name] = record(**{field: given.pop(field) for field in fields})
+        command(**given)
+
+    asked.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
+    asked.__annotations__ = {one.name: one.annotation for one in options}
+    return asked
 
 
 @contextlib.contextmanager

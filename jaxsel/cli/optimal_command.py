@@ -48,7 +48,7 @@ def _miss(text: str) -> tuple[str, str]:
 @as_command(former={**WINNER_FORMER, "--miss": _miss})
 def optimal_command(
     base: Annotated[str, typer.Option("--base", metavar="TEXT", help="One run, as for account.")],
-    size: Size,
+    size: Size = Size(),
     delta: SearchDeltaOption = None,
     most: Annotated[
         int | None, whole_option("--most", "Runs that no search exceeds; 10000 without --runs.")

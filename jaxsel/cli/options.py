@@ -1,8 +1,7 @@
-"""What commands have in common: records of options, options of before, and --seed everywhere."""
+"""What commands have in common: --seed everywhere, and options of before."""
 
 import functools
 import inspect
-import typing
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from jaxsel.cli.arguments import UnusedSeedOption
+from jaxsel.cli.arguments import UnusedSeedOption, records_of_options
 from jaxsel.cli.output import warn_of_former
 
 Former = Mapping[str, str | Callable[[str], tuple[str, str]]]
@@ -21,64 +20,40 @@ other parts of that text.
 """
 
 
-def _is_record(hint: object) -> bool:
-    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
-
-
-def _options(command: Callable[..., None], records: Mapping[str, Any]) -> list[inspect.Parameter]:
-    """The options of a command: its own, in place of each record its fields, and --seed."""
-    hints = typing.get_type_hints(command, include_extras=True)
-    found = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        fields, defaults = {name: hints[name]}, {name: parameter.default}
-        if name in records:
-            fields = typing.get_type_hints(records[name], include_extras=True)
-            defaults = records[name]._field_defaults
-        for field, hint in fields.items():
-            default = defaults.get(field, inspect.Parameter.empty)
-            kind = inspect.Parameter.KEYWORD_ONLY
-            found.append(inspect.Parameter(field, kind, default=default, annotation=hint))
-    if all(each.name != "seed" for each in found):
-        last = len(found) - (found[-1].name == "json")
-        seed = inspect.Parameter(
-            "seed", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=UnusedSeedOption
-        )
-        found.insert(last, seed)
-    return found
-
-
 def as_command(former: Former = MappingProxyType({})) -> Callable[..., Callable[..., None]]:
     """Decorates what a command does, which may take records: each of their fields is an option.
 
-    A record is a ``NamedTuple`` whose fields are annotated as options are, with their defaults.
-    Its options stand in the help where the record stands in the signature. A command that draws
-    nothing takes --seed all the same, as every command does.
+    A command that draws nothing takes --seed all the same, as every command does.
 
     Args:
       former: options that it had before: they are read for one release, with a warning.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = typing.get_type_hints(command)
-        records = {name: hint for name, hint in hints.items() if _is_record(hint)}
-        options = _options(command, records)
-        draws = "seed" in hints or any("seed" in each._fields for each in records.values())
-
-        @functools.wraps(command)
-        def run(**given: Any) -> None:
-            if not draws:
-                del given["seed"]
-            for name, record in records.items():
-                given[name] = record(**{field: given.pop(field) for field in record._fields})
-            command(**given)
-
-        found: Any = run
-        found.__signature__ = inspect.Signature(options)
-        found.__annotations__ = {each.name: each.annotation for each in options}
+        found: Any = records_of_options(command)
+        options = list(inspect.signature(found).parameters.values())
+        if all(each.name != "seed" for each in options):
+            found = _with_unused_seed(found, options)
         found.former_options = former
         return found
 
     return decorate
+
+
+def _with_unused_seed(
+    command: Callable[..., None], options: list[inspect.Parameter]
+) -> Callable[..., None]:
+    @functools.wraps(command)
+    def asked(seed: int = 0, **given: Any) -> None:
+        command(**given)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    seed = inspect.Parameter("seed", kind, default=0, annotation=UnusedSeedOption)
+    last = len(options) - (options[-1].name == "json")
+    found: Any = asked
+    found.__signature__ = inspect.Signature([*options[:last], seed, *options[last:]])
+    found.__annotations__ = {**command.__annotations__, "seed": UnusedSeedOption}
+    return found
 
 
 def _today(arguments: list[str], former: Former) -> list[str]:

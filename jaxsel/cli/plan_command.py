@@ -87,9 +87,9 @@ def plan_command(
     base: Annotated[
         str, typer.Option("--base", metavar="TEXT", help="One run, its noise given or not.")
     ],
-    budget: _Budget,
-    size: Size,
-    check: _Check,
+    budget: _Budget = _Budget(),
+    size: Size = Size(),
+    check: _Check = _Check(),
     drawn: DrawnOption = INDEPENDENTLY,
     compute: Annotated[
         str | None,

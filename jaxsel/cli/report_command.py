@@ -38,7 +38,7 @@ again. It takes some ten seconds, with DP-SGD up to half a minute."""
 
 @as_command()
 def report_command(
-    asked: Accounted,
+    asked: Accounted = Accounted(),
     delta: Annotated[
         float | None, typer.Option("--delta", help=f"In [0, 1).  [default: {DELTA:g}]")
     ] = None,

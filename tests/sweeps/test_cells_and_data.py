@@ -25,7 +25,7 @@ from jaxsel.sweeps.cells import make_cell, own_item, pair_items
 from jaxsel.sweeps.files import State
 from jaxsel.sweeps.functions import cells, load, own_mechanism
 from jaxsel.sweeps.measures import estimates, find_measures, known_measures
-from jaxsel.sweeps.planning import make_plan
+from jaxsel.sweeps.planning import make_plan, planned
 from jaxsel.sweeps.request import SweepRequest, read_toml
 from jaxsel.sweeps.sharing import check_parts, facts_of
 from jaxsel.sweeps.signature import Named, over, read_signature
@@ -34,8 +34,8 @@ from jaxsel.sweeps.tallying import Kept
 
 
 def _plan(subject, settings, names=(), trials=10, **options):
-    given = {"zipped": (), "seed": 0, "delta": 0.0, "confidence": 0.95} | options
-    return make_plan(subject, settings, names, trials=trials, **given)
+    zipped = options.pop("zipped", ())
+    return make_plan(subject, settings, names, zipped, options={"trials": trials, **options})
 
 
 # --- Cells ------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_a_plan_says_what_was_asked_so_that_it_can_be_made_again():
         "zipped": [["epsilon", "scores"]],
         "trials": 10, "seed": 5, "delta": 0.0, "confidence": 0.95, "joint": False,
     }  # fmt: skip
-    again = make_plan(**asked)
+    again = planned(asked)
     assert [cell.key for cell in again.cells] == [cell.key for cell in plan.cells]
     assert again.grid.axes[0].names == ("epsilon", "scores")
 

@@ -106,7 +106,7 @@ def test_a_cell_counts_the_same_in_every_grid(vote, whole):
 def test_cells_share_one_program(vote, monkeypatch):
     groups = []
     monkeypatch.setattr(tallying, "_tally_group", lambda group, *rest: groups.append(len(group)))
-    plan = make_plan(vote, {}, (), (), 100, 0, 0.0, 0.95)
+    plan = make_plan(vote, {}, options={"trials": 100})
     tallying.tally(plan.items, {}, lambda: None, progress=False)
     assert groups == [18]
 
