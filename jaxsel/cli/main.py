@@ -131,7 +131,7 @@ app.command("plan-releases", help=plan_releases_command.HELP)(
 )
 app.command("report", help=report_command.HELP)(report_command.report_command)
 app.command("optimal", help=optimal_command.HELP, cls=Command)(optimal_command.optimal_command)
-app.command("tune")(tune_command.tune_command)
+app.command("tune", cls=Command)(tune_command.tune_command)
 app.command("ledger")(ledger_command.ledger_command)
 app.command("list")(list_command.list_command)
 app.command("show")(show_command.show_command)

@@ -82,7 +82,8 @@ def former_arguments(
             gathered: dict[str, dict[str, Any]] = {}
             for each in former:
                 argument, _, part = parts[each].partition(".")
-                warn(f"{name}({each}=...)", f'{name}({argument}="{part}=...")', stacklevel=2)
+                today_text = "..." if each in words else f'"{part}=..."'
+                warn(f"{name}({each}=...)", f"{name}({argument}={today_text})", stacklevel=2)
                 value = words.get(each, {}).get(named[each], named[each])
                 gathered.setdefault(argument, {})[part] = value
             for argument, known in gathered.items():
