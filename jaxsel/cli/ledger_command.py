@@ -20,7 +20,8 @@ is in it from before its first run on, whatever became of it. The total is for a
 whatever role in each: one that trains in a search may be scored in the next.
 
 --add enters something that was released elsewhere, of a base as in jaxsel account, before the
-next search: a published statistic, a model. It is refused if all together exceed the budget: FILE:budget=3.
+next search: a published statistic, a model. It is refused if all together exceed the budget of
+FILE:budget=3.
 
 --relation says which data sets are neighbours, in what is added; or, as ENTRY=RELATION, in an
 entry that does not say, as those of version 0.2.0 do not. Searches of unlike relations do not add

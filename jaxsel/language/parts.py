@@ -78,4 +78,8 @@ def read_parts(
         values = {first: given}
     else:
         raise InputError(f"{owner} is {given!r}; give a text such as {next(iter(domains))}=...")
-    return read_values(owner, {k: v for k, v in values.items() if v is not None}, domains)
+    given_values = {name: value for name, value in values.items() if value is not None}
+    for name, value in given_values.items():
+        if isinstance(value, str) and not value and name in domains:
+            domains[name].refuse(name, value)  # not the default: somebody meant to say something
+    return read_values(owner, given_values, domains)

@@ -106,7 +106,7 @@ def _settled(budget: Budget, limit: AttackLimit, first: Choice) -> Choice:
 
 
 _COMPUTE = {
-    "most": positive("that all runs may cost on average, in any unit"),
+    "compute": positive("that all runs may cost on average, in any unit"),
     "price": positive("of one run, in that unit", default=1.0),
 }
 
@@ -119,16 +119,16 @@ def _read_compute(compute: object) -> Compute | None:
     """
     if compute is None:
         return None
-    read = read_parts("compute", compute, _COMPUTE, first="most")
-    if "most" not in read:
+    read = read_parts("compute", compute, _COMPUTE, first="compute")
+    if "compute" not in read:
         raise InputError("compute has a price, and no number of what all runs may cost; give it")
-    paid = read["most"] / read["price"]
+    paid = read["compute"] / read["price"]
     if not 1.0 <= paid <= MOST_MEAN:
         raise InputError(
-            f"compute is {read['most']:g} at a price of {read['price']:g} a run, which are "
+            f"compute is {read['compute']:g} at a price of {read['price']:g} a run, which are "
             f"{paid:g} runs; give 1 to {MOST_MEAN:g}"
         )
-    return Compute(**read)
+    return Compute(read["compute"], read["price"])
 
 
 FORMER = {
@@ -139,7 +139,7 @@ FORMER = {
 """Arguments until 0.2.0, which are parts of others now."""
 
 
-@former_arguments(FORMER, first={"compute": "most"}, words={"price": {1.0: None}})
+@former_arguments(FORMER, first={"compute": "compute"}, words={"price": {1.0: None}})
 @one_blas_thread()
 def plan(
     base: str,
@@ -190,7 +190,7 @@ def plan(
 
     Example:
         >>> import jaxsel
-        >>> found = jaxsel.plan("gaussian", epsilon=3, runs=50, good=0.05)
+        >>> found = jaxsel.plan("gaussian", epsilon=3, runs=50, winner="good=0.05")
         >>> found.epsilon <= 3
         True
     """

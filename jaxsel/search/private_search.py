@@ -323,8 +323,8 @@ class PrivateSearch:
             return "K is fixed; who watches learns how long the runs take, which is not covered."
         return (
             "Who sees how many runs are made, or how long the search takes, learns about K, which "
-            "is not covered: keep that secret, or declare watched=yes to jaxsel.PrivateSearch, with "
-            "a law that has a maximum."
+            "is not covered: keep that secret, or declare watched=yes to jaxsel.PrivateSearch, "
+            "with a law that has a maximum."
         )
 
     def _configuration(self) -> dict[str, Any]:
@@ -540,8 +540,8 @@ class PrivateSearch:
         if candidate is not None and not self._adaptive:
             raise InputError(
                 "the search draws its candidates itself, whatever the data and the scores are; a "
-                "candidate of yours needs drawn='adaptively:n=...', which releases and pays for every "
-                "run"
+                "candidate of yours needs drawn='adaptively:n=...', which releases and pays for "
+                "every run"
             )
         with self._lock:
             self._check_process()
@@ -855,8 +855,8 @@ class PrivateSearch:
         if not isinstance(executor, ThreadPoolExecutor | ProcessPoolExecutor):
             raise InputError(
                 f"{type(executor).__name__} may begin a lost run again by itself, with other noise:"
-                " declare randomness=run.seed if all that a run draws is drawn from its seed, or use "
-                "ThreadPoolExecutor or ProcessPoolExecutor"
+                " declare randomness=run.seed if all that a run draws is drawn from its seed, or "
+                "use ThreadPoolExecutor or ProcessPoolExecutor"
             )
         return together
 

@@ -163,10 +163,10 @@ def test_that_nothing_may_be_run_is_said_at_a_delta():
 def test_a_grid_of_which_nothing_is_proved_says_so():
     for grid, cost in ((math.inf, "nothing is proved here of"), (2.00001, "(2.0001, 0.01) is")):
         said = _search_cost(law="point_mass:count=7", grid=grid).sentences()
-        (one,) = (each for each in said if "(--grid 7)" in each)
+        (one,) = (each for each in said if "(--drawn grid:n=7)" in each)
         assert f"draws its candidate at random; {cost}" in one
     said = _search_cost(law="point_mass:count=7").sentences()
-    assert not any("--grid" in each for each in said)
+    assert not any("--drawn" in each for each in said)
 
 
 NOTHING = EPSILON._replace(epsilon=math.inf)

@@ -332,7 +332,7 @@ def test_options_are_taken_to_their_ends_and_no_further():
                   {"delta": -1e-9}, {"confidence": 0.0}, {"confidence": 1.0}):  # fmt: skip
         with pytest.raises(InputError, match=next(iter(wrong))):
             _plan("noisy_max", {}, ("counts",), **wrong)
-    assert _plan("noisy_max", {}, ("counts",), joint=1).options.joint is True
+    assert _plan("noisy_max", {}, ("counts",), confidence="joint=0.9").options[3:] == (0.9, True)
 
 
 def test_a_plan_says_what_was_asked_so_that_it_can_be_made_again():
@@ -376,14 +376,10 @@ def test_trials_and_facts_are_those_that_the_measures_need():
 
 
 def test_a_request_passes_on_what_was_given_and_nothing_else():
-    assert SweepRequest("it", {}).options() == {"measures": (), "zipped": ()}
-    given = SweepRequest(
-        "it", {}, ["a"], [["b", "c"]], 0.0, 0, 0.0, 0.5, False, record="it.nc", x="b"
-    )
-    assert given.options() == {
-        "measures": ["a"], "zipped": [["b", "c"]], "trials": 0.0, "seed": 0, "delta": 0.0,
-        "confidence": 0.5, "joint": False,
-    }  # fmt: skip
+    assert SweepRequest("it", {}).options() == {}
+    given = SweepRequest("it", {}, ["a"], [["b", "c"]], 0.0, 0, 0.0, 0.5, "it.nc", axes="x=b")
+    assert given.options() == {"trials": 0.0, "seed": 0, "delta": 0.0, "confidence": 0.5}
+    assert given.picture_axes() == {"x": "b"}
 
 
 @pytest.mark.parametrize(
@@ -392,14 +388,13 @@ def test_a_request_passes_on_what_was_given_and_nothing_else():
         ("seed = true", "int"),
         ("seed = 1.5", "int"),
         ("trials = false", "int"),
-        ("joint = 1", "bool"),
         ("settings = 1", "dict"),
         ('measures = "success"', "list"),
         ('zip = "a,b"', "list"),
         ("delta = '0'", "int"),
         ("confidence = [0.5]", "int"),
         ("record = 1", "str"),
-        ("hue = true", "str"),
+        ("table = true", "list"),
     ],
 )
 def test_a_key_of_a_file_has_its_type(tmp_path, line, kind):
@@ -411,9 +406,9 @@ def test_a_key_of_a_file_has_its_type(tmp_path, line, kind):
 
 def test_a_file_is_read_whole(tmp_path):
     path = tmp_path / "it.toml"
-    path.write_text('sweep = "noisy_max"\njoint = true\ntrials = 5\ndelta = 0\nx = "epsilon"\n')
+    path.write_text('sweep = "noisy_max"\ntrials = 5\ndelta = 0\n[axes]\nx = "epsilon"\n')
     assert read_toml(path) == SweepRequest(
-        "noisy_max", {}, joint=True, trials=5, delta=0, x="epsilon"
+        "noisy_max", {}, trials=5, delta=0, axes={"x": "epsilon"}
     )
 
 

@@ -42,7 +42,9 @@ RANK = 1.0 - expected_quantile(geometric(1.0 / 30.0))
 
 @functools.cache
 def _found(**wishes) -> Found:
-    return optimal_law(curves.gaussian(4.0), 1e-6, read_wishes(**wishes))
+    return optimal_law(
+        curves.gaussian(4.0), 1e-6, read_wishes(runs=wishes.pop("runs"), winner=wishes)
+    )
 
 
 def _strictly_met(found: Found) -> bool:
@@ -353,8 +355,8 @@ def test_what_cannot_be_had_is_one_sentence(wishes, said):
 
 def test_the_nearest_wish_can_be_met():
     with pytest.raises(InputError, match=r"take 0\.5988 or more"):
-        optimal(GAUSSIAN, most=10, good=0.05, chance=0.7)
-    found = optimal(GAUSSIAN, most=10, good=0.05, chance=1.0 - 0.5988)
+        optimal(GAUSSIAN, most=10, winner="good=0.05,chance=0.7")
+    found = optimal(GAUSSIAN, most=10, winner={"good": 0.05, "chance": 1.0 - 0.5988})
     assert found.utility.hit >= 1.0 - 0.5988
 
 
@@ -378,7 +380,7 @@ def test_the_answer_prints_and_is_as_good_as_geometric():
 
 
 def test_the_answer_costs_no_more_than_account_proves_of_a_law_that_does_as_well():
-    found = optimal(GAUSSIAN, delta=0.05, runs=30, rank_of="geometric:mean=30")
+    found = optimal(GAUSSIAN, delta=0.05, runs=30, winner="rank_of=geometric:mean=30")
     base = curves.gaussian(4.0)
     named = account(base, geometric(1.0 / 30.0), 0.05, attain=False).best.epsilon
     assert named < found.lower  # which speaks of envelopes, and says so
