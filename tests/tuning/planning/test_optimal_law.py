@@ -42,9 +42,8 @@ RANK = 1.0 - expected_quantile(geometric(1.0 / 30.0))
 
 @functools.cache
 def _found(**wishes) -> Found:
-    return optimal_law(
-        curves.gaussian(4.0), 1e-6, read_wishes(runs=wishes.pop("runs"), winner=wishes)
-    )
+    sizes = {name: wishes.pop(name) for name in ("runs", "runs_95", "most") if name in wishes}
+    return optimal_law(curves.gaussian(4.0), 1e-6, read_wishes(**sizes, winner=wishes or None))
 
 
 def _strictly_met(found: Found) -> bool:
