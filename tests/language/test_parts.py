@@ -72,5 +72,5 @@ def test_what_is_no_part_is_refused_and_nothing_of_it_is_taken_for_a_value(given
 def test_where_no_part_stands_first_one_has_to_be_named():
     with pytest.raises(InputError, match=r"winner is '0.1'; write name=value .* of: good"):
         read_parts("winner", "0.1", {"good": probability()})
-    with pytest.raises(InputError, match="winner is 0.1; give a text such as good="):
+    with pytest.raises(InputError, match=r"winner is 0\.1; give a text such as good="):
         read_parts("winner", 0.1, {"good": probability()})
