@@ -291,7 +291,8 @@ def _draw(found: "xr.Dataset", asked: "SweepRequest", sketched: bool) -> None:
     if sketched:
         from jaxsel.pictures.sketch import sketch
 
-        print(sketch(found, **asked.picture_axes()))
+        axes = asked.picture_axes()
+        print(sketch(found, x=axes.get("x"), hue=axes.get("hue"), facet=axes.get("facet")))
     if asked.plot is not None:
         from jaxsel.pictures import style
         from jaxsel.pictures.sweep import picture

@@ -248,8 +248,8 @@ class PrivateSearch:
             if self._storage.is_earlier:
                 self._brought_up_to_date()
             if self._state["begun"] is not None:
-                declared = (*self._guarantee.declared, EARLIER)
-                self._guarantee = self._guarantee._replace(declared=declared)
+                more = (*self._guarantee.declared, EARLIER)
+                self._guarantee = self._guarantee._replace(declared=more)
             if self._ledger is not None:
                 path, data_name, most, how = self._ledger
                 self._check_ledger(path, data_name)

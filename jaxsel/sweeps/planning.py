@@ -57,7 +57,7 @@ class Plan(NamedTuple):
 
 
 _CONFIDENCE = {
-    "each": probability("of each interval and audit by itself"),
+    "confidence": probability("of each interval and audit by itself"),
     "joint": probability("of all intervals and audits of a sweep together"),
 }
 
@@ -70,7 +70,7 @@ def read_options(given: Options | Mapping[str, Any]) -> Options:
     """
     found = Options()._replace(**(given if isinstance(given, Mapping) else given._asdict()))
     trials, seed, delta, confidence, joint = found
-    said = read_parts("confidence", confidence, _CONFIDENCE, first="each")
+    said = read_parts("confidence", confidence, _CONFIDENCE, first="confidence")
     if len(said) != 1:
         raise InputError("confidence is that of each interval, or of all together; give one")
     ((how, level),) = said.items()

@@ -314,7 +314,7 @@ def bound(
       **more: fields of ``Claim``.
     """
 
-    former = at if isinstance(at, Former) else None
+    former, defaults = (at, at.at) if isinstance(at, Former) else (None, at or _AT)
 
     def declare(formula: Callable[[Search], Any]) -> SearchBound:
         def prove(search: Search) -> Proof:
@@ -339,7 +339,6 @@ def bound(
             "family": needs.law,
             "covers_all": covers_all,
         }
-        defaults = former.at if former is not None else at or _AT
         where = {} if former is None else dict(former.place)
         evaluate = _number(states, _remembered(proof), defaults, where)
         evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{inspect.getdoc(evaluate)}"
