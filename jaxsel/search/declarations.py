@@ -93,6 +93,10 @@ _DECLARED: Mapping[str, Domain] = {
 }
 
 
+FORMER = ("scored", "stopping", "looks", "refit", "relation")
+"""What was an argument of its own until 0.2.0."""
+
+
 def read_declared(declared: object) -> Declared:
     """What is declared, in a text such as "scored=validation", a mapping, or a record.
 

@@ -45,6 +45,7 @@ from jaxsel.language.relations import relation_name
 from jaxsel.repetitions import Repetitions
 from jaxsel.search import ledger as ledgers
 from jaxsel.search.declarations import (
+    FORMER,
     SEED,
     SYSTEM,
     Declared,
@@ -191,8 +192,8 @@ class PrivateSearch:
 
     @former_arguments(
         {
-            **{name: f"declared.{name}" for name in Declared._fields},
-            **{name: f"ledger.{name}" for name in ("data", "budget", "chosen")},
+            **{name: f"declared.{name}" for name in FORMER},
+            **{name: f"ledger.{name}" for name in ("data", "budget")},
             "pad": "declared.watched",
             "adaptive": "drawn.way",
             "runs": "drawn.n",

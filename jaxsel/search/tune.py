@@ -296,7 +296,6 @@ _DATA = {"name": parsed(str, "the name of an image set"), "folder": parsed(str, 
         **{name: f"training.{name}" for name in Training._fields},
         "data_folder": "data.folder",
         "budget": "ledger.budget",
-        "chosen": "ledger.chosen",
     },
     first={"data": "name", "ledger": "path"},
 )

@@ -195,7 +195,7 @@ def write_dataset(dataset: "xr.Dataset", record: str | Path) -> None:
 
 
 @_former_zipped
-@former_arguments({name: f"options.{name}" for name in Options._fields})
+@former_arguments({name: f"options.{name}" for name in Options._fields if name != "joint"})
 def keep_share(
     shard: Shard | str,
     subject: About,
