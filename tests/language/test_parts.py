@@ -55,6 +55,7 @@ def test_a_value_alone_is_the_first_part():
     ("given", "message"),
     [
         ("a.json:budgt=3", "ledger has no part 'budgt'; did you mean budget.; it has: path, bud"),
+        ("path=a.json,budgt=3", "ledger has no part 'budgt'"),
         ("a.json:budget=3,budget=4", "budget of ledger is given twice"),
         ("a.json:budget=-3", "budget is -3; it must be"),
         ("a.json:how=later", "how is 'later'; it must be one of: at once, in turn"),

@@ -391,9 +391,9 @@ def test_a_report_of_something_else_is_refused():
 @pytest.mark.parametrize(
     ("paid", "message"),
     [
-        ({"compute": 10.0, "price": 20.0}, "compute is 10 at a price of 20 a run, which are 0.5"),
+        ({"compute": "10:price=20"}, "compute is 10 at a price of 20 a run, which are 0.5"),
         ({"compute": 1e30}, "a run, which are 1e\\+30 runs; give 1 to "),
-        ({"compute": 10.0, "price": 0.0}, "price is 0"),
+        ({"compute": {"compute": 10.0, "price": 0.0}}, "price is 0"),
         ({"compute": -1.0}, "compute is -1"),
     ],
 )
