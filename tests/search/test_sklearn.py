@@ -373,7 +373,7 @@ def test_a_ledger_adds_up_fits(tmp_path):
 def test_clone_and_parameters():
     first = _tuned(validation=0.3)
     second = clone(first)
-    assert second.get_params()["validation"] == 0.3
+    assert second.get_params()["scoring"] == Scoring(0.3, 6.0)
     assert second.get_params()["estimator__noise_multiplier"] == 4.0
     assert second.estimator is not first.estimator
 
@@ -407,17 +407,17 @@ def test_the_core_does_not_import_it():
 def test_every_option_reaches_the_search(monkeypatch):
     given = {}
     monkeypatch.setattr(module, "PrivateSearch", lambda *first, **named: given.update(named))
-    ledger = {"path": "l", "data": "d", "budget": 3.0, "chosen": "on the way"}
+    ledger = {"data": "d", "budget": 3.0, "chosen": "on the way"}
     law = "geometric:mean=3,capped=9"
-    _tuned(delta=1e-5, pad=True, ledger=ledger, repetitions=law)._search(7, True)
-    assert (given["delta"], given["ledger"], given["seed"]) == (1e-5, ledger, 7)
+    _tuned(delta=1e-5, pad=True, ledger="l", **ledger, repetitions=law)._search(7, True)
+    assert (given["delta"], given["ledger"], given["seed"]) == (1e-5, {"path": "l", **ledger}, 7)
     assert given["declared"] == Declared("validation", relation="add_or_remove_one", watched=True)
     assert given["repetitions"].maximum == 9
     assert given["score"].words == jaxsel.scores.count(6.0).words
     _tuned(largest_error=2.5)._search(None, False)
     assert given["score"].words == jaxsel.scores.clipped_mean(0.0, 2.5, 1, 6.0).words
     assert given["delta"] == 1e-6
-    assert given["budget"] is given["seed"] is None
+    assert given["ledger"] is given["seed"] is None
 
 
 def test_noise_on_scores_that_no_noise_makes_cheap_enough_is_refused(monkeypatch):
@@ -432,13 +432,13 @@ def test_noise_on_scores_that_no_noise_makes_cheap_enough_is_refused(monkeypatch
 
     monkeypatch.setattr(module, "search_cost", Dear)
     with pytest.raises(InputError, match="no noise on the scores keeps them as private"):
-        module._noise(1.0, "geometric:mean=3", 1e-7)
+        module._score_noise(1.0, "geometric:mean=3", 1e-7)
     assert len(tried) == 10  # 0.3 times 4^9 is the last below 100,000
 
 
 def test_the_least_noise_on_scores_is_within_5_percent():
     law, epsilon = "geometric:mean=3", 1.0
-    noise = module._noise(epsilon, law, 1e-6)
+    noise = module._score_noise(epsilon, law, 1e-6)
     costs = [
         jaxsel.search_cost(jaxsel.scores.count(sigma).guarantee(), law).epsilon(1e-6)
         for sigma in (noise, noise / 1.06)
