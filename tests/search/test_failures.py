@@ -378,9 +378,9 @@ def test_a_refusal_leaves_no_folder(tmp_path):
     [
         ({"storage": 5}, "storage is '5'; name a folder"),
         ({"storage": "a\0b"}, "name a folder"),
-        ({"ledger": 5, "data": "d"}, "ledger is '5'; name a file"),
-        ({"ledger": "", "data": "d"}, "ledger is ''; name a file"),
-        ({"ledger": "l", "data": 5}, "give its name as data"),
+        ({"ledger": 5, "data": "d"}, "path is 5; it must be the name of a file"),
+        ({"ledger": "", "data": "d"}, "path is ''; it must be the name of a file"),
+        ({"ledger": "l", "data": 5}, "data is 5; it must be the name of a data set"),
         ({"ledger": "l", "data": "d", "budget": 10**400}, "budget is 1000"),
         ({"delta": 10**400}, "delta is 1000"),
         ({"seed": "a"}, "seed is 'a'"),
