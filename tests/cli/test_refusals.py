@@ -256,7 +256,6 @@ _OUTPUTS = [
     (("optimal", "--base", GAUSSIAN, "--runs", "3"), "--save", ""),
     (("sweep", "noisy_max", "epsilon=1,2"), "--record", ".nc"),
     (("sweep", "noisy_max", "epsilon=1,2"), "--table", ".csv"),
-    (("sweep", "noisy_max", "epsilon=1,2"), "--table", ".parquet"),
     (("sweep", "noisy_max", "epsilon=1,2"), "--plot", ".png"),
     (("simulate", "noisy_max"), "--record", ""),
     (("audit", "noisy_max"), "--record", ""),
