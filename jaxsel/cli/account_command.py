@@ -137,9 +137,9 @@ def account_command(
             if drawn.way == GRID and runs is not None:
                 _answer_grid(asked, runs, DELTA if delta is None else delta, json)
             elif several:
-                from jaxsel.cli.composition_answer import answer_composition
+                from jaxsel.cli.composition_answer import answer_composition, gather
 
-                answer_composition(asked.releases(), delta, epsilon, json)
+                answer_composition(gather(asked), delta, epsilon, json)
             else:
                 from jaxsel.questions.released import account
 

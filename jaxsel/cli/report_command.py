@@ -91,7 +91,9 @@ def _accounted(asked: Accounted, delta: float) -> "Report":
                 "--score-noise is for one search: not with --times, --search, --beside, or a "
                 "--drawn whose runs are all released"
             )
-        return report(compose(asked.releases(), delta))
+        from jaxsel.cli.composition_answer import gather
+
+        return report(compose(gather(asked), delta))
     one = one_search("report", asked.base, asked.repetitions)
     return report(account(*one, delta, attain=False, score_noise=asked.score_noise))
 

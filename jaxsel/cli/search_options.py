@@ -1,16 +1,13 @@
 """What commands about a search share: options for its size, its winner and its base."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from jaxsel.cli.arguments import whole_option
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
-
-if TYPE_CHECKING:
-    from jaxsel.tuning.composing_searches import Release
 
 INDEPENDENTLY = "independently"  # as in ``jaxsel.tuning.drawn``, which a help need not load
 DrawnOption = Annotated[
@@ -81,16 +78,6 @@ class Accounted(NamedTuple):
     def is_several(self) -> bool:
         """Whether more than one search is released."""
         return bool(self.times != 1 or self.search or self.beside)
-
-    def releases(self) -> "list[Release]":
-        """Every release that the options name.
-
-        Raises:
-          InputError: if there is none, or one cannot be read.
-        """
-        from jaxsel.cli.composition_answer import gather
-
-        return gather(self)
 
 
 def one_search(command: str, base: str | None, repetitions: str | None) -> tuple[str, str]:

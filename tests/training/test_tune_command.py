@@ -88,7 +88,7 @@ def test_a_second_search_of_the_same_data_is_refused_when_the_budget_is_spent(ca
         (["--noise-multipliers", "0"], "needs noise"),
         (["--learning-rates", "1:0.1:3"], "down to"),
         (["--learning-rates", "0.1:1"], "low:high:count"),
-        (["--learning-rates", ""], "learning-rates"),
+        (["--learning-rates", ""], "learning_rates"),
         (["--repetitions", "geometric"], "geometric"),
         (["--repetitions", "poisson:mean=2", "--batch-sizes", "16,8"], "truncated"),
         (["--batch-sizes", "5000"], "batch size"),
