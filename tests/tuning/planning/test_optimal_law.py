@@ -336,13 +336,13 @@ def test_a_tiny_mass_where_the_first_law_has_none_keeps_the_certificate():
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [
-        ({"runs": 30, "rank": 0.02}, "takes 49 runs on average"),
-        ({"most": 10, "good": 0.05, "chance": 0.7}, "at least 0.598737 .* take 0.5988"),
-        ({"runs_95": 5, "runs": 20, "rank": 0.06}, "take 0.1"),
-        ({"none": 0.5}, "nothing is asked"),
+        ({"runs": 30, "winner": "rank=0.02"}, "takes 49 runs on average"),
+        ({"most": 10, "winner": "good=0.05,chance=0.7"}, "at least 0.598737 .* take 0.5988"),
+        ({"runs_95": 5, "runs": 20, "winner": "rank=0.06"}, "take 0.1"),
+        ({"winner": "none=0.5"}, "nothing is asked"),
         ({}, "nothing is asked"),
         ({"runs": 0.5}, "runs is 0.5"),
-        ({"most": 0, "rank": 0.2}, "most is 0"),
+        ({"most": 0, "winner": "rank=0.2"}, "most is 0"),
         ({"runs": 30, "delta": 0.0}, "delta"),
     ],
 )
