@@ -13,7 +13,7 @@ plan = jaxsel.plan(
     epsilon=3.0,
     delta=1e-6,
     runs=20,  # on average, what the machine allows
-    good=0.05,  # how likely is one of the best 5 % found?
+    winner="good=0.05",  # how likely is one of the best 5 % found?
 )
 print(plan)
 Path("plan.json").write_text(json.dumps(plan.as_record(), indent=2))

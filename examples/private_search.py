@@ -38,12 +38,9 @@ with jaxsel.PrivateSearch(
     base=f"dp_sgd:noise_multiplier={NOISE},sampling_probability=1,steps={STEPS}",
     repetitions="geometric:mean=10",
     score=jaxsel.scores.count(noise=8),
-    scored="validation",
-    randomness="run.seed",
+    declared="scored=validation,randomness=run.seed",
     storage="private/search",
-    data="made up",
-    ledger="private/ledger",
-    budget=4.0,
+    ledger="private/ledger:data=made up,budget=4",
 ) as search:
     for run in search:
         weights = train(run.candidate, run.seed)

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -16,7 +16,13 @@ from figures.common.making import (
     time_left,
     why_drawn,
 )
-from jaxsel.cli.arguments import bad_input_exits, hear_interrupts, read_settings, read_trials
+from jaxsel.cli.arguments import (
+    bad_input_exits,
+    hear_interrupts,
+    read_settings,
+    read_trials,
+    records_of_options,
+)
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import SchedulerOption, workers
 from jaxsel.host.blas_threads import one_for_this_process
@@ -62,17 +68,24 @@ def _read_settings(texts: list[str], chosen: list[Figure]) -> dict[Figure, Setti
     }
 
 
+class _Made(NamedTuple):
+    """Where everything is, and how much is simulated."""
+
+    out: Annotated[Path, typer.Option("--out", help="Folder of the figures.")] = FOLDER
+    records: Annotated[
+        Path, typer.Option("--records", help="Folder of the simulations' records.")
+    ] = OUT
+    trials: Annotated[str | None, typer.Option("--trials", help="A grid cell, e.g. 1e5.")] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same record.")] = None
+
+
 @app.command()
+@records_of_options
 def main(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="See --list.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
     list_them: Annotated[bool, typer.Option("--list", help="Only list them.")] = False,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the figures.")] = FOLDER,
-    records: Annotated[
-        Path, typer.Option("--records", help="Folder of the simulations' records.")
-    ] = OUT,
-    trials: Annotated[str | None, typer.Option("--trials", help="A grid cell, e.g. 1e5.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same record.")] = None,
+    made: _Made = _Made(),
     again: Annotated[bool, typer.Option("--again", help="Draw even what is up to date.")] = False,
     setting: Annotated[
         list[str] | None,
@@ -101,15 +114,15 @@ def main(
         print_table("Figures", ["id", "title", "simulations"], rows)
         return
     with bad_input_exits():
-        number = None if trials is None else read_trials(trials)
+        number = None if made.trials is None else read_trials(made.trials)
         chosen = _chosen(ids or [], everything)
         settings = _read_settings(setting or [], chosen)
-        place = Place(out, records, number, seed)
+        place = Place(made.out, made.records, number, made.seed)
         places = {f: place._replace(settings=settings[f]) for f in chosen}
         reasons = {figure: why_drawn(figure, places[figure]) for figure in chosen}
         waiting = [figure for figure in chosen if again or reasons[figure]]
         if len(waiting) < len(chosen):
-            say(f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {out}")
+            say(f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {made.out}")
         if scheduler is not None:
             processes = 1  # only this process has the scheduler's workers
         with workers(scheduler):

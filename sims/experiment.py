@@ -217,8 +217,7 @@ class Experiment(NamedTuple):
             self.function,
             {},
             record=path,
-            seed=seed,
-            trials=shared_trials(self.function, trials),
+            options={"seed": seed, "trials": shared_trials(self.function, trials)},
             **({} if performance is None else {"performance": performance}),
         )
         return str(path)

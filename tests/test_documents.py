@@ -112,7 +112,7 @@ def test_the_first_page_states_what_a_budget_buys():
         epsilon=3.0,
         delta=1e-6,
         runs=50,
-        good=0.05,
+        winner="good=0.05",
     )
     said = [" ".join(sentence.split()) for sentence in found.sentences()]
     assert f"{said[0]} {said[3]}" in page.replace("> ", "")

@@ -2,15 +2,14 @@
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, whole_option
+from jaxsel.cli.arguments import JsonOption, bad_input_exits
+from jaxsel.cli.options import Command, as_command
 from jaxsel.cli.output import print_cost, say
-from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
+from jaxsel.cli.search_options import Accounted, one_search
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
@@ -46,7 +45,12 @@ base = "gaussian:noise_multiplier=4"
 repetitions = "geometric:mean=10"
 times = 3
 
---grid 12 sets a fixed grid, every candidate once, beside a random search of the same mean.
+--drawn says how candidates are drawn, and is one of:
+
+{drawn}
+
+Of the last two, all runs are released with their scores, and there is no --repetitions; a grid
+is set beside a random search, by default a geometric one with as many runs on average.
 
 --base is one of:
 
@@ -57,44 +61,18 @@ tnb:eta=0.5,mean=50, binomial:count=30,mean=20, beta_binomial:count=300,gamma=1.
 number of runs is point_mass:count=10, and costs far more."""
 
 
-class AccountCommand(TyperCommand):
-    """Computes the help text, which lists the forms of --base, only when it is shown."""
+class AccountCommand(Command):
+    """Computes the help text, which lists forms of --base and --drawn, only when it is shown."""
 
     def get_help(self, ctx: Any) -> str:
         """The help text."""
         from jaxsel.accounting.single_run.base_text import FORMS
+        from jaxsel.tuning.drawn import WAYS, written
 
         forms = "\n\n".join(f"  {form}: {meaning}." for form, meaning in FORMS.items())
-        self.help = HELP.format(bases=forms)
+        ways = "\n\n".join(f"  {written(way)}: {each.meaning}." for way, each in WAYS.items())
+        self.help = HELP.format(bases=forms, drawn=ways)
         return super().get_help(ctx)
-
-
-def _composed(
-    base: str | None,
-    repetitions: str | None,
-    delta: float | None,
-    epsilon: float | None,
-    times: int,
-    search: list[Path] | None,
-    beside: list[str] | None,
-    grid: int | None,
-    json: bool,
-) -> bool:
-    """Answers for several releases or for a grid; False if the options ask for neither."""
-    if grid is None and times == 1 and not search and not beside:
-        return False
-    from jaxsel.cli import composition_answer as answers
-
-    if grid is not None:
-        if epsilon is not None:
-            raise InputError("--epsilon does not go with --grid; give --delta")
-        if times != 1 or search or beside:
-            raise InputError("--grid goes with --base and --repetitions alone")
-        answers.answer_grid(base, repetitions, grid, DELTA if delta is None else delta, json)
-    else:
-        releases = answers.gather(base, repetitions, times, search, beside)
-        answers.answer_composition(releases, delta, epsilon, json)
-    return True
 
 
 @contextlib.contextmanager
@@ -111,11 +89,17 @@ def _saying_the_default(default: bool) -> Iterator[None]:
         raise typer.Exit(1)
 
 
+def _answer_grid(asked: Accounted, n: int, delta: float, json: bool) -> None:
+    from jaxsel.cli.composition_answer import answer_grid
+
+    if asked.is_several:
+        raise InputError("--drawn grid goes with --base and --repetitions alone")
+    answer_grid(asked.base, asked.repetitions, n, delta, json)
+
+
+@as_command(former={"--grid": lambda n: ("--drawn", f"grid:n={n}")})
 def account_command(
-    base: Annotated[
-        str | None, typer.Option("--base", metavar="TEXT", help="One run; forms above.")
-    ] = None,
-    repetitions: RepetitionsOption = None,
+    asked: Accounted = Accounted(),
     delta: Annotated[
         float | None,
         typer.Option("--delta", help=f"In [0, 1); 0 asks for pure privacy.  [default: {DELTA:g}]"),
@@ -123,48 +107,43 @@ def account_command(
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", help="Asks for delta there, instead.")
     ] = None,
-    times: TimesOption = 1,
-    search: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--search", metavar="FILE.toml", help="More searches, e.g. later.toml; repeatable."
-        ),
-    ] = None,
-    beside: Annotated[
-        list[str] | None,
-        typer.Option("--beside", metavar="BASE", help="Released as it is, too; repeatable."),
-    ] = None,
-    grid: Annotated[
-        int | None, whole_option("--grid", "So many candidates once each, compared.")
-    ] = None,
-    score_noise: ScoreNoiseOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also what each other bound would need.")
     ] = False,
-    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """What does tuning cost? The best proven (epsilon, delta) of the best of K runs."""
-    del seed
     with bad_input_exits():
+        from jaxsel.tuning.drawn import GRID, read_drawn
+
         if epsilon is not None and delta is not None:
             raise InputError("give --delta or --epsilon, not both")
-        several = times != 1 or search or beside
-        if everything and (several or grid is not None):
+        drawn = read_drawn(asked.drawn)
+        runs = drawn.released_runs
+        several = asked.is_several or runs is not None
+        if everything and several:
             raise InputError(
-                "--all is for one search: not with --times, --search, --beside, --grid"
+                "--all is for one search: not with --times, --search, --beside, or a --drawn whose "
+                "runs are all released"
             )
-        if score_noise is not None and (epsilon is not None or several or grid):
+        if asked.score_noise is not None and (epsilon is not None or several):
             raise InputError(
-                "--score-noise is for one search at one delta: not with --epsilon, "
-                "--times, --search, --beside or --grid"
+                "--score-noise is for one search at one delta: not with --epsilon, --times, "
+                "--search, --beside, or a --drawn whose runs are all released"
             )
+        if drawn.way == GRID and epsilon is not None:
+            raise InputError("--epsilon does not go with --drawn grid; give --delta")
         with _saying_the_default(delta is None and epsilon is None and not json):
-            if _composed(base, repetitions, delta, epsilon, times, search, beside, grid, json):
-                return
-            from jaxsel.questions.released import account
+            if drawn.way == GRID and runs is not None:
+                _answer_grid(asked, runs, DELTA if delta is None else delta, json)
+            elif several:
+                from jaxsel.cli.composition_answer import answer_composition, gather
 
-            asked = one_search("account", base, repetitions)
-            with spinner(f"looking for the least {'epsilon' if epsilon is None else 'delta'}"):
-                found = account(*asked, delta, epsilon=epsilon, score_noise=score_noise)
-            print_cost(found, json, found.others() if everything else None)
+                answer_composition(gather(asked), delta, epsilon, json)
+            else:
+                from jaxsel.questions.released import account
+
+                one = one_search("account", asked.base, asked.repetitions)
+                with spinner(f"looking for the least {'epsilon' if epsilon is None else 'delta'}"):
+                    found = account(*one, delta, epsilon=epsilon, score_noise=asked.score_noise)
+                print_cost(found, json, found.others() if everything else None)

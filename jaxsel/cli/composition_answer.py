@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.cli.output import print_cost
+from jaxsel.cli.search_options import Accounted
 from jaxsel.host.errors import InputError
 from jaxsel.host.progress import spinner
 from jaxsel.host.reading import read_text
 from jaxsel.language.domains import nearest
 from jaxsel.questions.account_grid import account_grid
-from jaxsel.questions.released import compose, release, releases_from
+from jaxsel.questions.released import compose, release, releases_from, search_cost
 from jaxsel.tuning.composing_searches import Release
+from jaxsel.tuning.drawn import read_drawn
 
 _TABLES = ("search", "beside")
 
@@ -62,28 +64,24 @@ def _row(table: str, row: dict[str, Any]) -> Release:
     return found
 
 
-def gather(
-    base: str | None,
-    repetitions: str | None,
-    times: int,
-    searches: list[Path] | None,
-    beside: list[str] | None,
-) -> list[Release]:
+def gather(asked: Accounted) -> list[Release]:
     """Every release that the options name.
 
     Raises:
-      InputError: if there is none, or as ``release`` and ``read_searches``.
+      InputError: if there is none, or as ``search_cost`` and ``read_searches``.
     """
-    found = []
-    if base is not None and repetitions is not None:
-        found += release(base, repetitions, times)
-    elif base is not None or repetitions is not None or times != 1:
+    found: list[Release] = []
+    base, repetitions = asked.base, asked.repetitions
+    all_released = read_drawn(asked.drawn).released_runs is not None
+    if base is not None and (repetitions is not None or all_released):
+        found += search_cost(base, repetitions, drawn=asked.drawn) * asked.times
+    elif base is not None or repetitions is not None or asked.times != 1:
         raise InputError(
             "--base, --repetitions and --times say one search; give --base and --repetitions both"
         )
-    for path in searches or []:
+    for path in asked.search or []:
         found += read_searches(path)
-    for text in beside or []:
+    for text in asked.beside or []:
         found += release(text)
     return found
 
@@ -109,6 +107,6 @@ def answer_grid(
       InputError: as ``account_grid``.
     """
     if base is None:
-        raise InputError("--grid needs --base: what one run guarantees")
+        raise InputError("--drawn grid needs --base: what one run guarantees")
     found = account_grid(base, grid, delta, repetitions=repetitions)
     print_cost(found, json)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, whole_option
+from jaxsel.cli.arguments import JsonOption, bad_input_exits, whole_option
+from jaxsel.cli.options import as_command
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import check_output
@@ -19,18 +20,27 @@ is in it from before its first run on, whatever became of it. The total is for a
 whatever role in each: one that trains in a search may be scored in the next.
 
 --add enters something that was released elsewhere, of a base as in jaxsel account, before the
-next search: a published statistic, a model. It is refused if all together exceed --budget.
+next search: a published statistic, a model. It is refused if all together exceed the budget of
+FILE:budget=3.
 
 --relation says which data sets are neighbours, in what is added; or, as ENTRY=RELATION, in an
 entry that does not say, as those of version 0.2.0 do not. Searches of unlike relations do not add
 up.
 
---chosen "on the way", with the first entry and a budget, makes a ledger of searches of which each
+"FILE:budget=3,chosen=on the way", with the first entry, makes a ledger of searches of which each
 may be chosen by what earlier ones released. Other ledgers assume that none is."""
 
 
+@as_command()
 def ledger_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")],
+    ledger: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="The ledger; with --add, FILE:data=NAME at first, and :budget=3 for the largest "
+            "epsilon with what is added.",
+        ),
+    ],
     delta: Annotated[
         float | None,
         typer.Option("--delta", help=f"Of the total.  [default: {DELTA:g}, or that of the ledger]"),
@@ -55,28 +65,24 @@ def ledger_command(
         list[str] | None,
         typer.Option("--relation", metavar="[ENTRY=]RELATION", help="Which data are neighbours."),
     ] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", help="Name of the data set; --add needs it at first.")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option("--budget", help="Largest epsilon with what is added.")
-    ] = None,
-    chosen: Annotated[
-        str | None, typer.Option("--chosen", help='"beforehand" or "on the way", with --add.')
-    ] = None,
-    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     with bad_input_exits():
         from jaxsel.host.progress import spinner
         from jaxsel.search import ledger as ledgers
+        from jaxsel.search.declarations import read_ledger
 
+        use = read_ledger(ledger)
+        if use is None:
+            raise InputError("nothing says which ledger; give its file")
+        file, data, budget, chosen = use
+        file = Path(file)
         of_added = {
             "--repetitions": repetitions,
             "--times": times,
             "--words": words,
-            "--budget": budget,
-            "--chosen": chosen,
+            "budget": budget,
+            "chosen": chosen,
         }
         given = [name for name, value in of_added.items() if value is not None]
         if add is None and given:

@@ -22,6 +22,7 @@ from jaxsel.cli import (
     merge_command,
     optimal_command,
     plan_command,
+    plan_releases_command,
     report_command,
     run_commands,
     show_command,
@@ -30,6 +31,7 @@ from jaxsel.cli import (
     validate_command,
 )
 from jaxsel.cli.arguments import bad_input_exits, hear_interrupts
+from jaxsel.cli.options import Command
 from jaxsel.cli.output import begin, discard, print_refusal, refuse
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import CouldNotError, InputError
@@ -64,7 +66,8 @@ class _Commands(TyperGroup):
         streams = sys.stdout, sys.stderr
         with bad_input_exits(), signs_of_life():
             try:
-                status = super().main(former_lines.read(words), *rest, **settings)
+                today = former_lines.read(plan_releases_command.today(words))
+                status = super().main(today, *rest, **settings)
             except SystemExit:
                 if sys.stdout is not streams[0]:  # Typer makes status 1 of a broken pipe
                     sys.stdout, sys.stderr = streams
@@ -125,10 +128,13 @@ def jaxsel_command(
 
 
 app.command("account", cls=account_command.AccountCommand)(account_command.account_command)
-app.command("plan", help=plan_command.HELP)(plan_command.plan_command)
+app.command("plan", help=plan_command.HELP, cls=Command)(plan_command.plan_command)
+app.command("plan-releases", help=plan_releases_command.HELP)(
+    plan_releases_command.plan_releases_command
+)
 app.command("report", help=report_command.HELP)(report_command.report_command)
-app.command("optimal", help=optimal_command.HELP)(optimal_command.optimal_command)
-app.command("tune")(tune_command.tune_command)
+app.command("optimal", help=optimal_command.HELP, cls=Command)(optimal_command.optimal_command)
+app.command("tune", cls=Command)(tune_command.tune_command)
 app.command("ledger")(ledger_command.ledger_command)
 app.command("list")(list_command.list_command)
 app.command("show")(show_command.show_command)
@@ -139,8 +145,8 @@ app.command("audit")(audit_command.audit_command)
 app.command("audit-function")(function_commands.audit_function_command)
 app.command("replay")(function_commands.replay_command)
 app.command("check-law")(function_commands.check_law_command)
-app.command("sweep", help=sweep_command.HELP)(sweep_command.sweep_command)
-app.command("merge")(merge_command.merge_command)
+app.command("sweep", help=sweep_command.HELP, cls=Command)(sweep_command.sweep_command)
+app.command("merge", cls=Command)(merge_command.merge_command)
 app.command("validate")(validate_command.validate_command)
 app.command("bench", help=validate_command.BENCH_HELP)(validate_command.bench_command)
 

@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
+from jaxsel.cli.arguments import JsonOption, bad_input_exits
+from jaxsel.cli.options import as_command
+from jaxsel.cli.sweep_command import TableOption
 from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import check_output
 
 
+@as_command({"--csv": "--table"})
 def merge_command(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="One of each shard.")],
     out: Annotated[
@@ -19,11 +22,10 @@ def merge_command(
     record: Annotated[
         str | None, typer.Option("--record", help="The whole sweep, as NetCDF.")
     ] = None,
-    csv: Annotated[str | None, typer.Option("--csv", help="The whole sweep, as CSV.")] = None,
+    table: TableOption = None,
     plot: Annotated[
         str | None, typer.Option("--plot", help="A picture of the whole sweep.")
     ] = None,
-    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Print what a command run in shards would have printed: jaxsel merge out/*.nc.
@@ -32,7 +34,6 @@ def merge_command(
     for bit. A shard that is missing, twice there, not finished or of another run is named,
     and no file is changed. Exit status as that of the command.
     """
-    del seed
     with bad_input_exits():
         check_output("--out", out, folder=True)
         from jaxsel.shards import merging
@@ -42,9 +43,9 @@ def merge_command(
             if out is not None:
                 _grids(files, out)
             else:
-                _sweep(files, record, csv, plot, json)
+                _sweep(files, record, table or [], plot, json)
             return
-        for option, value in {"record": record, "csv": csv, "plot": plot}.items():
+        for option, value in {"record": record, "table": table, "plot": plot}.items():
             if value is not None:
                 raise InputError(f"--{option} is for shards of a sweep; these are none")
 
@@ -67,13 +68,13 @@ def merge_command(
 
 
 def _sweep(
-    files: list[Path], record: str | None, csv: str | None, plot: str | None, json: bool
+    files: list[Path], record: str | None, table: list[str], plot: str | None, json: bool
 ) -> None:
     from jaxsel.cli.sweep_command import check_files, show
     from jaxsel.sweeps import merge
     from jaxsel.sweeps.request import SweepRequest
 
-    asked = SweepRequest("", {}, record=record, csv=csv, plot=plot)
+    asked = SweepRequest("", {}, record=record, table=table, plot=plot)
     check_files(asked)
     show(merge(files, record), asked, json)
 

@@ -5,16 +5,10 @@ from typing import Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits, whole_option
+from jaxsel.cli.arguments import JsonOption, bad_input_exits, whole_option
+from jaxsel.cli.options import as_command
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.cli.search_options import (
-    NoneOption,
-    RankOfOption,
-    RankOption,
-    Runs95Option,
-    RunsOption,
-    SearchDeltaOption,
-)
+from jaxsel.cli.search_options import WINNER_FORMER, SearchDeltaOption, Size
 from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import check_output
 from jaxsel.host.progress import spinner
@@ -22,23 +16,22 @@ from jaxsel.language.default_delta import DELTA, note
 
 HELP = """How many runs should a search make, at random, to cost least?
 
-jaxsel optimal --base gaussian:noise_multiplier=4 --runs 30 --rank-of geometric:mean=30
+jaxsel optimal --base gaussian:noise_multiplier=4 --runs 30
+--winner rank_of=geometric:mean=30
 
 Of all laws of K that give what is asked, finds the one whose envelope has the least
 epsilon, about 6 % less than the best negative binomial. Where another bound proves less of
-a law with a name, that law is the answer. Ask for a good winner (--rank, --rank-of, or
---miss) and limit the runs (--runs, --runs-95, --most). Without a word on the winner it has
-to be as good, in expected rank, as that of a geometric K with the runs that are allowed.
+a law with a name, that law is the answer. Ask for a good --winner
+and limit the runs (--runs, --runs-95, --most). Without a word on the winner it has to be as
+good, in expected rank, as that of a geometric K with the runs that are allowed.
 
 epsilon is proved for the law that is printed; lower is a certificate: no law of K that
 gives what is asked has an envelope below it. --save writes the law to a file that account,
 plan, tune and simulate read: K = file:FILE. Takes some ten seconds."""
 
 
-def _miss(text: str | None) -> tuple[float | None, float | None]:
+def _miss(text: str) -> tuple[str, str]:
     """Turns q=chance, the chance to miss the best share q, into q and the chance to hit it."""
-    if text is None:
-        return None, None
     good, equals, chance = text.partition("=")
     try:
         found = float(good), float(chance)
@@ -46,57 +39,34 @@ def _miss(text: str | None) -> tuple[float | None, float | None]:
         found = None
     if not equals or found is None:
         raise InputError(
-            f"--miss is {text!r}; write the share of good candidates and the chance to "
-            "miss all of them, as in --miss 0.05=0.3"
+            f"--miss is {text!r}; write --winner good=...,chance=..., the share of good candidates "
+            "and the chance to hit one"
         )
-    return found[0], 1.0 - found[1]
+    return "--winner.", f"good={good},chance={1.0 - found[1]!r}"
 
 
+@as_command(former={**WINNER_FORMER, "--miss": _miss})
 def optimal_command(
     base: Annotated[str, typer.Option("--base", metavar="TEXT", help="One run, as for account.")],
+    size: Size = Size(),
     delta: SearchDeltaOption = None,
-    runs: RunsOption = None,
-    runs_95: Runs95Option = None,
     most: Annotated[
         int | None, whole_option("--most", "Runs that no search exceeds; 10000 without --runs.")
     ] = None,
-    rank: RankOption = None,
-    rank_of: RankOfOption = None,
-    miss: Annotated[
-        str | None,
-        typer.Option(
-            "--miss",
-            metavar="Q=CHANCE",
-            help="Miss the best share Q with that chance at most, e.g. 0.05=0.3.",
-        ),
-    ] = None,
-    none: NoneOption = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FILE", help="Write the law of K.")
     ] = None,
-    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """How many runs should a search make, at random, to cost least?"""
-    del seed
     from jaxsel import repetitions
     from jaxsel.tuning.planning.optimal import optimal
 
     with bad_input_exits():
-        good, chance = _miss(miss)
         check_output("--save", save)
         with spinner("looking for the law of K"):
             found = optimal(
-                base,
-                delta=DELTA if delta is None else delta,
-                runs=runs,
-                runs_95=runs_95,
-                most=most,
-                rank=rank,
-                rank_of=rank_of,
-                good=good,
-                chance=chance,
-                none=none,
+                base, delta=DELTA if delta is None else delta, most=most, **size._asdict()
             )
         if save is not None:
             repetitions.save(found.law, save)

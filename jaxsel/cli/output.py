@@ -110,6 +110,11 @@ def print_cost(
         raise typer.Exit(1)
 
 
+def warn_of_former(former: str, today: str) -> None:
+    """Says on standard error what is written today in place of something of 0.2.0."""
+    sys.stderr.write(f"jaxsel: {former} is {today} now\n")
+
+
 def say(text: str) -> None:
     """Prints text on standard output, folded to the width of the terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 160

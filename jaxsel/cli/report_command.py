@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
+from jaxsel.cli.arguments import JsonOption, bad_input_exits
+from jaxsel.cli.options import as_command
 from jaxsel.cli.output import print_json, say
-from jaxsel.cli.search_options import RepetitionsOption, ScoreNoiseOption, TimesOption, one_search
+from jaxsel.cli.search_options import Accounted, one_search
 from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import check_output
 from jaxsel.host.progress import spinner
@@ -29,29 +30,18 @@ sets are neighbours, what is released and what stays secret; the largest true po
 of any test at false positive rates of 0.1 % and 1 %, the largest advantage, and the nearest
 Gaussian. All numbers are upper bounds, rounded upwards.
 
-Of what: the options of jaxsel account (--times, --search, --beside for several releases);
+Of what: the options of jaxsel account (--drawn, and --times, --search, --beside for several);
 or --plan FILE, with what jaxsel plan --json printed; or --folder FOLDER, of a finished
 jaxsel tune, or a file with what jaxsel tune --json printed. What a file promises is proved
 again. It takes some ten seconds, with DP-SGD up to half a minute."""
 
 
+@as_command()
 def report_command(
-    base: Annotated[
-        str | None, typer.Option("--base", metavar="TEXT", help="As in account.")
-    ] = None,
-    repetitions: RepetitionsOption = None,
+    asked: Accounted = Accounted(),
     delta: Annotated[
-        float | None, typer.Option("--delta", help=f"In [0, 1); {DELTA:g} if it is not given.")
+        float | None, typer.Option("--delta", help=f"In [0, 1).  [default: {DELTA:g}]")
     ] = None,
-    times: TimesOption = 1,
-    search: Annotated[
-        list[Path] | None,
-        typer.Option("--search", metavar="FILE.toml", help="More, e.g. later.toml."),
-    ] = None,
-    beside: Annotated[
-        list[str] | None, typer.Option("--beside", metavar="BASE", help="Released as it is, too.")
-    ] = None,
-    score_noise: ScoreNoiseOption = None,
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE.json", help="What jaxsel plan printed.")
     ] = None,
@@ -61,15 +51,12 @@ def report_command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FOLDER", help="Where to write the three files.")
     ] = None,
-    seed: UnusedSeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """A privacy statement for your paper: what is proved, and what an attack can do."""
-    del seed
     with bad_input_exits(), spinner("proving what the report states"):
         check_output("--out", out, folder=True)
-        given = (base, repetitions, search, beside, score_noise)
-        accounted = given != (None,) * len(given) or times != 1
+        accounted = asked != Accounted()
         if (plan, folder).count(None) + (not accounted) != 2:
             raise InputError(
                 "give one of: --base with --repetitions, --plan, --folder; see jaxsel report --help"
@@ -77,8 +64,7 @@ def report_command(
         if not accounted and delta is not None:
             raise InputError("delta is that of the plan or search; leave --delta out")
         if accounted:
-            chosen = DELTA if delta is None else delta
-            found = _accounted(base, repetitions, times, search, beside, score_noise, chosen)
+            found = _accounted(asked, DELTA if delta is None else delta)
         else:
             found = _read(plan, folder)
         written = () if out is None else found.write(out)
@@ -94,29 +80,22 @@ def report_command(
         sys.stderr.write(f"jaxsel: {note()}\n")  # standard output is the report itself
 
 
-def _accounted(
-    base: str | None,
-    repetitions: str | None,
-    times: int,
-    search: list[Path] | None,
-    beside: list[str] | None,
-    score_noise: float | None,
-    delta: float,
-) -> "Report":
+def _accounted(asked: Accounted, delta: float) -> "Report":
     from jaxsel.questions.released import account, compose
     from jaxsel.questions.report import report
+    from jaxsel.tuning.drawn import read_drawn
 
-    if times != 1 or search or beside:
-        if score_noise is not None:
+    if asked.is_several or read_drawn(asked.drawn).released_runs is not None:
+        if asked.score_noise is not None:
             raise InputError(
-                "--score-noise is for one search: not with --times, --search or --beside"
+                "--score-noise is for one search: not with --times, --search, --beside, or a "
+                "--drawn whose runs are all released"
             )
         from jaxsel.cli.composition_answer import gather
 
-        releases = gather(base, repetitions, times, search, beside)
-        return report(compose(releases, delta))
-    asked = one_search("report", base, repetitions)
-    return report(account(*asked, delta, attain=False, score_noise=score_noise))
+        return report(compose(gather(asked), delta))
+    one = one_search("report", asked.base, asked.repetitions)
+    return report(account(*one, delta, attain=False, score_noise=asked.score_noise))
 
 
 def _read(plan: Path | None, folder: Path | None) -> "Report":

@@ -1,7 +1,7 @@
 """jaxsel sweep: measures over a grid of settings."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -14,6 +14,7 @@ from jaxsel.cli.arguments import (
     read_trials,
     whole_option,
 )
+from jaxsel.cli.options import as_command
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.cli.scaling import SchedulerOption, ShardOption, workers
 from jaxsel.host.errors import InputError
@@ -46,15 +47,73 @@ is seed. --zip a,b varies two together. --measure ? lists what can be measured.
 With --record the sweep may be killed and goes on where it stopped; a larger grid or more
 trials extend it. The file is NetCDF with named coordinates: xarray.open_dataset reads it.
 In place of all this, the name of a TOML file with the keys sweep, settings, measures, zip,
-trials, seed, delta, confidence, joint, record, csv, parquet, plot, x, hue, facet."""
+trials, seed, delta, confidence, record, table, plot, axes."""
 
 _Text = str | None
+TableOption = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="FILE", help="Also as .csv or .parquet, a row a cell."),
+]
 
 
 def _option(name: str, help: str) -> typer.models.OptionInfo:
     return typer.Option(name, help=help)
 
 
+class _Measured(NamedTuple):
+    """What is measured of each cell."""
+
+    measure: Annotated[_Text, _option("--measure", "Names, separated by commas; ? lists them.")] = (
+        None
+    )
+    trials: Annotated[_Text, _option("--trials", "A cell, e.g. 1e6 (default).")] = None
+    delta: Annotated[float | None, _option("--delta", "Of epsilons; default 0.")] = None
+    confidence: Annotated[
+        _Text, _option("--confidence", "Of each interval and audit (0.95), or joint=0.95: of all.")
+    ] = None
+    seed: Annotated[int | None, whole_option("--seed", "Same seed, same result, bit for bit.")] = (
+        None
+    )
+
+
+class _Written(NamedTuple):
+    """What is made of the result."""
+
+    record: Annotated[_Text, _option("--record", "NetCDF file to save to, and to go on from.")] = (
+        None
+    )
+    table: TableOption = None
+    plot: Annotated[_Text, _option("--plot", "Picture: .png, .pdf or .svg.")] = None
+    axes: Annotated[
+        _Text,
+        _option(
+            "--axes",
+            "Of the picture: x=mean,hue=repetitions tells laws apart by colour; "
+            "facet=... by panel.",
+        ),
+    ] = None
+    sketch: Annotated[
+        bool, typer.Option("--sketch", help="A picture in letters, for terminals.")
+    ] = False
+
+
+class _Shared(NamedTuple):
+    """How the work is shared out."""
+
+    shard: ShardOption = None
+    scheduler: SchedulerOption = None
+
+
+_FORMER = {
+    "--csv": "--table",
+    "--parquet": "--table",
+    "--x": "--axes.x",
+    "--hue": "--axes.hue",
+    "--facet": "--axes.facet",
+}
+
+
+@as_command(_FORMER)
 def sweep_command(
     subject: Annotated[
         str,
@@ -67,36 +126,11 @@ def sweep_command(
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUES]...", help="Settings and axes.")
     ] = None,
-    measure: Annotated[
-        _Text, _option("--measure", "Names, separated by commas; ? lists them.")
-    ] = None,
-    trials: Annotated[_Text, _option("--trials", "A cell, e.g. 1e6 (default).")] = None,
-    delta: Annotated[float | None, _option("--delta", "Of epsilons; default 0.")] = None,
-    confidence: Annotated[
-        float | None, _option("--confidence", "Of intervals and audits; default 0.95.")
-    ] = None,
-    joint: Annotated[
-        bool, typer.Option("--joint", help="Intervals and audits hold together, not one by one.")
-    ] = False,
+    measured: _Measured = _Measured(),
+    written: _Written = _Written(),
+    shared: _Shared = _Shared(),
     zips: Annotated[
         list[str] | None, typer.Option("--zip", help="Axes that go together: --zip epsilon,gamma.")
-    ] = None,
-    record: Annotated[
-        _Text, _option("--record", "NetCDF file to save to, and to go on from.")
-    ] = None,
-    csv: Annotated[_Text, _option("--csv", "Also as CSV, a row a cell.")] = None,
-    parquet: Annotated[_Text, _option("--parquet", "Also as Parquet.")] = None,
-    plot: Annotated[_Text, _option("--plot", "Picture: .png, .pdf or .svg.")] = None,
-    x: Annotated[_Text, _option("--x", "Axis of the picture.")] = None,
-    hue: Annotated[_Text, _option("--hue", "Axis told apart by colour.")] = None,
-    facet: Annotated[_Text, _option("--facet", "Axis told apart by panel.")] = None,
-    shard: ShardOption = None,
-    scheduler: SchedulerOption = None,
-    sketched: Annotated[
-        bool, typer.Option("--sketch", help="A picture in letters, for terminals.")
-    ] = False,
-    seed: Annotated[
-        int | None, whole_option("--seed", "Same seed, same result, bit for bit.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -104,24 +138,19 @@ def sweep_command(
     with bad_input_exits():
         asked = _asked(subject, read_settings(settings))
         given = {
-            "measures": None if measure is None else measure.split(","),
+            "measures": None if measured.measure is None else measured.measure.split(","),
             "zip": None if not zips else [group.split(",") for group in zips],
-            "trials": None if trials is None else read_trials(trials),
-            "delta": delta,
-            "confidence": confidence,
-            "joint": joint or None,
-            "seed": seed,
-            "record": record,
-            "csv": csv,
-            "parquet": parquet,
-            "plot": plot,
-            "x": x,
-            "hue": hue,
-            "facet": facet,
+            "trials": None if measured.trials is None else read_trials(measured.trials),
+            "delta": measured.delta,
+            "confidence": measured.confidence,
+            "seed": measured.seed,
+            "record": written.record,
+            "table": written.table,
+            "plot": written.plot,
+            "axes": written.axes,
         }
-        given = {name: value for name, value in given.items() if value is not None}
-        asked = asked._replace(**given)
-        which = _shard(shard, scheduler, asked.record)
+        asked = asked._replace(**{k: value for k, value in given.items() if value is not None})
+        which = _shard(shared.shard, shared.scheduler, asked.record)
         if which is not None and asked.record is not None:
             asked = asked._replace(record=asked.record.replace("{shard}", str(which.index)))
         if list(asked.measures) == ["?"]:
@@ -133,11 +162,11 @@ def sweep_command(
         if which is not None:
             _keep_share(asked, which, json)
             return
-        from jaxsel.sweeps import sweep
+        from jaxsel.sweeps.running import swept
 
-        with interrupts_say(asked.record), workers(scheduler):
-            found = sweep(asked.sweep, asked.settings, record=asked.record, **asked.options())
-        show(found, asked, json, sketched)
+        with interrupts_say(asked.record), workers(shared.scheduler):
+            found = swept(asked.plan(), asked.record)
+        show(found, asked, json, written.sketch)
 
 
 def _asked(subject: str, settings: dict[str, str]) -> "SweepRequest":
@@ -168,13 +197,17 @@ def _list_measures(asked: "SweepRequest", json: bool) -> None:
 def check_files(asked: "SweepRequest") -> None:
     """Refuses names of files that cannot be written, before hours of work and not after."""
     check_output("--record", asked.record, (".nc",))
-    check_output("--csv", asked.csv, (".csv",))
-    check_output("--parquet", asked.parquet, (".parquet",))
+    for table in asked.table:
+        check_output("--table", table, (".csv", ".parquet"))
     check_output("--plot", asked.plot, PICTURES)
-    if asked.parquet is not None:
+    if any(_is_parquet(table) for table in asked.table):
         from jaxsel.sweeps.tables import check_parquet
 
         check_parquet()
+
+
+def _is_parquet(table: str) -> bool:
+    return table.endswith(".parquet")
 
 
 def _shard(shard: str | None, scheduler: str | None, record: str | None) -> "Shard | None":
@@ -191,12 +224,12 @@ def _shard(shard: str | None, scheduler: str | None, record: str | None) -> "Sha
 
 
 def _keep_share(asked: "SweepRequest", which: "Shard", json: bool) -> None:
-    from jaxsel.sweeps import keep_share
+    from jaxsel.sweeps.running import shared
 
     path = asked.record
     assert path is not None  # ``_shard`` has refused it
     with interrupts_say(path):
-        trials = keep_share(which, asked.sweep, asked.settings, record=path, **asked.options())
+        trials = shared(which, asked.plan(), path)
     if json:
         print_json({"shard": str(which), "record": path, "trials": trials})
     else:
@@ -209,8 +242,8 @@ def _check_axes(asked: "SweepRequest") -> None:
 
     grid = find_subject(asked.sweep).grid(asked.settings, asked.zip)
     known = [name for axis in grid.axes for name in axis.names] + ["theorem", "outcome"]
-    for name in (asked.x, asked.hue, asked.facet):
-        if name is not None and name not in known:
+    for name in asked.picture_axes().values():
+        if name not in known:
             raise InputError(
                 f"the sweep has no axis {name!r}{nearest(name, known)}; it has: {', '.join(known)}"
             )
@@ -219,10 +252,8 @@ def _check_axes(asked: "SweepRequest") -> None:
 def _write_tables(found: "xr.Dataset", asked: "SweepRequest") -> None:
     from jaxsel.sweeps import tables
 
-    if asked.csv is not None:
-        tables.write_csv(found, asked.csv)
-    if asked.parquet is not None:
-        tables.write_parquet(found, asked.parquet)
+    for table in asked.table:
+        (tables.write_parquet if _is_parquet(table) else tables.write_csv)(found, table)
 
 
 def show(found: "xr.Dataset", asked: "SweepRequest", json: bool, sketched: bool = False) -> None:
@@ -247,9 +278,9 @@ def _print(found: "xr.Dataset", json: bool) -> None:
     shown = rows[:_ROWS]
     print_table(str(found.attrs["title"]), columns, [[row[c] for c in columns] for row in shown])
     if len(rows) > len(shown):
-        say(f"{len(rows) - len(shown)} more rows; --record, --csv or --json has them all.")
+        say(f"{len(rows) - len(shown)} more rows; --record, --table or --json has them all.")
     if "intervals" in found.attrs:
-        more = "" if found.attrs["intervals"] == TOGETHER else "; --joint makes all hold together"
+        more = "" if found.attrs["intervals"] == TOGETHER else "; --confidence joint=0.95 is of all"
         say(
             f"Intervals and audits hold {found.attrs['intervals']}, "
             f"{found.attrs['confidence']:g}{more}."
@@ -260,17 +291,18 @@ def _draw(found: "xr.Dataset", asked: "SweepRequest", sketched: bool) -> None:
     if sketched:
         from jaxsel.pictures.sketch import sketch
 
-        print(sketch(found, x=asked.x, hue=asked.hue, facet=asked.facet))
+        axes = asked.picture_axes()
+        print(sketch(found, x=axes.get("x"), hue=axes.get("hue"), facet=axes.get("facet")))
     if asked.plot is not None:
         from jaxsel.pictures import style
         from jaxsel.pictures.sweep import picture
 
-        drawn = picture(found, x=asked.x, hue=asked.hue, facet=asked.facet)
+        drawn = picture(found, **asked.picture_axes())
         path = Path(asked.plot)
         style.save(drawn, path.with_suffix(""), (path.suffix[1:],))
 
 
 def _say_what_was_written(asked: "SweepRequest") -> None:
-    for path in (asked.record, asked.csv, asked.parquet, asked.plot):
+    for path in (asked.record, *asked.table, asked.plot):
         if path is not None:
             say(f"written: {path}")

@@ -1,14 +1,15 @@
 """jaxsel tune: a private hyperparameter search, from training to guarantee."""
 
-import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits, whole_option
+from jaxsel.cli.options import as_command
 from jaxsel.cli.output import print_json, say
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.cli.search_options import INDEPENDENTLY, DrawnOption
+from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import check_output
 from jaxsel.language.default_delta import note
 from jaxsel.training import defaults
@@ -37,41 +38,52 @@ Several noise multipliers or batch sizes need a truncated negative binomial K, s
 geometric:mean=5: then every candidate trains for as long as its privacy allows."""
 
 
-def tune_command(
-    data: Annotated[
-        str, typer.Option("--data", help="digits, mnist or fashion_mnist.")
-    ] = defaults.DATA,
+class _Images(NamedTuple):
+    """The images, and where their files are."""
+
+    data: Annotated[str, typer.Option("--data", help="digits, mnist or fashion_mnist.")] = (
+        defaults.DATA
+    )
     data_folder: Annotated[
         Path | None, typer.Option("--data-folder", help="Of the IDX files; see docs/training.md.")
-    ] = None,
-    repetitions: Annotated[
-        str, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")
-    ] = defaults.REPETITIONS,
-    rates: Annotated[
+    ] = None
+
+
+class _Grid(NamedTuple):
+    """The options of ``jaxsel.search.tune.Grid``, which a help need not load."""
+
+    learning_rates: Annotated[
         str, typer.Option("--learning-rates", metavar="TEXT", help="low:high:count, or a list.")
-    ] = defaults.LEARNING_RATES,
+    ] = defaults.LEARNING_RATES
     noise_multipliers: Annotated[
         str, typer.Option("--noise-multipliers", metavar="LIST", help="Above 0.")
-    ] = defaults.NOISE_MULTIPLIERS,
-    clip_norms: Annotated[
-        str, typer.Option("--clip-norms", metavar="LIST", help="In l2.")
-    ] = defaults.CLIP_NORMS,
+    ] = defaults.NOISE_MULTIPLIERS
+    clip_norms: Annotated[str, typer.Option("--clip-norms", metavar="LIST", help="In l2.")] = (
+        defaults.CLIP_NORMS
+    )
     batch_sizes: Annotated[
         str, typer.Option("--batch-sizes", metavar="LIST", help="Expected sizes.")
-    ] = defaults.BATCH_SIZES,
-    epochs: Annotated[
-        float, typer.Option("--epochs", help="Of the first candidate.")
-    ] = defaults.EPOCHS,
-    delta: Annotated[
-        float | None, typer.Option("--delta", help=f"In (0, 1).  [default: {defaults.DELTA:g}]")
-    ] = None,
+    ] = defaults.BATCH_SIZES
+
+
+class _Training(NamedTuple):
+    """The options of ``jaxsel.search.tune.Training``."""
+
+    epochs: Annotated[float, typer.Option("--epochs", help="Of the first candidate.")] = (
+        defaults.EPOCHS
+    )
     strides: Annotated[
         str,
         typer.Option("--strides", help="strided (1, 2, 1, 2, 1) or dense (1): 9 times the cost."),
-    ] = "strided",
+    ] = "strided"
     together: Annotated[
         int, whole_option("--together", "Runs trained side by side; to fill a GPU, not a CPU.")
-    ] = 1,
+    ] = 1
+
+
+class _Kept(NamedTuple):
+    """What is kept of the search."""
+
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -80,26 +92,35 @@ def tune_command(
             "made for its owner alone, and refused if it is there and open to others. At the end "
             "release.json in it holds what is released, for jaxsel report.",
         ),
-    ] = None,
+    ] = None
     ledger: Annotated[
-        Path | None,
-        typer.Option("--ledger", help="A file that adds up all private searches of this data set."),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option("--budget", help="Largest epsilon of all searches in the ledger together."),
-    ] = None,
-    chosen: Annotated[
         str | None,
         typer.Option(
-            "--chosen",
-            help='"beforehand", or "on the way" if this search may depend on what earlier ones '
-            "released; a new ledger is beforehand.",
+            "--ledger",
+            metavar="FILE",
+            help="A file that adds up all private searches of this data set. FILE:budget=3 is the "
+            "largest epsilon of all together; FILE:budget=3,chosen=on the way if this search may "
+            "depend on what earlier ones released (a new ledger is chosen=beforehand).",
         ),
-    ] = None,
+    ] = None
     save: Annotated[
         Path | None, typer.Option("--save", help="A new .npz file for the winner's parameters.")
+    ] = None
+
+
+@as_command({"--budget": "--ledger.budget"})
+def tune_command(
+    images: _Images = _Images(),
+    repetitions: Annotated[
+        str, typer.Option("--repetitions", metavar="TEXT", help="How K is drawn.")
+    ] = defaults.REPETITIONS,
+    drawn: DrawnOption = INDEPENDENTLY,
+    grid: _Grid = _Grid(),
+    training: _Training = _Training(),
+    delta: Annotated[
+        float | None, typer.Option("--delta", help=f"In (0, 1).  [default: {defaults.DELTA:g}]")
     ] = None,
+    kept: _Kept = _Kept(),
     seed: Annotated[
         int | None,
         whole_option("--seed", "For simulations: the same search again, without privacy."),
@@ -108,27 +129,21 @@ def tune_command(
 ) -> None:
     from jaxsel.search.tune import tune
 
+    folder, save = kept.folder, kept.save
     with bad_input_exits():
         check_output("--save", save, (".npz",), new=True)
         check_output("--folder", folder, folder=True, makes_folders=True)
         _check_private(folder)
-        _check_ledger(ledger, data, budget)
+        _check_ledger(kept.ledger, images.data)
         found = tune(
-            data,
-            data_folder=data_folder,
+            {"name": images.data, "folder": images.data_folder},
+            grid=grid._asdict(),
+            training=training._asdict(),
             repetitions=repetitions,
-            learning_rates=rates,
-            noise_multipliers=noise_multipliers,
-            clip_norms=clip_norms,
-            batch_sizes=batch_sizes,
-            epochs=epochs,
+            drawn=drawn,
             delta=defaults.DELTA if delta is None else delta,
-            strides=strides,
-            together=together,
             folder=folder,
-            ledger=ledger,
-            budget=budget,
-            chosen=chosen,
+            ledger=kept.ledger,
             seed=seed,
         )
         if save is not None:
@@ -157,18 +172,17 @@ def _check_private(folder: Path | None) -> None:
             pass
 
 
-def _check_ledger(ledger: Path | None, data: str, budget: float | None) -> None:
+def _check_ledger(ledger: str | None, data: str) -> None:
     """Refuses a file that is no ledger of the data set, before any training."""
-    if ledger is None:
-        if budget is not None:
-            raise InputError("--budget is kept by a ledger of the data set; give --ledger FILE")
+    from jaxsel.search.declarations import read_ledger
+
+    use = read_ledger(ledger)
+    if use is None:
         return
-    check_output("--ledger", ledger)
+    check_output("--ledger", use.path)
     from jaxsel.search.ledger import read
 
     try:
-        read(ledger, data)
+        read(use.path, data)
     except InputError as error:
         raise InputError(f"--ledger: {error}") from None
-    if budget is not None:
-        check_interval("--budget", budget, 0.0, math.inf)

@@ -117,7 +117,7 @@ def plan(
         names = ", ".join(axis.name for axis in waiting)
         raise InputError(
             f"the picture has no room for the axis {names}; fix it: "
-            f"{waiting[0].name}=VALUE, or use --facet"
+            f"{waiting[0].name}=VALUE, or use --axes facet="
         )
     rows = _rows(dataset, chosen, alone=y is not None)
     _check_size(colours, "told apart", MOST_HUES)

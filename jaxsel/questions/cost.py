@@ -317,7 +317,7 @@ class Cost(NamedTuple):
         )
         return (
             f"Each of the {count} runs draws its candidate at random; {cost} {count} given "
-            f"candidates, each run once (--grid {count})."
+            f"candidates, each run once (--drawn grid:n={count})."
         )
 
     def _of_all_together(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Self-checks of plans: the plans of ``jaxsel plan --mechanism`` meet the privacy budget.
+"""Self-checks of plans: the plans of ``jaxsel plan-releases`` meet the privacy budget.
 
 PLAN-<mechanism>: at random settings off the special values, and for several releases, the
 mechanism is built with the planned noise. On its neighbouring pairs the exact privacy of

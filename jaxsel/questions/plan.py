@@ -1,14 +1,19 @@
 """``jaxsel.plan``: what to run for a privacy budget."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.host.errors import InputError, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.host.former_names import former_arguments
 from jaxsel.language.default_delta import DELTA
+from jaxsel.language.domains import positive
+from jaxsel.language.parts import read_parts
 from jaxsel.questions.released import search_cost
-from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.drawn import INDEPENDENTLY, Drawn, read_drawn
 from jaxsel.tuning.planning.alternatives import alternatives
-from jaxsel.tuning.planning.attack_limit import AttackLimit, read_attack_limit
+from jaxsel.tuning.planning.attack_limit import ATTACK, AttackLimit, read_attack_limit
 from jaxsel.tuning.planning.base_family import BaseFamily
 from jaxsel.tuning.planning.named_laws import Fitted
 from jaxsel.tuning.planning.optimal_choice import with_optimal
@@ -23,7 +28,7 @@ from jaxsel.tuning.planning.plan import (
     with_mean,
 )
 from jaxsel.tuning.planning.planned import Compute, Plan
-from jaxsel.tuning.planning.wishes import MOST_MEAN, read_wishes
+from jaxsel.tuning.planning.wishes import MOST_MEAN, WINNER, read_wishes
 
 _TRIES = 6
 _CLOSE = 1e-3  # relative tolerance on the limit of what an attack gains
@@ -100,25 +105,54 @@ def _settled(budget: Budget, limit: AttackLimit, first: Choice) -> Choice:
     return min(kept, key=lambda each: badness(budget, each))
 
 
+_COMPUTE = {
+    "compute": positive("that all runs may cost on average, in any unit"),
+    "price": positive("of one run, in that unit", default=1.0),
+}
+
+
+def _read_compute(compute: object) -> Compute | None:
+    """What all runs may cost, and one does; None if that is not limited.
+
+    Raises:
+      InputError: for a number out of range, or fewer than one run.
+    """
+    if compute is None:
+        return None
+    read = read_parts("compute", compute, _COMPUTE, first="compute")
+    if "compute" not in read:
+        raise InputError("compute has a price, and no number of what all runs may cost; give it")
+    paid = read["compute"] / read["price"]
+    if not 1.0 <= paid <= MOST_MEAN:
+        raise InputError(
+            f"compute is {read['compute']:g} at a price of {read['price']:g} a run, which are "
+            f"{paid:g} runs; give 1 to {MOST_MEAN:g}"
+        )
+    return Compute(read["compute"], read["price"])
+
+
+FORMER = {
+    **{part: f"attack.{part}" for part in ATTACK},
+    **{part: f"winner.{part}" for part in WINNER},
+    "price": "compute.price",
+}
+"""Arguments until 0.2.0, which are parts of others now."""
+
+
+@former_arguments(FORMER, first={"compute": "compute"}, words={"price": {1.0: None}})
 @one_blas_thread()
 def plan(
     base: str,
     *,
     delta: float = DELTA,
     epsilon: float | None = None,
-    advantage: float | None = None,
-    true_positive_rate: float | None = None,
-    false_positive_rate: float | None = None,
+    attack: str | Mapping[str, float] | None = None,
     runs: float | None = None,
     runs_95: int | None = None,
-    rank: float | None = None,
-    rank_of: str | Repetitions | None = None,
-    good: float | None = None,
-    chance: float | None = None,
-    none: float | None = None,
+    winner: str | Mapping[str, Any] | None = None,
+    drawn: str | Drawn = INDEPENDENTLY,
     optimal: bool = False,
-    compute: float | None = None,
-    price: float = 1.0,
+    compute: float | str | Mapping[str, float] | None = None,
 ) -> Plan:
     """What to run for a budget: the noise of one run, the law of K, the noise on scores.
 
@@ -134,21 +168,21 @@ def plan(
         "dp_sgd:dataset_size=60000,batch_size=600,epochs=60" or "gaussian".
       delta: of the search, in [0, 1).
       epsilon: of the search; None to find the least.
-      advantage: in place of epsilon: the largest true less false positive rate allowed to
-        any attack that decides whether a record is in the data.
-      true_positive_rate: in place of epsilon: the largest true positive rate allowed to
-        any attack at ``false_positive_rate``, which has to be given, too.
+      attack: in place of epsilon: what any attack that decides whether a record is in the data
+        may gain. "advantage=0.1" is the largest true less false positive rate;
+        "true_positive_rate=0.1,false_positive_rate=0.01" the largest of the one at the other.
       runs: the largest E[K] allowed.
       runs_95: number of runs that 95 searches of 100 do not exceed.
-      rank: the largest expected rank of the winner, as a share from the top: 1 less its
-        quantile.
-      rank_of: in place of rank: a law of K whose winner is good enough.
-      good: share of the candidates that counts as good.
-      chance: the least probability that the winner is among these.
-      none: the largest probability that nothing is released.
+      winner: what is asked of it, such as "good=0.05,chance=0.9", or a mapping of these parts:
+        good, the share of the candidates that counts as good; chance, the least probability that
+        the winner is among these; rank, its largest expected rank, as a share from the top: 1 less
+        its quantile; rank_of, in place of it a law of K whose winner is good enough; none, the
+        largest probability that nothing is released.
+      drawn: how candidates are drawn, as in ``jaxsel.search_cost``; only "independently" is
+        planned for.
       optimal: also look for the law of K that costs least, which takes some ten seconds.
-      compute: what all runs may cost on average, in any unit: limits ``runs``.
-      price: the cost of one run, in the unit of ``compute``.
+      compute: what all runs may cost on average, in any unit, in units of one run's price:
+        limits ``runs``. "100:price=4" is a number, and what one run costs.
 
     Raises:
       InputError: for wishes that cannot be met, with the nearest that can, or numbers out
@@ -156,25 +190,19 @@ def plan(
 
     Example:
         >>> import jaxsel
-        >>> found = jaxsel.plan("gaussian", epsilon=3, runs=50, good=0.05)
+        >>> found = jaxsel.plan("gaussian", epsilon=3, runs=50, winner="good=0.05")
         >>> found.epsilon <= 3
         True
     """
-    check_positive("price", price)
-    if compute is not None:
-        paid = check_positive("compute", compute) / price
-        if not 1.0 <= paid <= MOST_MEAN:
-            raise InputError(
-                f"compute is {compute:g} at a price of {price:g} a run, which are {paid:g} runs; "
-                f"give 1 to {MOST_MEAN:g}"
-            )
+    read_drawn(drawn).one_of("a plan", INDEPENDENTLY)
+    spent = _read_compute(compute)
+    if spent is not None:
+        paid = spent.most / spent.price
         runs = paid if runs is None else min(runs, paid)
-    attack = read_attack_limit(advantage, true_positive_rate, false_positive_rate)
-    wishes = read_wishes(
-        runs=runs, runs_95=runs_95, rank=rank, rank_of=rank_of, good=good, chance=chance, none=none
-    )
-    budget = read_budget(base, delta, epsilon, wishes, attack)
-    if attack is not None and optimal:
+    limit = read_attack_limit(attack)
+    wishes = read_wishes(runs=runs, runs_95=runs_95, winner=winner)
+    budget = read_budget(base, delta, epsilon, wishes, limit)
+    if limit is not None and optimal:
         raise InputError(
             "the law of K that costs least is looked for at an epsilon or for the least; it "
             "does not go with a limit on attacks"
@@ -182,14 +210,13 @@ def plan(
     found = choices(budget)
     if optimal:
         found = with_optimal(budget, found)
-    if attack is not None:
-        found[0] = _settled(budget, attack, found[0])
+    if limit is not None:
+        found[0] = _settled(budget, limit, found[0])
     chosen, noise = found[0], math.nan
-    if attack is not None:
-        noise = score_noise(budget, chosen.law, attack.delta)
+    if limit is not None:
+        noise = score_noise(budget, chosen.law, limit.delta)
     elif budget.delta > 0.0 and (budget.epsilon or chosen.epsilon):
         # What was allowed, or what the plan costs.
         noise = score_noise(budget, chosen.law, max(budget.epsilon or 0.0, chosen.epsilon))
     others = alternatives(budget, chosen)
-    spent = None if compute is None else Compute(compute, price)
     return Plan(budget, chosen.epsilon, chosen, noise, tuple(found), tuple(others), spent)

@@ -32,6 +32,7 @@ from jaxsel.tuning.composing_searches import (
     compose_searches,
     compose_searches_delta,
 )
+from jaxsel.tuning.drawn import INDEPENDENTLY, Drawn, read_drawn
 from jaxsel.tuning.secrecy import is_fixed
 
 if TYPE_CHECKING:
@@ -232,8 +233,9 @@ class Released:
 
 def search_cost(
     base: object,
-    repetitions: Repetitions | str,
+    repetitions: Repetitions | str | None = None,
     *,
+    drawn: str | Drawn = INDEPENDENTLY,
     relation: object = None,
     score_noise: float | None = None,
 ) -> Released:
@@ -245,6 +247,9 @@ def search_cost(
         or an object of another library: see ``jaxsel.guarantee_of``.
       repetitions: law of K, made by ``jaxsel.repetitions`` or from text:
         "geometric:mean=100"; the runs and the best of them are independent given K.
+      drawn: how candidates are drawn. "independently" of each other; "grid:n=12", each of 12
+        once; or "adaptively:n=12", as earlier noisy scores suggest: of these two there is no law
+        of K, and all runs are released with their scores.
       relation: which data sets are neighbours, where the base does not declare it; as in
         ``jaxsel.guarantee_of``.
       score_noise: standard deviation > 0 of Gaussian noise on the number of validation
@@ -263,7 +268,20 @@ def search_cost(
     """
     if score_noise is not None:
         check_positive("score_noise", score_noise)
-    return Released([Release(guarantee_of(base, relation), as_law(repetitions))], score_noise)
+    way = read_drawn(drawn)
+    if way.released_runs is None:
+        if repetitions is None:
+            raise InputError('give repetitions, the law of K, for example "geometric:mean=20"')
+        law, times = as_law(repetitions), 1
+    else:
+        if repetitions is not None:
+            raise InputError(
+                f"candidates drawn {way.name} are {way.released_runs} runs, which are all "
+                "released, and no random number; leave repetitions out"
+            )
+        refuse_score_noise(score_noise)
+        law, times = None, way.released_runs
+    return Released([Release(guarantee_of(base, relation), law, times)], score_noise)
 
 
 def release(
@@ -329,9 +347,10 @@ def releases_from(items: object) -> list[Release]:
 
 def account(
     base: object,
-    repetitions: Repetitions | str,
+    repetitions: Repetitions | str | None = None,
     delta: float | None = None,
     *,
+    drawn: str | Drawn = INDEPENDENTLY,
     epsilon: float | None = None,
     attain: bool = True,
     score_noise: float | None = None,
@@ -339,7 +358,7 @@ def account(
     """What is proved about the best of K runs: ``search_cost(base, repetitions).cost(delta)``.
 
     Args:
-      base, repetitions, score_noise: as in ``search_cost``.
+      base, repetitions, drawn, score_noise: as in ``search_cost``.
       delta, epsilon, attain: as in ``Released.cost``.
 
     Raises:
@@ -351,7 +370,7 @@ def account(
         >>> print(f"epsilon {cost.single:.1f} of one run, {cost.epsilon:.1f} of the best of them")
         epsilon 1.1 of one run, 2.0 of the best of them
     """
-    search = search_cost(base, repetitions, score_noise=score_noise)
+    search = search_cost(base, repetitions, drawn=drawn, score_noise=score_noise)
     return search.cost(delta, epsilon=epsilon, attain=attain)
 
 

@@ -8,7 +8,7 @@ from scipy import special
 
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.signature import validated
-from jaxsel.repetitions.record import Repetitions, build, log_complement
+from jaxsel.repetitions.record import Generating, OfCounts, Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_beta, stirling_remainder
 
 Runs = Annotated[int, whole("number of runs", at_least=1)]
@@ -36,12 +36,16 @@ def point_mass(count: Runs) -> Repetitions:
     return build(
         "point_mass",
         {"count": count},
-        pmf=lambda k: np.ones(k.shape),
-        cdf=lambda k: np.zeros(k.shape),
-        survival=lambda k: np.ones(k.shape),
-        pgf=lambda x, u: np.exp(count * log_complement(x, u)),
-        gap=lambda x, u: -np.expm1(count * log_complement(x, u)),
-        log_derivative=lambda x, u: log_count + _times(count - 1, log_complement(x, u)),
+        OfCounts(
+            pmf=lambda k: np.ones(k.shape),
+            cdf=lambda k: np.zeros(k.shape),
+            survival=lambda k: np.ones(k.shape),
+        ),
+        Generating(
+            pgf=lambda x, u: np.exp(count * log_complement(x, u)),
+            gap=lambda x, u: -np.expm1(count * log_complement(x, u)),
+            log_derivative=lambda x, u: log_count + _times(count - 1, log_complement(x, u)),
+        ),
         mean=count,
         variance=0.0,
         probability_zero=0.0,
@@ -105,12 +109,14 @@ def poisson(mean: Annotated[float, positive("E[K], in base runs")]) -> Repetitio
     return build(
         "poisson",
         {"mean": mean},
-        pmf=pmf,
-        cdf=lambda k: tail(k, upper=False),
-        survival=lambda k: tail(k, upper=True),
-        pgf=lambda x, u: np.exp(-mean * u),
-        gap=lambda x, u: -np.expm1(-mean * u),
-        log_derivative=lambda x, u: log_mean - mean * u,
+        OfCounts(
+            pmf=pmf, cdf=lambda k: tail(k, upper=False), survival=lambda k: tail(k, upper=True)
+        ),
+        Generating(
+            pgf=lambda x, u: np.exp(-mean * u),
+            gap=lambda x, u: -np.expm1(-mean * u),
+            log_derivative=lambda x, u: log_mean - mean * u,
+        ),
         mean=mean,
         variance=mean,
         probability_zero=math.exp(-mean),
@@ -153,12 +159,16 @@ def binomial(
     return build(
         "binomial",
         {"count": count, "probability": p},
-        pmf=pmf,
-        cdf=lambda k: special.betaincc(k + 1.0, count - k, p),
-        survival=lambda k: special.betainc(k + 1.0, count - k, p),
-        pgf=lambda x, u: np.exp(count * log_factor(x, u)),
-        gap=lambda x, u: -np.expm1(count * log_factor(x, u)),
-        log_derivative=lambda x, u: log_mean + _times(count - 1, log_factor(x, u)),
+        OfCounts(
+            pmf=pmf,
+            cdf=lambda k: special.betaincc(k + 1.0, count - k, p),
+            survival=lambda k: special.betainc(k + 1.0, count - k, p),
+        ),
+        Generating(
+            pgf=lambda x, u: np.exp(count * log_factor(x, u)),
+            gap=lambda x, u: -np.expm1(count * log_factor(x, u)),
+            log_derivative=lambda x, u: log_mean + _times(count - 1, log_factor(x, u)),
+        ),
         mean=count * p,
         variance=count * p * (1.0 - p),
         probability_zero=math.exp(count * math.log1p(-p)) if p < 1 else 0.0,
@@ -277,12 +287,16 @@ def beta_binomial(
     return build(
         "beta_binomial",
         {"count": count, "gamma": gamma},
-        pmf=pmf,
-        cdf=lambda k: np.exp(log_cdf(k)),
-        survival=lambda k: -np.expm1(log_cdf(k)),
-        pgf=lambda x, u: np.exp(_log_mixed_power(count, gamma, x, u)),
-        gap=lambda x, u: _mixed_gap(count, gamma, x, u),
-        log_derivative=lambda x, u: math.log(mean) + _log_mixed_power(count - 1, gamma + 1.0, x, u),
+        OfCounts(
+            pmf=pmf, cdf=lambda k: np.exp(log_cdf(k)), survival=lambda k: -np.expm1(log_cdf(k))
+        ),
+        Generating(
+            pgf=lambda x, u: np.exp(_log_mixed_power(count, gamma, x, u)),
+            gap=lambda x, u: _mixed_gap(count, gamma, x, u),
+            log_derivative=lambda x, u: (
+                math.log(mean) + _log_mixed_power(count - 1, gamma + 1.0, x, u)
+            ),
+        ),
         mean=mean,
         variance=mean * (1.0 + gamma + count) / ((gamma + 1.0) * (gamma + 2.0)),
         probability_zero=math.exp(log_zero),

@@ -8,7 +8,7 @@ from scipy import special
 
 from jaxsel.language.domains import number
 from jaxsel.language.signature import validated
-from jaxsel.repetitions.record import Repetitions, build
+from jaxsel.repetitions.record import Generating, OfCounts, Repetitions, build
 from jaxsel.repetitions.special import exprel_difference, log_beta, log_exprel
 
 SMALLEST_GAMMA = 1e-300  # 1/gamma must be a finite float64
@@ -155,12 +155,8 @@ def truncated_negative_binomial(eta: Shape, gamma: Stop) -> Repetitions:
     return build(
         "truncated_negative_binomial",
         {"eta": eta, "gamma": gamma},
-        pmf=pmf,
-        cdf=cdf,
-        survival=survival,
-        pgf=pgf,
-        gap=gap,
-        log_derivative=log_derivative,
+        OfCounts(pmf=pmf, cdf=cdf, survival=survival),
+        Generating(pgf=pgf, gap=gap, log_derivative=log_derivative),
         mean=mean,
         variance=mean * max(float(factor), 0.0),
         probability_zero=0.0,

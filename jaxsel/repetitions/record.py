@@ -120,16 +120,37 @@ def _counts(values: ArrayLike) -> np.ndarray:
     return array
 
 
+class OfCounts(NamedTuple):
+    """Raw functions of float64 whole numbers k inside the support of a law.
+
+    Attributes:
+      pmf: P[K = k].
+      cdf, survival: P[K <= k] and P[K > k], below the maximum.
+    """
+
+    pmf: Raw
+    cdf: Raw
+    survival: Raw
+
+
+class Generating(NamedTuple):
+    """Raw functions of (x, u), x = 1 - u, both in [0, 1]; whichever is below 1/2 is exact.
+
+    Attributes:
+      pgf, gap, log_derivative: f(x), 1 - f(x) and log f'(x).
+    """
+
+    pgf: RawPair
+    gap: RawPair
+    log_derivative: RawPair
+
+
 def build(
     family: str,
     parameters: Mapping[str, float],
+    counts: OfCounts,
+    generating: Generating,
     *,
-    pmf: Raw,
-    cdf: Raw,
-    survival: Raw,
-    pgf: RawPair,
-    gap: RawPair,
-    log_derivative: RawPair,
     mean: float,
     variance: float,
     probability_zero: float,
@@ -140,12 +161,11 @@ def build(
     """Wraps raw functions of one law into a record.
 
     Args:
-      pmf, cdf, survival: raw functions of float64 whole numbers k inside the support
-        (cdf and survival below its maximum).
-      pgf, gap, log_derivative: raw functions of (x, u), x = 1 - u, both in [0, 1]:
-        f(x), 1 - f(x) and log f'(x). Whichever of x and u is below 1/2 is exact.
+      counts, generating: raw functions of K's values, and of its generating function's argument.
       Others: as in :class:`Repetitions`.
     """
+    pmf, cdf, survival = counts
+    pgf, gap, log_derivative = generating
     top = np.inf if maximum is None else float(maximum)
 
     def pmf_of(k: ArrayLike) -> np.ndarray:

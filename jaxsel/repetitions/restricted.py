@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import Domain, whole
-from jaxsel.repetitions.record import Repetitions, build, log_complement
+from jaxsel.repetitions.record import Generating, OfCounts, Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_power_sum, power_sum, suffix_sums
 
 TABLE_LIMIT = 2**22  # largest maximum for which the law is kept as a table
@@ -42,12 +42,12 @@ def _from_table(
     return build(
         family,
         {"maximum": maximum},
-        pmf=pick(probabilities),
-        cdf=pick(lower),
-        survival=pick(upper),
-        pgf=pgf,
-        gap=gap,
-        log_derivative=lambda x, u: log_power_sum(derivative, log_complement(x, u)),
+        OfCounts(pmf=pick(probabilities), cdf=pick(lower), survival=pick(upper)),
+        Generating(
+            pgf=pgf,
+            gap=gap,
+            log_derivative=lambda x, u: log_power_sum(derivative, log_complement(x, u)),
+        ),
         mean=mean,
         variance=float(np.sum(probabilities * (counts - mean) ** 2)),
         probability_zero=float(probabilities[0]),
@@ -186,12 +186,10 @@ def _capped_geometric(law: Repetitions, maximum: int) -> Repetitions:
     return build(
         "capped",
         {"maximum": maximum},
-        pmf=pmf,
-        cdf=lambda k: -np.expm1(k * log_stay),
-        survival=lambda k: np.exp(k * log_stay),
-        pgf=pgf,
-        gap=gap,
-        log_derivative=log_derivative,
+        OfCounts(
+            pmf=pmf, cdf=lambda k: -np.expm1(k * log_stay), survival=lambda k: np.exp(k * log_stay)
+        ),
+        Generating(pgf=pgf, gap=gap, log_derivative=log_derivative),
         mean=mean,
         variance=variance,
         probability_zero=0.0,

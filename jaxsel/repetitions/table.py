@@ -8,7 +8,15 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxsel.host.errors import InputError
-from jaxsel.repetitions.record import Raw, RawPair, Repetitions, build, log_complement
+from jaxsel.repetitions.record import (
+    Generating,
+    OfCounts,
+    Raw,
+    RawPair,
+    Repetitions,
+    build,
+    log_complement,
+)
 
 MOST_COUNT = 10_000_000  # the largest count allowed
 _ROUNDING = 1e-9  # allowed deviation of a sum of probabilities from 1
@@ -129,12 +137,16 @@ def table_law(counts: ArrayLike, probabilities: ArrayLike) -> Repetitions:
     return build(
         "pmf",
         {f"{count:.0f}": float(chance) for count, chance in zip(k, p, strict=True)},
-        pmf=at,
-        cdf=_lookup(k, np.minimum(below, 1.0)),
-        survival=_lookup(k, np.minimum(above, 1.0)),
-        pgf=_summed(lambda x, u: p * np.exp(raised(x, u))),
-        gap=_summed(lambda x, u: p * -np.expm1(raised(x, u))),
-        log_derivative=_log_derivative(k, p),
+        OfCounts(
+            pmf=at,
+            cdf=_lookup(k, np.minimum(below, 1.0)),
+            survival=_lookup(k, np.minimum(above, 1.0)),
+        ),
+        Generating(
+            pgf=_summed(lambda x, u: p * np.exp(raised(x, u))),
+            gap=_summed(lambda x, u: p * -np.expm1(raised(x, u))),
+            log_derivative=_log_derivative(k, p),
+        ),
         mean=mean,
         variance=math.fsum(p * (k - mean) ** 2),
         probability_zero=float(p[0]) if k[0] == 0.0 else 0.0,

@@ -19,7 +19,7 @@ import pickle
 import random
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -34,13 +34,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import (
-    CouldNotError,
-    InputError,
-    check_choice,
-    check_integer,
-    check_interval,
-)
+from jaxsel.host.errors import CouldNotError, InputError, check_integer, check_interval
+from jaxsel.host.former_names import former_arguments
 from jaxsel.host.outputs import check_output
 from jaxsel.host.own_code import Reading, suffix
 from jaxsel.host.records import digest
@@ -50,8 +45,11 @@ from jaxsel.language.relations import relation_name
 from jaxsel.repetitions import Repetitions
 from jaxsel.search import ledger as ledgers
 from jaxsel.search.declarations import (
+    FORMER,
     SEED,
     SYSTEM,
+    Declared,
+    LedgerUse,
     check_candidates,
     checked_law,
     checked_ledger,
@@ -59,6 +57,7 @@ from jaxsel.search.declarations import (
     checked_randomness,
     checked_score,
     checked_scored,
+    read_declared,
 )
 from jaxsel.search.draws import (
     Draw,
@@ -89,6 +88,7 @@ from jaxsel.search.guarantee import (
 from jaxsel.search.scores import Score
 from jaxsel.search.storage import Progress, Storage
 from jaxsel.tuning.base_forms import guarantee_of
+from jaxsel.tuning.drawn import ADAPTIVELY, INDEPENDENTLY, Drawn
 from jaxsel.tuning.secrecy import is_fixed
 
 Candidates = Sequence[Any] | Callable[[Draw], Any]
@@ -173,37 +173,17 @@ class PrivateSearch:
         declares that no private records are trained on: then the scores alone cost.
       score: how runs are ranked, from ``jaxsel.scores``.
       repetitions: law of K, or its text. A file that ``jaxsel plan --save`` wrote is ``file:FILE``.
-      scored: "public", "validation" or "training": what data the scores are computed from. It
-        cannot be seen from here, and is printed with the guarantee.
+      drawn: how candidates are drawn: "independently", from ``candidates``; or "adaptively:n=30":
+        candidates may depend on earlier scores, every run and every score is released, and the
+        composition of all 30 runs is accounted for.
       delta: of the guarantee.
       storage: a folder for the secrets of the search, from which it goes on after a kill. None
         keeps them in memory.
-      data: a name of the data set, for the ledger.
-      ledger: a file with all private searches of this data set.
-      budget: the largest epsilon of all searches in the ledger together, at ``delta``.
-      chosen: "beforehand", or "on the way" if whether and how this search is made may depend on
-        what earlier ones released: a ledger of such searches has a ``budget`` from its first on.
-        None takes what the ledger says, and "beforehand" for a new one.
-      stopping: "fixed" or "own trajectory": what ends a run; printed with the guarantee. A rule
-        on what this run alone has released so far, fixed before it, costs nothing more: what it
-        stops is one more outcome, the worst (``tell(run, failed=True)``).
-      looks: how many noisy scores of a run, besides its last, such a rule may see (``look``);
-        they are accounted for.
-      adaptive: whether candidates may depend on earlier scores: then every run and every score
-        is released, and the composition of all ``runs`` is accounted for.
-      runs: how many runs an adaptive search makes.
-      pad: makes as many runs as K can have, and discards those beyond K, so that who counts
-        runs learns nothing. Needs a law with a maximum.
-      refit: True if the winner is trained once again, on all records, and that is released: one
-        more release with the guarantee ``base``, for those that were scored, too; or what that
-        training guarantees, if it is another.
-      relation: which data sets are neighbours, as in ``jaxsel.guarantee_of``.
-      randomness: "system" or "run.seed": where a run's random numbers come from. A run that is
-        lost, because it ended its process, has failed: were it made again with other noise, the
-        law of its outcome would be that of a run that was chosen. "run.seed" declares that all of
-        them, batches and noise, are drawn from ``run.seed``: then a lost run is repeated as it
-        was, and has failed when it is lost alone a second time without a step in between; and
-        several may be made at a time. It is printed with the guarantee.
+      ledger: a file with all private searches of this data set, in which this one is entered:
+        "census.json:data=census,budget=3", or a ``jaxsel.search.declarations.LedgerUse``; the
+        budget is the largest epsilon of all of them together, at ``delta``.
+      declared: what cannot be seen from here, and is printed with the guarantee, as text,
+        mapping or ``jaxsel.search.declarations.Declared``: "scored=validation".
       seed: for tests and simulations: whoever knows it has no privacy, and what releases asks to
         be told so.
 
@@ -218,7 +198,7 @@ class PrivateSearch:
         ...     base="gaussian:noise_multiplier=4",
         ...     repetitions="geometric:mean=5",
         ...     score=jaxsel.scores.count(noise=8),
-        ...     scored="validation",
+        ...     declared="scored=validation",
         ... )
         >>> for run in search:
         ...     search.tell(run, 100 - round(100 * abs(run.candidate - 0.2)))
@@ -227,6 +207,17 @@ class PrivateSearch:
         True
     """
 
+    @former_arguments(
+        {
+            **{name: f"declared.{name}" for name in FORMER},
+            **{name: f"ledger.{name}" for name in ("data", "budget")},
+            "pad": "declared.watched",
+            "adaptive": "drawn.way",
+            "runs": "drawn.n",
+        },
+        first={"ledger": "path"},
+        words={"adaptive": {True: ADAPTIVELY, False: None}},
+    )
     def __init__(
         self,
         candidates: Candidates,
@@ -234,42 +225,34 @@ class PrivateSearch:
         base: object,
         score: Score,
         repetitions: Repetitions | str | None = None,
-        scored: str | None = None,
+        drawn: str | Drawn = INDEPENDENTLY,
         delta: float = DELTA,
         storage: str | Path | None = None,
-        data: str | None = None,
-        ledger: str | Path | None = None,
-        budget: float | None = None,
-        chosen: str | None = None,
-        stopping: str = "fixed",
-        looks: int = 0,
-        adaptive: bool = False,
-        runs: int | None = None,
-        pad: bool = False,
-        refit: object = False,
-        relation: object = None,
-        randomness: str = "system",
+        ledger: str | Path | LedgerUse | Mapping[str, Any] | None = None,
+        declared: str | Declared | Mapping[str, Any] = Declared(),
         seed: int | None = None,
     ) -> None:
         self._lock, self._process = threading.RLock(), os.getpid()
         check_output("storage", storage, folder=True, makes_folders=True)
         self._candidates, self._score = candidates, checked_score(score)
-        self._scored = checked_scored(score, scored, base is not None)
-        check_choice("stopping", stopping, STOPPING)
-        self._randomness = checked_randomness(randomness, adaptive)
-        self._stopping, self._adaptive, self._pad = stopping, adaptive, pad
-        self._looks = checked_looks(looks, stopping, score)
+        said = read_declared(declared)
+        relation = said.relation
+        self._law, self._count = checked_law(repetitions, drawn, said.watched)
+        self._adaptive, self._pad = self._law is None, said.watched
+        self._scored = checked_scored(score, said.scored, base is not None)
+        self._randomness = checked_randomness(said.randomness, self._adaptive)
+        self._stopping = said.stopping
+        self._looks = checked_looks(said.looks, said.stopping, score)
         self._delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
         self._base = None if base is None else guarantee_of(base, relation)
         self._relation = relation_name(relation) if self._base is None else self._base.relation
-        self._refit = self._checked_refit(refit, relation)
-        self._law, self._count = checked_law(repetitions, adaptive, runs, pad)
+        self._refit = self._checked_refit(said.refit, relation)
         if seed is not None:
             check_integer("seed", seed, 0)
         self._random, self._simulated, self._folder = source(seed), seed is not None, storage
-        self._ledger = checked_ledger(ledger, data, budget, chosen)
+        self._ledger = checked_ledger(ledger)
         check_candidates(candidates)
-        scores = [] if score.is_public else [looked_at(score.guarantee(), looks + 1)]
+        scores = [] if score.is_public else [looked_at(score.guarantee(), self._looks + 1)]
         if self._base is None:
             scores = [each._replace(relation=self._relation) for each in scores]
         self._parts = parts(self._base, scores, self._scored, self._law, self._count, self._refit)
@@ -283,8 +266,8 @@ class PrivateSearch:
             if self._storage.is_earlier:
                 self._brought_up_to_date()
             if self._state["begun"] is not None:
-                declared = (*self._guarantee.declared, EARLIER)
-                self._guarantee = self._guarantee._replace(declared=declared)
+                more = (*self._guarantee.declared, EARLIER)
+                self._guarantee = self._guarantee._replace(declared=more)
             if self._ledger is not None:
                 path, data_name, most, how = self._ledger
                 self._check_ledger(path, data_name)
@@ -358,8 +341,8 @@ class PrivateSearch:
             return "K is fixed; who watches learns how long the runs take, which is not covered."
         return (
             "Who sees how many runs are made, or how long the search takes, learns about K, which "
-            "is not covered: keep that secret, or have jaxsel.PrivateSearch pad a law that has a "
-            "maximum."
+            "is not covered: keep that secret, or declare watched=yes to jaxsel.PrivateSearch, "
+            "with a law that has a maximum."
         )
 
     def _configuration(self) -> dict[str, Any]:
@@ -454,7 +437,7 @@ class PrivateSearch:
         if self._randomness == SYSTEM and (redone or len(out) > 1):
             raise InputError(
                 "jaxsel 0.2.0 made a lost run of this search again, or several at a time, which is "
-                'private only if all its noise is drawn from run.seed: say randomness="run.seed" '
+                "private only if all its noise is drawn from run.seed: declare randomness=run.seed "
                 "if so, or begin another search in another folder"
             )
         state |= {
@@ -542,8 +525,8 @@ class PrivateSearch:
         if self._randomness == SYSTEM:
             return (
                 "a run is under way, and one that ends its process would fail those beside it: "
-                'tell it first, or say randomness="run.seed" if all that a run draws is drawn from '
-                "its seed"
+                "tell it first, or declare randomness=run.seed if all that a run draws is drawn "
+                "from its seed"
             )
         if state["again"] and state["again"][0] in state["lost"]:
             under_way = [*under_way, state["again"][0]]
@@ -575,7 +558,8 @@ class PrivateSearch:
         if candidate is not None and not self._adaptive:
             raise InputError(
                 "the search draws its candidates itself, whatever the data and the scores are; a "
-                "candidate of yours needs adaptive=True, which releases and pays for every run"
+                "candidate of yours needs drawn='adaptively:n=...', which releases and pays for "
+                "every run"
             )
         with self._lock:
             self._check_process()
@@ -803,8 +787,8 @@ class PrivateSearch:
             KeyboardInterrupt (Ctrl-C) stops the search, and the run is made when it goes on.
           executor: of ``concurrent.futures`` or Dask (``client.get_executor()``), which makes
             runs side by side; Dask and others that may repeat a run by themselves need
-            ``randomness="run.seed"``.
-          together: how many; 1 unless ``randomness="run.seed"``.
+            ``randomness="run.seed"`` is declared.
+          together: how many; 1 unless ``randomness="run.seed"`` is declared.
           simulation: as in ``release``.
 
         Raises:
@@ -884,13 +868,13 @@ class PrivateSearch:
         if together > 1 and not self._adaptive:
             raise InputError(
                 "a run that ends its worker would fail those beside it: say together=1, or "
-                'randomness="run.seed" if all that a run draws is drawn from its seed'
+                "randomness=run.seed if all that a run draws is drawn from its seed"
             )
         if not isinstance(executor, ThreadPoolExecutor | ProcessPoolExecutor):
             raise InputError(
                 f"{type(executor).__name__} may begin a lost run again by itself, with other noise:"
-                ' say randomness="run.seed" if all that a run draws is drawn from its seed, or use '
-                "ThreadPoolExecutor or ProcessPoolExecutor"
+                " declare randomness=run.seed if all that a run draws is drawn from its seed, or "
+                "use ThreadPoolExecutor or ProcessPoolExecutor"
             )
         return together
 

@@ -22,13 +22,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.host.former_names import former_arguments
 from jaxsel.language.default_delta import DELTA
+from jaxsel.language.domains import number, probability
+from jaxsel.language.parts import read_parts
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 from jaxsel.questions.released import search_cost
 from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.search import scores
+from jaxsel.search.declarations import Declared, LedgerUse
 from jaxsel.search.draws import source
 from jaxsel.search.guarantee import SearchGuarantee
 from jaxsel.search.private_search import PrivateSearch, Winner
@@ -63,6 +67,28 @@ class TunedGuarantee(NamedTuple):
         """The sentences."""
         rows = [["epsilon", self.epsilon], ["delta", self.delta]]
         return Summary("\n".join(self.sentences), ("guarantee", "value"), rows)
+
+
+class Scoring(NamedTuple):
+    """How fits are scored.
+
+    Attributes:
+      validation: the chance with which a record is set aside for it.
+      noise: standard deviation of the noise on scores, in records; None takes the least with
+        which a record that is scored pays no more than one that trains.
+      largest_error: at which a record's absolute error is cut; of regressors alone.
+    """
+
+    validation: float = 0.2
+    noise: float | None = None
+    largest_error: float = 1.0
+
+
+_SCORING = {
+    "validation": probability("with which a record is set aside"),
+    "noise": number("in records"),
+    "largest_error": number("of a record"),
+}
 
 
 # --- What may be searched ---------------------------------------------------------------
@@ -178,12 +204,9 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
       repetitions: law of K, or its text.
       delta: of the guarantee.
       base: what one fit guarantees whatever its candidate, if the estimator does not say.
-      validation: the chance with which a record is set aside.
-      score_noise: standard deviation of the noise on scores, in records; None takes the least with
-        which a record that is scored pays no more than one that trains.
-      largest_error: at which a record's absolute error is cut; of regressors alone.
-      pad: as for ``PrivateSearch``.
-      ledger, data, budget, chosen: as for ``PrivateSearch``.
+      scoring: how fits are scored, as a ``Scoring``, or text such as "validation=0.3,noise=8".
+      pad: as ``watched``, which is declared to ``PrivateSearch``.
+      ledger: as for ``PrivateSearch``.
       simulation: whether a seed may be given; the fit is then not private.
       random_state: a seed, of simulations alone.
 
@@ -205,6 +228,15 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
 
     estimator: Any
 
+    @former_arguments(
+        {
+            "validation": "scoring.validation",
+            "score_noise": "scoring.noise",
+            "largest_error": "scoring.largest_error",
+            **{name: f"ledger.{name}" for name in ("data", "budget")},
+        },
+        first={"ledger": "path"},
+    )
     def __init__(
         self,
         estimator: Any,
@@ -213,14 +245,9 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         *,
         delta: float = DELTA,
         base: object = None,
-        validation: float = 0.2,
-        score_noise: float | None = None,
-        largest_error: float = 1.0,
+        scoring: str | Scoring | Mapping[str, float] = "validation=0.2",
         pad: bool = False,
-        ledger: str | Path | None = None,
-        data: str | None = None,
-        budget: float | None = None,
-        chosen: str | None = None,
+        ledger: str | Path | LedgerUse | Mapping[str, Any] | None = None,
         simulation: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -229,14 +256,9 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         self.repetitions = repetitions
         self.delta = delta
         self.base = base
-        self.validation = validation
-        self.score_noise = score_noise
-        self.largest_error = largest_error
+        self.scoring = scoring
         self.pad = pad
         self.ledger = ledger
-        self.data = data
-        self.budget = budget
-        self.chosen = chosen
         self.simulation = simulation
         self.random_state = random_state
 
@@ -260,16 +282,20 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
             return _base_of(self.estimator, self.base)
         return dominating([_base_of(self._with(each), self.base) for each in listed])
 
+    def _scoring(self) -> Scoring:
+        return Scoring(**read_parts("scoring", self.scoring, _SCORING))
+
     def _search(self, seed: int | None, classifies: bool) -> PrivateSearch:
         base, law = self._guarantee_of_one(), as_law(self.repetitions)
-        noise = self.score_noise
+        scoring = self._scoring()
+        noise = scoring.noise
         if noise is None:
             noise = _score_noise(search_cost(base, law).epsilon(self.delta), law.name, self.delta)
         # The sum, not the mean, of what errors are below the largest: how many is private.
         kind = (
             scores.count(noise)
             if classifies
-            else scores.clipped_mean(0.0, self.largest_error, 1, noise)
+            else scores.clipped_mean(0.0, scoring.largest_error, 1, noise)
         )
         listed = _listed(self.candidates)
         return PrivateSearch(
@@ -277,14 +303,13 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
             base=base,
             score=kind,
             repetitions=law,
-            scored="validation",
             delta=self.delta,
-            pad=self.pad,
             ledger=self.ledger,
-            data=self.data,
-            budget=self.budget,
-            chosen=self.chosen,
-            relation=ADD_OR_REMOVE_ONE,  # as is declared
+            declared=Declared(
+                scored="validation",
+                relation=ADD_OR_REMOVE_ONE,  # as is declared
+                watched=self.pad,
+            ),
             seed=seed,
         )
 
@@ -333,7 +358,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
             vars(self).pop(name, None)
         classifies = self._kind()
         seed = self._seed()
-        check_interval("validation", self.validation, 0.0, 1.0)
+        validation = self._scoring().validation
         search = self._search(seed, classifies)
         rows: Any
         targets: Any
@@ -343,7 +368,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         if classifies:
             self._check_labels(targets)
         coins = source(None if seed is None else seed + 1)
-        aside = np.array([coins.random() < self.validation for _ in range(rows.shape[0])])
+        aside = np.array([coins.random() < validation for _ in range(rows.shape[0])])
         parts = (rows[~aside], targets[~aside], rows[aside], targets[aside])
 
         def train(candidate: Mapping[str, Any], run_seed: int) -> tuple[Any, Any]:
@@ -398,7 +423,7 @@ class PrivatelyTuned(MetaEstimatorMixin, BaseEstimator):
         predicted = model.predict(rows)
         if classifies:
             return np.asarray(predicted == targets, dtype=bool)
-        return self.largest_error - np.abs(predicted - targets)
+        return self._scoring().largest_error - np.abs(predicted - targets)
 
     def _take(self, found: Winner) -> None:
         if found.candidate is None:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,17 +12,22 @@ import numpy as np
 
 from jaxsel.data.images import ImageSet, load_images
 from jaxsel.host import records
-from jaxsel.host.errors import check_choice, check_integer
+from jaxsel.host.errors import InputError, check_integer
+from jaxsel.host.former_names import former_arguments
 from jaxsel.host.progress import progress_bar
+from jaxsel.language.domains import choice, parsed, positive, whole
+from jaxsel.language.parts import read_parts
 from jaxsel.language.printing import Summary, plain, printed, rounded_up
 from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.reports.reading import RELEASE
 from jaxsel.search import scores
+from jaxsel.search.declarations import Declared, LedgerUse, read_ledger
 from jaxsel.search.private_search import PrivateSearch, Run, Winner
 from jaxsel.training import defaults, dp_sgd, runs
 from jaxsel.training.extras import nn
 from jaxsel.training.network import STRIDES, network
 from jaxsel.training.plan import Candidate, SearchPlan, plan_search, read_numbers, read_rates, split
+from jaxsel.tuning.drawn import INDEPENDENTLY, Drawn, read_drawn
 
 _SAVE_SECONDS = 20.0
 _CHUNK_SECONDS = 1.0
@@ -134,17 +139,15 @@ def private_search(plan: SearchPlan, **options: Any) -> PrivateSearch:
 
     Args:
       plan: from ``plan_search``.
-      options: ``storage``, ``ledger``, ``data``, ``budget``, ``chosen`` and ``seed`` of
-        ``PrivateSearch``.
+      options: ``storage``, ``ledger`` and ``seed`` of ``PrivateSearch``.
     """
     return PrivateSearch(
         list(plan.candidates),
         base=plan.base,
         repetitions=plan.repetitions,
         score=score_of(plan),
-        scored="validation",
         delta=plan.delta,
-        randomness="run.seed",
+        declared=Declared(scored="validation", randomness="run.seed"),
         **options,
     )
 
@@ -253,23 +256,65 @@ def correct_on_test(params: Any, images: ImageSet, model: nn.Module) -> int:
     return int(dp_sgd.accuracy(model, params, held_out))
 
 
+class Grid(NamedTuple):
+    """What each run draws from: all combinations of these.
+
+    Attributes:
+      learning_rates: "low:high:count" or a list, as text.
+      noise_multipliers, clip_norms, batch_sizes: lists of numbers above 0, as text.
+    """
+
+    learning_rates: str = defaults.LEARNING_RATES
+    noise_multipliers: str = defaults.NOISE_MULTIPLIERS
+    clip_norms: str = defaults.CLIP_NORMS
+    batch_sizes: str = defaults.BATCH_SIZES
+
+
+class Training(NamedTuple):
+    """How each run trains.
+
+    Attributes:
+      epochs: of the first candidate.
+      strides: "strided", or "dense", which takes nine times as long.
+      together: number of runs trained at once.
+    """
+
+    epochs: float = defaults.EPOCHS
+    strides: str = "strided"
+    together: int = 1
+
+
+_GRID = {
+    name: parsed(str, "a list of numbers", default=default)
+    for name, default in Grid._field_defaults.items()
+}
+_TRAINING = {
+    "epochs": positive("of the first candidate", default=defaults.EPOCHS),
+    "strides": choice(STRIDES, default="strided"),
+    "together": whole("runs trained at once", at_least=1, default=1),
+}
+_DATA = {"name": parsed(str, "the name of an image set"), "folder": parsed(str, "a folder")}
+
+
+@former_arguments(
+    {
+        **{name: f"grid.{name}" for name in Grid._fields},
+        **{name: f"training.{name}" for name in Training._fields},
+        "data_folder": "data.folder",
+        "budget": "ledger.budget",
+    },
+    first={"data": "name", "ledger": "path"},
+)
 def tune(
-    data: str = defaults.DATA,
+    data: str | Mapping[str, Any] = defaults.DATA,
     *,
-    data_folder: str | Path | None = None,
+    grid: str | Grid | Mapping[str, str] = Grid(),
+    training: str | Training | Mapping[str, Any] = Training(),
     repetitions: Repetitions | str = defaults.REPETITIONS,
-    learning_rates: str = defaults.LEARNING_RATES,
-    noise_multipliers: str = defaults.NOISE_MULTIPLIERS,
-    clip_norms: str = defaults.CLIP_NORMS,
-    batch_sizes: str = defaults.BATCH_SIZES,
-    epochs: float = defaults.EPOCHS,
+    drawn: str | Drawn = INDEPENDENTLY,
     delta: float = defaults.DELTA,
-    strides: str = "strided",
-    together: int = 1,
     folder: str | Path | None = None,
-    ledger: str | Path | None = None,
-    budget: float | None = None,
-    chosen: str | None = None,
+    ledger: str | Path | LedgerUse | Mapping[str, Any] | None = None,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> TuneResult:
@@ -279,21 +324,18 @@ def tune(
     generator; the noise of the training is Threefry's, for experiments.
 
     Args:
-      data: "digits", "mnist" or "fashion_mnist".
-      data_folder: of the IDX files; see docs/training.md.
+      data: "digits", "mnist" or "fashion_mnist"; "mnist:folder=PATH" reads its IDX files there
+        (docs/training.md).
+      grid: from what each run draws its settings; as text
+        "learning_rates=0.1:1:9,clip_norms=0.5,1", or a ``Grid``.
+      training: how each run trains; as text "epochs=3,strides=dense", or a ``Training``.
       repetitions: law of K, or its text.
-      learning_rates: "low:high:count" or a list, as text.
-      noise_multipliers, clip_norms, batch_sizes: lists of numbers above 0, as text; each
-        run draws from the grid of these and the learning rates.
-      epochs: of the first candidate.
+      drawn: how candidates are drawn; only "independently", from the grid.
       delta: of the guarantee, in (0, 1).
-      strides: "strided", or "dense", which takes nine times as long.
-      together: number of runs trained at once.
       folder: where to save, so that the same call resumes after a kill; it contains
         secrets.
-      ledger: a file with all private searches of this data set, as for ``PrivateSearch``.
-      budget: the largest epsilon of all searches in the ledger together.
-      chosen: "beforehand" or "on the way", as for ``PrivateSearch``.
+      ledger: a file with all private searches of this data set, as for ``PrivateSearch``, which
+        are those of the image set: "census.json:budget=3".
       seed: makes this a simulation, which has no privacy.
       progress: as for ``jaxsel.simulate``.
 
@@ -308,41 +350,45 @@ def tune(
         The noise of the training is Threefry's, in float32: for experiments, and the guarantee
         is that of real numbers.
     """
-    check_choice("strides", strides, STRIDES)
-    together = check_integer("together", together, 1)
+    read_drawn(drawn).one_of("jaxsel.tune", INDEPENDENTLY)
+    texts = Grid(**read_parts("grid", grid, _GRID))
+    how = Training(**read_parts("training", training, _TRAINING))
     if seed is not None:
         check_integer("seed", seed, 0)
-    images = load_images(data, None if data_folder is None else Path(data_folder))
-    model = network(strides, images.classes)
+    use = read_ledger(ledger)
+    if use is not None and use.data is not None:
+        raise InputError("the ledger of jaxsel.tune is that of its images; leave its data out")
+    name, idx = _image_set(data)
+    images = load_images(name, idx)
+    model = network(how.strides, images.classes)
     plan = plan_search(
         examples=len(images.labels),
-        rates=read_rates(learning_rates),
-        noise_multipliers=read_numbers("noise-multipliers", noise_multipliers),
-        clip_norms=read_numbers("clip-norms", clip_norms),
-        batch_sizes=read_numbers("batch-sizes", batch_sizes),
-        epochs=epochs,
+        rates=read_rates(texts.learning_rates),
+        noise_multipliers=read_numbers("noise-multipliers", texts.noise_multipliers),
+        clip_norms=read_numbers("clip-norms", texts.clip_norms),
+        batch_sizes=read_numbers("batch-sizes", texts.batch_sizes),
+        epochs=how.epochs,
         repetitions=as_law(repetitions),
         delta=delta,
     )
-    named = None if ledger is None else data
-    options = {
-        "storage": folder,
-        "ledger": ledger,
-        "data": named,
-        "budget": budget,
-        "chosen": chosen,
-        "seed": seed,
-    }
+    within = None if use is None else use._replace(data=name)
     with (
-        private_search(plan, **options) as search,
+        private_search(plan, storage=folder, ledger=within, seed=seed) as search,
         progress_bar(None, 0, progress, unit="training steps") as advance,
     ):
-        train_runs(search, plan, images, model, together=together, progress=advance)
+        train_runs(search, plan, images, model, together=how.together, progress=advance)
         winner = search.release(simulation=seed is not None)
     correct = correct_on_test(winner.outcome, images, model)
-    found = TuneResult(data, plan, winner, correct, len(images.test_labels), seed is not None)
+    found = TuneResult(name, plan, winner, correct, len(images.test_labels), seed is not None)
     if folder is not None:
         place = Path(folder).expanduser().absolute() / RELEASE
         with records.exclusive(place, private=True) as replace:
             replace((json.dumps(plain(found.as_record()), indent=2) + "\n").encode())
     return found
+
+
+def _image_set(data: object) -> tuple[str, Path | None]:
+    """The name of the images, and the folder of their files if it is given."""
+    read = read_parts("data", data, _DATA, first="name")
+    folder = read.get("folder")
+    return read.get("name", defaults.DATA), None if folder is None else Path(folder)

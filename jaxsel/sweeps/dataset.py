@@ -33,10 +33,10 @@ class Options(NamedTuple):
       joint: whether all of these hold together at that confidence, and not each by itself.
     """
 
-    trials: int
-    seed: int
-    delta: float
-    confidence: float
+    trials: int = 1_000_000
+    seed: int = 0
+    delta: float = 0.0
+    confidence: float = 0.95
     joint: bool = False
 
 

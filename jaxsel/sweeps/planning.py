@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from jaxsel.host.errors import MOST_TRIALS, InputError, check_integer, check_interval
 from jaxsel.host.progress import progress_bar
+from jaxsel.language.domains import probability
+from jaxsel.language.parts import read_parts
 from jaxsel.language.utility import MEANINGS
 from jaxsel.sweeps.axes import Grid, Value
 from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
@@ -40,7 +42,7 @@ class Plan(NamedTuple):
     zipped: Sequence[Sequence[str]]
 
     def asked(self) -> dict[str, Any]:
-        """The request as JSON-serialisable data, from which ``make_plan`` makes the same plan."""
+        """The request as JSON-serialisable data, from which ``planned`` makes the same plan."""
         settings: dict[str, list[Value]] = {k: [v] for k, v in self.grid.fixed.items()}
         for axis in self.grid.axes:
             for number, name in enumerate(axis.names):
@@ -54,31 +56,53 @@ class Plan(NamedTuple):
         }
 
 
-def make_plan(
-    subject: About,
-    settings: Mapping[str, Any],
-    measures: Sequence[str],
-    zipped: Sequence[Sequence[str]],
-    trials: float,
-    seed: int,
-    delta: float,
-    confidence: float,
-    joint: bool = False,
-    progress: bool | None = False,
-) -> Plan:
-    """Parses a sweep; arguments and errors as for ``sweep``."""
-    options = Options(
+_CONFIDENCE = {
+    "confidence": probability("of each interval and audit by itself"),
+    "joint": probability("of all intervals and audits of a sweep together"),
+}
+
+
+def read_options(given: Options | Mapping[str, Any]) -> Options:
+    """Checks options, of which some may be missing.
+
+    Raises:
+      InputError: for a number out of range.
+    """
+    found = Options()._replace(**(given if isinstance(given, Mapping) else given._asdict()))
+    trials, seed, delta, confidence, joint = found
+    said = read_parts("confidence", confidence, _CONFIDENCE, first="confidence")
+    if len(said) != 1:
+        raise InputError("confidence is that of each interval, or of all together; give one")
+    ((how, level),) = said.items()
+    return Options(
         check_integer("trials", trials, 2, MOST_TRIALS),
         check_integer("seed", seed, 0),
         check_interval("delta", delta, 0.0, 1.0, low_open=False),
-        check_interval("confidence", confidence, 0.0, 1.0),
-        bool(joint),
+        level,
+        bool(joint) or how == "joint",
     )
+
+
+def make_plan(
+    subject: About,
+    settings: Mapping[str, Any],
+    measures: Sequence[str] = (),
+    zipped: Sequence[Sequence[str]] = (),
+    options: Options | Mapping[str, Any] = Options(),
+    progress: bool | None = False,
+) -> Plan:
+    """Parses a sweep; arguments and errors as for ``sweep``.
+
+    Args:
+      zipped: groups of settings whose values are paired, first with first.
+      options: the others; ``confidence`` may be a text, "joint=0.95".
+    """
+    options = read_options(options)
     about = find_subject(subject)
     if about.build is None and options.delta > 0.0:
         raise InputError(
-            f"delta is {delta:g}, but the delta of an account is one of its settings; "
-            f"give delta={delta:g} among them"
+            f"delta is {options.delta:g}, but the delta of an account is one of its settings; "
+            f"give delta={options.delta:g} among them"
         )
     if about.function is not None and _needs(about, "trials"):
         settings = {"trials": options.trials, **settings}
@@ -95,6 +119,12 @@ def make_plan(
     facts = {fact_key(fact, cell, options.delta): (fact, cell) for fact in wanted for cell in cells}
     items = _items(chosen, cells, options.trials)
     return Plan(about, grid, cells, chosen, options, items, facts, zipped)
+
+
+def planned(asked: Mapping[str, Any]) -> Plan:
+    """The plan whose ``asked`` it is."""
+    options = {name: asked[name] for name in Options._fields if name in asked}
+    return make_plan(**{k: v for k, v in asked.items() if k not in options}, options=options)
 
 
 def _needs(about: Subject, name: str) -> bool:

@@ -1,21 +1,24 @@
 """sweep: measures of a mechanism, or of the account of tuning, over a grid of settings."""
 
+import functools
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from jaxsel.host.errors import InputError
+from jaxsel.host.former_names import former_arguments, warn
 from jaxsel.host.progress import progress_bar
 from jaxsel.kernel.engine import Performance
 from jaxsel.shards import Shard, read_shard
 from jaxsel.sweeps import facts as known_facts
 from jaxsel.sweeps import files
-from jaxsel.sweeps.dataset import to_dataset
+from jaxsel.sweeps.dataset import Options, to_dataset
 from jaxsel.sweeps.facts import Facts, find_fact
 from jaxsel.sweeps.files import RunningSweep, State, opened
 from jaxsel.sweeps.functions import declared, shared_trials
-from jaxsel.sweeps.planning import Plan, make_plan
+from jaxsel.sweeps.planning import Plan, make_plan, planned
 from jaxsel.sweeps.sharing import check_parts, facts_of, joined, share_of
 from jaxsel.sweeps.subject import About
 from jaxsel.sweeps.tallying import Item, Store, tally
@@ -23,18 +26,70 @@ from jaxsel.sweeps.tallying import Item, Store, tally
 if TYPE_CHECKING:
     import xarray as xr
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+def together(
+    settings: Mapping[Any, Any], groups: Sequence[Sequence[str]]
+) -> dict[str | tuple[str, ...], Any]:
+    """Settings with one key for each group of names whose values are paired."""
+    left = dict(settings)
+    found = {tuple(group): [left.pop(name, None) for name in group] for group in groups}
+    return {**left, **found}
+
+
+def _apart(
+    settings: Mapping[str | tuple[str, ...], Any],
+) -> tuple[dict[str, Any], list[tuple[str, ...]]]:
+    """Each setting by its own name, and the groups whose values are paired.
+
+    Raises:
+      InputError: for a group without values for each of its names.
+    """
+    found: dict[str, Any] = {}
+    groups = []
+    for key, values in settings.items():
+        if isinstance(key, str):
+            found[key] = values
+            continue
+        if len(values) != len(key):
+            raise InputError(f"{', '.join(key)} vary together; give the values of each, in a list")
+        groups.append(key)
+        found.update({n: each for n, each in zip(key, values, strict=True) if each is not None})
+    return found, groups
+
+
+def _former_zipped(function: Callable[P, R]) -> Callable[P, R]:
+    """``function``, which took ``zipped`` until 0.2.0."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> R:
+        if "zipped" not in named:
+            return function(*given, **named)
+        warn(
+            f"{function.__name__}(zipped=...)",
+            f'{function.__name__}(settings={{("a", "b"): [values of a, values of b]}})',
+        )
+        groups = named.pop("zipped")
+        chosen = signature.bind(*given, **named)
+        chosen.arguments["settings"] = together(chosen.arguments.get("settings", {}), groups)
+        return function(*chosen.args, **chosen.kwargs)
+
+    return call
+
+
+@_former_zipped
 def sweep(
     subject: About,
-    settings: Mapping[str, Any] = MappingProxyType({}),
+    settings: Mapping[Any, Any] = MappingProxyType({}),
     *,
     measures: Sequence[str] = (),
     trials: float = 1_000_000,
     seed: int = 0,
     delta: float = 0.0,
-    confidence: float = 0.95,
-    joint: bool = False,
-    zipped: Sequence[Sequence[str]] = (),
+    confidence: float | str = 0.95,
     record: str | Path | None = None,
     progress: bool | None = None,
     performance: Performance = Performance(),
@@ -51,15 +106,15 @@ def sweep(
         "file.py:function").
       settings: by name, one value or several (which make an axis), as values or as text:
         ``{"repetitions": ["geometric", "poisson"], "mean": "1:1000:log13"}``. Parameters
-        of a law of K, and of an account's base, count as settings; so does "seed".
+        of a law of K, and of an account's base, count as settings; so does "seed". Names whose
+        values are paired, first with first, are one key:
+        ``{("epsilon", "gamma"): [[0.5, 1.0], [0.1, 0.2]]}``.
       measures: names; default: every utility and the best proven epsilon.
       trials: per cell; for an audit, per input; a whole number >= 1.
       seed: used if the seed is not an axis.
       delta: of epsilons, in [0, 1); an account has its own setting.
-      confidence: of each interval and audit, each by itself.
-      joint: makes all intervals and audits of the sweep hold together at the confidence, by a
-        share of the error for each (Bonferroni).
-      zipped: groups of settings whose values are paired, first with first.
+      confidence: of each interval and audit, each by itself; "joint=0.95" is that of all of the
+        sweep together, by a share of the error for each (Bonferroni).
       record: a NetCDF file to resume from and to save to, every ten seconds; a larger grid
         or more trials extend it.
       progress, performance: as for ``simulate_grid``.
@@ -78,9 +133,20 @@ def sweep(
         >>> found["success"].dims
         ('epsilon',)
     """
-    plan = make_plan(
-        subject, settings, measures, zipped, trials, seed, delta, confidence, joint, progress
-    )
+    options = {"trials": trials, "seed": seed, "delta": delta, "confidence": confidence}
+    own, groups = _apart(settings)
+    plan = make_plan(subject, own, measures, groups, options, progress)
+    return swept(plan, record, progress=progress, performance=performance)
+
+
+def swept(
+    plan: Plan,
+    record: str | Path | None,
+    *,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> "xr.Dataset":
+    """The sweep of a plan; arguments and errors as for ``sweep``."""
     with opened(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance)
         found = _dataset(plan, kept.state.store, kept.state.facts)
@@ -111,7 +177,7 @@ def refreshed(
       InputError: as ``sweep``.
     """
     count = shared_trials(subject, trials)
-    plan = make_plan(subject, settings, (), (), count, seed, 0.0, 0.95)
+    plan = make_plan(subject, settings, options={"trials": count, "seed": seed})
     performance = declared(subject).performance or Performance()
     with opened(_fresh(plan, None), record) as kept:
         _do(plan, plan.facts, plan.items, kept, progress, performance, again=True)
@@ -128,19 +194,16 @@ def write_dataset(dataset: "xr.Dataset", record: str | Path) -> None:
         kept.finish(dataset)
 
 
+@_former_zipped
+@former_arguments({name: f"options.{name}" for name in Options._fields if name != "joint"})
 def keep_share(
     shard: Shard | str,
-    subject: str | Callable[..., Any],
-    settings: Mapping[str, Any],
+    subject: About,
+    settings: Mapping[Any, Any],
     *,
     record: str | Path,
     measures: Sequence[str] = (),
-    trials: float = 1_000_000,
-    seed: int = 0,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    joint: bool = False,
-    zipped: Sequence[Sequence[str]] = (),
+    options: Options | Mapping[str, Any] = Options(),
     progress: bool | None = None,
     performance: Performance = Performance(),
 ) -> int:
@@ -151,8 +214,10 @@ def keep_share(
         an array job.
       subject, settings: as for ``sweep``, and equal for all shards; so are all that follow.
       record: the shard's own file; a shard that was killed resumes from it.
-      measures, trials, seed, delta, confidence: as for ``sweep``.
-      joint, zipped, progress, performance: as for ``sweep``.
+      measures, progress, performance: as for ``sweep``; the first are
+        equal for all shards.
+      options: ``trials``, ``seed``, ``delta`` and ``confidence`` of ``sweep``, equal for all
+        shards.
 
     Returns:
       The number of trials of this shard.
@@ -160,10 +225,21 @@ def keep_share(
     Raises:
       InputError: as ``sweep``.
     """
+    own, groups = _apart(settings)
+    plan = make_plan(subject, own, measures, groups, options, progress)
+    return shared(shard, plan, record, progress=progress, performance=performance)
+
+
+def shared(
+    shard: Shard | str,
+    plan: Plan,
+    record: str | Path,
+    *,
+    progress: bool | None = None,
+    performance: Performance = Performance(),
+) -> int:
+    """One shard of the sweep of a plan; arguments, result and errors as for ``keep_share``."""
     which = read_shard(shard) if isinstance(shard, str) else shard
-    plan = make_plan(
-        subject, settings, measures, zipped, trials, seed, delta, confidence, joint, progress
-    )
     items = share_of(plan.items, which)
     with opened(_fresh(plan, which), record) as kept:
         facts = facts_of(plan.facts, which)
@@ -211,7 +287,7 @@ def merge(
             f"{parts[0].path} is of a function that is in no file; merge it in Python, "
             "with merge(paths, subject=function)"
         )
-    plan = make_plan(**asked)
+    plan = planned(asked)
     own = plan.subject.function
     if own is not None and known_facts.code(own) != parts[0].code:
         raise InputError(

@@ -3,7 +3,7 @@
 A bound is a function of a search: the guarantee of one run, the law of K, and how candidates
 are drawn. It stands in a module of ``jaxsel.tuning.bounds``:
 
-    @bound(PS, "PS-Thm2", "Theorem 2", RENYI, law="truncated_negative_binomial", words="...")
+    @bound(PS, "PS-Thm2", "Theorem 2", RENYI, words="...", needs=Needs(law="poisson"))
     def theorem_2(search):
         '''For a base with ... the best of K runs has D_a <= ... .'''
         return negative_binomial_renyi(search.base.renyi, **search.law.parameters)
@@ -44,9 +44,7 @@ from jaxsel.language.declared import held, names_of_bounds
 from jaxsel.language.domains import number, parsed
 from jaxsel.language.statements import Paper
 from jaxsel.repetitions import Repetitions, parse
-
-INDEPENDENTLY = "independently"
-"""How candidates are drawn: each by itself, from the same law, whatever others were."""
+from jaxsel.tuning.drawn import EACH_BY_ITSELF, INDEPENDENTLY, WAYS, Drawn
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,7 +59,7 @@ class Search:
 
     base: BaseGuarantee
     law: Repetitions
-    drawn: str = INDEPENDENTLY
+    drawn: Drawn = EACH_BY_ITSELF
 
 
 class Proof(NamedTuple):
@@ -261,16 +259,33 @@ _KNOWN = {
 """What the fields of a base's guarantee hold, in words."""
 
 
-def _needs(search: Search, law: str | None, uses: tuple[str, ...]) -> str | None:
-    """What a search lacks for a bound of these laws that uses these fields of the base."""
-    if search.drawn != INDEPENDENTLY:
-        return "candidates that are drawn independently"
-    if law is not None and search.law.family != law:
-        return f"K ~ {law}"
-    for name in uses:
-        if getattr(search.base, name) is None:
-            return f"a base with a known {_KNOWN[name]}"
-    return None
+class Needs(NamedTuple):
+    """What a search must have for a bound to apply to it.
+
+    Attributes:
+      law: the family of K; None if any will do.
+      uses: fields of the base that must be known.
+      lacks: search -> in a few words what else it would need; None where it needs nothing.
+      drawn: the way in which its candidates are drawn, one of ``jaxsel.tuning.drawn.WAYS``.
+    """
+
+    law: str | None = None
+    uses: tuple[str, ...] = ()
+    lacks: Callable[[Search], str | None] = lambda search: None
+    drawn: str = INDEPENDENTLY
+
+    def missing(self, search: Search) -> str | None:
+        """What a search would need in a few words; None where it has all."""
+        if search.drawn.way != self.drawn:
+            if self.drawn == INDEPENDENTLY:
+                return "candidates that are drawn independently"
+            return f"candidates that are drawn {self.drawn}: {WAYS[self.drawn].meaning}"
+        if self.law is not None and search.law.family != self.law:
+            return f"K ~ {self.law}"
+        for name in self.uses:
+            if getattr(search.base, name) is None:
+                return f"a base with a known {_KNOWN[name]}"
+        return self.lacks(search)
 
 
 def bound(
@@ -281,12 +296,9 @@ def bound(
     *,
     words: str,
     label: str = "",
-    law: str | None = None,
-    uses: tuple[str, ...] = (),
-    lacks: Callable[[Search], str | None] = lambda search: None,
+    needs: Needs = Needs(),
     shown: str | None = None,
-    at: tuple[str, str] | None = None,
-    former: Former | None = None,
+    at: "tuple[str, str] | Former | None" = None,
     covers_all: bool = False,
     **more: Any,
 ) -> Callable[[Callable[[Search], Any]], SearchBound]:
@@ -295,25 +307,22 @@ def bound(
     Args:
       paper, id, place: as of a claim.
       states: what the formula returns: a pure epsilon, a profile, a Renyi curve or a ``Proof``.
-      words, label, shown, former, covers_all: as of ``SearchBound``; shown is the id by default.
-      law: the family of K to which it applies; all of them by default.
-      uses: fields of the base that must be known.
-      lacks: what else a search may lack.
-      at: base and law at which the claim is evaluated where none are given; those of 0.2.0
-        by default, else ten runs of a Gaussian base.
+      words, label, shown, covers_all: as of ``SearchBound``; shown is the id by default.
+      needs: what a search must have.
+      at: base and law at which the claim is evaluated where none are given: by default ten runs
+        of a Gaussian base; or the parameters that it had until 0.2.0, with their defaults.
       **more: fields of ``Claim``.
     """
 
-    def declare(formula: Callable[[Search], Any]) -> SearchBound:
-        def lacking(search: Search) -> str | None:
-            return _needs(search, law, uses) or lacks(search)
+    former, defaults = (at, at.at) if isinstance(at, Former) else (None, at or _AT)
 
+    def declare(formula: Callable[[Search], Any]) -> SearchBound:
         def prove(search: Search) -> Proof:
             return states.proof(functools.partial(formula, search))
 
         def proof(base: Any, law: Any) -> Proof:
             search = Search(_read(base, parse_base), _read(law, parse))
-            needed = lacking(search)
+            needed = needs.missing(search)
             if needed is not None:
                 raise InputError(f"{id} needs {needed}")
             return prove(search)
@@ -323,14 +332,13 @@ def bound(
             "shown": shown or id,
             "words": words,
             "label": label,
-            "lacks": lacking,
+            "lacks": needs.missing,
             "prove": prove,
             "formula": formula,
             "former": former,
-            "family": law,
+            "family": needs.law,
             "covers_all": covers_all,
         }
-        defaults = at or (_AT if former is None else former.at)
         where = {} if former is None else dict(former.place)
         evaluate = _number(states, _remembered(proof), defaults, where)
         evaluate.__doc__ = f"{inspect.getdoc(formula)}\n\n{inspect.getdoc(evaluate)}"

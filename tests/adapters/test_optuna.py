@@ -11,6 +11,7 @@ import jaxsel
 from jaxsel.host.errors import InputError
 from jaxsel.search.optuna import PrivateSampler, optimise, suggested
 from jaxsel.training.objective_perturbation import NotReached
+from tests.search.asked import asked
 
 # A score whose digits are found wherever they stand, as text or as a float's bytes.
 SCORE = 0.7234567890123457
@@ -26,7 +27,7 @@ def _search(**given):
         "repetitions": "point_mass:count=6",
         "score": jaxsel.scores.public(),
     }
-    return jaxsel.PrivateSearch(suggested, **options | given)
+    return jaxsel.PrivateSearch(suggested, **asked(**options | given))
 
 
 def _study(**given):

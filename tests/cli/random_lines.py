@@ -123,8 +123,8 @@ _FILES = {
 _NEVER = {"bench": {"everything", "goals", "mechanism"}, "validate": {"everything"}}
 # How often a command is drawn, of about a hundred lines: those that compute longest least.
 _SHARES = {
-    **{"account": 6, "plan": 3, "optimal": 1, "report": 2, "tune": 1, "simulate": 6, "audit": 2},
-    **{"audit-function": 3, "replay": 3, "check-law": 2},
+    **{"account": 6, "plan": 2, "plan-releases": 1, "optimal": 1, "report": 2, "tune": 1},
+    **{"simulate": 6, "audit": 2, "audit-function": 3, "replay": 3, "check-law": 2},
     **{"sweep": 5, "validate": 1, "bench": 1, "merge": 4, "claim": 16, "law": 14, "show": 10},
 }
 STARTS = {
@@ -133,17 +133,19 @@ STARTS = {
         "--base BASE --repetitions LAW --delta 1e-6",
         "--base BASE --repetitions LAW --epsilon 1",
         "--base BASE --repetitions LAW --times 2",
-        "--base BASE --grid 3",
+        "--base BASE --drawn grid:n=3",
         "--search searches.toml",
         "--search empty",
     ),
     "plan": (
         "--base gaussian --epsilon 3 --runs 10",
         "--base gaussian:noise_multiplier=4 --runs 10",
-        "--base zcdp --epsilon 2 --rank 0.2",
+        "--base zcdp --epsilon 2 --winner rank=0.2",
         "--base pure:epsilon=0.1 --epsilon 1",
-        "--mechanism noisy_max --epsilon 3 --releases 10",
-        "--mechanism stable_top_k --epsilon 3 --delta 1e-6 --releases 5",
+    ),
+    "plan-releases": (
+        "noisy_max --epsilon 3 --releases 10",
+        "stable_top_k --epsilon 3 --delta 1e-6 --releases 5",
     ),
     "optimal": ("--base pure:epsilon=0.1 --runs 3 --most 10", "--base zcdp:rho=0.01 --runs 3"),
     "report": ("--base BASE --repetitions LAW", "--plan plan.json", "--folder folder"),

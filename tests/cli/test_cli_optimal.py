@@ -18,7 +18,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
 
 def test_the_law_is_printed_saved_and_accounted(capsys, tmp_path):
     path = tmp_path / "law.json"
-    wishes = ("--runs", "10", "--rank-of", "geometric:mean=10", "--save", str(path))
+    wishes = ("--runs", "10", "--winner", "rank_of=geometric:mean=10", "--save", str(path))
     code, out, _ = run(capsys, "optimal", *BASE, *wishes, "--json")
     found = json.loads(out)
     assert code == 0
@@ -32,7 +32,7 @@ def test_the_law_is_printed_saved_and_accounted(capsys, tmp_path):
 
 
 def test_in_words(capsys):
-    code, out, _ = run(capsys, "optimal", *BASE, "--most", "5", "--miss", "0.2=0.4")
+    code, out, _ = run(capsys, "optimal", *BASE, "--most", "5", "--winner", "good=0.2,chance=0.6")
     assert code == 0
     assert "No law of K" in out
     assert "probability" in out
@@ -41,9 +41,9 @@ def test_in_words(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--miss", "0.05"), "--miss 0.05=0.3"),
-        (("--most", "10", "--miss", "0.05=0.3"), "take 0.5988 or more"),
-        (("--runs", "30", "--rank", "0.02"), "take runs >= 49"),
+        (("--winner", "0.05"), "write name=value with one or more of: good, chance"),
+        (("--most", "10", "--winner", "good=0.05,chance=0.7"), "take 0.5988 or more"),
+        (("--runs", "30", "--winner", "rank=0.02"), "take runs >= 49"),
         (("--runs", "5", "--delta", "0"), "delta is 0"),
         ((), "nothing is asked of the search"),
     ],
@@ -60,5 +60,5 @@ def test_what_cannot_be_had_is_one_sentence(capsys, arguments, said):
 def test_the_help_explains(capsys):
     code, out, _ = run(capsys, "optimal", "--help")
     assert code == 0
-    for option in ("--base", "--runs", "--rank-of", "--miss", "--none", "--save"):
+    for option in ("--base", "--runs", "--winner", "rank_of=", "none=", "--save"):
         assert option in out

@@ -42,7 +42,7 @@ def test_the_law_goes_to_a_file_that_others_read(capsys, tmp_path):
 
 
 def test_compute_is_runs_times_their_price(capsys):
-    paid = json.loads(_run(capsys, *_PLAN, "--compute", "200", "--price", "4", "--json"))
+    paid = json.loads(_run(capsys, *_PLAN, "--compute", "200:price=4", "--json"))
     asked = json.loads(_run(capsys, *_PLAN, "--runs", "50", "--json"))
     assert paid["law"] == asked["law"]
     assert paid["compute"] == pytest.approx(4.0 * paid["mean_runs"])
@@ -51,7 +51,7 @@ def test_compute_is_runs_times_their_price(capsys):
     assert " of 200 on average, at 1 a run." in both
 
 
-@pytest.mark.parametrize("good", [[], ["--good", "0.05"]])
+@pytest.mark.parametrize("good", [[], ["--winner", "good=0.05"]])
 def test_the_picture_is_drawn(capsys, tmp_path, good):
     path = tmp_path / "plan.png"
     _run(capsys, *_PLAN, "--runs", "20", *good, "--plot", str(path))
@@ -62,7 +62,7 @@ def test_the_picture_is_drawn(capsys, tmp_path, good):
     ("extra", "message"),
     [
         (["--compute", "0"], "compute is 0"),
-        (["--compute", "5", "--price", "-1"], "price is -1"),
+        (["--compute", "5:price=-1"], "price is -1"),
         (["--runs", "5", "--save", "/nowhere/law.json"], "there is no folder /nowhere"),
     ],
 )

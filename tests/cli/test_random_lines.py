@@ -33,7 +33,7 @@ def test_random_lines_end_as_the_documents_say(part, seed, coarse_prices):
         "law validation_selection learner_epsilon=1e3 sensitivity=1",
         "law selection_generalised_exponential epsilon=1e-308",
         "law sparse_vector_stoddard threshold=5e-324",
-        "optimal --base zcdp:rho=0.01 --runs 3 --rank 1e-308 --none 1e-308",
+        "optimal --base zcdp:rho=0.01 --runs 3 --winner rank=1e-308,none=1e-308",
         "show PS-Cor3 --verdict --seed -1",
         "validate PS-Cor3 --seed -1e308",
         "validate PS-Thm2 --cases 1e15",

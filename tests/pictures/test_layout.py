@@ -83,7 +83,7 @@ def test_axes_that_are_left_over_are_named():
     with pytest.raises(InputError) as refused:
         plan(four)
     assert str(refused.value) == (
-        "the picture has no room for the axis epsilon; fix it: epsilon=VALUE, or use --facet"
+        "the picture has no room for the axis epsilon; fix it: epsilon=VALUE, or use --axes facet="
     )
 
 

@@ -35,7 +35,7 @@ def test_a_fixed_number_of_runs_names_the_price_of_the_grid(base):
     said = " ".join(found.sentences())
     found = re.search(
         r"Each of the 40 runs draws its candidate at random; \((\S+), 1e-06\) is proved of "
-        r"40 given candidates, each run once \(--grid 40\)\.",
+        r"40 given candidates, each run once \(--drawn grid:n=40\)\.",
         said,
     )
     assert found is not None
@@ -186,7 +186,7 @@ def test_an_unknown_mechanism_names_the_nearest_few_and_how_to_list_all():
     [
         ["--repetitions", "geometric:mean=3"],
         ["--repetitions", "geometric:mean=3", "--times", "2"],
-        ["--grid", "3"],
+        ["--drawn", "grid:n=3"],
     ],
 )
 @pytest.mark.parametrize("base", ["pure:epsilon=0.1", "approximate:epsilon=1,delta=0.1"])
@@ -249,14 +249,14 @@ def test_what_score_noise_cannot_say_is_said(capsys):
     with pytest.raises(InputError, match="score_noise is 0"):
         jaxsel.account(_QUICK, "geometric:mean=5", score_noise=0.0)
     search = ["--base", _QUICK, "--repetitions", "geometric:mean=5", "--score-noise", "3"]
-    for more in (["--times", "2"], ["--epsilon", "1"], ["--grid", "5"]):
+    for more in (["--times", "2"], ["--epsilon", "1"], ["--drawn", "grid:n=5"]):
         assert "--score-noise is for one search" in _refused(capsys, "account", *search, *more)
     assert "--score-noise is for one search" in _refused(capsys, "report", *search, "--times", "2")
 
 
 _DEFAULTS = {
     "plan": ["--runs", "3", "--base", "pure:epsilon=0.5"],
-    "plan of releases": ["--mechanism", "stable_top_k", "--epsilon", "1"],
+    "plan-releases": ["stable_top_k", "--epsilon", "1"],
     "optimal": ["--base", "pure:epsilon=0.5", "--runs", "3", "--most", "20"],
     "report": ["--base", _QUICK, "--repetitions", "geometric:mean=3"],
 }
@@ -265,7 +265,7 @@ _DEFAULTS = {
 @pytest.mark.parametrize("command", list(_DEFAULTS))
 @pytest.mark.parametrize("given", [True, False])
 def test_an_answer_at_the_default_delta_says_so(capsys, command, given):
-    words = [command.split()[0], *_DEFAULTS[command]]
+    words = [command, *_DEFAULTS[command]]
     with pytest.raises(SystemExit) as ended:
         main(words + (["--delta", "1e-6"] if given else []))
     assert not ended.value.code

@@ -11,7 +11,7 @@ import jaxsel
 from jaxsel.cli.main import main
 from jaxsel.host.errors import InputError
 from jaxsel.questions import plan as planning
-from jaxsel.tuning.planning.attack_limit import AttackLimit
+from jaxsel.tuning.planning.attack_limit import ATTACK, AttackLimit
 from jaxsel.tuning.planning.plan import read_budget
 from jaxsel.tuning.planning.wishes import Wishes
 
@@ -26,6 +26,13 @@ def few_families(monkeypatch, coarse_prices):
     monkeypatch.setattr(plan, "FAMILIES", {"geometric": plan.FAMILIES["geometric"]})
 
 
+def _grouped(asked: dict) -> dict:
+    """Arguments of ``plan``: what is asked of attacks, together."""
+    return {"attack": {k: asked[k] for k in ATTACK if k in asked}} | {
+        k: value for k, value in asked.items() if k not in ATTACK
+    }
+
+
 def _reached(search: jaxsel.Released, asked: dict) -> float:
     if "advantage" in asked:
         return search.advantage()
@@ -34,7 +41,7 @@ def _reached(search: jaxsel.Released, asked: dict) -> float:
 
 @pytest.mark.parametrize("asked", [{"advantage": 0.1}, RATES])
 def test_the_noise_is_the_least_that_limits_every_attack(asked):
-    found = jaxsel.plan("gaussian", runs=20, **asked)
+    found = jaxsel.plan("gaussian", runs=20, attack=asked)
     chosen, most = found.chosen, max(asked.values())
     reached = _reached(jaxsel.search_cost(chosen.base, chosen.law), asked)
     assert reached == chosen.attack <= most
@@ -70,7 +77,7 @@ def test_the_noise_is_the_least_that_limits_every_attack(asked):
 )
 def test_the_best_winner_with_noise_that_is_given(asked):
     base = "gaussian:noise_multiplier=8"
-    found = jaxsel.plan(base, **asked)
+    found = jaxsel.plan(base, attack=asked)
     most = max(asked.values())
     assert (
         _reached(jaxsel.search_cost(base, found.chosen.law), asked) == found.chosen.attack <= most
@@ -80,7 +87,7 @@ def test_the_best_winner_with_noise_that_is_given(asked):
 
 
 def test_runs_that_are_limited_need_not_reach_what_attacks_may():
-    found = jaxsel.plan("gaussian:noise_multiplier=8", advantage=0.5, runs=3)
+    found = jaxsel.plan("gaussian:noise_multiplier=8", attack="advantage=0.5", runs=3)
     assert found.chosen.law.mean == pytest.approx(3.0, rel=2e-3)
     assert found.chosen.attack < 0.4
 
@@ -107,7 +114,7 @@ def test_runs_that_are_limited_need_not_reach_what_attacks_may():
 )
 def test_what_cannot_be_planned_is_one_sentence(base, asked, message):
     with pytest.raises(InputError, match=message):
-        jaxsel.plan(base, **asked)
+        jaxsel.plan(base, **_grouped(asked))
 
 
 def _ended(capsys, *line: str) -> tuple[int, str, str]:
@@ -118,10 +125,10 @@ def _ended(capsys, *line: str) -> tuple[int, str, str]:
 
 
 def test_the_command_line_says_the_same(capsys):
-    line = ["--base", "gaussian:noise_multiplier=8", "--advantage", "0.2", "--runs", "2"]
+    line = ["--base", "gaussian:noise_multiplier=8", "--attack", "advantage=0.2", "--runs", "2"]
     code, text, _ = _ended(capsys, *line, "--json")
     record = json.loads(text)
-    found = jaxsel.plan("gaussian:noise_multiplier=8", advantage=0.2, runs=2)
+    found = jaxsel.plan("gaussian:noise_multiplier=8", attack="advantage=0.2", runs=2)
     assert (code, record["advantage"]) == (0, found.as_record()["advantage"])
     code, text, _ = _ended(capsys, *line)
     assert code == 0
@@ -132,12 +139,11 @@ def test_the_command_line_says_the_same(capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["--base", "gaussian", "--true-positive-rate", "0.1", "--runs", "5"], "give both of them"),
-        (["--base", "gaussian", "--advantage", "2", "--runs", "5"], "advantage is 2"),
         (
-            ["--mechanism", "noisy_max", "--epsilon", "1", "--advantage", "0.1"],
-            "--advantage is for a search",
+            ["--base", "gaussian", "--attack", "true_positive_rate=0.1", "--runs", "5"],
+            "give both of them",
         ),
+        (["--base", "gaussian", "--attack", "advantage=2", "--runs", "5"], "advantage is 2"),
     ],
 )
 def test_bad_usage_exits_with_two(capsys, line, message):
@@ -161,7 +167,7 @@ def test_a_move_is_to_the_number_whose_logarithm_is_given():
     """E[K], where the noise is given."""
     base = "gaussian:noise_multiplier=4"
     budget = read_budget(base, 1e-6, None, Wishes(rank=0.3), AttackLimit(0.5))
-    first = jaxsel.plan(base, epsilon=2.0, rank=0.3).chosen
+    first = jaxsel.plan(base, epsilon=2.0, winner="rank=0.3").chosen
     moved = planning._moved(budget, first, math.log(7.0))
     assert moved is not None
     assert moved.law.mean == pytest.approx(7.0, rel=1e-6)

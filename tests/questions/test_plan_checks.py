@@ -14,7 +14,7 @@ from jaxsel.repetitions import parse
 
 @pytest.fixture(scope="module")
 def planned():
-    return jaxsel.plan("gaussian", epsilon=1.0, runs=10, good=0.05)
+    return jaxsel.plan("gaussian", epsilon=1.0, runs=10, winner="good=0.05")
 
 
 def test_a_right_plan_passes(planned, seed):

@@ -359,7 +359,7 @@ def test_the_curve_of_an_open_mechanism_needs_its_noise():
 
 
 def test_from_the_command_line(capsys):
-    line = "plan --mechanism stable_top_k --epsilon 3 --delta 1e-6 --releases 100"
+    line = "plan-releases stable_top_k --epsilon 3 --delta 1e-6 --releases 100"
     with pytest.raises(SystemExit) as ended:
         main([*line.split()])
     assert ended.value.code == 0
@@ -367,7 +367,7 @@ def test_from_the_command_line(capsys):
     assert "100 releases of stable_top_k are (3, 1e-06)" in text
     assert "jaxsel audit stable_top_k delta_t=5e-09 rho=" in text
     with pytest.raises(SystemExit):
-        main([*line.split(), "--set", "max_size=3", "--json"])
+        main([*line.split(), "max_size=3", "--json"])
     document = json.loads(capsys.readouterr().out)
     assert document["settings"]["max_size"] == "3"
     assert document["epsilon"] <= 3.0
@@ -378,17 +378,16 @@ def test_from_the_command_line(capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--epsilon 1", "give --base for a search, or --mechanism"),
-        ("--mechanism noisy_max", "needs --epsilon"),
-        ("--mechanism noisy_max --epsilon 1 --runs 3", "--runs is for a search"),
-        ("--mechanism noisy_max --base gaussian --epsilon 1", "give one of both"),
-        ("--mechanism nothing --epsilon 1", "there is no mechanism"),
-        ("--mechanism noisy_max --epsilon 1 --set scores", "write name=value"),
+        ("--epsilon 1", "Missing argument 'MECHANISM'"),
+        ("noisy_max", "Missing option '--epsilon'"),
+        ("noisy_max --epsilon 1 --runs 3", "No such option: --runs"),
+        ("nothing --epsilon 1", "there is no mechanism"),
+        ("noisy_max scores --epsilon 1", "write name=value"),
     ],
 )
 def test_bad_usage_exits_with_two(line, message, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["plan", *line.split()])
+        main(["plan-releases", *line.split()])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
 

@@ -161,10 +161,10 @@ def test_that_nothing_may_be_run_is_said_at_a_delta():
 def test_a_grid_of_which_nothing_is_proved_says_so():
     for grid, cost in ((math.inf, "nothing is proved here of"), (2.00001, "(2.0001, 0.01) is")):
         said = _search_cost(law="point_mass:count=7", grid=grid).sentences()
-        (one,) = (each for each in said if "(--grid 7)" in each)
+        (one,) = (each for each in said if "(--drawn grid:n=7)" in each)
         assert f"draws its candidate at random; {cost}" in one
     said = _search_cost(law="point_mass:count=7").sentences()
-    assert not any("--grid" in each for each in said)
+    assert not any("--drawn" in each for each in said)
 
 
 NOTHING = EPSILON._replace(epsilon=math.inf)
@@ -389,9 +389,9 @@ def test_a_report_of_something_else_is_refused():
 @pytest.mark.parametrize(
     ("paid", "message"),
     [
-        ({"compute": 10.0, "price": 20.0}, "compute is 10 at a price of 20 a run, which are 0.5"),
+        ({"compute": "10:price=20"}, "compute is 10 at a price of 20 a run, which are 0.5"),
         ({"compute": 1e30}, "a run, which are 1e\\+30 runs; give 1 to "),
-        ({"compute": 10.0, "price": 0.0}, "price is 0"),
+        ({"compute": {"compute": 10.0, "price": 0.0}}, "price is 0"),
         ({"compute": -1.0}, "compute is -1"),
     ],
 )

@@ -17,6 +17,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.search import draws, ledger, private_search
 from jaxsel.search.guarantee import RANDOMNESS
 from jaxsel.search.storage import RECORD, Storage
+from tests.search.asked import asked
 
 SCORES = [
     jaxsel.scores.count(noise=2.0),
@@ -33,7 +34,7 @@ def _search(count=2, **given):
         "repetitions": f"point_mass:count={count}",
         "score": jaxsel.scores.public(),
     }
-    return jaxsel.PrivateSearch([0.1, 0.2, 0.4], **options | given)
+    return jaxsel.PrivateSearch([0.1, 0.2, 0.4], **asked(**options | given))
 
 
 @pytest.fixture(name="priced", scope="module")
@@ -164,7 +165,7 @@ def test_a_look_at_no_number_fails_its_run():
 
 @pytest.mark.usefixtures("unpriced")
 def test_a_failed_run_of_an_adaptive_search_has_no_score():
-    search = _search(repetitions=None, adaptive=True, runs=2, **COUNT)
+    search = _search(repetitions=None, drawn="adaptively:n=2", **COUNT)
     assert math.isnan(search.tell(search.ask(), "text"))
     assert math.isnan(search.tell(search.ask(), failed=True))
 
@@ -220,11 +221,11 @@ def test_a_search_of_too_many_runs_is_refused_and_leaves_nothing(tmp_path, monke
 @pytest.mark.usefixtures("unpriced")
 def test_what_watchers_learn_is_said_of_each_search():
     assert "K is fixed; who watches learns how long the runs take" in _search()._watchers()
-    adaptive = _search(repetitions=None, adaptive=True, runs=2, **COUNT)
+    adaptive = _search(repetitions=None, drawn="adaptively:n=2", **COUNT)
     assert adaptive._watchers().startswith("Every run and every noisy score is released")
     random_law = _search(repetitions="geometric:mean=3")
     assert "learns about K, which is not covered" in random_law._watchers()
-    padded = _search(repetitions="geometric:mean=2,capped=6", pad=True)
+    padded = _search(repetitions="geometric:mean=2,capped=6", watched=True)
     assert "Every search makes 6 runs" in padded._watchers()
 
 
@@ -233,7 +234,7 @@ def test_what_watchers_learn_is_said_of_each_search():
 
 @pytest.mark.usefixtures("unpriced")
 def test_what_releases_asks_for_the_word_simulation():
-    adaptive = _search(repetitions=None, adaptive=True, runs=2, seed=1, **COUNT)
+    adaptive = _search(repetitions=None, drawn="adaptively:n=2", seed=1, **COUNT)
     assert "SIMULATION" in str(adaptive.guarantee)
     run = adaptive.ask()
     with pytest.raises(InputError, match="say simulation=True"):
@@ -269,7 +270,7 @@ def test_every_score_of_a_simulated_run_has_noise_of_its_own_and_comes_out_as_a_
     seen.append(search.release(simulation=True).score)
     assert seen == [noisy(secret, look) for look in range(3)]
     assert len(set(seen)) == 3
-    given = options | {"repetitions": None, "adaptive": True, "runs": 1}
+    given = options | {"repetitions": None, "drawn": "adaptively:n=1"}
     adaptive = _search(seed=2, **given)
     secret = bytes.fromhex(adaptive._state["secrets"][0])
     assert adaptive.tell(adaptive.ask(), told, simulation=True) == noisy(secret, 0)
@@ -301,7 +302,7 @@ def _mean(size=10, noise=8.0):
             "stopping",
         ),
         ({**COUNT}, {"scored": "training"}, "score"),
-        ({"repetitions": "point_mass:count=2"}, {"pad": True}, "pad"),
+        ({"repetitions": "point_mass:count=2"}, {"watched": True}, "pad"),
         ({}, {"relation": "replace_one"}, "relation"),
         (
             {**COUNT, "base": None, "relation": "add_or_remove_one"},
@@ -377,9 +378,9 @@ def test_a_refusal_leaves_no_folder(tmp_path):
     [
         ({"storage": 5}, "storage is '5'; name a folder"),
         ({"storage": "a\0b"}, "name a folder"),
-        ({"ledger": 5, "data": "d"}, "ledger is '5'; name a file"),
-        ({"ledger": "", "data": "d"}, "ledger is ''; name a file"),
-        ({"ledger": "l", "data": 5}, "give its name as data"),
+        ({"ledger": 5, "data": "d"}, "path is 5; it must be the name of a file"),
+        ({"ledger": "", "data": "d"}, "path is ''; it must be the name of a file"),
+        ({"ledger": "l", "data": 5}, "data is 5; it must be the name of a data set"),
         ({"ledger": "l", "data": "d", "budget": 10**400}, "budget is 1000"),
         ({"delta": 10**400}, "delta is 1000"),
         ({"seed": "a"}, "seed is 'a'"),

@@ -16,6 +16,7 @@ from jaxsel.cli.main import main
 from jaxsel.host.errors import InputError
 from jaxsel.search import ledger
 from jaxsel.search.guarantee import as_text
+from tests.search.asked import asked
 
 REPLACE, ADD = "replace_one", "add_or_remove_one"
 DELTA = 1e-6
@@ -32,7 +33,7 @@ def _enter(path, entry, epsilon=math.inf, delta=DELTA, chosen=None):
 
 def _search(base="pure:epsilon=0.5", **given):
     options = {"repetitions": "point_mass:count=1", "score": jaxsel.scores.public()}
-    return jaxsel.PrivateSearch([1, 2], base=base, **options | given)
+    return jaxsel.PrivateSearch([1, 2], base=base, **asked(**options | given))
 
 
 def _old(path, *bases):
@@ -185,8 +186,7 @@ def test_of_a_search_that_is_entered_again_otherwise_the_costlier_counts(path):
         },
         {
             "repetitions": None,
-            "adaptive": True,
-            "runs": 3,
+            "drawn": "adaptively:n=3",
             "scored": "validation",
             "score": jaxsel.scores.count(noise=8),
         },
@@ -675,23 +675,26 @@ def test_a_pipe_is_no_ledger(tmp_path, capsys):
     ("arguments", "match"),
     [
         ([], "there is no ledger"),
-        (["--data", "", "--add", "pure:epsilon=1", "--relation", REPLACE], "give the name of the"),
+        ([":data=", "--add", "pure:epsilon=1", "--relation", REPLACE], "data is ''"),
         (["--add", "pure:epsilon=1", "--relation", REPLACE], "there is no ledger"),
         (["--times", "2"], "--times says something of what --add enters"),
         (["--relation", REPLACE], "does not say of which entry"),
-        (["--data", "d", "--add", "pure:epsilon=1", "--relation", "twins"], "must be one of"),
-        (["--data", "d", "--add", "pure"], "pure"),
-        (["--data", "d", "--add", "pure:epsilon=1"], "say which data sets are neighbours"),
+        ([":data=d", "--add", "pure:epsilon=1", "--relation", "twins"], "must be one of"),
+        ([":data=d", "--add", "pure"], "pure"),
+        ([":data=d", "--add", "pure:epsilon=1"], "say which data sets are neighbours"),
     ],
 )
 def test_the_command_refuses_before_it_makes_anything(tmp_path, capsys, arguments, match):
-    out, error = _said(capsys, tmp_path / "own" / "l", *arguments, code=2)
+    parts = arguments[0] if arguments and arguments[0].startswith(":") else ""
+    out, error = _said(
+        capsys, f"{tmp_path / 'own' / 'l'}{parts}", *arguments[bool(parts) :], code=2
+    )
     assert match in error
     assert (out, error.count("\n"), list(tmp_path.iterdir())) == ("", 1, [])
 
 
 def test_the_command_makes_a_ledger_on_the_way(path, capsys):
-    begun = ["--data", "d", "--budget", 2, "--delta", 0.05, "--chosen", "on the way"]
-    _said(capsys, path, *begun, "--add", FIRST, "--relation", REPLACE)
+    begun = [f"{path}:data=d,budget=2,chosen=on the way", "--delta", 0.05]
+    _said(capsys, *begun, "--add", FIRST, "--relation", REPLACE)
     out = _said(capsys, path, "--add", "pure:epsilon=0.1", "--relation", REPLACE).out
     assert "are (2, 0.05) together" in out

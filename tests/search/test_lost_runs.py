@@ -23,6 +23,7 @@ from jaxsel.search import private_search
 from jaxsel.search.storage import Progress, Storage
 from tests.conftest import ALPHA
 from tests.search import killing
+from tests.search.asked import asked
 
 SEEDED = {"randomness": "run.seed"}
 COUNT = {"score": jaxsel.scores.count(noise=2.0), "scored": "validation"}
@@ -34,11 +35,11 @@ def _search(count=2, candidates=(0.1, 0.2, 0.4, 0.8), **given):
         "repetitions": f"point_mass:count={count}",
         "score": jaxsel.scores.public(),
     }
-    return jaxsel.PrivateSearch(list(candidates), **options | given)
+    return jaxsel.PrivateSearch(list(candidates), **asked(**options | given))
 
 
 def _adaptive(**given):
-    return _search(**{"repetitions": None, "adaptive": True, "runs": 3} | COUNT | given)
+    return _search(**{"repetitions": None, "drawn": "adaptively:n=3"} | COUNT | given)
 
 
 @pytest.fixture(name="priced", scope="module")
@@ -551,7 +552,9 @@ def test_an_outcome_that_no_worker_could_send_back_is_a_failed_run(monkeypatch):
 
 def test_nothing_is_read_or_written_but_under_the_lock(monkeypatch, tmp_path):
     """Two threads that tell one run would both be let through; two that ask would have one run."""
-    search = _adaptive(storage=tmp_path / "s", stopping="own trajectory", looks=1, runs=7)
+    search = _adaptive(
+        storage=tmp_path / "s", stopping="own trajectory", looks=1, drawn="adaptively:n=7"
+    )
     seen = set()
 
     def owned(owner, name):
@@ -602,7 +605,7 @@ def test_nothing_is_read_or_written_but_under_the_lock(monkeypatch, tmp_path):
     ],
 )
 def test_a_thread_waits_for_the_one_before_it(act):
-    search = _adaptive(stopping="own trajectory", looks=1, runs=2)
+    search = _adaptive(stopping="own trajectory", looks=1, drawn="adaptively:n=2")
     run, done = search.ask(), []
 
     def second():

@@ -9,6 +9,7 @@ import pytest
 
 import jaxsel
 from jaxsel.host.errors import InputError
+from tests.search.asked import asked
 
 
 class _Distribution:
@@ -100,7 +101,7 @@ def _adapter(monkeypatch, priced):
 def _search(adapter, count=6, **given):
     options = {"base": "pure:epsilon=0.5", "score": jaxsel.scores.public()}
     options["repetitions"] = f"point_mass:count={count}"
-    return jaxsel.PrivateSearch(adapter.suggested, **options | given)
+    return jaxsel.PrivateSearch(adapter.suggested, **asked(**options | given))
 
 
 def test_the_best_run_is_released_and_the_study_is_told_no_score(adapter):

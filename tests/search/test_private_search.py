@@ -20,6 +20,7 @@ from jaxsel.search import draws, ledger
 from jaxsel.search.guarantee import as_text
 from jaxsel.search.storage import Storage
 from jaxsel.tuning.base_forms import dominating
+from tests.search.asked import asked
 
 BASE, LAW = "gaussian:noise_multiplier=4", "geometric:mean=4"
 PURE = "pure:epsilon=0.5"
@@ -34,7 +35,7 @@ def _of(runs):
 
 def _search(candidates=RATES, **given):
     options = {"base": BASE, "repetitions": LAW, "score": jaxsel.scores.public()}
-    return jaxsel.PrivateSearch(candidates, **options | given)
+    return jaxsel.PrivateSearch(candidates, **asked(**options | given))
 
 
 @pytest.fixture
@@ -147,7 +148,7 @@ def test_padding_makes_as_many_runs_as_k_can_have_and_ranks_k_of_them():
     law = "geometric:mean=2,capped=6"
     winners = Counter()
     for seed in range(300):
-        search = _search(range(10**6), seed=seed, repetitions=law, pad=True)
+        search = _search(range(10**6), seed=seed, repetitions=law, watched=True)
         made = _all(search, score=float)
         assert len(made) == 6
         wins = search.release(simulation=True).candidate
@@ -207,7 +208,7 @@ def test_looks_of_a_rule_are_accounted_for():
 def test_an_adaptive_search_pays_for_every_run():
     count = jaxsel.scores.count(noise=4.0)
     options = {"score": count, "scored": "validation", "repetitions": None}
-    search = _search(adaptive=True, runs=40, delta=1e-6, **options)
+    search = _search(drawn="adaptively:n=40", delta=1e-6, **options)
     assert search.guarantee.epsilon == pytest.approx(8.31, abs=0.02)
     run = search.ask(0.3)
     assert run.candidate == 0.3
@@ -240,7 +241,7 @@ def test_declarations_and_watchers_are_printed():
     said = str(_search().guarantee)
     assert "declares public" in said
     assert "learns about K" in said
-    padded = _search(repetitions="geometric:mean=2,capped=6", pad=True)
+    padded = _search(repetitions="geometric:mean=2,capped=6", watched=True)
     assert "does not learn K" in str(padded.guarantee)
 
 
@@ -288,15 +289,15 @@ def test_a_failed_run_ranks_below_all_others():
         ({"score": jaxsel.scores.count(noise=3.0), "scored": "public"}, "others need noise"),
         ({"scored": "validation"}, "others need noise"),
         ({"repetitions": None}, "the law of K"),
-        ({"runs": 3}, "adaptive"),
-        ({"adaptive": True}, "neither K nor pad"),
-        ({"adaptive": True, "repetitions": None}, "their number as runs"),
+        ({"drawn": "adaptively:n=3"}, "neither K nor runs beyond it"),
+        ({"drawn": "adaptively", "repetitions": None}, "write adaptively:n="),
+        ({"drawn": "grid:n=3", "repetitions": None}, "a private search does not cover"),
         ({"budget": 1.0}, "kept by a ledger"),
         ({"ledger": "l.json"}, "its name as data"),
-        ({"ledger": "", "data": "d"}, "ledger is ''; name a file"),
+        ({"ledger": "", "data": "d"}, "path is ''; it must be the name of a file"),
         ({"chosen": "on the way"}, "kept by a ledger"),
         ({"ledger": "l.json", "data": "d", "chosen": "later"}, "beforehand"),
-        ({"pad": True}, "capped="),
+        ({"watched": True}, "capped="),
         ({"stopping": "median of runs"}, "own trajectory"),
         ({"looks": 1}, "own trajectory"),
         ({"base": "approximate:epsilon=1,delta=0.01"}, "nothing is proved"),
@@ -308,8 +309,11 @@ def test_a_failed_run_ranks_below_all_others():
         ({"delta": 0.0}, "nothing is proved"),
         ({"looks": 1, "stopping": "own trajectory"}, "a score of public data needs none"),
         ({"looks": -1, "stopping": "own trajectory"}, "looks"),
-        ({"adaptive": True, "repetitions": None, "runs": 2, "pad": True}, "neither K nor pad"),
-        ({"adaptive": True, "repetitions": None, "runs": 0}, "runs"),
+        (
+            {"drawn": "adaptively:n=2", "repetitions": None, "watched": True},
+            "neither K nor runs beyond it",
+        ),
+        ({"drawn": "adaptively:n=0", "repetitions": None}, "n is 0"),
         ({"ledger": "l.json", "data": "d", "budget": 0.0}, "budget"),
         ({"score": jaxsel.scores.count(noise=3.0), "scored": "twice"}, "must be one of"),
     ],
@@ -414,7 +418,7 @@ import jaxsel
 
 search = jaxsel.PrivateSearch(
     list(range(1000)), base="pure:epsilon=0.5", repetitions="point_mass:count=6",
-    score=jaxsel.scores.public(), storage=sys.argv[1], randomness="run.seed")
+    score=jaxsel.scores.public(), storage=sys.argv[1], declared="randomness=run.seed")
 for number, run in enumerate(search):
     if number == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)

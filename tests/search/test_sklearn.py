@@ -27,8 +27,10 @@ from sklearn.utils.estimator_checks import check_estimator
 import jaxsel
 from jaxsel.host.errors import InputError
 from jaxsel.search import sklearn as module
-from jaxsel.search.sklearn import PrivatelyTuned
+from jaxsel.search.declarations import Declared
+from jaxsel.search.sklearn import PrivatelyTuned, Scoring
 from jaxsel.training.estimators import PrivateLinearRegression, PrivateLogisticRegression
+from tests.search.asked import asked
 
 ROOT = Path(__file__).parent.parent.parent
 ONE = PrivateLogisticRegression(noise_multiplier=4.0, classes=(0, 1))
@@ -45,7 +47,10 @@ ROWS, LABELS = _clouds()
 
 
 def _tuned(estimator=ONE, candidates=CANDIDATES, repetitions="geometric:mean=3", **given):
-    return PrivatelyTuned(estimator, candidates, repetitions, **{"score_noise": 6.0} | given)
+    parts = {"noise": 6.0} | {n: given.pop(n) for n in Scoring._fields if n in given}
+    return PrivatelyTuned(
+        estimator, candidates, repetitions, scoring=Scoring(**parts), **asked(**given)
+    )
 
 
 @pytest.fixture
@@ -56,7 +61,7 @@ def unpriced(monkeypatch):
         base="gaussian:noise_multiplier=4",
         repetitions="geometric:mean=3",
         score=jaxsel.scores.count(6.0),
-        scored="validation",
+        declared="scored=validation",
     ).guarantee
     monkeypatch.setattr(
         jaxsel.PrivateSearch, "_proved", lambda self: guarantee._replace(declared=self._declared())
@@ -67,7 +72,7 @@ def unpriced(monkeypatch):
 
 
 def test_the_guarantee_is_that_of_the_search_of_the_worst_candidate():
-    found = _tuned(score_noise=None).fit(ROWS, LABELS)
+    found = _tuned(noise=None).fit(ROWS, LABELS)
     worst = PrivateLogisticRegression(noise_multiplier=4.0, regularisation=1.0).base
     other = PrivateLogisticRegression(noise_multiplier=4.0, regularisation=4.0).base
     alone = jaxsel.search_cost(worst, "geometric:mean=3").epsilon(1e-6)
@@ -85,7 +90,7 @@ def test_the_guarantee_is_that_of_the_search_of_the_worst_candidate():
 
 
 def test_scored_records_pay_no_more_than_those_that_train():
-    search = _tuned(score_noise=None)._search(None, True)
+    search = _tuned(noise=None)._search(None, True)
     (_, train), (_, scored) = search.guarantee.costs
     assert scored.epsilon <= train.epsilon
     assert scored.epsilon > 0.9 * train.epsilon
@@ -314,7 +319,7 @@ def test_a_pickle_holds_the_winner_alone(unpriced, monkeypatch):
 
 
 def test_the_score_is_that_of_records_with_noise(unpriced):
-    found = _tuned(score_noise=0.35, repetitions="point_mass:count=1").fit(ROWS, LABELS)
+    found = _tuned(noise=0.35, repetitions="point_mass:count=1").fit(ROWS, LABELS)
     assert 0.0 <= found.best_score_ <= 600 * 0.4
     assert found.best_score_ == int(found.best_score_)
     assert found.score(ROWS, LABELS) > 0.8
@@ -324,7 +329,7 @@ def test_a_regressor_is_ranked_by_errors_that_are_cut(unpriced):
     targets = ROWS @ [0.5, 0.2, 0.0]
     model = PrivateLinearRegression(noise_multiplier=0.5, target_bound=3.0)
     candidates = {"regularisation": [0.1, 1e4]}
-    options = {"score_noise": 0.5, "repetitions": "point_mass:count=24", "largest_error": 0.5}
+    options = {"noise": 0.5, "repetitions": "point_mass:count=24", "largest_error": 0.5}
     found = _tuned(model, candidates, **options).fit(ROWS, targets)
     assert found.best_params_ == {"regularisation": 0.1}  # but once in 2^24
     # what each error is below the largest, summed
@@ -368,7 +373,7 @@ def test_a_ledger_adds_up_fits(tmp_path):
 def test_clone_and_parameters():
     first = _tuned(validation=0.3)
     second = clone(first)
-    assert second.get_params()["validation"] == 0.3
+    assert second.get_params()["scoring"] == Scoring(0.3, 6.0)
     assert second.get_params()["estimator__noise_multiplier"] == 4.0
     assert second.estimator is not first.estimator
 
@@ -402,20 +407,17 @@ def test_the_core_does_not_import_it():
 def test_every_option_reaches_the_search(monkeypatch):
     given = {}
     monkeypatch.setattr(module, "PrivateSearch", lambda *first, **named: given.update(named))
-    options = {"delta": 1e-5, "pad": True, "ledger": "l", "data": "d", "budget": 3.0}
-    options |= {"chosen": "on the way", "repetitions": "geometric:mean=3,capped=9"}
-    _tuned(**options)._search(7, True)
-    assert {name: given[name] for name in ("delta", "pad", "ledger", "data", "budget")} == {
-        name: options[name] for name in ("delta", "pad", "ledger", "data", "budget")
-    }
-    assert (given["chosen"], given["seed"], given["scored"]) == ("on the way", 7, "validation")
-    assert given["relation"] == "add_or_remove_one"
+    ledger = {"data": "d", "budget": 3.0, "chosen": "on the way"}
+    law = "geometric:mean=3,capped=9"
+    _tuned(delta=1e-5, pad=True, ledger="l", **ledger, repetitions=law)._search(7, True)
+    assert (given["delta"], given["ledger"], given["seed"]) == (1e-5, {"path": "l", **ledger}, 7)
+    assert given["declared"] == Declared("validation", relation="add_or_remove_one", watched=True)
     assert given["repetitions"].maximum == 9
     assert given["score"].words == jaxsel.scores.count(6.0).words
     _tuned(largest_error=2.5)._search(None, False)
     assert given["score"].words == jaxsel.scores.clipped_mean(0.0, 2.5, 1, 6.0).words
     assert given["delta"] == 1e-6
-    assert given["budget"] is given["seed"] is None
+    assert given["ledger"] is given["seed"] is None
 
 
 def test_noise_on_scores_that_no_noise_makes_cheap_enough_is_refused(monkeypatch):

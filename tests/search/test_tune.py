@@ -14,6 +14,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.printing import plain
 from jaxsel.reports.reading import RELEASE
 from jaxsel.search import tune as tuning
+from jaxsel.search.declarations import LedgerUse
 from jaxsel.search.private_search import Winner
 from jaxsel.search.tune import correct_on_test, private_search, train_runs
 from jaxsel.training.canaries import Linear
@@ -301,20 +302,18 @@ def test_tune_hands_on_what_it_is_told(plan, images, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "train_runs", trained)
     monkeypatch.setattr(tuning, "progress_bar", bar)
     monkeypatch.setattr(tuning, "correct_on_test", lambda params, images, model: 7)
-    options = {"ledger": tmp_path / "l", "budget": 9.0, "chosen": "on the way", "seed": 0}
+    within = LedgerUse(tmp_path / "l", "digits", 9.0, "on the way")
     texts = {"learning_rates": "0.1,0.5", "noise_multipliers": "2,3", "clip_norms": "1.5"}
     found = tuning.tune(
-        "digits",
-        data_folder="images",
+        "digits:folder=images",
+        grid={**texts, "batch_sizes": "16"},
+        training="epochs=2,together=4",
         repetitions="geometric:mean=3",
-        batch_sizes="16",
-        epochs=2.0,
         delta=1e-3,
-        together=4,
         folder=tmp_path / "s",
+        ledger={"path": tmp_path / "l", "budget": 9.0, "chosen": "on the way"},
+        seed=0,
         progress=True,
-        **texts,
-        **options,
     )
     made = seen.pop("plan")
     assert made is plan
@@ -333,21 +332,23 @@ def test_tune_hands_on_what_it_is_told(plan, images, tmp_path, monkeypatch):
     assert seen.pop("steps") == 3
     assert seen.pop("bar") == ((None, 0, True), {"unit": "training steps"})
     assert seen.pop("trained")["together"] == 4
-    assert seen == {"storage": tmp_path / "s", "data": "digits", **options}
+    assert seen == {"storage": tmp_path / "s", "ledger": within, "seed": 0}
     assert (found.data, found.correct, found.tested, found.simulated) == ("digits", 7, 9, True)
     kept = tmp_path / "s" / RELEASE
     assert json.loads(kept.read_text()) == json.loads(json.dumps(plain(found.as_record())))
     assert kept.stat().st_mode & 0o077 == 0
     # What is not said is left out: no ledger, no folder, and no simulation.
     seen.clear()
-    found = tuning.tune(repetitions="geometric:mean=1.5", **texts, batch_sizes="16", delta=1e-3)
+    found = tuning.tune(
+        repetitions="geometric:mean=1.5", grid={**texts, "batch_sizes": "16"}, delta=1e-3
+    )
     assert seen.pop("loaded") == ("digits", None)
-    assert seen["storage"] is seen["ledger"] is seen["data"] is seen["seed"] is None
+    assert seen["storage"] is seen["ledger"] is seen["seed"] is None
     assert not found.simulated
 
 
 @pytest.mark.parametrize(
-    ("given", "match"), [({"seed": -1}, "seed"), ({"strides": "wide"}, "strides")]
+    ("given", "match"), [({"seed": -1}, "seed"), ({"training": "strides=wide"}, "strides")]
 )
 def test_what_tune_refuses_is_refused_before_images_are_read(given, match, monkeypatch):
     monkeypatch.setattr(tuning, "load_images", None)

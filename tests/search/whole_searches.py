@@ -10,6 +10,7 @@ import numpy as np
 
 import jaxsel
 from jaxsel.search.private_search import PrivateSearch
+from tests.search.asked import asked
 
 CANDIDATES = (0, 1, 2, 3)
 LAW = "geometric:mean=5"
@@ -22,7 +23,7 @@ def _search(kind, rng, **options):
         base=f"pure:epsilon={EPSILON}",
         repetitions=LAW,
         seed=int(rng.integers(2**63)),
-        **options,
+        **asked(**options),
     )
 
 

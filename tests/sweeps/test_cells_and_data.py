@@ -26,7 +26,7 @@ from jaxsel.sweeps.cells import make_cell, own_item, pair_items
 from jaxsel.sweeps.files import State
 from jaxsel.sweeps.functions import cells, load, own_mechanism
 from jaxsel.sweeps.measures import estimates, find_measures, known_measures
-from jaxsel.sweeps.planning import make_plan
+from jaxsel.sweeps.planning import make_plan, planned
 from jaxsel.sweeps.request import SweepRequest, read_toml
 from jaxsel.sweeps.sharing import check_parts, facts_of
 from jaxsel.sweeps.subject import find_subject
@@ -34,8 +34,8 @@ from jaxsel.sweeps.tallying import Kept
 
 
 def _plan(subject, settings, names=(), trials=10, **options):
-    given = {"zipped": (), "seed": 0, "delta": 0.0, "confidence": 0.95} | options
-    return make_plan(subject, settings, names, trials=trials, **given)
+    zipped = options.pop("zipped", ())
+    return make_plan(subject, settings, names, zipped, options={"trials": trials, **options})
 
 
 # --- Cells ------------------------------------------------------------------------------
@@ -334,7 +334,7 @@ def test_options_are_taken_to_their_ends_and_no_further():
                   {"delta": -1e-9}, {"confidence": 0.0}, {"confidence": 1.0}):  # fmt: skip
         with pytest.raises(InputError, match=next(iter(wrong))):
             _plan("noisy_max", {}, ("counts",), **wrong)
-    assert _plan("noisy_max", {}, ("counts",), joint=1).options.joint is True
+    assert _plan("noisy_max", {}, ("counts",), confidence="joint=0.9").options[3:] == (0.9, True)
 
 
 def test_a_plan_says_what_was_asked_so_that_it_can_be_made_again():
@@ -348,7 +348,7 @@ def test_a_plan_says_what_was_asked_so_that_it_can_be_made_again():
         "zipped": [["epsilon", "scores"]],
         "trials": 10, "seed": 5, "delta": 0.0, "confidence": 0.95, "joint": False,
     }  # fmt: skip
-    again = make_plan(**asked)
+    again = planned(asked)
     assert [cell.key for cell in again.cells] == [cell.key for cell in plan.cells]
     assert again.grid.axes[0].names == ("epsilon", "scores")
 
@@ -378,14 +378,10 @@ def test_trials_and_facts_are_those_that_the_measures_need():
 
 
 def test_a_request_passes_on_what_was_given_and_nothing_else():
-    assert SweepRequest("it", {}).options() == {"measures": (), "zipped": ()}
-    given = SweepRequest(
-        "it", {}, ["a"], [["b", "c"]], 0.0, 0, 0.0, 0.5, False, record="it.nc", x="b"
-    )
-    assert given.options() == {
-        "measures": ["a"], "zipped": [["b", "c"]], "trials": 0.0, "seed": 0, "delta": 0.0,
-        "confidence": 0.5, "joint": False,
-    }  # fmt: skip
+    assert SweepRequest("it", {}).options() == {}
+    given = SweepRequest("it", {}, ["a"], [["b", "c"]], 0.0, 0, 0.0, 0.5, "it.nc", axes="x=b")
+    assert given.options() == {"trials": 0.0, "seed": 0, "delta": 0.0, "confidence": 0.5}
+    assert given.picture_axes() == {"x": "b"}
 
 
 @pytest.mark.parametrize(
@@ -394,14 +390,13 @@ def test_a_request_passes_on_what_was_given_and_nothing_else():
         ("seed = true", "int"),
         ("seed = 1.5", "int"),
         ("trials = false", "int"),
-        ("joint = 1", "bool"),
         ("settings = 1", "dict"),
         ('measures = "success"', "list"),
         ('zip = "a,b"', "list"),
         ("delta = '0'", "int"),
         ("confidence = [0.5]", "int"),
         ("record = 1", "str"),
-        ("hue = true", "str"),
+        ("table = true", "list"),
     ],
 )
 def test_a_key_of_a_file_has_its_type(tmp_path, line, kind):
@@ -413,9 +408,9 @@ def test_a_key_of_a_file_has_its_type(tmp_path, line, kind):
 
 def test_a_file_is_read_whole(tmp_path):
     path = tmp_path / "it.toml"
-    path.write_text('sweep = "noisy_max"\njoint = true\ntrials = 5\ndelta = 0\nx = "epsilon"\n')
+    path.write_text('sweep = "noisy_max"\ntrials = 5\ndelta = 0\n[axes]\nx = "epsilon"\n')
     assert read_toml(path) == SweepRequest(
-        "noisy_max", {}, joint=True, trials=5, delta=0, x="epsilon"
+        "noisy_max", {}, trials=5, delta=0, axes={"x": "epsilon"}
     )
 
 

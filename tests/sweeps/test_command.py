@@ -44,7 +44,7 @@ def test_every_file(capsys, tmp_path):
         "success,audited",
         "--record",
         str(record),
-        "--csv",
+        "--table",
         str(table),
         "--plot",
         str(picture),
@@ -133,7 +133,7 @@ def test_parquet_without_its_library_is_refused(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(importlib, "import_module", without)
     path = tmp_path / "a.parquet"
     code, _, err = run(
-        capsys, "sweep", *GRID[:3], "--trials", "1e3", "--measure", "counts", "--parquet", str(path)
+        capsys, "sweep", *GRID[:3], "--trials", "1e3", "--measure", "counts", "--table", str(path)
     )
     assert code == 2
     assert "pip install pyarrow" in err
@@ -160,8 +160,9 @@ def test_an_axis_that_is_none_is_refused_before_the_work(capsys, monkeypatch):
         raise AssertionError("it was simulated first")
 
     monkeypatch.setattr(running, "tally", worked)
-    for option in ("--x", "--hue", "--facet"):
-        code, out, err = run(capsys, "sweep", "noisy_max", "epsilon=1,2", option, "epsilonn")
+    for axis in ("x", "hue", "facet"):
+        words = ("epsilon=1,2", "--axes", f"{axis}=epsilonn")
+        code, out, err = run(capsys, "sweep", "noisy_max", *words)
         assert (code, out) == (2, "")
         assert "no axis 'epsilonn'; did you mean epsilon?" in err
 
@@ -177,7 +178,7 @@ def test_a_picture_that_is_refused_does_not_cost_the_numbers(capsys, tmp_path):
         "success",
         "--trials",
         "100",
-        "--csv",
+        "--table",
         str(table),
         "--plot",
         str(picture),
@@ -218,7 +219,7 @@ def test_what_no_theorem_proves_is_a_word_and_a_missing_value(capsys, tmp_path):
         "--measure",
         "epsilon_bound,epsilon_bounds,success,exact_epsilon",
     )
-    files = ("--record", str(path), "--csv", str(table))
+    files = ("--record", str(path), "--table", str(table))
     code, out, _ = run(capsys, "sweep", *words[:-1], "epsilon_bound,frequency", *files)
     assert code == 0
     assert out.count("none proven") == 2
@@ -247,7 +248,7 @@ def test_many_outcomes_bring_no_warning(capsys, tmp_path):
             "1e3",
             "--measure",
             "frequency",
-            "--csv",
+            "--table",
             str(table),
         )
     assert code == 0

@@ -106,7 +106,7 @@ def test_a_cell_counts_the_same_in_every_grid(vote, whole):
 def test_cells_share_one_program(vote, monkeypatch):
     groups = []
     monkeypatch.setattr(tallying, "_tally_group", lambda group, *rest: groups.append(len(group)))
-    plan = make_plan(vote, {}, (), (), 100, 0, 0.0, 0.95)
+    plan = make_plan(vote, {}, options={"trials": 100})
     tallying.tally(plan.items, {}, lambda: None, progress=False)
     assert groups == [18]
 
@@ -123,16 +123,7 @@ def test_on_the_command_line_with_a_picture(file, whole, tmp_path, capsys):
     picture = str(tmp_path / "votes.png")
     words = ["epsilon=0.25:1:log3", "voters=11", *options[:2], "--plot", picture]
     code, _, err = run(
-        capsys,
-        "sweep",
-        f"{file}:vote",
-        *words,
-        "--x",
-        "epsilon",
-        "--hue",
-        "share",
-        "--facet",
-        "outcome",
+        capsys, "sweep", f"{file}:vote", *words, "--axes", "x=epsilon,hue=share,facet=outcome"
     )
     assert code == 0, err
     assert Path(picture).stat().st_size > 10_000
@@ -206,7 +197,9 @@ def test_shards_of_a_changed_function_are_not_merged(tmp_path):
     path.write_text(STRANGERS)
     files = [tmp_path / f"{index}.nc" for index in range(2)]
     for index, file in enumerate(files):
-        sweeps.keep_share(f"{index}/2", f"{path}:vote", {"voters": 11}, trials=500, record=file)
+        sweeps.keep_share(
+            f"{index}/2", f"{path}:vote", {"voters": 11}, options={"trials": 500}, record=file
+        )
     path.write_text(STRANGERS.replace("2 * share - 1", "share - 0.5"))
     os.utime(path, ns=(1, 1))
     with pytest.raises(InputError, match="vote was changed since"):
@@ -219,7 +212,7 @@ def test_a_function_of_no_file_is_merged_where_it_is_known(tmp_path):
 
     files = [tmp_path / f"{index}.nc" for index in range(2)]
     for index, file in enumerate(files):
-        sweeps.keep_share(f"{index}/2", coin, {}, trials=500, record=file)
+        sweeps.keep_share(f"{index}/2", coin, {}, options={"trials": 500}, record=file)
     with pytest.raises(InputError, match=r"merge\(paths, subject=function\)"):
         sweeps.merge(files)
     whole = jaxsel.sweep(coin, trials=500)
@@ -304,7 +297,7 @@ def test_pairs_a_claim_and_what_events_are_worth():
 
 def test_intervals_hold_one_by_one_or_together_as_they_say(whole, vote):
     assert whole.attrs["intervals"] == "each by itself at this confidence"
-    joint = jaxsel.sweep(vote, trials=20_000, joint=True)
+    joint = jaxsel.sweep(vote, trials=20_000, confidence="joint=0.95")
     assert joint.attrs["intervals"] == "all together at this confidence"
     xr.testing.assert_equal(joint.frequency, whole.frequency)
     # 18 cells of two outcomes share the error.
@@ -316,7 +309,7 @@ def test_intervals_hold_one_by_one_or_together_as_they_say(whole, vote):
 
 def test_every_measure_and_cell_has_a_share_of_a_joint_error():
     names = ["success", "audited", "exact_epsilon", "counts"]
-    joint = jaxsel.sweep(answers, measures=names, trials=20_000, joint=True)
+    joint = jaxsel.sweep(answers, measures=names, trials=20_000, confidence="joint=0.95")
     # Two cells, and two measures that are uncertain.
     alone = jaxsel.sweep(answers, measures=names, trials=20_000, confidence=1.0 - 0.05 / 4)
     for name in ("success_low", "success_high", "audited"):
@@ -334,19 +327,20 @@ def test_a_sweep_without_intervals_says_nothing_of_them():
 def test_the_command_says_how_its_intervals_hold(file, capsys):
     words = ["sweep", f"{file}:vote", "--trials", "100", "voters=11", "epsilon=1"]
     _, out, _ = run(capsys, *words)
-    assert "each by itself at this confidence, 0.95; --joint makes all hold together." in out
-    _, out, _ = run(capsys, *words, "--joint")
+    assert "each by itself at this confidence, 0.95; --confidence joint=0.95 is of all." in out
+    _, out, _ = run(capsys, *words, "--confidence", "joint=0.95")
     assert "all together at this confidence, 0.95." in out
 
 
 def test_shards_of_a_joint_sweep_are_merged_into_one(file, tmp_path):
     settings = {"voters": 11, "epsilon": 1.0}
+    joint = {"confidence": "joint=0.9"}
     files = [tmp_path / f"{index}.nc" for index in range(2)]
     for index, path in enumerate(files):
         sweeps.keep_share(
-            f"{index}/2", f"{file}:vote", settings, trials=500, record=path, joint=True
+            f"{index}/2", f"{file}:vote", settings, options={"trials": 500, **joint}, record=path
         )
-    whole = jaxsel.sweep(f"{file}:vote", settings, trials=500, joint=True)
+    whole = jaxsel.sweep(f"{file}:vote", settings, trials=500, **joint)
     xr.testing.assert_identical(sweeps.merge(files), whole)
 
 

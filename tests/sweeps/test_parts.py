@@ -411,7 +411,7 @@ def test_finished_items_are_left_out_and_seeds_and_programs_are_groups():
 
 def test_only_facts_that_are_missing_are_computed_cell_by_cell(monkeypatch):
     settings = {"base": "pure:epsilon=1", "repetitions": "geometric", "mean": [2, 3]}
-    plan = make_plan("account", settings, ("epsilon_bound", "mean_runs"), (), 10, 0, 0.0, 0.95)
+    plan = make_plan("account", settings, ("epsilon_bound", "mean_runs"), options={"trials": 10})
     known = list(plan.facts)[1]
     computed, told, saved = [], [], []
 

@@ -27,6 +27,12 @@ OPTIONS: Any = {
 }
 
 
+def _keep(shard, subject, settings, record, measures, **options):
+    return sweeps.keep_share(
+        shard, subject, settings, record=record, measures=measures, options=options
+    )
+
+
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
     """Five shards of four cells: most are parts of cells."""
@@ -34,7 +40,7 @@ def paths(tmp_path_factory):
     found = []
     for index in (3, 0, 4, 1, 2):
         path = folder / f"{index}.nc"
-        sweeps.keep_share(f"{index}/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
+        _keep(f"{index}/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
         found.append(path)
     return found
 
@@ -58,7 +64,7 @@ def test_long_shares_are_merged_as_if_they_were_one(tmp_path, monkeypatch, rate)
     calls = _split(monkeypatch, rate)
     files = [tmp_path / f"{index}.nc" for index in range(3)]
     for index, path in enumerate(files):
-        sweeps.keep_share(f"{index}/3", "noisy_max", LONG, record=path, **options)
+        _keep(f"{index}/3", "noisy_max", LONG, record=path, **options)
     assert len(calls) > 6
     xr.testing.assert_identical(sweeps.merge(files), whole)
 
@@ -127,7 +133,7 @@ def test_what_is_missing_twice_or_foreign_is_named(paths, tmp_path):
         sweeps.merge([*paths, copy])
     other = tmp_path / "other.nc"
     foreign: Any = OPTIONS | {"seed": 8}
-    sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=other, **foreign)
+    _keep("3/5", "noisy_max", SETTINGS, record=other, **foreign)
     with pytest.raises(InputError, match="another sweep"):
         sweeps.merge([*paths[1:], other])
     whole = tmp_path / "whole.nc"
@@ -154,11 +160,11 @@ def test_an_unfinished_shard_is_named(paths, tmp_path, monkeypatch):
         patched.setattr(tallying.engine, "simulate_grid", dying)
         patched.setattr(tallying, "_CELLS_PER_CALL", 1)
         with pytest.raises(KeyboardInterrupt):
-            sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
+            _keep("3/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
     with pytest.raises(InputError, match=r"3\.nc, shard 3/5, is not finished"):
         sweeps.merge([path, *paths[1:]])
     # It goes on where it was.
-    sweeps.keep_share("3/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
+    _keep("3/5", "noisy_max", SETTINGS, record=path, **OPTIONS)
     xr.testing.assert_identical(sweeps.merge([path, *paths[1:]]), sweeps.merge(paths))
 
 
@@ -175,7 +181,7 @@ def test_from_the_command_line(capsys, tmp_path):
     code, found = run_json(capsys, "merge", *files)
     assert (code, found) == (0, whole)
     table = tmp_path / "all.csv"
-    code, out, _ = run(capsys, "merge", *files, "--csv", str(table))
+    code, out, _ = run(capsys, "merge", *files, "--table", str(table))
     assert code == 0
     assert str(table) in out
     assert len(table.read_text().splitlines()) == 3

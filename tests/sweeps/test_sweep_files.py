@@ -13,6 +13,7 @@ from jaxsel.cli import main
 from jaxsel.pictures.layout import plan
 from jaxsel.sweeps.axes import read_grid
 from jaxsel.sweeps.request import read_toml
+from jaxsel.sweeps.running import together
 from jaxsel.sweeps.subject import find_subject
 
 ROOT = Path(__file__).parents[2]
@@ -51,13 +52,12 @@ def test_a_file_runs_and_has_its_picture(path):
     asked = read_toml(path)
     found = jaxsel.sweep(
         asked.sweep,
-        _thinned(asked),
+        together(_thinned(asked), asked.zip),
         measures=asked.measures,
-        zipped=asked.zip,
         trials=200,
         progress=False,
     )
-    chosen = plan(found, x=asked.x, hue=asked.hue, facet=asked.facet)
+    chosen = plan(found, **asked.picture_axes())
     assert {name for row in chosen.rows for name in row} == set(asked.measures)
     drawn = ROOT / "docs" / "gallery" / f"sweep-{path.stem}.png"
     assert matplotlib.image.imread(drawn).shape[1] >= 700
@@ -74,7 +74,7 @@ def test_zipped_means_are_what_the_comments_say():
         assert float(chance) == pytest.approx(0.99, abs=1e-5)
     unknown = read_toml(ROOT / "sims/sweeps/unknown-threshold.toml")
     found = jaxsel.sweep(
-        unknown.sweep, unknown.settings, measures=["epsilon_bound"], zipped=unknown.zip
+        unknown.sweep, together(unknown.settings, unknown.zip), measures=["epsilon_bound"]
     )
     known = read_toml(ROOT / "sims/sweeps/known-threshold.toml")
     bound = jaxsel.sweep(
@@ -119,7 +119,7 @@ def test_the_file_and_the_python_of_the_page_run(folder):
     (toml,) = blocks("toml")
     (folder / "own.toml").write_text(toml)
     asked = read_toml("own.toml")
-    found = jaxsel.sweep(asked.sweep, asked.settings, measures=asked.measures, zipped=asked.zip)
+    found = jaxsel.sweep(asked.sweep, together(asked.settings, asked.zip), measures=asked.measures)
     assert found.sizes == {"eta": 3, "delta": 2}
     printed: list[tuple] = []
     first, second, drawn, own = blocks("python")

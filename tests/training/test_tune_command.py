@@ -68,12 +68,12 @@ def test_json_tells_the_winner_and_its_guarantee_alone(capsys):
 
 
 def test_a_second_search_of_the_same_data_is_refused_when_the_budget_is_spent(capsys, tmp_path):
-    ledger = ["--ledger", str(tmp_path / "ledger"), "--json"]
-    first = json.loads(run([*SMALL, *ledger], capsys)[0])
+    ledger = str(tmp_path / "ledger")
+    first = json.loads(run([*SMALL, "--ledger", ledger, "--json"], capsys)[0])
     assert first["epsilon_of_all_searches"] == pytest.approx(first["epsilon"])
-    budget = ["--budget", str(1.2 * first["epsilon"])]
+    budget = f"{ledger}:budget={1.2 * first['epsilon']}"
     with pytest.raises(SystemExit) as stop:
-        main([*SMALL, *ledger, *budget])
+        main([*SMALL, "--ledger", budget, "--json"])
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert "budget" in error
@@ -88,13 +88,13 @@ def test_a_second_search_of_the_same_data_is_refused_when_the_budget_is_spent(ca
         (["--noise-multipliers", "0"], "needs noise"),
         (["--learning-rates", "1:0.1:3"], "down to"),
         (["--learning-rates", "0.1:1"], "low:high:count"),
-        (["--learning-rates", ""], "learning-rates"),
+        (["--learning-rates", ""], "learning_rates"),
         (["--repetitions", "geometric"], "geometric"),
         (["--repetitions", "poisson:mean=2", "--batch-sizes", "16,8"], "truncated"),
         (["--batch-sizes", "5000"], "batch size"),
         (["--save", "winner.txt"], ".npz"),
         (["--strides", "wide", "--seed", "1"], "strides"),
-        (["--budget", "1"], "ledger"),
+        (["--ledger", ":budget=1"], "ledger"),
         (["--seed", "-1"], "seed"),
         (["--together", "0"], "together is 0"),
         (["--repetitions", "poisson:mean=1e12"], "every run trains a network"),

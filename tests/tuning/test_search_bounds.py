@@ -20,6 +20,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, _no_check
 from jaxsel.repetitions import parse
 from jaxsel.tuning import accountant
+from jaxsel.tuning.drawn import read_drawn
 from jaxsel.tuning.proofs import lacking, proofs
 from jaxsel.tuning.search_bounds import (
     ENVELOPE,
@@ -175,7 +176,7 @@ def test_a_bound_needs_candidates_that_are_drawn_as_it_says(stated):
         for name in ("base", "law")
     )
     assert stated.lacks(Search(base, law)) is None
-    other = Search(base, law, drawn="one after another")
+    other = Search(base, law, drawn=read_drawn("adaptively:n=3"))
     assert stated.lacks(other) == "candidates that are drawn independently"
 
 
@@ -489,7 +490,11 @@ def test_account_without_all_says_nothing_of_others(capsys):
 
 
 def test_all_is_for_one_search(capsys):
-    for more in (("--times", "2"), ("--beside", "laplace:noise_scale=10"), ("--grid", "10")):
+    for more in (
+        ("--times", "2"),
+        ("--beside", "laplace:noise_scale=10"),
+        ("--drawn", "grid:n=10"),
+    ):
         code, _, err = run(capsys, "account", *_ASKED, "--all", *more)
         assert code == 2
         assert "--all is for one search" in err
@@ -515,11 +520,12 @@ _NEW = '''
 
 from jaxsel.language.papers import JX
 from jaxsel.tuning.bounds.poisson import theorem_6_of_profiles
-from jaxsel.tuning.search_bounds import RENYI, bound
+from jaxsel.tuning.search_bounds import RENYI, Needs, bound
 
 
-@bound(JX, "JX-Tomorrow", "an example", RENYI, law="poisson", uses=("profile",),
-       words="what is proved tomorrow", label="tomorrow", at=("pure:epsilon=1", "poisson:mean=10"))
+@bound(JX, "JX-Tomorrow", "an example", RENYI,
+       needs=Needs(law="poisson", uses=("profile",)), words="what is proved tomorrow",
+       label="tomorrow", at=("pure:epsilon=1", "poisson:mean=10"))
 def tomorrow(search):
     """For K ~ Poisson the divergence is at most so much."""
     return theorem_6_of_profiles.formula(search)

@@ -6,7 +6,7 @@ from jaxsel.accounting.single_run.composing import MOST
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA, RenyiCurve, epsilon_at, repeated
 from jaxsel.accounting.single_run.dominating import pair_delta
 from jaxsel.language.papers import JX, PS
-from jaxsel.tuning.search_bounds import RELEASED, RENYI, Former, Proof, Search, bound
+from jaxsel.tuning.search_bounds import RELEASED, RENYI, Former, Needs, Proof, Search, bound
 
 
 def _countable(search: Search) -> str | None:
@@ -24,7 +24,7 @@ def _countable(search: Search) -> str | None:
     "JX-All-released",
     "after Dwork & Roth 2014, Theorem 3.16; docs/composition.md",
     RELEASED,
-    lacks=_countable,
+    needs=Needs(lacks=_countable),
     words="all runs released: as many as K can be, composed",
     label="all runs released",
     shown="composition",
@@ -55,13 +55,13 @@ def composition(search: Search) -> Proof:
     "PS-D1-composition",
     "Appendix D.1",
     RENYI,
-    law="point_mass",
+    needs=Needs(law="point_mass"),
     words="all runs released: K times the Renyi bound",
     label="all runs released, Renyi",
     shown="composition-renyi",
     aliases=("composition-renyi",),
     covers_all=True,
-    former=Former(
+    at=Former(
         {"base_epsilon": "1", "count": "5"},
         "randomised_response:epsilon={base_epsilon}",
         "point_mass:count={count}",

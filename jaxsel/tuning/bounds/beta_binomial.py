@@ -11,6 +11,7 @@ from jaxsel.tuning.search_bounds import (
     CONVERTED,
     PURE,
     Former,
+    Needs,
     Proof,
     Search,
     bound,
@@ -27,11 +28,10 @@ _PLACE = "Theorem 1 (one call of Selection with k = 1)"
     "CL-Thm1",
     _PLACE,
     PURE,
-    law=_FAMILY,
-    lacks=pure_base,
+    needs=Needs(law=_FAMILY, lacks=pure_base),
     words="Cohen et al. 2022: (2 + gamma) epsilon for a pure base, beta-binomial",
     label="pure, CLNSS Thm 1",
-    former=Former(
+    at=Former(
         {"epsilon": "1", "gamma": "0.5"},
         "pure:epsilon={epsilon}",
         "beta_binomial:count=100,gamma={gamma}",
@@ -48,11 +48,10 @@ def theorem_1(search: Search) -> float:
     "CL-Thm1-approximate",
     _PLACE,
     CONVERTED,
-    law=_FAMILY,
-    uses=("profile",),
+    needs=Needs(law=_FAMILY, uses=("profile",)),
     words="Cohen et al. 2022: (2 + gamma) epsilon at delta/tau",
     label="CLNSS, Thm 1",
-    former=Former(
+    at=Former(
         {"delta": "1e-06", "count": "100"},
         "approximate:epsilon=1,delta={delta}",
         "beta_binomial:count={count},gamma=0.5",

@@ -10,7 +10,7 @@ import numpy as np
 from jaxsel.language.papers import JX
 from jaxsel.tuning.bounds import priced_envelope
 from jaxsel.tuning.bounds.envelope import Envelope, envelope_epsilon, envelope_log_delta
-from jaxsel.tuning.search_bounds import ENVELOPE, Former, Proof, Search, bound
+from jaxsel.tuning.search_bounds import ENVELOPE, Former, Needs, Proof, Search, bound
 
 _UNKNOWN = "novelty against later literature not established"
 _FORMER = Former(
@@ -34,10 +34,10 @@ def _directions(search: Search) -> tuple[priced_envelope.PricedDirection, ...]:
     "JX-Envelope",
     f"{_UNKNOWN}; docs/envelope.md",
     ENVELOPE,
-    lacks=_finite,
+    needs=Needs(lacks=_finite),
     words="envelope bound of this project, from the whole profile",
     label="envelope",
-    former=_FORMER,
+    at=_FORMER,
 )
 def every_ranking(search: Search) -> Proof:
     """With T the trade-off curve of a pair that dominates the base and loss its privacy loss,
@@ -59,10 +59,10 @@ def every_ranking(search: Search) -> Proof:
     "JX-Priced",
     f"{_UNKNOWN}; docs/priced.md, Section 2",
     ENVELOPE,
-    lacks=_finite,
+    needs=Needs(lacks=_finite),
     words="priced envelope of this project, from the whole profile",
     label="priced envelope",
-    former=_FORMER._replace(defaults={**_FORMER.defaults, "mean": "3"}, place={"epsilon": 0.3223}),
+    at=_FORMER._replace(defaults={**_FORMER.defaults, "mean": "3"}, place={"epsilon": 0.3223}),
 )
 def priced(search: Search) -> Proof:
     """For a convex price lambda of the likelihood ratio and any continuous W with W_u + s W_v +

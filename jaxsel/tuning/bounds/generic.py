@@ -20,7 +20,7 @@ from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.papers import PS
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.slope_cover import log_ratio_supremum, slope_cover
-from jaxsel.tuning.search_bounds import RENYI, Former, Search, bound
+from jaxsel.tuning.search_bounds import RENYI, Former, Needs, Search, bound
 
 
 def _share(order: np.ndarray) -> np.ndarray:
@@ -153,10 +153,10 @@ def generic_pair_epsilon(
     "PS-Lem7",
     "Lemma 7, corrected",
     RENYI,
-    uses=("tradeoff",),
+    needs=Needs(uses=("tradeoff",)),
     words="Papernot & Steinke 2022: Renyi, any K, with the trade-off",
     label="RDP, PS Lem. 7",
-    former=Former(
+    at=Former(
         {"base_epsilon": "1", "repetitions": "poisson:mean=10"},
         "randomised_response:epsilon={base_epsilon}",
         "{repetitions}",

@@ -13,7 +13,16 @@ from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone
 from jaxsel.host.errors import check_interval
 from jaxsel.language.papers import PS
-from jaxsel.tuning.search_bounds import PURE, RENYI, Former, Search, bound, pure_base, pure_epsilon
+from jaxsel.tuning.search_bounds import (
+    PURE,
+    RENYI,
+    Former,
+    Needs,
+    Search,
+    bound,
+    pure_base,
+    pure_epsilon,
+)
 
 
 def _checked(eta: float, gamma: float) -> tuple[float, float, float]:
@@ -154,10 +163,10 @@ _FORMER = Former(
     "PS-Thm2",
     "Theorem 2",
     RENYI,
-    law=_FAMILY,
+    needs=Needs(law=_FAMILY),
     words="Papernot & Steinke 2022: Renyi, truncated negative binomial",
     label="RDP, PS Thm 2",
-    former=_FORMER,
+    at=_FORMER,
     aliases=("KRW-Thm5.1",),
 )
 def theorem_2(search: Search) -> RenyiCurve:
@@ -172,10 +181,10 @@ def theorem_2(search: Search) -> RenyiCurve:
     "PS-Thm2-tight",
     "proof of Theorem 2, before its last inequality",
     RENYI,
-    law=_FAMILY,
+    needs=Needs(law=_FAMILY),
     words="Papernot & Steinke 2022: Theorem 2 before its last inequality",
     label="RDP, PS Thm 2, tight",
-    former=_FORMER,
+    at=_FORMER,
 )
 def before_the_last_step(search: Search) -> RenyiCurve:
     """In Theorem 2 the two middle terms may be replaced by ((1+eta)/b) log(1 + (1/gamma
@@ -205,14 +214,11 @@ before_the_last_step.bounds()(_cases)
     "PS-Cor3",
     "Corollary 3",
     PURE,
-    law=_FAMILY,
-    lacks=pure_base,
+    needs=Needs(law=_FAMILY, lacks=pure_base),
     words="(eta + 2) epsilon for a pure base; Papernot & Steinke 2022, too",
     label="pure, KRW Cor. 5.3",
     shown="KRW-Cor5.3",
-    former=Former(
-        {"epsilon": "1", "eta": "0"}, "pure:epsilon={epsilon}", "tnb:eta={eta},gamma=0.1"
-    ),
+    at=Former({"epsilon": "1", "eta": "0"}, "pure:epsilon={epsilon}", "tnb:eta={eta},gamma=0.1"),
     aliases=("KRW-Cor5.3",),
 )
 def pure(search: Search) -> float:

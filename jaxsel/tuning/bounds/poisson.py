@@ -9,7 +9,7 @@ from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone, renyi
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError, check_choice, check_positive
 from jaxsel.language.papers import PS
-from jaxsel.tuning.search_bounds import RENYI, Former, Search, bound
+from jaxsel.tuning.search_bounds import RENYI, Former, Needs, Search, bound
 
 
 def poisson_epsilon(
@@ -107,10 +107,10 @@ _AT = ("gaussian:noise_multiplier=4", "poisson:mean=10")
     "PS-Thm6",
     "Theorem 6, corrected",
     RENYI,
-    law="poisson",
+    needs=Needs(law="poisson"),
     words="Papernot & Steinke 2022: Renyi, Poisson, delta from Renyi",
     label="RDP, PS Thm 6, δ̂ by Lemma 14",
-    former=Former(
+    at=Former(
         {"rho": "0.1", "mean": "10"}, "zcdp:rho={rho}", "poisson:mean={mean}", {"order": 5.0}
     ),
     erratum="E-PS-1",
@@ -132,8 +132,7 @@ def theorem_6(search: Search) -> RenyiCurve:
     "PS-Thm6-profile",
     "Theorem 6, corrected, with the exact profile",
     RENYI,
-    law="poisson",
-    uses=("profile",),
+    needs=Needs(law="poisson", uses=("profile",)),
     words="Papernot & Steinke 2022: Renyi, Poisson, delta from the profile",
     label="RDP, PS Thm 6",
     at=_AT,

@@ -24,7 +24,15 @@ from jaxsel.tuning.bounds.profile_ratios import (
     poisson_ratio,
 )
 from jaxsel.tuning.bounds.tradeoff_ratio import tradeoff_ratio
-from jaxsel.tuning.search_bounds import PROFILE, Former, Search, SearchBound, applicable, bound
+from jaxsel.tuning.search_bounds import (
+    PROFILE,
+    Former,
+    Needs,
+    Search,
+    SearchBound,
+    applicable,
+    bound,
+)
 
 
 class ProfileBound(NamedTuple):
@@ -138,11 +146,10 @@ _COIN = "randomised_response:epsilon={base_epsilon}"
     "KRW-Thm5.2",
     "Theorem 5.2",
     PROFILE,
-    law="truncated_negative_binomial",
-    uses=("profile",),
+    needs=Needs(law="truncated_negative_binomial", uses=("profile",)),
     words="Koskela, Redberg & Wang 2024: profile, truncated negative binomial",
     label="KRW, Thm 5.2",
-    former=Former(
+    at=Former(
         {"base_epsilon": "1", "eta": "1", "gamma": "0.1"},
         _COIN,
         "tnb:eta={eta},gamma={gamma}",
@@ -169,12 +176,10 @@ def _proper(search: Search) -> str | None:
     "KRW-Thm5.7",
     "Theorem 5.7",
     PROFILE,
-    law="binomial",
-    uses=("profile",),
-    lacks=_proper,
+    needs=Needs(law="binomial", lacks=_proper, uses=("profile",)),
     words="Koskela, Redberg & Wang 2024: profile, binomial",
     label="KRW, Thm 5.7",
-    former=Former(
+    at=Former(
         {"base_epsilon": "1", "count": "20", "probability": "0.1"},
         _COIN,
         "binomial:count={count},probability={probability}",
@@ -196,13 +201,10 @@ def theorem_5_7(search: Search) -> ProfileBound:
     "KRW-Cor5.8",
     "Corollary 5.8",
     PROFILE,
-    law="poisson",
-    uses=("profile",),
+    needs=Needs(law="poisson", uses=("profile",)),
     words="Koskela, Redberg & Wang 2024: profile, Poisson",
     label="KRW, Cor. 5.8",
-    former=Former(
-        {"base_epsilon": "1", "mean": "2"}, _COIN, "poisson:mean={mean}", {"epsilon": 1.9}
-    ),
+    at=Former({"base_epsilon": "1", "mean": "2"}, _COIN, "poisson:mean={mean}", {"epsilon": 1.9}),
 )
 def corollary_5_8(search: Search) -> ProfileBound:
     """The best of K ~ Poisson(m) runs has delta(epsilon) <= m base(epsilon - m (e^epsilon_1 - 1) -
@@ -218,10 +220,10 @@ def corollary_5_8(search: Search) -> ProfileBound:
     "KRW-N2",
     "after Theorem 4.1 of Koskela, Redberg & Wang 2024",
     PROFILE,
-    uses=("profile", "tradeoff"),
+    needs=Needs(uses=("profile", "tradeoff")),
     words="E[K] times the profile, shifted by the least uniform ratio; this project",
     label="uniform ratio*",
-    former=Former(
+    at=Former(
         {"base_epsilon": "1", "repetitions": "geometric:gamma=0.1"},
         _COIN,
         "{repetitions}",

@@ -16,11 +16,15 @@ from scipy import special
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import probability
+from jaxsel.language.parts import read_parts
 from jaxsel.language.printing import digits_up
 
-_ADVANTAGE = probability("of any attack: its true less its false positive rate, at most")
-_TRUE = probability("of any attack, at most")
-_FALSE = probability("of the attack")
+ATTACK = {
+    "advantage": probability("of any attack: its true less its false positive rate, at most"),
+    "true_positive_rate": probability("of any attack, at most"),
+    "false_positive_rate": probability("of the attack"),
+}
+"""How an attack may be limited: the parts of ``attack=`` and ``--attack``."""
 
 
 class AttackLimit(NamedTuple):
@@ -101,27 +105,28 @@ class AttackLimit(NamedTuple):
         return {self.name: reached, "false_positive_rate": self.false_positive_rate}
 
 
-def read_attack_limit(
-    advantage: float | None, true_positive_rate: float | None, false_positive_rate: float | None
-) -> AttackLimit | None:
-    """Reads a limit on attacks; None if there is none.
+def read_attack_limit(attack: object) -> AttackLimit | None:
+    """Reads a limit on attacks, parts of ``ATTACK`` in a text or a mapping; None if there is none.
 
     Raises:
       InputError: for both forms, half of the second, a limit that guessing exceeds, or a
         number out of range.
     """
-    if (true_positive_rate is None) != (false_positive_rate is None):
+    if attack is None:
+        return None
+    read = read_parts("attack", attack, ATTACK)
+    advantage, true, false = map(read.get, ATTACK)
+    if (true is None) != (false is None):
         raise InputError(
             "a true positive rate is limited at a false positive rate; give both of them"
         )
-    if advantage is not None and true_positive_rate is not None:
+    if advantage is not None and true is not None:
         raise InputError("give an advantage or a true positive rate, not both")
     if advantage is not None:
-        return AttackLimit(_ADVANTAGE.read("advantage", advantage))
-    if true_positive_rate is None:
+        return AttackLimit(advantage)
+    if true is None:
         return None
-    true = _TRUE.read("true positive rate", true_positive_rate)
-    false = _FALSE.read("false positive rate", false_positive_rate)
+    assert false is not None
     if true <= false:
         raise InputError(
             f"true positive rate is {true:g}, and an attack that guesses reaches {false:g}, "

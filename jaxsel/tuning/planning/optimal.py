@@ -1,11 +1,13 @@
 """``jaxsel.optimal``: the law of K with the least privacy cost that meets given wishes."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
+from jaxsel.host.former_names import former_arguments
 from jaxsel.host.progress import progress_bar
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.printing import Summary, printed, rounded_up
@@ -16,7 +18,7 @@ from jaxsel.tuning.planning.least_proven import NAME, least_proven
 from jaxsel.tuning.planning.named_laws import FAMILIES
 from jaxsel.tuning.planning.optimal_law import FINDING_STEPS, optimal_law
 from jaxsel.tuning.planning.plan import rank_of_geometric
-from jaxsel.tuning.planning.wishes import Utility, Wishes, read_wishes, utility
+from jaxsel.tuning.planning.wishes import WINNER, Utility, Wishes, read_winner, read_wishes, utility
 from jaxsel.tuning.secrecy import SCORE
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ class Optimal(NamedTuple):
         }
 
 
+@former_arguments({part: f"winner.{part}" for part in WINNER})
 @one_blas_thread()
 def optimal(
     base: str | BaseGuarantee,
@@ -130,11 +133,7 @@ def optimal(
     runs: float | None = None,
     runs_95: int | None = None,
     most: int | None = None,
-    rank: float | None = None,
-    rank_of: str | Repetitions | None = None,
-    good: float | None = None,
-    chance: float | None = None,
-    none: float | None = None,
+    winner: str | Mapping[str, Any] | None = None,
     progress: bool | None = None,
 ) -> Optimal:
     """The law of K with the least privacy cost among those that meet given wishes.
@@ -152,11 +151,7 @@ def optimal(
       runs: largest E[K].
       runs_95: number of runs that 95 searches of 100 do not exceed.
       most: largest number of runs of any search; 10,000 if neither this nor runs is given.
-      rank: largest expected rank of the winner, from the top: 1 minus its quantile.
-      rank_of: in place of rank: a law of K whose winner is good enough.
-      good: fraction of the candidates that counts as good.
-      chance: least probability that the winner is among these.
-      none: largest probability that nothing is released.
+      winner: what is asked of it, as in ``jaxsel.plan``: "good=0.05,chance=0.9".
       progress: whether to show a bar after two seconds; None: on a terminal.
 
     Raises:
@@ -169,20 +164,13 @@ def optimal(
         >>> print(f"{found.epsilon:.1f} with {found.law.mean:.1f} runs on average")
         2.8 with 5.0 runs on average
     """
-    wishes = read_wishes(
-        runs=runs,
-        runs_95=runs_95,
-        rank=rank,
-        rank_of=rank_of,
-        good=good,
-        chance=chance,
-        none=none,
-        most=most,
-    )
+    wished = read_winner(winner)
+    wishes = read_wishes(runs=runs, runs_95=runs_95, most=most, winner=wished)
     if not wishes.asks_for_quality:
         if runs is None and runs_95 is None:
             raise InputError(
-                "nothing is asked of the search; give runs, rank, rank-of, or good with a chance"
+                "nothing is asked of the search; give runs, or a winner with a rank, a rank_of, or "
+                "good and a chance"
             )
         wishes = wishes._replace(rank=rank_of_geometric(wishes._replace(most=None)))
     run = guarantee_of(base)
@@ -190,7 +178,7 @@ def optimal(
     steps = FINDING_STEPS + len(FAMILIES) + 2
     with progress_bar(steps, 0, progress, unit="steps") as advance:
         found = optimal_law(run, delta, wishes, advance=advance)
-        best = least_proven(run, found, rank_of, advance)
+        best = least_proven(run, found, wished.get("rank_of"), advance)
     return Optimal(
         name,
         best.law,

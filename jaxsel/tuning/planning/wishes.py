@@ -1,11 +1,12 @@
 """Wishes for a search: the number of runs, and the quality of the best one."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import number, probability, whole
-from jaxsel.repetitions import Repetitions, as_law
+from jaxsel.language.domains import number, parsed, probability, whole
+from jaxsel.language.parts import read_parts
+from jaxsel.repetitions import Repetitions, as_law, parse
 from jaxsel.repetitions.summaries import expected_quantile, quantile
 
 _ROUNDING = 1e-9
@@ -13,11 +14,15 @@ _ROUNDING = 1e-9
 MOST_MEAN = 1e6
 _RUNS = number("E[K] at most, in base runs", at_least=1.0, at_most=MOST_MEAN)
 _RUNS_95 = whole("runs that 95 searches of 100 do not exceed", at_least=1, at_most=1e7)
-_RANK = number("expected tail rank of the winner, at most", above=0.0, at_most=0.5)
 _MOST = whole("runs that are never exceeded", at_least=1, at_most=1e15)
-_GOOD = probability("share of the candidates that count as good")
-_CHANCE = number("chance to hit a good one, at least", above=0.0, below=1.0)
-_NONE = number("chance that nothing is released, at most", at_least=0.0, below=1.0)
+WINNER = {
+    "good": probability("share of the candidates that count as good"),
+    "chance": number("chance to hit a good one, at least", above=0.0, below=1.0),
+    "rank": number("expected tail rank of the winner, at most", above=0.0, at_most=0.5),
+    "rank_of": parsed(parse, 'a law of K such as "poisson:mean=10"', "law as good as which"),
+    "none": number("chance that nothing is released, at most", at_least=0.0, below=1.0),
+}
+"""What may be wished of the winner: the parts of ``winner=`` and ``--winner``."""
 
 
 class Utility(NamedTuple):
@@ -107,31 +112,39 @@ def rank_reached(law: Repetitions) -> float:
     return (1.0 - expected_quantile(law)) * (1.0 + 1e-9)
 
 
+def read_winner(winner: object) -> dict[str, Any]:
+    """What is wished of the winner, by the names of ``WINNER``; empty if nothing is.
+
+    Raises:
+      InputError: for another part, or a number out of range.
+    """
+    return {} if winner is None else read_parts("winner", winner, WINNER, nested=("rank_of",))
+
+
 def read_wishes(
     *,
     runs: float | None = None,
     runs_95: int | None = None,
-    rank: float | None = None,
-    rank_of: str | Repetitions | None = None,
-    good: float | None = None,
-    chance: float | None = None,
-    none: float | None = None,
     most: int | None = None,
+    winner: object = None,
 ) -> Wishes:
     """Parses wishes, and checks that some law of K meets them.
 
     Args:
-      runs, runs_95, rank, good, chance, none, most: as in Wishes.
-      rank_of: a law of K, or its text; ``rank`` is at most the rank of its winner.
+      runs, runs_95, most: as in Wishes.
+      winner: parts of ``WINNER``, as one text or a mapping: rank, good, chance and none as in
+        Wishes; rank_of is a law of K, or its text: ``rank`` is at most the rank of its winner.
 
     Raises:
       InputError: for a number out of range, ``chance`` without ``good``, or wishes that no
         law of K meets; then with the nearest feasible ones.
     """
-    if rank_of is not None:
-        reached = rank_reached(as_law(rank_of))
-        rank = reached if rank is None else min(rank, reached)
-    if chance is not None and good is None:
+    wished = read_winner(winner)
+    like = wished.pop("rank_of", None)
+    if like is not None:
+        reached = rank_reached(as_law(like))
+        wished["rank"] = min(wished.get("rank", reached), reached)
+    if "chance" in wished and "good" not in wished:
         raise InputError(
             "a chance is wished, but not of what; say which share of the candidates "
             "counts as good, e.g. good=0.05"
@@ -139,11 +152,8 @@ def read_wishes(
     read = Wishes(
         runs=None if runs is None else _RUNS.read("runs", runs),
         runs_95=None if runs_95 is None else _RUNS_95.read("runs-95", runs_95),
-        rank=None if rank is None else _RANK.read("rank", rank),
-        good=None if good is None else _GOOD.read("good", good),
-        chance=None if chance is None else _CHANCE.read("chance", chance),
-        none=None if none is None else _NONE.read("none", none),
         most=None if most is None else _MOST.read("most", most),
+        **wished,
     )
     _refuse_impossible(read)
     return read

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxsel.host.errors import InputError
-from jaxsel.tuning.planning.attack_limit import AttackLimit, read_attack_limit
+from jaxsel.tuning.planning.attack_limit import ATTACK, AttackLimit, read_attack_limit
 
 LIMITS = [
     AttackLimit(0.1),
@@ -80,12 +80,12 @@ def test_the_steepness_is_that_of_the_gaussian(limit):
         ((None, 0.1, 0.1), "an attack that guesses reaches 0.1"),
         ((1.0, None, None), "advantage is 1"),
         ((0.0, None, None), "advantage is 0"),
-        ((None, 1.5, 0.1), "true positive rate is 1.5"),
-        ((None, 0.5, 0.0), "false positive rate is 0"),
+        ((None, 1.5, 0.1), "true_positive_rate is 1.5"),
+        ((None, 0.5, 0.0), "false_positive_rate is 0"),
         ((math.nan, None, None), "advantage is nan"),
     ],
 )
 def test_what_is_no_limit_is_one_sentence(given, message):
     with pytest.raises(InputError, match=message):
-        read_attack_limit(*given)
-    assert read_attack_limit(None, None, None) is None
+        read_attack_limit(dict(zip(ATTACK, given, strict=True)))
+    assert read_attack_limit(None) is None

@@ -89,7 +89,7 @@ def test_limit_of_the_rank_by_quadrature():
 
 
 def test_a_plans_curves_stay_above_its_limit():
-    found = jaxsel.plan("gaussian", epsilon=2.0, runs=20, good=0.1, delta=1e-5)
+    found = jaxsel.plan("gaussian", epsilon=2.0, runs=20, winner="good=0.1", delta=1e-5)
     curves = frontiers(found)
     highest = max(float(curve.epsilon.max()) for curve in curves)
     bound = limit(found, highest)

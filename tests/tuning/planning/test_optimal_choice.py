@@ -30,7 +30,7 @@ def test_the_least_noise_for_an_epsilon():
 @pytest.mark.parametrize("good", [pytest.param(None, marks=pytest.mark.rare), 0.1])
 def test_the_best_winner_for_an_epsilon(good):
     run = "gaussian:noise_multiplier=4"
-    found = jaxsel.plan(run, epsilon=1.5, runs=15, good=good, optimal=True)
+    found = jaxsel.plan(run, epsilon=1.5, runs=15, winner={"good": good}, optimal=True)
     best, second = found.choices[:2]
     assert best.name == "optimal"
     assert best.epsilon <= 1.5

@@ -42,7 +42,8 @@ RANK = 1.0 - expected_quantile(geometric(1.0 / 30.0))
 
 @functools.cache
 def _found(**wishes) -> Found:
-    return optimal_law(curves.gaussian(4.0), 1e-6, read_wishes(**wishes))
+    sizes = {name: wishes.pop(name) for name in ("runs", "runs_95", "most") if name in wishes}
+    return optimal_law(curves.gaussian(4.0), 1e-6, read_wishes(**sizes, winner=wishes or None))
 
 
 def _strictly_met(found: Found) -> bool:
@@ -335,13 +336,13 @@ def test_a_tiny_mass_where_the_first_law_has_none_keeps_the_certificate():
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [
-        ({"runs": 30, "rank": 0.02}, "takes 49 runs on average"),
-        ({"most": 10, "good": 0.05, "chance": 0.7}, "at least 0.598737 .* take 0.5988"),
-        ({"runs_95": 5, "runs": 20, "rank": 0.06}, "take 0.1"),
-        ({"none": 0.5}, "nothing is asked"),
+        ({"runs": 30, "winner": "rank=0.02"}, "takes 49 runs on average"),
+        ({"most": 10, "winner": "good=0.05,chance=0.7"}, "at least 0.598737 .* take 0.5988"),
+        ({"runs_95": 5, "runs": 20, "winner": "rank=0.06"}, "take 0.1"),
+        ({"winner": "none=0.5"}, "nothing is asked"),
         ({}, "nothing is asked"),
         ({"runs": 0.5}, "runs is 0.5"),
-        ({"most": 0, "rank": 0.2}, "most is 0"),
+        ({"most": 0, "winner": "rank=0.2"}, "most is 0"),
         ({"runs": 30, "delta": 0.0}, "delta"),
     ],
 )
@@ -353,8 +354,8 @@ def test_what_cannot_be_had_is_one_sentence(wishes, said):
 
 def test_the_nearest_wish_can_be_met():
     with pytest.raises(InputError, match=r"take 0\.5988 or more"):
-        optimal(GAUSSIAN, most=10, good=0.05, chance=0.7)
-    found = optimal(GAUSSIAN, most=10, good=0.05, chance=1.0 - 0.5988)
+        optimal(GAUSSIAN, most=10, winner="good=0.05,chance=0.7")
+    found = optimal(GAUSSIAN, most=10, winner={"good": 0.05, "chance": 1.0 - 0.5988})
     assert found.utility.hit >= 1.0 - 0.5988
 
 
@@ -378,7 +379,7 @@ def test_the_answer_prints_and_is_as_good_as_geometric():
 
 
 def test_the_answer_costs_no_more_than_account_proves_of_a_law_that_does_as_well():
-    found = optimal(GAUSSIAN, delta=0.05, runs=30, rank_of="geometric:mean=30")
+    found = optimal(GAUSSIAN, delta=0.05, runs=30, winner="rank_of=geometric:mean=30")
     base = curves.gaussian(4.0)
     named = account(base, geometric(1.0 / 30.0), 0.05, attain=False).best.epsilon
     assert named < found.lower  # which speaks of envelopes, and says so

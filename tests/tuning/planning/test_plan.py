@@ -95,7 +95,7 @@ def test_least_noise_is_least_where_less_is_more_private():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_fitted_law_is_the_least_that_is_good_enough(family):
-    wishes = read_wishes(rank=0.2)
+    wishes = read_wishes(winner="rank=0.2")
     law = fitted(family, wishes)
     if family == "tnb:eta=-0.5":
         assert law is None  # its rank stays above 1/3
@@ -124,7 +124,7 @@ def test_no_law_of_a_mean_is_better_than_jensen_allows(seed):
 
 
 def test_the_plan_keeps_epsilon_and_its_noise_is_least():
-    found = jaxsel.plan("gaussian", epsilon=2.0, runs=20, good=0.1, delta=1e-5)
+    found = jaxsel.plan("gaussian", epsilon=2.0, runs=20, winner="good=0.1", delta=1e-5)
     assert found.epsilon <= 2.0
     chosen = found.chosen
     assert (
@@ -160,7 +160,7 @@ def test_the_least_epsilon_and_the_best_winner():
     cheapest = jaxsel.plan(run, runs=10)
     assert cheapest.epsilon == min(choice.epsilon for choice in cheapest.choices)
     assert math.isnan(cheapest.chosen.noise)
-    limits = {"epsilon": 1.01 * cheapest.epsilon, "good": 0.05, "runs_95": 20}
+    limits = {"epsilon": 1.01 * cheapest.epsilon, "winner": "good=0.05", "runs_95": 20}
     best = jaxsel.plan(run, **limits)
     assert best.epsilon <= limits["epsilon"]
     assert best.chosen.utility.hit == max(c.utility.hit for c in best.choices)
@@ -177,21 +177,21 @@ def test_the_least_epsilon_and_the_best_winner():
         ("gaussian", {"epsilon": 1}, "nothing says how far"),
         ("gaussian:noise_multiplier=4", {}, "neither an epsilon"),
         ("gaussian:noise_multiplier=1", {"epsilon": 1}, "one run alone costs 4.8"),
-        ("gaussian", {"epsilon": 1, "chance": 0.9}, "say which share"),
-        ("gaussian", {"epsilon": 1, "runs": 5, "rank": 0.1}, "take runs >= 9"),
+        ("gaussian", {"epsilon": 1, "winner": "chance=0.9"}, "say which share"),
+        ("gaussian", {"epsilon": 1, "runs": 5, "winner": "rank=0.1"}, "take runs >= 9"),
         (
             "gaussian",
-            {"epsilon": 1, "runs": 30, "good": 0.05, "chance": 0.9},
+            {"epsilon": 1, "runs": 30, "winner": "good=0.05,chance=0.9"},
             "takes 44.8.* whatever the law",
         ),
         (
             "gaussian",
-            {"epsilon": 1, "runs": 45, "good": 0.05, "chance": 0.9},
+            {"epsilon": 1, "runs": 45, "winner": "good=0.05,chance=0.9"},
             "Poisson K is from runs = 46.06 with runs-95 = 57 on",
         ),
         (
             "gaussian",
-            {"epsilon": 1, "runs": 10, "runs_95": 2, "rank": 0.1},
+            {"epsilon": 1, "runs": 10, "runs_95": 2, "winner": "rank=0.1"},
             "Poisson K is from runs = 10 ",
         ),
         ("gaussian", {"epsilon": 0, "runs": 5}, "epsilon is 0"),
@@ -239,6 +239,6 @@ def test_noise_of_scores_is_that_of_a_gaussian_where_one_run_is_made(noise):
 
 
 def test_a_plan_prints():
-    text = str(jaxsel.plan("gaussian", epsilon=3, runs=50, good=0.05))
+    text = str(jaxsel.plan("gaussian", epsilon=3, runs=50, winner="good=0.05"))
     assert "Run gaussian:noise_multiplier=" in text
     assert "one run, no search" in text

@@ -9,12 +9,25 @@ from jaxsel import repetitions as laws
 from jaxsel.host.errors import InputError
 from jaxsel.tuning.planning import named_laws
 from jaxsel.tuning.planning.named_laws import FAMILIES, fitted, fitted_negative_binomial, most_runs
-from jaxsel.tuning.planning.wishes import Wishes, least_mean, rank_reached, read_wishes, utility
+from jaxsel.tuning.planning.wishes import (
+    WINNER,
+    Wishes,
+    least_mean,
+    rank_reached,
+    read_wishes,
+    utility,
+)
 
 # By hand: K is 1 or 4, each half the time.
 HALVES = laws.pmf({1: 0.5, 4: 0.5})
 RANK = (1 / 2 + 1 / 5) / 2
 HIT = 1 - (0.9 + 0.9**4) / 2  # a best tenth
+
+
+def _read(**wishes):
+    """Wishes by their names alone."""
+    winner = {name: wishes.pop(name) for name in WINNER if name in wishes}
+    return read_wishes(**wishes, winner=winner or None)
 
 
 def test_what_a_law_is_worth_by_hand():
@@ -43,11 +56,11 @@ def test_what_a_law_is_worth_by_hand():
     ],
 )
 def test_a_law_meets_each_wish_up_to_its_limit(met, missed):
-    wishes = read_wishes(**met)
+    wishes = _read(**met)
     assert wishes.afforded(HALVES)
     assert wishes.good_enough(HALVES)
     if missed is not None:
-        wishes = read_wishes(**missed)
+        wishes = _read(**missed)
         assert wishes.afforded(HALVES) + wishes.good_enough(HALVES) == 1
         dear = set(missed) <= {"runs", "runs_95", "most"}
         assert wishes.afforded(HALVES) != dear
@@ -90,11 +103,11 @@ def test_wishes_are_kept_as_they_are_read():
         "none": 0.0,
         "most": 200,
     }
-    assert read_wishes(**given) == Wishes(**given)
+    assert _read(**given) == Wishes(**given)
     assert read_wishes() == Wishes()
-    assert not read_wishes(none=0.1, good=0.1).asks_for_quality
-    assert read_wishes(rank=0.5).asks_for_quality
-    assert read_wishes(chance=0.5, good=0.1).asks_for_quality
+    assert not _read(none=0.1, good=0.1).asks_for_quality
+    assert _read(rank=0.5).asks_for_quality
+    assert _read(chance=0.5, good=0.1).asks_for_quality
 
 
 @pytest.mark.parametrize(
@@ -117,7 +130,7 @@ def test_wishes_are_kept_as_they_are_read():
 )
 def test_wishes_that_cannot_be_met_are_refused_by_name(wishes, message):
     with pytest.raises(InputError, match=message):
-        read_wishes(**wishes)
+        _read(**wishes)
 
 
 def test_wishes_that_some_law_just_meets_are_read():
@@ -128,15 +141,15 @@ def test_wishes_that_some_law_just_meets_are_read():
         {"rank": 0.5},
         {"runs": 6.58, "good": 0.1, "chance": 0.5},
     ):
-        read_wishes(**wishes)
+        _read(**wishes)
 
 
 def test_the_smaller_of_a_rank_and_of_a_laws_rank_is_wished():
     # E[1/(K + 1)] of geometric K by its series, with p = 1/9
     reached = 1 / 9 * (math.log(9) - 8 / 9) / (8 / 9) ** 2
-    assert read_wishes(rank_of="geometric:mean=9").rank == pytest.approx(reached)
-    assert read_wishes(rank_of="geometric:mean=9", rank=0.5).rank == pytest.approx(reached)
-    assert read_wishes(rank_of="geometric:mean=9", rank=0.1).rank == 0.1
+    assert _read(rank_of="geometric:mean=9").rank == pytest.approx(reached)
+    assert _read(rank_of="geometric:mean=9", rank=0.5).rank == pytest.approx(reached)
+    assert _read(rank_of="geometric:mean=9", rank=0.1).rank == 0.1
 
 
 def test_least_means_by_hand():
