@@ -35,7 +35,7 @@ class Search:
             epsilon=self.epsilon,
             delta=self.delta,
             runs=self.runs,
-            good=self.good,
+            winner={"good": self.good},
         )
 
 
