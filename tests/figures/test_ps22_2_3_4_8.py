@@ -28,7 +28,7 @@ from sims.common.tuned_laws import Price
 from tests.conftest import ALPHA, seed
 from tests.figures.sharing import records_of
 
-TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 100_000}
+TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 300_000}
 MEANS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 PAIR, PRICE = GaussianPair(), Price()
 LAWS = ("logarithmic:mean=10", "logarithmic:mean=1e6", "tnb:eta=5,mean=10", "poisson:mean=10")
