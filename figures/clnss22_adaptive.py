@@ -21,8 +21,8 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
 from sims.data.universe import table
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and what protects"
 TRIALS = 128
@@ -93,7 +93,7 @@ class Sample:
         }
 
 
-@cells(address=counted("protection"), performance=Performance(block_size=32))
+@cells(performance=Performance(block_size=32))
 def analysed(
     protection: str = over(*PROTECTIONS),
     queries: Annotated[int, whole("before the last", at_least=1)] = over(3, 10, 30, 100, 300, 1000),

@@ -27,7 +27,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorem 7: choosing among exponentially many candidates"
 TRIALS = 200_000
@@ -91,7 +91,7 @@ def exponential_trial(bits: int, best: float, factor: float, required: Requireme
     )
 
 
-@cells(measures=["counts"], address=counted())
+@cells(measures=["counts"])
 def by_candidates(
     bits: int = BITS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
@@ -99,7 +99,7 @@ def by_candidates(
     return _choosing(bits, 1, factor, required)
 
 
-@cells(measures=["counts"], address=counted(first=35))
+@cells(measures=["counts"])
 def by_bound(
     bound: int = over(1, 100, _MANY), factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
@@ -107,7 +107,7 @@ def by_bound(
     return _choosing(_BOUND_BITS, bound, factor, required)
 
 
-@cells(measures=["counts"], address=counted(after=1))
+@cells(measures=["counts"])
 def exponential(
     bits: int = BITS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:

@@ -25,7 +25,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Lemmas 1 and 2: the coin game in both directions"
 TRIALS = 1_000_000
@@ -47,7 +47,7 @@ _BACK = style.own(style.PURPLE, "-", "o")
 _BACK_TWO = style.own(style.GREEN, (0, (5, 1.5)), "^")
 
 
-@cells(measures=["counts"], address=counted())
+@cells(measures=["counts"])
 def response(side: str = SIDES, epsilon: EPSILON = 0.5) -> Trial:
     """A game with coins of randomised response."""
     share = float(special.expit(epsilon))
@@ -55,7 +55,7 @@ def response(side: str = SIDES, epsilon: EPSILON = 0.5) -> Trial:
     return Trial(coin_game(), biases, {"ones": 1})
 
 
-@cells(measures=["counts"], address=counted(after=1))
+@cells(measures=["counts"])
 def small(side: str = SIDES, reverse_epsilon: REVERSE_EPSILON = 0.5, bias: BIAS = 0.05) -> Trial:
     """The longest game with small coins; it determines how all shorter ones would have ended."""
     here = bias if side == "P" else bias * math.exp(-reverse_epsilon)

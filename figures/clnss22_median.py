@@ -29,7 +29,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorem 4: failure probability against oracle calls"
 TRIALS = 1_000_000
@@ -65,7 +65,7 @@ def least_rounds(failure: float, alpha: float) -> int:
     return high
 
 
-@cells(measures=["frequency"], address=counted())
+@cells(measures=["frequency"])
 def selected(alpha: float = over(ALPHAS), failure: FAILURE = FAILURES) -> Trial:
     """One Selection of at most T runs, the least T that suffices; outcome 0 beats the median."""
     rounds = least_rounds(failure, alpha)
@@ -77,7 +77,7 @@ def selected(alpha: float = over(ALPHAS), failure: FAILURE = FAILURES) -> Trial:
     )
 
 
-@cells(measures=["frequency"], address=counted(after=1))
+@cells(measures=["frequency"])
 def stopped(failure: FAILURE = FAILURES) -> Trial:
     """Random stopping at gamma = b/(1 - b), where b is the failure probability."""
     return Trial(

@@ -29,8 +29,8 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
 from sims.data.universe import table
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights"
 TRIALS = 1000
@@ -101,7 +101,7 @@ def _trial(name: str, queries: int, beta: float, budget: Budget) -> Trial:
     )
 
 
-@cells(address=counted("mechanism"), performance=_BLOCK)
+@cells(performance=_BLOCK)
 def by_queries(
     mechanism: str = MECHANISMS,
     queries: Annotated[int, whole("of the left panel", at_least=1)] = over(20, 60, 200, 600),
@@ -112,7 +112,7 @@ def by_queries(
     return _trial(mechanism, queries, beta, budget)
 
 
-@cells(address=counted("mechanism", first=4), performance=_BLOCK)
+@cells(performance=_BLOCK)
 def by_failure(
     mechanism: str = MECHANISMS,
     # With 1000 trials, the confidence intervals of these quantiles have both ends.
@@ -124,7 +124,7 @@ def by_failure(
     return _trial(mechanism, many, failure, budget)
 
 
-@cells(address=counted(after=2), share=Fraction(1, 10), performance=_BLOCK)
+@cells(share=Fraction(1, 10), performance=_BLOCK)
 def updated(
     rate: str = over(*RATES),
     gap: Annotated[float, positive("least error of an update")] = over(

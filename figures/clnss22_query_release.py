@@ -28,8 +28,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells
-from sims.experiment import computed
+from sims.experiment import cells, computed
 
 TITLE = "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"
 TRIALS = 100_000
@@ -89,7 +88,7 @@ def _error(outcome):
     return outcome.error
 
 
-@cells(address=lambda place: (0, 0))
+@cells()
 def errors(name: str = over("corrected", "sharp"), release: Release = Release()) -> Trial:
     """Counts of errors between levels, of which the last is the cap."""
     levels = LEVELS * release.cap(name)

@@ -30,7 +30,7 @@ from jaxsel.language.domains import probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Algorithm 3: how repeated Tests answer one query"
 TRIALS = 300_000
@@ -79,7 +79,7 @@ def _failures(outcome) -> dict:
     return {"sum": number, "squares": number * number}
 
 
-@cells(address=counted())
+@cells()
 def answered(
     margin: str = over(*_LOOKS),
     level: float = over(

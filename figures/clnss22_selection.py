@@ -33,7 +33,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorems 1 and 2: Selection and Test with one p"
 TRIALS = 1_000_000
@@ -72,7 +72,7 @@ def top_chances(side: str, epsilon: float, quiet: float) -> tuple[float, float]:
     return quiet * math.exp(epsilon), loud
 
 
-@cells(measures=["counts"], address=counted())
+@cells(measures=["counts"])
 def selection(
     gamma: float = over(GAMMAS),
     rounds: Annotated[int, whole("tau", at_least=1)] = over(1, 3, 10, 20, 40, 80),
@@ -87,7 +87,7 @@ def selection(
     )
 
 
-@cells(measures=["counts"], address=counted(after=1))
+@cells(measures=["counts"])
 def noisy_tests(
     gamma: float = over(GAMMAS),
     bottoms: Annotated[int, whole("n", at_least=1)] = over(1, 3, 10, 20, 40, 80),
@@ -103,7 +103,7 @@ def noisy_tests(
     )
 
 
-@cells(measures=["counts"], address=counted("selections", after=2))
+@cells(measures=["counts"])
 def calls(
     selections: Annotated[int, whole("c", at_least=1)] = over(1, 2, 3),
     side: str = SIDES,

@@ -23,7 +23,7 @@ from jaxsel.families.top_k.stable import propose_test_release
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorem 8: a lead that is enough, whatever m"
 TRIALS = 200_000
@@ -74,7 +74,7 @@ def _stable(bits: int, rank: int, factor: float, required: Requirement) -> Trial
     )
 
 
-@cells(measures=["counts"], address=counted())
+@cells(measures=["counts"])
 def stable_by_candidates(
     bits: int = BITS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
@@ -82,7 +82,7 @@ def stable_by_candidates(
     return _stable(bits, 1, factor, required)
 
 
-@cells(measures=["counts"], address=counted(first=42))
+@cells(measures=["counts"])
 def stable_by_rank(
     rank: int = RANKS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
@@ -90,7 +90,7 @@ def stable_by_rank(
     return _stable(_RANK_BITS, rank, factor, required)
 
 
-@cells(measures=["counts"], address=counted(after=1))
+@cells(measures=["counts"])
 def exponential_by_candidates(
     bits: int = BITS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
@@ -98,7 +98,7 @@ def exponential_by_candidates(
     return exponential_trial(bits, 1.0, factor, required)
 
 
-@cells(measures=["counts"], address=counted(after=1, first=42))
+@cells(measures=["counts"])
 def exponential_by_rank(
     rank: int = RANKS, factor: float = FACTORS, required: Requirement = Requirement()
 ) -> Trial:
@@ -106,7 +106,7 @@ def exponential_by_rank(
     return exponential_trial(_RANK_BITS, float(rank), factor, required)
 
 
-@cells(measures=["counts"], address=counted(after=2))
+@cells(measures=["counts"])
 def gap_test(factor: float = FACTORS, required: Requirement = Requirement()) -> Trial:
     """The test of the gap, which applies to k = 1 alone."""
     lead = gap_test_lead(required)

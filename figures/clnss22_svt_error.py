@@ -47,7 +47,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Section 4: error of sparse vectors against confidence"
 TRIALS = 30_000
@@ -192,7 +192,7 @@ def _missed(quiet: int, wanted: int) -> Callable[[Any], Any]:
 
 
 # A few trials in a full block would cost as much as the whole block.
-@cells(address=counted("algorithm"), share=Fraction(1, 4), performance=Performance(block_size=1024))
+@cells(share=Fraction(1, 4), performance=Performance(block_size=1024))
 def sparse(
     algorithm: str = over("standard", "standard, pure", "once, pure"),
     beta: BETA = BETAS,
@@ -212,7 +212,7 @@ def sparse(
     )
 
 
-@cells(address=counted(after=3))
+@cells()
 def repetitive(
     algorithm: str = over("least", "tuned", "least, pure", "tuned, pure"),
     beta: BETA = BETAS,

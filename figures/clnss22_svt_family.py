@@ -35,8 +35,7 @@ from jaxsel.language.domains import positive
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import cells
+from sims.experiment import cells
 
 TITLE = "Sparse vectors: six published variants on the standard worst case"
 TRIALS = 500_000
@@ -159,13 +158,11 @@ class Case(NamedTuple):
       member: the algorithm.
       relation: relation of the neighbours.
       size: number of queries that rise.
-      address: seed and cell number of its first side.
     """
 
     member: Member
     relation: Relation
     size: int
-    address: tuple[int, int]
 
     @property
     def name(self) -> str:
@@ -184,19 +181,14 @@ def _relation_of(member: Member, relation: Relation) -> Relation:
 
 
 CASES = tuple(
-    Case(member, relation, size, (seed, 2 * (len(member.sizes) * row + column)))
-    for seed, member in enumerate(MEMBERS)
-    for row, relation in enumerate(member.relations)
-    for column, size in enumerate(member.sizes)
+    Case(member, relation, size)
+    for member in MEMBERS
+    for relation in member.relations
+    for size in member.sizes
 )
 
 
-def _address(place: Place) -> tuple[int, int]:
-    seed, number = CASES[place.index["case"]].address
-    return seed, number + place.index["side"]
-
-
-@cells(measures=["counts"], address=_address)
+@cells(measures=["counts"])
 def spotted(
     case: Case = over({case.name: case for case in CASES}),
     side: str = over("first", "second"),
@@ -206,7 +198,7 @@ def spotted(
 
     Inputs are padded so that all sizes of one algorithm have equal shapes.
     """
-    member, relation, size, _ = case
+    member, relation, size = case
     variant, found = member.variant, queries_of(member, size, relation)
     all_sizes = [queries_of(member, m, member.relations[0]) for m in member.sizes]
     total = max(sum(each.lengths) for each in all_sizes)

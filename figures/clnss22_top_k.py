@@ -31,7 +31,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
 TRIALS = 20_000
@@ -73,7 +73,7 @@ def confident(beta: float, release: Release = Release()) -> float:
     return confident_lead(release.candidates, settings, beta)
 
 
-@cells(measures=["counts"], address=counted(), share=Fraction(16))
+@cells(measures=["counts"], share=Fraction(16))
 def peeling(
     beta: Annotated[float, probability("of a failure")] = over(0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4),
     release: Release = Release(),
@@ -88,7 +88,7 @@ def peeling(
     )
 
 
-@cells(measures=["counts"], address=counted(after=1))
+@cells(measures=["counts"])
 def boosted(
     confident_beta: Annotated[float, probability("of a failure")] = over(0.8, 0.4, 0.2, 0.1),
     release: Release = Release(),

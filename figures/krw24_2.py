@@ -17,10 +17,10 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, from_mean
-from jaxsel.sweeps.functions import cells, counted
 from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.tuning.bounds.profiles import negative_binomial_profile
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial
+from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K"
 TRIALS = 4_000_000
@@ -36,7 +36,7 @@ def geometric(mean: float) -> Repetitions:
     return from_mean("truncated_negative_binomial", mean, eta=1.0)
 
 
-@cells(measures=["counts", "frequency"], address=counted())
+@cells(measures=["counts", "frequency"])
 def ranked(
     means: Mean = MEANS,
     target: float = over(*TARGETS),
@@ -47,7 +47,7 @@ def ranked(
     return ranked_trial(base, geometric(means), target, side)
 
 
-@cells(measures=["counts", "frequency"], address=counted(after=1))
+@cells(measures=["counts", "frequency"])
 def natural(
     means: Mean = MEANS, side: str = over(*SIDES), base: GaussianBase = GaussianBase()
 ) -> Trial:

@@ -21,10 +21,10 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, binomial, poisson
-from jaxsel.sweeps.functions import cells, counted, counted_alike
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.bounds.profiles import binomial_profile, poisson_profile
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial
+from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 4: binomial K"
 TRIALS = 4_000_000
@@ -32,7 +32,6 @@ SECONDS = 18
 
 LAWS = ("n = 12", "n = 15", "n = 20", "n = 50", "n = 1000", "Poisson")
 PROFILED = over("n = 12", "n = 20", "Poisson")  # laws whose privacy is simulated
-FAMILIES = ("binomial", "binomial", "poisson")  # families of these laws
 Mean = Annotated[int, whole("E[K] of all laws", at_least=2, at_most=11)]
 LARGEST = 40  # numbers of runs from here on are counted together
 LOW, HIGH = 1e-10, 2.0
@@ -93,13 +92,13 @@ NUMBER_OF_RUNS = Mechanism(
 """A mechanism whose outcome is K itself. Its data are the law of K; it has no parameters."""
 
 
-@cells(measures=["counts", "frequency"], address=counted(after=100))
+@cells(measures=["counts", "frequency"])
 def runs(law: str = over(*LAWS), mean: Mean = 10) -> Trial:
     """The number of runs K itself."""
     return Trial(NUMBER_OF_RUNS, law_of(law, mean), ())
 
 
-@cells(measures=["counts", "frequency"], address=counted_alike("profiled", FAMILIES, step=2))
+@cells(measures=["counts", "frequency"])
 def ranked(
     profiled: str = PROFILED,
     target: float = over(*TARGETS),
@@ -111,9 +110,7 @@ def ranked(
     return ranked_trial(base, law_of(profiled, mean), target, side)
 
 
-@cells(
-    measures=["counts", "frequency"], address=counted_alike("profiled", FAMILIES, after=1, step=2)
-)
+@cells(measures=["counts", "frequency"])
 def natural(
     profiled: str = PROFILED,
     side: str = over(*SIDES),

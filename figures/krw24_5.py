@@ -41,8 +41,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
-from jaxsel.sweeps.functions import cells, counted
 from sims.data.regression import BIKE, ELEVATORS, load_regression
+from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 5: private linear regression"
 TRIALS = 2000
@@ -146,7 +146,7 @@ def _known(algorithm: str, cut: Split, epsilon: float) -> dict[str, Any]:
     }
 
 
-@cells(address=counted("algorithm", "data_set"), performance=Performance(block_size=1024))
+@cells(performance=Performance(block_size=1024))
 def fits(
     algorithm: str = over(*ALGORITHMS),
     data_set: str = over(*data_sets()),

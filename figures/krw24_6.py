@@ -12,9 +12,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import cells, counted
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
+from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 6: tuning DP-SGD, q = 256/60000"
 TRIALS = 4_000_000
@@ -40,12 +39,7 @@ SEARCHED = {  # means at which a ranking is searched, which takes long
 LARGEST_EPSILON, LOWEST, HIGHEST = 8.0, 2.0, 9.0
 
 
-def _one_seed(place: Place) -> tuple[int, int]:
-    """Addresses with seed 0, on which every law of K numbers its rankings and sides alike."""
-    return 0, counted("family")(place)[1]
-
-
-@cells(measures=["counts"], address=_one_seed)
+@cells(measures=["counts"])
 def tuned(
     family: str = over(*FAMILIES), ranking: str = RANKINGS, side: str = over(*SIDES)
 ) -> Trial:

@@ -15,8 +15,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
-from jaxsel.sweeps.functions import cells, counted
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
+from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 7: tuning DP-SGD, q = 16384/50000"
 TRIALS = 4_000_000
@@ -33,7 +33,7 @@ TOP = 3.5
 LARGEST_EPSILON = 3.5
 
 
-@cells(measures=["counts"], address=counted())
+@cells(measures=["counts"])
 def tuned(ranking: str = RANKINGS, side: str = over(*SIDES)) -> Trial:
     """The best of K runs, under each ranking."""
     return tuned_trial(RUNS, f"geometric:mean={MEAN}", ranking, side)

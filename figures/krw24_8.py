@@ -17,13 +17,13 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, geometric
-from jaxsel.sweeps.functions import cells, counted
 from jaxsel.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
     largest_steps,
 )
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
+from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD"
 TRIALS = 4_000_000
@@ -63,7 +63,7 @@ def candidates() -> tuple[DpSgd, ...]:
     )
 
 
-@cells(measures=["counts"], address=counted())
+@cells(measures=["counts"])
 def tuned(ranking: str = RANKINGS, side: str = over(*SIDES)) -> Trial:
     """The best of K runs, under each ranking."""
     return tuned_trial(candidates(), f"geometric:mean={MEAN}", ranking, side)

@@ -35,14 +35,13 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, beta_binomial
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import cells
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.attained.exact_profile import tuned_profile
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.tuning.bounds.generic import generic_renyi
 from sims.common.line_rankings import planned_trial, worst_rankings
 from sims.common.worst_rankings import SIDES, GaussianBase
+from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
 TRIALS = 2_000_000
@@ -61,14 +60,7 @@ _TITLES = ("γ = ½, 𝔼[K] = τ/3", "γ = 1, 𝔼[K] = τ/2", "γ = 2, 𝔼[K]
 # --- What is simulated ----------------------------------------------------------------
 
 
-def _numbered(place: Place) -> tuple[int, int]:
-    """Seed 0 and a number: for each law of K two Gaussian rankings, then the pure base."""
-    law = place.index["gamma"] * place.size["most"] + place.index["most"]
-    row = 3 * law + place.index.get("ranking", 2)
-    return 0, 2 * row + place.index["side"]
-
-
-@cells(measures=["counts", "frequency"], address=_numbered)
+@cells(measures=["counts", "frequency"])
 def ranked(
     gamma: float = GAMMAS,
     most: int = MOST,
@@ -111,7 +103,7 @@ def planned_outcomes(law: Repetitions, trials: int) -> np.ndarray:
     return three_outcomes(float(best[row, 0]), float(share[row, column]))
 
 
-@cells(measures=["counts", "frequency"], address=_numbered)
+@cells(measures=["counts", "frequency"])
 def pure(trials: int, gamma: float = GAMMAS, most: int = MOST, side: str = over(*SIDES)) -> Trial:
     """The released outcome of the best of K runs of the pure base."""
     law = beta_binomial(most, gamma)

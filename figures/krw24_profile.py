@@ -18,10 +18,10 @@ from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells
 from jaxsel.tuning.search_bounds import bounds_by_name
-from sims.common.line_rankings import LAWS, RANKINGS, LineBase, address, planned_trial
+from sims.common.line_rankings import LAWS, RANKINGS, LineBase, planned_trial
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
+from sims.experiment import cells
 
 TITLE = "What tuning really costs: Gaussian base, from audits to claims"
 TRIALS = 1_500_000
@@ -43,7 +43,7 @@ _RUNGS = {
 }
 
 
-@cells(measures=["counts", "frequency"], address=address())
+@cells(measures=["counts", "frequency"])
 def released(
     law: str = over(*LAWS),
     ranking: str = over(*RANKINGS),

@@ -8,16 +8,16 @@ from figures.common import words
 from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
-from jaxsel.sweeps.functions import cells
-from sims.common.line_rankings import LAWS, RANKINGS, StepBase, address, planned_trial
+from sims.common.line_rankings import LAWS, RANKINGS, StepBase, planned_trial
 from sims.common.worst_rankings import SIDES
+from sims.experiment import cells
 
 TITLE = "What tuning really costs: one step of DP-SGD, from audits to claims"
 TRIALS = 1_500_000
 SECONDS = 15
 
 
-@cells(measures=["counts", "frequency"], address=address(before=2))
+@cells(measures=["counts", "frequency"])
 def released(
     law: str = over(*LAWS),
     ranking: str = over(*RANKINGS),

@@ -8,16 +8,16 @@ from figures.common import words
 from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
-from jaxsel.sweeps.functions import cells
-from sims.common.line_rankings import LAWS, RANKINGS, LaplaceBase, address, planned_trial
+from sims.common.line_rankings import LAWS, RANKINGS, LaplaceBase, planned_trial
 from sims.common.worst_rankings import SIDES
+from sims.experiment import cells
 
 TITLE = "What tuning really costs: Laplace base, from audits to claims"
 TRIALS = 1_500_000
 SECONDS = 13
 
 
-@cells(measures=["counts", "frequency"], address=address(before=1))
+@cells(measures=["counts", "frequency"])
 def released(
     law: str = over(*LAWS),
     ranking: str = over(*RANKINGS),

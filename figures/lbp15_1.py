@@ -11,14 +11,14 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim, find_mechanism
 from jaxsel.language.domains import whole
 from jaxsel.language.trial import Trial
-from jaxsel.sweeps.functions import cells
+from sims.experiment import cells
 
 TITLE = "Lantz, Boyd & Page 2015: the subsampled exponential mechanism"
 TRIALS = 1_000_000
 SCORES = "0,-1,-2,-3,-4,-5"
 
 
-@cells(measures=["counts", "frequency"], address=lambda place: (0, place.index["side"]))
+@cells(measures=["counts", "frequency"])
 def released(
     draws: Annotated[int, whole("candidates drawn", at_least=1)] = over(1, 2, 4, 8, 16),
     side: str = over("data", "neighbour"),

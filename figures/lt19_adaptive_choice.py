@@ -27,8 +27,7 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import cells
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, section 5.2: the number of clusters and the rank, privately"
 SECONDS = 60
@@ -98,13 +97,8 @@ class Choice:
     price: Annotated[float, positive("of a cluster or a component, in the score")] = 0.02
 
 
-def _address(place: Place) -> tuple[int, int]:
-    index = place.index
-    return 10 * index["problem"] + index["chooser"], index["total"]
-
-
 # A block takes as long as its slowest trial, so blocks are small.
-@cells(measures=["counts"], address=_address, performance=Performance(block_size=32))
+@cells(measures=["counts"], performance=Performance(block_size=32))
 def chosen(
     problem: Problem = over(PROBLEMS),
     chooser: str = over("algorithm-2", "composition"),

@@ -35,7 +35,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
 SECONDS = 14
@@ -58,7 +58,7 @@ def _answers(epsilon: float, side: int) -> dict:
     return {"probabilities": law, "scores": [1.0, 0.0]}
 
 
-@cells(measures=["counts", "frequency"], address=counted())
+@cells(measures=["counts", "frequency"])
 def algorithm_6(
     gamma: float = over(0.3, 1.0),
     levels: int = over(0, 1, 2, 3, 4, 6, 8),
@@ -70,7 +70,7 @@ def algorithm_6(
     return Trial(decreasing_thresholds(finite()), _answers(epsilon, side), params)
 
 
-@cells(measures=["counts", "frequency"], address=counted(after=1))
+@cells(measures=["counts", "frequency"])
 def algorithm_1(gamma: float = over(0.3, 1.0), side: int = SIDES, epsilon: EPSILON = 1.0) -> Trial:
     """Algorithm 1, whose threshold is fixed."""
     params = {"threshold": 1.0, "stop_probability": gamma}
@@ -82,7 +82,7 @@ def _models(shift: float) -> pairs.LawPair:
 
 
 # One release takes many runs, so there are a tenth as many trials.
-@cells(measures=["counts", "frequency"], address=counted(after=2), share=Fraction(1, 10))
+@cells(measures=["counts", "frequency"], share=Fraction(1, 10))
 def percentiles(
     rank: str = over("median", "random"),
     runs: int = over(1, 11, 51, 101, 201, 401, 801),

@@ -52,7 +52,7 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, Theorem 5.2: four generalised selections"
 SECONDS = 15
@@ -69,7 +69,7 @@ def _exponential(scores: np.ndarray, sensitivity: float, budget: Budget) -> Tria
     return Trial(noisy_max("gumbel", method="race"), scores, {"noise_scale": noise_scale})
 
 
-@cells(measures=MEASURES, address=counted("selection"))
+@cells(measures=MEASURES)
 def ladder(selection: str = over("exponential", "stopping"), budget: Budget = Budget()) -> Trial:
     """A selection among scores in equal steps."""
     if selection == "exponential":
@@ -77,7 +77,7 @@ def ladder(selection: str = over("exponential", "stopping"), budget: Budget = Bu
     return Trial(selection_exponential(), LADDER, budget.pure)
 
 
-@cells(measures=MEASURES, address=counted("selection", after=2))
+@cells(measures=MEASURES)
 def decoys(
     selection: str = over("exponential", "generalised", "stopping"),
     sensitivity: Annotated[float, positive("of the decoy")] = over(1.0, 4.0, 16.0, 64.0, 256.0),
@@ -95,7 +95,7 @@ def decoys(
     return Trial(mechanism, DECOY_SCORES, budget.pure | {"sensitivities": own})
 
 
-@cells(measures=MEASURES, address=counted(after=5))
+@cells(measures=MEASURES)
 def margin(
     candidates: Annotated[int, whole("how many", at_least=2)] = over(
         10, 100, 1000, 10**4, 10**5, 10**6
@@ -108,7 +108,7 @@ def margin(
     return budget.margin(candidates, lead)._replace(beside={"lead": lead})
 
 
-@cells(measures=MEASURES, address=counted(after=6))
+@cells(measures=MEASURES)
 def release(share: SHARE = over(0.9, 1.0, 1.1), budget: Budget = Budget()) -> Trial:
     """A_dist, at leads close to the one that it needs."""
     lead = share * budget.release
@@ -116,7 +116,7 @@ def release(share: SHARE = over(0.9, 1.0, 1.1), budget: Budget = Budget()) -> Tr
     return Trial(margin_mechanism(), [lead, 0.0], params, beside={"lead": lead})
 
 
-@cells(measures=MEASURES, address=counted("selection", after=7))
+@cells(measures=MEASURES)
 def medians(
     selection: str = over("exponential", "stopping"),
     length: Annotated[int, whole("of each list", at_least=1)] = over(101, 1001, 10_001, 100_001),

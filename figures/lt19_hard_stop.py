@@ -23,12 +23,12 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
 from jaxsel.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
 SECONDS = 18
@@ -65,7 +65,7 @@ def planned_pair(steps: int, epsilon: float, trials: int) -> LawPair:
 
 
 # Tables of K have T entries, so each T needs a program of its own.
-@cells(measures=["counts", "frequency"], address=counted("steps"))
+@cells(measures=["counts", "frequency"])
 def stopped(
     steps: Annotated[int, whole("T of the audited points", at_least=1)] = over(
         1, 2, 4, 8, 15, 30, 60, 120, 240

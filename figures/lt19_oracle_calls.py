@@ -31,7 +31,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, Theorem 4.7: runs needed, beside Cohen et al. 2022"
 TRIALS = 200_000
@@ -64,14 +64,14 @@ class Budget:
         )
 
 
-@cells(measures=["counts", "frequency"], address=counted(after=6))
+@cells(measures=["counts", "frequency"])
 def search(beta: BETA = over(0.5, 0.2, 0.1, 0.05, 0.02, 0.01), budget: Budget = Budget()) -> Trial:
     """The release of the search of Theorem 4.7."""
     params = pipeline_params(budget.search(beta))
     return Trial(percentile_pipeline(), MEDIAN_BASE, params)
 
 
-@cells(measures=["counts", "frequency"], address=counted(after=7))
+@cells(measures=["counts", "frequency"])
 def boosting(
     beta: BETA = over(0.5, 0.2, 0.1, 0.05, 0.02, 0.01), budget: Budget = Budget()
 ) -> Trial:

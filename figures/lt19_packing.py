@@ -31,8 +31,8 @@ from jaxsel.language.domains import number, positive
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
 from jaxsel.tuning.bounds.random_stopping import stopping_law
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"
 TRIALS = 4_000_000
@@ -65,7 +65,7 @@ class Packing:
         return packing_distance(self.epsilon, candidates, self.alpha) * self.epsilon
 
 
-@cells(measures=["counts", "frequency"], address=counted("algorithm"))
+@cells(measures=["counts", "frequency"])
 def selected(
     algorithm: str = over("algorithm-1", "algorithm-2"),
     candidates: int = over(10, 30, 100, 300, 1000),

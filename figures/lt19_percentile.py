@@ -22,7 +22,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, section 4: where the percentile sparse vectors halt"
 SECONDS = 44
@@ -77,16 +77,13 @@ class Budget:
         return Trial(MECHANISMS[name], 1.0 / (1.0 + np.exp(-log_odds)), params)
 
 
-@cells(measures=["counts", "frequency"], address=lambda place: (2 * place.index["algorithm"], 0))
+@cells(measures=["counts", "frequency"])
 def ladder(algorithm: str = over(*MECHANISMS), budget: Budget = Budget()) -> Trial:
     """An algorithm on rising shares."""
     return budget.trial(algorithm, LADDER)
 
 
-@cells(
-    measures=["counts", "frequency"],
-    address=lambda place: (2 * place.index["algorithm"] + 1, place.index["log_odds"]),
-)
+@cells(measures=["counts", "frequency"])
 def equal(
     algorithm: str = over(*MECHANISMS),
     log_odds: Annotated[float, number("of the equal shares")] = over(

@@ -28,7 +28,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted_alike
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019: privacy cost of selection against the number of runs"
 TRIALS = 1_500_000
@@ -105,10 +105,7 @@ SELECTORS = {
 }
 
 
-@cells(
-    measures=["counts", "frequency"],
-    address=counted_alike("selector", [s.mechanism for s in SELECTORS.values()]),
-)
+@cells(measures=["counts", "frequency"])
 def selected(
     selector: Selector = over(SELECTORS),
     calls: Annotated[float, positive("expected number of runs; of Algorithm 1, at most")] = over(

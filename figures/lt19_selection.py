@@ -32,10 +32,10 @@ from jaxsel.language.domains import probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted_alike
 from jaxsel.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
 from jaxsel.tuning.bounds.renyi import tuned_epsilon
 from sims.data import digits_candidates
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, section 5.1: private choice among 56 real models"
 SECONDS = 23
@@ -159,10 +159,7 @@ class Search:
 _SELECTORS = Search().selectors()
 
 
-@cells(
-    measures=["counts", "frequency"],
-    address=counted_alike("selector", [s.mechanism for s in _SELECTORS.values()]),
-)
+@cells(measures=["counts", "frequency"])
 def selected(
     selector: str = over(*_SELECTORS),
     point: int = over(*range(len(_TOTALS))),

@@ -26,7 +26,7 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
-from jaxsel.sweeps.functions import cells, counted_alike
+from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019: utility of private selection at equal total epsilon"
 SECONDS = 12
@@ -123,10 +123,7 @@ SELECTORS = {
 }
 
 
-@cells(
-    measures=["counts", "frequency"],
-    address=counted_alike("selector", [s.mechanism for s in SELECTORS.values()]),
-)
+@cells(measures=["counts", "frequency"])
 def selected(
     selector: Selector = over(SELECTORS),
     epsilon: Annotated[float, positive("total epsilons")] = over(0.1, 0.2, 0.5, 1.0, 2.0, 5.0),

@@ -19,11 +19,11 @@ from jaxsel.language.domains import whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import from_mean
-from jaxsel.sweeps.functions import cells, counted
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from sims.common.gaussian_orders import SIDES, GaussianPair
 from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO
+from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 2: Renyi bounds, logarithmic K"
 TRIALS = 4_000_000
@@ -36,7 +36,7 @@ MEAN = Annotated[int, whole("E[K] of the laws", at_least=2)]
 MEANS = over(10, 100, 1000, 10_000, 100_000, 1_000_000)
 
 
-@cells(address=counted())
+@cells()
 def natural(
     trials: int, mean: MEAN = MEANS, side: int = over(SIDES), pair: GaussianPair = GaussianPair()
 ) -> Trial:
@@ -44,7 +44,7 @@ def natural(
     return natural_trial(from_mean("logarithmic", mean), side, trials, pair)
 
 
-@cells(address=counted(after=1))
+@cells()
 def two_block(
     trials: int, mean: MEAN = MEANS, side: int = over(SIDES), pair: GaussianPair = GaussianPair()
 ) -> Trial:

@@ -18,12 +18,12 @@ from jaxsel.language.domains import whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted_alike
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO
+from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 3: Renyi bounds, laws of K of mean 10"
 TRIALS = 4_000_000
@@ -41,10 +41,7 @@ ALL = {**NAMES, "naive": "Naive repetition"}
 OF_ALL = Annotated[int, whole("E[K] of all laws", at_least=2)]
 
 
-FAMILIES = [law_of(name, MEAN).family for name in ALL]
-
-
-@cells(address=counted_alike("law", FAMILIES))
+@cells()
 def natural(
     trials: int,
     law: str = over(*ALL),
@@ -56,7 +53,7 @@ def natural(
     return natural_trial(law_of(law, mean), side, trials, pair)
 
 
-@cells(address=counted_alike("law", FAMILIES, after=3))
+@cells()
 def two_block(
     trials: int,
     law: str = over(*NAMES),

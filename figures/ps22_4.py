@@ -25,9 +25,9 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions
-from jaxsel.sweeps.functions import cells, counted_alike
 from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.tuned_laws import Price
+from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs"
 TRIALS = 4_000_000
@@ -86,10 +86,7 @@ def plan(law: Repetitions, trials: int, pair: GaussianPair, delta: float) -> Pla
     return Plan(*pair.best_block(law, bound)[1:])
 
 
-@cells(
-    measures=["counts"],
-    address=counted_alike("law", [law_of(*each).family for each in LAWS.values()]),
-)
+@cells(measures=["counts"])
 def audits(
     trials: int,
     law: tuple[str, int] = over(LAWS),

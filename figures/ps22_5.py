@@ -25,8 +25,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile
-from jaxsel.sweeps.functions import cells, counted
 from sims.common.tuned_laws import FAMILIES, Price
+from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 5: expected quantile against privacy"
 TRIALS = 1_000_000
@@ -68,7 +68,7 @@ def released_quantile(selection):
     return jnp.where(jnp.isnan(selection.score), 0.0, selection.score)
 
 
-@cells(address=counted("family"))
+@cells()
 def tuned(
     family: str = over(*FAMILIES),
     epsilon: Annotated[float, positive("epsilons of the simulated points")] = over(

@@ -19,8 +19,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, point_mass, success_probability
-from jaxsel.sweeps.functions import cells, counted
 from sims.common.tuned_laws import FAMILIES, Price
+from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 6: success probability against privacy"
 TRIALS = 1_000_000
@@ -42,7 +42,7 @@ def _trial(law: Repetitions, base_success: float, price: Price) -> Trial:
     )
 
 
-@cells(measures=["frequency"], address=counted("family"))
+@cells(measures=["frequency"])
 def tuned(
     family: str = over(*DRAWN),
     epsilon: Annotated[float, positive("epsilons of the simulated points")] = over(
@@ -55,7 +55,7 @@ def tuned(
     return _trial(price.law_at(FAMILIES[family], epsilon), base_success, price)
 
 
-@cells(measures=["frequency"], address=counted(after=len(DRAWN)))
+@cells(measures=["frequency"])
 def naive(
     count: Annotated[int, whole("fixed numbers of runs", at_least=1)] = over(*range(1, 11)),
     base_success: SUCCESS = 0.01,

@@ -35,12 +35,11 @@ from jaxsel.language.domains import probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import cells, counted_alike
 from jaxsel.tuning.bounds.released_search_budget import training_base
 from sims.data import digits_accuracies
 from sims.data.digits_accuracies import PAPER_RATES, AccuracyTable
 from sims.data.released_accuracies import load_released_accuracies, released_available
+from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 7: accuracy of the best network"
 TRIALS = 500
@@ -95,14 +94,6 @@ def tables() -> dict[str, AccuracyTable]:
 
 
 TABLES = tables()
-_FAMILIES = [point.law.family for point in POINTS.values()]
-
-
-def _address(place: Place) -> tuple[int, int]:
-    """Addresses with ten seeds per table, of which the laws of one family share one."""
-    alone = Place({"point": place.index["point"]}, {})
-    seed, number = counted_alike("point", _FAMILIES)(alone)
-    return 10 * place.index["table"] + seed, number
 
 
 def _mark(table: AccuracyTable) -> int:
@@ -110,7 +101,7 @@ def _mark(table: AccuracyTable) -> int:
     return int(digest(table.correct)[:12], 16)
 
 
-@cells(measures=["counts"], address=_address)
+@cells(measures=["counts"])
 def searched(table: AccuracyTable = over(TABLES), point: Point = over(POINTS)) -> Trial:
     """Counts how often each network was the best; networks are numbered row by row."""
     law = point.law

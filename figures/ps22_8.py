@@ -21,9 +21,9 @@ from jaxsel.language.domains import number, positive
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.functions import cells, counted
 from jaxsel.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from sims.common.tuned_laws import RHO
+from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 8: conditional sampling"
 TRIALS = 4_000_000
@@ -41,7 +41,7 @@ ORDERS = np.concatenate(
 )
 
 
-@cells(measures=["counts"], address=counted())
+@cells(measures=["counts"])
 def searched(
     order: Annotated[float, number("orders of the simulated points", above=1.0)] = over(
         2.0, 3.0, 4.5, 7.0, 10.0, 14.0, 18.0, 22.0

@@ -32,9 +32,8 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import cells
 from sims.data.histograms import two_level_histogram
+from sims.experiment import cells
 
 TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"
 TRIALS = 1000
@@ -84,17 +83,11 @@ class Query:
         return round(top_stable(self.epsilon, self.delta, k).threshold)
 
 
-def _address(place: Place) -> tuple[int, int]:
-    method = place.index["method"]
-    # The shapes of Top Stable depend on k, so each k is a run of its own and starts at number 0.
-    return method, 0 if list(METHODS)[method] == "TS" else place.index["k"]
-
-
 def _hits(release):
     return {"hits": release.hits, "squares": release.hits * release.hits}
 
 
-@cells(address=_address, performance=Performance(block_size=256))
+@cells(performance=Performance(block_size=256))
 def queried(
     method: str = over(*METHODS),
     k: int = over(10, 20, 50, 100, 200, 500, 1000, 1500),

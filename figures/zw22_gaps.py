@@ -24,10 +24,9 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import cells, counted
 from sims.common import top_k_gap_needs as exact
 from sims.common.top_k_gap_needs import SELECTIONS, Needs
+from sims.experiment import cells
 
 TITLE = "Zhu & Wang 2022, Theorem 20 and noises of report noisy max: gaps needed"
 TRIALS = 50_000
@@ -72,19 +71,7 @@ def _test(noise: str, gap: float, factor: float, scale: float, delta_t: float) -
     )
 
 
-def _place_of_one(place: Place) -> tuple[int, int]:
-    """Address of a cell: both Gaussian noises share a seed, and Laplace noise has the next."""
-    kind, epsilon, factor = place.index.values()
-    _, epsilons, factors = place.size.values()
-    return kind // 2, (kind % 2 * epsilons + epsilon) * factors + factor
-
-
-def _place_of_many(place: Place) -> tuple[int, int]:
-    """Address of a cell, numbered after the cells of one test with the same noise."""
-    return counted("noise", first=28 if place.index["noise"] else 56)(place)
-
-
-@cells(address=_place_of_one)
+@cells()
 def one_test(
     kind: str = over("gaussian", "aligned", "laplace"),
     test_epsilon: Annotated[float, positive("of one test")] = over(0.1, 0.2, 0.5, 1.0),
@@ -98,7 +85,7 @@ def one_test(
     return _test(noise, gap, factor, scale, needs.delta)
 
 
-@cells(address=_place_of_many)
+@cells()
 def many_tests(
     noise: str = over("gaussian", "laplace"),
     releases: Annotated[int, whole("in all", at_least=1)] = RELEASES,
@@ -111,7 +98,7 @@ def many_tests(
     return _test(noise, gap, factor, scale, needs.delta / 2.0 / releases)
 
 
-@cells(address=counted("name", "candidates", after=2))
+@cells()
 def selected(
     name: str = over(*SELECTIONS),
     candidates: Annotated[int, whole("m", at_least=3)] = over(20, 10_000),

@@ -35,8 +35,6 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import cells
 from sims.data.histograms import (
     CHECK_INS,
     Histogram,
@@ -44,6 +42,7 @@ from sims.data.histograms import (
     load_check_ins,
     zipf_histogram,
 )
+from sims.experiment import cells
 
 TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"
 TRIALS = 4000
@@ -103,25 +102,6 @@ _TITLES = {"foursquare": "Foursquare", "gowalla": "Gowalla"}
 _COLOURS = LinearSegmentedColormap.from_list("share", ["#ffffff", "#e3eef6", "#a8cde6", "#5ba3d6"])
 
 
-def _address(place: Place) -> tuple[int, int]:
-    """Addresses of cells; those that share a program share a seed, method after method."""
-    index, size = place.index, place.size
-    before, after = 0, 0
-    for name in list(METHODS)[: index["column"] + 1]:
-        before = after
-        match name:
-            case "EM-CDP":
-                after += size["places"]
-                own, number = index["places"], index["k"] * size["epsilon"]
-            case "StableTopK":
-                after += size["places"] * size["k"]
-                own, number = index["places"] * size["k"] + index["k"], 0
-            case _:
-                after += size["k"]
-                own, number = index["k"], index["places"] * size["epsilon"]
-    return before + own, number + index["epsilon"]
-
-
 @functools.cache
 def histogram(name: str) -> Histogram:
     """The check-ins, or a generated histogram in their place."""
@@ -147,7 +127,7 @@ def params(method: str, k: int, epsilon: float, delta: float) -> dict[str, Any]:
     return {"k": k, "epsilon": share, "delta": delta / 2.0, "domain": domain}
 
 
-@cells(address=_address, performance=Performance(block_size=256))
+@cells(performance=Performance(block_size=256))
 def released(
     column: str = over(*METHODS),
     places: str = over(*CHECK_INS),

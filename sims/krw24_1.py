@@ -29,8 +29,7 @@ from jaxsel.kernel.engine import simulate_grid
 from jaxsel.language.domains import numbers, positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
-from jaxsel.sweeps.functions import cells, counted
-from sims.experiment import computed
+from sims.experiment import cells, computed
 
 TRIALS = 4_000_000
 
@@ -71,7 +70,7 @@ def _trial(kind: str, delta: float, candidates: int, noise_scale: float, side: s
     )
 
 
-@cells(measures=["counts", "frequency"], address=counted())
+@cells(measures=["counts", "frequency"])
 def moved(
     pair: str = over("groups", "single"),
     candidates: int = over(2, 10, 100, 1000, 10_000),
@@ -83,7 +82,7 @@ def moved(
     return _trial(pair, delta, candidates, noise_scale, side)
 
 
-@cells(measures=["counts", "frequency"], address=counted(first=20))
+@cells(measures=["counts", "frequency"])
 def scaled(
     noise: float = over(*NOISE_SCALES),
     side: str = over(*SIDES),

@@ -32,13 +32,6 @@ class Axis(NamedTuple):
     values: tuple[tuple[Value, ...], ...]
 
 
-class Place(NamedTuple):
-    """The position of a cell in its grid: index and number of values of each axis, by name."""
-
-    index: Mapping[str, int]
-    size: Mapping[str, int]
-
-
 class Grid(NamedTuple):
     """The grid of a sweep.
 
@@ -54,12 +47,6 @@ class Grid(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         """The number of points of each axis."""
         return tuple(len(axis.values) for axis in self.axes)
-
-    def places(self) -> Iterator[Place]:
-        """The position of each cell, in the order of ``points``."""
-        size = dict(zip((axis.names[0] for axis in self.axes), self.shape, strict=True))
-        for index in np.ndindex(*self.shape):
-            yield Place(dict(zip(size, index, strict=True)), size)
 
     def points(self) -> Iterator[dict[str, Value]]:
         """The settings of each cell by name; the last axis varies fastest."""

@@ -9,7 +9,7 @@ import numpy as np
 from jaxsel.language.base import Pair
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions
-from jaxsel.sweeps.axes import Place, Value
+from jaxsel.sweeps.axes import Value
 from jaxsel.sweeps.subject import SEED, Subject
 from jaxsel.sweeps.tallying import Item, Store, kept_of
 
@@ -23,15 +23,12 @@ class Cell(NamedTuple):
       values: all settings, typed; without the seed.
       seed: of its trials.
       built: the mechanism with its input; None in an account.
-      address: (offset of its seed, number of its random stream); None to derive the number
-        from ``settings_key``.
     """
 
     settings_key: str
     values: Mapping[str, Any]
     seed: int
     built: Trial | None
-    address: tuple[int, int] | None = None
 
     @property
     def key(self) -> str:
@@ -39,16 +36,13 @@ class Cell(NamedTuple):
         return f"{self.settings_key} seed {self.seed}"
 
 
-def make_cell(
-    subject: Subject, point: Mapping[str, Value], seed: int, place: Place = Place({}, {})
-) -> Cell:
+def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
     """The cell of a point; a seed among its settings takes precedence.
 
     Args:
       subject: the subject of the sweep.
       point: its settings.
       seed: of the sweep.
-      place: its position in the grid.
 
     Raises:
       InputError: for incompatible settings.
@@ -61,8 +55,7 @@ def make_cell(
     }
     key = json.dumps([subject.name, words], sort_keys=True)
     built = None if subject.build is None else subject.build(values)
-    address = None if subject.address is None else subject.address(place)
-    return Cell(key, values, int(point.get(SEED, seed)), built, address)
+    return Cell(key, values, int(point.get(SEED, seed)), built)
 
 
 def _canonical(value: Any, text: Any) -> Any:
@@ -80,11 +73,8 @@ def own_item(cell: Cell, trials: int) -> Item:
     """The trials of the cell's own input."""
     assert cell.built is not None
     mechanism, data, params = cell.built[:3]
-    key, seed, number = f"own {cell.key}", cell.seed, None
-    if cell.address is not None:
-        more, number = cell.address
-        key, seed = f"{key} at {more}, {number}", seed + more
-    return Item(key, mechanism, data, params, seed, 0, trials, number, cell.built.statistic)
+    key, statistic = f"own {cell.key}", cell.built.statistic
+    return Item(key, mechanism, data, params, cell.seed, 0, trials, statistic)
 
 
 class PairItems(NamedTuple):

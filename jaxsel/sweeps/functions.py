@@ -12,7 +12,8 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +27,6 @@ from jaxsel.language.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.language.signature import Signature, read_signature
 from jaxsel.language.trial import Trial, Values
 from jaxsel.language.utility import MEANINGS
-from jaxsel.sweeps.axes import Place
 
 
 class Declared(NamedTuple):
@@ -34,15 +34,15 @@ class Declared(NamedTuple):
 
     Attributes:
       measures: the default measures.
-      address: ``Place -> (seed, number)``: the offset of the seed, and the number of the
-        random stream of the cell at that position; None to derive them from its settings.
+      name: of the function, which with a cell's settings is the address of its random
+        numbers; "" for the name by which it is defined.
       share: the trials of a cell, as a fraction of those requested.
       performance: speed settings; they never change the result.
       keeps_axes: whether default axes remain axes if they are given a single value.
     """
 
     measures: tuple[str, ...] = ()
-    address: Callable[[Place], tuple[int, int]] | None = None
+    name: str = ""
     share: Fraction = Fraction(1)
     performance: Any = None
     keeps_axes: bool = False
@@ -51,21 +51,29 @@ class Declared(NamedTuple):
 def cells(
     *,
     measures: Iterable[str] = (),
-    address: Callable[[Place], tuple[int, int]] | None = None,
+    name: str = "",
     share: Fraction = Fraction(1),
     performance: Any = None,
+    address: Any = None,
 ) -> Callable[[Callable[..., Trial]], Callable[..., Trial]]:
     """Declares how a cell function is swept; arguments as the attributes of ``Declared``.
 
     Its axes stay axes of the data set if they are given a single value.
 
-    Cells of two grids with equal settings have the same random trials unless an ``address``
-    distinguishes them.
+    Cells of two functions of one name that have equal settings have the same random trials.
+    An ``address``, which 0.2.0 took, is left aside with a warning.
     """
+    if address is not None:
+        warnings.warn(
+            "cells takes no address any more: a cell's random numbers follow from the function's "
+            "name and the cell's settings, and are others than in 0.2.0",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def declare(function: Callable[..., Trial]) -> Callable[..., Trial]:
         words = tuple(measures)
-        function.declared = Declared(words, address, share, performance, True)  # type: ignore[attr-defined]
+        function.declared = Declared(words, name, share, performance, True)  # type: ignore[attr-defined]
         return function
 
     return declare
@@ -79,66 +87,6 @@ def declared(function: Callable[..., Any]) -> Declared:
 def shared_trials(function: Callable[..., Any], trials: int) -> int:
     """The number of trials of a cell, given the number requested; at least two."""
     return max(int(trials * declared(function).share), 2)
-
-
-def counted(*groups: str, after: int = 0, first: int = 0) -> Callable[[Place], tuple[int, int]]:
-    """Addresses that give each point of some axes a seed, and number the cells within it.
-
-    Args:
-      *groups: axes, each combination of whose points has its own seed.
-      after: the number of seeds used by preceding grids.
-      first: the number of the first cell, if the grid continues another one with the same
-        seeds.
-    """
-
-    def address(place: Place) -> tuple[int, int]:
-        seed = number = 0
-        for name, size in place.size.items():
-            if name in groups:
-                seed = seed * size + place.index[name]
-            else:
-                number = number * size + place.index[name]
-        return after + seed, first + number
-
-    return address
-
-
-def counted_alike(
-    axis: str,
-    groups: Sequence[Hashable],
-    *,
-    seeds: Sequence[Hashable] = (),
-    after: int = 0,
-    step: int = 1,
-    before: int = 0,
-) -> Callable[[Place], tuple[int, int]]:
-    """Addresses in which groups of points of an axis share a seed, such as those of one program.
-
-    Args:
-      axis: the first axis; the others number a cell within each of its points.
-      groups: the group of each point of the axis; additional points belong to the last
-        group.
-      seeds: the groups in the order of their seeds; () for the order in which they first
-        occur.
-      after: as for ``counted``.
-      step: difference of the seeds of successive groups, if other grids use those in
-        between.
-      before: the number of grids with the same groups whose cells are numbered before
-        these.
-    """
-    ordered = list(seeds or dict.fromkeys(groups))
-
-    def address(place: Place) -> tuple[int, int]:
-        at = place.index[axis]
-        more = [groups[-1]] * (at + 1 - len(groups))
-        group = [*groups, *more][at]
-        number = before * groups.count(group) + [*groups, *more][:at].count(group)
-        for name, size in place.size.items():
-            if name != axis:
-                number = number * size + place.index[name]
-        return after + step * ordered.index(group), number
-
-    return address
 
 
 @functools.cache
@@ -202,7 +150,7 @@ class CellFunction(NamedTuple):
 
     Attributes:
       signature: the function and its settings.
-      name: of the function.
+      name: of the function, as its cells are addressed.
       place: its address on the command line, "file.py:name"; "" if it has none.
       declared: how it is swept.
     """
@@ -266,8 +214,8 @@ def read_function(function: Callable[..., Trial]) -> CellFunction:
     """
     check_returns(function, function.__qualname__)
     signature = read_signature(function)
-    name, place = function.__qualname__, _place(function)
-    return CellFunction(signature, name, place, declared(function))
+    said = declared(function)
+    return CellFunction(signature, said.name or function.__qualname__, _place(function), said)
 
 
 def _place(function: Callable[..., Any]) -> str:

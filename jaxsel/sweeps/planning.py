@@ -111,8 +111,8 @@ def make_plan(
     # The bar is that of the trials; this is seen only where it is long.
     shown = None if progress is None else False
     with progress_bar(math.prod(grid.shape), 0, shown, unit="cells") as advance:
-        for point, place in zip(grid.points(), grid.places(), strict=True):
-            cells.append(make_cell(about, point, options.seed, place))
+        for point in grid.points():
+            cells.append(make_cell(about, point, options.seed))
             advance(1)
     chosen = _chosen(tuple(measures), about, cells)
     wanted = dict.fromkeys(FACT_OF[m.name] for m in chosen if m.name in FACT_OF)

@@ -22,7 +22,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.repetitions import parse
 from jaxsel.repetitions.choose import all_parameters
 from jaxsel.sweeps import functions
-from jaxsel.sweeps.axes import Grid, Place, Value, read_grid
+from jaxsel.sweeps.axes import Grid, Value, read_grid
 from jaxsel.tuning.base_forms import guarantee_of
 
 # What may be swept, as a person says it.
@@ -74,8 +74,6 @@ class Subject(NamedTuple):
       place: text from which ``find_subject`` finds it in another process; "" if it cannot.
       axes: values of the settings that are axes by default.
       function: the user's function; None for others.
-      address: position of a cell -> address of its randomness; None to derive it from the
-        settings.
       measures: the default measures; () for all that apply.
       kept: settings that are axes even if they have one value.
     """
@@ -87,7 +85,6 @@ class Subject(NamedTuple):
     place: str
     axes: Mapping[str, Any] = MappingProxyType({})
     function: Callable[..., Any] | None = None
-    address: Callable[[Place], tuple[int, int]] | None = None
     measures: tuple[str, ...] = ()
     kept: Collection[str] = ()
 
@@ -212,7 +209,6 @@ def _of_function(function: Any) -> Subject:
         read.place,
         read.signature.axes,
         function,
-        said.address,
         said.measures,
         read.signature.axes if said.keeps_axes else (),
     )

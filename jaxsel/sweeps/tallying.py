@@ -37,7 +37,6 @@ class Item(NamedTuple):
       mechanism, data, params: the mechanism and its input.
       seed: of the sweep's axis or option.
       first, last: the range of trials.
-      own_number: the number of its random stream; None to derive it from the key.
       statistic: what is summed over trials; None to count events.
     """
 
@@ -48,14 +47,11 @@ class Item(NamedTuple):
     seed: int
     first: int
     last: int
-    own_number: int | None = None
     statistic: Statistic | None = None
 
     @property
     def number(self) -> int:
         """The number of its random stream, which is the same in every grid."""
-        if self.own_number is not None:
-            return self.own_number
         return int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:4], "little")
 
 

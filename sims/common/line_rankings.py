@@ -13,7 +13,7 @@ is computed exactly, on the line, so it is a lower bound on that of the worst ra
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -32,8 +32,6 @@ from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.language.domains import number, probability
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions, parse
-from jaxsel.sweeps.axes import Place
-from jaxsel.sweeps.functions import counted_alike
 from jaxsel.tuning.attained.merging import best_merger, merging_grid
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
 
@@ -45,17 +43,6 @@ LAWS = (
     "binomial:count=20,probability=0.5",
     "beta_binomial:count=20,gamma=1",
 )
-FAMILIES = tuple(parse(text).family for text in LAWS)
-
-
-def address(before: int = 0) -> Callable[[Place], tuple[int, int]]:
-    """Seed and number of the cells of a grid over ``LAWS``, after ``before`` earlier grids.
-
-    All laws of one family share a seed.
-    """
-    return counted_alike("law", FAMILIES, seeds=sorted(set(FAMILIES)), before=before)
-
-
 RANKINGS = ("natural", *(f"{target:g}" for target in TARGETS))  # natural, or worst at a delta
 
 CELLS = 300

@@ -5,7 +5,7 @@ import pytest
 
 from figures import clnss22_query_release as figure
 from tests.conftest import ALPHA
-from tests.figures.sharing import drawn, record_of
+from tests.figures.sharing import record_of
 
 RELEASE = figure.Release()
 
@@ -32,8 +32,3 @@ def test_caps_are_ordered_as_the_figure_shows():
     assert np.all(found["sharp"] < found["corrected"])
     assert np.all(found["rate"] < found["plain"])
     assert [round(RELEASE.cap(name)) for name in ("corrected", "sharp")] == [246, 73]
-
-
-def test_figure_draws(record, monkeypatch, tmp_path):
-    canvas = drawn(figure, record, monkeypatch, tmp_path)
-    assert len(canvas.axes) == 2

@@ -20,8 +20,6 @@ from tests.conftest import ALPHA
 from tests.figures.sharing import records_of
 
 SEARCH = clnss22_svt_error.Search()
-_NAMES = ("standard", "paper", "least", "tuned")
-_PURE_NAMES = ("standard", "once", "paper", "least", "tuned")
 TRIALS = {"clnss22-svt-error": 1500, "clnss22-repetitions": 20_000}
 # Their records take as long as all else of this file; that the sparse vectors follow their
 # exact laws is what SIM-sparse_vector, SIM-sparse and SIM-repetitive_sparse_vector say.
@@ -36,22 +34,6 @@ def records():
 @pytest.fixture(scope="module")
 def loaded(records):
     return {name: registry.load(name, records) for name in TRIALS}
-
-
-@SIMULATED
-def test_both_figures_draw_their_curves_and_points(records):
-    with records_in(records):
-        errors = render(FIGURES["clnss22-svt-error"])
-        queries = render(FIGURES["clnss22-repetitions"])
-    assert len(errors.axes) == len(queries.axes) == 2
-    for axes, search, names in zip(
-        errors.axes, (SEARCH, SEARCH.pure()), (_NAMES, _PURE_NAMES), strict=True
-    ):
-        drawn = [line for line in axes.get_lines() if len(line.get_xdata()) == 9]
-        assert len(drawn) == len(names)
-        for line, name in zip(drawn, names, strict=True):
-            values = clnss22_svt_error.curve(name, search)
-            assert np.array_equal(line.get_ydata(), values)
 
 
 def test_all_algorithms_have_the_same_privacy():

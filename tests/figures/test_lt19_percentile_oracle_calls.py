@@ -7,7 +7,7 @@ import pytest
 
 from figures import lt19_oracle_calls, lt19_percentile
 from tests.conftest import ALPHA
-from tests.figures.sharing import check_laws, drawn, record_of
+from tests.figures.sharing import check_laws, record_of
 
 TRIALS = 4000
 # Eight programs take most of the time of this file. That the samplers follow their exact
@@ -70,13 +70,3 @@ def test_numbers_of_runs():
             / lt19_oracle_calls.calls(alpha, 0.1)["sharp"]
         )
         assert math.log10(ratio) / (2 * (6 + 12 / alpha)) == pytest.approx(1, abs=0.06)
-
-
-@SIMULATED
-def test_figures_are_drawn(halts, medians, monkeypatch, tmp_path):
-    canvas = drawn(lt19_percentile, halts, monkeypatch, tmp_path)
-    assert len(canvas.axes) == 3
-    exact = lt19_percentile.law("Algorithm 3", lt19_percentile.LADDER)[:-1]
-    np.testing.assert_array_equal(canvas.axes[0].lines[0].get_ydata(), exact)
-    canvas = drawn(lt19_oracle_calls, medians, monkeypatch, tmp_path)
-    assert len(canvas.axes) == 3

@@ -11,7 +11,6 @@ from figures.lt19_utility import SELECTORS, Landscape
 from jaxsel.families.score_selection.candidate_laws import index_law
 from jaxsel.families.score_selection.classical_laws import exponential_law
 from jaxsel.families.score_selection.settings import margin_selection
-from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
 from sims import registry
 from tests.conftest import ALPHA
@@ -24,12 +23,6 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 @pytest.fixture(scope="module")
 def records():
     return records_of(TRIALS)
-
-
-@pytest.fixture(scope="module")
-def drawn(records):
-    with records_in(records):
-        return {name: render(FIGURES[name]) for name in TRIALS}
 
 
 # --- theory ---------------------------------------------------------------------------
@@ -173,37 +166,3 @@ def test_points_of_generalisations_hold_the_exact_values(records):
             confidence,
         )
         assert low <= Budget().lead_needed(count) <= high
-
-
-# --- drawing --------------------------------------------------------------------------
-
-
-def test_axes(drawn):
-    loss, failure = drawn["lt19-utility"].axes
-    assert loss.get_ylabel() == "Expected loss q* − q of the selected candidate"
-    assert failure.get_ylabel() == "Chance of a loss above 15"
-    assert len(loss.containers) == len(SELECTORS)
-    labels = [axes.get_xlabel() for axes in drawn["lt19-generalisations"].axes]
-    assert labels == [
-        "Loss x, in units of the sensitivity (scores 0, −1, …, −59)",
-        "Sensitivity of the decoy, the worst of 20 candidates",
-        "Number of candidates K",
-        "Length of each list",
-    ]
-
-
-@pytest.mark.parametrize("name", TRIALS)
-def test_files_are_written_and_texts_stay_inside(drawn, name, tmp_path):
-    figure = drawn[name]
-    png, pdf = style.save(figure, tmp_path / name)
-    assert min(png.stat().st_size, pdf.stat().st_size) > 10_000
-    figure.canvas.draw()
-    width, height = figure.canvas.get_width_height()
-    texts = [figure._supxlabel]
-    texts += [label for a in figure.axes for label in (a.xaxis.label, a.yaxis.label)]
-    for text in texts:
-        box = text.get_window_extent()
-        assert box.x0 >= 0.0
-        assert box.y0 >= 0.0
-        assert box.x1 <= width, text.get_text()
-        assert box.y1 <= height

@@ -1,6 +1,5 @@
 """Figures 1, 5 and 6 of Papernot & Steinke, and the choice on real data."""
 
-import io
 import re
 
 import numpy as np
@@ -33,7 +32,7 @@ def records():
 @pytest.fixture(scope="module")
 def drawn(records):
     with records_in(records):
-        return {name: render(FIGURES[name]) for name in TRIALS}
+        return {name: render(FIGURES[name]) for name in ("ps22-5", "ps22-6")}
 
 
 def at(curve, epsilon: float) -> float:
@@ -216,43 +215,13 @@ def test_totals_of_the_selection():
 # --- drawing --------------------------------------------------------------------------
 
 
-LABELS = {
-    "ps22-1": ("Regularization weight α (of the hinge loss)", "Training accuracy"),
-    "ps22-5": ("Privacy ε for (ε, 1e−06)-DP", "Expected quantile = 1 − 𝔼[1/(K+1)]"),
-    "ps22-6": ("Privacy loss bound ε for (ε, 1e−06)-DP", "Success probability = 1 − f(1 − 1/100)"),
-    "lt19-selection": (
-        "Total privacy budget ε for the validation set",
-        "Expected test accuracy of the selected model",
-    ),
-}
-LIMITS = {"ps22-1": (0.25, 64.0), "ps22-5": (3.0, 7.0), "ps22-6": (0.0, 8.0)}
 SERIES = {
-    "ps22-1": {"without outliers", "with outliers", "exact optimum"},
     "ps22-5": set(NAMES.values()),
     "ps22-6": {"Naive repetition", *NAMES.values()} - {"η = 2"},
-    "lt19-selection": {
-        "LT Algorithm 1, threshold 0.95: 2ε₁",
-        "LT Algorithm 2 = Geometric η = 1: 3ε₁",
-        "Logarithmic η = 0: 2ε₁",
-        "Poisson: (ε, 10⁻⁶), Theorem 6",
-        "Exponential mechanism, index only: ε",
-        "Not private: best on validation",
-    },
 }
 
 
-@pytest.mark.parametrize("name", TRIALS)
-def test_axes_and_legend_are_the_papers(drawn, name):
-    figure = drawn[name]
-    axes = figure.axes[0]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == LABELS[name]
-    if name in LIMITS:
-        assert axes.get_xlim() == pytest.approx(LIMITS[name])
-    legend = axes.get_legend() or figure.legends[0]
-    assert SERIES[name] <= {text.get_text() for text in legend.get_texts()}
-
-
-@pytest.mark.parametrize("name", ["ps22-5", "ps22-6"])
+@pytest.mark.parametrize("name", SERIES)
 def test_every_law_has_a_curve_and_its_points_on_it(drawn, name):
     axes = drawn[name].axes[0]
     smooth = {line.get_label(): line for line in axes.get_lines()}
@@ -268,39 +237,13 @@ def test_every_law_has_a_curve_and_its_points_on_it(drawn, name):
         assert np.interp(x, *curve.get_data()) == pytest.approx(y, abs=0.02)
 
 
-@pytest.mark.parametrize("name", TRIALS)
-def test_files_are_written(drawn, records, name, tmp_path):
-    """And the same again: of one figure, as all are drawn and saved by the same code."""
-    png, pdf = style.save(drawn[name], tmp_path / "sub" / name)
+def test_the_same_records_give_the_same_files(drawn, records, tmp_path):
+    """Of one figure, as all are drawn and saved by the same code."""
+    png, pdf = style.save(drawn["ps22-6"], tmp_path / "sub" / "ps22-6")
     assert png.read_bytes().startswith(b"\x89PNG\r\n")
     assert pdf.read_bytes().startswith(b"%PDF")
     assert min(png.stat().st_size, pdf.stat().st_size) > 10_000
-    assert _share_of_ink(drawn[name]) > 0.01
-    if name == "ps22-6":
-        with records_in(records):
-            again = style.save(render(FIGURES[name]), tmp_path / "again")
-        for first, second in zip((png, pdf), again, strict=True):
-            assert first.read_bytes() == second.read_bytes()
-
-
-def _share_of_ink(figure) -> float:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="rgba", dpi=50)
-    return float(np.mean(np.frombuffer(buffer.getvalue(), np.uint8) < 250))
-
-
-@pytest.mark.parametrize("name", TRIALS)
-def test_captions_and_labels_stay_inside_the_figure(drawn, name):
-    figure = drawn[name]
-    figure.canvas.draw()
-    width, height = figure.canvas.get_width_height()
-    caption = figure._supxlabel
-    assert caption is not None
-    texts = [caption, *(a.xaxis.label for a in figure.axes)]
-    texts += [axes.yaxis.label for axes in figure.axes]
-    for text in texts:
-        box = text.get_window_extent()
-        assert box.x0 >= 0.0
-        assert box.y0 >= 0.0
-        assert box.x1 <= width, text.get_text()
-        assert box.y1 <= height
+    with records_in(records):
+        again = style.save(render(FIGURES["ps22-6"]), tmp_path / "again")
+    for first, second in zip((png, pdf), again, strict=True):
+        assert first.read_bytes() == second.read_bytes()

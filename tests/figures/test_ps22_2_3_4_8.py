@@ -16,7 +16,6 @@ from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper, goodness_of_fit
-from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean, parse
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.generic import generic_renyi
@@ -29,7 +28,7 @@ from sims.common.tuned_laws import Price
 from tests.conftest import ALPHA, seed
 from tests.figures.sharing import records_of
 
-TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 100_000}
+TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 300_000}
 MEANS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 PAIR, PRICE = GaussianPair(), Price()
 LAWS = ("logarithmic:mean=10", "logarithmic:mean=1e6", "tnb:eta=5,mean=10", "poisson:mean=10")
@@ -38,12 +37,6 @@ LAWS = ("logarithmic:mean=10", "logarithmic:mean=1e6", "tnb:eta=5,mean=10", "poi
 @pytest.fixture(scope="module")
 def records():
     return records_of(TRIALS)
-
-
-@pytest.fixture(scope="module")
-def drawn(records):
-    with records_in(records):
-        return {name: render(FIGURES[name]) for name in TRIALS}
 
 
 # --- the paper's values ---------------------------------------------------------------
@@ -358,76 +351,6 @@ def test_simulated_conditional_sampling_agrees_with_the_exact_divergence(records
     # Power: the divergence of an order one higher lies outside.
     shifted = np.array([ps22_8.theory(order + 1.0).lower for order in at[2:]])
     assert np.all((shifted < low[2:]) | (shifted > high[2:]))
-
-
-# --- looks ----------------------------------------------------------------------------
-
-RANGES = {
-    "ps22-2": ((0.0, 30.0), (0.0, 6.5)),
-    "ps22-3": ((0.0, 50.0), (0.0, 9.0)),
-    "ps22-4": ((0.0, 8.0), (1.0, 1e6)),
-    "ps22-8": ((0.0, 25.0), (0.0, 6.0)),
-}
-LEGENDS = {
-    "ps22-2": [
-        "K = 1 (unrepeated)",
-        "K = 10 (naive repetition)",
-        *(f"E[K] = {mean}" for mean in MEANS),
-        "thick: Corollary 4 (claim)",
-        "exact, Gaussian pair",
-    ],
-    "ps22-3": [
-        "K = 1 (unrepeated)",
-        "K = 10 (naive repetition)",
-        "E[K] = 10 Logarithmic η = 0",
-        "E[K] = 10 Geometric η = 1",
-        "E[K] = 10 η = 5",
-        "E[K] = 10 Poisson",
-        "exact, Gaussian pair",
-    ],
-    "ps22-4": [
-        "Naive repetition",
-        "Logarithmic η = 0",
-        "Geometric η = 1",
-        "η = 5",
-        "Poisson",
-        "exact, Gaussian pair",
-        "audited lower bound",
-    ],
-    "ps22-8": ["upper bound (claim)", "lower bound (exact)", "simulated (95 % interval)"],
-}
-
-
-@pytest.mark.parametrize("name", TRIALS)
-def test_axes_and_legends_are_those_of_the_paper(drawn, name):
-    figure = drawn[name]
-    legends = figure.legends or [axes.get_legend() for axes in figure.axes]
-    found = [text.get_text() for legend in legends for text in legend.get_texts()]
-    assert set(LEGENDS[name]) <= set(found)
-    for axes in figure.axes:
-        assert axes.get_xlim() == RANGES[name][0]
-        assert axes.get_ylim() == RANGES[name][1]
-        assert ("Rényi order" if name != "ps22-4" else "(ε, 1e−06)-DP") in axes.get_xlabel()
-    assert figure.axes[0].get_yscale() == ("log" if name == "ps22-4" else "linear")
-    assert ("repetitions" if name == "ps22-4" else "Rényi") in figure.axes[0].get_ylabel()
-
-
-@pytest.mark.parametrize("name", TRIALS)
-def test_figures_are_written_as_pictures_and_pages(drawn, name, tmp_path):
-    for path in style.save(drawn[name], tmp_path / name):
-        assert path.stat().st_size > 10_000
-
-
-def test_points_and_exact_curves_are_drawn(drawn):
-    # Claims and exact curves of all laws, in both panels; one set of points a law.
-    left, right = drawn["ps22-2"].axes
-    assert len(left.containers) == len(right.containers) == len(MEANS)
-    left, right = drawn["ps22-3"].axes
-    assert (len(left.containers), len(right.containers)) == (5, 4)
-    (axes,) = drawn["ps22-4"].axes
-    assert len(axes.containers) == len(ps22_4.LAWS) == 26
-    (axes,) = drawn["ps22-8"].axes
-    assert len(axes.containers) == 1
 
 
 def test_claims_agree_with_the_accountant():

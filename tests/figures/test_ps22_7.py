@@ -20,7 +20,6 @@ from jaxsel import repetitions as laws
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host.errors import InputError
 from jaxsel.pictures import style
-from jaxsel.sweeps.axes import Place
 from jaxsel.tuning.bounds.released_search_budget import released_budget, training_renyi
 from sims.data import digits_accuracies
 from sims.data.digits_accuracies import AccuracyTable
@@ -57,22 +56,6 @@ def test_searches_are_those_of_the_released_code():
         assert SEARCHES[name].law(0.1).parameters == {"eta": eta, "gamma": 0.1}
     assert Point("poisson", 0.025).law.parameters == {"mean": 2.5}
     assert len(POINTS) == 36
-
-
-def test_tables_have_seeds_of_their_own_and_families_share_one():
-    size = {"table": 3, "point": 36}
-    found = [
-        ps22_7._address(Place({"table": table, "point": point}, size))
-        for table in range(3)
-        for point in range(36)
-    ]
-    # 29 truncated negative binomial laws, then 7 Poisson laws.
-    assert found == [
-        (10 * table + part, number)
-        for table in range(3)
-        for part, count in ((0, 29), (1, 7))
-        for number in range(count)
-    ]
 
 
 def test_mean_of_the_best_by_hand():

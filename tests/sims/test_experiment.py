@@ -1,6 +1,7 @@
 """Experiments: what can be set, and what is counted again when something changed."""
 
 import importlib
+import json
 import sys
 
 import pytest
@@ -9,7 +10,11 @@ import xarray as xr
 from figures import FIGURES
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import engine
+from jaxsel.language.trial import Trial
+from jaxsel.sweeps.cells import make_cell, own_item
+from jaxsel.sweeps.subject import find_subject
 from sims.experiment import Experiment, compute, read_settings, shown, suffix
+from sims.registry import SIMS
 
 FIGURE = FIGURES["ps22-6"]
 
@@ -84,7 +89,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxsel import noise, over, own_mechanism, Trial
 from jaxsel.language.domains import probability
-from jaxsel.sweeps.functions import cells
+from sims.experiment import cells
 
 LABEL = "how often"
 
@@ -96,6 +101,13 @@ COIN = own_mechanism(
 @cells(measures=["counts"])
 def tossed(chance: Annotated[float, probability("of yes")] = over(0.25, 0.5)) -> Trial:
     return Trial(COIN, (), np.float32(chance))
+"""
+
+
+AGAIN = """
+@cells()
+def again(chance: float = over(0.5, 0.25)) -> Trial:
+    return Trial(COIN, (), chance)
 """
 
 
@@ -141,20 +153,74 @@ def test_an_edit_that_changes_no_input_counts_nothing_again(tiny, tmp_path, monk
     assert (doubled.read(tmp_path, ())["counts"] != first["counts"]).any()
 
 
+# --- the addresses of random numbers ------------------------------------------------------
+
+
+def _addresses(about, settings=()):
+    """Function, settings, seed and number of the random stream of each cell."""
+    # No input is made, as if a function returned the same at all settings.
+    subject = find_subject(about)._replace(build=lambda values: Trial(None, (), ()))
+    given = {"trials": 1000} if "trials" in subject.settings else {}
+    for point in subject.grid(given | dict(settings)).points():
+        cell = make_cell(subject, point, 0)
+        item = own_item(cell, 1)
+        yield *json.loads(cell.settings_key), item.seed, item.number
+
+
+def test_no_two_cells_of_all_experiments_draw_the_same_random_numbers():
+    found, counted = {}, 0
+    for sim in SIMS.values():
+        for experiment in sim:
+            if hasattr(experiment.function, "computed"):
+                continue
+            for name, settings, *address in _addresses(experiment.function):
+                assert name == f"{experiment.module}.{experiment.name}"
+                assert " at 0x" not in str(settings)  # it would be another in each process
+                other = found.setdefault(tuple(address), (name, settings))
+                assert other == (name, settings), "two cells at one address"
+                counted += 1
+    assert len(found) == counted > 0
+
+
+def test_an_address_follows_from_names_and_settings_alone(tmp_path, monkeypatch):
+    """Wherever the files lie, whatever stands beside them, and in the smallest grid."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = []
+    for checkout, text in (("one", TINY), ("two", f"{TINY}{AGAIN}")):
+        folder = tmp_path / checkout / "tiny_package"
+        folder.mkdir(parents=True)
+        for file in ("__init__", "tiny_one", "tiny_two"):
+            (folder / f"{file}.py").write_text(text if file != "__init__" else "")
+            monkeypatch.delitem(sys.modules, f"tiny_package.{file}", raising=False)
+        monkeypatch.delitem(sys.modules, "tiny_package", raising=False)
+        monkeypatch.syspath_prepend(folder.parent)
+        places = [f"{folder / file}.py:tossed" for file in ("tiny_one", "tiny_two")]
+        found.append([each for place in places for each in _addresses(place)])
+    assert found[0] == found[1]
+    # The same function with the same settings, in another experiment, has numbers of its own.
+    assert [(name, settings) for name, settings, *_ in found[0]] == [
+        (f"tiny_package.{file}.tossed", {"chance": chance})
+        for file in ("tiny_one", "tiny_two")
+        for chance in (0.25, 0.5)
+    ]
+    assert len({number for *_, number in found[0]}) == 4
+    assert list(_addresses(places[1], {"chance": 0.5})) == found[0][3:]
+
+
 def test_a_record_that_was_edited_is_made_again(tiny, tmp_path):
     import h5py
 
     configuration = {"trials": 1000, "seed": 3}
-    piece = tiny(TINY)
-    piece.run(tmp_path, (), configuration, False, False)
-    first = piece.read(tmp_path, ())
-    with h5py.File(piece.path(tmp_path, ()), "a") as file:
+    experiment = tiny(TINY)
+    experiment.run(tmp_path, (), configuration, False, False)
+    first = experiment.read(tmp_path, ())
+    with h5py.File(experiment.path(tmp_path, ()), "a") as file:
         file["counts"][0, 0] += 1
-    assert piece.configuration(tmp_path, ()) is None
+    assert experiment.configuration(tmp_path, ()) is None
     with pytest.raises(InputError, match="was changed after it was written"):
-        piece.read(tmp_path, ())
-    piece.run(tmp_path, (), configuration, False, False)
-    xr.testing.assert_identical(piece.read(tmp_path, ()), first)
+        experiment.read(tmp_path, ())
+    experiment.run(tmp_path, (), configuration, False, False)
+    xr.testing.assert_identical(experiment.read(tmp_path, ()), first)
 
 
 def test_two_functions_that_call_different_numbers_by_one_name_are_refused(monkeypatch):

@@ -160,16 +160,14 @@ def test_as_many_values_and_cells_as_there_may_be_are_taken(monkeypatch):
         read_grid({"a": "1:4", "b": "1,2"}, lambda name: NUMBER)
 
 
-def test_places_count_the_points_of_each_axis_the_last_fastest():
+def test_points_go_over_each_axis_the_last_fastest():
     """A group that is zipped is one axis, by its first name; what has one value is none."""
     given = {"a": "1,2", "b": "3,4", "c": "5", "d": "7:9"}
     grid = read_grid(given, lambda name: NUMBER, [("a", "b")])
-    places = list(grid.places())
-    assert [(place.index["a"], place.index["d"]) for place in places] == [
-        (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2),
+    assert grid.shape == (2, 3)
+    assert [tuple(point[name] for name in "abcd") for point in grid.points()] == [
+        (1, 3, 5, 7), (1, 3, 5, 8), (1, 3, 5, 9), (2, 4, 5, 7), (2, 4, 5, 8), (2, 4, 5, 9),
     ]  # fmt: skip
-    assert all(place.size == {"a": 2, "d": 3} for place in places)
-    assert [point["d"] for point in grid.points()] == [7, 8, 9, 7, 8, 9]
 
 
 def test_what_is_kept_is_an_axis_with_one_value_too():

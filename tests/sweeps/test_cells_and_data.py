@@ -1,5 +1,6 @@
 """Cells, plans, subjects, requests and data sets of a sweep, each by numbers worked out by hand."""
 
+import hashlib
 import json
 import math
 from types import SimpleNamespace
@@ -21,7 +22,6 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import Named, over, read_signature
 from jaxsel.shards import Shard
 from jaxsel.sweeps import dataset, facts, tallying
-from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.cells import make_cell, own_item, pair_items
 from jaxsel.sweeps.files import State
 from jaxsel.sweeps.functions import cells, load, own_mechanism
@@ -63,20 +63,47 @@ def test_the_key_of_a_cell_is_its_settings_however_they_are_said():
     assert account.built is None
 
 
-def test_a_declared_address_moves_the_seed_and_names_the_stream():
+def _numbered(text):
+    """The number of a stream: the first four bytes of SHA-256 of the item's key."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
+
+
+def _toss(chance: float = over(0.25, 0.5), weight: float = 2.0):
+    return jaxsel.Trial(COIN, (), np.float64(chance * weight / 2.0), statistic=TOTAL)
+
+
+def test_a_cell_of_ones_own_function_is_at_its_name_and_settings_and_seed():
+    """As in 0.2.0, so that the same seeds count the same."""
+    items = [own_item(cell, 20) for cell in _plan(_toss, {}, seed=3).cells]
+    keys = [
+        f'own ["_toss", {{"chance": {chance}, "weight": 2.0}}] seed 3' for chance in (0.25, 0.5)
+    ]
+    assert [item.key for item in items] == keys
+    assert [item.number for item in items] == list(map(_numbered, keys))
+    assert [(item.seed, item.first, item.last) for item in items] == [(3, 0, 20)] * 2
+    assert items[0].statistic is TOTAL
+    known = own_item(make_cell(find_subject("noisy_max"), {}, 5), 20)
+    assert known.key == (
+        'own ["noisy_max", {"method": "literal", "noise": "gumbel", "precision": "tail", '
+        '"relation": "general", "scores": [2.0, 1.0, 0.0]}] seed 5'
+    )
+    assert known[4:] == (5, 0, 20, None)
+
+
+def test_an_address_of_0_2_0_is_left_aside_with_a_warning():
+    with pytest.warns(FutureWarning, match="a cell's random numbers follow from the function's"):
+        declare = cells(address=lambda place: (100, 7))
+
+    @declare
     def toss(chance: float = over(0.25, 0.5)):
         return jaxsel.Trial(COIN, (), np.float64(chance), statistic=TOTAL)
 
-    toss = cells(address=lambda place: (100 + place.index["chance"], 7))(toss)
-    plan = _plan(toss, {}, seed=3)
-    items = [own_item(cell, 20) for cell in plan.cells]
-    assert [(item.seed, item.number) for item in items] == [(103, 7), (104, 7)]
-    assert items[1].key == f"own {plan.cells[1].key} at 101, 7"
-    assert [(item.first, item.last) for item in items] == [(0, 20)] * 2
-    assert items[0].statistic is TOTAL
-    assert own_item(make_cell(find_subject("noisy_max"), {}, 5), 20)[4:8] == (5, 0, 20, None)
-    cell = make_cell(find_subject(toss), {"chance": 0.5}, 3, Place({"chance": 4}, {"chance": 5}))
-    assert cell.address == (104, 7)
+    items = [own_item(cell, 20) for cell in _plan(toss, {}, seed=3).cells]
+    name = toss.__qualname__
+    keys = [f'own ["{name}", {{"chance": {chance}}}] seed 3' for chance in (0.25, 0.5)]
+    assert [(item.key, item.number, item.seed) for item in items] == [
+        (key, _numbered(key), 3) for key in keys
+    ]
 
 
 def test_a_pair_has_half_of_the_trials_to_choose_by_and_the_rest_for_its_bound():

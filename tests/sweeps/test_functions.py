@@ -425,12 +425,3 @@ def test_mechanisms_made_anew_in_each_cell_are_refused_before_the_second_compile
     with pytest.raises(InputError, match="make it once, outside of the function"):
         jaxsel.sweep(remade, trials=10)
     assert not called
-
-
-def test_places_of_a_group_share_a_seed_and_are_numbered_on():
-    address = functions.counted_alike("by", ["a", "b", "a"])
-    size = {"by": 3, "epsilon": 2, "side": 2}
-    found = [
-        address(sweeps.axes.Place({"by": by, "epsilon": 1, "side": 0}, size)) for by in range(3)
-    ]
-    assert found == [(0, 2), (1, 2), (0, 6)]

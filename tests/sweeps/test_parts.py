@@ -21,68 +21,24 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import read_signature
 from jaxsel.language.trial import Trial
 from jaxsel.sweeps import files, running, tallying
-from jaxsel.sweeps.axes import Place
 from jaxsel.sweeps.files import RunningSweep, State, dataset_of, is_sweep
-from jaxsel.sweeps.functions import cells, counted, counted_alike, declared, shared_trials
+from jaxsel.sweeps.functions import cells, declared, shared_trials
 from jaxsel.sweeps.planning import make_plan
 from jaxsel.sweeps.subject import find_subject
 from jaxsel.sweeps.tallying import Item, Kept, _Input, drop_stale
 
-PLACE = Place({"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 3, "c": 5})
-
-
-@pytest.mark.parametrize(
-    ("groups", "options", "address"),
-    [
-        ((), {}, (0, (1 * 3 + 2) * 5 + 3)),
-        (("b",), {}, (2, 1 * 5 + 3)),
-        (("a", "c"), {}, (1 * 5 + 3, 2)),
-        (("c", "a"), {"after": 7, "first": 100}, (7 + 1 * 5 + 3, 100 + 2)),
-        (("a", "b", "c"), {"after": 1}, (1 + (1 * 3 + 2) * 5 + 3, 0)),
-    ],
-)
-def test_cells_are_counted_by_their_places(groups, options, address):
-    assert counted(*groups, **options)(PLACE) == address
-
-
-@pytest.mark.parametrize(
-    ("at", "options", "address"),
-    [
-        # Of the points x, y, x of the axis, and those after them, which are as the last.
-        (0, {}, (0, 0)),
-        (1, {}, (1, 0)),
-        (2, {}, (0, 1)),
-        (3, {}, (0, 2)),
-        (4, {}, (0, 3)),
-        (1, {"seeds": ("y", "x"), "after": 10, "step": 3}, (10, 0)),
-        (2, {"seeds": ("y", "x"), "after": 10, "step": 3}, (13, 1)),
-        # Two grids before these have two cells each of x, and one each of y.
-        (2, {"before": 2}, (0, 2 * 2 + 1)),
-        (1, {"before": 2}, (1, 2 * 1)),
-    ],
-)
-def test_points_of_a_group_share_a_seed(at, options, address):
-    place = Place({"a": at, "b": 2, "c": 3}, {"a": 5, "b": 3, "c": 5})
-    seed, first = address
-    found = counted_alike("a", ["x", "y", "x"], **options)(place)
-    assert found == (seed, (first * 3 + 2) * 5 + 3)
-    # A last group of its own goes on, too.
-    assert counted_alike("a", ["x", "y"])(place)[0] == (0 if at == 0 else 1)
-
 
 def test_a_declaration_is_the_functions_own():
-    address = counted("a")
-
-    @cells(measures=["success"], address=address, share=Fraction(1, 4), performance="fast")
+    @cells(measures=["success"], name="its", share=Fraction(1, 4), performance="fast")
     def cell() -> Trial:
         raise AssertionError
 
-    assert declared(cell) == (("success",), address, Fraction(1, 4), "fast", True)
+    assert declared(cell) == (("success",), "its", Fraction(1, 4), "fast", True)
     assert shared_trials(cell, 1000) == 250
     assert shared_trials(cell, 1003) == 250
     assert shared_trials(cell, 5) == shared_trials(cell, 0) == 2
     plain = lambda: None  # noqa: E731
-    assert declared(plain) == ((), None, 1, None, False)
+    assert declared(plain) == ((), "", 1, None, False)
     assert shared_trials(plain, 1000) == 1000
 
 
@@ -200,7 +156,7 @@ def _items(trials=300):
     noisy_max = jaxsel.mechanism("noisy_max")
     return [
         Item(f"cell {number}", noisy_max.mechanism, noisy_max.data, {"epsilon": epsilon}, 0, 0,
-             trials, number)
+             trials)
         for number, epsilon in enumerate((0.5, 1.0, 2.0))
     ]  # fmt: skip
 
@@ -319,8 +275,6 @@ def test_random_streams_are_numbered_by_the_key_alone():
     """The first four bytes of SHA-256 of "x" are 2d 71 16 42."""
     item = Item("x", jaxsel.mechanism("noisy_max").mechanism, None, (), 5, 1, 3)
     assert item.number == 0x4216712D
-    assert item._replace(own_number=0).number == 0
-    assert item._replace(own_number=7).number == 7
 
 
 def test_calls_of_a_program_are_sized_by_the_rate_once_it_is_compiled(monkeypatch):
