@@ -164,13 +164,13 @@ def _stops(probability: float, effort: Effort) -> Seen:
     return Seen(measure, 1.0 / probability, float(runs.mean()), verdict)
 
 
-_SCORES_OF_THREE: dict[str, Any] = {"data": [1.0, 1.0, 1.0]}
+_SCORES_OF_THREE: dict[str, Any] = {"inputs": ([1.0, 1.0, 1.0],)}
 _OPENDP = (
     Subject("opendp", "Laplace", _opendp("opendp_laplace", mechanisms.laplace)),
     Subject(
         "opendp",
         "Laplace, low bits",
-        _opendp("opendp_laplace_low_bits", mechanisms.laplace, pair=(0.0, 1.0)),
+        _opendp("opendp_laplace_low_bits", mechanisms.laplace, inputs=(0.0, 1.0)),
     ),
     Subject(
         "opendp",
@@ -180,7 +180,7 @@ _OPENDP = (
     Subject(
         "opendp",
         "discrete Laplace",
-        _opendp("opendp_discrete_laplace", mechanisms.discrete_laplace, moved=1, data=0),
+        _opendp("opendp_discrete_laplace", mechanisms.discrete_laplace, moved=1, inputs=(0,)),
     ),
     Subject(
         "opendp",
@@ -229,18 +229,18 @@ def _diffprivlib(name: str, words: str, broken: tuple[str, ...] = (), **options:
 
 _DIFFPRIVLIB = (
     _diffprivlib("laplace", "Laplace"),
-    _diffprivlib("laplace_low_bits", "Laplace, low bits", ("0.6.6",), pair=(0.0, 1.0)),
+    _diffprivlib("laplace_low_bits", "Laplace, low bits", ("0.6.6",), inputs=(0.0, 1.0)),
     _diffprivlib("snapping", "Snapping"),
-    _diffprivlib("snapping_low_bits", "Snapping, low bits", pair=(0.0, 1.0)),
+    _diffprivlib("snapping_low_bits", "Snapping, low bits", inputs=(0.0, 1.0)),
     _diffprivlib("laplace_truncated", "LaplaceTruncated"),
     _diffprivlib("laplace_folded", "LaplaceFolded"),
     _diffprivlib("laplace_bounded_domain", "LaplaceBoundedDomain"),
     _diffprivlib("laplace_bounded_noise", "LaplaceBoundedNoise", delta=mechanisms.DELTA),
     _diffprivlib("staircase", "Staircase"),
-    _diffprivlib("geometric", "Geometric", data=0),
+    _diffprivlib("geometric", "Geometric", inputs=(0,)),
     _diffprivlib("gaussian", "Gaussian", delta=mechanisms.DELTA),
     _diffprivlib("gaussian_analytic", "GaussianAnalytic", delta=mechanisms.DELTA),
-    _diffprivlib("gaussian_discrete", "GaussianDiscrete", delta=mechanisms.DELTA, data=0),
+    _diffprivlib("gaussian_discrete", "GaussianDiscrete", delta=mechanisms.DELTA, inputs=(0,)),
     _diffprivlib("exponential", "Exponential", **_SCORES_OF_THREE),
     _diffprivlib("permute_and_flip", "PermuteAndFlip", **_SCORES_OF_THREE),
 )

@@ -16,7 +16,9 @@ def _first_sentence(path: Path) -> str:
 
 
 def _row(folder: str, name: str, thing: Any) -> dict[str, Any]:
-    path = ROOT / f"{thing.module.replace('.', '/')}.py"
+    """What is listed of a figure, or of the experiments of a file."""
+    module = thing.module if folder == "figures" else thing[0].module
+    path = ROOT / f"{module.replace('.', '/')}.py"
     title = thing.title if folder == "figures" else _first_sentence(path)
     return {"id": name, "title": title, "file": str(path.relative_to(ROOT))}
 

@@ -322,7 +322,7 @@ def test_a_library_function_is_audited_by_its_file(scale, verdict, tmp_path, mon
     seen = libraries._audited("noisy", lambda: 1.0, EFFORT)
     assert (seen.verdict, seen.promised) == (verdict, 1.0)
     assert seen.found < 1.0 / scale
-    assert libraries._audited("low", lambda: 1.0, EFFORT, pair=(0.0, 1.0)).verdict == "cleared"
+    assert libraries._audited("low", lambda: 1.0, EFFORT, inputs=(0.0, 1.0)).verdict == "cleared"
 
 
 def test_low_bits_are_told_from_none():

@@ -109,7 +109,7 @@ def test_a_statement_that_would_not_be_missed_says_why(loose, said):
     near = judged("bounds", lambda epsilon: 0.9 * epsilon)
     (found,) = validate(near, SMALL)
     assert not found.loose
-    _, columns, (row,) = found.summary()
+    _, columns, (row,), _ = found.summary()
     assert str(found).splitlines()[0] == "JX-made: holds, as expected."
     cells = dict(zip(columns, row, strict=True))
     assert [cells[name] for name in ("cases", "evaluated", "notices")] == [2, 2, True]
