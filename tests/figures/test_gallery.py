@@ -25,7 +25,7 @@ OTHERS = {
     "lt19-adaptive-choice": 8,
     # All outcomes have to occur.
     "krw24-1": 100_000,
-    "lt19-packing": 100_000,
+    "lt19-packing": 1_000_000,
 }
 # Fewer cells of functions of which each takes a program or a search of its own.
 CELLS = {

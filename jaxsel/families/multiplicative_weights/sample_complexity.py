@@ -48,11 +48,13 @@ class SampleSizes(NamedTuple):
     Attributes:
       theorem_10, theorem_12: of the theorems.
       noiseless_threshold: of Theorem 12 weakened as in Section 1.5.2, corrected (CL-E16).
+      not_adaptive: log(m/beta)/alpha^2, for queries fixed in advance.
     """
 
     theorem_10: float
     theorem_12: float
     noiseless_threshold: float
+    not_adaptive: float
 
 
 def sample_sizes(cells: int, queries: float, alpha: float, log_beta: float) -> SampleSizes:
@@ -61,4 +63,6 @@ def sample_sizes(cells: int, queries: float, alpha: float, log_beta: float) -> S
     root = math.sqrt(size * (low_beta - math.log(alpha))) / alpha**3
     least = min(root, size / alpha**4) * many
     last = low_beta / alpha**2
-    return SampleSizes(root * (many + low_beta), least + last, least + last * many)
+    return SampleSizes(
+        root * (many + low_beta), least + last, least + last * many, many / alpha**2 + last
+    )
