@@ -21,8 +21,8 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
+from sims.cells import cells
 from sims.data.universe import table
-from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and what protects"
 TRIALS = 128

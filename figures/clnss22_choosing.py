@@ -27,7 +27,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Theorem 7: choosing among exponentially many candidates"
 TRIALS = 200_000

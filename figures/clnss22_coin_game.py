@@ -25,7 +25,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Lemmas 1 and 2: the coin game in both directions"
 TRIALS = 1_000_000

@@ -29,7 +29,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Theorem 4: failure probability against oracle calls"
 TRIALS = 1_000_000

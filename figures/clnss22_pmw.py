@@ -29,8 +29,8 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
+from sims.cells import cells
 from sims.data.universe import table
-from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorems 9 and 11: error of private multiplicative weights"
 TRIALS = 1000

@@ -28,7 +28,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells, computed
+from sims.cells import cells, computed
 
 TITLE = "Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded"
 TRIALS = 100_000

@@ -30,7 +30,7 @@ from jaxsel.language.domains import probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Algorithm 3: how repeated Tests answer one query"
 TRIALS = 300_000

@@ -33,7 +33,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Theorems 1 and 2: Selection and Test with one p"
 TRIALS = 1_000_000

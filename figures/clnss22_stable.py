@@ -23,7 +23,7 @@ from jaxsel.families.top_k.stable import propose_test_release
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Theorem 8: a lead that is enough, whatever m"
 TRIALS = 200_000

@@ -47,7 +47,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Section 4: error of sparse vectors against confidence"
 TRIALS = 30_000

@@ -35,7 +35,7 @@ from jaxsel.language.domains import positive
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Sparse vectors: six published variants on the standard worst case"
 TRIALS = 500_000

@@ -31,7 +31,7 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
 TRIALS = 20_000

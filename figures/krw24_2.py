@@ -19,8 +19,8 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, from_mean
 from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.tuning.bounds.profiles import negative_binomial_profile
+from sims.cells import cells
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial
-from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 2: profiles, geometric K"
 TRIALS = 4_000_000

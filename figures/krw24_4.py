@@ -23,8 +23,8 @@ from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, binomial, poisson
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.bounds.profiles import binomial_profile, poisson_profile
+from sims.cells import cells
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase, natural_trial, ranked_trial
-from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 4: binomial K"
 TRIALS = 4_000_000

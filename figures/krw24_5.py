@@ -41,8 +41,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
+from sims.cells import cells
 from sims.data.regression import BIKE, ELEVATORS, load_regression
-from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 5: private linear regression"
 TRIALS = 2000

@@ -12,8 +12,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import from_mean
+from sims.cells import cells
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
-from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 6: tuning DP-SGD, q = 256/60000"
 TRIALS = 4_000_000

@@ -22,8 +22,8 @@ from jaxsel.tuning.bounds.heterogeneous import (
     candidate_thresholds,
     largest_steps,
 )
+from sims.cells import cells
 from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
-from sims.experiment import cells
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD"
 TRIALS = 4_000_000

@@ -39,9 +39,9 @@ from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.attained.exact_profile import tuned_profile
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.tuning.bounds.generic import generic_renyi
+from sims.cells import cells
 from sims.common.line_rankings import planned_trial, worst_rankings
 from sims.common.worst_rankings import SIDES, GaussianBase
-from sims.experiment import cells
 
 TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
 TRIALS = 2_000_000

@@ -19,9 +19,9 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.tuning.search_bounds import bounds_by_name
+from sims.cells import cells
 from sims.common.line_rankings import LAWS, RANKINGS, LineBase, planned_trial
 from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
-from sims.experiment import cells
 
 TITLE = "What tuning really costs: Gaussian base, from audits to claims"
 TRIALS = 1_500_000

@@ -8,9 +8,9 @@ from figures.common import words
 from figures.common.krw24_shared import DELTA, Delta
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
+from sims.cells import cells
 from sims.common.line_rankings import LAWS, RANKINGS, StepBase, planned_trial
 from sims.common.worst_rankings import SIDES
-from sims.experiment import cells
 
 TITLE = "What tuning really costs: one step of DP-SGD, from audits to claims"
 TRIALS = 1_500_000

@@ -11,7 +11,7 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim, find_mechanism
 from jaxsel.language.domains import whole
 from jaxsel.language.trial import Trial
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Lantz, Boyd & Page 2015: the subsampled exponential mechanism"
 TRIALS = 1_000_000

@@ -27,7 +27,7 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, section 5.2: the number of clusters and the rank, privately"
 SECONDS = 60

@@ -35,7 +35,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
 SECONDS = 14

@@ -52,7 +52,7 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import geometric
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, Theorem 5.2: four generalised selections"
 SECONDS = 15

@@ -28,7 +28,7 @@ from jaxsel.tuning.bounds.random_stopping import (
     hard_stop_steps_sharp,
     hard_stop_worst,
 )
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, Theorem 3.5: the price of a hard stop"
 SECONDS = 18

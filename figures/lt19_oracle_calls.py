@@ -31,7 +31,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, Theorem 4.7: runs needed, beside Cohen et al. 2022"
 TRIALS = 200_000

@@ -32,7 +32,7 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.tuning.bounds.random_stopping import stopping_law
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, Theorem D.2: what any useful selection must lose"
 TRIALS = 4_000_000

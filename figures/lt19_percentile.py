@@ -22,7 +22,7 @@ from jaxsel.language.domains import number, positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, section 4: where the percentile sparse vectors halt"
 SECONDS = 44

@@ -28,7 +28,7 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.experiment import cells
+from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019: privacy cost of selection against the number of runs"
 TRIALS = 1_500_000

@@ -34,8 +34,8 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
 from jaxsel.tuning.bounds.renyi import tuned_epsilon
+from sims.cells import cells
 from sims.data import digits_candidates
-from sims.experiment import cells
 
 TITLE = "Liu & Talwar 2019, section 5.1: private choice among 56 real models"
 SECONDS = 23

@@ -20,10 +20,10 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import from_mean
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
+from sims.cells import cells
 from sims.common.gaussian_orders import SIDES, GaussianPair
 from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO
-from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 2: Renyi bounds, logarithmic K"
 TRIALS = 4_000_000

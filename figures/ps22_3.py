@@ -20,10 +20,10 @@ from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.tuning.bounds.poisson import poisson_renyi
+from sims.cells import cells
 from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import RHO
-from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 3: Renyi bounds, laws of K of mean 10"
 TRIALS = 4_000_000

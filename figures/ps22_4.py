@@ -25,9 +25,9 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions
+from sims.cells import cells
 from sims.common.gaussian_orders import SIDES, GaussianPair, law_of
 from sims.common.tuned_laws import Price
-from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 4: privacy against the mean number of runs"
 TRIALS = 4_000_000

@@ -25,8 +25,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import expected_quantile
+from sims.cells import cells
 from sims.common.tuned_laws import FAMILIES, Price
-from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 5: expected quantile against privacy"
 TRIALS = 1_000_000

@@ -19,8 +19,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.repetitions import Repetitions, point_mass, success_probability
+from sims.cells import cells
 from sims.common.tuned_laws import FAMILIES, Price
-from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 6: success probability against privacy"
 TRIALS = 1_000_000

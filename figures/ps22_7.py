@@ -36,10 +36,10 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.tuning.bounds.released_search_budget import training_base
+from sims.cells import cells
 from sims.data import digits_accuracies
 from sims.data.digits_accuracies import PAPER_RATES, AccuracyTable
 from sims.data.released_accuracies import load_released_accuracies, released_available
-from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 7: accuracy of the best network"
 TRIALS = 500

@@ -22,8 +22,8 @@ from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
 from jaxsel.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
+from sims.cells import cells
 from sims.common.tuned_laws import RHO
-from sims.experiment import cells
 
 TITLE = "Papernot & Steinke 2022, Figure 8: conditional sampling"
 TRIALS = 4_000_000

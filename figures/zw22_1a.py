@@ -37,9 +37,9 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
+from sims.cells import cells
 from sims.common.top_k_fallback import filled_top_stable
 from sims.data.covid import KINDS, CaseCounts, covid_available, generated_covid, load_covid
-from sims.experiment import cells
 
 TITLE = "Zhu & Wang 2022, Figure 1(a): top 15 states by COVID-19 cases"
 TRIALS = 4000

@@ -32,8 +32,8 @@ from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
+from sims.cells import cells
 from sims.data.histograms import two_level_histogram
-from sims.experiment import cells
 
 TITLE = "Zhu & Wang 2022, Figure 1(b): recall against k on two levels"
 TRIALS = 1000

@@ -24,9 +24,9 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
+from sims.cells import cells
 from sims.common import top_k_gap_needs as exact
 from sims.common.top_k_gap_needs import SELECTIONS, Needs
-from sims.experiment import cells
 
 TITLE = "Zhu & Wang 2022, Theorem 20 and noises of report noisy max: gaps needed"
 TRIALS = 50_000

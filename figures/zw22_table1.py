@@ -35,6 +35,7 @@ from jaxsel.language.domains import positive, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
+from sims.cells import cells
 from sims.data.histograms import (
     CHECK_INS,
     Histogram,
@@ -42,7 +43,6 @@ from sims.data.histograms import (
     load_check_ins,
     zipf_histogram,
 )
-from sims.experiment import cells
 
 TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"
 TRIALS = 4000

@@ -115,31 +115,6 @@ def shown(value: Any, between: str = ", ") -> str:
     return between.join(each if isinstance(each, str) else f"{each:.12g}" for each in values)
 
 
-def cells(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares a function that is called once a cell; see ``jaxsel.sweeps.functions.cells``.
-
-    Its module's name is part of its own, so that it shares no random numbers with a function of
-    another experiment, whatever their settings.
-    """
-
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        from jaxsel.sweeps import functions
-
-        name = f"{function.__module__}.{function.__qualname__}"
-        return functions.cells(name=name, **declared)(function)
-
-    return declare
-
-
-def computed(function: Callable[..., "xr.Dataset"]) -> Callable[..., "xr.Dataset"]:
-    """Declares a function that returns a data set and is not a grid of cells.
-
-    It is called with trials, seed and progress, and its settings.
-    """
-    function.computed = True  # type: ignore[attr-defined]
-    return function
-
-
 class Experiment(NamedTuple):
     """A function of a file that simulates or computes what a figure shows, and its record.
 

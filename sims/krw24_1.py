@@ -29,7 +29,7 @@ from jaxsel.kernel.engine import simulate_grid
 from jaxsel.language.domains import numbers, positive, probability, whole
 from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
-from sims.experiment import cells, computed
+from sims.cells import cells, computed
 
 TRIALS = 4_000_000
 

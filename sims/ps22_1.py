@@ -29,7 +29,7 @@ from scipy.optimize import minimize
 
 from jaxsel.host.progress import progress_bar
 from jaxsel.language.domains import numbers, whole
-from sims.experiment import computed
+from sims.cells import computed
 
 TRIALS = 1000
 ALPHAS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)

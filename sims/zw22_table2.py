@@ -21,6 +21,7 @@ from jaxsel.kernel import stream
 from jaxsel.kernel.engine import Performance, simulate_grid
 from jaxsel.kernel.statistics import sums
 from jaxsel.language.base import Mechanism
+from sims.cells import computed
 from sims.common.multi_label_exact import (
     METHODS,
     TABLE,
@@ -32,7 +33,6 @@ from sims.common.multi_label_exact import (
     scale_at,
 )
 from sims.common.multi_label_votes import Scenario, scenarios
-from sims.experiment import computed
 
 TRIALS = 1000
 EPSILONS: dict[str, tuple[float, ...]] = {

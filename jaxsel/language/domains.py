@@ -10,16 +10,15 @@ NaN is refused everywhere, and infinity wherever the end of the interval is not 
 infinity (``at_most=math.inf``).
 
 Example:
-    >>> from typing import Annotated
     >>> from jaxsel import domains
-    >>> @domains.validated
-    ... def noise_scale(epsilon: Annotated[float, domains.positive("of the release")]):
-    ...     return 1 / epsilon
-    >>> noise_scale(0.5)
-    2.0
-    >>> noise_scale(0)
+    >>> share = domains.probability("of the runs that succeed")
+    >>> share.describe()
+    'a number in (0, 1)'
+    >>> share.read("share", "0.25")
+    0.25
+    >>> share.read("share", 2)
     Traceback (most recent call last):
-    jaxsel.host.errors.InputError: epsilon is 0; it must be a number in (0, inf)
+    jaxsel.host.errors.InputError: share is 2; it must be a number in (0, 1)
 """
 
 import dataclasses

@@ -31,7 +31,7 @@ _NOISY_MAX = [
         ("gumbel", "laplace", "exponential"), ("general", "monotone")
     )
 ]
-_SAID = {
+FORMER = {
     **{f"{name}-made": _Said(name, {"epsilon": 1.0}) for name in _NOISY_MAX},
     **{f"{name}-tight": _Said(name, share=0.99) for name in _NOISY_MAX},
     "CL-Lem3-sharp": _Said("CL-Lem3", share=0.999),
@@ -52,7 +52,7 @@ _SAID = {
         )
     },
 }
-_BY_NAME = {name.lower(): name for name in _SAID}
+_BY_NAME = {name.lower(): name for name in FORMER}
 
 
 def former_claim(identity: str, find: Callable[[str], Claim | None]) -> Claim | None:
@@ -65,7 +65,7 @@ def former_claim(identity: str, find: Callable[[str], Claim | None]) -> Claim | 
     former = _BY_NAME.get(identity.lower())
     if former is None:
         return None
-    said = _SAID[former]
+    said = FORMER[former]
     claim = find(said.claim)
     assert claim is not None
     given = "".join(f" {name}={value:g}" for name, value in said.defaults.items())

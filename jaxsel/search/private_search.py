@@ -135,7 +135,7 @@ class Winner(NamedTuple):
         ...     base="gaussian:noise_multiplier=4",
         ...     repetitions="point_mass:count=2",
         ...     score=jaxsel.scores.count(noise=8),
-        ...     scored="validation",
+        ...     declared="scored=validation",
         ... )
         >>> for run in search:
         ...     search.tell(run, 1000 if run.candidate == "large" else 0, outcome="a model")

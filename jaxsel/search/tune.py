@@ -48,7 +48,8 @@ class TuneResult(NamedTuple):
 
     Example:
         >>> import jaxsel
-        >>> found = jaxsel.tune("digits", repetitions="point_mass:count=1", epochs=0.2, seed=0)
+        >>> asked = {"repetitions": "point_mass:count=1", "training": "epochs=0.2"}
+        >>> found = jaxsel.tune("digits", **asked, seed=0)
         >>> print(f"{found.winner.guarantee.epsilon:.2f}", found.tested)
         0.25 360
     """
@@ -345,7 +346,8 @@ def tune(
 
     Example:
         >>> import jaxsel
-        >>> found = jaxsel.tune("digits", repetitions="point_mass:count=1", epochs=0.2, seed=0)
+        >>> asked = {"repetitions": "point_mass:count=1", "training": "epochs=0.2"}
+        >>> found = jaxsel.tune("digits", **asked, seed=0)
         >>> print(found.sentences()[-1])
         The noise of the training is Threefry's, in float32: for experiments, and the guarantee
         is that of real numbers.

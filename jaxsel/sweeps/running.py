@@ -272,7 +272,9 @@ def merge(
         >>> folder = tempfile.mkdtemp()
         >>> files = [f"{folder}/{part}.nc" for part in (0, 1)]
         >>> for part, file in enumerate(files):  # each in a process of its own, anywhere
-        ...     trials = keep_share(f"{part}/2", "noisy_max", {}, record=file, trials=1000)
+        ...     _ = keep_share(
+        ...         f"{part}/2", "noisy_max", {}, record=file, options={"trials": 1000}
+        ...     )
         >>> merged = jaxsel.merge(files)
         >>> merged.identical(jaxsel.sweep("noisy_max", trials=1000))
         True

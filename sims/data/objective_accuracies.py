@@ -121,7 +121,7 @@ def tuned(problem: Problem, seed: int, total: float) -> float:
     """The accuracy, on records held out, of a private search."""
     rows, held, labels, held_labels = _split(problem, seed)
     one, noise = epsilon_of_one(total)
-    search = _search(one, score_noise=noise, simulation=True, random_state=seed)
+    search = _search(one, scoring={"noise": noise}, simulation=True, random_state=seed)
     return search.fit(rows, labels).score(held, held_labels)
 
 

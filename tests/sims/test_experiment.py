@@ -89,7 +89,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxsel import noise, over, own_mechanism, Trial
 from jaxsel.language.domains import probability
-from sims.experiment import cells
+from sims.cells import cells
 
 LABEL = "how often"
 

@@ -29,7 +29,7 @@ def test_the_record_has_every_way_and_seed():
 @pytest.mark.parametrize("total", comparison.EPSILONS)
 def test_both_ways_spend_no_more_than_the_total(total):
     one, noise = RECORD["of_one"][str(total)]
-    search = comparison._search(one, score_noise=noise)._search(None, True)
+    search = comparison._search(one, scoring={"noise": noise})._search(None, True)
     assert 0.9 * total < search.guarantee.epsilon <= total
     untuned = comparison._model(**comparison.settings(total, *comparison.UNTUNED))
     assert 0.99 * total < guarantee(untuned.settings).epsilon(comparison.DELTA) <= total

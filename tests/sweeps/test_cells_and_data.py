@@ -138,7 +138,7 @@ def test_what_all_events_are_worth_is_known_without_an_interval():
     found = estimates(built, np.array([3, 5]), np.array([0.2, 0.8]), 0.9)
     assert found["quantile"] == (0.5, 0.5, 0.5, 0.5)
     tied = jaxsel.sweep("noisy_max", {"scores": ["0,0", "1,1"]}, trials=100)
-    assert tied.quantile.values.tolist() == [0.5, 0.5]
+    assert tied["quantile"].values.tolist() == [0.5, 0.5]
 
 
 def test_estimates_are_means_of_what_events_are_worth():

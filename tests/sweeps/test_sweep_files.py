@@ -94,7 +94,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_commands_of_the_page_run(folder, capsys):
-    lines = [line for block in blocks("") for line in block.splitlines()]
+    whole = [block.replace("\\\n", "") for block in blocks("")]
+    lines = [line for block in whole for line in block.splitlines()]
     assert len(lines) == 6
     votes = next(block for block in blocks("python") if "def vote" in block)
     (folder / "votes.py").write_text(votes)

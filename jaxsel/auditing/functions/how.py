@@ -12,6 +12,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.former_names import warn
 from jaxsel.language.domains import nearest, positive, whole
 
+__all__ = ["Calls", "How"]
+
 _MOST_WORKERS = 64  # each is a process, with files of its own
 
 P = ParamSpec("P")
