@@ -34,7 +34,7 @@ ENTRIES = pytest.mark.parametrize("entry", mechanisms(), ids=lambda entry: entry
 
 def family(entry) -> str:
     """The folder that declares an entry: jaxsel.families.FAMILY."""
-    return entry.make.__module__.split(".")[2]
+    return entry.module.split(".")[2]
 
 
 def one_a_family() -> set[str]:

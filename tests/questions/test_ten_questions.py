@@ -30,9 +30,9 @@ ANSWERS = (
 def _blocks() -> tuple[list[str], list[str]]:
     section = GUIDE.read_text().partition("## Ten questions")[2].partition("\n## ")[0]
     python, commands = re.findall(r"```(?:python)?\n(.*?)```", section, re.S)
-    lines = re.findall(r"^(.*\S)  # (\d+)\. .*\?$", python, re.M)
-    assert [int(number) for _, number in lines] == list(range(1, 11))
-    return [line for line, _ in lines], commands.splitlines()
+    asked = re.findall(r"^# (\d+)\. .*?\?\n(.*?)(?=^# \d|\Z)", python, re.M | re.S)
+    assert [int(number) for number, _ in asked] == list(range(1, 11))
+    return [answer.strip() for _, answer in asked], commands.replace("\\\n", "").splitlines()
 
 
 PYTHON, COMMANDS = _blocks()

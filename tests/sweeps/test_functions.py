@@ -18,10 +18,11 @@ import xarray as xr
 import jaxsel
 from jaxsel import sweeps
 from jaxsel.host.errors import InputError
+from jaxsel.language import signature
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.domains import positive, probability
 from jaxsel.language.entry import guarantee
-from jaxsel.sweeps import functions, signature, tallying
+from jaxsel.sweeps import functions, tallying
 from jaxsel.sweeps.files import read
 from jaxsel.sweeps.planning import make_plan
 from jaxsel.sweeps.subject import find_subject
