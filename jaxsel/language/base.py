@@ -282,7 +282,7 @@ class Claim:
         check it completes.
 
         Args:
-          *points, tolerance, **options: as of ``bounds``.
+          *points, tolerance, options: as of ``bounds``.
           share: of the bound, that is attained.
           where: on which input, in words.
         """
