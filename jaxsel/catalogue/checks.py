@@ -33,7 +33,8 @@ def _variants(entry: MechanismEntry) -> dict[str, Values]:
 
 def _guaranteed(entry: MechanismEntry, given: Values) -> list[tuple[Pair, Guarantee]]:
     """The constructed pairs with a proven pure epsilon, and what proves it."""
-    found = [(pair, entry.guarantee(given, pair)) for pair in entry.pairs(given)]
+    trial = entry.build(given)
+    found = [(pair, trial.guarantee(pair)) for pair in trial.pairs()]
     return [(pair, proven) for pair, proven in found if proven is not None]
 
 

@@ -78,10 +78,9 @@ def _with_claims(thing: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _mechanism(entry: Any) -> dict[str, Any]:
-
-    rows = []
-    for pair in entry.pairs({}):
-        proven = entry.guarantee({}, pair)
+    rows, trial = [], entry()
+    for pair in trial.pairs():
+        proven = trial.guarantee(pair)
         rows.append(
             {
                 "name": pair.name,

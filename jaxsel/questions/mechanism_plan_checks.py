@@ -118,7 +118,7 @@ def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterato
     one = one_release(entry, values)
     law = built.mechanism.law
     if law is None:
-        proven = entry.guarantee(values, pair)
+        proven = built.guarantee(pair)
         if proven is not None:
             yield one.pure, proven.epsilon, f"guarantee for pair {pair.name}, {where}"
         return

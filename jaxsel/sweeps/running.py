@@ -212,12 +212,11 @@ def keep_share(
     Args:
       shard: a ``jaxsel.shards.Shard`` or text, "3/64"; or "auto", from the environment of
         an array job.
-      subject, settings: as for ``sweep``, and equal for all shards; so are all that follow.
+      subject, settings: as for ``sweep``, and equal for all shards; so are the measures and
+        the options.
       record: the shard's own file; a shard that was killed resumes from it.
-      measures, progress, performance: as for ``sweep``; the first are
-        equal for all shards.
-      options: ``trials``, ``seed``, ``delta`` and ``confidence`` of ``sweep``, equal for all
-        shards.
+      measures, progress, performance: as for ``sweep``.
+      options: ``trials``, ``seed``, ``delta`` and ``confidence`` of ``sweep``.
 
     Returns:
       The number of trials of this shard.
