@@ -2,10 +2,12 @@
 
 import ast
 import importlib
+import importlib.util
 import json
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,8 +23,35 @@ SHOWN = re.compile(r"^\.\. auto(\w+):: (jaxsel[\w.]+)\n((?:   :.*\n(?:    .*\n)*
 def _module(name: str):
     """A module by the name under which a user imports it: some are names of ``jaxsel``."""
     head, _, last = name.rpartition(".")
-    public = head == "jaxsel" and last in jaxsel.__all__
-    return getattr(jaxsel, last) if public else importlib.import_module(name)
+    if head == "jaxsel" and last in jaxsel.__all__:
+        return getattr(jaxsel, last)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] == "jaxsel":
+            raise
+        return _read(name)
+
+
+def _read(name: str) -> SimpleNamespace:
+    """A module whose optional library is not installed: its list of names, from its text."""
+    spec = importlib.util.find_spec(name)
+    assert spec and spec.origin
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    (listed,) = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    names = ast.literal_eval(listed)
+    members = {member: object() for member in names}
+    return SimpleNamespace(__name__=name, __all__=names, **members)
+
+
+def test_a_module_is_read_as_it_is_imported():
+    name = "jaxsel.search.sklearn"
+    assert _read(name).__all__ == importlib.import_module(name).__all__
+    assert _read(name).__name__ == name
 
 
 def _shown() -> list[tuple[str, str, str]]:

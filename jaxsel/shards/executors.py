@@ -99,8 +99,9 @@ def dask(address: str) -> Iterator[Any]:
         raise InputError('Dask is not installed; run pip install "jaxsel[dask]"') from None
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    # Dask may raise anything if the address is malformed.
-    except (OSError, ValueError, TypeError) as error:
+    # Dask may raise anything if the address is malformed, and asserts that its own thread has
+    # started within ten seconds, which on a busy machine it has not always.
+    except (OSError, ValueError, TypeError, AssertionError) as error:
         raise InputError(
             f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS:g} s "
             f"({type(error).__name__}); start one, or give its address"
