@@ -36,7 +36,8 @@ def _module(name: str):
 def _read(name: str) -> SimpleNamespace:
     """A module whose optional library is not installed: its list of names, from its text."""
     spec = importlib.util.find_spec(name)
-    assert spec and spec.origin
+    assert spec
+    assert spec.origin
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
     (listed,) = [
         node.value

@@ -113,13 +113,14 @@ def factory(build: Callable[P, R]) -> Callable[P, R]:
 
     A mechanism is named after the function and its settings, "noisy_max(noise=gumbel)".
     Equal settings, however they are written, give the same object, so that programs
-    compiled for it are used again.
+    compiled for it are used again. A setting outside the domain that its annotation declares
+    is refused.
     """
-    signature = inspect.signature(build)
+    parameters = inspect.signature(build)
 
     @functools.cache
     def made(settings: tuple[tuple[str, Any], ...]) -> Any:
-        bound = signature.bind_partial()
+        bound = parameters.bind_partial()
         bound.arguments.update(settings)
         shown = ",".join(f"{key}={_shown(value)}" for key, value in settings)
         found: Any = build(*bound.args, **bound.kwargs)
@@ -127,9 +128,9 @@ def factory(build: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(build)
     def make(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
+        bound = parameters.bind(*args, **kwargs)
         bound.apply_defaults()
-        return made(tuple(bound.arguments.items()))
+        return made(tuple(signature.read_arguments(build, bound.arguments).items()))
 
     return make
 

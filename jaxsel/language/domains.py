@@ -230,6 +230,25 @@ class Parsed(Domain):
         return self.parse(value)
 
 
+@dataclasses.dataclass(frozen=True)
+class Named(Parsed):
+    """A domain of a few objects, by name."""
+
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return f"one of: {', '.join(self.options)}"
+
+    def read(self, name: str, value: Any) -> Any:
+        """See ``Domain``: accepts the name of an object, or the object itself."""
+        if isinstance(value, str) and value in self.options:
+            return self.options[value]
+        if not any(value is option for option in self.options.values()):
+            self.refuse(name, value)
+        return value
+
+
 def _ends(
     above: float | None, at_least: float | None, below: float | None, at_most: float | None
 ) -> dict[str, Any]:
@@ -304,6 +323,11 @@ def parsed(
 ) -> Parsed:
     """Values that ``parse`` makes of text; ``kind`` describes the text in words."""
     return Parsed(help, default, parse, kind)
+
+
+def named(options: Mapping[str, Any], help: str = "", *, default: Any = None) -> Named:
+    """One of a few objects, given by its name or as it is."""
+    return Named(help, default, options=options)
 
 
 def read_values(

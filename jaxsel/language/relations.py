@@ -8,7 +8,7 @@ import enum
 from collections.abc import Iterable
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import nearest
+from jaxsel.language.domains import Named, named, nearest
 
 
 class Relation(enum.Enum):
@@ -52,6 +52,11 @@ _OF_RECORDS = (Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLAC
 
 RELATIONS = {relation.value: relation.words for relation in _OF_RECORDS}
 """Neighbouring relations of data sets by name, as dp-accounting has them."""
+
+
+def among(*relations: Relation, help: str = "between the neighbours") -> Named:
+    """The domain of a parameter that takes some of the relations, by name or as they are."""
+    return named({relation.value: relation for relation in relations}, help)
 
 
 def neighbours(relation: str | None) -> str:

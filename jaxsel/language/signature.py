@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from jaxsel.host.errors import InputError
-from jaxsel.language.domains import Domain, Parsed, number, parsed, read_values, whole
+from jaxsel.host.errors import InputError, check_params
+from jaxsel.language.domains import Domain, Named, number, parsed, read_values, whole
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,25 +49,6 @@ def over(*values: Any) -> Any:
     if not values:
         raise InputError("an axis has no values; give over(...) at least one")
     return Over(values)
-
-
-@dataclasses.dataclass(frozen=True)
-class Named(Parsed):
-    """A domain of a few objects, by name."""
-
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
-
-    def describe(self) -> str:
-        """See ``Domain``."""
-        return f"one of: {', '.join(self.options)}"
-
-    def read(self, name: str, value: Any) -> Any:
-        """See ``Domain``: accepts the name of an object, or the object itself."""
-        if isinstance(value, str) and value in self.options:
-            return self.options[value]
-        if not any(value is option for option in self.options.values()):
-            self.refuse(name, value)
-        return value
 
 
 class Signature(NamedTuple):
@@ -200,20 +181,73 @@ def parameters(function: Callable[..., Any]) -> Mapping[str, Domain]:
     return read_signature(function).settings
 
 
+@functools.cache
+def _declarations(function: Callable[..., Any]) -> Mapping[str, tuple[Domain, Any]]:
+    """The declared domains of a function's parameters, with the defaults of its signature."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    defaults = inspect.signature(function).parameters
+    return {
+        name: (domain, defaults[name].default)
+        for name, hint in hints.items()
+        if name != "return" and (domain := _declared(hint)) is not None
+    }
+
+
 def validated(function: Callable[P, R]) -> Callable[P, R]:
-    """``function``, refusing arguments outside the domains that its signature declares."""
-    signature = inspect.signature(function)
+    """``function``, refusing arguments outside the domains that its annotations declare.
+
+    It is given what the domains make of its arguments. Parameters without a domain are left
+    as they are, and so is an argument that is the default of its parameter.
+
+    Raises:
+      InputError: for the first argument outside its domain.
+    """
+    names = tuple(inspect.signature(function).parameters)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        known = parameters(function)
-        for name, value in bound.arguments.items():
-            bound.arguments[name] = known[name].read(name, value)
-        return function(*bound.args, **bound.kwargs)
+        by_position = read_arguments(function, dict(zip(names, args, strict=False)))
+        # What is given beyond the parameters, or twice, is Python's to refuse.
+        beyond = args[len(names) :]
+        by_name = read_arguments(function, kwargs)
+        return function(*by_position.values(), *beyond, **by_name)  # type: ignore[call-arg]
 
     return call
+
+
+def read_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function as the domains of its annotations read them.
+
+    Raises:
+      InputError: for the first one outside its domain.
+    """
+    declared = _declarations(function)
+    read = dict(given)
+    for name, (domain, default) in declared.items():
+        if name in read and read[name] is not default:
+            read[name] = domain.read(name, read[name])
+    return read
+
+
+def read_params(params: Any, required: Any = None, optional: Any = None) -> dict[str, Any]:
+    """The parameters of a mechanism, read by their domains.
+
+    Args:
+      params: as they were given to the mechanism, by name.
+      required: the domains of those that must be there by name: a ``Domain``, or an annotation
+        that declares one; None for a parameter that the caller reads.
+      optional: likewise, of those that may be there.
+
+    Raises:
+      InputError: for a parameter that is missing, unknown or outside its domain.
+    """
+    known = {**(required or {}), **(optional or {})}
+    check_params(params, required or (), optional or ())
+    domains = {name: _declared(hint) or hint for name, hint in known.items()}
+    return {
+        name: value if domains[name] is None else domains[name].read(name, value)
+        for name, value in params.items()
+    }
 
 
 def checked(function: Callable[..., float]) -> Callable[..., float]:

@@ -4,8 +4,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.noisy_max import parameters
 from jaxsel.families.noisy_max.group_bounds import GroupPair, group_scores, moving_groups
-from jaxsel.families.noisy_max.laws import NOISES, noisy_max_scale
+from jaxsel.families.noisy_max.laws import noisy_max_scale
+from jaxsel.families.noisy_max.parameters import NOISES
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, numbers, positive, whole
@@ -14,15 +16,14 @@ from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
 Scores = Annotated[Any, numbers("the candidates' scores, in units of the sensitivity")]
-_LAWS = "gumbel is the exponential mechanism, exponential is permute-and-flip"
 _METHODS = "how trials are drawn (race: gumbel only); see the guide"
 
 
 @mechanism("NM", "PS-D4", generic="scores=1,1,-0.5 epsilon=0.7 relation=monotone")
 def noisy_max(
     *,
-    noise: Annotated[str, choice(NOISES, _LAWS)] = "gumbel",
-    relation: Annotated[str, choice(("general", "monotone"), "how scores may change")] = "general",
+    noise: parameters.AnyNoise = "gumbel",
+    relation: parameters.Changes = "general",
     scores: Scores = "2,1,0",
     epsilon: Annotated[
         float | None, positive("privacy parameter; sets the noise scale (default 1)")
@@ -30,8 +31,8 @@ def noisy_max(
     noise_scale: Annotated[
         float | None, positive("noise scale, instead of epsilon; the one for gaussian")
     ] = None,
-    method: Annotated[str, methods("literal", "race", help=_METHODS)] = "literal",
-    precision: Annotated[str, choice(("fast", "tail", "float64"), "of the draws")] = "tail",
+    method: Annotated[str, methods(*parameters.METHODS, help=_METHODS)] = "literal",
+    precision: parameters.Precision = "tail",
 ):
     """Release the candidate with the largest noisy score."""
     scales = supplied(epsilon=epsilon, noise_scale=noise_scale) or {"epsilon": 1.0}

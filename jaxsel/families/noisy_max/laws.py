@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from jaxsel.host.errors import InputError, check_choice, check_positive
+from jaxsel.families.noisy_max import parameters
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
-
-NOISES = ("gumbel", "laplace", "exponential", "gaussian")
+from jaxsel.language.signature import read_params, validated
 
 # Beyond this many units of noise from the top a contribution underflows.
 _REACH = {"laplace": 745.0, "gaussian": 40.0}
@@ -17,16 +17,13 @@ _UPPER_TAIL = {"laplace": 60.0, "gaussian": 12.0}
 _CHUNK = 2_000_000
 
 
-def noisy_max_shift(relation: Relation = Relation.GENERAL) -> float:
+@validated
+def noisy_max_shift(relation: parameters.Change = Relation.GENERAL) -> float:
     """The largest move of one score of sensitivity 1 against the others: 2, or 1 if monotone.
 
     Over the noise scale it is the pure epsilon of noisy max with Gumbel, Laplace or
     exponential noise (claims NM-*).
-
-    Raises:
-      InputError: for a relation that is neither GENERAL nor MONOTONE.
     """
-    check_choice("relation", relation, (Relation.GENERAL, Relation.MONOTONE))
     return 2.0 if relation is Relation.GENERAL else 1.0
 
 
@@ -34,16 +31,19 @@ def noisy_max_scale(params: Mapping[str, Any], relation: Relation = Relation.GEN
     """The noise scale b: given as ``noise_scale``, or the shift over ``epsilon``.
 
     Raises:
-      InputError: unless exactly one of the two is given, and positive.
+      InputError: unless exactly one of the two is given.
     """
-    if ("noise_scale" in params) == ("epsilon" in params):
+    known = {"epsilon": parameters.Epsilon, "noise_scale": parameters.AnyScale}
+    read = read_params(params, optional=known)
+    if len(read) != 1:
         raise InputError("noisy max takes either epsilon or noise_scale, and not both")
-    if "noise_scale" in params:
-        return check_positive("noise_scale", params["noise_scale"])
-    return noisy_max_shift(relation) / check_positive("epsilon", params["epsilon"])
+    if "noise_scale" in read:
+        return read["noise_scale"]
+    return noisy_max_shift(relation) / read["epsilon"]
 
 
-def noisy_max_law(levels: np.ndarray, noise: str) -> np.ndarray:
+@validated
+def noisy_max_law(levels: np.ndarray, noise: parameters.AnyNoise) -> np.ndarray:
     """P(argmax_i (level_i + Z_i) = i) for every i.
 
     Args:
@@ -53,7 +53,6 @@ def noisy_max_law(levels: np.ndarray, noise: str) -> np.ndarray:
     Returns:
       Float["m"], summing to 1; each entry has a relative error of about 1e-11.
     """
-    check_choice("noise", noise, NOISES)
     levels = np.asarray(levels, dtype=np.float64)
     levels = levels - levels.max()
     if noise == "gumbel":

@@ -3,27 +3,28 @@
 One loop over the candidates serves all noises.
 """
 
+from typing import Annotated
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from jaxsel.families.noisy_max import parameters
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import rows, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, Relation, factory, outcome_itself
-
-METHODS = ("literal", "race")
-# Indices are carried in float32.
+from jaxsel.language.domains import choice
 
 
 @factory
 def noisy_max(
-    noise: str = "gumbel",
+    noise: parameters.AnyNoise = "gumbel",
     *,
-    relation: str = "general",
-    method: str = "literal",
-    precision: str = "tail",
+    relation: parameters.Changes = "general",
+    method: Annotated[str, choice(parameters.METHODS)] = "literal",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
     r"""Report the index of the largest noisy score.
 
@@ -47,8 +48,8 @@ def noisy_max(
       does for monotone changes, for the first three noises.
 
     Raises:
-      InputError: for unknown noise, relation, method or precision; for scores that are
-        empty or not finite; for a scale that is not positive.
+      InputError: for scores that are empty or not finite; for method "race" with another noise
+        than Gumbel's.
 
     Example:
         >>> import jaxsel
@@ -57,16 +58,12 @@ def noisy_max(
         >>> print(law.probabilities.round(3))
         [0.665 0.245 0.09 ]
     """
-    check_choice("noise", noise, noises.LAWS)
-    check_choice("relation", relation, ("general", "monotone"))
-    check_choice("method", method, METHODS)
     if method == "race" and noise != "gumbel":
         raise InputError('method "race" has the law of Gumbel noise only')
     per_hash = noises.draws_per_hash(precision)
     dtype = np.float64 if precision == "float64" else np.float32
 
     def checked(data, params) -> tuple[np.ndarray, float]:
-        check_params(params, optional=("epsilon", "noise_scale"))
         scores = check_finite("scores", data)
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")

@@ -15,8 +15,8 @@ from scipy import special, stats
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.families.noisy_max import parameters
 from jaxsel.families.noisy_max.bounds import noisy_max_guarantee
-from jaxsel.families.noisy_max.claims import parameters
 from jaxsel.families.noisy_max.claims.instances import TOLERANCE, levels_of, moves
 from jaxsel.families.noisy_max.composition_bounds import (
     composed_pair_delta,

@@ -19,7 +19,9 @@ from jaxsel.families.noisy_max.bounds import (
     noisy_max_renyi,
 )
 from jaxsel.families.noisy_max.claims import instances
-from jaxsel.families.noisy_max.claims.parameters import (
+from jaxsel.families.noisy_max.group_bounds import group_delta, worst_group_pair
+from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.families.noisy_max.parameters import (
     Candidates,
     Delta,
     Level,
@@ -28,8 +30,6 @@ from jaxsel.families.noisy_max.claims.parameters import (
     Scale,
     Several,
 )
-from jaxsel.families.noisy_max.group_bounds import group_delta, worst_group_pair
-from jaxsel.families.noisy_max.laws import noisy_max_shift
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Claim, Relation
 from jaxsel.language.checking import listed

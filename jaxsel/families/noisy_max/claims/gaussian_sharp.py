@@ -5,9 +5,9 @@ A result of this project; the proofs are in ``jaxsel.families.noisy_max.bounds``
 
 from jaxsel.families.noisy_max.bounds import noisy_max_sharp_delta
 from jaxsel.families.noisy_max.claims.instances import ENDING, MOVES, TOLERANCE, profile_points
-from jaxsel.families.noisy_max.claims.parameters import LevelFromZero, Noise, Scale, Several
 from jaxsel.families.noisy_max.group_bounds import group_delta
 from jaxsel.families.noisy_max.laws import noisy_max_shift
+from jaxsel.families.noisy_max.parameters import LevelFromZero, Noise, Scale, Several
 from jaxsel.language.base import Claim, Relation
 from jaxsel.language.checking import grid
 from jaxsel.language.papers import JX

@@ -12,8 +12,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from jaxsel.families.noisy_max.claims.instances import ENDING, moves, renyi_cases
-from jaxsel.families.noisy_max.claims.parameters import Order
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_scale, noisy_max_shift
+from jaxsel.families.noisy_max.parameters import Order
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Claim, Relation
 from jaxsel.language.checking import Point

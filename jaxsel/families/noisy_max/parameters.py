@@ -1,0 +1,34 @@
+"""What the parameters of noisy max may be, for its entries, factories, laws and claims."""
+
+from typing import Annotated
+
+from jaxsel.language.base import Relation
+from jaxsel.language.domains import choice, number, positive, probability, whole
+from jaxsel.language.relations import among
+
+NOISES = ("gumbel", "laplace", "exponential", "gaussian")
+METHODS = ("literal", "race")
+
+AnyNoise = Annotated[
+    str, choice(NOISES, "gumbel is the exponential mechanism, exponential is permute-and-flip")
+]
+AnyScale = Annotated[float, positive("noise scale, in units of the sensitivity")]
+Epsilon = Annotated[float, positive("privacy parameter; sets the noise scale")]
+Change = Annotated[Relation, among(Relation.GENERAL, Relation.MONOTONE, help="of the scores")]
+Changes = Annotated[str, choice(("general", "monotone"), "how scores may change")]
+Precision = Annotated[str, choice(("fast", "tail", "float64"), "of the draws")]
+
+Scale = Annotated[
+    float,
+    number(
+        "standard deviation, or Laplace scale, over the sensitivity", at_least=1e-2, at_most=1e4
+    ),
+]
+Noise = Annotated[str, choice(("gaussian", "laplace"), "law of the noise")]
+Candidates = Annotated[int, whole("m, of every maximum", at_least=1, at_most=10**12)]
+Several = Annotated[int, whole("m, of every maximum", at_least=2, at_most=10**12)]
+Winners = Annotated[int, whole("k, how many winners are released", at_least=1)]
+Level = Annotated[float, number("where the profile is taken", above=-200.0, below=200.0)]
+LevelFromZero = Annotated[float, number("where the profile is taken", at_least=0.0, below=200.0)]
+Delta = Annotated[float, probability("at which epsilon is taken")]
+Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
