@@ -1,7 +1,9 @@
-"""One file per figure. It reads records and claims and draws them; drawing never simulates.
+"""One file per figure: the functions that simulate what it shows, and ``draw``.
 
-Run with ``python -m figures``. A file of this folder that defines ``TITLE`` is a figure.
-Figures are found by listing the folder, and are imported only when they are drawn.
+``python -m figures`` has ``sims`` run the functions where their records are not up to date; then
+``draw`` reads the records and the claims, and never simulates. A file of this folder that
+defines ``TITLE`` is a figure. Figures are found by listing the folder and reading the files, and
+are imported only when they are drawn.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Simulations behind the figures, one file per experiment; run with ``python -m sims``."""
+"""Runs the simulations behind the figures, and keeps their records: ``python -m sims``.
 
-from sims.registry import SIMS, load, run
-
-__all__ = ["SIMS", "load", "run"]
+Most experiments stand in the files of ``figures``. The files of this folder that define
+``TRIALS`` hold the others, which figures import.
+"""

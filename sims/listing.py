@@ -2,7 +2,8 @@
 
 The file ``ps22_1.py`` of a folder is "ps22-1". Its title or budget is a constant in the
 file, which is read without importing it, so listing names neither computes anything nor
-loads JAX.
+loads JAX. Files are sorted by the papers of ``_PAPERS``; those of others follow in the order of
+the alphabet. The gallery shows them in this order.
 """
 
 import ast

@@ -1,0 +1,1 @@
+"""What several figures share, and what makes figures: records of them, digests, settings."""

@@ -1,4 +1,4 @@
-"""Figures as their files declare them, and where figures find the records they draw."""
+"""The record of a figure, read from what its file declares, and where it finds its data sets."""
 
 import contextlib
 import importlib

@@ -1,4 +1,4 @@
-"""Collects the claims of the families and the software's self-checks."""
+"""Finds claims: the statements that modules declare, and the software's self-checks."""
 
 import functools
 

@@ -1,11 +1,12 @@
 """simulate: seeded trials of a mechanism, reduced on the device to exact integer sums.
 
-The only module with the outer jit, the loop over blocks of trials, and devices. Trials are
-numbered; trial t of grid cell c takes its random numbers from an address made of (seed, c,
-t) alone, so tallies are identical for any block size, number of blocks per call and number
-of devices, and after any kill and resume (on the same backend and JAX version: logarithms
-may differ in the last place between backends). Memory is that of one block of trials,
-whatever their number.
+This is the only module that compiles a whole run, loops over blocks of trials and knows of devices.
+A block is the trials that a device runs at once. Trials are numbered (the low 32 bits of the
+number are the lane): trial t of grid cell c takes its random numbers from an address made of
+(seed, c, t) alone, so tallies are identical for any block size, number of blocks per call and
+number of devices, and after any kill and resume (on the same backend and JAX version: logarithms
+may differ in the last place between backends). Memory is that of one block of trials, whatever
+their number.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Tallies of a run, and arithmetic of the ranges of trials that they count."""
+"""The tallies of a run, and arithmetic on the ranges of trials that they count."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,9 @@
 """A call of ``simulate_grid`` as a piece of work, and the runner that executes it.
 
-The engine checks and prepares a call once. Executing it then depends only on the cells and
-trials, so running a shard of it, running it on other machines, or reading its result from
-finished files are each a *runner*: a function of the work that is set for all calls in a
-block.
+The engine checks and prepares a call once. What remains depends only on the cells and trials, and
+so can be done by others. A *runner* is a function that does it: it runs a shard of the work, has
+other machines run it, or reads its result from finished files. ``run_by`` sets one for all calls
+in a ``with`` block; without one the engine runs the work itself.
 """
 
 import contextlib

@@ -1,7 +1,8 @@
-"""The records that everything else is made of: Mechanism, Pair, Claim, Verdict.
+"""The basic records: Mechanism, FiniteLaw, Pair, Claim, Erratum and Remark.
 
-A mechanism is what runs, a pair is two neighbouring inputs that it must not tell apart, a
-claim is what a paper says about it, and a verdict is what a check of the claim saw.
+A mechanism is what runs, a pair is two neighbouring inputs that it must not tell apart, and a
+claim is what a paper says about it. What a check of the claim saw is a ``Verdict``
+(``checking``); a mechanism with its input is a ``Trial`` (``trial``).
 """
 
 import dataclasses

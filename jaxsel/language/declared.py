@@ -1,10 +1,13 @@
-"""Finds the statements and mechanisms that the families declare; no list is kept by hand.
+"""Finds the statements and mechanisms that modules declare; no list is kept by hand.
 
-A family, and the accountant (``jaxsel.tuning``), hold their statements, each under a name, in
-the modules of a folder ``claims``, and their mechanisms, likewise, in a module ``entries``;
-for a single mechanism one module ``<mechanism>_entries`` may hold both. These modules import
-no JAX: to name things costs no compiler. They are found by the modules' names, so that this
-module imports no family.
+A family, and the accountant (``jaxsel.tuning``), assign each statement to a name in a module of
+their folder ``claims``, and each mechanism in their module ``entries``; for a single mechanism
+one module ``<mechanism>_entries`` may hold both. Bounds on searches stand in
+``jaxsel.tuning.bounds``. These modules import no JAX, so that listing what there is loads no
+compiler, and they are found by their names, so that this module imports no family.
+
+One thing is looked for without importing them all: in their source text, in which its id or name
+stands as a text, as a function, or as a text with fields, such as ``f"NM-{noise}-..."``.
 """
 
 import functools
@@ -26,7 +29,7 @@ from jaxsel.language.former_claims import former_claim
 
 @functools.cache
 def names_of_modules(declares: str) -> tuple[str, ...]:
-    """Names of the modules that declare "claims" or "entries", as asked."""
+    """Names of the modules that declare what is asked for: "claims" or "entries"."""
     names = []
     for room in DECLARING:
         package = importlib.import_module(f"jaxsel.{room}")

@@ -1,8 +1,8 @@
 """Domains: which values a parameter may take, declared once.
 
 A domain describes itself (help texts, the catalogue), turns text into a value (the command
-line) and refuses anything else in one sentence. A claim declares those of its parameters in
-the signature of its formula, a mechanism those of its settings in that of its factory::
+line) and refuses anything else in one sentence. Domains stand in the annotations of the function
+that takes the parameters: the formula of a claim, the entry or the factory of a mechanism, a law::
 
     def bound(*, epsilon: Annotated[float, positive("of one run")] = 1.0): ...
 
@@ -273,7 +273,7 @@ def number(
     at_most: float | None = None,
     default: Any = None,
 ) -> Number:
-    """Finite numbers between the given ends."""
+    """Finite numbers between the given ends; infinity only where ``at_most`` is infinity."""
     return Number(help, default, **_ends(above, at_least, below, at_most))
 
 

@@ -32,7 +32,8 @@ class Method(Choice):
     """How trials are drawn: by samplers of the mechanism's own, or from its exact law.
 
     Attributes:
-      from_law: makes of a mechanism one that is sampled from its law, where "law" is chosen.
+      from_law: makes of a mechanism the one that samples from its exact law; used where the
+        setting is "law", which the entry's function therefore never sees.
     """
 
     from_law: Callable[[Mechanism], Mechanism] = lambda mechanism: mechanism

@@ -1,4 +1,4 @@
-"""Neighbouring relations, which every pair, claim and guarantee carries so that they never mix.
+"""Neighbouring relations, which pairs, claims and accounts carry so that they never mix.
 
 A guarantee for adding or removing a record and one for replacing a record bound different
 pairs of laws, and so do general and monotone scores; they cannot be combined.

@@ -8,6 +8,10 @@ figure are functions that say what they take in one way::
 A parameter whose default is ``over(...)`` is an axis. The fields of a parameter whose default is
 a frozen dataclass are settings as well, so that several functions can share settings, their
 defaults and derived values.
+
+``read_signature`` reads all of this, ``parameters`` the domains alone. Values outside the domains
+are refused by ``validated`` (any function), ``checked`` (the formula of a claim),
+``read_arguments`` (what ``base.factory`` is given) and ``read_params`` (the params of a mechanism).
 """
 
 import dataclasses
@@ -183,7 +187,7 @@ def parameters(function: Callable[..., Any]) -> Mapping[str, Domain]:
 
 @functools.cache
 def _declarations(function: Callable[..., Any]) -> Mapping[str, tuple[Domain, Any]]:
-    """The declared domains of a function's parameters, with the defaults of its signature."""
+    """Of the parameters whose annotations declare one: the domain, and the signature's default."""
     hints = typing.get_type_hints(function, include_extras=True)
     defaults = inspect.signature(function).parameters
     return {
@@ -251,7 +255,10 @@ def read_params(params: Any, required: Any = None, optional: Any = None) -> dict
 
 
 def checked(function: Callable[..., float]) -> Callable[..., float]:
-    """``function``, refusing values outside the domains that its signature declares."""
+    """The formula of a claim, refusing values outside the domains that its signature declares.
+
+    It takes its parameters by name, as values or as text, and returns a float.
+    """
 
     @functools.wraps(function)
     def call(**given: Any) -> float:

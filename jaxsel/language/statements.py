@@ -1,8 +1,9 @@
 """How statements are written down: a paper's claims, and its misprints.
 
-A statement is its formula, decorated; the first paragraph of the docstring is the statement,
-the rest says what that leaves open, such as which number is returned. Its check stands beside
-it (``checking``). The catalogue collects what the modules of claims hold.
+A statement is its formula, decorated by a method of its ``Paper``. The first paragraph of the
+docstring is the statement, the rest says what that leaves open, such as which number is
+returned. Its check, a function decorated by the claim, stands beside it (``checking``). The
+catalogue finds what modules of claims assign to names (``declared``).
 
     @PS.privacy("PS-Cor3", "Corollary 3", Relation.BASE)
     def pure(*, epsilon: Epsilon = 1.0):
@@ -100,7 +101,7 @@ class Paper(NamedTuple):
                 number = own if shared is stating else number
             evaluate = functools.wraps(plain)(lambda **given: float(plain(**given)))
             evaluate.__doc__ = number
-            # A bound on a search makes its claim of a formula that stands elsewhere.
+            # The claim of a ``bound`` is made of a function that evaluates the formula, not of it.
             docstring = source_place(getattr(stating, "stating", stating))
             evaluate.place = call if "statement" in more else docstring  # type: ignore[attr-defined]
             ours = ("statement", "formula", "record")

@@ -1,4 +1,8 @@
-"""The subjects of a question: a mechanism by name, as an entry, with its input, or alone."""
+"""Finds mechanisms of the catalogue, and reads the subject of a question about one.
+
+A subject is the name of a mechanism, its entry, a mechanism with its input (``Trial``), or one
+without.
+"""
 
 import functools
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""What is simulated: one record of a mechanism with its input, and what is known of it.
+"""What is simulated: a mechanism with one input, and what is known of it (``Trial``).
 
-A mechanism of the catalogue, a cell of a sweep and a cell of a figure are functions of their
-settings that return one.
+An entry of the catalogue and a cell function of a sweep or of a figure are functions of their
+settings that return a ``Trial``. ``simulate`` makes many random trials of one.
 """
 
 import functools
@@ -30,7 +30,8 @@ class Guarantee(NamedTuple):
     epsilon: float
 
 
-# (name, data, neighbour, relation, why), or a whole Pair where the parameters are others.
+# Each is (name, data, neighbour, relation, why), which has the parameters of its trial, or a whole
+# Pair where the parameters are others.
 Neighbours = Iterable[Pair | tuple[str, Any, Any, Relation, str]]
 Pairs = Neighbours | Callable[[], Neighbours]
 Guarantees = Guarantee | Callable[[Pair], Guarantee | None] | None
@@ -96,7 +97,7 @@ class Trial:
     @functools.cached_property
     def mechanism(self) -> Mechanism:
         """What runs."""
-        # A mechanism imports JAX; what asks for pairs or guarantees alone does not wait for it.
+        # Making a mechanism imports JAX; whoever asks for pairs or guarantees alone need not wait.
         found = self._mechanism
         return found if isinstance(found, Mechanism) or not callable(found) else found()
 

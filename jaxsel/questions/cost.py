@@ -1,4 +1,4 @@
-"""What is proved of the privacy of a release, as a sentence, a table and a record."""
+"""The answer of an account: what is proved of a release, as sentences, a table and JSON."""
 
 import math
 from collections.abc import Sequence

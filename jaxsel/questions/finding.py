@@ -1,4 +1,4 @@
-"""Finds everything that has a public name by that name."""
+"""Finds what has a given public name, whatever its kind: for ``jaxsel show``."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -153,7 +153,7 @@ def _planned(entry: MechanismEntry) -> Callable[..., float]:
 
 
 def planning_claims(entries: Iterable[MechanismEntry]) -> tuple[Claim, ...]:
-    """The PLAN claims of all entries for which releases can be planned."""
+    """The self-checks PLAN-<mechanism> of all entries for which releases can be planned."""
     from jaxsel.questions.releases import may_be_planned, widest_relation
 
     return tuple(

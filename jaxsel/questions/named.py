@@ -1,4 +1,4 @@
-"""What people ask for by name: mechanisms, claims, exact laws, and anything else."""
+"""``jaxsel.mechanism``, ``law``, ``claim``, ``claims`` and ``show``: what is asked for by name."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,8 @@
-"""sweep: measures of a mechanism, or of the account of tuning, over a grid of settings."""
+"""sweep: measures of a mechanism, or of the account of tuning, over a grid of settings.
+
+A sweep plans its cells (``planning``), computes what needs no trials (``facts``), counts the trials
+that are missing (``tallying``), and makes the data set of all (``dataset``).
+"""
 
 import functools
 import inspect

@@ -167,7 +167,7 @@ def find_subject(about: About) -> Subject:
     Args:
       about: a mechanism of the catalogue, by its name or with settings that take the place
         of its defaults; "account", "file.py:function", or a function that returns a
-        ``functions.Trial``.
+        ``Trial``.
 
     Raises:
       InputError: if there is none.

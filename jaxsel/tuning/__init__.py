@@ -1,0 +1,1 @@
+"""The accountant of private searches: bounds, what they claim, exact costs, composition, plans."""

@@ -16,7 +16,13 @@ ROUNDING = 1e-9
 
 
 class ProvenEpsilon(NamedTuple):
-    """An upper bound: the tuned algorithm is (epsilon, delta)-DP by that theorem."""
+    """At the delta that was asked for, the tuned algorithm is (epsilon, delta)-DP by that theorem.
+
+    Attributes:
+      epsilon: the number that is proved; inf if none is.
+      theorem: the name by which accounts show the bound.
+      statement: the bound in a few words.
+    """
 
     epsilon: float
     theorem: str
@@ -24,7 +30,7 @@ class ProvenEpsilon(NamedTuple):
 
 
 class ProvenDelta(NamedTuple):
-    """An upper bound: the tuned algorithm is (epsilon, delta)-DP by that theorem."""
+    """As ``ProvenEpsilon``, where epsilon was given and delta is the number that is proved."""
 
     delta: float
     theorem: str

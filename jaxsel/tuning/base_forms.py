@@ -1,5 +1,8 @@
 """Converts all forms in which a base can be given to a ``BaseGuarantee``.
 
+``guarantee_of`` tries the forms of ``_FORMS`` one after another; a text is read by
+``accounting.single_run.base_text``.
+
 An event of dp-accounting may contain searches, as RepeatAndSelectDpEvent. dp-accounting has
 Renyi bounds for such an event, but no privacy loss distribution. Here the tree is taken
 apart: searches become releases with their tuned profiles, everything else is composed by

@@ -1,7 +1,7 @@
-"""Every bound on the best of K runs that applies to a base and a law of K.
+"""What every bound on the best of K runs proves of a base and a law of K, where it applies.
 
-Each is an upper bound on the same profile, and gives epsilon at a delta as well as delta at
-an epsilon.
+Each bound is an upper bound on the same privacy profile, and gives epsilon at a delta as well as
+delta at an epsilon.
 """
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
@@ -10,8 +10,8 @@ from jaxsel.tuning.bounds.approximate import good_part
 from jaxsel.tuning.search_bounds import Proof, Search, SearchBound, applicable, bounds_by_name
 
 SET_ASIDE = "PS-Lem20+"
-"""Prefix of a bound that excludes failures of the base first (Papernot & Steinke 2022, Lemma
-20)."""
+"""Prefix of a bound that is applied to a search given that no run fails; the probability that one
+does is added to delta (Papernot & Steinke 2022, Lemma 20)."""
 
 
 def _bound(theorem: str) -> SearchBound:

@@ -63,7 +63,7 @@ class Search:
 
 
 class Proof(NamedTuple):
-    """What a bound proves of one search, as a function of delta and as a function of epsilon.
+    """What a bound proves of one search: an epsilon for every delta, a delta for every epsilon.
 
     Attributes:
       epsilon: delta -> smallest epsilon >= 0 that is proved; inf if none is.
@@ -114,7 +114,8 @@ class Kind(NamedTuple):
 
     Attributes:
       name: in words.
-      place: among equal bounds that of the smallest is named, the simplest to state.
+      place: of bounds that prove equal numbers the one of the smallest place is named, since it
+        is the simplest to state.
       proof: makes a ``Proof`` of a function without arguments that returns what is stated.
     """
 

@@ -1,0 +1,1 @@
+"""What the experiments of several figures share: laws of K, bases, tallies."""

@@ -1,4 +1,4 @@
-"""Privacy guarantees of a base algorithm: Renyi curve, profile, trade-off, dominating pairs."""
+"""``BaseGuarantee``, all that is known of one run's privacy, and the guarantees of simple bases."""
 
 import functools
 import math

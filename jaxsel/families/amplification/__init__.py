@@ -1,0 +1,1 @@
+"""Private amplification: selection among private scores, with dummies."""

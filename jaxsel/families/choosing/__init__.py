@@ -1,0 +1,1 @@
+"""The choosing mechanism, and stable selection: scores of small total sensitivity."""

@@ -1,0 +1,1 @@
+"""Private multiplicative weights: answers to many linear queries, and adaptive analysis."""

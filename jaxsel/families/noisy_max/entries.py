@@ -60,7 +60,8 @@ def noisy_max(
         if noise == "gaussian":
             return None
         claim = f"NM-{noise}-{pair.relation.value}"
-        # From epsilon, not from the scale that is drawn: a wrong scale must not change both.
+        # The claim is asked with epsilon, not with the scale that is drawn: a guarantee that moved
+        # with a wrong scale would not show that the scale is wrong.
         return guarantee(claim, **pair.params, made_for=relation)
 
     return Trial(made, scores, scales, near_the_bounds, proven, by_scores(scores))

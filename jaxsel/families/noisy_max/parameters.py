@@ -1,4 +1,4 @@
-"""What the parameters of noisy max may be, for its entries, factories, laws and claims."""
+"""The domains of the parameters of noisy max, for its entries, factories, laws and claims."""
 
 from typing import Annotated
 

@@ -1,0 +1,1 @@
+"""Query release whose error never exceeds a bound."""

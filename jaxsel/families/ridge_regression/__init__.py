@@ -1,0 +1,1 @@
+"""Private linear regression: posterior sampling, its baselines, and their tuning."""

@@ -1,0 +1,1 @@
+"""Selection and Test: an object that answers adaptive selections and tests."""

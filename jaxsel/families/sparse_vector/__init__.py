@@ -1,0 +1,1 @@
+"""Sparse vectors: which of many queries lie above a noisy threshold."""

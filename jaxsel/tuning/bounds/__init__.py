@@ -1,0 +1,1 @@
+"""The theorems on searches, each with its range, its words and its check (``search_bounds``)."""

@@ -1,0 +1,1 @@
+"""Statements about searches that are no bounds on them, and the cases of all checks."""

@@ -80,9 +80,9 @@ def _exact(noise: str, case: _Neighbours) -> float:
     return float(np.max(np.abs(np.log(first / second))))
 
 
-# What epsilon buys: McSherry & Talwar's exp(epsilon q/2) for scores that may move in any
-# direction, hence half of epsilon where all move in the same one; noise made for the
-# latter is half as large.
+# The loss as a multiple of epsilon, by what the noise is made for and how the scores move.
+# McSherry & Talwar's exp(epsilon q/2) is made for scores that move in any direction; where all
+# move in the same one, it loses half of epsilon. Noise made for the latter is half as large.
 _BOUGHT = {
     ("general", Relation.GENERAL): 1.0,
     ("general", Relation.MONOTONE): 0.5,
@@ -127,7 +127,7 @@ def _of_noise(noise: str, relation: Relation) -> Claim:
             case = _one_behind(relation, 2, 0.0, scale)
             yield point, _exact(noise, case), case.where
 
-    # Far behind, that candidate wins through the tail of its own noise alone.
+    # A candidate far behind wins through the tail of its own noise alone.
     @pure.attains(
         share=0.99, where="a candidate far behind that gains on all others, whatever sets the noise"
     )
