@@ -88,6 +88,10 @@ class MechanismEntry:
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.default is parameter.empty:
                 raise TypeError(f"{self.place}: {name} has no default")
+        method = self.settings.get("method")
+        if "law" in getattr(method, "options", ()) and not isinstance(method, Method):
+            # Only ``methods(...)`` says how to draw from the exact law: "law" would do nothing.
+            raise TypeError(f"{self.place}: method offers law; declare it by methods(...)")
 
     def __call__(self, **settings: Any) -> Trial:
         """The mechanism with the input that these settings describe: ``build``."""

@@ -14,6 +14,8 @@ from jaxsel.language.domains import Named, named, nearest
 class Relation(enum.Enum):
     """How two neighbouring inputs may differ; ``words`` says it in a sentence.
 
+    Of relations between scores a wider one comes first.
+
     Example:
         >>> import jaxsel
         >>> relation = jaxsel.Relation.MONOTONE
@@ -40,7 +42,7 @@ _WORDS = {
     Relation.GENERAL: "every score moves by at most 1, in any direction",
     Relation.MONOTONE: "every score moves by at most 1, all in the same direction",
     Relation.L1: "the scores move by at most 1 in all",
-    Relation.BASE: "two output laws of one base algorithm on neighbouring data",
+    Relation.BASE: "the two data sets that one run is private for",
     Relation.LOCAL: "any two inputs of one person's randomiser",
     Relation.ADD_OR_REMOVE_ONE: "one record is added or removed",
     Relation.REPLACE_ONE: "one record is replaced by another",

@@ -14,11 +14,6 @@ from jaxsel.language.entry import MechanismEntry, Values, shown
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.questions.release_curves import BY_CURVE_ALONE, KnownCurve, has_curve, known_curve
 
-NEIGHBOURS = {
-    Relation.GENERAL: "every score moves by at most 1, each in its own direction",
-    Relation.MONOTONE: "every score moves by at most 1, all in the same direction",
-    Relation.BASE: "the two data sets that one run is private for",
-}
 MOST_RELEASES = 100_000
 _TEST_SHARE = 0.5  # share of delta for tests that fail (Zhu & Wang 2022, Section 5)
 _DIGITS = 6
@@ -85,12 +80,10 @@ class OneRelease(NamedTuple):
 
 
 def widest_relation(pairs: Iterable[Pair]) -> Relation:
-    """The widest neighbouring relation of a mechanism's pairs."""
-    found = {pair.relation for pair in pairs}
-    for relation in (Relation.GENERAL, Relation.MONOTONE):
-        if relation in found:
-            return relation
-    return Relation.BASE
+    """The widest neighbouring relation of a mechanism's pairs; without pairs that of its base."""
+    found = {pair.relation for pair in pairs} or {Relation.BASE}
+    # In the order of their declaration a wider relation of scores comes before a narrower one.
+    return next(relation for relation in Relation if relation in found)
 
 
 def may_be_planned(entry: MechanismEntry) -> bool:
@@ -201,7 +194,7 @@ class ReleasePlan(NamedTuple):
             f"With {found}, {count} of {self.mechanism} {verb} "
             f"({rounded_up(self.epsilon):g}, {self.delta:g})-differentially private, by "
             f"{self.proof.theorem}.",
-            f"Neighbours: {NEIGHBOURS[self.proof.relation]}.",
+            f"Neighbours: {self.proof.relation.words}.",
         ]
         if self.scales:
             scales = (f"{name} {value:.6g}" for name, value in self.scales.items())

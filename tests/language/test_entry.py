@@ -8,7 +8,7 @@ import pytest
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import FiniteLaw, Mechanism, Pair, Relation
-from jaxsel.language.domains import number, numbers, positive, whole
+from jaxsel.language.domains import choice, number, numbers, positive, whole
 from jaxsel.language.entry import Method, guarantee, mechanism, supplied
 from jaxsel.language.trial import Trial
 
@@ -130,8 +130,16 @@ def test_what_is_missing_is_refused_with_its_line():
         """Scores."""
         return Trial(_made("", 1), scores)
 
+    def without_its_law(
+        scores: Annotated[Any, numbers("scores")] = "1,0",
+        method: Annotated[str, choice(("literal", "law"))] = "literal",
+    ):
+        """Scores."""
+        return Trial(_made(method, 1), scores)
+
     for spoilt, sentence in (
         (dumb, "the function says nothing of its mechanism"),
+        (without_its_law, "method offers law; declare it by methods"),
         (without_default, "scores has no default"),
     ):
         with pytest.raises(TypeError, match=rf"test_entry\.py:\d+: {sentence}"):

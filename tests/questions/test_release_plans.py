@@ -21,7 +21,6 @@ from jaxsel.language.base import Relation
 from jaxsel.questions.plan_releases import plan_releases
 from jaxsel.questions.release_curves import KnownCurve, known_curve
 from jaxsel.questions.releases import (
-    NEIGHBOURS,
     OneRelease,
     ProvenReleases,
     ReleasePlan,
@@ -319,7 +318,7 @@ def test_neighbours_are_those_of_the_setting():
     monotone = plan_releases("noisy_max", epsilon=1.0, settings={"relation": "monotone"})
     assert general.proof.relation is Relation.GENERAL
     assert monotone.proof.relation is Relation.MONOTONE
-    assert NEIGHBOURS[Relation.MONOTONE] in str(monotone)
+    assert Relation.MONOTONE.words in str(monotone)
     # At the same guarantee, half of the noise.
     assert general.scales["noise_scale"] == pytest.approx(2.0 * monotone.scales["noise_scale"])
 
@@ -571,6 +570,8 @@ def test_one_release_is_as_private_as_its_least_private_pair():
     assert one_release(entry, {}).pure == math.inf
     pairs[:] = [SimpleNamespace(relation=Relation.BASE, at=0.0)]
     assert one_release(entry, {})[:3] == (math.inf, "", Relation.BASE)
+    pairs[:] = [SimpleNamespace(relation=Relation.REPLACE_ONE, at=0.5)]
+    assert one_release(entry, {})[:3] == (0.5, "C0.5", Relation.REPLACE_ONE)
 
 
 def test_a_share_of_delta_that_is_given_is_kept():
