@@ -309,6 +309,12 @@ def _checked(prepared: list) -> list:
     """The cells' input as arrays of equal shapes; InputError if they differ."""
     structures = {str(jax.tree.structure(cell)) for cell in prepared}
     cells = [jax.tree.map(np.asarray, cell) for cell in prepared]
+    for leaf in jax.tree.leaves(cells):
+        if leaf.dtype.kind in "OSUMm":  # objects, texts and times
+            raise InputError(
+                f"the input of a trial holds {leaf!r}, which is no number; data and params must "
+                "be numbers and arrays, or prepare must make such of them"
+            )
     shapes = {tuple(leaf.shape for leaf in jax.tree.leaves(cell)) for cell in cells}
     if len(structures) > 1 or len(shapes) > 1:
         raise InputError("the cells of a grid must have data and parameters of equal shapes")

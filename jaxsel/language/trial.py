@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.utility import Utility
@@ -159,10 +159,23 @@ class Trial:
         return found if found is None or isinstance(found, Guarantee) else found(pair)
 
     def utility(self) -> Utility:
-        """What each event is worth; {} where events are not ranked."""
-        if not callable(self.worth):
-            return self.worth
-        return self.worth(self.mechanism.labels(self.data, self.params))
+        """What each event is worth; {} where events are not ranked.
+
+        Raises:
+          InputError: unless each is a finite number for every event.
+        """
+        if not self.worth:
+            return {}
+        labels = self.mechanism.labels(self.data, self.params)
+        found = self.worth(labels) if callable(self.worth) else self.worth
+        worth = {name: check_finite(f"the utility {name}", each) for name, each in found.items()}
+        for name, each in worth.items():
+            if each.shape != (len(labels),):
+                raise InputError(
+                    f"the utility {name} has the shape {each.shape}; it must be one number for "
+                    f"each of the {len(labels)} events"
+                )
+        return worth
 
     def summary(self) -> Summary:
         """What it does, its settings, and the pairs to audit it on."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.language.base import Pair
+from jaxsel.language.domains import Domain, Named
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.axes import Value
@@ -50,12 +51,23 @@ def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
     given = subject.given(point)
     values = subject.values(given)
     words = {
-        name: _canonical(value, given.get(name, subject.settings[name].default))
+        name: _address(value, given.get(name, setting.default), setting)
         for name, value in values.items()
+        for setting in [subject.settings[name]]
     }
     key = json.dumps([subject.name, words], sort_keys=True)
     built = None if subject.build is None else subject.build(values)
     return Cell(key, values, int(point.get(SEED, seed)), built)
+
+
+def _address(value: Any, given: Any, setting: Domain) -> Any:
+    """What stands for a value in the key of its cell."""
+    canonical = _canonical(value, given)
+    options = setting.options if isinstance(setting, Named) else {}
+    # Cells with equal keys have the same random numbers, so that of two objects that are equal
+    # the words must be told apart; a word alone could be the text of another object.
+    alike = [word for word, other in options.items() if _canonical(other, word) == canonical]
+    return {"named": given} if len(alike) > 1 and given in alike else canonical
 
 
 def _canonical(value: Any, text: Any) -> Any:

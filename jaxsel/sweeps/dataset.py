@@ -15,6 +15,7 @@ from jaxsel.sweeps.cells import Cell, own_item, pair_items
 from jaxsel.sweeps.facts import FACT_OF, Facts, fact_key
 from jaxsel.sweeps.measures import Measure, estimates
 from jaxsel.sweeps.subject import SEED, Subject
+from jaxsel.sweeps.tables import SUFFIXES
 from jaxsel.sweeps.tallying import Kept, Store, kept_of
 
 if TYPE_CHECKING:
@@ -216,14 +217,6 @@ def _spread(rows: list[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
     return names, np.array(table)
 
 
-_SUFFIXES = {
-    "_low": "lower end of the interval",
-    "_high": "upper end of the interval",
-    "_exact": "exact value",
-    "_theorem": "theorem",
-}
-
-
 def to_dataset(
     subject: Subject,
     grid: Grid,
@@ -268,7 +261,7 @@ def to_dataset(
     for measure, columns in zip(others, _columns(others, known).values(), strict=True):
         for suffix, extra, values in columns:
             attrs: dict[str, Any] = {
-                "long_name": measure.title + (f": {_SUFFIXES[suffix]}" if suffix else ""),
+                "long_name": measure.title + (f": {SUFFIXES[suffix]}" if suffix else ""),
                 "comment": measure.meaning,
                 "units": measure.units,
                 "kind": measure.kind,

@@ -123,10 +123,17 @@ def known_measures(subject: Subject, cell: Cell) -> dict[str, Measure]:
             found += [*_OUTCOMES, *(m for m in _UTILITY if m.name in worth)]
         else:
             found += _SUMS
-        found += _PRIVACY if cell.built.pairs() else _PRIVACY[:2]
+        found += _PRIVACY if _may_have_pairs(cell.built) else _PRIVACY[:2]
         if law_of(cell) is not None:
             found += _REPETITIONS
     return {measure.name: measure for measure in found}
+
+
+def _may_have_pairs(built: Trial) -> bool:
+    try:
+        return bool(built.pairs())
+    except InputError:  # said where a measure needs them
+        return True
 
 
 def find_measures(names: tuple[str, ...], subject: Subject, cell: Cell) -> list[Measure]:

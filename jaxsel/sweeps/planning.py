@@ -15,6 +15,7 @@ from jaxsel.sweeps.dataset import Options
 from jaxsel.sweeps.facts import FACT_OF, fact_key
 from jaxsel.sweeps.measures import Measure, find_measures, known_measures
 from jaxsel.sweeps.subject import About, Subject, find_subject
+from jaxsel.sweeps.tables import DIMENSIONS, SUFFIXES
 from jaxsel.sweeps.tallying import Item
 
 
@@ -115,6 +116,7 @@ def make_plan(
             cells.append(make_cell(about, point, options.seed))
             advance(1)
     chosen = _chosen(tuple(measures), about, cells)
+    _check_axes(grid, chosen)
     wanted = dict.fromkeys(FACT_OF[m.name] for m in chosen if m.name in FACT_OF)
     facts = {fact_key(fact, cell, options.delta): (fact, cell) for fact in wanted for cell in cells}
     items = _items(chosen, cells, options.trials)
@@ -128,8 +130,9 @@ def planned(asked: Mapping[str, Any]) -> Plan:
 
 
 def _needs(about: Subject, name: str) -> bool:
-    """Whether a subject has a setting of that name without a default."""
-    return name in about.settings and about.settings[name].default is None
+    """Whether a subject has a setting of that name without a default, which is no axis."""
+    known = about.settings.get(name)
+    return known is not None and known.default is None and name not in about.axes
 
 
 def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
@@ -146,11 +149,29 @@ def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
     return find_measures(names, about, cells[0])
 
 
+def _check_axes(grid: Grid, measures: Sequence[Measure]) -> None:
+    """Refuses an axis whose name something else of the data set has.
+
+    Raises:
+      InputError: for the first such axis.
+    """
+    taken = {measure.name + suffix for measure in measures for suffix in ("", *SUFFIXES)}
+    for name in (name for axis in grid.axes for name in axis.names):
+        if name in taken | DIMENSIONS:
+            raise InputError(
+                f"the axis {name} has the name of something that is measured; give the setting "
+                "another name, or a single value"
+            )
+
+
 def _is_proven(cell: Cell) -> bool:
     """Whether the cell of a user's function names the claim that covers it."""
     built = cell.built
     assert built is not None
-    return any(built.guarantee(pair) for pair in built.pairs())
+    try:
+        return any(built.guarantee(pair) for pair in built.pairs())
+    except InputError:  # no pair at these settings, and nobody has asked for one
+        return False
 
 
 def _items(measures: Sequence[Measure], cells: Sequence[Cell], trials: int) -> list[Item]:

@@ -49,15 +49,19 @@ def _apart(
     """Each setting by its own name, and the groups whose values are paired.
 
     Raises:
-      InputError: for a group without values for each of its names.
+      InputError: unless keys are names or tuples of names, with values for each name of a group.
     """
     found: dict[str, Any] = {}
     groups = []
+    if not isinstance(settings, Mapping):
+        raise InputError(f"settings are {settings!r}; they must be values by name")
     for key, values in settings.items():
         if isinstance(key, str):
             found[key] = values
             continue
-        if len(values) != len(key):
+        if not isinstance(key, tuple) or not all(isinstance(name, str) for name in key):
+            raise InputError(f"{key!r} is no name of a setting, nor several names in a tuple")
+        if not isinstance(values, Sequence) or len(values) != len(key):
             raise InputError(f"{', '.join(key)} vary together; give the values of each, in a list")
         groups.append(key)
         found.update({n: each for n, each in zip(key, values, strict=True) if each is not None})

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-_BESIDE = ("_low", "_high", "_exact", "_theorem")
+# Dimensions that a data set may have beside its axes.
+DIMENSIONS = {"outcome", "theorem"}
+SUFFIXES = {
+    "_low": "lower end of the interval",
+    "_high": "upper end of the interval",
+    "_exact": "exact value",
+    "_theorem": "theorem",
+}
 
 
 def to_table(dataset: "xr.Dataset") -> "pd.DataFrame":
@@ -37,7 +44,7 @@ def to_table(dataset: "xr.Dataset") -> "pd.DataFrame":
 
 def _further(dataset: "xr.Dataset") -> set[str]:
     """Dimensions that are not axes of the sweep."""
-    return {"outcome", "theorem"} & set(map(str, dataset.dims))
+    return DIMENSIONS & set(map(str, dataset.dims))
 
 
 def _one_row(dataset: "xr.Dataset") -> "pd.DataFrame":
@@ -69,13 +76,13 @@ def _short(row: Mapping[str, Any], missing: Mapping[str, str]) -> dict[str, str]
     for name, value in row.items():
         stem, bracket, place = name.partition("[")
         place = bracket + place
-        if stem.endswith(_BESIDE):
+        if stem.endswith(tuple(SUFFIXES)):
             continue
         if isinstance(value, float) and math.isnan(value):
             found[name] = missing.get(stem, "not known")
             continue
         text = value if isinstance(value, str) else f"{value:.6g}"
-        low, high, exact, theorem = (row.get(f"{stem}{s}{place}") for s in _BESIDE)
+        low, high, exact, theorem = (row.get(f"{stem}{s}{place}") for s in SUFFIXES)
         if low is not None and high is not None:
             text = f"{value:.4g} ({low:.4g} to {high:.4g})"
         if exact is not None and not math.isnan(exact):

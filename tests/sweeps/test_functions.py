@@ -1,5 +1,6 @@
 """A function of one's own, swept: as a stranger would write it."""
 
+import inspect
 import math
 import os
 import signal
@@ -271,6 +272,92 @@ RESPONSE = jaxsel.own_mechanism(
     lambda data, params: np.abs([data - params["truth"], data - 1 + params["truth"]]),
     prepare=lambda data, params: (np.float64(data), params),
 )
+
+
+def test_equal_objects_of_two_names_have_random_numbers_of_their_own():
+    def toss(who=signature.over({"A": 0.5, "B": 0.5, "C": 0.25})):
+        return jaxsel.Trial(COIN, (), np.float64(who))
+
+    found = jaxsel.sweep(toss, trials=10_000).frequency.sel(outcome="heads")
+    assert float(found.sel(who="A")) != float(found.sel(who="B"))
+
+    def alone(who=signature.over({"C": 0.25})):
+        return jaxsel.Trial(COIN, (), np.float64(who))
+
+    # A value that one word has is the address itself, whatever the other words.
+    named = functions.cells(name=toss.__qualname__)(alone)
+    kept = jaxsel.sweep(named, trials=10_000).frequency.sel(outcome="heads", who="C")
+    assert float(kept) == float(found.sel(who="C"))
+
+
+def test_what_an_event_is_worth_may_be_a_list_and_is_one_number_for_each():
+    def toss(worth, chance=0.5):
+        def cell(chance: float = chance):
+            return jaxsel.Trial(COIN, (), np.float64(chance), utility={"success": worth})
+
+        return cell
+
+    listed, array = (
+        jaxsel.sweep(toss(worth), trials=1000).success for worth in ([0, 1], np.array([0.0, 1.0]))
+    )
+    assert float(listed) == float(array) > 0.4
+    for worth, sentence in (
+        ([0, 1, 2], r"shape \(3,\); it must be one number for each of the 2 events"),
+        ([0, np.nan], "the utility success holds 1 NaN"),
+        ("heads", "the utility success must be numbers"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            jaxsel.sweep(toss(worth), trials=10)
+
+
+def test_an_axis_has_no_name_of_what_is_measured():
+    def renamed(name):
+        def cell(x: float = signature.over(0.25, 0.5)):
+            worth = {"success": np.arange(2.0)}
+            return jaxsel.Trial(COIN, (), np.float64(x), utility=worth)
+
+        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+        default = signature.over(0.25, 0.5)
+
+        def named(**given):
+            return cell(given[name])
+
+        changed = parameter.replace(default=default, annotation=float)
+        named.__signature__ = inspect.Signature([changed])
+        named.__annotations__ = {name: float}
+        return named
+
+    for name in ("outcome", "theorem", "success", "success_low"):
+        with pytest.raises(InputError, match=f"the axis {name} has the name of something"):
+            jaxsel.sweep(renamed(name), trials=10)
+    assert jaxsel.sweep(renamed("quantile"), trials=10).success.dims == ("quantile",)
+    assert jaxsel.sweep(renamed("trials"), trials=10).success.dims == ("trials",)
+
+
+def test_pairs_that_cannot_be_made_are_refused_where_they_are_asked_for():
+    def pairs():
+        raise InputError("no pair at this chance")
+
+    def toss(chance: float = 0.5):
+        return jaxsel.Trial(COIN, (), np.float64(chance), pairs=pairs)
+
+    assert "frequency" in jaxsel.sweep(toss, trials=10)
+    with pytest.raises(InputError, match="no pair at this chance"):
+        jaxsel.sweep(toss, measures=["audited"], trials=10)
+
+
+def test_an_input_that_holds_no_numbers_is_refused_in_a_sentence():
+    def toss(chance: float = 0.5):
+        return jaxsel.Trial(COIN, "abc", np.float64(chance))
+
+    with pytest.raises(InputError, match=r"the input of a trial holds .*abc.*, which is no number"):
+        jaxsel.sweep(toss, trials=10)
+
+
+@pytest.mark.parametrize("settings", ["x=1", None, {1: 2}, {("x", 1): [1, 2]}, {("x", "y"): 1}])
+def test_settings_are_values_by_name(settings):
+    with pytest.raises(InputError, match=r"by name|no name of a setting|vary together"):
+        jaxsel.sweep("noisy_max", settings, trials=10)
 
 
 def test_a_function_is_told_how_many_trials_a_cell_has():
