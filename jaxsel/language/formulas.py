@@ -229,8 +229,13 @@ class _Reader:
 
     def scripted(self, found: str, *signs: str) -> str:
         """What was found with what is written behind it: primes, indices, exponents, hats."""
+        written = ""
         while self.follows(*signs) and (more := self.attempt(self.script, found)):
-            found = more
+            kind = more[len(found)] if more.startswith(found) else ""
+            # TeX refuses a second index, and any exponent or prime behind an exponent.
+            again = (kind in ("^", "'") and "^" in written) or (kind == "_" and "_" in written)
+            found = f"{{{found}}}{more[len(found) :]}" if again else more
+            written = kind if again else written + kind
         return found
 
     def script(self, found: str) -> str:
@@ -264,9 +269,11 @@ class _Reader:
         if token.kind not in ("number", "name"):
             raise _NoFormula
         self.at += 1
+        # An exponent may have an index and an exponent of its own: e^-x^2 is no power of e^-x.
+        own = "_^" if sign == "^" else ""
         if token.kind == "number":
-            return minus + token.text
-        return minus + self.scripted(_name(token.text), "'", *("_" if sign == "^" else ""))
+            return minus + self.scripted(token.text, *own[1:])
+        return minus + self.scripted(_name(token.text), "'", *own)
 
     # --- Atoms --------------------------------------------------------------------------------
 
