@@ -17,24 +17,25 @@ from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_eps
 from jaxsel.families.multiplicative_weights import entries
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law, repetitive_law
+from jaxsel.families.multiplicative_weights.parameters import (
+    Answers,
+    Delta,
+    Epsilon,
+    Failures,
+    Gamma,
+    Updates,
+)
 from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, in_units, listed
-from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.domains import positive
 from jaxsel.language.papers import CL
 
-Epsilon = Annotated[float, positive("of the whole")]
-Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
-
-Updates = Annotated[int, whole("k, most updates", at_least=1)]
 Vector = Annotated[float, positive("epsilon_0 of a sparse vector")]
 Answer = Annotated[float, positive("epsilon_a of an answer")]
-Failures = Annotated[int, whole("k', failed batches at which it halts", at_least=1)]
-Gamma = Annotated[float, positive("exponent of the law of p")]
 Test = Annotated[float, positive("epsilon' of a Test")]
-Answers = Annotated[int, whole("k, noisy answers at most", at_least=1)]
 
 
 @CL.privacy("CL-Thm9-budget", "Theorem 9, pure", Relation.GENERAL)
