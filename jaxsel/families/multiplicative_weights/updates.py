@@ -66,7 +66,7 @@ def learning_rate(
 
 
 def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
-    """``max_updates`` of many gaps, which may exceed 1, as floats."""
+    """``max_updates`` at many gaps, which may exceed 1, as floats; arguments as there."""
     constant = 0.5 if sharp else 4.0
     # Rounded up: an integer quotient may be computed slightly too small.
     most = constant * math.log(cells) / np.square(gap) * (1.0 + 4.0 * _EPSILON)
@@ -74,7 +74,10 @@ def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
 
 
 def least_gap(cells: int, updates: int, sharp: bool) -> float:
-    """The least gap at which ``max_updates`` is at most ``updates``."""
+    """The least error of queries that update at which there are at most ``updates`` updates.
+
+    Arguments as of ``max_updates``.
+    """
     constant = 0.5 if sharp else 4.0
     # Slightly above the gap at which one more update is possible.
     return math.sqrt(constant * math.log(cells) / (updates + 1.0)) * (1.0 + 1e-12)

@@ -75,7 +75,7 @@ def minimum_cells(
 ) -> np.ndarray:
     """Probabilities that the minimum lies between edges, Float64["edges+1"].
 
-    Each is a difference in the nearer tail. Args as of ``minimum_cdf``, at all ``edges``.
+    Each is a difference in the nearer tail. Arguments as of ``minimum_cdf``.
     """
     at = gradient(edges, records, loss, regularisation) / noise
     low, high = np.append(-np.inf, at), np.append(at, np.inf)
@@ -93,7 +93,7 @@ def fine_edges(
 ) -> np.ndarray:
     """At most ``count`` places of the minimum, for evenly spaced noises, by bisection.
 
-    Other arguments as of ``minimum_cdf``.
+    Arguments as of ``minimum_cdf``; ``count`` is of noises.
     """
     wanted = noise * np.linspace(-_REACH, _REACH, count)
     slopes = float(np.sum(records.counts * np.abs(records.features)))
