@@ -98,10 +98,9 @@ def adaptive_analysis(
             raise InputError("the population has 1 cell; it must have 2 or more")
         optional = None if weights_of is None else weights_of.OPTIONAL
         read = read_params(params, {"queries": Queries, **needed}, optional)
+        settings: dict[str, Any] = {name: np.float64(read[name]) for name in needed}
         if weights_of is not None:
             settings = weights_of.as_arrays(read)
-        else:
-            settings = {name: np.float64(read[name]) for name in needed}
         settings["asked"] = np.int32(min(read["queries"], 2**31 - 2))
         if given:
             means = _given_rows(data, shares.size, rows)
