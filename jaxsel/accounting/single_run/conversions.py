@@ -13,13 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.numerics.optimise import LOG_ORDER_RANGE, minimise, minimise_over_orders
-from jaxsel.accounting.single_run.parameters import (
-    LEAST_DELTA,
-    Delta,
-    DeltaFromZero,
-    EpsilonFromZero,
-    Rho,
-)
+from jaxsel.accounting.single_run import parameters
+from jaxsel.accounting.single_run.parameters import LEAST_DELTA
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.language.signature import validated
@@ -103,7 +98,7 @@ def _least_bound(renyi: RenyiCurve) -> float:
 @validated
 def renyi_to_epsilon(
     renyi: RenyiCurve,
-    delta: DeltaFromZero,
+    delta: parameters.DeltaFromZero,
     *,
     rule: Callable[..., np.ndarray] = optimal_epsilon_at_order,
 ) -> Conversion:
@@ -254,7 +249,7 @@ def monotone(renyi: RenyiCurve, *, count: int = 1281) -> RenyiCurve:
 
 
 @validated
-def zcdp_from_pure(epsilon: EpsilonFromZero) -> float:
+def zcdp_from_pure(epsilon: parameters.EpsilonFromZero) -> float:
     """The rho of zero-concentrated privacy that pure DP implies: epsilon^2 / 2.
 
     Bun & Steinke 2016, Prop. 3.3.
@@ -263,7 +258,7 @@ def zcdp_from_pure(epsilon: EpsilonFromZero) -> float:
 
 
 @validated
-def zcdp_to_epsilon(rho: Rho, delta: Delta) -> float:
+def zcdp_to_epsilon(rho: parameters.Rho, delta: parameters.Delta) -> float:
     """The epsilon at delta that rho-zCDP implies: rho + 2 sqrt(rho log(1/delta)).
 
     Bun & Steinke 2016, Prop. 1.3; simple and weaker than renyi_to_epsilon on order * rho.
@@ -272,7 +267,7 @@ def zcdp_to_epsilon(rho: Rho, delta: Delta) -> float:
 
 
 @validated
-def zcdp_rho(epsilon: EpsilonFromZero, delta: Delta) -> float:
+def zcdp_rho(epsilon: parameters.EpsilonFromZero, delta: parameters.Delta) -> float:
     """The largest rho whose ``zcdp_to_epsilon`` at delta is at most epsilon."""
     log_inverse = math.log(1.0 / delta)
     # (sqrt(L + epsilon) - sqrt(L))^2 without the cancellation

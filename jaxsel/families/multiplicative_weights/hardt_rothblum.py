@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from jaxsel.families.multiplicative_weights import parameters
 from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law
@@ -16,6 +16,7 @@ from jaxsel.families.multiplicative_weights.universe import (
     PARAMS,
     PATH_QUERIES,
     Interaction,
+    Reply,
     event_and_labels,
     new_hypothesis,
     next_query,
@@ -51,15 +52,6 @@ class Weights(NamedTuple):
     level: Float[Array, ""]
     hypothesis: Float[Array, "cells"]  # noqa: F821
     updates: Int[Array, ""]
-
-
-class Reply(NamedTuple):
-    """The answer to one query, whether it updated h, and whether it was below that of h."""
-
-    weights: Weights
-    answer: Float[Array, ""]
-    fired: Bool[Array, ""]
-    below: Bool[Array, ""]
 
 
 def as_arrays(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from jaxsel.families.multiplicative_weights.universe import (
     PARAMS,
     PATH_QUERIES,
     Interaction,
+    Reply,
     event_and_labels,
     new_hypothesis,
     next_query,
@@ -71,15 +72,6 @@ class Weights(NamedTuple):
     failures: Float[Array, ""]
     drawn: Int[Array, ""]
     active: Bool[Array, ""]
-
-
-class Reply(NamedTuple):
-    """The answer to one query, whether it updated h, and whether it was below that of h."""
-
-    weights: Weights
-    answer: Float[Array, ""]
-    fired: Bool[Array, ""]
-    below: Bool[Array, ""]
 
 
 class _Verdict(NamedTuple):

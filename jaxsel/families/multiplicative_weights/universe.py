@@ -46,6 +46,18 @@ class Interaction(NamedTuple):
     answers: Float[Array, "queries"]  # noqa: F821
 
 
+class Reply(NamedTuple):
+    """The answer to one query, whether it updated h, and whether it was below that of h.
+
+    ``weights`` is the state of the mechanism after it.
+    """
+
+    weights: Any
+    answer: Float[Array, ""]
+    fired: Bool[Array, ""]
+    below: Bool[Array, ""]
+
+
 def prepare_universe(data: Any, params: Mapping[str, Any], analyst: str, most: int) -> dict:
     """The table and the queries as arrays, checked.
 
