@@ -87,6 +87,7 @@ def test_parse(text, want):
         "zcdp:0.1",
         "zcdp:rho=x",
         "zcdp:rho=-1",
+        "pure:epsilon=-1",
         "zcdp:rho=nan",
         "approximate:epsilon=1",
         "gaussian:noise_multiplier=0",

@@ -8,7 +8,7 @@ _SWEEPS = 32  # vectorised passes over all points, before the loop over single p
 
 
 def upper_hull(second: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The concave, increasing upper-left hull of points.
+    """The vertices of the least concave increasing function that is above all points.
 
     Args:
       second, first: Float[np.ndarray, "points"], abscissas and ordinates, in any order.

@@ -38,7 +38,7 @@ def _pair(first: np.ndarray, second: np.ndarray) -> DominatingPair:
 
 
 def gaussian_cells(mean: float) -> DominatingPair | None:
-    """N(mean, 1) against N(0, 1), with outcomes grouped into cells.
+    """The pair of laws N(mean, 1) and N(0, 1), with outcomes grouped into cells.
 
     Args:
       mean: mu > 0: the pair is mu-GDP and mu^2/2-zCDP.
@@ -56,10 +56,10 @@ def gaussian_cells(mean: float) -> DominatingPair | None:
 
 
 def laplace_cells(loss: float) -> DominatingPair | None:
-    """Laplace noise of scale 1/loss against its shift by 1, with outcomes grouped into cells.
+    """The pair of Laplace noise and its shift by a sensitivity, with outcomes grouped into cells.
 
     Args:
-      loss: > 0; the largest privacy loss.
+      loss: > 0; the largest privacy loss, sensitivity over scale.
 
     Returns:
       The pair; None above loss 600, where float64 cannot hold its masses.

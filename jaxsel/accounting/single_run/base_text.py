@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 from jaxsel.accounting.single_run import curves, events
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.accounting.single_run.parameters import SamplingProbability, Steps, TrainingNoise
+from jaxsel.host.errors import InputError
 from jaxsel.host.reading import read_json, read_text
 from jaxsel.language.domains import nearest
+from jaxsel.language.signature import read_params
 
 _DP_SGD = {
     "sigma": "noise_multiplier",
@@ -253,6 +255,7 @@ def _read_points(path: Path) -> BaseGuarantee:
 
 # --- Opacus ---------------------------------------------------------------------------
 
+_PHASE = {"noise_multiplier": TrainingNoise, "sample_rate": SamplingProbability, "steps": Steps}
 _ITEM = "each item must be [noise_multiplier, sample_rate, steps]"
 
 
@@ -276,12 +279,11 @@ def _items(history: object) -> Sequence[Any]:
 def _phase(number: int, item: object) -> tuple[float, float, int]:
     if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 3:
         raise InputError(f"item {number} of the Opacus history is {item!r}; {_ITEM}")
-    where = f"of item {number} of the Opacus history"
-    return (
-        events.check_noise(f"noise_multiplier {where}", item[0]),
-        check_interval(f"sample_rate {where}", item[1], 0.0, 1.0, high_open=False),
-        check_integer(f"steps {where}", item[2], 1),
-    )
+    known = {
+        f"{name} of item {number} of the Opacus history": domain for name, domain in _PHASE.items()
+    }
+    noise, rate, steps = read_params(dict(zip(known, item, strict=True)), known).values()
+    return noise, rate, steps
 
 
 def from_opacus(history: object, *, name: str = "") -> BaseGuarantee:
@@ -302,7 +304,10 @@ def from_opacus(history: object, *, name: str = "") -> BaseGuarantee:
 
 
 def opacus_phases(history: object) -> tuple[tuple[float, float, int], ...]:
-    """The phases of an Opacus history, neighbouring equal ones as one; else as ``from_opacus``."""
+    """The phases of an Opacus history, of which equal ones in a row are made one.
+
+    Each is noise multiplier, sampling probability and steps. Else as ``from_opacus``.
+    """
     phases: list[tuple[float, float, int]] = []
     for number, item in enumerate(_items(history), 1):
         noise, rate, steps = _phase(number, item)

@@ -3,17 +3,20 @@
 Each pair is one base mechanism of sensitivity 1 at its worst neighbours. Three curves
 describe a pair: its Renyi divergence at an order, its profile delta(epsilon), and its
 trade-off T(x) = sup{Q'(S) : Q(S) <= x}. Orders may be any in (0, inf]. All three pairs
-  are symmetric, so one direction
-is both.
+are symmetric, so one direction is both.
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special
 
-from jaxsel.host.errors import InputError, check_interval, check_positive
+from jaxsel.accounting.single_run.parameters import AnyNoise, Delta
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
 
 
 def _orders(order: npt.ArrayLike) -> np.ndarray:
@@ -54,7 +57,7 @@ def _erfcx_fall(start: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 
 def gaussian_log_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) -> np.ndarray:
-    """log delta(epsilon) of N(0, s^2) against N(1, s^2) (Balle & Wang 2018, Theorem 5).
+    """Logarithm of the delta of Gaussian noise at epsilon (Balle & Wang 2018, Theorem 5).
 
     Args:
       epsilon: any real numbers.
@@ -82,19 +85,14 @@ def gaussian_log_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) 
 
 
 def gaussian_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) -> np.ndarray:
-    """delta(epsilon) of the Gaussian mechanism; see gaussian_log_delta."""
+    """The delta of Gaussian noise at epsilon; see ``gaussian_log_delta``."""
     return np.exp(gaussian_log_delta(epsilon, noise_multiplier))[()]
 
 
-def gaussian_epsilon(delta: float, noise_multiplier: float) -> float:
-    """Smallest epsilon >= 0 at which the Gaussian mechanism has the given delta.
-
-    Args:
-      delta: in (0, 1).
-      noise_multiplier: > 0, standard deviation over sensitivity.
-    """
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    scale = check_positive("noise_multiplier", noise_multiplier)
+@validated
+def gaussian_epsilon(delta: Delta, noise_multiplier: AnyNoise) -> float:
+    """Smallest epsilon >= 0 at which Gaussian noise has the given delta."""
+    scale = noise_multiplier
     if delta >= gaussian_total_variation(scale):
         return 0.0
 
@@ -110,20 +108,16 @@ def gaussian_epsilon(delta: float, noise_multiplier: float) -> float:
     return float(root.root)
 
 
-def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
+@validated
+def gaussian_noise_multiplier(
+    # Beyond, profiles of tiny or huge noise lose their digits.
+    epsilon: Annotated[float, number("of the mechanism", at_least=1e-9, at_most=1e9)],
+    delta: Annotated[float, number("of the mechanism", at_least=1e-100, below=1.0)],
+) -> float:
     """The least noise multiplier of an (epsilon, delta)-DP Gaussian mechanism.
 
     Balle & Wang (2018), to a relative 1e-12, rounded up so that the guarantee holds.
-
-    Args:
-      epsilon: in [1e-9, 1e9]; beyond, profiles of tiny or huge noise lose their digits.
-      delta: in [1e-100, 1).
-
-    Raises:
-      InputError: if one is out of range.
     """
-    epsilon = check_interval("epsilon", epsilon, 1e-9, 1e9, low_open=False, high_open=False)
-    delta = check_interval("delta", delta, 1e-100, 1.0, low_open=False)
 
     def excess(log_scale: float) -> float:
         found = float(gaussian_log_delta(epsilon, math.exp(log_scale)))
@@ -139,10 +133,10 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     return math.exp(root + 1e-12)
 
 
-def gaussian_total_variation(noise_multiplier: float) -> float:
-    """Total variation distance of the Gaussian pair: delta(0)."""
-    scale = check_positive("noise_multiplier", noise_multiplier)
-    return float(special.erf(0.5 / scale / math.sqrt(2)))
+@validated
+def gaussian_total_variation(noise_multiplier: AnyNoise) -> float:
+    """Total variation distance of the Gaussian pair, its delta at epsilon = 0."""
+    return float(special.erf(0.5 / noise_multiplier / math.sqrt(2)))
 
 
 def gaussian_renyi(order: npt.ArrayLike, noise_multiplier: float) -> np.ndarray:
@@ -160,7 +154,7 @@ def gaussian_tradeoff(x: npt.ArrayLike, noise_multiplier: float) -> np.ndarray:
 
 
 def laplace_renyi(order: npt.ArrayLike, noise_scale: float) -> np.ndarray:
-    """Renyi divergence of Laplace(b) against its shift by 1 (Mironov 2017, Prop. 6)."""
+    """Renyi divergence of Laplace noise of scale b from its shift by 1 (Mironov 2017, Prop. 6)."""
     order = _orders(order)
     loss = 1.0 / float(noise_scale)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -173,7 +167,7 @@ def laplace_renyi(order: npt.ArrayLike, noise_scale: float) -> np.ndarray:
 
 
 def laplace_delta(epsilon: npt.ArrayLike, noise_scale: float) -> np.ndarray:
-    """delta(epsilon) of Laplace(b) against its shift by 1, any real epsilon."""
+    """The delta of Laplace noise of scale b at any real epsilon."""
     epsilon = np.asarray(epsilon, dtype=np.float64)
     loss = 1.0 / float(noise_scale)
     inside = -np.expm1(np.minimum(0.0, (epsilon - loss) / 2.0))
@@ -181,7 +175,7 @@ def laplace_delta(epsilon: npt.ArrayLike, noise_scale: float) -> np.ndarray:
 
 
 def laplace_tradeoff(x: npt.ArrayLike, noise_scale: float) -> np.ndarray:
-    """Trade-off of Laplace(b) against its shift by 1."""
+    """The trade-off of Laplace noise of scale b: see ``gaussian_tradeoff``."""
     x = _masses(x)
     ratio = math.exp(-1.0 / float(noise_scale))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -217,17 +211,21 @@ def randomised_response_renyi(order: npt.ArrayLike, epsilon: float) -> np.ndarra
 
 
 def randomised_response_delta(level: npt.ArrayLike, epsilon: float) -> np.ndarray:
-    """delta(level) of binary randomised response with parameter epsilon."""
+    """The delta of binary randomised response, which is epsilon-DP, at any real level."""
     return approximate_profile(level, epsilon, 0.0)
 
 
 def randomised_response_tradeoff(x: npt.ArrayLike, epsilon: float) -> np.ndarray:
-    """Trade-off min(e^epsilon x, 1 - e^-epsilon (1 - x)) of randomised response."""
+    """The trade-off min(e^epsilon x, 1 - e^-epsilon (1 - x)) of randomised response."""
     return approximate_tradeoff(x, epsilon, 0.0)
 
 
 def approximate_profile(level: npt.ArrayLike, epsilon: float, delta: float) -> np.ndarray:
-    """delta(level) of the worst pair that is (epsilon, delta)-close both ways.
+    """The delta at any real level of the worst pair that is (epsilon, delta)-close both ways.
+
+    Args:
+      level: the epsilon at which delta is asked for; any shape, which the result has.
+      epsilon, delta: of the pair.
 
     The four-outcome pair of Kairouz, Oh & Viswanath (2015): with probability delta it
     tells the two sides apart, else it is randomised response.
@@ -241,7 +239,15 @@ def approximate_profile(level: npt.ArrayLike, epsilon: float, delta: float) -> n
 
 
 def approximate_tradeoff(x: npt.ArrayLike, epsilon: float, delta: float) -> np.ndarray:
-    """Largest Q'(S) with Q(S) <= x over pairs that are (epsilon, delta)-close."""
+    """The worst trade-off of pairs that are (epsilon, delta)-close.
+
+    Args:
+      x: probability of an event on one side; any shape.
+      epsilon, delta: of the pair.
+
+    Returns:
+      Its largest probability on the other side, in the shape of x.
+    """
     x = _masses(x)
     with np.errstate(divide="ignore"):
         rising = np.exp(np.minimum(epsilon + np.log(x), 1.0)) + delta

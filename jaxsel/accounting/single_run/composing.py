@@ -36,7 +36,14 @@ def _step(loss: np.ndarray) -> float:
 
 
 def on_lattice(loss: np.ndarray, first: np.ndarray, step: float) -> tuple[int, np.ndarray]:
-    """(lowest index, masses of P) on the lattice; preserves both masses of every atom."""
+    """The lowest index, and the masses of P from there on, of atoms moved to a lattice of losses.
+
+    Each atom is split between its two neighbours so that both its masses are preserved.
+
+    Args:
+      loss, first: Float["atoms"], losses, increasing, and masses of P.
+      step: of the lattice.
+    """
     below = np.floor(loss / step + 1e-13)
     part = np.clip(loss - below * step, 0.0, step)
     share = np.expm1(-part) / math.expm1(-step)  # goes to the point above

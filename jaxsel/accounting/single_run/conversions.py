@@ -7,19 +7,20 @@ by continuous optimisation over all of them and over order inf.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.numerics.optimise import LOG_ORDER_RANGE, minimise, minimise_over_orders
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.accounting.single_run import parameters
+from jaxsel.accounting.single_run.parameters import LEAST_DELTA
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
 
 RenyiCurve = Callable[[np.ndarray], np.ndarray]
 Profile = Callable[[np.ndarray], np.ndarray]
-
-LEAST_DELTA = 1e-290
-"""The least delta of ``epsilon_at``: below it a profile may have underflowed to 0."""
 
 _PARTS = 32  # of the bracket, in each round of the search
 
@@ -42,7 +43,7 @@ class Conversion(NamedTuple):
 def log_delta_at_order(
     order: npt.ArrayLike, renyi_epsilon: npt.ArrayLike, epsilon: npt.ArrayLike
 ) -> np.ndarray:
-    """log of the delta that one Renyi bound gives at epsilon.
+    """Logarithm of the delta that one Renyi bound gives at epsilon.
 
     With a the order and r the Renyi bound (Canonne, Kamath & Steinke 2020, Prop. 12;
     Papernot & Steinke 2022, Lemma 14):
@@ -64,7 +65,12 @@ def log_delta_at_order(
 def optimal_epsilon_at_order(
     order: npt.ArrayLike, renyi_epsilon: npt.ArrayLike, delta: float
 ) -> np.ndarray:
-    """epsilon that one Renyi bound gives at delta: log_delta_at_order solved for it."""
+    """The epsilon that one Renyi bound gives at delta: ``log_delta_at_order`` solved for it.
+
+    Args:
+      order, renyi_epsilon: as of ``log_delta_at_order``.
+      delta: at which epsilon is asked for.
+    """
     order = np.asarray(order, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         value = renyi_epsilon + np.log1p(-1.0 / order)
@@ -75,7 +81,10 @@ def optimal_epsilon_at_order(
 def mironov_epsilon_at_order(
     order: npt.ArrayLike, renyi_epsilon: npt.ArrayLike, delta: float
 ) -> np.ndarray:
-    """The weaker conversion r + log(1/delta) / (order - 1) (Mironov 2017, Prop. 3)."""
+    """The weaker r + log(1/delta) / (order - 1) of Mironov 2017, Prop. 3.
+
+    Arguments and result as of ``optimal_epsilon_at_order``.
+    """
     order = np.asarray(order, dtype=np.float64)
     with np.errstate(divide="ignore"):
         return (renyi_epsilon - np.log(delta) / (order - 1.0))[()]
@@ -86,25 +95,25 @@ def _least_bound(renyi: RenyiCurve) -> float:
     return float(np.min(renyi(1.0 + np.exp(np.linspace(*LOG_ORDER_RANGE, 65)))))
 
 
+@validated
 def renyi_to_epsilon(
-    renyi: RenyiCurve, delta: float, *, rule: Callable[..., np.ndarray] = optimal_epsilon_at_order
+    renyi: RenyiCurve,
+    delta: parameters.DeltaFromZero,
+    *,
+    rule: Callable[..., np.ndarray] = optimal_epsilon_at_order,
 ) -> Conversion:
     """Best epsilon at delta that a Renyi curve gives, over all orders.
 
     Args:
       renyi: the Renyi curve.
-      delta: in [0, 1); 0 uses the order inf alone.
+      delta: 0 uses the order inf alone.
       rule: the conversion at one order: optimal_epsilon_at_order or
         mironov_epsilon_at_order.
 
     Returns:
       The conversion, epsilon >= 0. Where the Bretagnolle-Huber inequality
       delta <= sqrt(1 - exp(-KL)) already gives epsilon = 0, that is used.
-
-    Raises:
-      InputError: if delta is outside [0, 1).
     """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     at_infinity = float(renyi(np.asarray(np.inf)))
     best = Conversion(at_infinity, delta, math.inf)
     if delta > 0.0:
@@ -148,21 +157,20 @@ def renyi_to_delta(renyi: RenyiCurve, epsilon: npt.ArrayLike) -> np.ndarray:
     return np.minimum(np.exp(log_delta), math.sqrt(-math.expm1(-least)))[()]
 
 
-def epsilon_at(profile: Profile, delta: float) -> float:
+@validated
+def epsilon_at(
+    profile: Profile, delta: Annotated[float, number("of it", at_least=LEAST_DELTA, below=1.0)]
+) -> float:
     """Smallest epsilon >= 0 at which a decreasing profile is at most delta.
 
     Args:
       profile: epsilon -> delta, element by element; it may have steps and kinks.
-      delta: in [LEAST_DELTA, 1).
+      delta: at which epsilon is asked for.
 
     Returns:
       An epsilon at which the profile is at most delta, within a relative 1e-15 of the
       smallest; inf if the profile exceeds delta at 2^30.
-
-    Raises:
-      InputError: if delta is out of range.
     """
-    delta = check_interval("delta", delta, LEAST_DELTA, 1.0, low_open=False)
 
     def reached(epsilon: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -240,25 +248,27 @@ def monotone(renyi: RenyiCurve, *, count: int = 1281) -> RenyiCurve:
     return curve
 
 
-def zcdp_from_pure(epsilon: float) -> float:
-    """rho = epsilon^2 / 2 that pure DP implies (Bun & Steinke 2016, Prop. 3.3)."""
-    return check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False) ** 2 / 2.0
+@validated
+def zcdp_from_pure(epsilon: parameters.EpsilonFromZero) -> float:
+    """The rho of zero-concentrated privacy that pure DP implies: epsilon^2 / 2.
 
-
-def zcdp_to_epsilon(rho: float, delta: float) -> float:
-    """epsilon = rho + 2 sqrt(rho log(1/delta)) (Bun & Steinke 2016, Prop. 1.3).
-
-    Simple and weaker than renyi_to_epsilon on the curve order * rho.
+    Bun & Steinke 2016, Prop. 3.3.
     """
-    rho = check_interval("rho", rho, 0.0, math.inf, low_open=False)
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    return epsilon**2 / 2.0
+
+
+@validated
+def zcdp_to_epsilon(rho: parameters.Rho, delta: parameters.Delta) -> float:
+    """The epsilon at delta that rho-zCDP implies: rho + 2 sqrt(rho log(1/delta)).
+
+    Bun & Steinke 2016, Prop. 1.3; simple and weaker than renyi_to_epsilon on order * rho.
+    """
     return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
 
 
-def zcdp_rho(epsilon: float, delta: float) -> float:
-    """Largest rho whose zcdp_to_epsilon at delta is at most epsilon."""
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    delta = check_interval("delta", delta, 0.0, 1.0)
+@validated
+def zcdp_rho(epsilon: parameters.EpsilonFromZero, delta: parameters.Delta) -> float:
+    """The largest rho whose ``zcdp_to_epsilon`` at delta is at most epsilon."""
     log_inverse = math.log(1.0 / delta)
     # (sqrt(L + epsilon) - sqrt(L))^2 without the cancellation
     root = epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))

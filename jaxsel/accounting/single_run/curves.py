@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,10 @@ from jaxsel.accounting.single_run.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.host.errors import check_integer, check_interval, check_positive
+from jaxsel.accounting.single_run.parameters import Delta, Epsilon, Scale
+from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.printing import Summary, printed
+from jaxsel.language.signature import validated
 
 __all__ = [
     "BaseGuarantee",
@@ -48,16 +50,8 @@ __all__ = [
     "zcdp",
 ]
 
-# Range of noise and mu in which squares and their inverses are normal float64 numbers.
-_LEAST, _MOST = 1e-100, 1e100
-
-
 # How far a discrete Gaussian law is looked at, in sigmas, and more than the mass beyond.
 _DISCRETE_REACH, _LEFT_OUT = 14.0, 1e-40
-
-
-def _scale(name: str, value: float) -> float:
-    return check_interval(name, value, _LEAST, _MOST, low_open=False, high_open=False)
 
 
 def _known(pair: DominatingPair | None) -> tuple[DominatingPair, ...] | None:
@@ -148,9 +142,9 @@ def _connected(profile: Profile):
     return functools.cache(lambda: (pair_from_profile(profile),))
 
 
-def randomised_response(epsilon: float) -> BaseGuarantee:
-    """Binary randomised response that tells the truth with odds e^epsilon."""
-    epsilon = check_positive("epsilon", epsilon)
+@validated
+def randomised_response(epsilon: Epsilon) -> BaseGuarantee:
+    """The guarantee of binary randomised response that tells the truth with odds e^epsilon."""
     pairs = functools.cache(lambda: (pair_from_points([epsilon], [0.0]),))
     return BaseGuarantee(
         name=f"randomised_response:epsilon={epsilon!r}",
@@ -162,20 +156,20 @@ def randomised_response(epsilon: float) -> BaseGuarantee:
     )
 
 
-def pure(epsilon: float) -> BaseGuarantee:
-    """Pure epsilon-DP, with the curves of randomised response, which are the worst.
+@validated
+def pure(epsilon: Epsilon) -> BaseGuarantee:
+    """The guarantee of pure epsilon-DP, with the curves of randomised response, the worst.
 
     Every f-divergence of an epsilon-DP pair is E_Q[f(P/Q)] with f convex, P/Q inside
     [e^-epsilon, e^epsilon] and E_Q[P/Q] = 1; f lies below its chord between the ends of
     that interval, and a law on the two ends has mean 1 only for randomised response.
     """
-    epsilon = check_positive("epsilon", epsilon)
     return randomised_response(epsilon)._replace(name=f"pure:epsilon={epsilon!r}")
 
 
-def zcdp(rho: float) -> BaseGuarantee:
+@validated
+def zcdp(rho: Annotated[float, positive("of zero-concentrated privacy")]) -> BaseGuarantee:
     """rho-zCDP: Renyi divergence at most rho * order (Bun & Steinke 2016)."""
-    rho = check_positive("rho", rho)
 
     def renyi(order: np.ndarray) -> np.ndarray:
         return np.asarray(order, dtype=np.float64) * rho
@@ -188,7 +182,7 @@ def zcdp(rho: float) -> BaseGuarantee:
 
 
 def from_renyi(name: str, renyi: RenyiCurve) -> BaseGuarantee:
-    """A base known only by a Renyi curve that holds in both directions.
+    """The guarantee of a base known only by a Renyi curve that holds in both directions.
 
     Args:
       name: for messages.
@@ -199,9 +193,10 @@ def from_renyi(name: str, renyi: RenyiCurve) -> BaseGuarantee:
     )
 
 
-def gaussian(noise_multiplier: float) -> BaseGuarantee:
-    """Gaussian noise of standard deviation noise_multiplier times the sensitivity."""
-    return _gaussian(_scale("noise_multiplier", noise_multiplier))
+@validated
+def gaussian(noise_multiplier: Scale) -> BaseGuarantee:
+    """The guarantee of Gaussian noise, by its standard deviation over the sensitivity."""
+    return _gaussian(noise_multiplier)
 
 
 def _gaussian(scale: float) -> BaseGuarantee:
@@ -217,19 +212,24 @@ def _gaussian(scale: float) -> BaseGuarantee:
     )
 
 
-def discrete_gaussian(sigma: float, sensitivity: int = 1) -> BaseGuarantee:
-    """Discrete Gaussian noise on a whole number (Canonne, Kamath & Steinke 2020).
+@validated
+def discrete_gaussian(
+    sigma: Annotated[float, number("in whole units", at_least=0.05, at_most=1e5)],
+    sensitivity: Annotated[int, whole("of a whole number", at_least=1)] = 1,
+) -> BaseGuarantee:
+    """The guarantee of discrete Gaussian noise on a whole number.
+
+    Canonne, Kamath & Steinke 2020.
 
     The law of noise x has probability proportional to exp(-x^2 / (2 sigma^2)). It is
     log-concave, so its shifts have monotone likelihood ratios, and the largest shift dominates
     the smaller ones: events of threshold are the worst, and their probabilities grow with it.
 
     Args:
-      sigma: in whole units, in [0.05, 1e5].
-      sensitivity: the most by which one record moves the number, a whole number >= 1.
+      sigma: in whole units.
+      sensitivity: the most by which one record moves the number.
     """
-    sigma = check_interval("sigma", sigma, 0.05, 1e5, low_open=False, high_open=False)
-    shift = check_integer("sensitivity", sensitivity, 1)
+    shift = sensitivity
 
     @functools.cache
     def build() -> tuple[DominatingPair, ...]:
@@ -256,15 +256,16 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1) -> BaseGuarantee:
     )
 
 
-def gaussian_differential_privacy(mu: float) -> BaseGuarantee:
+@validated
+def gaussian_differential_privacy(mu: Scale) -> BaseGuarantee:
     """mu-GDP (Dong, Roth & Su 2022): as hard to tell apart as N(0, 1) and N(mu, 1)."""
-    mu = _scale("mu", mu)
     return gaussian(1.0 / mu)._replace(name=f"gdp:mu={mu!r}")
 
 
-def laplace(noise_scale: float) -> BaseGuarantee:
-    """Laplace noise of scale noise_scale on a query of sensitivity 1."""
-    scale = _scale("noise_scale", noise_scale)
+@validated
+def laplace(noise_scale: Scale) -> BaseGuarantee:
+    """The guarantee of Laplace noise, by its scale over the sensitivity."""
+    scale = noise_scale
     return BaseGuarantee(
         name=f"laplace:noise_scale={scale!r}",
         renyi=lambda order: closed_forms.laplace_renyi(order, scale),
@@ -275,13 +276,12 @@ def laplace(noise_scale: float) -> BaseGuarantee:
     )
 
 
-def approximate(epsilon: float, delta: float) -> BaseGuarantee:
+@validated
+def approximate(epsilon: Epsilon, delta: Delta) -> BaseGuarantee:
     """(epsilon, delta)-DP, decomposed as by Kairouz, Oh & Viswanath (2015).
 
     No Renyi divergence is bounded, so ``renyi`` is inf; ``core`` is the pure part.
     """
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
     pairs = functools.cache(lambda: (pair_from_points([epsilon], [delta]),))
     return BaseGuarantee(
         name=f"approximate:epsilon={epsilon!r},delta={delta!r}",
@@ -362,7 +362,7 @@ def from_profile(
     *,
     renyi: RenyiCurve | None = None,
 ) -> BaseGuarantee:
-    """A base known by its privacy profile, given for both directions or for each.
+    """The guarantee of a base known by its privacy profile, for both directions or for each.
 
     Args:
       name: for messages.

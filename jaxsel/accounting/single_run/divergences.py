@@ -8,7 +8,9 @@ outcomes and very large epsilons neither overflow nor cancel.
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.host.errors import InputError, check_interval, check_probability_vector
+from jaxsel.accounting.single_run.parameters import DeltaFromZero
+from jaxsel.host.errors import InputError, check_probability_vector
+from jaxsel.language.signature import validated
 
 
 def _checked(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +31,7 @@ def _loss(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def privacy_loss(p: npt.ArrayLike, q: npt.ArrayLike) -> np.ndarray:
-    """Privacy loss log(p/q) of each outcome.
+    """The privacy loss log(p/q) of each outcome.
 
     Returns:
       Float[np.ndarray, "outcomes"]: +inf where only p is positive, -inf where p is
@@ -42,7 +44,7 @@ def privacy_loss(p: npt.ArrayLike, q: npt.ArrayLike) -> np.ndarray:
 
 
 def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: npt.ArrayLike) -> np.ndarray:
-    """Hockey-stick divergence sum max(p - exp(epsilon) q, 0): delta in one direction.
+    """The delta at epsilon in one direction: the sum of max(p - exp(epsilon) q, 0).
 
     Probabilities that underflow to 0 count as impossible outcomes; use
     ``profile_delta_of_logs`` for these.
@@ -65,12 +67,15 @@ def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: npt.ArrayLike) -> 
 
 
 def profile_delta(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: npt.ArrayLike) -> np.ndarray:
-    """Privacy profile: the smallest delta at epsilon that covers both directions."""
+    """The smallest delta at epsilon that covers both directions.
+
+    Arguments and result as of ``hockey_stick``.
+    """
     return np.maximum(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))[()]
 
 
 def profile_delta_of_logs(log_p: npt.ArrayLike, log_q: npt.ArrayLike, epsilon: float) -> float:
-    """``profile_delta`` of laws with probabilities below the smallest float.
+    """``profile_delta`` of laws whose probabilities may be below the smallest float.
 
     Args:
       log_p, log_q: Float["outcomes"], logarithms of the two laws; -inf for none.
@@ -108,7 +113,8 @@ def _one_sided_epsilon(p: np.ndarray, q: np.ndarray, delta: float) -> float:
     return float(np.max(np.where(mass > delta, levels, -np.inf)))
 
 
-def epsilon_at_delta(p: npt.ArrayLike, q: npt.ArrayLike, delta: float) -> float:
+@validated
+def epsilon_at_delta(p: npt.ArrayLike, q: npt.ArrayLike, delta: DeltaFromZero) -> float:
     """Smallest epsilon >= 0 such that the two laws are (epsilon, delta)-close.
 
     Exact: the best event for a given delta collects the outcomes of largest privacy
@@ -116,23 +122,22 @@ def epsilon_at_delta(p: npt.ArrayLike, q: npt.ArrayLike, delta: float) -> float:
 
     Args:
       p, q: the two laws.
-      delta: in [0, 1); 0 gives exact_epsilon.
+      delta: 0 gives ``exact_epsilon``.
 
     Returns:
       The epsilon that covers both directions; inf if there is none.
 
     Raises:
-      InputError: for a bad law or a delta outside [0, 1).
+      InputError: if p or q is not a probability vector or their lengths differ.
     """
     first, second = _checked(p, q)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     return max(
         0.0, _one_sided_epsilon(first, second, delta), _one_sided_epsilon(second, first, delta)
     )
 
 
 def renyi_divergence(p: npt.ArrayLike, q: npt.ArrayLike, order: npt.ArrayLike) -> np.ndarray:
-    """Renyi divergence D_order(p || q), in nats.
+    """The Renyi divergence of p from q at any orders, in nats.
 
     Args:
       p, q: the two laws.

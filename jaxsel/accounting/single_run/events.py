@@ -7,15 +7,18 @@ them is an upper bound.
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gaussian
 from jaxsel.accounting.single_run.loss_distributions import INTERVAL, from_loss_distribution
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.accounting.single_run.parameters import SamplingProbability, Steps, TrainingNoise
+from jaxsel.host.errors import InputError, check_interval
+from jaxsel.language.domains import positive, whole
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE, relation_name
+from jaxsel.language.signature import validated
 
 if TYPE_CHECKING:
     import dp_accounting
@@ -27,7 +30,6 @@ _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval
 _NEGLIGIBLE = 1e-15  # the delta at which dp-accounting truncates losses
 _BEYOND, _TELLS_ALL = 1e300, 1.0 - 1e-9  # an epsilon above all losses; its largest delta
-_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e9  # dp-accounting's formulas overflow outside of this range
 
 
 def renyi_from_orders(orders: Sequence[float], values: Sequence[float]) -> RenyiCurve:
@@ -131,11 +133,6 @@ def _too_large(noise_multiplier: float, renyi: RenyiCurve) -> bool:
     return one > _MOST_OF_ONE * INTERVAL or all_steps > _MOST_OF_ALL * INTERVAL
 
 
-def check_noise(name: str, value: float) -> float:
-    """Checks that a noise multiplier is in the range of dp-accounting's formulas."""
-    return check_interval(name, value, _LEAST_NOISE, _MOST_NOISE, low_open=False, high_open=False)
-
-
 def _schedule(
     sampling_probability: float | None,
     steps: int | None,
@@ -153,21 +150,19 @@ def _schedule(
             "batch_size, and steps or epochs"
         )
     if dataset_size is not None and batch_size is not None:
-        size = check_integer("dataset_size", dataset_size, 1)
-        batch = check_interval("batch_size", batch_size, 0.0, size, high_open=False)
-        inverse, text = size / batch, f"dataset_size={size},batch_size={batch:g}"
-        rate = batch / size
+        batch = check_interval("batch_size", batch_size, 0.0, dataset_size, high_open=False)
+        inverse, text = dataset_size / batch, f"dataset_size={dataset_size},batch_size={batch:g}"
+        rate = batch / dataset_size
     else:
-        given = 0.0 if sampling_probability is None else sampling_probability
-        rate = check_interval("sampling_probability", given, 0.0, 1.0, high_open=False)
+        assert sampling_probability is not None
+        rate = sampling_probability
         inverse, text = 1.0 / rate, f"sampling_probability={rate!r}"
-    if epochs is None:
-        number = check_integer("steps", steps, 1)
-        return rate, number, f"{text},steps={number}"
-    passes = check_positive("epochs", epochs)
-    check_interval("the number of steps", passes * inverse, 0.0, 1e300)
-    number = math.ceil(passes * inverse * (1.0 - 1e-12))
-    return rate, number, f"{text},epochs={passes:g}"
+    if steps is not None:
+        return rate, steps, f"{text},steps={steps}"
+    assert epochs is not None
+    check_interval("the number of steps", epochs * inverse, 0.0, 1e300)
+    number = math.ceil(epochs * inverse * (1.0 - 1e-12))
+    return rate, number, f"{text},epochs={epochs:g}"
 
 
 @functools.lru_cache(maxsize=16)
@@ -269,15 +264,16 @@ def _sampled_gaussian_deltas(loss: Any, epsilon: np.ndarray, removes: bool) -> n
     return np.clip(deltas, 0.0, 1.0)
 
 
+@validated
 @functools.lru_cache(maxsize=16)
 def dp_sgd(
     *,
-    noise_multiplier: float,
-    sampling_probability: float | None = None,
-    steps: int | None = None,
-    dataset_size: int | None = None,
+    noise_multiplier: TrainingNoise,
+    sampling_probability: SamplingProbability = None,
+    steps: Steps = None,
+    dataset_size: Annotated[int | None, whole("of the training set", at_least=1)] = None,
     batch_size: float | None = None,
-    epochs: float | None = None,
+    epochs: Annotated[float | None, positive("passes over the training set")] = None,
 ) -> BaseGuarantee:
     """DP-SGD with Poisson subsampling, neighbours that add or remove one record.
 
@@ -286,17 +282,15 @@ def dp_sgd(
     curve alone. Without subsampling it is a Gaussian mechanism, and accounted as that.
 
     Args:
-      noise_multiplier: standard deviation of the noise over the clipping norm, in
-        [1e-3, 1e9].
+      noise_multiplier: standard deviation of the noise over the clipping norm.
       sampling_probability: of each step; or
       dataset_size, batch_size: its ratio batch_size/dataset_size.
       steps: the number of steps; or
       epochs: steps are epochs divided by the sampling probability, rounded up.
 
     Raises:
-      InputError: if values are missing, given both ways, or out of range.
+      InputError: if values are missing or given both ways, or a batch is larger than the set.
     """
-    noise_multiplier = check_noise("noise_multiplier", noise_multiplier)
     rate, number, text = _schedule(sampling_probability, steps, dataset_size, batch_size, epochs)
     name = f"dp_sgd:noise_multiplier={noise_multiplier!r},{text}"
     return dp_sgd_phases(((noise_multiplier, rate, number),), name=name)

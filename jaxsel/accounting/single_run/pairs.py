@@ -5,11 +5,18 @@ FIRST, that a base algorithm could have on neighbouring inputs.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.accounting.single_run.parameters import Count, Delta, Epsilon
+from jaxsel.host.errors import InputError, check_interval
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.signature import validated
+
+_Probability = Annotated[float, number("of an event", at_least=0.0, at_most=1.0)]
+_Positive = Annotated[float, positive()]
+_Size = Annotated[int, whole("how many outcomes", at_least=2)]
 
 
 class LawPair(NamedTuple):
@@ -27,29 +34,27 @@ def _pair(first: list[float], second: list[float]) -> LawPair:
     return LawPair(np.array(first, dtype=np.float64), np.array(second, np.float64))
 
 
-def randomised_response(epsilon: float) -> LawPair:
+@validated
+def randomised_response(epsilon: Epsilon) -> LawPair:
     """Randomised response whose best outcome is the rare one on the first side.
 
     Complete for pure DP; with a fixed number of runs the worst outcome has privacy loss
     runs * epsilon (Papernot & Steinke 2022, Proposition 17).
     """
-    epsilon = check_positive("epsilon", epsilon)
     rare = math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
     common = 1.0 / (1.0 + math.exp(-epsilon))
     return _pair([rare, common], [common, rare])
 
 
-def bernoulli(p: float, q: float) -> LawPair:
+@validated
+def bernoulli(p: _Probability, q: _Probability) -> LawPair:
     """Success (the best outcome) with probability p on one side, q on the other."""
-    p = check_interval("p", p, 0.0, 1.0, low_open=False, high_open=False)
-    q = check_interval("q", q, 0.0, 1.0, low_open=False, high_open=False)
     return _pair([p, 1.0 - p], [q, 1.0 - q])
 
 
-def extreme_neighbours(p: float, epsilon: float) -> tuple[float, float]:
+@validated
+def extreme_neighbours(p: _Probability, epsilon: Epsilon) -> tuple[float, float]:
     """Smallest and largest success probability that is epsilon-close to p."""
-    p = check_interval("p", p, 0.0, 1.0, low_open=False, high_open=False)
-    epsilon = check_positive("epsilon", epsilon)
     up, down = math.exp(epsilon), math.exp(-epsilon)
     # 1 - (1 - p) e^epsilon and 1 - (1 - p) e^-epsilon without cancellation near p = 0
     lowest = max(p * down, p * up - math.expm1(epsilon))
@@ -57,7 +62,8 @@ def extreme_neighbours(p: float, epsilon: float) -> tuple[float, float]:
     return lowest, highest
 
 
-def three_outcome(epsilon: float, top: float = 0.2, middle: float = 1e-9) -> LawPair:
+@validated
+def three_outcome(epsilon: Epsilon, top: float = 0.2, middle: float = 1e-9) -> LawPair:
     """Three blocks: best, rare middle, rest, with (top, middle e^epsilon, rest) first.
 
     On the second side the best block is e^epsilon likelier and the middle one
@@ -67,13 +73,12 @@ def three_outcome(epsilon: float, top: float = 0.2, middle: float = 1e-9) -> Law
     one faster.
 
     Args:
-      epsilon: > 0.
+      epsilon: of the pair.
       top, middle: in (0, 1/(1 + e^epsilon)], so that every block is epsilon-close.
 
     Raises:
       InputError: if the pair would not be epsilon-close.
     """
-    epsilon = check_positive("epsilon", epsilon)
     limit = 1.0 / (1.0 + math.exp(epsilon))
     top = check_interval("top", top, 0.0, limit, high_open=False)
     middle = check_interval("middle", middle, 0.0, limit, high_open=False)
@@ -87,12 +92,16 @@ def three_outcome(epsilon: float, top: float = 0.2, middle: float = 1e-9) -> Law
     return _pair([top, middle * ratio, rest], [top * ratio, middle, other])
 
 
-def approximate_three_outcome(epsilon: float, top: float, middle: float, delta: float) -> LawPair:
-    """three_outcome with probability 1 - delta, else a private best outcome.
+@validated
+def approximate_three_outcome(epsilon: Epsilon, top: float, middle: float, delta: Delta) -> LawPair:
+    """``three_outcome`` with probability 1 - delta, else a private best outcome.
 
     Tight in delta: one private outcome among K draws tells the sides apart.
+
+    Args:
+      epsilon, top, middle: as of ``three_outcome``.
+      delta: probability of an outcome that only one side has.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0)
     core = three_outcome(epsilon, top, middle)
     return LawPair(
         np.concatenate([[delta, 0.0], (1.0 - delta) * core.first]),
@@ -100,28 +109,29 @@ def approximate_three_outcome(epsilon: float, top: float, middle: float, delta: 
     )
 
 
-def fixed_runs_constant(epsilon: float, count: int) -> LawPair:
+@validated
+def fixed_runs_constant(epsilon: Epsilon, count: Count) -> LawPair:
     """Pair whose bad event keeps probability 1/e after ``count`` runs (Appendix D.1).
 
     First (1 - e^(-1/k), e^(-1/k)), second (1 - e^(-epsilon - 1/k), e^(-epsilon - 1/k)).
     """
-    epsilon = check_positive("epsilon", epsilon)
-    count = check_integer("count", count, 1)
     first, second = -1.0 / count, -epsilon - 1.0 / count
     return _pair([-math.expm1(first), math.exp(first)], [-math.expm1(second), math.exp(second)])
 
 
-def tight_conditional(s: float, t: float, a: float = 0.25) -> LawPair:
+@validated
+def tight_conditional(
+    s: _Positive, t: _Positive, a: Annotated[float, number(above=0.0, at_most=0.25)] = 0.25
+) -> LawPair:
     """Tight pair for conditional sampling on its first two outcomes (Appendix D.2).
 
     First (a e^-s, a e^-s, rest), second (a e^(-s-t), a, rest).
 
     Args:
-      s, t: > 0.
-      a: in (0, 1/4].
+      s: log of how much rarer the second outcome is on the first side.
+      t: log of how much rarer still the first outcome is on the second side.
+      a: probability of the second outcome on the second side.
     """
-    s, t = check_positive("s", s), check_positive("t", t)
-    a = check_interval("a", a, 0.0, 0.25, high_open=False)
     small, smaller = a * math.exp(-s), a * math.exp(-s - t)
     return _pair([small, small, 1 - 2 * small], [smaller, a, 1 - a - smaller])
 
@@ -131,25 +141,36 @@ def tight_generic() -> LawPair:
     return _pair([0.099, 0.001, 0.9], [0.1498, 0.0002, 0.85])
 
 
-def random_pair(generator: np.random.Generator, size: int, concentration: float = 0.5) -> LawPair:
-    """Two independent Dirichlet laws on ``size`` outcomes, all of them positive."""
-    size = check_integer("size", size, 2)
-    weights = np.full(size, check_positive("concentration", concentration))
+@validated
+def random_pair(
+    generator: np.random.Generator, size: _Size, concentration: _Positive = 0.5
+) -> LawPair:
+    """Two independent Dirichlet laws on the same outcomes, all of them positive.
+
+    Args:
+      generator: of the laws.
+      size: how many outcomes.
+      concentration: of the Dirichlet law; below 1 few outcomes hold most of the mass.
+    """
+    weights = np.full(size, concentration)
     first, second = generator.dirichlet(weights, 2) + 1e-12
     return LawPair(first / first.sum(), second / second.sum())
 
 
+@validated
 def random_pure_pair(
-    generator: np.random.Generator, size: int, epsilon: float, concentration: float = 0.5
+    generator: np.random.Generator, size: _Size, epsilon: Epsilon, concentration: _Positive = 0.5
 ) -> LawPair:
     """A random epsilon-close pair, most of whose privacy losses are +-epsilon.
 
     The first law is Dirichlet; raw losses are drawn in [-2 epsilon, 2 epsilon], shifted
     until the second law, clipped to losses within epsilon, sums to 1.
+
+    Args:
+      generator, size, concentration: as of ``random_pair``.
+      epsilon: of the pair.
     """
-    size = check_integer("size", size, 2)
-    epsilon = check_positive("epsilon", epsilon)
-    weights = np.full(size, check_positive("concentration", concentration))
+    weights = np.full(size, concentration)
     first = generator.dirichlet(weights) + 1e-12
     first = first / first.sum()
     raw = generator.uniform(-2.0 * epsilon, 2.0 * epsilon, size)

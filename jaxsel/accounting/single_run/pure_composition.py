@@ -3,10 +3,12 @@
 import numpy as np
 from scipy import special
 
-from jaxsel.host.errors import check_integer, check_interval, check_positive
+from jaxsel.accounting.single_run.parameters import Count, DeltaFromZero, Epsilon
+from jaxsel.language.signature import validated
 
 
-def composed_pure_epsilon(epsilon: float, count: int, delta: float) -> float:
+@validated
+def composed_pure_epsilon(epsilon: Epsilon, count: Count, delta: DeltaFromZero) -> float:
     """Least epsilon at delta of adaptive releases that are purely epsilon-DP each.
 
     The worst case is randomised response, which answers correctly with odds e^epsilon
@@ -15,19 +17,13 @@ def composed_pure_epsilon(epsilon: float, count: int, delta: float) -> float:
     for epsilon at each threshold j.
 
     Args:
-      epsilon: of one release, > 0.
-      count: the number of releases, >= 1.
-      delta: of the composition, in [0, 1).
+      epsilon: of one release.
+      count: the number of releases.
+      delta: of the composition.
 
     Returns:
       The epsilon of the composition; count * epsilon at delta = 0.
-
-    Raises:
-      InputError: for numbers out of range.
     """
-    epsilon = check_positive("epsilon", epsilon)
-    count = check_integer("count", count, 1)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     most = count * epsilon
     if delta == 0.0:
         return most

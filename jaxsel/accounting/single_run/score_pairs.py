@@ -7,18 +7,20 @@ All logarithms are computed without cancellation, far into both tails.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from jaxsel.host.errors import check_interval
+from jaxsel.language.domains import number, probability
+from jaxsel.language.signature import validated
 
 Function = Callable[[np.ndarray], np.ndarray]
 
 # Beyond these distances from the centre a tail is below 1e-298.
 _GAUSSIAN_REACH = 37.0
 _LAPLACE_REACH = 686.0
+_Noise = Annotated[float, number("standard deviation over sensitivity", at_least=0.02, at_most=1e6)]
 
 
 class LineLaw(NamedTuple):
@@ -66,24 +68,18 @@ def _normal(mean: float) -> LineLaw:
     )
 
 
-def gaussian_pair(noise_multiplier: float) -> ScorePair:
+@validated
+def gaussian_pair(noise_multiplier: _Noise) -> ScorePair:
     """N(0, 1) against N(1/noise_multiplier, 1): the Gaussian mechanism, standardised.
 
     The second law favours large z: the privacy loss decreases in z.
 
     Args:
-      noise_multiplier: standard deviation of the noise over the sensitivity, in
-        [0.02, 1e6).
-
-    Raises:
-      InputError: if it is not.
+      noise_multiplier: standard deviation of the noise over the sensitivity.
     """
-    scale = check_interval(
-        "noise_multiplier", noise_multiplier, 0.02, 1e6, low_open=False, high_open=False
-    )
-    shift = 1.0 / scale
+    shift = 1.0 / noise_multiplier
     return ScorePair(
-        name=f"gaussian:noise_multiplier={scale!r}",
+        name=f"gaussian:noise_multiplier={noise_multiplier!r}",
         first=_normal(0.0),
         second=_normal(shift),
         loss=lambda z: shift * (0.5 * shift - z),
@@ -108,21 +104,20 @@ def _laplace(mean: float) -> LineLaw:
     )
 
 
-def laplace_pair(noise_scale: float) -> ScorePair:
+@validated
+def laplace_pair(
+    noise_scale: Annotated[float, number("over the sensitivity", at_least=0.01, at_most=1e6)],
+) -> ScorePair:
     """Laplace(1) around 0 against around 1/noise_scale: z in units of the noise.
 
     The second law favours large z.
 
     Args:
-      noise_scale: scale of the noise over the sensitivity, in [0.01, 1e6).
-
-    Raises:
-      InputError: if it is not.
+      noise_scale: scale of the noise over the sensitivity.
     """
-    scale = check_interval("noise_scale", noise_scale, 0.01, 1e6, low_open=False, high_open=False)
-    shift = 1.0 / scale
+    shift = 1.0 / noise_scale
     return ScorePair(
-        name=f"laplace:noise_scale={scale!r}",
+        name=f"laplace:noise_scale={noise_scale!r}",
         first=_laplace(0.0),
         second=_laplace(shift),
         loss=lambda z: shift - 2.0 * np.clip(z, 0.0, shift),
@@ -132,7 +127,10 @@ def laplace_pair(noise_scale: float) -> ScorePair:
     )
 
 
-def subsampled_gaussian_pair(noise_multiplier: float, sampling_probability: float) -> ScorePair:
+@validated
+def subsampled_gaussian_pair(
+    noise_multiplier: _Noise, sampling_probability: Annotated[float, probability("of a record")]
+) -> ScorePair:
     """(1 - q) N(0, 1) + q N(1/noise_multiplier, 1) against N(0, 1).
 
     One step of DP-SGD with Poisson sampling when a record is removed (with the record
@@ -140,15 +138,10 @@ def subsampled_gaussian_pair(noise_multiplier: float, sampling_probability: floa
     first law favours large z.
 
     Args:
-      noise_multiplier: standard deviation of the noise over the sensitivity, in
-        [0.02, 1e6).
-      sampling_probability: q, in (0, 1).
-
-    Raises:
-      InputError: if a parameter is out of range.
+      noise_multiplier: standard deviation of the noise over the sensitivity.
+      sampling_probability: q.
     """
-    base = gaussian_pair(noise_multiplier)
-    q = check_interval("sampling_probability", sampling_probability, 0.0, 1.0)
+    base, q = gaussian_pair(noise_multiplier), sampling_probability
     log_q, log_rest = math.log(q), math.log1p(-q)
 
     def mixed(name: str) -> Function:
@@ -161,9 +154,8 @@ def subsampled_gaussian_pair(noise_multiplier: float, sampling_probability: floa
         return np.where(inner < 1.0, small, np.logaddexp(log_rest, log_q + inner))
 
     shift = base.reach[1] - _GAUSSIAN_REACH
-    scale = float(noise_multiplier)
     return base._replace(
-        name=f"subsampled_gaussian:noise_multiplier={scale!r},sampling_probability={q!r}",
+        name=f"subsampled_gaussian:noise_multiplier={noise_multiplier!r},sampling_probability={q!r}",
         first=LineLaw(mixed("log_density"), mixed("log_lower"), mixed("log_upper")),
         second=base.first,
         loss=loss,

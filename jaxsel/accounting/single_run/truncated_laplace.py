@@ -5,35 +5,52 @@ TLap(epsilon, truncation) has density proportional to exp(-epsilon |x|) on
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.host.errors import check_interval, check_positive
+from jaxsel.accounting.single_run.parameters import Epsilon
+from jaxsel.language.domains import probability
+from jaxsel.language.signature import validated
+
+Truncation = Annotated[float, probability("least density, relative to the largest")]
 
 
-def truncated_laplace_support(epsilon: float, truncation: float) -> float:
-    """Half-width log(1/truncation)/epsilon of TLap(epsilon, truncation)."""
-    epsilon = check_positive("epsilon", epsilon)
-    return -math.log(check_interval("truncation", truncation, 0.0, 1.0)) / epsilon
+@validated
+def truncated_laplace_support(epsilon: Epsilon, truncation: Truncation) -> float:
+    """The largest value log(1/truncation)/epsilon of truncated Laplace noise."""
+    return -math.log(truncation) / epsilon
 
 
-def truncated_laplace_cdf(x: npt.ArrayLike, epsilon: float, truncation: float) -> np.ndarray:
-    """P[X <= x], X of density proportional to exp(-epsilon |x|) on its support."""
+@validated
+def truncated_laplace_cdf(x: npt.ArrayLike, epsilon: Epsilon, truncation: Truncation) -> np.ndarray:
+    """Probability that truncated Laplace noise is at most x.
+
+    Args:
+      x: any shape, which the result has.
+      epsilon: inverse scale of the noise.
+      truncation: density at the ends of the support, relative to that at 0.
+    """
     end = truncated_laplace_support(epsilon, truncation)
     x = np.clip(np.asarray(x, dtype=np.float64), -end, end)
     tail = (np.exp(-epsilon * np.abs(x)) - truncation) / (2.0 * (1.0 - truncation))
     return np.where(x < 0.0, tail, 1.0 - tail)[()]
 
 
+@validated
 def truncated_laplace_delta(
-    epsilon: float, truncation: float, shift: float = 1.0, at_epsilon: float | None = None
+    epsilon: Epsilon, truncation: Truncation, shift: float = 1.0, at_epsilon: float | None = None
 ) -> float:
-    """Exact delta between TLap(epsilon, truncation) and itself, moved by ``shift``.
+    """The exact delta between truncated Laplace noise and itself, moved by ``shift``.
 
     The privacy loss is monotone, so the worst event is a half-line: the outcomes that are
-    possible on one side only, and those with a loss above ``at_epsilon`` (default:
-    ``epsilon``).
+    possible on one side only, and those with a loss above ``at_epsilon``.
+
+    Args:
+      epsilon, truncation: as of ``truncated_laplace_cdf``.
+      shift: sensitivity of what the noise is added to.
+      at_epsilon: at which delta is asked for; ``epsilon`` by default.
     """
     level = epsilon if at_epsilon is None else at_epsilon
     end = truncated_laplace_support(epsilon, truncation)

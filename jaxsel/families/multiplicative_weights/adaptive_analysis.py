@@ -9,7 +9,7 @@ over the rows exceeds the population's by overfitting (the boosting attack of Dw
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,17 +17,12 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel.families.multiplicative_weights import hardt_rothblum, repetitive
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_params,
-    check_positive,
-    check_probability_vector,
-)
+from jaxsel.families.multiplicative_weights.parameters import Queries, Scale
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.domains import choice, whole
+from jaxsel.language.signature import read_params
 
 PROTECTIONS = ("none", "laplace", "gaussian", "weights", "repetitive")
 _MECHANISMS = {"weights": hardt_rothblum, "repetitive": repetitive}
@@ -56,8 +51,12 @@ class Analysis(NamedTuple):
 
 
 @factory
-def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
-    """m random queries, and a last query that is chosen by their answers.
+def adaptive_analysis(
+    rows: Annotated[int, whole("n", at_least=1)],
+    *,
+    protection: Annotated[str, choice(PROTECTIONS)] = "none",
+) -> Mechanism:
+    """m random queries about n rows, and a last query that is chosen by their answers.
 
     Query j is a fair random subset of the cells; the vote of cell x is the sum of
     (answer_j - population_j)(q_j(x) - 1/2), and the last query is the set of cells with a
@@ -83,12 +82,11 @@ def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
       rows; CL-Thm10-accuracy and CL-Thm12-accuracy.
 
     Raises:
-      InputError: for an unknown protection, or bad shares or settings.
+      InputError: for shares that are no probabilities of two or more cells, or a table of
+        another number of rows.
     """
-    check_choice("protection", protection, PROTECTIONS)
-    rows = check_integer("rows", rows, 1)
     weights_of = _MECHANISMS.get(protection)
-    needed: tuple[str, ...] = () if protection == "none" else ("noise_scale",)
+    needed = {} if protection == "none" else {"noise_scale": Scale}
     if weights_of is not None:
         needed = weights_of.SETTINGS
 
@@ -98,16 +96,12 @@ def adaptive_analysis(rows: int, *, protection: str = "none") -> Mechanism:
         shares = check_probability_vector("the population", shares)
         if shares.size < 2:
             raise InputError("the population has 1 cell; it must have 2 or more")
-        optional = ("check_threshold",) if protection == "repetitive" else ()
-        check_params(params, required=("queries", *needed), optional=optional)
-        asked = check_integer("queries", params["queries"], 1)
-        settings: dict[str, Any] = {}
+        optional = None if weights_of is None else weights_of.OPTIONAL
+        read = read_params(params, {"queries": Queries, **needed}, optional)
+        settings: dict[str, Any] = {name: np.float64(read[name]) for name in needed}
         if weights_of is not None:
-            settings = weights_of.checked_settings(params)
-        elif protection != "none":
-            scale = check_positive("noise_scale", params["noise_scale"])
-            settings = {"noise_scale": np.float64(scale)}
-        settings["asked"] = np.int32(min(asked, 2**31 - 2))
+            settings = weights_of.as_arrays(read)
+        settings["asked"] = np.int32(min(read["queries"], 2**31 - 2))
         if given:
             means = _given_rows(data, shares.size, rows)
             return {"shares": shares, "means": means}, settings

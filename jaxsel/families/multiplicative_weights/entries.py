@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.multiplicative_weights import parameters
 from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import Numbers, choice, number, numbers, positive, whole
+from jaxsel.language.domains import Numbers, choice, number, numbers, whole
 from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.trial import Trial, Values
 
@@ -30,23 +31,13 @@ _TABLE = _Counts(
     "rows in each cell of the universe", low=0.0, low_open=False, high=1e15, high_open=False, size=2
 )
 _QUERIES = "how many are asked; to tell paths apart at most 8"
-_ANALYST = (
-    "pool: how many rows lie in the first cells, in turn; random: drawn from these; "
-    "worst: where h is too low"
-)
-_EVENT = "path: where and in which direction; updates: how many"
 
 Table = Annotated[Any, _TABLE]
+# Narrower than what the mechanisms take: a trial of the catalogue ends soon.
 Queries = Annotated[int, whole(_QUERIES, at_least=1, at_most=10_000)]
-Analyst = Annotated[str, choice(("pool", "random", "worst"), _ANALYST)]
-Epsilon = Annotated[float, positive("epsilon of the whole interaction, pure")]
 Updates = Annotated[int, whole("most updates of the hypothesis", at_least=1, at_most=100)]
-Threshold = Annotated[float, positive("error that an update is for")]
 Rate = Annotated[float, number("learning rate of an update", above=0.0, at_most=100.0)]
-Event = Annotated[str, choice(("path", "updates"), _EVENT)]
-Gamma = Annotated[float, positive("exponent of the law of p")]
 Repetitions = Annotated[int, whole("Tests a batch", at_least=1, at_most=10**6)]
-Distance = Annotated[float, positive("between the thresholds of the two hypotheses")]
 Failures = Annotated[int, whole("failed batches at which it halts", at_least=1, at_most=40)]
 
 
@@ -54,9 +45,9 @@ Failures = Annotated[int, whole("failed batches at which it halts", at_least=1, 
 class _Answers:
     """What answers: settings that all three mechanisms have."""
 
-    epsilon: Epsilon = 4
+    epsilon: parameters.Epsilon = 4
     updates: Updates = 1
-    threshold: Threshold = 0.2
+    threshold: parameters.Threshold = 0.2
     rate: Rate = 0.5
 
 
@@ -64,9 +55,9 @@ class _Answers:
 class _Tests:
     """Settings of the repetitive sparse vector."""
 
-    gamma: Gamma = 1
+    gamma: parameters.Gamma = 1
     repetitions: Repetitions = 5
-    distance: Distance = 0.2
+    distance: parameters.Distance = 0.2
     max_failures: Failures = 3
 
 
@@ -118,9 +109,9 @@ def private_multiplicative_weights(
     *,
     table: Table = "3,2,1",
     queries: Queries = 2,
-    analyst: Analyst = "pool",
+    analyst: parameters.Analyst = "pool",
     answers: _Answers = _Answers(),
-    event: Event = "path",
+    event: parameters.Event = "path",
     method: Annotated[str, methods("literal", help="see the guide")] = "literal",
 ):
     """Answer adaptive linear queries from a hypothesis that a sparse vector corrects."""
@@ -170,9 +161,9 @@ def repetitive_multiplicative_weights(
     *,
     table: Table = "3,2,1",
     queries: Queries = 2,
-    analyst: Analyst = "pool",
+    analyst: parameters.Analyst = "pool",
     answers: _Answers = _Answers(),
-    event: Event = "path",
+    event: parameters.Event = "path",
     tests: _Tests = _Tests(),
     method: Annotated[str, methods("literal", "jump", help="see the guide")] = "jump",
 ):

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
+from jaxsel.families.multiplicative_weights import parameters
 from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law
 from jaxsel.families.multiplicative_weights.universe import (
-    ANALYSTS,
     PARAMS,
     PATH_QUERIES,
     Interaction,
+    Reply,
     event_and_labels,
     new_hypothesis,
     next_query,
@@ -23,13 +24,20 @@ from jaxsel.families.multiplicative_weights.universe import (
     prepare_universe,
     when,
 )
-from jaxsel.host.errors import check_choice, check_integer, check_params, check_positive
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _THRESHOLD_TAG, _QUERY_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE0, 0xE1, 0xE2, 0xE3
-_NUMBERS = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")
-SETTINGS = (*_NUMBERS, "max_updates")
+SETTINGS = {
+    "threshold": parameters.Threshold,
+    "rate": parameters.Rate,
+    "threshold_scale": parameters.Scale,
+    "query_scale": parameters.Scale,
+    "answer_scale": parameters.Scale,
+    "max_updates": parameters.Updates,
+}
+OPTIONAL: dict[str, Any] = {}
 
 
 class Weights(NamedTuple):
@@ -46,22 +54,10 @@ class Weights(NamedTuple):
     updates: Int[Array, ""]
 
 
-class Reply(NamedTuple):
-    """The answer to one query, whether it updated h, and whether it was below that of h."""
-
-    weights: Weights
-    answer: Float[Array, ""]
-    fired: Bool[Array, ""]
-    below: Bool[Array, ""]
-
-
-def checked_settings(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as arrays; raises InputError for values out of range."""
-    found: dict[str, Any] = {
-        name: np.float64(check_positive(name, params[name])) for name in _NUMBERS
-    }
-    most = check_integer("max_updates", params["max_updates"], 1)
-    return found | {"max_updates": np.int32(min(most, 2**31 - 1))}
+def as_arrays(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among parameters that have been read, as NumPy numbers."""
+    found: dict[str, Any] = {name: np.float64(params[name]) for name in SETTINGS}
+    return found | {"max_updates": np.int32(min(params["max_updates"], 2**31 - 1))}
 
 
 def _laplace(key: stream.Key, tag: int, draw, scale) -> Float[Array, ""]:
@@ -81,7 +77,16 @@ def begin(key: stream.Key, cells: int, params: Mapping[str, Any]) -> Weights:
 
 
 def respond(key: stream.Key, weights: Weights, query, truth, params: Mapping[str, Any], i) -> Reply:
-    """Answers query number ``i``, whose true answer is ``truth``."""
+    """The answer to a query, and the state after it.
+
+    Args:
+      key: of the noises.
+      weights: the state before the query.
+      query: Float["cells"] in [0, 1].
+      truth: its true answer.
+      params: the settings, as arrays.
+      i: the number of the query, from 0.
+    """
     guess = query @ weights.hypothesis
     noisy = jnp.abs(truth - guess) + _laplace(key, _QUERY_TAG, i, params["query_scale"])
     fires = (weights.updates < params["max_updates"]) & (noisy >= weights.level)
@@ -98,7 +103,12 @@ def respond(key: stream.Key, weights: Weights, query, truth, params: Mapping[str
 
 
 @factory
-def hardt_rothblum(queries: int, *, analyst: str = "pool", event: str = "updates") -> Mechanism:
+def hardt_rothblum(
+    queries: parameters.Queries,
+    *,
+    analyst: parameters.Analyst = "pool",
+    event: parameters.Event = "updates",
+) -> Mechanism:
     """Answers from the hypothesis h, or from the data where a sparse vector finds h inaccurate.
 
     For each query, if |q(D) - q(h)| + Lap(query_scale) reaches the threshold plus its
@@ -120,18 +130,12 @@ def hardt_rothblum(queries: int, *, analyst: str = "pool", event: str = "updates
     Outcome: Interaction.
 
     Formal guarantees (claims): CL-Thm9.
-
-    Raises:
-      InputError: for an unknown analyst or event, or parameters out of range.
     """
-    check_choice("analyst", analyst, ANALYSTS)
-    queries = check_integer("queries", queries, 1)
     event_of, labels = event_and_labels(event, queries)
 
     def prepare(data, params):
-        check_params(params, required=SETTINGS, optional=PARAMS)
-        universe = prepare_universe(data, params, analyst, queries)
-        return universe, checked_settings(params)
+        read = read_params(params, SETTINGS, PARAMS)
+        return prepare_universe(data, read, analyst, queries), as_arrays(read)
 
     def sample(key: stream.Key, data, params) -> Interaction:
         choices = stream.fold(key, _ANALYST_TAG)

@@ -50,7 +50,7 @@ def hardt_rothblum_law(
     analyst: str = "pool",
     paths: bool = False,
 ) -> np.ndarray:
-    """Law of the mechanism of Theorem 9.
+    """The exact law of the updates that the mechanism of Theorem 9 makes.
 
     Args:
       table: "shares" and "reference", Float["cells"]; "queries", Float["pool cells"].
@@ -161,7 +161,7 @@ def repetitive_law(
     analyst: str = "pool",
     paths: bool = False,
 ) -> np.ndarray:
-    """Law of the mechanism of Theorem 11.
+    """The exact law of the updates that the mechanism of Theorem 11 makes.
 
     Arguments and result as of ``hardt_rothblum_law``, with the settings of
     ``repetitive.repetitive``.

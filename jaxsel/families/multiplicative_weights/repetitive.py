@@ -6,19 +6,20 @@ be released; otherwise it is drawn again.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxsel.families.multiplicative_weights import parameters
 from jaxsel.families.multiplicative_weights.laws import repetitive_law
 from jaxsel.families.multiplicative_weights.universe import (
-    ANALYSTS,
     PARAMS,
     PATH_QUERIES,
     Interaction,
+    Reply,
     event_and_labels,
     new_hypothesis,
     next_query,
@@ -27,20 +28,28 @@ from jaxsel.families.multiplicative_weights.universe import (
     when,
 )
 from jaxsel.families.selection_and_test.state import State, answers_top, initialise, log_stay
-from jaxsel.host.errors import check_choice, check_integer, check_params, check_positive
 from jaxsel.kernel import noise, stream
 from jaxsel.kernel.logarithm import log, log1p
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.domains import choice
+from jaxsel.language.signature import read_params
 
-METHODS = ("jump", "literal")
 _PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB
 _TEST_TAG, _NOISE_TAG = 0xEC, 0xED
-_NUMBERS = ("threshold", "distance", "rate", "gamma", "repetitions", "test_scale", "answer_scale")
-_WHOLE = ("max_failures", "max_answers")
 _MANY = 2.0**31 - 2
 
-
-SETTINGS = (*_NUMBERS, *_WHOLE)
+SETTINGS = {
+    "threshold": parameters.Threshold,
+    "distance": parameters.Distance,
+    "rate": parameters.Rate,
+    "gamma": parameters.Gamma,
+    "repetitions": parameters.Repetitions,
+    "test_scale": parameters.Scale,
+    "answer_scale": parameters.Scale,
+    "max_failures": parameters.Failures,
+    "max_answers": parameters.Answers,
+}
+OPTIONAL = {"check_threshold": parameters.Threshold}
 
 
 class Weights(NamedTuple):
@@ -65,15 +74,6 @@ class Weights(NamedTuple):
     active: Bool[Array, ""]
 
 
-class Reply(NamedTuple):
-    """The answer to one query, whether it updated h, and whether it was below that of h."""
-
-    weights: Weights
-    answer: Float[Array, ""]
-    fired: Bool[Array, ""]
-    below: Bool[Array, ""]
-
-
 class _Verdict(NamedTuple):
     """The answer to one question, and the number of batches that failed before it."""
 
@@ -81,17 +81,12 @@ class _Verdict(NamedTuple):
     failures: Array  # float; if more than are left, it halted before the answer
 
 
-def checked_settings(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as arrays; raises InputError for values out of range."""
-    found: dict[str, Any] = {
-        name: np.float64(check_positive(name, params[name])) for name in _NUMBERS
-    }
-    check_integer("repetitions", found["repetitions"], 1)
+def as_arrays(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among parameters that have been read, as NumPy numbers."""
+    found: dict[str, Any] = {name: np.float64(params[name]) for name in SETTINGS}
     check = params.get("check_threshold", 0.5 * found["threshold"])
-    found["check_threshold"] = np.float64(check_positive("check_threshold", check))
-    for name in _WHOLE:
-        found[name] = np.int32(min(check_integer(name, params[name], 1), _MANY))
-    return found
+    whole = {name: np.int32(min(params[name], _MANY)) for name in ("max_failures", "max_answers")}
+    return found | whole | {"check_threshold": np.float64(check)}
 
 
 def begin(key: stream.Key, cells: int, params: Mapping[str, Any]) -> Weights:
@@ -112,7 +107,17 @@ def respond(
     *,
     method: str = "jump",
 ) -> Reply:
-    """Answers the next query, whose true answer is ``truth``; ``i`` is not used."""
+    """The answer to the next query, and the state after it.
+
+    Args:
+      key: of the noises and of the Tests.
+      weights: the state before the query.
+      query: Float["cells"] in [0, 1].
+      truth: its true answer.
+      params: the settings, as arrays.
+      i: not used, since the state counts the questions.
+      method: as of ``repetitive``.
+    """
     del i
     questions = stream.fold(key, _QUESTION_TAG)
     answers = stream.fold(key, _ANSWER_TAG)
@@ -166,7 +171,11 @@ def respond(
 
 @factory
 def repetitive(
-    queries: int, *, analyst: str = "pool", event: str = "updates", method: str = "jump"
+    queries: parameters.Queries,
+    *,
+    analyst: parameters.Analyst = "pool",
+    event: parameters.Event = "updates",
+    method: Annotated[str, choice(("jump", "literal"))] = "jump",
 ) -> Mechanism:
     """Answers from the hypothesis h, or from the data where Algorithm 3 answers "top".
 
@@ -194,19 +203,12 @@ def repetitive(
     Outcome: Interaction.
 
     Formal guarantees (claims): CL-Thm11.
-
-    Raises:
-      InputError: for an unknown analyst, event or method, or parameters out of range.
     """
-    check_choice("analyst", analyst, ANALYSTS)
-    check_choice("method", method, METHODS)
-    queries = check_integer("queries", queries, 1)
     event_of, labels = event_and_labels(event, queries)
 
     def prepare(data, params):
-        check_params(params, SETTINGS, ("check_threshold", *PARAMS))
-        universe = prepare_universe(data, params, analyst, queries)
-        return universe, checked_settings(params)
+        read = read_params(params, SETTINGS, OPTIONAL | PARAMS)
+        return prepare_universe(data, read, analyst, queries), as_arrays(read)
 
     def sample(key: stream.Key, data, params) -> Interaction:
         choices = stream.fold(key, _ANALYST_TAG)

@@ -10,17 +10,25 @@ from typing import NamedTuple
 
 
 def theorem_10(cells: int, queries: float, alpha: float, beta: float) -> float:
-    """n of Theorem 10: sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3."""
+    """The sample size n of Theorem 10: sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3.
+
+    Args:
+      cells: |X|, cells of the universe.
+      queries: m.
+      alpha: error for the population.
+      beta: chance of a larger one.
+    """
     return sample_sizes(cells, queries, alpha, math.log(beta)).theorem_10
 
 
 def theorem_12(
     cells: int, queries: float, alpha: float, beta: float, *, noiseless_threshold: bool = False
 ) -> float:
-    """n of Theorem 12: min(sqrt(log|X| log(1/(alpha beta)))/alpha^3, log|X|/alpha^4) log m
-    + log(1/beta)/alpha^2.
+    """The sample size n of Theorem 12: log(1/beta)/alpha^2 and, times log m, the less of
+    sqrt(log|X| log(1/(alpha beta)))/alpha^3 and log|X|/alpha^4.
 
     Args:
+      cells, queries, alpha, beta: as of ``theorem_10``.
       noiseless_threshold: of the weaker form that Section 1.5.2 describes, without noise
         on the threshold: the last term is log(1/beta) log(m)/alpha^2 (CL-E16).
     """
@@ -31,9 +39,10 @@ def theorem_12(
 def first_bound(
     cells: int, queries: float, alpha: float, beta: float, *, printed: bool = False
 ) -> float:
-    """n of Theorem 12 by the first of its two bounds, which Theorem 11 gives.
+    """The sample size n of Theorem 12 by the first of its two bounds, which Theorem 11 gives.
 
     Args:
+      cells, queries, alpha, beta: as of ``theorem_10``.
       printed: with log(1/beta) for log(1/(alpha beta)) (CL-E21).
     """
     low_beta = -math.log(beta)
@@ -58,7 +67,12 @@ class SampleSizes(NamedTuple):
 
 
 def sample_sizes(cells: int, queries: float, alpha: float, log_beta: float) -> SampleSizes:
-    """All of them, at log beta, so that beta may be below the least float."""
+    """The sample size by each formula; beta, as a logarithm, may be below the least float.
+
+    Args:
+      cells, queries, alpha: as of ``theorem_10``.
+      log_beta: natural logarithm of beta.
+    """
     low_beta, size, many = -log_beta, math.log(cells), math.log(queries)
     root = math.sqrt(size * (low_beta - math.log(alpha))) / alpha**3
     least = min(root, size / alpha**4) * many

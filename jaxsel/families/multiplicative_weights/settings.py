@@ -11,6 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.numerics.optimise import minimise
+from jaxsel.families.multiplicative_weights.parameters import (
+    Alpha,
+    Beta,
+    Cells,
+    Delta,
+    Epsilon,
+    Queries,
+    Rows,
+)
 from jaxsel.families.multiplicative_weights.updates import (
     composition_share,
     learning_rate,
@@ -18,7 +27,8 @@ from jaxsel.families.multiplicative_weights.updates import (
     tests_share,
     update_bound,
 )
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 
 
 class HardtRothblum(NamedTuple):
@@ -44,26 +54,18 @@ class HardtRothblum(NamedTuple):
     answer_scale: float
 
 
-def _checked(cells, rows, queries, epsilon, delta, beta) -> None:
-    check_integer("cells", cells, 2)
-    check_positive("rows", rows)
-    check_integer("queries", queries, 1)
-    check_positive("epsilon", epsilon)
-    check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    check_interval("beta", beta, 0.0, 1.0)
-
-
+@validated
 def hardt_rothblum(
-    cells: int,
-    rows: float,
-    queries: int,
-    epsilon: float,
-    delta: float,
-    beta: float,
+    cells: Cells,
+    rows: Rows,
+    queries: Queries,
+    epsilon: Epsilon,
+    delta: Delta,
+    beta: Beta,
     *,
     sharp: bool = False,
 ) -> HardtRothblum:
-    """Settings that minimise the error bound that holds with probability 1 - beta.
+    """Settings of the mechanism of Theorem 9 with the least bound on all errors.
 
     The sparse vector and the answers get epsilon/2 and delta/2 each; the k restarts of
     the one, each epsilon_0-DP with noises Lap(2/(n epsilon_0)) and Lap(4/(n epsilon_0)),
@@ -73,14 +75,13 @@ def hardt_rothblum(
     g + 2(a + b). Solved for g, as k depends on it.
 
     Args:
-      cells: |X|, >= 2.
-      rows: n, > 0.
-      queries: m, >= 1.
+      cells: |X|.
+      rows: n.
+      queries: m.
       epsilon, delta: of the whole; delta = 0 for pure composition.
-      beta: in (0, 1).
+      beta: chance that the bound does not hold.
       sharp: take the learning rate 4 g, which needs 8 times fewer updates than g/2.
     """
-    _checked(cells, rows, queries, epsilon, delta, beta)
 
     def error(log_gap):
         gap = np.exp(log_gap)
@@ -124,7 +125,7 @@ def _hardt_rothblum_noise(
 
 
 def parameters(settings: "Settings") -> dict[str, float]:
-    """The parameters of the mechanism for these settings."""
+    """The parameters that the mechanism takes, by name, for these settings."""
     found: dict[str, float]
     if isinstance(settings, HardtRothblum):
         names = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")
@@ -140,19 +141,23 @@ def parameters(settings: "Settings") -> dict[str, float]:
     }
 
 
+@validated
 def hardt_rothblum_rows(
-    cells: int,
-    queries: int,
-    alpha: float,
-    epsilon: float,
-    delta: float,
-    beta: float,
+    cells: Cells,
+    queries: Queries,
+    alpha: Alpha,
+    epsilon: Epsilon,
+    delta: Delta,
+    beta: Beta,
     *,
     sharp: bool = False,
 ) -> float:
-    """Least n at which ``hardt_rothblum`` has error ``alpha``, as a real number."""
-    _checked(cells, 1.0, queries, epsilon, delta, beta)
-    alpha = check_positive("alpha", alpha)
+    """The least number of rows at which ``hardt_rothblum`` has error ``alpha``, as a real number.
+
+    Args:
+      alpha: error that all answers keep with probability 1 - beta.
+      cells, queries, epsilon, delta, beta, sharp: as of ``hardt_rothblum``.
+    """
 
     def rows(share):
         gap = share * alpha
@@ -192,17 +197,18 @@ class Repetitive(NamedTuple):
     answer_scale: float
 
 
+@validated
 def repetitive(
-    cells: int,
-    rows: float,
-    queries: int,
-    epsilon: float,
-    delta: float,
-    beta: float,
+    cells: Cells,
+    rows: Rows,
+    queries: Queries,
+    epsilon: Epsilon,
+    delta: Delta,
+    beta: Beta,
     *,
     sharp: bool = False,
 ) -> Repetitive:
-    """Settings that make alpha least, as Section 4.2 sets Algorithm 3's.
+    """Settings of the mechanism of Theorem 11 with the least bound alpha on all errors.
 
     The repetitive sparse vector asks whether |q(D) - q(h)| is below alpha, with d =
     alpha/2, and after an update round whether |q(D) - v| is below alpha/2 for the noisy
@@ -212,17 +218,11 @@ def repetitive(
     d >= 10 log M/(n epsilon'). The sparse vector and the answers get epsilon/2 and
     delta/2 each. Solved for alpha, as k depends on it.
 
-    Arguments as of ``hardt_rothblum``; beta >= 2^-m and m >= 10 (Lemma 4).
+    Arguments as of ``hardt_rothblum``.
 
     Raises:
-      InputError: for arguments out of range.
+      InputError: unless m >= 10 and beta >= 2^-m (Lemma 4).
     """
-    _checked(cells, rows, queries, epsilon, delta, beta)
-    if queries < 10 or beta < 2.0 ** -min(queries, 1000):
-        raise InputError(
-            f"queries is {queries} and beta is {beta:g}; Lemma 4 needs at least 10 "
-            "queries and beta >= 2^-queries"
-        )
     plan = repetitive_plan(queries, beta)
 
     def alpha(updates: int) -> float:
@@ -274,8 +274,13 @@ class RepetitivePlan(NamedTuple):
     gamma: float
 
 
-def repetitive_plan(queries: int, beta: float) -> RepetitivePlan:
-    """The plan for m queries and failure probability beta >= 2^-m, m >= 10."""
+@validated
+def repetitive_plan(queries: Queries, beta: Beta) -> RepetitivePlan:
+    """The settings that depend on the number m of queries and the failure probability only.
+
+    Raises:
+      InputError: unless m >= 10 and beta >= 2^-m (Lemma 4).
+    """
     if queries < 10 or beta < 2.0 ** -min(queries, 1000):
         raise InputError(
             f"queries is {queries} and beta is {beta:g}; Lemma 4 needs at least 10 "
@@ -295,18 +300,23 @@ def _scales(plan: RepetitivePlan, updates: int, epsilon: float, delta: float):
     return test, float(1.0 / composition_share(epsilon / 2.0, answers, delta / 2.0))
 
 
+@validated
 def repetitive_rows(
-    cells: int,
-    queries: int,
-    alpha: float,
-    epsilon: float,
-    delta: float,
-    beta: float,
+    cells: Cells,
+    queries: Queries,
+    alpha: Alpha,
+    epsilon: Epsilon,
+    delta: Delta,
+    beta: Beta,
     *,
     sharp: bool = False,
 ) -> float:
-    """Least n at which ``repetitive`` has error ``alpha``, as a real number."""
-    _checked(cells, 1.0, queries, epsilon, delta, beta)
+    """The least number of rows at which ``repetitive`` has error ``alpha``, as a real number.
+
+    Args:
+      alpha: error that all answers keep with probability 1 - beta.
+      cells, queries, epsilon, delta, beta, sharp: as of ``repetitive``.
+    """
     plan = repetitive_plan(queries, beta)
     updates = int(np.clip(update_bound(cells, alpha / 2.0, sharp), 1.0, queries))
     return 20.0 * plan.size * max(_scales(plan, updates, epsilon, delta)) / alpha

@@ -6,9 +6,11 @@ generalization guarantees").
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from jaxsel.host.errors import check_interval, check_positive
+from jaxsel.families.multiplicative_weights.parameters import Delta, Epsilon
+from jaxsel.language.domains import positive
+from jaxsel.language.signature import validated
 
 
 class Accuracy(NamedTuple):
@@ -18,18 +20,19 @@ class Accuracy(NamedTuple):
     failure: float
 
 
+@validated
 def transferred(
     rows: Accuracy,
-    epsilon: float,
-    delta: float = 0.0,
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
     *,
-    posterior: float = 0.01,
-    slack: float = 1e-3,
+    posterior: Annotated[float, positive("c")] = 0.01,
+    slack: Annotated[float, positive("d")] = 1e-3,
 ) -> Accuracy:
-    """Accuracy for the population of (epsilon, delta)-DP answers in [0, 1].
+    """How near the population's values (epsilon, delta)-DP answers in [0, 1] are.
 
-    alpha' = alpha + c + (e^epsilon - 1) + 2 d and beta' = beta/c + delta/d. Given the
-    transcript, an answer is within alpha + c of the posterior mean of the rows' answer,
+    From alpha and beta for the rows to alpha + c + (e^epsilon - 1) + 2 d and beta/c + delta/d:
+    given the transcript, an answer is within alpha + c of the posterior mean of the rows' answer,
     except with probability beta/c (Markov's inequality for the conditional probability of a
     bad answer); and by privacy that mean is within e^epsilon - 1 + 2 d of the population's
     answer for all queries, except with probability delta/d.
@@ -37,13 +40,10 @@ def transferred(
     Args:
       rows: alpha and beta for the rows.
       epsilon, delta: of the whole interaction, with respect to the rows.
-      posterior: c.
+      posterior: c, distance to the posterior mean.
       slack: d; not used if delta is 0.
     """
-    c = check_positive("posterior", posterior)
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    d = check_positive("slack", slack) if delta > 0.0 else 0.0
+    c, d = posterior, slack if delta > 0.0 else 0.0
     lost = delta / d if delta > 0.0 else 0.0
     error = rows.error + c + math.expm1(epsilon) + 2.0 * d
     return Accuracy(error, min(1.0, rows.failure / c + lost))

@@ -14,12 +14,12 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel.families.multiplicative_weights.laws import TIE
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.families.multiplicative_weights.parameters import Event, Queries
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
+from jaxsel.language.signature import validated
 
-ANALYSTS = ("pool", "random", "worst")
-EVENTS = ("updates", "path")
-PARAMS = ("queries", "reference", "asked")  # cells of the universe
+PARAMS = {"queries": None, "reference": None, "asked": Queries}
 PATH_QUERIES = 8  # queries for which the 3^8 paths are events
 
 
@@ -46,8 +46,20 @@ class Interaction(NamedTuple):
     answers: Float[Array, "queries"]  # noqa: F821
 
 
+class Reply(NamedTuple):
+    """The answer to one query, whether it updated h, and whether it was below that of h.
+
+    ``weights`` is the state of the mechanism after it.
+    """
+
+    weights: Any
+    answer: Float[Array, ""]
+    fired: Bool[Array, ""]
+    below: Bool[Array, ""]
+
+
 def prepare_universe(data: Any, params: Mapping[str, Any], analyst: str, most: int) -> dict:
-    """Validates the table and the queries.
+    """The table and the queries as arrays, checked.
 
     Args:
       data: Int["cells"], the number of rows in each cell.
@@ -55,11 +67,14 @@ def prepare_universe(data: Any, params: Mapping[str, Any], analyst: str, most: i
         "random"); "reference", Float["cells"], the proportions that analyst "worst" assumes
         (default: the table's, the strongest adversary of accuracy); and "asked", the number
         of queries asked (default: all).
-        analyst: one of ANALYSTS.
-        most: m, the largest number of queries.
+      analyst: who asks.
+      most: m, the largest number of queries.
 
     Returns:
-      shares, rows, queries and reference as float64 arrays, and asked.
+      "shares", "queries" and "reference" as float64 arrays, and the numbers "rows" and "asked".
+
+    Raises:
+      InputError: for a table that is no list of counts, or queries of another shape.
     """
     counts = check_finite("the table", data)
     if counts.ndim != 1 or counts.size < 2 or np.any(counts < 0):
@@ -80,7 +95,7 @@ def prepare_universe(data: Any, params: Mapping[str, Any], analyst: str, most: i
     reference = check_finite("reference", params.get("reference", counts / rows))
     if reference.shape != counts.shape:
         raise InputError(f"reference must have {counts.size} shares, one a cell")
-    asked = check_integer("asked", params.get("asked", most), 1)
+    asked = params.get("asked", most)
     if asked > most or (most <= PATH_QUERIES and asked < most):
         raise InputError(
             f"asked is {asked}; it must be at most {most}, and just that where paths "
@@ -98,11 +113,16 @@ def prepare_universe(data: Any, params: Mapping[str, Any], analyst: str, most: i
 def next_query(
     analyst: str, data: Mapping[str, Any], hypothesis: Array, key: stream.Key, i
 ) -> Float[Array, "cells"]:  # noqa: F821
-    """Query number ``i``.
+    """The query that the analyst asks as number ``i``, as its value on each cell.
 
-    "pool" cycles through the list; "random" draws from it;
-    "worst" asks for the sign pattern of the last error: the cells where the reference
-    exceeds the hypothesis, so that the error is their total variation distance.
+    Args:
+      analyst: "pool" cycles through the list; "random" draws from it; "worst" asks for the
+        cells where the reference exceeds the hypothesis, so that the error is their total
+        variation distance.
+      data: as ``prepare_universe`` makes it.
+      hypothesis: Float["cells"].
+      key: of the draws of "random".
+      i: from 0.
     """
     queries = jnp.asarray(data["queries"])
     if analyst == "worst":
@@ -115,20 +135,27 @@ def next_query(
 
 
 def over_queries(ask: Callable[[Any, Any], Any], data: Mapping[str, Any], state: Any):
-    """``state = ask(state, i)`` for every query i that is asked."""
+    """The last state, after ``state = ask(state, i)`` for every query i that is asked."""
     asked = data["asked"]
     return lax.fori_loop(jnp.zeros_like(asked), asked, lambda i, seen: ask(seen, i), state)
 
 
 def new_hypothesis(hypothesis, query, below, rate) -> Float[Array, "cells"]:  # noqa: F821
-    """h exp(-rate r), normalised; r = q where the answer lay below h's, else 1 - q."""
+    """The hypothesis h after an update: h exp(-rate r), normalised.
+
+    Args:
+      hypothesis: h, Float["cells"], shares.
+      query: q, Float["cells"] in [0, 1].
+      below: whether the answer lay below h's; then r = q, else r = 1 - q.
+      rate: learning rate.
+    """
     penalty = jnp.where(below, query, 1 - query)
     weights = hypothesis * jnp.exp(-rate * penalty)
     return weights / weights.sum()
 
 
 def when(condition: Array, update: Callable[[Any], Any], state: Any) -> Any:
-    """``update(state)`` if the condition holds, else ``state``.
+    """``update(state)`` if the condition holds, else ``state`` as it is.
 
     A loop of at most one step: unlike ``lax.cond`` it costs nothing in a batch in which the
     condition holds for no trial.
@@ -141,14 +168,13 @@ def when(condition: Array, update: Callable[[Any], Any], state: Any) -> Any:
     return done[1]
 
 
-def event_and_labels(event: str, queries: int):
-    """``(outcome -> event, (data, params) -> labels)`` of both mechanisms.
+@validated
+def event_and_labels(event: Event, queries: Queries):
+    """The functions ``event`` and ``labels`` of the two mechanisms.
 
     Raises:
-      InputError: for another event, or paths of too many queries.
+      InputError: for paths of too many queries.
     """
-    check_choice("event", event, EVENTS)
-    queries = check_integer("queries", queries, 1)
     if event == "updates":
         names = tuple(f"{count} updates" for count in range(queries + 1))
         return _updates, lambda data, params: names

@@ -6,12 +6,15 @@ queries q: X -> [0, 1] on which it errs (Hardt & Rothblum 2010; Dwork & Roth 201
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.families.multiplicative_weights import parameters
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
-from jaxsel.host.errors import check_integer, check_interval, check_positive
+from jaxsel.language.domains import positive
+from jaxsel.language.signature import validated
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _FACTORS = np.geomspace(0.1, 1.5, 24)  # factors of the order that is optimal to first order
@@ -21,7 +24,7 @@ _FACTORS = np.geomspace(0.1, 1.5, 24)  # factors of the order that is optimal to
 
 
 def relative_entropy(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-    """KL(first || second) of two vectors of shares, in nats; 0 log 0 = 0."""
+    """The Kullback-Leibler divergence of two vectors of shares, in nats; 0 log 0 = 0."""
     p, q = np.asarray(first, np.float64), np.asarray(second, np.float64)
     held = p > 0.0
     with np.errstate(divide="ignore"):
@@ -29,36 +32,41 @@ def relative_entropy(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
 
 
 def updated(hypothesis: npt.ArrayLike, penalty: npt.ArrayLike, rate: float) -> np.ndarray:
-    """h exp(-rate r), normalised.
+    """The hypothesis after an update: h exp(-rate r), normalised.
 
     Args:
       hypothesis: h, Float["cells"], shares.
       penalty: r, Float["cells"] in [0, 1]: q where h's answer is too large, 1 - q where it
         is too small.
-      rate: learning rate eta, > 0.
+      rate: learning rate.
     """
     weights = np.asarray(hypothesis) * np.exp(-rate * np.asarray(penalty))
     return weights / weights.sum()
 
 
-def entropy_drop(rate: float, gap: float, *, sharp: bool = False) -> float:
-    """A lower bound on the decrease of KL(D || h) by an update at a query of error ``gap``.
+@validated
+def entropy_drop(rate: parameters.Rate, gap: parameters.Error, *, sharp: bool = False) -> float:
+    """A lower bound on what an update takes off the relative entropy of shares to hypothesis.
 
-    eta gap - eta^2 (Dwork & Roth 2014, Theorem 4.10), or eta gap - eta^2/8 by
-    Hoeffding's lemma (``sharp``).
+    Args:
+      rate: learning rate eta.
+      gap: error of the hypothesis at the query of the update.
+      sharp: eta gap - eta^2/8, by Hoeffding's lemma, for eta gap - eta^2 (Dwork & Roth 2014,
+        Theorem 4.10).
     """
-    rate = check_positive("rate", rate)
-    gap = check_interval("gap", gap, 0.0, 1.0, low_open=False, high_open=False)
     return rate * gap - rate * rate * (0.125 if sharp else 1.0)
 
 
-def learning_rate(gap: float, *, sharp: bool = False) -> float:
-    """The rate that maximises ``entropy_drop``: gap/2, or 4 gap if ``sharp``."""
-    return check_positive("gap", gap) * (4.0 if sharp else 0.5)
+@validated
+def learning_rate(
+    gap: Annotated[float, positive("least error of a query that updates")], *, sharp: bool = False
+) -> float:
+    """The learning rate that maximises ``entropy_drop``: gap/2, or 4 gap if ``sharp``."""
+    return gap * (4.0 if sharp else 0.5)
 
 
 def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
-    """``max_updates`` of many gaps, also above 1, as floats."""
+    """``max_updates`` at many gaps, which may exceed 1, as floats; arguments as there."""
     constant = 0.5 if sharp else 4.0
     # Rounded up: an integer quotient may be computed slightly too small.
     most = constant * math.log(cells) / np.square(gap) * (1.0 + 4.0 * _EPSILON)
@@ -66,48 +74,49 @@ def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
 
 
 def least_gap(cells: int, updates: int, sharp: bool) -> float:
-    """The least gap at which ``max_updates`` is at most ``updates``."""
+    """The least error of queries that update at which there are at most ``updates`` updates.
+
+    Arguments as of ``max_updates``.
+    """
     constant = 0.5 if sharp else 4.0
     # Slightly above the gap at which one more update is possible.
     return math.sqrt(constant * math.log(cells) / (updates + 1.0)) * (1.0 + 1e-12)
 
 
-def max_updates(cells: int, gap: float, *, sharp: bool = False) -> int:
-    """A bound on the number of updates from the uniform h at true errors of at least ``gap``.
+@validated
+def max_updates(cells: parameters.Cells, gap: parameters.Gap, *, sharp: bool = False) -> int:
+    """The largest number of updates, from the uniform hypothesis at errors of ``gap`` or more.
 
-    floor(4 log|X|/gap^2), since KL(D || h) >= 0 starts at log|X| or less and falls by
-    gap^2/4 or more each time; floor(log|X|/(2 gap^2)) with the learning rate 4 gap
-    (``sharp``). At least 1.
+    It is floor(4 log|X|/gap^2), since the relative entropy to the hypothesis starts at log|X|
+    or less, falls by gap^2/4 or more each time and stays above 0; but at least 1.
 
     Args:
-      cells: |X|, >= 2.
-      gap: in (0, 1].
+      cells: |X|, cells of the universe.
+      gap: least error of a query that updates.
+      sharp: floor(log|X|/(2 gap^2)), for the learning rate 4 gap.
     """
-    cells = check_integer("cells", cells, 2)
-    gap = check_interval("gap", gap, 0.0, 1.0, high_open=False)
     return int(update_bound(cells, gap, sharp))
 
 
 # --- Budgets ---------------------------------------------------------------------------
 
 
+@validated
 def composition_share(
-    epsilon: float, times: npt.ArrayLike, delta: float
+    epsilon: parameters.Epsilon, times: npt.ArrayLike, delta: parameters.Delta
 ) -> npt.NDArray[np.float64]:
-    """epsilon of each of ``times`` pure releases that together are (epsilon, delta)-DP.
+    """The epsilon that each of k pure releases may have to be (epsilon, delta)-DP together.
 
     The larger of epsilon/k and the x with k x^2/2 + x sqrt(2 k log(1/delta)) = epsilon,
     which composes to no more by Kairouz, Oh & Viswanath 2015, Theorem 3.4, as
     tanh(x/2) <= x/2. If delta = 0, the first.
 
     Args:
-      epsilon: > 0.
+      epsilon: of all releases.
       times: k, >= 1; any shape.
-      delta: in [0, 1).
+      delta: of all releases.
     """
     k = np.asarray(times, np.float64)
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     if delta == 0.0:
         return epsilon / k
     spread = np.sqrt(-2.0 * k * math.log(delta))
@@ -115,20 +124,25 @@ def composition_share(
     return np.maximum(epsilon / k, root)
 
 
-def tests_share(epsilon: float, tops: int, gamma: float, delta: float) -> float:
-    """epsilon of each tested hypothesis, for Tests until c of them answer top.
+@validated
+def tests_share(
+    epsilon: parameters.Epsilon,
+    tops: parameters.Failures,
+    gamma: parameters.Gamma,
+    delta: parameters.Delta,
+) -> float:
+    """The epsilon that each tested hypothesis may have, for Tests until c of them answer top.
 
     The larger of epsilon/(2 c + gamma) (Cohen et al. 2022, Theorem 2, pure) and, for
     delta > 0, the x at which the least c D_a(x) + log(1/delta)/(a - 1) over a few orders
     a is epsilon, D_a the exact divergence of one top (``known_chance_rate``).
 
     Args:
-      epsilon: > 0, of all of them.
-      tops: c, >= 1.
-      gamma: exponent of the law of p, > 0.
-      delta: in [0, 1).
+      epsilon, delta: of all Tests together.
+      tops: c.
+      gamma: exponent of the law of p.
     """
-    pure = check_positive("epsilon", epsilon) / (2.0 * tops + gamma)
+    pure = epsilon / (2.0 * tops + gamma)
     if delta == 0.0:
         return pure
     log_slack = -math.log(delta)

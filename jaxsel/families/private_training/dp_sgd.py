@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxsel.families.private_training import parameters
 from jaxsel.families.private_training.laws import ratio_cells, ratio_edges
 from jaxsel.host.errors import check_choice, check_params
 from jaxsel.kernel import noise, stream
@@ -23,9 +24,9 @@ def dp_sgd(
     examples: int = 4,
     batch_size: float = 1.5,
     clip_norm: float = 0.5,
-    noise_multiplier: float = 1.0,
-    steps: int = 2,
-    clipping: str = "microbatch",
+    noise_multiplier: parameters.AnyNoise = 1.0,
+    steps: parameters.Steps = 2,
+    clipping: parameters.Clipping = "microbatch",
 ) -> Mechanism:
     """DP-SGD on a canary among blank examples.
 
@@ -42,15 +43,14 @@ def dp_sgd(
       clip_norm: C.
       noise_multiplier: sigma, standard deviation of the noise over C.
       steps: T.
-      clipping: "microbatch" or "plain".
+      clipping: how sums are clipped; see ``jaxsel.training.dp_sgd.Recipe``.
 
     Raises:
-      InputError: for a setting out of range.
+      InputError: for a size or norm that ``jaxsel.training.dp_sgd.recipe`` refuses.
     """
     from jaxsel.training import canaries
     from jaxsel.training.dp_sgd import initialise, recipe, train
 
-    check_choice("clipping", clipping, ("microbatch", "plain"))
     plan = recipe(
         examples,
         batch_size,

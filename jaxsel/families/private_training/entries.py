@@ -2,14 +2,13 @@
 
 from typing import Annotated
 
+from jaxsel.families.private_training import parameters
 from jaxsel.host.errors import check_interval
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, whole
 from jaxsel.language.entry import mechanism
 from jaxsel.language.trial import Trial
-
-Clipping = Annotated[str, choice(("microbatch", "plain"), "how sums are clipped")]
 
 
 @mechanism(
@@ -22,11 +21,9 @@ def dp_sgd(
     examples: Annotated[int, whole("n, the person included", at_least=1, at_most=1000)] = 4,
     batch_size: Annotated[float, number("expected, at most n", above=0.0, at_most=1000)] = 1.5,
     clip_norm: Annotated[float, number("C, in l2", at_least=1e-3, at_most=1e3)] = 0.5,
-    noise_multiplier: Annotated[
-        float, number("sigma, noise over C", at_least=0.2, at_most=50.0)
-    ] = 1.0,
+    noise_multiplier: parameters.Noise = 1.0,
     steps: Annotated[int, whole("T", at_least=1, at_most=64)] = 2,
-    clipping: Clipping = "microbatch",
+    clipping: parameters.Clipping = "microbatch",
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """DP-SGD with Poisson batches, on one person among blanks: the log-likelihood

@@ -12,6 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special, stats
 
+from jaxsel.families.private_training.parameters import AnyNoise, Rate, Steps
+from jaxsel.language.signature import validated
+
 _REACH = 12.0  # standard deviations, with tail probability 1e-32
 _CELLS = 2**14
 
@@ -33,9 +36,14 @@ class RatioLaw(NamedTuple):
 
 
 def sum_cdf(x, noise_multiplier: float, rate: float, steps: int, present: bool):
-    """P[noisy sum over all steps, along the example's gradient and over C, <= x].
+    """Probability that the noisy sum of all steps, along the example's gradient, is at most x C.
 
-    The example is in a binomial number of batches, if it is ``present``.
+    Args:
+      x: any shape, which the result has.
+      noise_multiplier: sigma.
+      rate: q, chance that a batch holds the example.
+      steps: T.
+      present: whether the example is in the data: then it is in a binomial number of batches.
     """
     deviation = noise_multiplier * math.sqrt(steps)
     x = np.asarray(x, dtype=np.float64)
@@ -65,14 +73,15 @@ def _one_step(loss, noise_multiplier: float, rate: float, present: bool):
     return (1.0 - rate) * below + rate * moved
 
 
+@validated
 @functools.lru_cache(maxsize=16)
-def ratio_law(noise_multiplier: float, rate: float, steps: int) -> RatioLaw:
-    """The law of the summed log-likelihood ratio after ``steps`` steps, by convolution.
+def ratio_law(noise_multiplier: AnyNoise, rate: Rate, steps: Steps) -> RatioLaw:
+    """The law of the summed log-likelihood ratio after all steps, by convolution.
 
     Args:
       noise_multiplier: sigma.
-      rate: q in (0, 1].
-      steps: at least 1.
+      rate: q, chance that a batch holds the example.
+      steps: T.
     """
     reach = _REACH * noise_multiplier
     ends = (np.array([-reach, 1.0 + reach]) - 0.5) / noise_multiplier**2
@@ -92,7 +101,10 @@ def ratio_law(noise_multiplier: float, rate: float, steps: int) -> RatioLaw:
 
 
 def ratio_edges(noise_multiplier: float, rate: float, steps: int) -> np.ndarray:
-    """Edges of the bins in which the ratio is tallied: quantiles of either side, ascending."""
+    """Edges of the bins in which the ratio is tallied: quantiles of either side, ascending.
+
+    Arguments as of ``ratio_law``.
+    """
     law = ratio_law(noise_multiplier, rate, steps)
     wanted = [1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
     # between two points of the grid
@@ -105,7 +117,12 @@ def ratio_edges(noise_multiplier: float, rate: float, steps: int) -> np.ndarray:
 
 
 def ratio_cells(noise_multiplier: float, rate: float, steps: int, present: bool) -> np.ndarray:
-    """Probabilities that the ratio falls between the edges, Float64["edges+1"]."""
+    """Probabilities that the ratio falls between the edges, Float64["edges+1"].
+
+    Args:
+      noise_multiplier, rate, steps: as of ``ratio_law``.
+      present: whether the example is in the data.
+    """
     law = ratio_law(noise_multiplier, rate, steps)
     edges = ratio_edges(noise_multiplier, rate, steps)
     below = np.cumsum(law.present if present else law.absent)
@@ -114,7 +131,13 @@ def ratio_cells(noise_multiplier: float, rate: float, steps: int, present: bool)
 
 
 def score_cdf(x, correct: float, score_noise: float):
-    """P[a run's noisy score <= x], for a network with that many correct labels."""
+    """Probability that a run's noisy score is at most x.
+
+    Args:
+      x: any shape, which the result has.
+      correct: how many validation images the network classifies correctly.
+      score_noise: parameter of the discrete Gaussian noise.
+    """
     reach = math.ceil(_REACH * score_noise)
     noise = np.arange(-reach, reach + 1)
     weights = np.exp(-0.5 * (noise / score_noise) ** 2)

@@ -49,7 +49,7 @@ def many_searches(
     *,
     clipping: str = "microbatch",
 ) -> Searches:
-    """Runs a search from every seed.
+    """The results of whole searches, one run from each seed.
 
     Args:
       plan: of the searches.

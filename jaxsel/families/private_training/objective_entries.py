@@ -5,9 +5,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.families.private_training import objective_laws as laws
+from jaxsel.families.private_training import parameters
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, numbers, whole
+from jaxsel.language.domains import number, numbers, whole
 from jaxsel.language.entry import mechanism
 from jaxsel.language.trial import Trial
 
@@ -27,12 +28,10 @@ def objective_perturbation(
     target: Annotated[
         float, number("of each record; its sign is the label", at_least=-10.0, at_most=10.0)
     ] = -1.0,
-    noise_multiplier: Annotated[float, number("of the slope", at_least=0.1, at_most=100.0)] = 1.0,
+    noise_multiplier: parameters.LinearNoise = 1.0,
     regularisation: Annotated[float, number("lambda", at_least=1e-2, at_most=1e4)] = 0.5,
     edges: Annotated[Any, numbers("bins of the minimum, increasing")] = "-12,-10,-8,-6,-4,-2,0,2",
-    loss: Annotated[
-        str, choice(("logistic", "huber"), "log(1 + e^-yu), or clipped squares")
-    ] = "logistic",
+    loss: parameters.Loss = "logistic",
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """A generalised linear model on the line by objective perturbation (Kifer, Smith & Thakurta

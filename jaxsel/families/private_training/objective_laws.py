@@ -26,13 +26,13 @@ class Line(NamedTuple):
 
 
 def line(*records: tuple[float, float, float]) -> Line:
-    """From (feature, target, count) of each kind."""
+    """Records on the line, from the feature, target and count of each kind."""
     table = np.array(records, dtype=np.float64).reshape(-1, 3)
     return Line(table[:, 0], table[:, 1], table[:, 2])
 
 
 def with_one_more(known: Line, feature: float, target: float) -> Line:
-    """The records and one more."""
+    """The records, and one more of that feature and target."""
     return Line(
         np.append(known.features, feature),
         np.append(known.targets, target),
@@ -41,7 +41,14 @@ def with_one_more(known: Line, feature: float, target: float) -> Line:
 
 
 def gradient(t, records: Line, loss: str, regularisation: float) -> np.ndarray:
-    """The slope of the sum of losses and the regularisation at t, for losses of slope 1."""
+    """The gradient of the objective without noise: of the sum of losses and lambda/2 t^2.
+
+    Args:
+      t: any shape, which the result has.
+      records: the data.
+      loss: "logistic" or "huber", of slope 1.
+      regularisation: lambda.
+    """
     t = np.asarray(t, dtype=np.float64)
     total = regularisation * t
     for feature, target, count in zip(*records, strict=True):
@@ -54,14 +61,22 @@ def gradient(t, records: Line, loss: str, regularisation: float) -> np.ndarray:
 
 
 def minimum_cdf(t, records: Line, loss: str, noise: float, regularisation: float) -> np.ndarray:
-    """P[the minimum <= t], for linear noise of that standard deviation."""
+    """Probability that the minimum of the noisy objective is at most t.
+
+    Args:
+      t, records, loss, regularisation: as of ``gradient``.
+      noise: standard deviation of the linear term.
+    """
     return special.ndtr(gradient(t, records, loss, regularisation) / noise)
 
 
 def minimum_cells(
     edges: np.ndarray, records: Line, loss: str, noise: float, regularisation: float
 ) -> np.ndarray:
-    """Probabilities of the minimum between edges, each difference in the nearer tail."""
+    """Probabilities that the minimum lies between edges, Float64["edges+1"].
+
+    Each is a difference in the nearer tail. Arguments as of ``minimum_cdf``.
+    """
     at = gradient(edges, records, loss, regularisation) / noise
     low, high = np.append(-np.inf, at), np.append(at, np.inf)
     above = low + high > 0.0
@@ -76,7 +91,10 @@ _REACH = 8.5  # standard deviations of the noise, with tail probability 1e-17
 def fine_edges(
     records: Line, loss: str, noise: float, regularisation: float, count: int
 ) -> np.ndarray:
-    """Points between which the noise moves evenly, by bisection."""
+    """At most ``count`` places of the minimum, for evenly spaced noises, by bisection.
+
+    Arguments as of ``minimum_cdf``; ``count`` is of noises.
+    """
     wanted = noise * np.linspace(-_REACH, _REACH, count)
     slopes = float(np.sum(records.counts * np.abs(records.features)))
     reach = (slopes + _REACH * noise) / regularisation + 1.0
@@ -97,9 +115,15 @@ def pair_epsilon(
     delta: float,
     count: int = 8001,
 ) -> float:
-    """Epsilon at delta between the minima of neighbours, of cells of the line: no more than true.
+    """The epsilon at delta between the minima of neighbours, told apart by cells of the line.
 
-    Cells are post-processing, so that this is a lower bound, and the exact number in the limit.
+    Cells are post-processing, so that this is a lower bound, and exact in the limit.
+
+    Args:
+      fewer, more: the neighbours.
+      loss, noise, regularisation: as of ``minimum_cdf``.
+      delta: of (epsilon, delta).
+      count: of edges for each neighbour.
     """
     numbers = (loss, noise, regularisation)
     edges = np.union1d(fine_edges(fewer, *numbers, count), fine_edges(more, *numbers, count))
@@ -118,9 +142,12 @@ def approximate_epsilon(
     delta: float,
     count: int = 1201,
 ) -> float:
-    """The same of minima that are moved apart by ``step`` each, and have normal noise added.
+    """``pair_epsilon`` of minima that are moved apart, and have normal noise added.
 
-    The more records' minimum is moved by -step if it lies lower, else by step.
+    Args:
+      fewer, more, loss, noise, regularisation, delta, count: as of ``pair_epsilon``.
+      step: by which each minimum is moved, away from the other.
+      output_noise: standard deviation of the noise added.
     """
     numbers = (loss, noise, regularisation)
     ends = [fine_edges(records, *numbers, count) for records in (fewer, more)]

@@ -1,51 +1,54 @@
 """Objective perturbation on the line as a mechanism, with bins of the minimum as events."""
 
 import itertools
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax, nn
 
 from jaxsel.families.private_training import objective_laws as laws
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.families.private_training.parameters import AnyNoise, Loss
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.language.domains import positive
+from jaxsel.language.signature import read_params
 from jaxsel.training.objective_perturbation import clipped_rows
-from jaxsel.training.objective_privacy import LOSSES
 
 _HALVINGS = 48
+_PARAMS = {"noise_multiplier": AnyNoise, "regularisation": positive("lambda"), "edges": None}
 
 
 @factory
-def objective_perturbation(loss: str = "logistic") -> Mechanism:
-    """The minimum of the sum of losses, lambda/2 theta^2 and b theta, b normal, on the line.
+def objective_perturbation(loss: Loss = "logistic") -> Mechanism:
+    """Releases the minimum of the sum of losses, lambda/2 theta^2 and b theta, b normal.
 
     Kifer, Smith & Thakurta 2012, Algorithm 1, for slopes of at most 1 and features that are
-    clipped to 1. Minima are found by bisection.
+    clipped to 1, and a real theta. Minima are found by bisection.
+
+    Args:
+      loss: of a record.
 
     Data: ``objective_laws.Line``.
     Params: "noise_multiplier", the standard deviation of b; "regularisation", lambda; and
       "edges" of the bins, increasing.
     Outcome, event: the bin of the minimum.
-
-    Raises:
-      InputError: for a loss that is not known.
     """
-    check_choice("loss", loss, LOSSES)
 
-    def edges_of(params) -> np.ndarray:
-        check_params(params, ("noise_multiplier", "regularisation", "edges"))
-        edges = check_finite("edges", params["edges"])
+    def read(params) -> dict[str, Any]:
+        given = read_params(params, _PARAMS)
+        edges = check_finite("edges", given["edges"])
         if edges.ndim != 1 or np.any(np.diff(edges) <= 0.0):
             raise InputError("edges must be a strictly increasing list of numbers")
-        return edges
+        return given | {"edges": edges}
 
     def clipped(data) -> laws.Line:
         rows = clipped_rows(np.asarray(data.features, dtype=np.float64)[:, None], 1.0)
         return laws.Line(rows[:, 0], np.asarray(data.targets), np.asarray(data.counts))
 
     def prepare(data, params):
-        return clipped(data), {**params, "edges": edges_of(params)}
+        return clipped(data), read(params)
 
     def slope(t: Array, data: laws.Line) -> Array:
         predicted = data.features * t
@@ -75,12 +78,13 @@ def objective_perturbation(loss: str = "logistic") -> Mechanism:
 
     def labels(data, params) -> tuple[str, ...]:
         del data
-        bounds = ["-inf", *(f"{edge:g}" for edge in edges_of(params)), "inf"]
+        bounds = ["-inf", *(f"{edge:g}" for edge in read(params)["edges"]), "inf"]
         return tuple(f"[{low}, {high})" for low, high in itertools.pairwise(bounds))
 
     def law(data, params) -> FiniteLaw:
-        numbers = (params["noise_multiplier"], params["regularisation"])
-        found = laws.minimum_cells(edges_of(params), clipped(data), loss, *map(float, numbers))
+        given = read(params)
+        numbers = (given["noise_multiplier"], given["regularisation"])
+        found = laws.minimum_cells(given["edges"], clipped(data), loss, *numbers)
         return FiniteLaw(found, labels(data, params))
 
     return Mechanism(prepare, sample, outcome_itself, labels, law, noise.resolution("tail"))

@@ -56,13 +56,19 @@ def images(kind: str) -> ImageSet:
 
 @functools.lru_cache(maxsize=8)
 def searches(kind: str, number: int, seed: int) -> Searches:
-    """Runs ``number`` searches on images of a kind; kinds have different seeds."""
+    """The results of so many searches on images of a kind.
+
+    Args:
+      kind: of the images, one of ``KINDS``; each has seeds of its own.
+      number: of searches.
+      seed: of all of them.
+    """
     first = (seed + 1) * 2**40 + KINDS.index(kind) * 2**38
     seeds = [(first + i) % 2**64 for i in range(number)]
     return many_searches(plan(), images(kind), OneParameterNetwork(), seeds)
 
 
 def sums(found: Searches) -> np.ndarray:
-    """Float64["runs"], each run's noisy sum over all steps, over C."""
+    """Each run's noisy sum over all steps, over C: Float64["runs"]."""
     settings = np.array([c.learning_rate * c.clip_norm / c.batch_size for c in plan().candidates])
     return found.params["trace"][:, 0] / settings[found.candidate]

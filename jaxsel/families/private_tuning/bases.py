@@ -21,9 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxsel.host.errors import InputError, check_finite, check_params
+from jaxsel.families.private_tuning.parameters import Epsilon
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import factory
+from jaxsel.language.signature import read_params
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.base_laws import OrderedLaw, ordered_law, randomised_response_law
@@ -77,13 +79,12 @@ def _uniform_rank(key: stream.Key) -> Array:
 def _finite_base(
     ordered: Callable[[Any, Any], OrderedLaw],
     label_names: tuple[str, ...] | None = None,
-    required: tuple[str, ...] = (),
+    required: Mapping[str, Any] | None = None,
 ) -> Base:
     """A base with finitely many outcomes, from its ordered law."""
 
     def checked(data, params) -> OrderedLaw:
-        check_params(params, required)
-        return ordered(data, params)
+        return ordered(data, read_params(params, required))
 
     def prepare(data, params):
         law = checked(data, params)
@@ -129,7 +130,7 @@ def _finite_base(
 
 @factory
 def finite() -> Base:
-    """Any finite law.
+    """A base whose output has any given law on finitely many outcomes.
 
     Data: ``Float["n"]`` probabilities, best outcome first; or a mapping with
       "probabilities" and "scores" in any order (label i is entry i).
@@ -147,10 +148,10 @@ def finite() -> Base:
 
 @factory
 def randomised_response() -> Base:
-    """Randomised response on one bit, epsilon-DP; the order prefers the answer 1.
+    """Randomised response on one bit, which is epsilon-DP; the answer 1 is the better one.
 
     Data: the bit, 0 or 1.
-    Params: ``{"epsilon": e}`` > 0: the answer equals the bit with probability
+    Params: ``{"epsilon": e}``: the answer equals the bit with probability
       e^epsilon / (1 + e^epsilon).
     Labels: 0 and 1, the answer, which is also the score.
     """
@@ -158,12 +159,12 @@ def randomised_response() -> Base:
     def ordered(data, params):
         return ordered_law(randomised_response_law(data, params["epsilon"]), [0.0, 1.0])
 
-    return _finite_base(ordered, ("0", "1"), ("epsilon",))
+    return _finite_base(ordered, ("0", "1"), {"epsilon": Epsilon})
 
 
 @factory
 def score_table() -> Base:
-    """A uniformly random entry of a table of real scores.
+    """A base that returns a uniformly random entry of a table of real scores.
 
     Data: scores, Float["n"]; label i is entry i; equal scores: the lower label wins.
     Params: none used.

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from jaxsel import repetitions as laws
 from jaxsel.families.private_tuning.base_settings import Runs
+from jaxsel.families.private_tuning.parameters import METHODS
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Mechanism
 from jaxsel.language.domains import number, parsed, probability, whole
@@ -15,7 +16,7 @@ from jaxsel.tuning.bounds.random_stopping import hard_stop_steps, hard_stop_step
 
 Law = Annotated[Any, parsed(laws.parse, "a law of K; see jaxsel list repetitions", "law of K")]
 Gamma = Annotated[float, number("stopping probability", at_least=1e-9, at_most=1.0)]
-Method = Annotated[str, methods("rank", "count", "literal")]
+Method = Annotated[str, methods(*METHODS)]
 _RUN = "epsilon=0.6 probabilities=0.3,0.3,0.4 scores=0.9,0.8,0.8"
 
 

@@ -9,15 +9,16 @@ from jax.scipy import special
 from jaxtyping import Array
 
 from jaxsel.families.private_tuning.bases import Base, Draw
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_params, check_positive
+from jaxsel.families.private_tuning.parameters import Noise, Scale, Sign
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import factory
+from jaxsel.language.signature import read_params
 from jaxsel.tuning import laplace_candidates
 from jaxsel.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.tuning.base_laws import survival
 
-NOISES = ("laplace", "gaussian")
 _BISECTIONS = 64
 
 
@@ -28,12 +29,12 @@ def _score_of_rank(noise: str, rank: Array) -> Array:
     return noises.LAWS[noise](noises.Ends(upper, t))
 
 
-def _parameters(data, params, optional=()) -> tuple[np.ndarray, float]:
-    check_params(params, ("noise_scale",), optional)
+def _parameters(data, params, optional=None) -> tuple[np.ndarray, float]:
+    given = read_params(params, {"noise_scale": Scale}, optional)
     scores = check_finite("scores", data)
     if scores.ndim != 1:
         raise InputError("scores must be one list of numbers")
-    return scores, check_positive("noise_scale", params["noise_scale"])
+    return scores, given["noise_scale"]
 
 
 def _first_variate(noise: str, key: stream.Key) -> Array:
@@ -41,7 +42,7 @@ def _first_variate(noise: str, key: stream.Key) -> Array:
 
 
 @factory
-def random_candidate(noise: str = "laplace") -> Base:
+def random_candidate(noise: Noise = "laplace") -> Base:
     """A uniformly random candidate, and its score plus noise.
 
     The base of Liu & Talwar 2019, Section 5.1 and of Papernot & Steinke 2022,
@@ -51,7 +52,7 @@ def random_candidate(noise: str = "laplace") -> Base:
       noise: "laplace" or "gaussian", standard form.
 
     Data: scores, Float["m"].
-    Params: ``{"noise_scale": b}`` > 0, in units of the scores.
+    Params: ``{"noise_scale": b}``, in units of the scores.
     Label: the candidate's index.
 
     Example:
@@ -61,7 +62,6 @@ def random_candidate(noise: str = "laplace") -> Base:
         >>> print(tuning.law([0.0, 3.0], params).probabilities.round(2))  # of 0, 1 and nothing
         [0.13 0.87 0.  ]
     """
-    check_choice("noise", noise, NOISES)
 
     def prepare(data, params):
         scores, scale = _parameters(data, params)
@@ -156,7 +156,7 @@ def _invert_gaussian_mixture(rank: Array, data) -> Array:
 
 
 @factory
-def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
+def noised_score(noise: Noise = "gaussian", *, sign: Sign = 1) -> Base:
     """One candidate's score plus noise; the label is the bin that the score falls in.
 
     Args:
@@ -176,11 +176,9 @@ def noised_score(noise: str = "gaussian", *, sign: int = 1) -> Base:
         >>> print(law.labels, law.probabilities.round(3))
         ('[-inf, 0)', '[0, inf)', 'none') [0.333 0.667 0.   ]
     """
-    check_choice("noise", noise, NOISES)
-    check_choice("sign", sign, (1, -1))
 
     def checked(data, params):
-        scores, scale = _parameters(np.atleast_1d(np.asarray(data)), params, ("edges",))
+        scores, scale = _parameters(np.atleast_1d(np.asarray(data)), params, {"edges": None})
         edges = check_finite("edges", params.get("edges", [0.0]))
         if scores.size != 1:
             raise InputError("noised_score takes one score; use random_candidate")

@@ -5,7 +5,7 @@ geometric), and its hard stops (K capped). With K fixed it is the naive baseline
 not private enough.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,13 +13,15 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel.families.private_tuning.bases import Base, Draw
+from jaxsel.families.private_tuning.parameters import METHODS
 from jaxsel.host.errors import InputError, check_choice
 from jaxsel.kernel import noise, stream
 from jaxsel.kernel import repetition_sampling as sampling
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.domains import choice
 from jaxsel.repetitions import FAMILIES, Repetitions
 
-METHODS = ("literal", "count", "rank")
+_FAMILIES = (*FAMILIES, "conditioned", "capped")
 _COUNT_TAG, _RANK_TAG, _OUTPUT_TAG = 0xC0, 0xC1, 0xC2
 
 
@@ -54,13 +56,24 @@ def selected(selection: Selection) -> Array:
 
 
 def release(found: Draw, none: Array, num_labels, count) -> Selection:
-    """The Selection for a run, or for nothing if ``none``."""
+    """What is released of the best run.
+
+    Args:
+      found: the run.
+      none: whether there was no run, so that nothing is released.
+      num_labels: how many labels there are; the label of nothing.
+      count: number of runs, or -1.
+    """
     label = jnp.where(none, num_labels, found.label).astype(jnp.int32)
     return Selection(label, jnp.where(none, jnp.nan, found.score), count)
 
 
 def split_params(params: Any) -> tuple[Repetitions, dict]:
-    """The repetition law, and the base's own parameters."""
+    """The law of K among parameters of a mechanism, and the others, which are the base's.
+
+    Raises:
+      InputError: if there is no law of K.
+    """
     if "repetitions" not in params or not isinstance(params["repetitions"], Repetitions):
         raise InputError('params["repetitions"] must be a law of K from jaxsel.repetitions')
     rest = {key: value for key, value in params.items() if key != "repetitions"}
@@ -69,7 +82,10 @@ def split_params(params: Any) -> tuple[Repetitions, dict]:
 
 @factory
 def private_tuning(
-    base: Base, family: str = "truncated_negative_binomial", *, method: str = "rank"
+    base: Base,
+    family: Annotated[str, choice(_FAMILIES)] = "truncated_negative_binomial",
+    *,
+    method: Annotated[str, choice(METHODS)] = "rank",
 ) -> Mechanism:
     """Draws K, runs the base K times, releases the best run; nothing if K = 0.
 
@@ -88,8 +104,8 @@ def private_tuning(
     geometric LT-Thm3.2. A fixed K has none better than composition (PS-Prop17).
 
     Raises:
-      InputError: if the family is unknown, differs from that of the parameters, or has
-        no closed-form rank for method "rank".
+      InputError: if the family differs from that of the parameters, or has no closed-form
+        rank for method "rank".
 
     Example:
         >>> import jaxsel
@@ -103,8 +119,6 @@ def private_tuning(
           1        0.666667
           none     0
     """
-    check_choice("repetitions family", family, (*FAMILIES, "conditioned", "capped"))
-    check_choice("method", method, METHODS)
     if method == "rank":
         check_choice("family for method rank", family, sampling.RANK_FAMILIES)
 

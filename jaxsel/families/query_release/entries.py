@@ -4,32 +4,23 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from jaxsel.families.query_release.laws import INNER, LEAST_EPSILON
+from jaxsel.families.query_release import parameters
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, numbers
+from jaxsel.language.domains import numbers
 from jaxsel.language.entry import mechanism
 from jaxsel.language.trial import Trial
-
-EVENT = choice(
-    ("correction", "answers"),
-    "correction: whether the true answers were released; answers: whether "
-    "the mean answer is below 1/2, too (literal only)",
-)
-METHOD = methods("largest", "literal")
 
 
 @mechanism("CL-Thm5", "CL-Cor1", generic="answers=1,0,2 epsilon=0.6 delta=0.05")
 def query_release(
     *,
     answers: Annotated[Any, numbers("the true answers, of sensitivity 1 each")] = "0,0,0",
-    epsilon: Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)] = 1,
-    delta: Annotated[float, number("of the whole", above=0.0, at_most=0.5)] = 0.1,
-    inner: Annotated[
-        str, choice(INNER, "what draws the answers; repaired: literal only")
-    ] = "gaussian",
-    event: Annotated[str, EVENT] = "correction",
-    method: Annotated[str, METHOD] = "largest",
+    epsilon: parameters.Epsilon = 1,
+    delta: parameters.Delta = 0.1,
+    inner: parameters.Inner = "gaussian",
+    event: parameters.Event = "correction",
+    method: Annotated[str, methods(*parameters.METHODS)] = "largest",
 ):
     """Release answers whose largest error has a cap that is never exceeded (Cohen et al.
     2022, Theorem 5, over the Gaussian mechanism)."""

@@ -12,7 +12,7 @@ mechanism with repairs (``repaired_answers``), whose bound is sqrt(log log k) la
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,21 +22,15 @@ from jaxsel import repetitions
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
+from jaxsel.families.query_release import parameters
 from jaxsel.families.query_release.repaired_answers import (
     RepairedAnswers,
     calibrated_median,
     repaired_answers,
 )
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_integer,
-    check_interval,
-    check_positive,
-)
-
-INNER = ("gaussian", "repaired")
-LEAST_EPSILON = 1e-9  # the least epsilon for which its shares can be calibrated
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import positive
+from jaxsel.language.signature import validated
 
 
 class QueryRelease(NamedTuple):
@@ -65,46 +59,36 @@ class QueryRelease(NamedTuple):
     repairs: RepairedAnswers | None
 
 
+@validated
 def query_release(
-    queries: int,
-    epsilon: float,
-    delta: float,
+    queries: parameters.Queries,
+    epsilon: parameters.Epsilon,
+    delta: parameters.Delta,
     *,
-    divisor: float | None = None,
-    inner: str = "gaussian",
+    divisor: Annotated[float | None, positive("of delta^2")] = None,
+    inner: parameters.Inner = "gaussian",
     sharp: bool = False,
 ) -> QueryRelease:
     """Settings that make Theorem 5's algorithm (epsilon, delta)-DP.
 
-    ``sharp`` uses that the inner error, and hence the bound s, has the same law on all
-    data:
-    the selection then multiplies both densities with the same factor E[N (1 - F(s))^(N-1)]
+    ``sharp`` uses that the inner error, and hence the bound s, has the same law on all data: the
+    selection then multiplies both densities with the same factor E[N (1 - F(s))^(N-1)]
     <= T/2, and an inner (epsilon, d)-DP mechanism gives (epsilon, d T/2) instead of
     (3 epsilon, d T) (claim CL-Thm5-sharp).
 
     Args:
-      queries: k >= 1, of sensitivity 1 each.
-      epsilon: in [1e-9, 1].
-      delta: in (0, 1/2].
+      queries: k, of sensitivity 1 each.
+      epsilon, delta: of the whole algorithm.
       divisor: inner delta is delta^2/divisor; 10 as printed; default 105, as corrected,
         or 17 if sharp.
       inner: "gaussian" or "repaired".
       sharp: inner epsilon is epsilon instead of epsilon/3.
-
-    Raises:
-      InputError: for a parameter out of range.
     """
-    queries = check_integer("queries", queries, 1)
-    epsilon = check_interval(
-        "epsilon", epsilon, LEAST_EPSILON, 1.0, low_open=False, high_open=False
-    )
-    delta = check_interval("delta", delta, 0.0, 0.5, high_open=False)
     default = 17.0 if sharp else 105.0
-    divisor = check_positive("divisor", default if divisor is None else divisor)
+    divisor = default if divisor is None else divisor
     inner_epsilon = epsilon if sharp else epsilon / 3.0
     inner_delta = delta**2 / divisor
     half_epsilon, half_delta = inner_epsilon / 2.0, inner_delta / 2.0
-    check_choice("inner", inner, INNER)
     if inner == "gaussian":
         repairs = None
         scale = math.sqrt(queries) * gaussian_noise_multiplier(half_epsilon, half_delta)
@@ -130,20 +114,26 @@ def query_release(
 def spent_delta(
     settings: QueryRelease, epsilon: float, corrections: float, *, sharp: bool = False
 ) -> float:
-    """Delta of the whole algorithm: T d + (1 + e^epsilon) corrections; T d/2 if sharp.
+    """The delta of the whole algorithm: T d + (1 + e^epsilon) times the chance of a correction.
 
     Args:
-      settings: of the algorithm; d is its inner delta.
+      settings: of the algorithm; T are its runs, d is its inner delta.
       epsilon: of the whole.
       corrections: chance that the true answers are released, on either side.
-      sharp: see ``query_release``.
+      sharp: T d/2 for T d; see ``query_release``.
     """
     selected = settings.runs * settings.inner_delta * (0.5 if sharp else 1.0)
     return selected + (1.0 + math.exp(epsilon)) * corrections
 
 
 def gaussian_largest_error(x: npt.ArrayLike, queries: int, noise_scale: float) -> np.ndarray:
-    """P[some |noise| > x] of ``queries`` Gaussian noises; accurate far in the tail."""
+    """Probability that the largest of some Gaussian errors exceeds x; accurate in the tail.
+
+    Args:
+      x: any shape, which the result has.
+      queries: how many errors.
+      noise_scale: their standard deviation.
+    """
     x = np.asarray(x, dtype=np.float64)
     tail = 2.0 * special.ndtr(-np.maximum(x, 0.0) / noise_scale)
     with np.errstate(divide="ignore"):
@@ -151,19 +141,30 @@ def gaussian_largest_error(x: npt.ArrayLike, queries: int, noise_scale: float) -
 
 
 def gaussian_largest_quantile(tail: npt.ArrayLike, queries: int, noise_scale: float) -> np.ndarray:
-    """The x with P[some |noise| > x] = tail, for tails in (0, 1)."""
+    """The x that the largest of some Gaussian errors exceeds with the chance ``tail``.
+
+    Args:
+      tail: in (0, 1), any shape, which the result has.
+      queries, noise_scale: as of ``gaussian_largest_error``.
+    """
     tail = np.asarray(tail, dtype=np.float64)
     one = -np.expm1(np.log1p(-tail) / queries)
     return (-noise_scale * special.ndtri(one / 2.0))[()]
 
 
-def corrected_gaussian_cap(queries: int, epsilon: float, delta: float) -> float:
-    """The cap of a plain Gaussian mechanism that is corrected if its error is larger.
+@validated
+def corrected_gaussian_cap(
+    queries: parameters.Queries, epsilon: parameters.AnyEpsilon, delta: parameters.AnyDelta
+) -> float:
+    """The error that a Gaussian mechanism, corrected where it errs by more, never exceeds.
 
     One vector of Gaussian answers at (epsilon, delta/2); if an answer errs by more than
     the cap, which has chance (delta/2)/(1 + e^epsilon), the true answers are released.
-    It is (epsilon, delta)-DP as Theorem 5's algorithm is, and its error is never larger
-    than the cap either.
+    It is (epsilon, delta)-DP as Theorem 5's algorithm is.
+
+    Args:
+      queries: how many, of sensitivity 1 each.
+      epsilon, delta: of the corrected mechanism.
     """
     scale = math.sqrt(queries) * gaussian_noise_multiplier(epsilon, delta / 2.0)
     tail = delta / 2.0 / (1.0 + math.exp(epsilon))
@@ -174,10 +175,14 @@ def corrected_gaussian_cap(queries: int, epsilon: float, delta: float) -> float:
 
 
 def selection_factor(better: npt.ArrayLike, runs: int) -> np.ndarray:
-    """E[N (1 - x)^(N-1)], N uniform on {0, ..., T}.
+    """What the density of a run is multiplied by where the best of N runs is released.
 
-    It multiplies the density of a run if N runs are made and x is the probability of a
-    better one."""
+    It is E[N (1 - x)^(N-1)], with N uniform on {0, ..., T}.
+
+    Args:
+      better: x, the probability of a better run, any shape, which the result has.
+      runs: T.
+    """
     return repetitions.beta_binomial(runs, 1.0).pgf_derivative_tail(better)
 
 
@@ -208,7 +213,7 @@ def _noise_nodes(settings: QueryRelease, highest: np.ndarray):
 
 
 def bound_below(settings: QueryRelease, s: np.ndarray) -> np.ndarray:
-    """P[an inner vector's private bound is at most s]."""
+    """Probability that the private bound of one vector is at most s: Float["points"]."""
     # Errors are positive: only noise below s - offset counts.
     highest = s - settings.offset
     noise, weights = _noise_nodes(settings, highest)

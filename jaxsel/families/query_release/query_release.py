@@ -4,7 +4,7 @@ See ``jaxsel.families.query_release.laws`` for the settings and for what replace
 paper's inner mechanism.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,15 +12,16 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from jaxsel.families.query_release.laws import INNER, QueryRelease, correction_chance, query_release
+from jaxsel.families.query_release import parameters
+from jaxsel.families.query_release.laws import QueryRelease, correction_chance, query_release
 from jaxsel.families.query_release.repaired_answers import RepairedAnswers
 from jaxsel.families.selection_and_test.state import initialise, runs
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer, check_params
+from jaxsel.host.errors import InputError, check_choice, check_finite
 from jaxsel.kernel import lanes, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.domains import choice
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "largest")
-EVENTS = ("answers", "correction")
 _MOST_RUNS = 100_000_000
 _STATE_TAG, _COIN_TAG, _BOUND_TAG, _PICK_TAG, _REPAIR_TAG = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4
 _LABELS = {
@@ -46,26 +47,34 @@ class Answers(NamedTuple):
 
 
 def release_settings(queries: int, params: dict[str, Any], inner: str) -> QueryRelease:
-    """The settings for ``params``: "epsilon", "delta", and optionally "runs" and "sharp".
+    """The settings of the algorithm for the parameters of the mechanism.
+
+    Args:
+      queries: how many answers.
+      params: "epsilon", "delta", and optionally "runs" and "sharp".
+      inner: as of ``query_release_mechanism``.
 
     Raises:
       InputError: for an unknown parameter or one out of range.
     """
-    check_params(params, ("epsilon", "delta"), ("runs", "sharp"))
-    sharp = params.get("sharp", False)
+    of_whole = {"epsilon": parameters.Epsilon, "delta": parameters.Delta}
+    given = read_params(params, of_whole, {"runs": parameters.Runs, "sharp": None})
+    sharp = given.get("sharp", False)
     check_choice("sharp", sharp, (False, True))
     settings = query_release(
-        queries, params["epsilon"], params["delta"], inner=inner, sharp=bool(sharp)
+        queries, given["epsilon"], given["delta"], inner=inner, sharp=bool(sharp)
     )
-    count = check_integer("runs", params.get("runs", settings.runs), 1)
-    return settings._replace(runs=count)
+    return settings._replace(runs=given.get("runs", settings.runs))
 
 
 @factory
 def query_release_mechanism(
-    *, method: str = "literal", inner: str = "gaussian", event: str = "answers"
+    *,
+    method: Annotated[str, choice(parameters.METHODS)] = "literal",
+    inner: parameters.Inner = "gaussian",
+    event: parameters.Event = "answers",
 ) -> Mechanism:
-    """Release answers whose largest error has a cap that is never exceeded.
+    """Releases answers whose largest error has a cap that is never exceeded.
 
     Args:
       method: "literal" flips a coin for each of T runs and draws whole vectors; "largest"
@@ -76,19 +85,16 @@ def query_release_mechanism(
         "correction" tells only whether the true answers were released.
 
     Data: Float["queries"], the true answers, of sensitivity 1 each.
-    Params: "epsilon" in [1e-9, 1], "delta" in (0, 1/2]; "runs" overrides T (fewer runs
-      are no less private for the selection, but the correction happens more often);
-      "sharp" spends epsilon once (see ``jaxsel.families.query_release.laws``).
+    Params: "epsilon" and "delta", of the whole; "runs" overrides T (fewer runs are no less
+      private for the selection, but the correction happens more often); "sharp"
+      spends epsilon once (see ``jaxsel.families.query_release.laws``).
     Outcome: Answers; event: see ``event``.
 
     Formal guarantees (claims): CL-Thm5-privacy, CL-Thm5-sharp, CL-Thm5-error.
 
     Raises:
-      InputError: for parameters outside their range.
+      InputError: for method "largest" with another inner mechanism or event than it can draw.
     """
-    check_choice("method", method, METHODS)
-    check_choice("inner", inner, INNER)
-    check_choice("event", event, EVENTS)
     if method == "largest" and (inner, event) != ("gaussian", "correction"):
         raise InputError(
             'method "largest" draws no answers: it takes inner "gaussian" and event "correction"'

@@ -8,16 +8,18 @@ error is sqrt(log log k) times that of one answer instead of sqrt(log k).
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.single_run.conversions import zcdp_rho
+from jaxsel.families.query_release.parameters import AnyDelta, AnyEpsilon, Queries
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
-from jaxsel.host.errors import check_integer, check_interval, check_positive
 from jaxsel.language.base import Relation
+from jaxsel.language.domains import whole
+from jaxsel.language.signature import validated
 
 
 class RepairedAnswers(NamedTuple):
@@ -39,17 +41,15 @@ class RepairedAnswers(NamedTuple):
     repair_scale: float
 
 
-def repaired_answers(queries: int, epsilon: float, delta: float) -> RepairedAnswers:
+@validated
+def repaired_answers(queries: Queries, epsilon: AnyEpsilon, delta: AnyDelta) -> RepairedAnswers:
     """The settings that make the repaired mechanism (epsilon, delta)-DP.
 
     Args:
-      queries: k >= 1, of sensitivity 1 each.
-      epsilon: > 0.
-      delta: in (0, 1).
+      queries: k, of sensitivity 1 each.
+      epsilon, delta: of the noise, the picks and the second noise together.
     """
-    k = check_integer("queries", queries, 1)
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    k = queries
     repairs = min(k, math.ceil(k / max(1.0, math.log(k)) ** 2))
     first = gaussian_noise_multiplier(epsilon / 2.0, delta / 2.0)
     second = gaussian_noise_multiplier(epsilon / 4.0, delta / 4.0)
@@ -66,7 +66,13 @@ def repaired_answers(queries: int, epsilon: float, delta: float) -> RepairedAnsw
 def repaired_error(
     settings: RepairedAnswers, generator: np.random.Generator, samples: int
 ) -> np.ndarray:
-    """Largest errors of simulated vectors: Float["samples"]."""
+    """The largest errors of simulated vectors of answers, Float["samples"].
+
+    Args:
+      settings: of the mechanism.
+      generator: of the noises.
+      samples: how many vectors.
+    """
     k, r = settings.queries, settings.repairs
     errors = np.empty(samples)
     block = max(1, 2**20 // k)
@@ -81,18 +87,21 @@ def repaired_error(
     return errors
 
 
+@validated
 @functools.cache
-def calibrated_median(settings: RepairedAnswers, samples: int = 4000) -> float:
-    """A largest error that the mechanism keeps with probability 1/2 or more.
+def calibrated_median(
+    settings: RepairedAnswers,
+    samples: Annotated[int, whole("simulated vectors", at_least=10)] = 4000,
+) -> float:
+    """A bound that the mechanism's largest error keeps with probability 1/2 or more.
 
     The law of the noise does not depend on the data, so it can be simulated with a fixed
     seed: the result is an upper confidence limit of the median, at confidence 99 %.
 
     Args:
       settings: of the mechanism.
-      samples: simulated vectors, at least 10.
+      samples: how many vectors are simulated.
     """
-    samples = check_integer("samples", samples, 10)
     errors = repaired_error(settings, np.random.default_rng(0), samples)
     # The j-th smallest error is below the median with chance P[Bin(samples, 1/2) >= j].
     rank = int(stats.binom.isf(0.01, samples, 0.5)) + 1

@@ -16,8 +16,8 @@ from jaxsel.families.multiplicative_weights.entries import (
     repetitive_multiplicative_weights,
 )
 from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
+from jaxsel.families.multiplicative_weights.parameters import ANALYSTS
 from jaxsel.families.multiplicative_weights.repetitive import repetitive
-from jaxsel.families.multiplicative_weights.universe import ANALYSTS
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import stream
 from jaxsel.kernel.engine import Performance, simulate

@@ -11,6 +11,10 @@ from scipy import integrate, stats
 
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.private_training import laws
+from jaxsel.families.private_training.dp_sgd import dp_sgd
+from jaxsel.families.private_training.objective_laws import line
+from jaxsel.families.private_training.objective_perturbation import objective_perturbation
+from jaxsel.host.errors import InputError
 from jaxsel.repetitions import geometric
 
 
@@ -122,3 +126,21 @@ def test_released_score_is_the_generating_function_of_k():
     assert share == laws.score_cdf(2, 3, 0.8) < laws.score_cdf(3, 3, 0.8)
     by_hand = share / 3.0 / (1.0 - 2.0 * share / 3.0)
     assert geometric(1.0 / 3.0).pgf(np.asarray(share)) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [({"noise_multiplier": 0.0}, "noise_multiplier is 0"), ({"steps": 0}, "steps is 0")],
+)
+def test_steps_without_noise_and_no_steps_are_refused(changed, message):
+    with pytest.raises(InputError, match=message):
+        dp_sgd(**changed)
+
+
+@pytest.mark.parametrize("changed", [{"noise_multiplier": -1.0}, {"regularisation": math.nan}])
+def test_bad_objective_is_refused_by_sampler_and_law(changed):
+    mechanism, data = objective_perturbation(), line((0.5, 1.0, 3))
+    params = {"noise_multiplier": 1.0, "regularisation": 1.0, "edges": [0.0]} | changed
+    for asked in (mechanism.prepare, mechanism.law):
+        with pytest.raises(InputError, match=f"{next(iter(changed))} is"):
+            asked(data, params)

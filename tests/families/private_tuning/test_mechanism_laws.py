@@ -11,6 +11,7 @@ from jaxsel.families.noisy_max.noisy_max import noisy_max
 from jaxsel.families.private_tuning import bases, noised_bases
 from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
+from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel.engine import simulate
 from jaxsel.kernel.tables import from_law
@@ -301,3 +302,10 @@ def test_alias_resolves_one_in_1e8(seed):
     mechanism = from_law(private_tuning(base, "point_mass", method="rank"))
     given = {"repetitions": laws.point_mass(1)}
     assert p_value(mechanism, law, given, seed, trials=2_000_000) > ALPHA
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0])
+def test_bad_scale_is_refused(scale):
+    base, scores, _ = CANDIDATES["gaussian"]
+    with pytest.raises(InputError, match=f"noise_scale is {scale}"):
+        base.prepare(scores, {"noise_scale": scale})

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxsel.families.query_release import laws as release
+from jaxsel.families.query_release.parameters import LEAST_EPSILON
 from jaxsel.families.query_release.repaired_answers import (
     calibrated_median,
     repaired_answers,
@@ -105,6 +106,7 @@ def test_calibrated_median_is_above_the_median():
     [
         ({"queries": 0}, "queries"),
         ({"epsilon": 1.5}, "epsilon"),
+        ({"epsilon": 1e-9}, "epsilon is 1e-09"),
         ({"delta": 0.6}, "delta"),
         ({"inner": "laplace"}, "inner"),
     ],
@@ -113,6 +115,13 @@ def test_bad_input_is_refused_in_one_sentence(changed, message):
     given = {"queries": 3, "epsilon": 1.0, "delta": 0.1} | changed
     with pytest.raises(InputError, match=message):
         release.query_release(**given)
+
+
+@pytest.mark.parametrize("inner", ["gaussian", "repaired"])
+@pytest.mark.parametrize("sharp", [False, True])
+def test_least_epsilon_is_served(inner, sharp):
+    found = release.query_release(1, LEAST_EPSILON, 0.1, inner=inner, sharp=sharp)
+    assert math.isfinite(found.cap)
 
 
 def test_repaired_mechanism_has_no_exact_error_law():

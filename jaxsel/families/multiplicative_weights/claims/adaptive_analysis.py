@@ -16,16 +16,15 @@ from scipy import stats
 
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.claims.errors import max_error, quantile_limit
+from jaxsel.families.multiplicative_weights.parameters import Delta, Rows
 from jaxsel.families.multiplicative_weights.transfer import Accuracy, transferred
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.checking import CONFIDENCE, grid
-from jaxsel.language.domains import choice, number, positive, probability, whole
+from jaxsel.language.domains import choice, number, probability, whole
 from jaxsel.language.papers import CL, JX
 
 Bin = Annotated[int, whole("which of 40, from -1 on", at_least=0)]
-Rows = Annotated[float, positive("n")]
 Epsilon = Annotated[float, number("with respect to the rows", above=0.0, at_most=50.0)]
-Delta = Annotated[float, number("with respect to the rows", at_least=0.0, below=1.0)]
 Beta = Annotated[float, number("chance of failure for the rows", at_least=2.0**-12, below=1.0)]
 
 Near = Annotated[str, choice(("population", "rows"), "to whose answers they are near")]

@@ -14,7 +14,7 @@ from scipy import special
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
-from jaxsel.families.multiplicative_weights import entries
+from jaxsel.families.multiplicative_weights import entries, parameters
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.laws import hardt_rothblum_law, repetitive_law
 from jaxsel.families.selection_and_test.claims.many_tests import randomised_tests
@@ -22,23 +22,16 @@ from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.laws import prior, top_after_bottoms
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, in_units, listed
-from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.domains import positive
 from jaxsel.language.papers import CL
 
-Epsilon = Annotated[float, positive("of the whole")]
-Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
-
-Updates = Annotated[int, whole("k, most updates", at_least=1)]
 Vector = Annotated[float, positive("epsilon_0 of a sparse vector")]
 Answer = Annotated[float, positive("epsilon_a of an answer")]
-Failures = Annotated[int, whole("k', failed batches at which it halts", at_least=1)]
-Gamma = Annotated[float, positive("exponent of the law of p")]
 Test = Annotated[float, positive("epsilon' of a Test")]
-Answers = Annotated[int, whole("k, noisy answers at most", at_least=1)]
 
 
 @CL.privacy("CL-Thm9-budget", "Theorem 9, pure", Relation.GENERAL)
-def updated(*, updates: Updates = 2, test: Vector = 0.5, answer: Answer = 0.5) -> float:
+def updated(*, updates: parameters.Updates = 2, test: Vector = 0.5, answer: Answer = 0.5) -> float:
     """k sparse vectors of epsilon_0 and k answers of epsilon_a make the path of updates k
     (epsilon_0 + epsilon_a)-DP."""
     return updates * (test + answer)
@@ -47,10 +40,10 @@ def updated(*, updates: Updates = 2, test: Vector = 0.5, answer: Answer = 0.5) -
 @CL.privacy("CL-Thm11-budget", "Theorem 11, pure (concurrent composition)", Relation.GENERAL)
 def updated_repetitively(
     *,
-    failures: Failures = 3,
-    gamma: Gamma = 1.0,
+    failures: parameters.Failures = 3,
+    gamma: parameters.Gamma = 1.0,
     test: Test = 0.5,
-    answers: Answers = 2,
+    answers: parameters.Answers = 2,
     answer: Answer = 0.5,
 ) -> float:
     """One repetitive sparse vector, which also rejects answers, and at most k answers make the
@@ -174,7 +167,7 @@ def repetitive_updates(budget):
 
 
 @CL.privacy("CL-Thm9-privacy", "Theorem 9, with constants", Relation.GENERAL)
-def restarts(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+def restarts(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.Delta = 1e-6) -> float:
     """With the settings derived for (epsilon, delta) and beta, k sparse vectors and k answers are
     (epsilon, delta)-DP, whatever their mechanisms.
 
@@ -283,7 +276,7 @@ def _spent_on_tests(each: float, tops: int, gamma: float, epsilon: float) -> flo
 
 
 @CL.privacy("CL-Thm9-parts", "Theorem 9, with constants", Relation.GENERAL)
-def restart_parts(*, delta: Delta = 1e-6) -> float:
+def restart_parts(*, delta: parameters.Delta = 1e-6) -> float:
     """With the settings derived for (epsilon, delta), the deltas at which the sparse vectors, and
     the answers, are epsilon/2-DP sum to at most delta (checked in units of delta)."""
     return delta

@@ -11,17 +11,15 @@ import numpy as np
 from scipy import stats
 
 from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.families.multiplicative_weights.parameters import Beta, Delta, Rows
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.checking import CONFIDENCE, in_units
-from jaxsel.language.domains import choice, number, positive, probability
+from jaxsel.language.domains import choice, number
 from jaxsel.language.papers import CL
 
 _CELLS, _QUERIES, _ROWS = 16, 60, 30_000
 
-Rows = Annotated[float, positive("n")]
 Epsilon = Annotated[float, number("of the whole", at_least=1e-9, at_most=1e6)]
-Delta = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
-Beta = Annotated[float, probability("chance of failure")]
 _RATES = ("small", "large")
 Rate = Annotated[
     str, choice(_RATES, "learning rate: half the gap of an update, or large: four times")

@@ -12,14 +12,14 @@ import numpy as np
 
 from jaxsel.families.multiplicative_weights import sample_complexity as sizes
 from jaxsel.families.multiplicative_weights import settings as weights
+from jaxsel.families.multiplicative_weights.parameters import Beta
 from jaxsel.language.checking import drawn, in_units, listed
-from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import CL
 
 Cells = Annotated[int, whole("|X|", at_least=3)]
 Queries = Annotated[float, number("m", above=1.0)]
 Alpha = Annotated[float, number("error", at_least=1e-50, below=1.0)]
-Beta = Annotated[float, probability("chance of failure")]
 Constant = Annotated[float, positive("C")]
 
 

@@ -5,21 +5,12 @@ learning rate, which the paper does not name (R-CL-16).
 """
 
 import math
-from typing import Annotated
 
 import numpy as np
 
 from jaxsel.families.multiplicative_weights import updates
-from jaxsel.language.domains import number, positive, whole
+from jaxsel.families.multiplicative_weights.parameters import Cells, Error, Gap, Rate
 from jaxsel.language.papers import CL
-
-Rate = Annotated[float, positive("eta, learning rate")]
-Error = Annotated[float, number("g, the error of the query", at_least=0.0, at_most=1.0)]
-Cells = Annotated[int, whole("|X|", at_least=2)]
-Gap = Annotated[
-    float, number("g, least error of a query that updates", at_least=1e-100, at_most=1.0)
-]
-
 
 # --- Relative entropy -----------------------------------------------------------------
 

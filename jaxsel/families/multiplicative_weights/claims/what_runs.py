@@ -12,14 +12,12 @@ import numpy as np
 
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.entries import repetitive_params, weights_params
+from jaxsel.families.multiplicative_weights.parameters import Beta, Epsilon, Updates
 from jaxsel.language.checking import Judged
-from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.domains import whole
 from jaxsel.language.papers import CL
 
 Queries = Annotated[int, whole("m", at_least=10)]
-Beta = Annotated[float, probability("chance of failure")]
-Updates = Annotated[int, whole("k, most updates", at_least=1)]
-Epsilon = Annotated[float, number("of the whole, pure", above=0.0)]
 
 _Numbers = dict[str, tuple[float, float]]
 

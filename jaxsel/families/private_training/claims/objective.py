@@ -12,22 +12,18 @@ import numpy as np
 
 from jaxsel.families.private_training import objective_laws as laws
 from jaxsel.families.private_training.claims.cells import law_cases
+from jaxsel.families.private_training.parameters import LinearNoise, Loss
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import CONFIDENCE, listed
-from jaxsel.language.domains import choice, number, numbers
+from jaxsel.language.domains import number, numbers
 from jaxsel.language.papers import JX
-from jaxsel.training.objective_privacy import LOSSES, Settings, guarantee
+from jaxsel.training.objective_privacy import Settings, guarantee
 
 _WHERE = "docs/objective-perturbation.md"
-Noise = Annotated[
-    float,
-    number("of the linear term, over the gradient's sensitivity", at_least=0.1, at_most=100.0),
-]
 Stiffness = Annotated[float, number("squared feature norm over lambda", at_least=1e-3, at_most=1e4)]
 Delta = Annotated[float, number("of (epsilon, delta)", at_least=1e-12, below=1.0)]
 _GAP = number("2 tolerance/(lambda output noise)", at_least=1e-3, at_most=10.0)
-Loss = Annotated[str, choice(LOSSES, "of a record")]
 
 
 @functools.lru_cache(maxsize=256)
@@ -40,7 +36,7 @@ def _epsilon(loss: str, noise: float, stiffness: float, delta: float, gap: float
 
 @JX.privacy("JX-ObjPert-logistic", f"{_WHERE}, Section 3", Relation.BASE)
 def logistic(
-    *, noise_multiplier: Noise = 1.0, stiffness: Stiffness = 10.0, delta: Delta = 1e-6
+    *, noise_multiplier: LinearNoise = 1.0, stiffness: Stiffness = 10.0, delta: Delta = 1e-6
 ) -> float:
     """The exact minimum of objective perturbation with the logistic loss is as private as loss mu
     w + mu^2/2, w normal, says for a record added, and as the largest p mu w + p^2 mu^2/2 + log(1 +
@@ -53,7 +49,7 @@ def logistic(
 
 @JX.privacy("JX-ObjPert-linear", f"{_WHERE}, Section 4", Relation.BASE)
 def linear(
-    *, noise_multiplier: Noise = 1.0, stiffness: Stiffness = 1.0, delta: Delta = 1e-6
+    *, noise_multiplier: LinearNoise = 1.0, stiffness: Stiffness = 1.0, delta: Delta = 1e-6
 ) -> float:
     """The exact minimum of objective perturbation with squared residuals that are linear beyond a
     slope is as private as loss mu |w| + mu^2/2, w normal, says for a record added, and as
@@ -109,7 +105,7 @@ def linear_cases(budget):
 def approximate(
     *,
     loss: Loss = "logistic",
-    noise_multiplier: Noise = 1.0,
+    noise_multiplier: LinearNoise = 1.0,
     stiffness: Stiffness = 10.0,
     gap: Annotated[float, _GAP] = 0.5,
     delta: Delta = 1e-6,
@@ -154,7 +150,7 @@ def approximate_cases(budget):
 def below(
     *,
     t: Annotated[float, number("on the line")] = 1.0,
-    noise_multiplier: Noise = 1.0,
+    noise_multiplier: LinearNoise = 1.0,
     stiffness: Stiffness = 10.0,
     loss: Loss = "logistic",
     features: Annotated[Any, numbers("of the kinds of records")] = 1.0,

@@ -9,9 +9,10 @@ from scipy import stats
 
 from jaxsel.families.private_training.claims.cells import known_cases, law_cases, tally_cases
 from jaxsel.families.private_training.laws import score_cdf, sum_cdf
+from jaxsel.families.private_training.parameters import AnyNoise
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import CONFIDENCE
-from jaxsel.language.domains import choice, number, positive, whole
+from jaxsel.language.domains import choice, number, whole
 from jaxsel.language.papers import JX
 from jaxsel.repetitions import geometric
 
@@ -102,7 +103,7 @@ def draw_cases(budget):
 def below(
     *,
     x: Annotated[float, number("in units of C")] = 1.0,
-    noise_multiplier: Annotated[float, positive("sigma")] = 0.7,
+    noise_multiplier: AnyNoise = 0.7,
     person: Annotated[str, _PERSON] = "there",
 ) -> float:
     """Every run trains as planned: its noisy sum along one person's gradient has the law of the

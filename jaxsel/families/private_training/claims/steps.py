@@ -8,12 +8,12 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta
 from jaxsel.families.private_training.claims.cells import law_cases
 from jaxsel.families.private_training.laws import ratio_law, sum_cdf
+from jaxsel.families.private_training.parameters import Noise
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import CONFIDENCE, listed
 from jaxsel.language.domains import choice, number, whole
 from jaxsel.language.papers import JX
 
-Noise = Annotated[float, number("sigma, noise over C", at_least=0.2, at_most=50.0)]
 Rate = Annotated[float, number("chance that a batch holds an example", at_least=1e-3, at_most=1.0)]
 Steps = Annotated[int, whole("T", at_least=1, at_most=1000)]
 _EXAMPLE = choice(("there", "absent"), "one, in the data")

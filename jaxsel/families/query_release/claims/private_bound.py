@@ -10,7 +10,7 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_cdf,
     truncated_laplace_support,
 )
-from jaxsel.families.query_release.claims.parameters import AnyEpsilon, Delta
+from jaxsel.families.query_release.parameters import AnyEpsilon, Delta
 from jaxsel.language.checking import Points, drawn
 from jaxsel.language.papers import CL
 

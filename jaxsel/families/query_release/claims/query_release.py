@@ -11,7 +11,6 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
-from jaxsel.families.query_release.claims.parameters import Delta, Epsilon, Queries
 from jaxsel.families.query_release.claims.private_bound import deltas
 from jaxsel.families.query_release.laws import (
     QueryRelease,
@@ -24,6 +23,7 @@ from jaxsel.families.query_release.laws import (
     selection_factor,
     spent_delta,
 )
+from jaxsel.families.query_release.parameters import Delta, Epsilon, Queries
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, Points, drawn, listed
 from jaxsel.language.papers import CL, JX

@@ -12,12 +12,12 @@ import numpy as np
 from scipy import special
 
 from jaxsel.families.query_release import laws
-from jaxsel.families.query_release.claims.parameters import Delta
+from jaxsel.families.query_release.parameters import Delta, Runs
 from jaxsel.families.query_release.repaired_answers import repaired_answers
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import CONFIDENCE, Judged, in_units, listed
-from jaxsel.language.domains import choice, whole
+from jaxsel.language.domains import choice
 from jaxsel.language.papers import CL, JX
 
 _NAMES, _POINTS = "k epsilon delta", ((1, 1.0, 0.05), (7, 0.3, 0.4), (200, 0.8, 0.01))
@@ -93,7 +93,6 @@ def repaired_parts(k, epsilon, delta):
 Event = Annotated[
     str, choice(("error", "fall-back"), "an error left by a fall-back, or the fall-back itself")
 ]
-Runs = Annotated[int, whole("T, how many vectors are drawn at most", at_least=1)]
 
 
 @CL.utility("CL-Thm5-fallback", "Theorem 5")
