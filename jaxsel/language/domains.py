@@ -166,7 +166,7 @@ class Whole(_Interval):
         number = self._number(name, value)
         if number != math.floor(number):
             self.refuse(name, value)
-        return int(value) if isinstance(value, int) else int(number)
+        return int(value) if isinstance(value, int | np.integer) else int(number)
 
 
 @dataclasses.dataclass(frozen=True)

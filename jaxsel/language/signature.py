@@ -168,11 +168,10 @@ def _setting(name: str, called: str, hint: Any, default: Any) -> Domain:
 
 
 def _declared(hint: Any) -> Domain | None:
-    """The domain that an annotation declares."""
-    for part in typing.get_args(hint):
-        if isinstance(part, Domain):
-            return part
-    return None
+    """The domain that an annotation, or one of several in a union, declares."""
+    parts = typing.get_args(hint)
+    inner = [_declared(part) for part in parts if typing.get_origin(part) is typing.Annotated]
+    return next((part for part in (*parts, *inner) if isinstance(part, Domain)), None)
 
 
 @functools.cache
@@ -185,16 +184,26 @@ def parameters(function: Callable[..., Any]) -> Mapping[str, Domain]:
     return read_signature(function).settings
 
 
+class _Declared(NamedTuple):
+    """The domain of a parameter, its default, and whether it may be None."""
+
+    domain: Domain
+    default: Any
+    optional: bool
+
+
 @functools.cache
-def _declarations(function: Callable[..., Any]) -> Mapping[str, tuple[Domain, Any]]:
-    """Of the parameters whose annotations declare one: the domain, and the signature's default."""
+def _declarations(function: Callable[..., Any]) -> Mapping[str, _Declared]:
     hints = typing.get_type_hints(function, include_extras=True)
-    defaults = inspect.signature(function).parameters
-    return {
-        name: (domain, defaults[name].default)
-        for name, hint in hints.items()
-        if name != "return" and (domain := _declared(hint)) is not None
-    }
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = hints.get(name)
+        domain = _declared(hint)
+        if domain is not None:
+            types = typing.get_args(hint)
+            optional = type(None) in (*types, *typing.get_args(types[0]))
+            found[name] = _Declared(domain, parameter.default, optional)
+    return found
 
 
 def validated(function: Callable[P, R]) -> Callable[P, R]:
@@ -225,10 +234,10 @@ def read_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> di
     Raises:
       InputError: for the first one outside its domain.
     """
-    declared = _declarations(function)
     read = dict(given)
-    for name, (domain, default) in declared.items():
-        if name in read and read[name] is not default:
+    for name, (domain, default, optional) in _declarations(function).items():
+        left_out = name not in read or read[name] is default or (optional and read[name] is None)
+        if not left_out:
             read[name] = domain.read(name, read[name])
     return read
 
