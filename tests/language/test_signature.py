@@ -71,7 +71,7 @@ def test_a_factory_reads_its_settings_and_makes_one_mechanism_of_equal_ones():
     ) -> Mechanism:
         assert type(scale) is float
         kept = functools.partial(outcome_itself)
-        return Mechanism(lambda d, p: (d, p), lambda k, d, p: d, kept, lambda d, p: (), None)
+        return Mechanism(lambda d, p: (d, p), lambda k, d, p: d, kept, lambda d, p: (), None, 1.0)
 
     assert made(2) is made(scale="2.0") is made(2.0, method="literal")
     for bad in ({"scale": 0}, {"method": "law"}):
