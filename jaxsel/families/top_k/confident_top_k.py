@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.confident_laws import (
     ConfidentTopK,
     confident_settings,
@@ -18,12 +19,13 @@ from jaxsel.families.top_k.confident_laws import (
     confident_top_k_law,
     subsets,
 )
-from jaxsel.families.top_k.laws import EVENTS, MAX_CANDIDATES
-from jaxsel.families.top_k.limits import MAX_COUNT
+from jaxsel.families.top_k.laws import MAX_CANDIDATES
 from jaxsel.families.top_k.order_statistics import largest
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.families.top_k.parameters import MAX_COUNT
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _MOST_RUNS = 100_000  # of one trial
 _NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA
@@ -55,7 +57,9 @@ def _gap(scores: Array, chosen: Bool[Array, " m"]) -> Array:
 
 
 @factory
-def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mechanism:
+def confident_top_k(
+    *, events: parameters.Events = "sets", settings: parameters.Constants = "corrected"
+) -> Mechanism:
     """Draws N sets, N uniform on 0..T; releases the one with the smallest noisy gap.
 
     Args:
@@ -70,14 +74,12 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
     Formal guarantees (claims): CL-Thm6, CL-Thm6-utility.
 
     Raises:
-      InputError: for parameters out of range, or k not below the number of scores.
+      InputError: for scores that are not one list, or k not below their number.
     """
-    check_choice("events", events, EVENTS)
-    check_choice("settings", settings, ("corrected", "printed"))
     make = confident_settings if settings == "corrected" else confident_settings_printed
 
     def checked(data: Any, params: Mapping[str, Any]):
-        check_params(params, ("epsilon", "delta", "beta", "k"))
+        read_params(params, dict.fromkeys(("epsilon", "delta", "beta", "k")))
         scores = check_finite("scores", data)
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")

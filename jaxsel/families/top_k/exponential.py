@@ -12,9 +12,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool
 
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
-from jaxsel.families.top_k.laws import EVENTS, top_k_set_law
-from jaxsel.families.top_k.noisy_gaps import wide_dtype
+from jaxsel.families.top_k.laws import top_k_set_law
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import (
@@ -26,12 +26,11 @@ from jaxsel.families.top_k.release import (
     top_k_mechanism,
 )
 from jaxsel.families.top_k.scales import peel_scale
-from jaxsel.host.errors import InputError, check_choice, check_params
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import rows, stream
 from jaxsel.language.base import Mechanism, Relation, factory
-
-METHODS = ("arrivals", "one_shot", "peeling")
+from jaxsel.language.signature import read_params
 
 
 class _Settings(NamedTuple):
@@ -73,10 +72,10 @@ def from_mask(chosen, size, data, events: str) -> Release:
 @factory
 def exponential_top_k(
     *,
-    method: str = "arrivals",
-    relation: str = "monotone",
-    events: str = "hits",
-    precision: str = "tail",
+    method: parameters.PickMethod = "arrivals",
+    relation: parameters.Changes = "monotone",
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
     """EM-CDP: k picks by exponential mechanisms.
 
@@ -98,18 +97,15 @@ def exponential_top_k(
     Formal guarantees (claims): BASE-EM-CDP, BASE-EM-CDP-general.
 
     Raises:
-      InputError: for unknown settings, or data and parameters out of range.
+      InputError: for events "sets" with method "arrivals".
     """
-    check_choice("method", method, METHODS)
-    check_choice("relation", relation, ("monotone", "general"))
-    check_choice("events", events, EVENTS)
     if method == "arrivals" and events == "sets":
         raise InputError('method "arrivals" does not know the set; take "one_shot" or "peeling"')
-    dtype = wide_dtype(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
+    optional = dict.fromkeys(("rho", "noise_scale", "capacity"))
 
     def checked(data, params: Any) -> _Settings:
-        check_params(params, ("k",), ("rho", "noise_scale", "capacity"))
-        ranking = rank_histogram(data, params["k"])
+        ranking = rank_histogram(data, read_params(params, {"k": parameters.K}, optional)["k"])
         scale = peel_scale(params, ranking.k, Relation(relation))
         return _Settings(ranking, scale, params.get("capacity"))
 

@@ -24,7 +24,8 @@ class Settings(NamedTuple):
     Attributes:
       ranking: the histogram, in order.
       levels: q_j + r(j), see ``gap_levels``.
-      rho, delta_t: of the whole.
+      rho: of the whole.
+      delta_t: failure probability of the test.
       beyond: see ``fixed_top_k``.
       groups, capacity: padding, for cells of a grid.
     """

@@ -5,11 +5,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_threshold
-from jaxsel.families.top_k.laws import EVENTS
-from jaxsel.families.top_k.limits import check_scale
-from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
 from jaxsel.families.top_k.release import (
@@ -20,10 +18,10 @@ from jaxsel.families.top_k.release import (
     rank_histogram,
     top_k_mechanism,
 )
-from jaxsel.host.errors import check_choice, check_interval, check_params, check_positive
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _STOP_TAG = 0xB2
 
@@ -43,7 +41,9 @@ class _Settings(NamedTuple):
 
 
 @factory
-def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanism:
+def limited_domain(
+    *, events: parameters.Events = "hits", precision: parameters.Precision = "tail"
+) -> Mechanism:
     """Releases those of the k largest noisy counts that exceed a noisy threshold.
 
     The k-bar largest counts get Gumbel noise of scale 1/epsilon, and so does count number
@@ -60,22 +60,21 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
     Outcome: Release; the size may be below k, and is 0 if nothing exceeds.
 
     Formal guarantees (claims): BASE-LD.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("events", events, EVENTS)
-    dtype = wide_dtype(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
+    required = {
+        "k": parameters.K,
+        "epsilon": parameters.AnyEpsilon,
+        "delta": parameters.Restriction,
+    }
 
     def checked(data, params: Any) -> _Settings:
-        check_params(params, ("k", "epsilon", "delta"), ("domain",))
-        ranking = rank_histogram(data, params["k"])
-        _, domain = check_domain(ranking.counts.size, ranking.k, params.get("domain", ranking.k))
-        epsilon = check_positive("epsilon", params["epsilon"])
-        check_scale("the noise scale", 1.0 / epsilon)
-        return _Settings(
-            ranking, epsilon, check_interval("delta", params["delta"], 0.0, 1.0), domain
-        )
+        read = read_params(params, required, {"domain": parameters.DomainSize})
+        ranking = rank_histogram(data, read["k"])
+        domain = read.get("domain", ranking.k)
+        check_domain(ranking.counts.size, ranking.k, domain)
+        parameters.check_noise_scale(1.0 / read["epsilon"])
+        return _Settings(ranking, read["epsilon"], read["delta"], domain)
 
     def prepare(settings: _Settings):
         ranking, domain = settings.ranking, settings.domain

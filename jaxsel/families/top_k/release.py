@@ -11,17 +11,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.laws import (
-    EVENTS,
     MAX_CANDIDATES,
     check_histogram,
     check_top_k,
     descending,
     set_labels,
 )
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import FiniteLaw, Mechanism
+from jaxsel.language.domains import whole
+from jaxsel.language.signature import validated
+
+_TOTAL = whole("of candidates", at_least=2)
 
 
 class Release(NamedTuple):
@@ -31,7 +35,7 @@ class Release(NamedTuple):
       size: Int[Array, ""], size of the set, also if it was not released.
       passed: Bool[Array, ""], whether a set was released.
       hits: Int[Array, ""], wanted candidates in the released set; not released.
-      event: Int[Array, ""], what is tallied by default, see ``laws.EVENTS``.
+      event: Int[Array, ""], what is tallied by default, see ``parameters.Events``.
     """
 
     size: Int[Array, ""]
@@ -83,7 +87,7 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         return counts, descending(counts), data.get("wanted")
     if keys == {"head", "candidates"}:
         head = check_finite("head", data["head"])
-        total = check_integer("candidates", data["candidates"], 2)
+        total = _TOTAL.read("candidates", data["candidates"])
         if head.ndim != 1 or head.size > total:
             raise InputError(f"head must be one list of at most candidates = {total} counts")
         if np.any(np.diff(head) > 0.0):
@@ -96,15 +100,16 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     )
 
 
-def rank_histogram(data: Any, k: object | None) -> Ranking:
-    """Validates and sorts a histogram.
+@validated
+def rank_histogram(data: Any, k: parameters.OptionalK = None) -> Ranking:
+    """A histogram in descending order of its counts, and which candidates are wanted.
 
     Args:
       data: counts >= 0, one per candidate; or a dict with "histogram", or with "head" (the
         largest counts in descending order) and "candidates" (their total number, the others
         having no votes); and "wanted", Bool["candidates"], if hits are
         to be counted among others than the true top k.
-      k: size of the set wanted, in [1, candidates); None: where the largest gap is.
+      k: size of the set wanted, below the number of candidates; None: where the largest gap is.
 
     Raises:
       InputError: for anything else.
@@ -114,7 +119,8 @@ def rank_histogram(data: Any, k: object | None) -> Ranking:
     if k is None:
         size = int(np.argmax(ranked[:-1] - ranked[1:])) + 1
     else:
-        size = check_top_k(k, counts.size)
+        check_top_k(k, counts.size)
+        size = k
     if wanted is None:
         mask = np.arange(counts.size) < size
     else:
@@ -137,9 +143,9 @@ def check_small(ranking: Ranking) -> None:
         )
 
 
-def mask_codes(ranking: Ranking, events: str) -> np.ndarray:
-    """Int32["candidates"]: the bit of the candidate at each rank, or 0 for "hits"."""
-    check_choice("events", events, EVENTS)
+@validated
+def mask_codes(ranking: Ranking, events: parameters.Events) -> np.ndarray:
+    """The bit of the candidate at each rank, or 0 for events "hits": Int32["candidates"]."""
     if events == "hits":
         return np.zeros(ranking.counts.size, dtype=np.int32)
     check_small(ranking)
@@ -152,9 +158,18 @@ def hit_labels(ranking: Ranking, most: int) -> tuple[str, ...]:
     return tuple(f"{hits} of {wanted} found" for hits in range(most + 1))
 
 
-def release_labels(ranking: Ranking, events: str, most: int, *, kept_back: bool) -> tuple[str, ...]:
-    """The label of each event; ``kept_back`` adds "nothing, size k" to sets."""
-    check_choice("events", events, EVENTS)
+@validated
+def release_labels(
+    ranking: Ranking, events: parameters.Events, most: int, *, kept_back: bool
+) -> tuple[str, ...]:
+    """The label of each event.
+
+    Args:
+      ranking: the histogram.
+      events: "hits" or "sets".
+      most: the largest number of hits.
+      kept_back: whether "nothing, size k" follows the sets.
+    """
     if events == "hits":
         return hit_labels(ranking, most)
     check_small(ranking)
@@ -162,7 +177,16 @@ def release_labels(ranking: Ranking, events: str, most: int, *, kept_back: bool)
 
 
 def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
-    """A release from its parts; ``code`` is the set's mask."""
+    """The release of one trial from its parts.
+
+    Args:
+      size: of the set.
+      passed: whether the set is released.
+      hits: wanted candidates in the set.
+      code: the event if the set is released and sets are tallied: its bit mask.
+      kept_back_code: the event if it is not, and sets are tallied.
+      events: "hits" or "sets".
+    """
     size = jnp.asarray(size, jnp.int32)
     passed = jnp.asarray(passed, bool)
     hits = jnp.where(passed, hits, 0).astype(jnp.int32)
@@ -196,7 +220,7 @@ def top_k_mechanism(
     precision: str,
     kept_back: bool = False,
 ) -> Mechanism:
-    """Makes the record of a mechanism that releases top-k sets.
+    """The record of a mechanism that releases top-k sets.
 
     Args:
       checked: (data, params) -> ``Checked``; raises InputError.

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel.families.top_k import noisy_gaps
-from jaxsel.families.top_k.curves import TEST_NOISES
+from jaxsel.families.top_k import noisy_gaps, parameters
 from jaxsel.families.top_k.gaps import needed_noise, pass_probability
-from jaxsel.families.top_k.laws import EVENTS, released_law
-from jaxsel.families.top_k.limits import check_scale
-from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
+from jaxsel.families.top_k.laws import released_law
+from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, winner
 from jaxsel.families.top_k.release import (
     Ranking,
     Release,
@@ -24,10 +22,10 @@ from jaxsel.families.top_k.release import (
     top_k_mechanism,
 )
 from jaxsel.families.top_k.scales import stable_top_k_scales
-from jaxsel.host.errors import check_choice, check_interval, check_params
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
 TEST_TAG = 0xB1
 
@@ -73,12 +71,12 @@ def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> 
 @factory
 def stable_top_k(
     *,
-    selection: str = "gumbel",
-    test: str = "gaussian",
-    method: str = "grouped",
-    threshold: str = "printed",
-    events: str = "hits",
-    precision: str = "tail",
+    selection: parameters.Selection = "gumbel",
+    test: parameters.Test = "gaussian",
+    method: parameters.GapMethod = "grouped",
+    threshold: parameters.Threshold = "printed",
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
     """StableTopK: selects the size by noisy gaps, releases the set if its gap passes.
 
@@ -100,25 +98,17 @@ def stable_top_k(
     Outcome: Release; its size is also released if the set is not.
 
     Formal guarantees (claims): ZW-Thm11; ZW-EXP3 for the Gaussian variant.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("selection", selection, noises.LAWS)
-    check_choice("test", test, TEST_NOISES)
-    check_choice("threshold", threshold, ("printed", "quantile"))
-    check_choice("events", events, EVENTS)
-    check_choice("method", method, noisy_gaps.METHODS)
-    dtype, quantile = wide_dtype(precision), threshold == "quantile"
+    dtype = np.float64 if precision == "float64" else np.float32
+    quantile = threshold == "quantile"
     own = ("rho", "selection_scale", "test_scale", "k", "regulariser", "max_size", "groups")
 
     def checked(data, params: Any) -> _Settings:
-        check_params(params, ("delta_t",), own)
+        read = read_params(params, {"delta_t": parameters.DeltaT}, dict.fromkeys(own))
         ranking = rank_histogram(data, params.get("k"))
         scales = stable_top_k_scales(params, selection, test)
         levels = gap_levels(ranking.gaps, params.get("regulariser"), params.get("max_size"))
-        delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
-        return _Settings(ranking, levels, *scales, delta_t, params.get("groups"))
+        return _Settings(ranking, levels, *scales, read["delta_t"], params.get("groups"))
 
     def prepare(settings: _Settings):
         ranking, levels, scale, test_scale, delta_t, groups = settings
@@ -162,11 +152,11 @@ def stable_top_k(
 
 @factory
 def propose_test_release(
-    test: str = "gaussian",
+    test: parameters.Test = "gaussian",
     *,
-    threshold: str = "printed",
-    events: str = "hits",
-    precision: str = "tail",
+    threshold: parameters.Threshold = "printed",
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
     """Releases the top-k set of a given size if its gap passes a noisy test.
 
@@ -182,21 +172,15 @@ def propose_test_release(
     Outcome: Release.
 
     Formal guarantees (claims): ZW-Lem18, ZW-Cor19-Gaussian, ZW-Cor19-Laplace.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("test", test, TEST_NOISES)
-    check_choice("threshold", threshold, ("printed", "quantile"))
-    check_choice("events", events, EVENTS)
-    dtype, quantile = wide_dtype(precision), threshold == "quantile"
+    dtype = np.float64 if precision == "float64" else np.float32
+    quantile = threshold == "quantile"
+    needed = {"k": parameters.K, "noise_scale": parameters.NoiseScale, "delta_t": parameters.DeltaT}
 
     def checked(data, params: Any) -> _Test:
-        check_params(params, ("k", "noise_scale", "delta_t"))
-        ranking = rank_histogram(data, params["k"])
-        scale = check_scale("noise_scale", params["noise_scale"])
-        delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
-        return _Test(ranking, scale, delta_t)
+        read = read_params(params, needed)
+        ranking = rank_histogram(data, read["k"])
+        return _Test(ranking, read["noise_scale"], read["delta_t"])
 
     def prepare(settings: _Test):
         ranking, scale, delta_t = settings

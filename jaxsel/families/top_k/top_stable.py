@@ -6,10 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import TopStable, top_stable
-from jaxsel.families.top_k.laws import EVENTS
-from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.release import (
     Ranking,
     Release,
@@ -18,10 +17,10 @@ from jaxsel.families.top_k.release import (
     rank_histogram,
     top_k_mechanism,
 )
-from jaxsel.host.errors import check_choice, check_params
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _THRESHOLD_TAG = 0xB3
 
@@ -34,7 +33,10 @@ class _Settings(NamedTuple):
 
 @factory
 def top_stable_sets(
-    *, reference_quirks: bool = False, events: str = "hits", precision: str = "tail"
+    *,
+    reference_quirks: bool = False,
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
     """Tests the gaps at k, k - 1, ..., 1 and releases the first set whose gap is stable.
 
@@ -56,16 +58,12 @@ def top_stable_sets(
     Outcome: Release; size 0 and passed False if nothing is released.
 
     Formal guarantees (claims): BASE-TS.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("events", events, EVENTS)
-    dtype = wide_dtype(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
+    needed = {"k": parameters.K, "epsilon": None, "delta": None}
 
     def checked(data, params: Any) -> _Settings:
-        check_params(params, ("k", "epsilon", "delta"))
-        ranking = rank_histogram(data, params["k"])
+        ranking = rank_histogram(data, read_params(params, needed)["k"])
         noise = top_stable(params["epsilon"], params["delta"], ranking.k)
         gaps = ranking.gaps
         if reference_quirks:

@@ -16,14 +16,6 @@ from jaxsel.families.top_k.claims.instances import (
     worst_row,
 )
 from jaxsel.families.top_k.claims.neighbours import gap_pairs, release_delta
-from jaxsel.families.top_k.claims.parameters import (
-    Beta,
-    Delta,
-    Deviation,
-    Epsilon,
-    FailureOfTest,
-    Order,
-)
 from jaxsel.families.top_k.gaps import (
     fail_probability,
     gap_for_success,
@@ -31,6 +23,7 @@ from jaxsel.families.top_k.gaps import (
     pass_probability,
     threshold_factor,
 )
+from jaxsel.families.top_k.parameters import Beta, Delta, Deviation, Epsilon, FailureOfTest, Order
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid
 from jaxsel.language.papers import ZW

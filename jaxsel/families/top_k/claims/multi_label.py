@@ -4,12 +4,12 @@ import math
 from typing import Annotated
 
 from jaxsel.accounting.single_run.conversions import mironov_epsilon_at_order
-from jaxsel.families.top_k.claims.parameters import Candidates, size
 from jaxsel.families.top_k.curves import (
     approximate_renyi_to_epsilon,
     compose_curves,
     stable_top_k_variant_curve,
 )
+from jaxsel.families.top_k.parameters import Candidates, size
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid, listed

@@ -8,13 +8,13 @@ import numpy as np
 
 from jaxsel.families.top_k.claims.instances import Pairs, Sides, pools, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of
-from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import largest_gap_bounded_range_renyi, largest_gap_renyi
 from jaxsel.families.top_k.laws import largest_gap_law
+from jaxsel.families.top_k.parameters import Epsilon, K, Order
 from jaxsel.families.top_k.scales import largest_gap_scale
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.domains import number, numbers, whole
+from jaxsel.language.domains import number, numbers
 from jaxsel.language.papers import ZW
 
 
@@ -70,7 +70,7 @@ def random_gaps(budget):
 
 
 @ZW.privacy("ZW-Alg1-gaps", "Proposition 7, first step of the proof", Relation.MONOTONE)
-def gap_sensitivity(*, k: Annotated[int, whole("size of the set", at_least=1)] = 1) -> float:
+def gap_sensitivity(*, k: K = 1) -> float:
     """One user more or less, with any votes, changes every gap by at most 1."""
     return 1.0
 

@@ -18,8 +18,8 @@ from jaxsel.families.top_k.claims.neighbours import (
     release_delta,
     small_pairs,
 )
-from jaxsel.families.top_k.claims.parameters import Delta, Deviation, FailureOfTest
 from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
+from jaxsel.families.top_k.parameters import Delta, Deviation, FailureOfTest, K
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import whole
@@ -38,9 +38,7 @@ def gap_sensitivity(*, gap: Gap = 5) -> float:
 
 
 @ZW.privacy("ZW-Lem10", "Lemma 10 as its proof shows", Relation.MONOTONE)
-def set_sensitivity(
-    *, gap: Gap = 5, k: Annotated[int, whole("size of the set", at_least=1)] = 1
-) -> float:
+def set_sensitivity(*, gap: Gap = 5, k: K = 1) -> float:
     """The local l2 sensitivity of the indicator of the top-k set is 0 if q_k > 1, and at most
     sqrt(2 k) always."""
     return 0.0 if gap > 1 else math.sqrt(2.0 * k)

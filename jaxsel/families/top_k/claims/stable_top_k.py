@@ -23,9 +23,9 @@ from jaxsel.families.top_k.claims.instances import (
     worst_row,
 )
 from jaxsel.families.top_k.claims.neighbours import delta_at_claim, gaps_of
-from jaxsel.families.top_k.claims.parameters import Delta, FailureOfTest, Order, Rho
 from jaxsel.families.top_k.gaps import fail_probability, threshold_factor
 from jaxsel.families.top_k.laws import largest_gap_law
+from jaxsel.families.top_k.parameters import Delta, FailureOfTest, Order, Rho
 from jaxsel.families.top_k.scales import stable_top_k_scales
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, grid

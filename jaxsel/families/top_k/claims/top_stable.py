@@ -8,8 +8,8 @@ from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import top_stable
 from jaxsel.families.top_k.claims.neighbours import crossable
-from jaxsel.families.top_k.claims.parameters import Epsilon
 from jaxsel.families.top_k.laws import descending, vote_neighbours
+from jaxsel.families.top_k.parameters import Epsilon
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import probability
 from jaxsel.language.papers import CARVALHO
