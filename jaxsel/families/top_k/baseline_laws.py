@@ -68,7 +68,8 @@ def limited_domain_law(
     return law
 
 
-def check_domain(candidates: int, k: int, domain: int) -> None:
+@validated
+def check_domain(candidates: int, k: K, domain: DomainSize) -> None:
     """Raises InputError unless k <= domain <= candidates."""
     if not k <= domain <= candidates:
         raise InputError(

@@ -43,11 +43,6 @@ _SHARES = (0.37, 0.63)
 # --- Peeling --------------------------------------------------------------------------
 
 
-def _range_factor(relation: Relation) -> float:
-    """Range of one pick's privacy loss, in units of 1/scale."""
-    return 1.0 if relation is Relation.MONOTONE else 2.0
-
-
 @validated
 def pick_range(noise_scale: AnyScale, relation: Change = Relation.MONOTONE) -> float:
     """Length of the interval that the privacy losses of one pick lie in.
@@ -58,7 +53,7 @@ def pick_range(noise_scale: AnyScale, relation: Change = Relation.MONOTONE) -> f
       noise_scale: Gumbel scale of the one-shot form, in votes.
       relation: MONOTONE (one user more or less) or GENERAL.
     """
-    return _range_factor(relation) / noise_scale
+    return (1.0 if relation is Relation.MONOTONE else 2.0) / noise_scale
 
 
 @validated
@@ -88,7 +83,7 @@ def exponential_top_k_scale(rho: AnyRho, k: Picks, relation: Change = Relation.M
       k: number of picks.
       relation: as in ``pick_range``.
     """
-    return _range_factor(relation) * math.sqrt(k / (8.0 * rho))
+    return pick_range(1.0, relation) * math.sqrt(k / (8.0 * rho))
 
 
 # --- Composition of what has no concentrated analysis ---------------------------------

@@ -22,6 +22,7 @@ from jaxsel.families.top_k.confident_laws import (
 from jaxsel.families.top_k.laws import MAX_CANDIDATES
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.parameters import MAX_COUNT
+from jaxsel.families.top_k.release import event_of
 from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
@@ -45,10 +46,6 @@ class ConfidentSet(NamedTuple):
     event: Int[Array, ""]
     gap: Float[Array, ""]
     count: Int[Array, ""]
-
-
-def _event(released: ConfidentSet) -> Array:
-    return released.event
 
 
 def _gap(scores: Array, chosen: Bool[Array, " m"]) -> Array:
@@ -185,7 +182,7 @@ def confident_top_k(
     return Mechanism(
         prepare=prepare,
         sample=sample,
-        event=_event,
+        event=event_of,
         labels=labels,
         law=law,
         resolution=noise.resolution("tail"),

@@ -28,19 +28,9 @@ from jaxsel.accounting.single_run.conversions import (
     optimal_epsilon_at_order,
     renyi_to_epsilon,
 )
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.baselines import pick_range
-from jaxsel.families.top_k.parameters import (
-    AnyDelta,
-    AnyEpsilon,
-    AnyRho,
-    AnyScale,
-    Candidates,
-    Change,
-    DeltaT,
-    Picks,
-    Selection,
-    Test,
-)
+from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, DeltaT, Test
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.language.base import Relation
 from jaxsel.language.signature import validated
@@ -82,7 +72,7 @@ def compose_curves(*parts: ApproximateRenyiCurve, times: int = 1) -> Approximate
 @validated
 def approximate_renyi_to_epsilon(
     curve: ApproximateRenyiCurve,
-    delta: AnyDelta,
+    delta: parameters.AnyDelta,
     *,
     rule: Callable[..., np.ndarray] = optimal_epsilon_at_order,
 ) -> Conversion:
@@ -158,7 +148,7 @@ def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -
 
 @validated
 def peeled_curve(
-    noise_scale: AnyScale, k: Picks, relation: Change = Relation.MONOTONE
+    noise_scale: AnyScale, k: parameters.Picks, relation: Change = Relation.MONOTONE
 ) -> ApproximateRenyiCurve:
     """Renyi bound of k picks with weights exp(count/noise_scale), peeled or in one shot.
 
@@ -179,9 +169,9 @@ def peeled_curve(
 @validated
 def noisy_gap_renyi(
     order: npt.ArrayLike,
-    noise: Selection,
+    noise: parameters.Selection,
     noise_scale: AnyScale,
-    candidates: Candidates,
+    candidates: parameters.Candidates,
     *,
     sharp: bool = False,
 ) -> np.ndarray:
@@ -236,7 +226,7 @@ def gap_test_curve(
 
 @validated
 def stable_top_k_curve(
-    rho: AnyRho, delta_t: DeltaT, *, as_zcdp: bool = True
+    rho: parameters.AnyRho, delta_t: DeltaT, *, as_zcdp: bool = True
 ) -> ApproximateRenyiCurve:
     """The guarantee of StableTopK, delta_t-approximate rho-zCDP (Algorithm 2, Theorem 11).
 
@@ -259,9 +249,9 @@ def stable_top_k_variant_curve(
     selection_scale: AnyScale,
     test_scale: AnyScale,
     delta_t: DeltaT,
-    candidates: Candidates,
+    candidates: parameters.Candidates,
     *,
-    selection: Selection = "gaussian",
+    selection: parameters.Selection = "gaussian",
     test: Test = "gaussian",
     sharp: bool = False,
 ) -> ApproximateRenyiCurve:

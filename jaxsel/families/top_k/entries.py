@@ -8,22 +8,10 @@ import numpy as np
 from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.confident_laws import confident_settings
 from jaxsel.families.top_k.laws import descending
-from jaxsel.families.top_k.parameters import (
-    FIXED_METHODS,
-    GAP_METHODS,
-    MAX_COUNT,
-    PICK_METHODS,
-    TEST_NOISES,
-    DeltaT,
-    Events,
-    K,
-    MaxSize,
-    Precision,
-    scale,
-)
+from jaxsel.families.top_k.parameters import MAX_COUNT, DeltaT, Events, K, MaxSize, Precision, scale
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Mechanism, Pair, Relation
-from jaxsel.language.domains import choice, numbers, positive
+from jaxsel.language.domains import numbers, positive
 from jaxsel.language.entry import guarantee, mechanism, supplied
 from jaxsel.language.trial import Guarantee, Trial
 from jaxsel.language.utility import of_sets
@@ -36,7 +24,7 @@ Histogram = Annotated[
     Any, numbers("counts of the candidates", at_least=0.0, at_most=MAX_COUNT, size=3)
 ]
 OneMethod = Annotated[str, methods("literal", help=_HOW)]
-GapMethod = Annotated[str, methods(*GAP_METHODS, help=_HOW)]
+GapMethod = Annotated[str, methods(*parameters.GAP_METHODS, help=_HOW)]
 
 
 def _released(
@@ -174,7 +162,7 @@ def fixed_top_k(
     beyond: parameters.Beyond = "fewer",
     max_size: MaxSize = None,
     events: Events = "sets",
-    method: Annotated[str, methods(*FIXED_METHODS, help=_ARRIVALS)] = "literal",
+    method: Annotated[str, methods(*parameters.FIXED_METHODS, help=_ARRIVALS)] = "literal",
     precision: Precision = "tail",
 ):
     """StableTopK for a given k: exponential mechanisms fill up, choose within or replace
@@ -198,7 +186,7 @@ def propose_test_release(
     *,
     histogram: Histogram = "6,5,5,2,1",
     k: K = 2,
-    test: Annotated[str, choice(TEST_NOISES, "gaussian: Algorithm 4; laplace: 5")] = "gaussian",
+    test: parameters.Test = "gaussian",
     noise_scale: parameters.NoiseScale = 1,
     delta_t: DeltaT = 0.05,
     threshold: parameters.Threshold = "printed",
@@ -234,7 +222,7 @@ def exponential_top_k(
     noise_scale: Annotated[float | None, scale("Gumbel scale, instead of rho")] = None,
     relation: parameters.Changes = "monotone",
     events: Events = "sets",
-    method: Annotated[str, methods(*PICK_METHODS, help=_ARRIVALS)] = "one_shot",
+    method: Annotated[str, methods(*parameters.PICK_METHODS, help=_ARRIVALS)] = "one_shot",
     precision: Precision = "tail",
 ):
     """Pick k candidates by exponential mechanisms, in one shot of Gumbel noise (EM-CDP)."""

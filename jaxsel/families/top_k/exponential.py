@@ -20,6 +20,7 @@ from jaxsel.families.top_k.recall import group_counts, hit_law
 from jaxsel.families.top_k.release import (
     Ranking,
     Release,
+    from_mask,
     mask_codes,
     outcome,
     rank_histogram,
@@ -60,13 +61,6 @@ def _peeled(key, levels, picks, precision: str) -> Bool[Array, " candidates"]:
         return gone.at[best].set(True)
 
     return lax.fori_loop(0, picks, pick, jnp.zeros(levels.shape, bool))
-
-
-def from_mask(chosen, size, data, events: str) -> Release:
-    """The release of the candidates whose ranks are ``chosen``."""
-    hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
-    code = jnp.sum(jnp.where(chosen, jnp.asarray(data["codes"]), 0), dtype=jnp.int32)
-    return outcome(size, True, hits, code, 0, events)
 
 
 @factory

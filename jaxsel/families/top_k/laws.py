@@ -238,7 +238,7 @@ def _pool_law(levels: np.ndarray, pool: np.ndarray, picks: int) -> np.ndarray:
 @validated
 def fixed_top_k_law(
     histogram: npt.ArrayLike,
-    k: K,
+    k: int,
     selection: npt.ArrayLike,
     test_scale: float,
     delta_t: float,
@@ -263,8 +263,7 @@ def fixed_top_k_law(
         dropped, preferring low counts, and "fewer" the one with fewer picks.
     """
     counts = check_histogram(histogram, MAX_CANDIDATES)
-    m = counts.size
-    check_top_k(k, m)
+    m, k = counts.size, check_top_k(k, counts.size)
     chosen = np.asarray(selection, dtype=np.float64)
     order, gaps = descending(counts), gaps_of(counts)
     passed = pass_probability(gaps, test_scale, delta_t, quantile=quantile)
@@ -297,7 +296,13 @@ def keeps(beyond: str, size: int, k: int) -> bool:
     return beyond == "keep" or (beyond == "fewer" and k <= size - k)
 
 
-def check_top_k(k: int, candidates: int) -> None:
-    """Raises InputError unless k is below the number of candidates."""
+@validated
+def check_top_k(k: K, candidates: int) -> int:
+    """The size of the set, if it is below the number of candidates.
+
+    Raises:
+      InputError: otherwise.
+    """
     if k >= candidates:
         raise InputError(f"k is {k}; it must be below the {candidates} candidates")
+    return k

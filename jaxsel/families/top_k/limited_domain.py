@@ -13,8 +13,8 @@ from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
 from jaxsel.families.top_k.release import (
     Ranking,
     Release,
+    from_mask,
     mask_codes,
-    outcome,
     rank_histogram,
     top_k_mechanism,
 )
@@ -95,11 +95,7 @@ def limited_domain(
         draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
         noisy = levels + noises.each_variate("gumbel", key, draws, precision)
         chosen = largest(noisy, jnp.asarray(params["k"]), noisy > stop)
-        size = jnp.sum(chosen, dtype=jnp.int32)
-        hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
-        code = jnp.where(chosen, jnp.asarray(data["codes"]), 0)
-        code = jnp.sum(code, dtype=jnp.int32)
-        return outcome(size, True, hits, code, 0, events)
+        return from_mask(chosen, jnp.sum(chosen, dtype=jnp.int32), data, events)
 
     def law_of_sets(settings: _Settings) -> np.ndarray:
         ranking, epsilon, delta, domain = settings

@@ -82,7 +82,12 @@ def gap_levels(
 
 @validated
 def gap_contest(
-    levels: np.ndarray, scale: float, noise: str, method: str, dtype, groups: parameters.Padding
+    levels: np.ndarray,
+    scale: float,
+    noise: str,
+    method: parameters.GapMethod,
+    dtype,
+    groups: parameters.Padding = None,
 ) -> Contest:
     """The levels, grouped where they are equal (unless "literal"), as the device takes them.
 
@@ -114,7 +119,7 @@ def gap_contest(
     if groups is None:
         # Short histograms of equal length, such as neighbours, have equal shapes.
         slots = max(starts.size, min(levels.size, _FEW))
-        groups = slots if slots == levels.size else 2 ** int(slots - 1).bit_length()
+        groups = int(slots if slots == levels.size else 2 ** int(slots - 1).bit_length())
     padding = groups - starts.size
     if padding < 0:
         raise InputError(f"groups is {groups}; there are {starts.size} different levels")

@@ -8,8 +8,7 @@ from jaxsel.language.relations import among
 
 MAX_COUNT = 1e15  # float64 distinguishes votes up to here
 
-NOISES = ("gumbel", "gaussian", "laplace", "exponential")
-TEST_NOISES = ("gaussian", "laplace")
+_NOISES = ("gumbel", "gaussian", "laplace", "exponential")
 BEYOND = ("keep", "drop", "fewer")
 GAP_METHODS = ("grouped", "literal")
 FIXED_METHODS = ("literal", "arrivals")
@@ -40,8 +39,8 @@ def size(help: str) -> Number:
 
 Events = Annotated[str, choice(("hits", "sets"), "what is tallied; sets of at most 12 candidates")]
 Precision = Annotated[str, choice(("tail", "float64"), "of the draws")]
-Selection = Annotated[str, choice(NOISES, "noise that selects the size")]
-Test = Annotated[str, choice(TEST_NOISES, "noise of the test")]
+Selection = Annotated[str, choice(_NOISES, "noise that selects the size")]
+Test = Annotated[str, choice(("gaussian", "laplace"), "of the test: Algorithm 4, or 5")]
 Threshold = Annotated[str, choice(("printed", "quantile"), "of the test; the quantile is smaller")]
 Beyond = Annotated[str, choice(BEYOND, "what a larger set that passes is for")]
 Changes = Annotated[str, choice(("monotone", "general"), "how counts may change")]
@@ -53,11 +52,9 @@ Padding = Annotated[int | None, whole("for cells of a grid", at_least=1, at_most
 
 # --- What a theorem allows ------------------------------------------------------------
 
-_SIZE = whole("size of the set", at_least=1, at_most=1e9)
 _COMPETING = whole("how many counts compete (default k)", at_least=1)
 
-K = Annotated[int, _SIZE]
-OptionalK = Annotated[int | None, _SIZE]
+K = Annotated[int, whole("size of the set", at_least=1, at_most=1e9)]
 MaxSize = Annotated[int | None, whole("largest size that may be selected", at_least=1)]
 DomainSize = Annotated[int, _COMPETING]
 OptionalDomainSize = Annotated[int | None, _COMPETING]

@@ -16,6 +16,7 @@ from scipy import special
 from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.laws import set_labels
 from jaxsel.families.top_k.parameters import MAX_COUNT
+from jaxsel.families.top_k.release import event_of
 from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
@@ -119,7 +120,7 @@ def noisy_labels(
     return Mechanism(
         prepare=prepare,
         sample=sample,
-        event=_labelled_event,
+        event=event_of,
         labels=labels,
         law=law,
         resolution=noises.resolution(precision),
@@ -128,7 +129,3 @@ def noisy_labels(
 
 def _count(values: Array) -> Array:
     return jnp.sum(values, dtype=jnp.int32)
-
-
-def _labelled_event(outcome: Labelled) -> Array:
-    return outcome.event

@@ -25,8 +25,6 @@ from jaxsel.language.base import FiniteLaw, Mechanism
 from jaxsel.language.domains import whole
 from jaxsel.language.signature import validated
 
-_TOTAL = whole("of candidates", at_least=2)
-
 
 class Release(NamedTuple):
     """The release of one trial.
@@ -87,7 +85,7 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         return counts, descending(counts), data.get("wanted")
     if keys == {"head", "candidates"}:
         head = check_finite("head", data["head"])
-        total = _TOTAL.read("candidates", data["candidates"])
+        total = whole(at_least=2).read("candidates", data["candidates"])
         if head.ndim != 1 or head.size > total:
             raise InputError(f"head must be one list of at most candidates = {total} counts")
         if np.any(np.diff(head) > 0.0):
@@ -100,8 +98,7 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     )
 
 
-@validated
-def rank_histogram(data: Any, k: parameters.OptionalK = None) -> Ranking:
+def rank_histogram(data: Any, k: object | None) -> Ranking:
     """A histogram in descending order of its counts, and which candidates are wanted.
 
     Args:
@@ -119,8 +116,7 @@ def rank_histogram(data: Any, k: parameters.OptionalK = None) -> Ranking:
     if k is None:
         size = int(np.argmax(ranked[:-1] - ranked[1:])) + 1
     else:
-        check_top_k(k, counts.size)
-        size = k
+        size = check_top_k(k, counts.size)
     if wanted is None:
         mask = np.arange(counts.size) < size
     else:
@@ -158,24 +154,6 @@ def hit_labels(ranking: Ranking, most: int) -> tuple[str, ...]:
     return tuple(f"{hits} of {wanted} found" for hits in range(most + 1))
 
 
-@validated
-def release_labels(
-    ranking: Ranking, events: parameters.Events, most: int, *, kept_back: bool
-) -> tuple[str, ...]:
-    """The label of each event.
-
-    Args:
-      ranking: the histogram.
-      events: "hits" or "sets".
-      most: the largest number of hits.
-      kept_back: whether "nothing, size k" follows the sets.
-    """
-    if events == "hits":
-        return hit_labels(ranking, most)
-    check_small(ranking)
-    return set_labels(ranking.counts.size, kept_back=kept_back)
-
-
 def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
     """The release of one trial from its parts.
 
@@ -183,8 +161,8 @@ def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
       size: of the set.
       passed: whether the set is released.
       hits: wanted candidates in the set.
-      code: the event if the set is released and sets are tallied: its bit mask.
-      kept_back_code: the event if it is not, and sets are tallied.
+      code, kept_back_code: what is tallied for events "sets": the bit mask of the set that is
+        released, and what stands for one that is not.
       events: "hits" or "sets".
     """
     size = jnp.asarray(size, jnp.int32)
@@ -194,6 +172,13 @@ def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
     if events == "sets":
         event = jnp.where(passed, code, kept_back_code).astype(jnp.int32)
     return Release(size, passed, hits, event)
+
+
+def from_mask(chosen, size, data, events: str) -> Release:
+    """The release of the candidates whose ranks are ``chosen``."""
+    hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
+    code = jnp.sum(jnp.where(chosen, jnp.asarray(data["codes"]), 0), dtype=jnp.int32)
+    return outcome(size, True, hits, code, 0, events)
 
 
 # --- The mechanism --------------------------------------------------------------------
@@ -235,8 +220,10 @@ def top_k_mechanism(
 
     def labelled(found: Checked) -> tuple[str, ...]:
         ranking = found.ranking
-        most = int(ranking.wanted.sum()) if kept_back else ranking.k
-        return release_labels(ranking, events, most, kept_back=kept_back)
+        if events == "sets":
+            check_small(ranking)
+            return set_labels(ranking.counts.size, kept_back=kept_back)
+        return hit_labels(ranking, int(ranking.wanted.sum()) if kept_back else ranking.k)
 
     def law(data, params) -> FiniteLaw:
         found = checked(data, params)

@@ -91,13 +91,13 @@ def test_bad_input(mechanism, data, params, message):
         (lambda: stable_top_k(test="gumbel"), "test is 'gumbel'"),
         (lambda: stable_top_k(events="codes"), "events is 'codes'"),
         (lambda: stable_top_k(threshold="low"), "threshold is 'low'"),
-        (lambda: stable_top_k(precision="fast"), 'take "tail"'),
+        (lambda: stable_top_k(precision="fast"), "precision is 'fast'"),
         (lambda: largest_gap(method="slow"), "method is 'slow'"),
         (lambda: exponential_top_k(events="sets"), "does not know the set"),
         (lambda: fixed_top_k(events="sets"), "does not know the set"),
         (lambda: fixed_top_k(beyond="none"), "beyond is 'none'"),
         (lambda: scaled_votes([[2.0]], 1.0), "0 or 1"),
-        (lambda: scaled_votes([[1.0]], 0.0), "tau is 0"),
+        (lambda: scaled_votes([[1.0]], 0.0), "most is 0"),
     ],
 )
 def test_bad_settings(make, message):

@@ -11,7 +11,6 @@ from jaxsel.families.top_k.claims.neighbours import delta_at_claim
 from jaxsel.families.top_k.claims.stable_top_k import converted, step_cases
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
 from jaxsel.families.top_k.laws import (
-    BEYOND,
     fixed_top_k_law,
     gaps_of,
     largest_gap_law,
@@ -20,7 +19,7 @@ from jaxsel.families.top_k.laws import (
     top_k_set_law,
     vote_neighbours,
 )
-from jaxsel.families.top_k.parameters import FailureOfTest, Order, Rho
+from jaxsel.families.top_k.parameters import BEYOND, FailureOfTest, Order, Rho
 from jaxsel.families.top_k.scales import fixed_peel_scale, fixed_top_k_scale
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
