@@ -14,19 +14,8 @@ import numpy.typing as npt
 from scipy import optimize
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
-from jaxsel.families.top_k.parameters import (
-    AnyEpsilon,
-    AnyRho,
-    AnyScale,
-    Change,
-    DeltaOfAll,
-    DomainSize,
-    Picks,
-    Restriction,
-    Slack,
-    Times,
-    check_noise_scale,
-)
+from jaxsel.families.top_k import parameters
+from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, Picks, Slack
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, positive, whole
@@ -73,7 +62,9 @@ def exponential_top_k_rho(
 
 
 @validated
-def exponential_top_k_scale(rho: AnyRho, k: Picks, relation: Change = Relation.MONOTONE) -> float:
+def exponential_top_k_scale(
+    rho: parameters.AnyRho, k: Picks, relation: Change = Relation.MONOTONE
+) -> float:
     """Gumbel scale, in votes, at which k picks cost rho: the inverse of ``exponential_top_k_rho``.
 
     sqrt(k/(8 rho)), twice that for a relation GENERAL.
@@ -90,7 +81,7 @@ def exponential_top_k_scale(rho: AnyRho, k: Picks, relation: Change = Relation.M
 
 
 @validated
-def advanced_composition(epsilon: EpsilonFromZero, times: Times, slack: Slack) -> float:
+def advanced_composition(epsilon: EpsilonFromZero, times: parameters.Times, slack: Slack) -> float:
     """Epsilon of a composition of pure or approximate DP, at an additional delta of ``slack``.
 
     The least of times * epsilon and times * epsilon tanh(epsilon/2) + epsilon
@@ -167,7 +158,9 @@ def limited_domain_share(epsilon: AnyEpsilon, picks: int, slack: float) -> float
 
 
 @validated
-def limited_domain_threshold(epsilon: AnyEpsilon, delta: Restriction, domain: DomainSize) -> float:
+def limited_domain_threshold(
+    epsilon: AnyEpsilon, delta: parameters.Restriction, domain: parameters.DomainSize
+) -> float:
     """By how many votes the element "nothing more" exceeds the largest count left out.
 
     1 + log(domain/delta)/epsilon, before Gumbel noise of scale 1/epsilon (Durfee & Rogers 2019).
@@ -200,7 +193,7 @@ class TopStable(NamedTuple):
 
 
 @validated
-def top_stable(epsilon: AnyEpsilon, delta: DeltaOfAll, tests: Tests) -> TopStable:
+def top_stable(epsilon: AnyEpsilon, delta: parameters.DeltaOfAll, tests: Tests) -> TopStable:
     """Settings of Top Stable for (epsilon, delta)-DP (Carvalho et al. 2020).
 
     Args:
@@ -212,7 +205,7 @@ def top_stable(epsilon: AnyEpsilon, delta: DeltaOfAll, tests: Tests) -> TopStabl
       InputError: for a noise scale 1/epsilon beyond the range of scales, or a delta so large
         that no failure probability of a test fits it.
     """
-    check_noise_scale(1.0 / epsilon)
+    parameters.check_noise_scale(1.0 / epsilon)
     first, second = _SHARES[0] * epsilon, _SHARES[1] * epsilon
     # c = 2 epsilon_1/epsilon_2; a test errs if its noise exceeds the threshold's.
     c = 2.0 * first / second

@@ -19,7 +19,7 @@ from jaxsel.families.top_k.confident_laws import (
     confident_top_k_law,
     subsets,
 )
-from jaxsel.families.top_k.laws import MAX_CANDIDATES
+from jaxsel.families.top_k.laws import MAX_CANDIDATES, descending, set_labels
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.parameters import MAX_COUNT
 from jaxsel.families.top_k.release import event_of
@@ -97,7 +97,7 @@ def confident_top_k(
     def _hits(scores: np.ndarray, k: int) -> np.ndarray:
         """Which candidates are the true top k."""
         wanted = np.zeros(scores.size, bool)
-        wanted[np.argsort(-scores, kind="stable")[:k]] = True
+        wanted[descending(scores)[:k]] = True
         return wanted
 
     def prepare(data, params):
@@ -163,11 +163,8 @@ def confident_top_k(
         scores, found = checked(data, params)
         if events == "hits":
             return (*(f"{hits} hits" for hits in range(found.k + 1)), "none")
-        names = []
-        for mask in subsets(scores.size, found.k):
-            inside = [str(i) for i in range(scores.size) if mask >> i & 1]
-            names.append("{" + ",".join(inside) + "}")
-        return (*names, "none")
+        names = set_labels(scores.size)
+        return (*(names[mask] for mask in subsets(scores.size, found.k)), "none")
 
     def law(data, params) -> FiniteLaw:
         scores, found = checked(data, params)

@@ -41,7 +41,15 @@ class _Settings(NamedTuple):
 
 
 def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candidates"]:
-    """The ``picks`` largest of the levels with Gumbel noise, among ``inside``."""
+    """The largest levels after standard Gumbel noise on each, as many as ``picks``.
+
+    Args:
+      key: of the trial.
+      levels: Float["candidates"], in units of the noise.
+      picks: how many, Int[Array, ""].
+      inside: Bool["candidates"], which compete; None for all.
+      precision: of the draws.
+    """
     draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
     noise = noises.each_variate("gumbel", key, draws, precision)
     return largest(levels + noise, picks, inside)
@@ -71,7 +79,7 @@ def exponential_top_k(
     events: parameters.Events = "hits",
     precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    """EM-CDP: k picks by exponential mechanisms.
+    """Releases k candidates picked by exponential mechanisms (EM-CDP).
 
     Args:
       method: "arrivals" costs about k draws for any number of candidates, and gives only
@@ -82,8 +90,7 @@ def exponential_top_k(
       events: "hits", or "sets" for audits of small histograms (not with "arrivals").
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "k"; "rho" (of all picks) or "noise_scale" (of the Gumbel noise); optionally
       "capacity", the number of visits of "arrivals", for cells of a grid.
     Outcome: Release.

@@ -78,8 +78,7 @@ def fixed_top_k(
       events: "hits", or "sets" for audits of small histograms (not with "arrivals").
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "k", "rho", "delta_t"; optionally "weight" (lambda, in votes, default 0),
       "max_size" (k-bar), "groups" and "capacity" (padding, for cells of a grid).
     Outcome: FixedRelease.

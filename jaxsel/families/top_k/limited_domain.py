@@ -54,8 +54,7 @@ def limited_domain(
       events: "hits", or "sets" for audits of small histograms.
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "k"; "epsilon" (per pick); "delta"; optionally "domain" (k-bar, default k).
     Outcome: Release; the size may be below k, and is 0 if nothing exceeds.
 

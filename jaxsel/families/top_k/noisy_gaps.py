@@ -156,7 +156,13 @@ def _largest_of(number: noises.Ends, noise: str, size: Array) -> Array:
 
 
 def winner(key: stream.Key, contest: Contest, noise: str, precision: str) -> Int[Array, ""]:
-    """The selected size minus 1."""
+    """The selected size minus 1, by one noisy level a group and one draw within the best.
+
+    Args:
+      key: of the trial.
+      contest: see ``gap_contest``.
+      noise, precision: as in ``largest_gap``.
+    """
     levels, sizes = jnp.asarray(contest.levels), jnp.asarray(contest.sizes)
 
     def noisy(group):
@@ -199,9 +205,10 @@ def largest_gap(
     method: parameters.GapMethod = "grouped",
     precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    r"""Selects the size of a top-k set with the largest noisy gap (Algorithm 1).
+    r"""Selects the size of a top-k set: where gap plus noise is largest (Algorithm 1).
 
-    Releases arg max_j q_j + r(j) + b Z_j over j = 1, ..., m - 1.
+    Releases arg max_j q_j + r(j) + b Z_j over j = 1, ..., m - 1, with q_j the gap behind the top
+    j, r a regulariser and Z noise.
 
     Args:
       noise: law of Z: "gumbel" (Algorithm 1), "gaussian" (RNM-Gaussian, Corollary 9),

@@ -149,7 +149,7 @@ def mask_codes(ranking: Ranking, events: parameters.Events) -> np.ndarray:
 
 
 def hit_labels(ranking: Ranking, most: int) -> tuple[str, ...]:
-    """Labels of the events if hits are tallied, 0 to ``most``."""
+    """The label of each number of hits from 0 to ``most``."""
     wanted = int(ranking.wanted.sum())
     return tuple(f"{hits} of {wanted} found" for hits in range(most + 1))
 

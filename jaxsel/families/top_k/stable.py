@@ -78,7 +78,9 @@ def stable_top_k(
     events: parameters.Events = "hits",
     precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    """StableTopK: selects the size by noisy gaps, releases the set if its gap passes.
+    """StableTopK: selects a size by noisy gaps, and releases its top set if its gap passes a test.
+
+    Zhu & Wang 2022, Algorithm 2.
 
     Args:
       selection: noise on the gaps, see ``largest_gap``; "gumbel" is Algorithm 2,
@@ -90,8 +92,7 @@ def stable_top_k(
       events: "hits", or "sets" for audits of small histograms.
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "rho" (noise scales 1/sqrt(rho)), or "selection_scale" and "test_scale";
       "delta_t"; optionally "k" (for the hits alone; default: where the largest gap is),
       "regulariser", "max_size" and "groups" as in ``largest_gap``.

@@ -52,8 +52,7 @@ def top_stable_sets(
       events: "hits", or "sets" for audits of small histograms.
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "k", "epsilon", "delta".
     Outcome: Release; size 0 and passed False if nothing is released.
 

@@ -18,7 +18,7 @@ from jaxsel.families.top_k.confident_laws import (
     smallest_gap_law,
     subsets,
 )
-from jaxsel.families.top_k.laws import top_k_set_law
+from jaxsel.families.top_k.laws import descending, top_k_set_law
 from jaxsel.families.top_k.parameters import Beta, DeltaOfAll, EpsilonOfAll
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, grid, listed, uniform
@@ -156,7 +156,7 @@ def corrected_law(scores: np.ndarray, settings) -> np.ndarray:
     """Law of the set if bad sets, and none, are replaced by the true top k."""
     law = confident_top_k_law(scores, settings)
     bad = set_gaps(scores, settings.k) > confident_gap_bound(scores.size, settings)
-    best = np.argsort(-scores, kind="stable")[: settings.k]
+    best = descending(scores)[: settings.k]
     place = np.searchsorted(subsets(scores.size, settings.k), np.sum(1 << best))
     fixed = np.where(bad, 0.0, law[:-1])
     fixed[place] += law[-1] + law[:-1][bad].sum()

@@ -76,10 +76,8 @@ def exact_deltas(budget):
 
 @ZW.privacy("ZW-Thm12-zCDP", "Theorem 12", Relation.MONOTONE)
 def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1) -> float:
-    """StableTopK with given k is delta_t-approximate rho-zCDP.
-
-    Renyi bound rho * order of Algorithm 3 given events of probability 1 - delta_t.
-    """
+    """StableTopK with given k is delta_t-approximate rho-zCDP: given events of probability 1 -
+    delta_t it is rho-zCDP."""
     return rho * order
 
 
@@ -116,10 +114,7 @@ def share(
     step: Annotated[str, choice(_STEPS, "of Algorithm 3")] = "selecting",
 ) -> float:
     """Selecting the size and testing its gap are rho/4-zCDP each, and peeling, however many are
-    picked, rho/2-zCDP.
-
-    Renyi bound of one step: rho * order/4, rho * order/2 of peeling.
-    """
+    picked, rho/2-zCDP."""
     return rho * order / (2.0 if step == "peeling" else 4.0)
 
 

@@ -19,11 +19,8 @@ from jaxsel.language.papers import CARVALHO
 def printed(
     *, epsilon: Epsilon = 1.0, delta: Annotated[float, probability("that sets the threshold")] = 0.1
 ) -> float:
-    """Top Stable is (epsilon, delta)-DP if the gap tested for the top i is h_(i+1) - h_(i+2), as
-    their code has it.
-
-    Delta of Top Stable at its epsilon: the delta that set its threshold.
-    """
+    """Top Stable is (epsilon, delta)-DP if the gap tested for the top i is count number i + 1 minus
+    the next, as its authors' code has it."""
     return delta
 
 
