@@ -70,7 +70,13 @@ def limited_domain_law(
 
 @validated
 def check_domain(candidates: int, k: K, domain: DomainSize) -> None:
-    """Raises InputError unless k <= domain <= candidates."""
+    """Raises InputError unless as many counts compete as are released, and no more than there are.
+
+    Args:
+      candidates: how many there are.
+      k: largest number released.
+      domain: how many counts compete.
+    """
     if not k <= domain <= candidates:
         raise InputError(
             f"domain is {domain}; it must lie between k = {k} and the {candidates} candidates"

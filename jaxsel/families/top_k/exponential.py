@@ -12,20 +12,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool
 
-from jaxsel.families.top_k import parameters
+from jaxsel.families.top_k import parameters, release
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
 from jaxsel.families.top_k.laws import top_k_set_law
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import group_counts, hit_law
-from jaxsel.families.top_k.release import (
-    Ranking,
-    Release,
-    from_mask,
-    mask_codes,
-    outcome,
-    rank_histogram,
-    top_k_mechanism,
-)
 from jaxsel.families.top_k.scales import peel_scale
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise as noises
@@ -35,7 +26,7 @@ from jaxsel.language.signature import read_params
 
 
 class _Settings(NamedTuple):
-    ranking: Ranking
+    ranking: release.Ranking
     scale: float
     capacity: Any
 
@@ -106,7 +97,8 @@ def exponential_top_k(
     optional = dict.fromkeys(("rho", "noise_scale", "capacity"))
 
     def checked(data, params: Any) -> _Settings:
-        ranking = rank_histogram(data, read_params(params, {"k": parameters.K}, optional)["k"])
+        k = read_params(params, {"k": parameters.K}, optional)["k"]
+        ranking = release.rank_histogram(data, k)
         scale = peel_scale(params, ranking.k, Relation(relation))
         return _Settings(ranking, scale, params.get("capacity"))
 
@@ -123,22 +115,22 @@ def exponential_top_k(
         return {
             "levels": (counts / scale).astype(dtype),
             "wanted": ranking.wanted,
-            "codes": mask_codes(ranking, events),
+            "codes": release.mask_codes(ranking, events),
         }, {"k": np.int32(ranking.k)}
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         k = jnp.asarray(params["k"])
         if method == "arrivals":
             hits = wanted_among_first(
                 key, data["counts"], data["wanted"], data["races"], 0, precision
             )
-            return outcome(k, True, hits, 0, 0, events)
+            return release.outcome(k, True, hits, 0, 0, events)
         levels = jnp.asarray(data["levels"])
         if method == "peeling":
             chosen = _peeled(key, levels, k, precision)
         else:
             chosen = noisy_top(key, levels, k, None, precision)
-        return from_mask(chosen, k, data, events)
+        return release.from_mask(chosen, k, data, events)
 
     def law_of_hits(settings: _Settings) -> np.ndarray:
         ranking, scale, _ = settings
@@ -148,6 +140,6 @@ def exponential_top_k(
         ranking, scale, _ = settings
         return top_k_set_law(ranking.histogram / scale, ranking.k)
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
     )

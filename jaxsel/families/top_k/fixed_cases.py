@@ -87,7 +87,15 @@ def cases_of(settings: Settings) -> Cases:
 
 
 def plan_cases(settings: Settings, cases: Cases, dtype) -> tuple[Races, np.ndarray]:
-    """The races of all cases, and the race of each: sets beyond 2 k share theirs."""
+    """The races of all cases, and the race of each case: Int32["m"].
+
+    Sets beyond twice k share races.
+
+    Args:
+      settings: of Algorithm 3.
+      cases: see ``cases_of``.
+      dtype: of the device's numbers.
+    """
     m, k = settings.ranking.counts.size, settings.ranking.k
     races, row = [], np.zeros(m, dtype=np.int32)
     case = 0

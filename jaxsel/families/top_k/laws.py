@@ -292,7 +292,13 @@ def fixed_top_k_law(
 
 
 def keeps(beyond: str, size: int, k: int) -> bool:
-    """Whether k candidates of a larger set are peeled, instead of those to be dropped."""
+    """Whether k candidates of a larger set are peeled, instead of those to be dropped.
+
+    Args:
+      beyond: "keep", "drop" or "fewer", see ``fixed_top_k_law``.
+      size: of the larger set.
+      k: how many candidates are released.
+    """
     return beyond == "keep" or (beyond == "fewer" and k <= size - k)
 
 

@@ -5,19 +5,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel.families.top_k import parameters
+from jaxsel.families.top_k import parameters, release
 from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_threshold
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
-from jaxsel.families.top_k.release import (
-    Ranking,
-    Release,
-    from_mask,
-    mask_codes,
-    rank_histogram,
-    top_k_mechanism,
-)
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import Mechanism, factory
@@ -27,7 +19,7 @@ _STOP_TAG = 0xB2
 
 
 class _Settings(NamedTuple):
-    ranking: Ranking
+    ranking: release.Ranking
     epsilon: float
     delta: float
     domain: int
@@ -69,7 +61,7 @@ def limited_domain(
 
     def checked(data, params: Any) -> _Settings:
         read = read_params(params, required, {"domain": parameters.DomainSize})
-        ranking = rank_histogram(data, read["k"])
+        ranking = release.rank_histogram(data, read["k"])
         domain = read.get("domain", ranking.k)
         check_domain(ranking.counts.size, ranking.k, domain)
         parameters.check_noise_scale(1.0 / read["epsilon"])
@@ -83,18 +75,18 @@ def limited_domain(
         return {
             "levels": levels.astype(dtype),
             "wanted": ranking.wanted[:domain],
-            "codes": mask_codes(ranking, events)[:domain],
+            "codes": release.mask_codes(ranking, events)[:domain],
             "stop": dtype((settings.stop - middle) * settings.epsilon),
         }, {"k": np.int32(ranking.k)}
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         levels = jnp.asarray(data["levels"])
         stop_noise = noises.number(stream.fold(key, _STOP_TAG), 0, precision)
         stop = jnp.asarray(data["stop"]) + noises.gumbel(stop_noise)
         draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
         noisy = levels + noises.each_variate("gumbel", key, draws, precision)
         chosen = largest(noisy, jnp.asarray(params["k"]), noisy > stop)
-        return from_mask(chosen, jnp.sum(chosen, dtype=jnp.int32), data, events)
+        return release.from_mask(chosen, jnp.sum(chosen, dtype=jnp.int32), data, events)
 
     def law_of_sets(settings: _Settings) -> np.ndarray:
         ranking, epsilon, delta, domain = settings
@@ -114,6 +106,6 @@ def limited_domain(
             )
         return hit_law(groups, ranking.k, 1.0 / settings.epsilon, stop=settings.stop)
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
     )

@@ -175,7 +175,14 @@ def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
 
 
 def from_mask(chosen, size, data, events: str) -> Release:
-    """The release of the candidates whose ranks are ``chosen``."""
+    """The release of the chosen candidates.
+
+    Args:
+      chosen: Bool["candidates"], by rank.
+      size: how many are chosen.
+      data: what ``prepare`` made, with "wanted" and the "codes" of ``mask_codes``.
+      events: "hits" or "sets".
+    """
     hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
     code = jnp.sum(jnp.where(chosen, jnp.asarray(data["codes"]), 0), dtype=jnp.int32)
     return outcome(size, True, hits, code, 0, events)

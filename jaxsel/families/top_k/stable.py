@@ -9,18 +9,10 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel.families.top_k import noisy_gaps, parameters
+from jaxsel.families.top_k import noisy_gaps, parameters, release
 from jaxsel.families.top_k.gaps import needed_noise, pass_probability
 from jaxsel.families.top_k.laws import released_law
 from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, winner
-from jaxsel.families.top_k.release import (
-    Ranking,
-    Release,
-    mask_codes,
-    outcome,
-    rank_histogram,
-    top_k_mechanism,
-)
 from jaxsel.families.top_k.scales import stable_top_k_scales
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
@@ -33,7 +25,7 @@ TEST_TAG = 0xB1
 class _Settings(NamedTuple):
     """``levels`` are q_j + r(j), see ``gap_levels``."""
 
-    ranking: Ranking
+    ranking: release.Ranking
     levels: np.ndarray
     selection_scale: float
     test_scale: float
@@ -42,15 +34,15 @@ class _Settings(NamedTuple):
 
 
 class _Test(NamedTuple):
-    ranking: Ranking
+    ranking: release.Ranking
     scale: float
     delta_t: float
 
 
-def released_parts(ranking: Ranking, events: str) -> dict[str, np.ndarray]:
+def released_parts(ranking: release.Ranking, events: str) -> dict[str, np.ndarray]:
     """By size minus 1: hits in the top set, its mask, and the code if it is not released."""
     m = ranking.counts.size
-    codes = mask_codes(ranking, events)
+    codes = release.mask_codes(ranking, events)
     kept_back = (2**m + np.arange(m - 1)) if events == "sets" else np.zeros(m - 1)
     return {
         "hits": np.cumsum(ranking.wanted)[:-1].astype(np.int32),
@@ -59,13 +51,13 @@ def released_parts(ranking: Ranking, events: str) -> dict[str, np.ndarray]:
     }
 
 
-def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> Release:
+def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> release.Release:
     """The release of the set of size ``place`` + 1."""
     noise = noises.LAWS[test](noises.number(stream.fold(key, TEST_TAG), 0, precision))
     passed = noise > look_up.pick(data["needed"], place)
     parts = (look_up.pick(data[name], place) for name in ("hits", "codes", "kept_back"))
     hits, code, kept_back = parts
-    return outcome(place + 1, passed, hits, code, kept_back, events)
+    return release.outcome(place + 1, passed, hits, code, kept_back, events)
 
 
 @factory
@@ -106,7 +98,7 @@ def stable_top_k(
 
     def checked(data, params: Any) -> _Settings:
         read = read_params(params, {"delta_t": parameters.DeltaT}, dict.fromkeys(own))
-        ranking = rank_histogram(data, params.get("k"))
+        ranking = release.rank_histogram(data, params.get("k"))
         scales = stable_top_k_scales(params, selection, test)
         levels = gap_levels(ranking.gaps, params.get("regulariser"), params.get("max_size"))
         return _Settings(ranking, levels, *scales, read["delta_t"], params.get("groups"))
@@ -118,7 +110,7 @@ def stable_top_k(
         parts = released_parts(ranking, events) | {"needed": needed.astype(dtype)}
         return parts | {"contest": contest}, ()
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         del params
         place = winner(key, noisy_gaps.Contest(*data["contest"]), selection, precision)
         return _tested(key, place, data, test, events, precision)
@@ -139,7 +131,7 @@ def stable_top_k(
             ranking.histogram, chosen, test_scale, delta_t, test=test, quantile=quantile
         )
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked,
         prepare,
         sample,
@@ -180,7 +172,7 @@ def propose_test_release(
 
     def checked(data, params: Any) -> _Test:
         read = read_params(params, needed)
-        ranking = rank_histogram(data, read["k"])
+        ranking = release.rank_histogram(data, read["k"])
         return _Test(ranking, read["noise_scale"], read["delta_t"])
 
     def prepare(settings: _Test):
@@ -192,7 +184,7 @@ def propose_test_release(
         parts |= {"needed": np.asarray(needed).astype(dtype)}
         return parts | {"size": np.int32(ranking.k)}, ()
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         del params
         found = _tested(key, jnp.int32(0), data, test, events, precision)
         return found._replace(size=jnp.asarray(data["size"]))
@@ -212,7 +204,7 @@ def propose_test_release(
         chosen[ranking.k - 1] = 1.0
         return released_law(ranking.histogram, chosen, scale, delta_t, test=test, quantile=quantile)
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked,
         prepare,
         sample,

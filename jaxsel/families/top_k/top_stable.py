@@ -6,17 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel.families.top_k import parameters
+from jaxsel.families.top_k import parameters, release
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import TopStable, top_stable
-from jaxsel.families.top_k.release import (
-    Ranking,
-    Release,
-    mask_codes,
-    outcome,
-    rank_histogram,
-    top_k_mechanism,
-)
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import Mechanism, factory
@@ -26,7 +18,7 @@ _THRESHOLD_TAG = 0xB3
 
 
 class _Settings(NamedTuple):
-    ranking: Ranking
+    ranking: release.Ranking
     noise: TopStable
     gaps: np.ndarray
 
@@ -62,7 +54,7 @@ def top_stable_sets(
     needed = {"k": parameters.K, "epsilon": None, "delta": None}
 
     def checked(data, params: Any) -> _Settings:
-        ranking = rank_histogram(data, read_params(params, needed)["k"])
+        ranking = release.rank_histogram(data, read_params(params, needed)["k"])
         noise = top_stable(params["epsilon"], params["delta"], ranking.k)
         gaps = ranking.gaps
         if reference_quirks:
@@ -78,16 +70,16 @@ def top_stable_sets(
         ranking, noise, gaps = settings
         distance = np.maximum(gaps - 1.0, 0.0)
         query = noise.query_scale
-        k = ranking.k
+        k, codes = ranking.k, release.mask_codes(ranking, events)
         return {
             # In units of the tests' noise, by size.
             "above": ((distance - noise.threshold) / query).astype(dtype),
             "hits": np.append(0, np.cumsum(ranking.wanted)[:k]).astype(np.int32),
-            "codes": np.append(0, np.cumsum(mask_codes(ranking, events))[:k]).astype(np.int32),
+            "codes": np.append(0, np.cumsum(codes)[:k]).astype(np.int32),
             "threshold_noise": dtype(noise.threshold_scale / query),
         }, ()
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         del params
         above = jnp.asarray(data["above"])
         number = noises.number(stream.fold(key, _THRESHOLD_TAG), 0, precision)
@@ -106,7 +98,7 @@ def top_stable_sets(
         start = jnp.int32(above.shape[0]), jnp.asarray(False)
         size, stable = lax.while_loop(unstable, test, start)
         hits, codes = (look_up.pick(data[name], size) for name in ("hits", "codes"))
-        return outcome(size, stable, hits, codes, 0, events)
+        return release.outcome(size, stable, hits, codes, 0, events)
 
     def law_of_hits(settings: _Settings) -> np.ndarray:
         ranking, noise, gaps = settings
@@ -117,10 +109,10 @@ def top_stable_sets(
     def law_of_sets(settings: _Settings) -> np.ndarray:
         ranking, noise, gaps = settings
         found = np.zeros(2**ranking.counts.size)
-        codes = np.append(0, np.cumsum(mask_codes(ranking, events))[: ranking.k])
+        codes = np.append(0, np.cumsum(release.mask_codes(ranking, events))[: ranking.k])
         found[codes] = top_stable_law(gaps, noise, ranking.k)
         return found
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
     )
