@@ -92,6 +92,10 @@ def advanced_composition(epsilon: EpsilonFromZero, times: parameters.Times, slac
       times: number of releases.
       slack: delta that composing adds.
     """
+    return _composed(epsilon, times, slack)
+
+
+def _composed(epsilon: float, times: int, slack: float) -> float:
     spread = epsilon * math.sqrt(-2.0 * times * math.log(slack))
     return min(times * epsilon, times * epsilon * math.tanh(epsilon / 2.0) + spread)
 
@@ -115,14 +119,14 @@ def _largest_share(cost: Callable[[float], float], target: float) -> float:
 
 
 @validated
-def advanced_composition_share(epsilon: AnyEpsilon, times: int, slack: float) -> float:
+def advanced_composition_share(epsilon: AnyEpsilon, times: parameters.Times, slack: Slack) -> float:
     """The largest epsilon of one release with which all of them compose to ``epsilon``.
 
     Args:
       epsilon: of all releases together.
       times, slack: as in ``advanced_composition``.
     """
-    return _largest_share(lambda x: advanced_composition(x, times, slack), epsilon)
+    return _largest_share(lambda x: _composed(x, times, slack), epsilon)
 
 
 # --- Limited domain -------------------------------------------------------------------
@@ -141,20 +145,24 @@ def limited_domain_epsilon(epsilon: EpsilonFromZero, picks: Picks, slack: Slack)
       picks: n, the k of the top-k set, or all picks of several releases.
       slack: delta that composing adds.
     """
-    basic = advanced_composition(epsilon, picks, slack)
+    return _picked(epsilon, picks, slack)
+
+
+def _picked(epsilon: float, picks: int, slack: float) -> float:
+    basic = _composed(epsilon, picks, slack)
     spread = epsilon * math.sqrt(-0.5 * picks * math.log(slack))
     return min(basic, picks * epsilon**2 / 2.0 + spread)
 
 
 @validated
-def limited_domain_share(epsilon: AnyEpsilon, picks: int, slack: float) -> float:
+def limited_domain_share(epsilon: AnyEpsilon, picks: Picks, slack: Slack) -> float:
     """The largest epsilon of one pick with which all of them have at most ``epsilon``.
 
     Args:
       epsilon: of all picks together.
       picks, slack: as in ``limited_domain_epsilon``.
     """
-    return _largest_share(lambda x: limited_domain_epsilon(x, picks, slack), epsilon)
+    return _largest_share(lambda x: _picked(x, picks, slack), epsilon)
 
 
 @validated
