@@ -9,6 +9,7 @@ from jaxsel.families.top_k import parameters, release
 from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_threshold
 from jaxsel.families.top_k.order_statistics import largest
+from jaxsel.families.top_k.parameters import AnyEpsilon, K, Restriction
 from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
@@ -53,11 +54,7 @@ def limited_domain(
     Formal guarantees (claims): BASE-LD.
     """
     dtype = np.float64 if precision == "float64" else np.float32
-    required = {
-        "k": parameters.K,
-        "epsilon": parameters.AnyEpsilon,
-        "delta": parameters.Restriction,
-    }
+    required = {"k": K, "epsilon": AnyEpsilon, "delta": Restriction}
 
     def checked(data, params: Any) -> _Settings:
         read = read_params(params, required, {"domain": parameters.DomainSize})

@@ -93,6 +93,8 @@ def _binomial(size: int, share: np.ndarray, length: int) -> np.ndarray:
 
 def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
     """Law of the number arrived by exp(u) among all groups, below ``length``."""
+    if levels.size == 1:
+        return _binomial(int(sizes[0]), _arrived(u, levels[0]), length)
     law = np.zeros((u.size, length))
     law[:, 0] = 1.0
     for level, size in zip(levels, sizes, strict=True):
@@ -105,13 +107,6 @@ def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
             new[:, j:] += law[:, : length - j] * one[:, j : j + 1]
         law = new
     return law
-
-
-def _first_and_rest(u, levels, sizes, length: int) -> np.ndarray:
-    """As _sum_law, without convolution for a single group."""
-    if levels.size == 1:
-        return _binomial(int(sizes[0]), _arrived(u, levels[0]), length)
-    return _sum_law(u, levels, sizes, length)
 
 
 def _span(levels, sizes, k: int, stopped: bool) -> tuple[float, float]:
@@ -195,7 +190,7 @@ def hit_law(
     if stop is not None:
         shift = float(levels[0] - groups.counts[0] / noise_scale)
         alive = np.exp(-np.exp(np.minimum(u + stop / noise_scale + shift, 700.0)))
-    few = _first_and_rest(u, others, rest, k + 1) if others.size else None
+    few = _sum_law(u, others, rest, k + 1) if others.size else None
     # room[:, j - 1] = P[at most k - j of B have arrived]
     if few is None:
         room = np.ones((u.size, k))
@@ -205,12 +200,12 @@ def hit_law(
     for g in range(wanted.size):
         fewer = counts.copy()
         fewer[g] -= 1
-        before = _first_and_rest(u, wanted, fewer, k)
+        before = _sum_law(u, wanted, fewer, k)
         density = counts[g] * np.exp(_log_density(u, wanted[g]))
         at_least += (weight * density * alive) @ (before * room)
     if not stopped:
         # Arrivals before the span are among the first k with certainty.
-        start = _first_and_rest(np.array([low]), wanted, counts, k + 1)[0]
+        start = _sum_law(np.array([low]), wanted, counts, k + 1)[0]
         at_least += np.cumsum(start[::-1])[::-1][1:]
     law[1 : k + 1] = at_least
     law = np.clip(law, 0.0, 1.0)

@@ -13,6 +13,7 @@ from jaxsel.families.top_k import noisy_gaps, parameters, release
 from jaxsel.families.top_k.gaps import needed_noise, pass_probability
 from jaxsel.families.top_k.laws import released_law
 from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, winner
+from jaxsel.families.top_k.parameters import DeltaT, K, NoiseScale
 from jaxsel.families.top_k.scales import stable_top_k_scales
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
@@ -97,7 +98,7 @@ def stable_top_k(
     own = ("rho", "selection_scale", "test_scale", "k", "regulariser", "max_size", "groups")
 
     def checked(data, params: Any) -> _Settings:
-        read = read_params(params, {"delta_t": parameters.DeltaT}, dict.fromkeys(own))
+        read = read_params(params, {"delta_t": DeltaT}, dict.fromkeys(own))
         ranking = release.rank_histogram(data, params.get("k"))
         scales = stable_top_k_scales(params, selection, test)
         levels = gap_levels(ranking.gaps, params.get("regulariser"), params.get("max_size"))
@@ -168,7 +169,7 @@ def propose_test_release(
     """
     dtype = np.float64 if precision == "float64" else np.float32
     quantile = threshold == "quantile"
-    needed = {"k": parameters.K, "noise_scale": parameters.NoiseScale, "delta_t": parameters.DeltaT}
+    needed = {"k": K, "noise_scale": NoiseScale, "delta_t": DeltaT}
 
     def checked(data, params: Any) -> _Test:
         read = read_params(params, needed)
