@@ -40,7 +40,9 @@ def size(help: str) -> Number:
 Events = Annotated[str, choice(("hits", "sets"), "what is tallied; sets of at most 12 candidates")]
 Precision = Annotated[str, choice(("tail", "float64"), "of the draws")]
 Selection = Annotated[str, choice(_NOISES, "noise that selects the size")]
-Test = Annotated[str, choice(("gaussian", "laplace"), "of the test: Algorithm 4, or 5")]
+Test = Annotated[
+    str, choice(("gaussian", "laplace"), "noise of the test: gaussian in Algorithm 4, laplace in 5")
+]
 Threshold = Annotated[str, choice(("printed", "quantile"), "of the test; the quantile is smaller")]
 Beyond = Annotated[str, choice(BEYOND, "what a larger set that passes is for")]
 Changes = Annotated[str, choice(("monotone", "general"), "how counts may change")]
