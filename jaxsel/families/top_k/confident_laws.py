@@ -14,9 +14,9 @@ from scipy import optimize
 
 from jaxsel.accounting.numerics.quadrature import drawn_together, panels
 from jaxsel.families.top_k.baselines import advanced_composition_share
-from jaxsel.families.top_k.laws import set_size, top_k_set_law
+from jaxsel.families.top_k.laws import check_top_k, set_size, top_k_set_law
 from jaxsel.families.top_k.parameters import AnyEpsilon, Beta, DeltaOfAll, EpsilonOfAll, K
-from jaxsel.host.errors import InputError, check_finite
+from jaxsel.host.errors import check_finite
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import beta_binomial
@@ -129,16 +129,14 @@ def subsets(candidates: Candidates, k: K) -> np.ndarray:
     return masks[set_size(masks) == k]
 
 
-@validated
-def set_gaps(scores: npt.ArrayLike, k: K) -> np.ndarray:
+def set_gaps(scores: npt.ArrayLike, k: int) -> np.ndarray:
     """The largest score outside less the least inside, of each set in ``subsets``: Float["sets"].
 
     Raises:
       InputError: unless k is below the number of scores.
     """
     scores = check_finite("scores", scores)
-    if k >= scores.size:
-        raise InputError(f"k is {k}; it must be below the number of scores")
+    check_top_k(k, scores.size)
     inside = (subsets(scores.size, k)[:, None] >> np.arange(scores.size) & 1) == 1
     worst = np.where(inside, scores, np.inf).min(axis=1)
     return np.where(inside, -np.inf, scores).max(axis=1) - worst

@@ -19,7 +19,7 @@ from jaxsel.families.top_k.confident_laws import (
     confident_top_k_law,
     subsets,
 )
-from jaxsel.families.top_k.laws import MAX_CANDIDATES, descending, set_labels
+from jaxsel.families.top_k.laws import MAX_CANDIDATES, check_top_k, descending, set_labels
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.parameters import MAX_COUNT
 from jaxsel.families.top_k.release import event_of
@@ -83,10 +83,7 @@ def confident_top_k(
         if np.any(np.abs(scores) > MAX_COUNT):
             raise InputError(f"scores must lie in [{-MAX_COUNT:g}, {MAX_COUNT:g}]")
         found: ConfidentTopK = make(**params)
-        if found.k >= scores.size:
-            raise InputError(
-                f"k is {found.k}; it must be below the number of scores, {scores.size}"
-            )
+        check_top_k(found.k, scores.size)
         if events == "sets" and scores.size > MAX_CANDIDATES:
             raise InputError(
                 f"there are {scores.size} candidates; sets are told apart for at most "
