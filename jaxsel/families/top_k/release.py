@@ -98,7 +98,7 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     )
 
 
-def rank_histogram(data: Any, k: object | None) -> Ranking:
+def rank_histogram(data: Any, k: Any) -> Ranking:
     """A histogram in descending order of its counts, and which candidates are wanted.
 
     Args:
