@@ -22,9 +22,11 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel.families.top_k.order_statistics import largest
+from jaxsel.families.top_k.parameters import Padding
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
+from jaxsel.language.signature import validated
 
 _LOG_FAILURE = 65.0 * np.log(2.0)
 _REACH = 700.0  # exp() beyond it overflows
@@ -98,8 +100,9 @@ def _poisson_reach(mean: np.ndarray) -> np.ndarray:
     return high
 
 
-def plan_races(counts: np.ndarray, races: list[Race], dtype, capacity: int | None = None) -> Races:
-    """Chooses horizons and the number of visits.
+@validated
+def plan_races(counts: np.ndarray, races: list[Race], dtype, capacity: Padding = None) -> Races:
+    """The races with their horizons and numbers of visits, as the device takes them.
 
     Args:
       counts: Float["candidates"], descending.

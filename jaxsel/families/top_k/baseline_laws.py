@@ -14,29 +14,35 @@ from jaxsel.families.top_k.laws import (
     first_arrivals,
     set_size,
 )
-from jaxsel.host.errors import InputError, check_integer
+from jaxsel.families.top_k.parameters import AnyEpsilon, DomainSize, K, Restriction
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
+@validated
 def limited_domain_law(
-    histogram: npt.ArrayLike, k: int, epsilon: float, delta: float, domain: int
+    histogram: npt.ArrayLike, k: K, epsilon: AnyEpsilon, delta: Restriction, domain: DomainSize
 ) -> np.ndarray:
     """Law of the set that limited-domain top-k releases: Float["2^m"].
 
-    The ``domain`` largest counts race with the element "nothing more", whose count is
-    count number domain + 1 (0 if there is none) plus ``limited_domain_threshold``; what
-    arrives before it, at most k, is released.
+    The largest counts get Gumbel noise and so does the element "nothing more", whose count is
+    the largest one left out (0 if there is none) plus ``limited_domain_threshold``; what comes
+    before it, at most k, is released.
 
     Args:
-      histogram: Float["candidates"], at most MAX_CANDIDATES.
-      k: largest number of candidates released, in [1, domain].
-      epsilon: per pick; Gumbel noise has scale 1/epsilon.
-      delta: in (0, 1).
-      domain: k-bar, in [k, candidates].
+      histogram: Float["m"], at most MAX_CANDIDATES.
+      k: largest number of candidates released.
+      epsilon: of one pick; the noise has scale 1/epsilon.
+      delta: of the restriction to the largest counts.
+      domain: how many counts compete, between k and m.
+
+    Raises:
+      InputError: unless k <= domain <= m, or what ``check_histogram`` refuses.
     """
     counts = check_histogram(histogram, MAX_CANDIDATES)
-    k, domain = check_domain(counts.size, k, domain)
+    check_domain(counts.size, k, domain)
     inside = np.sort(descending(counts)[:domain])
     ranked = np.append(-np.sort(-counts), 0.0)
     stop = ranked[domain] + limited_domain_threshold(epsilon, delta, domain)
@@ -62,29 +68,37 @@ def limited_domain_law(
     return law
 
 
-def check_domain(candidates: int, k: int, domain: int) -> tuple[int, int]:
-    """Returns k and domain as ints; raises InputError unless 1 <= k <= domain <= candidates."""
-    k, domain = check_integer("k", k, 1), check_integer("domain", domain, 1)
+@validated
+def check_domain(candidates: int, k: K, domain: DomainSize) -> None:
+    """Raises InputError unless as many counts compete as are released, and no more than there are.
+
+    Args:
+      candidates: how many there are.
+      k: largest number released.
+      domain: how many counts compete.
+    """
     if not k <= domain <= candidates:
         raise InputError(
             f"domain is {domain}; it must lie between k = {k} and the {candidates} candidates"
         )
-    return k, domain
 
 
-def top_stable_law(gaps: npt.ArrayLike, settings: TopStable, k: int) -> np.ndarray:
+@validated
+def top_stable_law(gaps: npt.ArrayLike, settings: TopStable, k: K) -> np.ndarray:
     """Law of the size that Top Stable releases: Float["k+1"], size 0 first.
 
-    Sizes k, k - 1, ..., 1 are tested in this order and the first whose max(q - 1, 0) +
-    noise exceeds the noisy threshold is released.
+    Sizes k, k - 1, ..., 1 are tested in this order, and the first is released for which
+    max(gap - 1, 0) plus noise exceeds the noisy threshold.
 
     Args:
-      gaps: q_1, ..., q_k or more.
+      gaps: Float["k"] or more, in votes, by size.
       settings: see ``baselines.top_stable``.
       k: size wanted.
+
+    Raises:
+      InputError: for fewer gaps than k.
     """
     gaps = np.asarray(gaps, dtype=np.float64)
-    k = check_integer("k", k, 1)
     if gaps.size < k:
         raise InputError(f"k is {k}; there are only {gaps.size} gaps")
     distance = np.maximum(gaps[:k] - 1.0, 0.0)[::-1]

@@ -7,22 +7,23 @@ of Carvalho, Wang, Gondara & Miao 2020, and the Gaussian answers of PATE (Papern
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
-from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.families.top_k import parameters
+from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, Picks, Slack
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
+from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.signature import validated
+
+EpsilonFromZero = Annotated[float, number("of each release", at_least=0.0)]
+SquaredSensitivity = Annotated[float, positive("of all counts together")]
+Tests = Annotated[int, whole("largest number of gaps tested", at_least=1)]
 
 # Fractions of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)
@@ -31,63 +32,70 @@ _SHARES = (0.37, 0.63)
 # --- Peeling --------------------------------------------------------------------------
 
 
-def _range_factor(relation: Relation) -> float:
-    """Range of one pick's privacy loss, in units of 1/scale."""
-    check_choice("relation", relation, (Relation.MONOTONE, Relation.GENERAL))
-    return 1.0 if relation is Relation.MONOTONE else 2.0
-
-
-def pick_range(noise_scale: float, relation: Relation = Relation.MONOTONE) -> float:
+@validated
+def pick_range(noise_scale: AnyScale, relation: Change = Relation.MONOTONE) -> float:
     """Length of the interval that the privacy losses of one pick lie in.
 
+    1/noise_scale if counts move in one direction, 2/noise_scale if in any (Durfee & Rogers 2019).
+
     Args:
-      noise_scale: Gumbel scale of the one-shot form, > 0.
+      noise_scale: Gumbel scale of the one-shot form, in votes.
       relation: MONOTONE (one user more or less) or GENERAL.
     """
-    return _range_factor(relation) / check_positive("noise_scale", noise_scale)
+    return (1.0 if relation is Relation.MONOTONE else 2.0) / noise_scale
 
 
+@validated
 def exponential_top_k_rho(
-    noise_scale: float, k: int, relation: Relation = Relation.MONOTONE
+    noise_scale: float, k: Picks, relation: Relation = Relation.MONOTONE
 ) -> float:
-    """rho-zCDP of k picks with weights exp(count/noise_scale), peeled or in one shot.
+    """The rho of zCDP of k picks with weights exp(count/noise_scale), peeled or in one shot.
 
-    A pick has bounded range r = 1/noise_scale if counts move in one direction (2/
-    noise_scale if in any), hence r^2/8-zCDP (Cesar & Rogers 2021, Lemma 17), and picks
-    compose: k r^2/8.
+    A pick whose losses lie in an interval of length r is r^2/8-zCDP (Cesar & Rogers 2021,
+    Lemma 17), and picks compose: k r^2/8, r the ``pick_range``.
 
     Args:
-      noise_scale: Gumbel scale of the one-shot form, > 0.
-      k: picks, >= 1.
-      relation: MONOTONE (one user more or less) or GENERAL.
+      noise_scale, relation: as in ``pick_range``.
+      k: number of picks.
     """
-    return check_integer("k", k, 1) * pick_range(noise_scale, relation) ** 2 / 8.0
+    return k * pick_range(noise_scale, relation) ** 2 / 8.0
 
 
-def exponential_top_k_scale(rho: float, k: int, relation: Relation = Relation.MONOTONE) -> float:
-    """Noise scale at which k picks cost rho: sqrt(k/(8 rho)), twice that if GENERAL."""
-    rho = check_positive("rho", rho)
-    k = check_integer("k", k, 1)
-    return _range_factor(relation) * math.sqrt(k / (8.0 * rho))
+@validated
+def exponential_top_k_scale(
+    rho: parameters.AnyRho, k: Picks, relation: Change = Relation.MONOTONE
+) -> float:
+    """Gumbel scale, in votes, at which k picks cost rho: the inverse of ``exponential_top_k_rho``.
+
+    sqrt(k/(8 rho)), twice that for a relation GENERAL.
+
+    Args:
+      rho: zCDP parameter of all picks.
+      k: number of picks.
+      relation: as in ``pick_range``.
+    """
+    return pick_range(1.0, relation) * math.sqrt(k / (8.0 * rho))
 
 
 # --- Composition of what has no concentrated analysis ---------------------------------
 
 
-def advanced_composition(epsilon: float, times: int, slack: float) -> float:
-    """epsilon of a composition of pure or approximate DP, at an additional delta of ``slack``.
+@validated
+def advanced_composition(epsilon: EpsilonFromZero, times: parameters.Times, slack: Slack) -> float:
+    """Epsilon of a composition of pure or approximate DP, at an additional delta of ``slack``.
 
     The least of times * epsilon and times * epsilon tanh(epsilon/2) + epsilon
     sqrt(2 times log(1/slack)) (Kairouz, Oh & Viswanath 2015, Theorem 3.4); deltas add.
 
     Args:
-      epsilon: of each release, >= 0.
-      times: number of releases, >= 1.
-      slack: in (0, 1).
+      epsilon: of each release.
+      times: number of releases.
+      slack: delta that composing adds.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    times = check_integer("times", times, 1)
-    slack = check_interval("slack", slack, 0.0, 1.0)
+    return _composed(epsilon, times, slack)
+
+
+def _composed(epsilon: float, times: int, slack: float) -> float:
     spread = epsilon * math.sqrt(-2.0 * times * math.log(slack))
     return min(times * epsilon, times * epsilon * math.tanh(epsilon / 2.0) + spread)
 
@@ -110,52 +118,67 @@ def _largest_share(cost: Callable[[float], float], target: float) -> float:
     return root
 
 
-def advanced_composition_share(epsilon: float, times: int, slack: float) -> float:
-    """The largest epsilon of each of ``times`` releases that compose to ``epsilon``."""
-    epsilon = check_positive("epsilon", epsilon)
-    return _largest_share(lambda x: advanced_composition(x, times, slack), epsilon)
+@validated
+def advanced_composition_share(epsilon: AnyEpsilon, times: parameters.Times, slack: Slack) -> float:
+    """The largest epsilon of one release with which all of them compose to ``epsilon``.
+
+    Args:
+      epsilon: of all releases together.
+      times, slack: as in ``advanced_composition``.
+    """
+    return _largest_share(lambda x: _composed(x, times, slack), epsilon)
 
 
 # --- Limited domain -------------------------------------------------------------------
 
 
-def limited_domain_epsilon(epsilon: float, picks: int, slack: float) -> float:
-    """epsilon of limited-domain top-k with ``epsilon`` per pick, at delta + slack.
+@validated
+def limited_domain_epsilon(epsilon: EpsilonFromZero, picks: Picks, slack: Slack) -> float:
+    """Epsilon of all picks of limited-domain top-k, at the delta of the restriction plus slack.
 
-    With n picks: the least of n epsilon, n epsilon tanh(epsilon/2) + epsilon
+    With n picks the least of n epsilon, n epsilon tanh(epsilon/2) + epsilon
     sqrt(2 n log(1/slack)), and n epsilon^2/2 + epsilon sqrt(n log(1/slack)/2), the last
     by bounded range (Durfee & Rogers 2019, Theorem 1).
 
     Args:
-      epsilon: per pick, > 0; counts get Gumbel noise of scale 1/epsilon.
-      picks: n, the k of the top-k set, or all picks of several releases, >= 1.
-      slack: in (0, 1).
+      epsilon: of one pick; counts get Gumbel noise of scale 1/epsilon.
+      picks: n, the k of the top-k set, or all picks of several releases.
+      slack: delta that composing adds.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    basic = advanced_composition(epsilon, picks, slack)
+    return _picked(epsilon, picks, slack)
+
+
+def _picked(epsilon: float, picks: int, slack: float) -> float:
+    basic = _composed(epsilon, picks, slack)
     spread = epsilon * math.sqrt(-0.5 * picks * math.log(slack))
     return min(basic, picks * epsilon**2 / 2.0 + spread)
 
 
-def limited_domain_share(epsilon: float, picks: int, slack: float) -> float:
-    """The largest epsilon per pick for which ``picks`` picks have at most ``epsilon``."""
-    epsilon = check_positive("epsilon", epsilon)
-    return _largest_share(lambda x: limited_domain_epsilon(x, picks, slack), epsilon)
-
-
-def limited_domain_threshold(epsilon: float, delta: float, domain: int) -> float:
-    """By how much the element "nothing more" exceeds count number domain + 1.
-
-    1 + log(domain/delta)/epsilon, before Gumbel noise of scale 1/epsilon.
+@validated
+def limited_domain_share(epsilon: AnyEpsilon, picks: Picks, slack: Slack) -> float:
+    """The largest epsilon of one pick with which all of them have at most ``epsilon``.
 
     Args:
-      epsilon: per pick, > 0.
-      delta: of the restriction to the largest counts, in (0, 1).
-      domain: k-bar, number of counts that compete, >= 1.
+      epsilon: of all picks together.
+      picks, slack: as in ``limited_domain_epsilon``.
     """
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    return 1.0 + math.log(check_integer("domain", domain, 1) / delta) / epsilon
+    return _largest_share(lambda x: _picked(x, picks, slack), epsilon)
+
+
+@validated
+def limited_domain_threshold(
+    epsilon: AnyEpsilon, delta: parameters.Restriction, domain: parameters.DomainSize
+) -> float:
+    """By how many votes the element "nothing more" exceeds the largest count left out.
+
+    1 + log(domain/delta)/epsilon, before Gumbel noise of scale 1/epsilon (Durfee & Rogers 2019).
+
+    Args:
+      epsilon: of one pick.
+      delta: of the restriction to the largest counts.
+      domain: how many counts compete.
+    """
+    return 1.0 + math.log(domain / delta) / epsilon
 
 
 # --- Top Stable -----------------------------------------------------------------------
@@ -177,22 +200,20 @@ class TopStable(NamedTuple):
     delta_query: float
 
 
-def top_stable(epsilon: float, delta: float, tests: int) -> TopStable:
+@validated
+def top_stable(epsilon: AnyEpsilon, delta: parameters.DeltaOfAll, tests: Tests) -> TopStable:
     """Settings of Top Stable for (epsilon, delta)-DP (Carvalho et al. 2020).
 
     Args:
-      epsilon: > 0; 37 % is for the threshold, 63 % for the tests.
-      delta: in (1e-150, 1).
-      tests: largest number of gaps tested (k-bar), >= 1.
+      epsilon: of the whole; 37 % is for the threshold, 63 % for the tests.
+      delta: of the whole.
+      tests: largest number of gaps tested (k-bar).
 
     Raises:
-      InputError: for parameters out of range, or a delta so large that no failure
-        probability of a test fits it.
+      InputError: for a noise scale 1/epsilon beyond the range of scales, or a delta so large
+        that no failure probability of a test fits it.
     """
-    epsilon = check_positive("epsilon", epsilon)
-    check_scale("the noise scale", 1.0 / epsilon)
-    delta = check_interval("delta", delta, LEAST_PROBABILITY, 1.0)
-    tests = check_integer("tests", tests, 1)
+    parameters.check_noise_scale(1.0 / epsilon)
     first, second = _SHARES[0] * epsilon, _SHARES[1] * epsilon
     # c = 2 epsilon_1/epsilon_2; a test errs if its noise exceeds the threshold's.
     c = 2.0 * first / second
@@ -210,10 +231,11 @@ def top_stable(epsilon: float, delta: float, tests: int) -> TopStable:
 # --- PATE -----------------------------------------------------------------------------
 
 
+@validated
 def labels_renyi(
-    order: npt.ArrayLike, noise_scale: float, squared_sensitivity: float
+    order: npt.ArrayLike, noise_scale: AnyScale, squared_sensitivity: SquaredSensitivity
 ) -> np.ndarray:
-    """Renyi bound of PATE on many labels: order * squared_sensitivity/(2 s^2).
+    """Renyi bound of PATE on many labels, order * squared_sensitivity/(2 noise_scale^2).
 
     One teacher is added or removed. With m labels a teacher's votes have squared l2 norm
     at most m; with votes scaled down to an l1 norm of at most tau, at most tau (and less
@@ -221,9 +243,7 @@ def labels_renyi(
 
     Args:
       order: in (0, inf], any shape.
-      noise_scale: standard deviation s of the noise on each count, > 0.
-      squared_sensitivity: m, or tau, > 0.
+      noise_scale: standard deviation of the noise on each count, in votes.
+      squared_sensitivity: m, or tau.
     """
-    scale = check_positive("noise_scale", noise_scale)
-    square = check_positive("squared_sensitivity", squared_sensitivity)
-    return gaussian_renyi(order, scale / math.sqrt(square))
+    return gaussian_renyi(order, noise_scale / math.sqrt(squared_sensitivity))

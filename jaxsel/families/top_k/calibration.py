@@ -6,7 +6,7 @@ together, the rest is for the conversion from concentrated or Renyi differential
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import optimize
@@ -22,15 +22,16 @@ from jaxsel.families.top_k.curves import (
     compose_curves,
     stable_top_k_curve,
 )
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.families.top_k.parameters import AnyDelta, AnyEpsilon, Times
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import choice, probability
+from jaxsel.language.signature import validated
 
 CONVERSIONS = ("zcdp", "tight", "sharp")
+
+Conversion = Annotated[str, choice(CONVERSIONS, "from zCDP to epsilon and delta")]
+OfZcdp = Annotated[str, choice(CONVERSIONS[:2], "from zCDP to epsilon and delta")]
+TestShare = Annotated[float, probability("of delta, that the tests may fail with")]
 
 
 class StableTopK(NamedTuple):
@@ -51,20 +52,17 @@ class StableTopK(NamedTuple):
     test_scale: float
 
 
-def largest_rho(epsilon: float, delta: float, *, conversion: str = "zcdp") -> float:
+@validated
+def largest_rho(epsilon: AnyEpsilon, delta: AnyDelta, *, conversion: OfZcdp = "zcdp") -> float:
     """The largest rho for which rho-zCDP implies (epsilon, delta)-DP.
 
     Args:
-      epsilon: > 0.
-      delta: in (0, 1).
+      epsilon, delta: of approximate DP.
       conversion: "zcdp", epsilon = rho + 2 sqrt(rho log(1/delta)) as in Theorem 11; or
         "tight", the best conversion of the curve rho * order.
     """
-    check_choice("conversion", conversion, CONVERSIONS[:2])
-    epsilon = check_positive("epsilon", epsilon)
     if conversion == "zcdp":
         return zcdp_rho(epsilon, delta)
-    delta = check_interval("delta", delta, 0.0, 1.0)
 
     def cost(rho: float) -> float:
         return renyi_to_epsilon(lambda order: rho * np.asarray(order), delta).epsilon
@@ -102,35 +100,28 @@ def _crossing(
     return root + step
 
 
+@validated
 def stable_top_k_calibration(
-    epsilon: float,
-    delta: float,
+    epsilon: AnyEpsilon,
+    delta: AnyDelta,
     *,
-    releases: int = 1,
-    test_share: float = 0.5,
-    conversion: str = "zcdp",
+    releases: Times = 1,
+    test_share: TestShare = 0.5,
+    conversion: Conversion = "zcdp",
 ) -> StableTopK:
-    """StableTopK, or its form with given k, so that all releases are (epsilon, delta)-DP.
+    """The least noise of StableTopK for which all releases are (epsilon, delta)-DP.
+
+    The form with a given k takes the same rho.
 
     Args:
-      epsilon: > 0, of all releases together.
-      delta: in (0, 1), of all releases together.
-      releases: T >= 1.
-      test_share: share of delta that the tests may fail with, in (0, 1); one half in
-        the experiments.
+      epsilon, delta: of all releases together.
+      releases: how many there are.
+      test_share: share of delta that the tests may fail with; one half in the experiments.
       conversion: "zcdp" (the papers'), "tight" (best conversion of rho * order), or
         "sharp" (best conversion of the sharper curve of StableTopK; not for given k).
-
-    Raises:
-      InputError: for parameters out of range.
     """
-    check_choice("conversion", conversion, CONVERSIONS)
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    releases = check_integer("releases", releases, 1)
-    share = check_interval("test_share", test_share, 0.0, 1.0)
-    delta_t = delta * share / releases
-    left = delta * (1.0 - share)
+    delta_t = delta * test_share / releases
+    left = delta * (1.0 - test_share)
     if conversion == "sharp":
 
         def cost(rho: float) -> float:
@@ -147,21 +138,22 @@ def stable_top_k_calibration(
     return StableTopK(rho, delta_t, 2.0 * root, 1.0 / root, 1.0 / root)
 
 
+@validated
 def calibrate(
     curve_of: Callable[[float], ApproximateRenyiCurve],
-    epsilon: float,
-    delta: float,
+    epsilon: AnyEpsilon,
+    delta: AnyDelta,
     *,
-    releases: int = 1,
+    releases: Times = 1,
     rule: Callable[..., np.ndarray] = optimal_epsilon_at_order,
 ) -> float:
     """The least noise scale for which all releases are (epsilon, delta)-DP.
 
     Args:
       curve_of: noise scale -> curve of one release, which must not increase with noise.
-      epsilon: > 0, of all releases together.
-      delta: in (0, 1), above the failure of all releases.
-      releases: T >= 1.
+      epsilon: of all releases together.
+      delta: of all releases together, above their failure.
+      releases: how many there are.
       rule: conversion, see ``approximate_renyi_to_epsilon``.
 
     Returns:
@@ -170,7 +162,6 @@ def calibrate(
     Raises:
       InputError: if no scale up to 1e12 suffices, or delta is not above the failure.
     """
-    epsilon = check_positive("epsilon", epsilon)
 
     def cost(scale: float) -> float:
         total = compose_curves(curve_of(scale), times=releases)

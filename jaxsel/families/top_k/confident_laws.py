@@ -6,7 +6,7 @@ the smallest noisy gap is released. Peeling alone is the baseline.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +14,16 @@ from scipy import optimize
 
 from jaxsel.accounting.numerics.quadrature import drawn_together, panels
 from jaxsel.families.top_k.baselines import advanced_composition_share
-from jaxsel.families.top_k.laws import set_size, top_k_set_law
-from jaxsel.families.top_k.limits import LEAST_PROBABILITY, check_scale
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.families.top_k.laws import check_top_k, set_size, top_k_set_law
+from jaxsel.families.top_k.parameters import AnyEpsilon, Beta, DeltaOfAll, EpsilonOfAll, K
+from jaxsel.host.errors import check_finite
+from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import beta_binomial
+
+AnyBeta = Annotated[float, probability("chance of failure")]
+Many = Annotated[float, positive("how many candidates there are")]
+Candidates = Annotated[int, whole("how many candidates there are", at_least=1)]
 
 _REACH = 42.0  # scales of Laplace noise, beyond which the tail is below 1e-18
 
@@ -48,23 +48,19 @@ class ConfidentTopK(NamedTuple):
     pure: bool
 
 
-def _checked(epsilon, delta, beta, k) -> tuple[float, float, float, int]:
-    return (
-        check_scale("epsilon", epsilon),
-        check_interval("delta", delta, LEAST_PROBABILITY, 1.0),
-        check_interval("beta", beta, LEAST_PROBABILITY, 1.0),
-        check_integer("k", k, 1),
-    )
-
-
-def confident_settings(epsilon: float, delta: float, beta: float, k: int) -> ConfidentTopK:
-    """Theorem 6 at a total of (epsilon, delta), with its proof corrected (CL-E10).
+@validated
+def confident_settings(epsilon: EpsilonOfAll, delta: DeltaOfAll, beta: Beta, k: K) -> ConfidentTopK:
+    """Settings of Theorem 6 for (epsilon, delta)-DP, with its proof corrected (CL-E10).
 
     T = ceil(4/beta); a run costs (epsilon/3, delta/T): epsilon/6 for k rounds, by pure
     or advanced composition (Kairouz, Oh & Viswanath 2015), and epsilon/6 for the gap,
     whose sensitivity is 2: scale 12/epsilon. Offset (12/epsilon) log(2 T/beta).
+
+    Args:
+      epsilon, delta: of the whole release.
+      beta: chance that nothing, or a set of larger gap than ``confident_gap_bound``, is released.
+      k: size of the set.
     """
-    epsilon, delta, beta, k = _checked(epsilon, delta, beta, k)
     most = math.ceil(4.0 / beta)
     each = advanced_composition_share(epsilon / 6.0, k, delta / most)
     scale = 12.0 / epsilon
@@ -73,13 +69,18 @@ def confident_settings(epsilon: float, delta: float, beta: float, k: int) -> Con
     return ConfidentTopK(k, each, scale, offset, most, pure)
 
 
-def confident_settings_printed(epsilon: float, delta: float, beta: float, k: int) -> ConfidentTopK:
-    """Theorem 6 as its proof prints it, Lap(epsilon/6) read as scale 6/epsilon.
+@validated
+def confident_settings_printed(
+    epsilon: EpsilonOfAll, delta: DeltaOfAll, beta: Beta, k: K
+) -> ConfidentTopK:
+    """Settings of Theorem 6 as its proof prints them, too little noise on the gap (CL-E10).
 
-    T = ceil(20/delta), rounds of epsilon/(40 sqrt(k log(1/delta))), offset 13
-    log(1/beta)/epsilon. Its noise on the gap is too small (CL-E10).
+    Lap(epsilon/6) read as scale 6/epsilon, T = ceil(20/delta), rounds of
+    epsilon/(40 sqrt(k log(1/delta))), offset 13 log(1/beta)/epsilon.
+
+    Args:
+      epsilon, delta, beta, k: as in ``confident_settings``.
     """
-    epsilon, delta, beta, k = _checked(epsilon, delta, beta, k)
     each = epsilon / (40.0 * math.sqrt(-k * math.log(delta)))
     offset = -13.0 * math.log(beta) / epsilon
     return ConfidentTopK(k, each, 6.0 / epsilon, offset, math.ceil(20.0 / delta), False)
@@ -88,13 +89,20 @@ def confident_settings_printed(epsilon: float, delta: float, beta: float, k: int
 # --- Bounds ---------------------------------------------------------------------------
 
 
-def peeling_gap_bound(candidates: float, k: int, round_epsilon: float, beta: float) -> float:
-    """(2/epsilon_r) log(m k/beta), which the gap of k rounds exceeds with probability
-    at most beta; epsilon_r of each round, scores of sensitivity 1."""
-    each = check_positive("round_epsilon", round_epsilon)
-    beta = check_interval("beta", beta, 0.0, 1.0)
-    pairs = check_positive("candidates", candidates) * check_integer("k", k, 1)
-    return 2.0 / each * math.log(pairs / beta)
+@validated
+def peeling_gap_bound(candidates: Many, k: K, round_epsilon: AnyEpsilon, beta: AnyBeta) -> float:
+    """A bound that the gap of a peeled set exceeds with probability at most beta.
+
+    (2/round_epsilon) log(candidates k/beta), for scores of sensitivity 1 (Cohen et al. 2022,
+    Section 1.4.2, with the factor 2).
+
+    Args:
+      candidates: how many there are.
+      k: size of the set, and number of rounds.
+      round_epsilon: epsilon of the exponential mechanism of one round.
+      beta: chance of a larger gap.
+    """
+    return 2.0 / round_epsilon * math.log(candidates * k / beta)
 
 
 def confident_gap_bound(candidates: float, settings: ConfidentTopK) -> float:
@@ -104,7 +112,7 @@ def confident_gap_bound(candidates: float, settings: ConfidentTopK) -> float:
     1/4, the noise exceeds log 2 scales with probability 1/4.
 
     Args:
-      candidates: m.
+      candidates: how many there are.
       settings: made by ``confident_settings``, for beta.
     """
     middle = peeling_gap_bound(candidates, settings.k, settings.round_epsilon, 0.25)
@@ -114,21 +122,21 @@ def confident_gap_bound(candidates: float, settings: ConfidentTopK) -> float:
 # --- Exact laws -----------------------------------------------------------------------
 
 
-def subsets(candidates: int, k: int) -> np.ndarray:
+@validated
+def subsets(candidates: Candidates, k: K) -> np.ndarray:
     """The sets of size k as bit masks, ascending: Int["sets"]."""
-    masks = np.arange(2 ** check_integer("candidates", candidates, 1))
-    return masks[set_size(masks) == check_integer("k", k, 1)]
+    masks = np.arange(2**candidates)
+    return masks[set_size(masks) == k]
 
 
 def set_gaps(scores: npt.ArrayLike, k: int) -> np.ndarray:
-    """Gap(S) = max outside S - min inside S of every set of size k: Float["sets"].
+    """The largest score outside less the least inside, of each set in ``subsets``: Float["sets"].
 
     Raises:
       InputError: unless k is below the number of scores.
     """
     scores = check_finite("scores", scores)
-    if check_integer("k", k, 1) >= scores.size:
-        raise InputError(f"k is {k}; it must be below the number of scores")
+    check_top_k(k, scores.size)
     inside = (subsets(scores.size, k)[:, None] >> np.arange(scores.size) & 1) == 1
     worst = np.where(inside, scores, np.inf).min(axis=1)
     return np.where(inside, -np.inf, scores).max(axis=1) - worst
@@ -137,7 +145,7 @@ def set_gaps(scores: npt.ArrayLike, k: int) -> np.ndarray:
 def smallest_gap_law(
     gaps: npt.ArrayLike, weights: npt.ArrayLike, settings: ConfidentTopK
 ) -> np.ndarray:
-    """Exact law of the outcome released, nothing last.
+    """Exact law of the outcome with the smallest noisy gap in N runs, nothing last.
 
     With F the distribution function of one run's noisy gap and f the generating
     function of N: the integral over y of w_i Lap(y - gap_i) f'(1 - F(y)).
@@ -201,20 +209,33 @@ def _least_lead(failing, beta: float, high: float) -> float:
     return float(found.root)
 
 
-def peeling_lead(candidates: float, k: int, round_epsilon: float, beta: float) -> float:
-    """The lead of the best k over all others at which peeling picks just them with
-    probability 1 - beta, exact."""
-    beta = check_interval("beta", beta, 0.0, 1.0)
+@validated
+def peeling_lead(candidates: Many, k: K, round_epsilon: AnyEpsilon, beta: AnyBeta) -> float:
+    """The least lead of the best k with which peeling picks just them with probability 1 - beta.
+
+    Exact, in units of the scores' sensitivity, where the best k lead all others by as much.
+
+    Args:
+      candidates, k, round_epsilon: as in ``peeling_gap_bound``.
+      beta: chance of another set.
+    """
     start = peeling_gap_bound(candidates, k, round_epsilon, beta)
     return _least_lead(
         lambda x: -math.expm1(_log_hit(x, candidates, k, round_epsilon)), beta, start
     )
 
 
-def confident_lead(candidates: float, settings: ConfidentTopK, beta: float) -> float:
-    """The lead of the best k over all others at which just they are released with
-    probability 1 - beta, exact; inf if nothing is released more often than beta."""
-    beta = check_interval("beta", beta, 0.0, 1.0)
+@validated
+def confident_lead(candidates: Many, settings: ConfidentTopK, beta: AnyBeta) -> float:
+    """The least lead of the best k with which just they are released with probability 1 - beta.
+
+    Exact, in units of the scores' sensitivity; inf if nothing is released more often than beta.
+
+    Args:
+      candidates: how many there are.
+      settings: of Theorem 6.
+      beta: chance of another set, or of nothing.
+    """
 
     def failing(lead: float) -> float:
         log_hit = _log_hit(lead, candidates, settings.k, settings.round_epsilon)

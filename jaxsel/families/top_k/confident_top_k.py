@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.confident_laws import (
     ConfidentTopK,
     confident_settings,
@@ -18,12 +19,14 @@ from jaxsel.families.top_k.confident_laws import (
     confident_top_k_law,
     subsets,
 )
-from jaxsel.families.top_k.laws import EVENTS, MAX_CANDIDATES
-from jaxsel.families.top_k.limits import MAX_COUNT
+from jaxsel.families.top_k.laws import MAX_CANDIDATES, check_top_k, descending, set_labels
 from jaxsel.families.top_k.order_statistics import largest
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.families.top_k.parameters import MAX_COUNT
+from jaxsel.families.top_k.release import event_of
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _MOST_RUNS = 100_000  # of one trial
 _NUMBER_TAG, _NOISE_TAG = 0xC9, 0xCA
@@ -45,17 +48,15 @@ class ConfidentSet(NamedTuple):
     count: Int[Array, ""]
 
 
-def _event(released: ConfidentSet) -> Array:
-    return released.event
-
-
 def _gap(scores: Array, chosen: Bool[Array, " m"]) -> Array:
     outside = jnp.where(chosen, -jnp.inf, scores).max()
     return outside - jnp.where(chosen, scores, jnp.inf).min()
 
 
 @factory
-def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mechanism:
+def confident_top_k(
+    *, events: parameters.Events = "sets", settings: parameters.Constants = "corrected"
+) -> Mechanism:
     """Draws N sets, N uniform on 0..T; releases the one with the smallest noisy gap.
 
     Args:
@@ -70,24 +71,19 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
     Formal guarantees (claims): CL-Thm6, CL-Thm6-utility.
 
     Raises:
-      InputError: for parameters out of range, or k not below the number of scores.
+      InputError: for scores that are not one list, or k not below their number.
     """
-    check_choice("events", events, EVENTS)
-    check_choice("settings", settings, ("corrected", "printed"))
     make = confident_settings if settings == "corrected" else confident_settings_printed
 
     def checked(data: Any, params: Mapping[str, Any]):
-        check_params(params, ("epsilon", "delta", "beta", "k"))
+        read_params(params, dict.fromkeys(("epsilon", "delta", "beta", "k")))
         scores = check_finite("scores", data)
         if scores.ndim != 1:
             raise InputError("scores must be one list of numbers")
         if np.any(np.abs(scores) > MAX_COUNT):
             raise InputError(f"scores must lie in [{-MAX_COUNT:g}, {MAX_COUNT:g}]")
         found: ConfidentTopK = make(**params)
-        if found.k >= scores.size:
-            raise InputError(
-                f"k is {found.k}; it must be below the number of scores, {scores.size}"
-            )
+        check_top_k(found.k, scores.size)
         if events == "sets" and scores.size > MAX_CANDIDATES:
             raise InputError(
                 f"there are {scores.size} candidates; sets are told apart for at most "
@@ -98,7 +94,7 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
     def _hits(scores: np.ndarray, k: int) -> np.ndarray:
         """Which candidates are the true top k."""
         wanted = np.zeros(scores.size, bool)
-        wanted[np.argsort(-scores, kind="stable")[:k]] = True
+        wanted[descending(scores)[:k]] = True
         return wanted
 
     def prepare(data, params):
@@ -164,11 +160,8 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
         scores, found = checked(data, params)
         if events == "hits":
             return (*(f"{hits} hits" for hits in range(found.k + 1)), "none")
-        names = []
-        for mask in subsets(scores.size, found.k):
-            inside = [str(i) for i in range(scores.size) if mask >> i & 1]
-            names.append("{" + ",".join(inside) + "}")
-        return (*names, "none")
+        names = set_labels(scores.size)
+        return (*(names[mask] for mask in subsets(scores.size, found.k)), "none")
 
     def law(data, params) -> FiniteLaw:
         scores, found = checked(data, params)
@@ -183,7 +176,7 @@ def confident_top_k(*, events: str = "sets", settings: str = "corrected") -> Mec
     return Mechanism(
         prepare=prepare,
         sample=sample,
-        event=_event,
+        event=event_of,
         labels=labels,
         law=law,
         resolution=noise.resolution("tail"),

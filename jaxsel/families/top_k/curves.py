@@ -28,18 +28,12 @@ from jaxsel.accounting.single_run.conversions import (
     optimal_epsilon_at_order,
     renyi_to_epsilon,
 )
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.baselines import pick_range
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, DeltaT, Test
+from jaxsel.host.errors import InputError, check_integer
 from jaxsel.language.base import Relation
-
-SELECTION_NOISES = ("gumbel", "gaussian", "laplace", "exponential")
-TEST_NOISES = ("gaussian", "laplace")
+from jaxsel.language.signature import validated
 
 
 class ApproximateRenyiCurve(NamedTuple):
@@ -56,7 +50,9 @@ class ApproximateRenyiCurve(NamedTuple):
 
 
 def compose_curves(*parts: ApproximateRenyiCurve, times: int = 1) -> ApproximateRenyiCurve:
-    """Adaptive composition adds curves and failures (Zhu & Wang 2022, Lemma 16).
+    """The guarantee of all parts, run one after another: curves and failures add.
+
+    Zhu & Wang 2022, Lemma 16.
 
     Args:
       parts: the guarantees, each for every result of those before.
@@ -73,75 +69,70 @@ def compose_curves(*parts: ApproximateRenyiCurve, times: int = 1) -> Approximate
     return ApproximateRenyiCurve(renyi, times * sum(part.failure for part in parts))
 
 
-def _left(curve: ApproximateRenyiCurve, delta: float) -> float:
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    left = delta - curve.failure
-    if left <= 0.0:
-        raise InputError(
-            f"delta is {delta:g}; it must exceed the failure probability "
-            f"{curve.failure:g} of the tests"
-        )
-    return left
-
-
+@validated
 def approximate_renyi_to_epsilon(
     curve: ApproximateRenyiCurve,
-    delta: float,
+    delta: parameters.AnyDelta,
     *,
     rule: Callable[..., np.ndarray] = optimal_epsilon_at_order,
 ) -> Conversion:
-    """Best epsilon at delta, over all orders.
+    """The least epsilon at delta over all orders, and the order that has it.
 
-    Zhu & Wang 2022, Lemma 17: delta minus the failure is the delta of the conversion.
+    Delta minus the failure is what the conversion may spend (Zhu & Wang 2022, Lemma 17).
 
     Args:
       curve: the guarantee.
-      delta: in (0, 1), above the failure.
+      delta: of (epsilon, delta)-DP, above the failure.
       rule: conversion at one order: ``conversions.optimal_epsilon_at_order`` (tight), or
         ``conversions.mironov_epsilon_at_order`` (the lemma's own).
 
     Raises:
       InputError: if delta is not above the failure.
     """
-    found = renyi_to_epsilon(curve.renyi, _left(curve, delta), rule=rule)
+    left = delta - curve.failure
+    if left <= 0.0:
+        raise InputError(
+            f"delta is {delta:g}; it must exceed the failure probability "
+            f"{curve.failure:g} of the tests"
+        )
+    found = renyi_to_epsilon(curve.renyi, left, rule=rule)
     return found._replace(delta=delta)
 
 
 # --- Selecting the size ---------------------------------------------------------------
 
 
-def largest_gap_renyi(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
-    """Renyi bound of Algorithm 1, noisy gaps with Gumbel(2/epsilon) noise.
+@validated
+def largest_gap_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
+    """Renyi bound of selecting the size by the largest gap with Gumbel(2/epsilon) noise.
 
-    Proposition 7: min{epsilon^2 a/8, D_a of randomised response}, a the order; the second
-    is log((sinh(a epsilon) - sinh((a - 1) epsilon)) / sinh(epsilon)) / (a - 1), and
+    Proposition 7: at order a the less of epsilon^2 a/8 and the divergence of randomised
+    response, log((sinh(a epsilon) - sinh((a - 1) epsilon))/sinh(epsilon))/(a - 1), which is
     epsilon at order inf.
 
     Args:
       order: > 1, inf allowed, any shape.
-      epsilon: > 0.
+      epsilon: of pure DP.
     """
-    epsilon = check_positive("epsilon", epsilon)
     order = np.asarray(order, dtype=np.float64)
     pure = randomised_response_renyi(order, epsilon)
     return np.minimum(epsilon**2 / 8.0 * order, pure)[()]
 
 
-def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
-    """Sharp Renyi bound of every epsilon-bounded-range mechanism, Algorithm 1 among them.
+@validated
+def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
+    """Sharp Renyi bound of a mechanism whose privacy losses lie in an interval of length epsilon.
 
-    Its privacy losses lie in an interval of length epsilon (Durfee & Rogers 2019), and
-    among such pairs the divergence is largest for two outcomes with losses t - epsilon
-    and t (Dong, Durfee & Rogers 2020). With a the order, A = e^epsilon -
+    Such is Algorithm 1 (Durfee & Rogers 2019). The divergence is largest for two outcomes with
+    losses t - epsilon and t (Dong, Durfee & Rogers 2020). With a the order, A = e^epsilon -
     e^(-(a-1) epsilon) and B = 1 - e^(-(a-1) epsilon), the moment of such a pair is
     (A e^((a-1) t) - B e^(a t))/(e^epsilon - 1), largest at e^t = (a - 1) A/(a B). Never
     above ``largest_gap_renyi``.
 
     Args:
       order: > 1, inf allowed, any shape.
-      epsilon: > 0.
+      epsilon: length of the interval.
     """
-    epsilon = check_positive("epsilon", epsilon)
     order = np.asarray(order, dtype=np.float64)
     bound = np.asarray(largest_gap_renyi(order, epsilon))
     # Where the differences below would cancel, epsilon^2 a/8 is equally tight.
@@ -155,18 +146,19 @@ def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: float) -> np.
     return np.minimum(np.where(plain, bound, value), bound)[()]
 
 
+@validated
 def peeled_curve(
-    noise_scale: float, k: int, relation: Relation = Relation.MONOTONE
+    noise_scale: AnyScale, k: parameters.Picks, relation: Change = Relation.MONOTONE
 ) -> ApproximateRenyiCurve:
-    """k picks with weights exp(count/noise_scale), peeled or in one shot.
+    """Renyi bound of k picks with weights exp(count/noise_scale), peeled or in one shot.
 
-    Each pick has losses in a range, 1/noise_scale if counts move in one direction (twice
-    that if in any); its sharp bound is ``largest_gap_bounded_range_renyi``, and picks
-    compose. Never above order times ``baselines.exponential_top_k_rho``.
+    The privacy losses of a pick lie in an interval of length ``baselines.pick_range``; its sharp
+    bound is ``largest_gap_bounded_range_renyi``, and picks compose. Never above order times
+    ``baselines.exponential_top_k_rho``.
 
     Args:
-      noise_scale: Gumbel scale of the one-shot form, > 0.
-      k: picks, >= 1.
+      noise_scale: Gumbel scale of the one-shot form, in votes.
+      k: number of picks.
       relation: MONOTONE (one user more or less) or GENERAL.
     """
     epsilon = pick_range(noise_scale, relation)
@@ -174,81 +166,77 @@ def peeled_curve(
     return compose_curves(one, times=k)
 
 
+@validated
 def noisy_gap_renyi(
-    order: npt.ArrayLike, noise: str, noise_scale: float, candidates: int, *, sharp: bool = False
+    order: npt.ArrayLike,
+    noise: parameters.Selection,
+    noise_scale: AnyScale,
+    candidates: parameters.Candidates,
+    *,
+    sharp: bool = False,
 ) -> np.ndarray:
     """Renyi bound of selecting the size by noisy gaps with any noise.
 
-    Gaussian and Laplace noise by Theorem 8, the noise's bound for a shift by 2 plus
-    log(m)/(order - 1) (Corollary 9: 2 order/s^2 + log(m)/(order - 1)); Laplace noise also
-    by pure DP, 2/noise_scale, if less. Gumbel noise by Proposition 7, exponential noise
-    (permute-and-flip) as pure DP, both with epsilon = 2/noise_scale and no m.
+    Gaussian and Laplace noise have the noise's bound for a shift by 2 plus log(m)/(order - 1)
+    (Theorem 8; Corollary 9: 2 order/s^2 + log(m)/(order - 1)); Laplace noise that of
+    (2/noise_scale)-DP, if it is less. Gumbel noise has the bound of Proposition 7, exponential
+    noise (permute-and-flip) that of pure DP, both with epsilon = 2/noise_scale and no m.
 
     Args:
       order: > 1, inf allowed, any shape.
       noise: "gumbel", "gaussian", "laplace" or "exponential".
-      noise_scale: of the noise on each gap, > 0.
-      candidates: m >= 2; with the sizes restricted to 1, ..., k-bar, the number k-bar
-        takes its place.
+      noise_scale: of the noise on each gap, in votes.
+      candidates: m; with the sizes restricted to 1, ..., k-bar, k-bar in its place.
       sharp: log(m - 1) in place of log(m): only m - 1 gaps compete (R-ZW-3). With a
         restriction to k-bar sizes all of them compete, so give k-bar + 1.
-
-    Raises:
-      InputError: for an unknown noise or parameters out of range.
     """
-    check_choice("noise", noise, SELECTION_NOISES)
-    scale = check_positive("noise_scale", noise_scale)
-    m = check_integer("candidates", candidates, 2)
     order = np.asarray(order, dtype=np.float64)
     if noise == "gumbel":
-        return largest_gap_renyi(order, 2.0 / scale)
-    pure = randomised_response_renyi(order, 2.0 / scale)
+        return largest_gap_renyi(order, 2.0 / noise_scale)
+    pure = randomised_response_renyi(order, 2.0 / noise_scale)
     if noise == "exponential":
         return pure
     with np.errstate(divide="ignore", invalid="ignore"):
-        pole = math.log(m - 1 if sharp else m) / (order - 1.0)
+        pole = math.log(candidates - 1 if sharp else candidates) / (order - 1.0)
     if noise == "gaussian":
-        return (gaussian_renyi(order, scale / 2.0) + pole)[()]
-    return np.minimum(laplace_renyi(order, scale / 2.0) + pole, pure)[()]
+        return (gaussian_renyi(order, noise_scale / 2.0) + pole)[()]
+    return np.minimum(laplace_renyi(order, noise_scale / 2.0) + pole, pure)[()]
 
 
 # --- Testing the gap, and whole algorithms --------------------------------------------
 
 
+@validated
 def gap_test_curve(
-    noise_scale: float, delta_t: float, *, noise: str = "gaussian"
+    noise_scale: AnyScale, delta_t: DeltaT, *, noise: Test = "gaussian"
 ) -> ApproximateRenyiCurve:
-    """Algorithm 4 (Gaussian test) or 5 (Laplace test) (Lemma 18, Corollary 19).
+    """The guarantee of releasing a set if its gap passes a noisy test (Algorithms 4 and 5).
 
-    delta_t-approximate (order, order/(2 noise_scale^2))-Renyi DP, and delta_t-approximate
-    Renyi DP with the Laplace mechanism's curve.
+    delta_t-approximate Renyi DP with the curve of the Gaussian mechanism, order/(2
+    noise_scale^2), or of the Laplace mechanism, for a sensitivity of 1 (Lemma 18, Corollary 19).
 
     Args:
-      noise_scale: standard deviation, or Laplace scale 1/epsilon, of the noise, > 0.
-      delta_t: failure probability of the test, in (0, 1).
-      noise: "gaussian" or "laplace".
+      noise_scale: standard deviation, or Laplace scale, of the noise, in votes.
+      delta_t: failure probability of the test.
+      noise: "gaussian" (Algorithm 4) or "laplace" (Algorithm 5).
     """
-    check_choice("noise", noise, TEST_NOISES)
-    scale = check_positive("noise_scale", noise_scale)
-    delta_t = check_interval("delta_t", delta_t, 0.0, 1.0)
     curve = gaussian_renyi if noise == "gaussian" else laplace_renyi
-    return ApproximateRenyiCurve(lambda order: curve(order, scale), delta_t)
+    return ApproximateRenyiCurve(lambda order: curve(order, noise_scale), delta_t)
 
 
+@validated
 def stable_top_k_curve(
-    rho: float, delta_t: float, *, as_zcdp: bool = True
+    rho: parameters.AnyRho, delta_t: DeltaT, *, as_zcdp: bool = True
 ) -> ApproximateRenyiCurve:
-    """Algorithm 2, StableTopK (Theorem 11): delta_t-approximate rho-zCDP.
+    """The guarantee of StableTopK, delta_t-approximate rho-zCDP (Algorithm 2, Theorem 11).
 
     Args:
-      rho: > 0; half selects the size (epsilon = 2 sqrt(rho)), half tests the gap.
-      delta_t: failure probability of the test, in (0, 1).
+      rho: half selects the size (epsilon = 2 sqrt(rho)), half tests the gap.
+      delta_t: failure probability of the test.
       as_zcdp: rho * order as in the theorem; False adds the sharper curve of the
         selection (``largest_gap_bounded_range_renyi``) and rho/2 * order.
     """
-    rho = check_positive("rho", rho)
     if as_zcdp:
-        delta_t = check_interval("delta_t", delta_t, 0.0, 1.0)
         return ApproximateRenyiCurve(lambda order: rho * np.asarray(order), delta_t)
     select = ApproximateRenyiCurve(
         lambda order: largest_gap_bounded_range_renyi(order, 2.0 * math.sqrt(rho))
@@ -256,33 +244,37 @@ def stable_top_k_curve(
     return compose_curves(select, gap_test_curve(1.0 / math.sqrt(rho), delta_t))
 
 
+@validated
 def stable_top_k_variant_curve(
-    selection_scale: float,
-    test_scale: float,
-    delta_t: float,
-    candidates: int,
+    selection_scale: AnyScale,
+    test_scale: AnyScale,
+    delta_t: DeltaT,
+    candidates: parameters.Candidates,
     *,
-    selection: str = "gaussian",
-    test: str = "gaussian",
+    selection: parameters.Selection = "gaussian",
+    test: Test = "gaussian",
     sharp: bool = False,
 ) -> ApproximateRenyiCurve:
-    """StableTopK with other noises: ``noisy_gap_renyi`` composed with ``gap_test_curve``.
+    """The guarantee of StableTopK with noises of any law: selection and test, composed.
 
     The Gaussian variant of the multi-label experiment has selection = test = "gaussian".
+
+    Args:
+      selection_scale, candidates, selection, sharp: see ``noisy_gap_renyi``.
+      test_scale, delta_t, test: see ``gap_test_curve``.
     """
 
     def select(order: np.ndarray) -> np.ndarray:
         return noisy_gap_renyi(order, selection, selection_scale, candidates, sharp=sharp)
 
-    select(np.asarray(2.0))  # raises InputError for bad settings now, not when the curve is used
     return compose_curves(
         ApproximateRenyiCurve(select), gap_test_curve(test_scale, delta_t, noise=test)
     )
 
 
 def fixed_top_k_curve(rho: float, delta_t: float) -> ApproximateRenyiCurve:
-    """Algorithm 3, StableTopK with a given k (Theorem 12): delta_t-approximate rho-zCDP.
+    """The guarantee of StableTopK with a given k, delta_t-approximate rho-zCDP.
 
-    A quarter of rho selects the size, a quarter tests the gap, half peels.
+    Algorithm 3, Theorem 12: a quarter of rho selects the size, a quarter tests the gap, half peels.
     """
     return stable_top_k_curve(rho, delta_t)

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.confident_laws import confident_settings
-from jaxsel.families.top_k.curves import SELECTION_NOISES, TEST_NOISES
-from jaxsel.families.top_k.laws import BEYOND, EVENTS, descending
-from jaxsel.families.top_k.limits import LEAST_PROBABILITY, MAX_COUNT, SCALES
+from jaxsel.families.top_k.laws import descending
+from jaxsel.families.top_k.parameters import MAX_COUNT, DeltaT, Events, K, MaxSize, Precision, scale
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Mechanism, Pair, Relation
-from jaxsel.language.domains import Number, choice, number, numbers, positive, probability, whole
+from jaxsel.language.domains import numbers, positive
 from jaxsel.language.entry import guarantee, mechanism, supplied
 from jaxsel.language.trial import Guarantee, Trial
 from jaxsel.language.utility import of_sets
@@ -23,24 +23,8 @@ _RHO, _EPSILON = 0.5, 1.0  # the defaults where no scale of noise is given
 Histogram = Annotated[
     Any, numbers("counts of the candidates", at_least=0.0, at_most=MAX_COUNT, size=3)
 ]
-Events = Annotated[str, choice(EVENTS, "what is tallied; sets of at most 12 candidates")]
-Precision = Annotated[str, choice(("tail", "float64"), "of the draws")]
-K = Annotated[int, whole("size of the set", at_least=1, at_most=1e9)]
-DeltaT = Annotated[float, probability("failure probability of the test")]
-MaxSize = Annotated[int | None, whole("largest size that may be selected", at_least=1)]
-Selection = Annotated[str, choice(SELECTION_NOISES, "noise that selects the size")]
-Threshold = Annotated[str, choice(("printed", "quantile"), "of the test; the quantile is smaller")]
 OneMethod = Annotated[str, methods("literal", help=_HOW)]
-GapMethod = Annotated[str, methods("grouped", "literal", help=_HOW)]
-
-
-def _scale(help: str) -> Number:
-    low, high = SCALES
-    return number(help, at_least=low, at_most=high)
-
-
-def _chance(help: str) -> Number:
-    return number(help, above=LEAST_PROBABILITY, below=1.0)
+GapMethod = Annotated[str, methods(*parameters.GAP_METHODS, help=_HOW)]
 
 
 def _released(
@@ -85,12 +69,12 @@ def _released(
 def largest_gap(
     *,
     histogram: Histogram = "6,5,5,2,1",
-    noise: Selection = "gumbel",
+    noise: parameters.Selection = "gumbel",
     epsilon: Annotated[
         float | None, positive(f"sets the noise scale to 2/epsilon (default {_EPSILON:g})")
     ] = None,
     noise_scale: Annotated[
-        float | None, _scale("noise scale, instead of epsilon; the one for gaussian")
+        float | None, scale("noise scale, instead of epsilon; the one for gaussian")
     ] = None,
     max_size: MaxSize = None,
     method: GapMethod = "grouped",
@@ -135,15 +119,13 @@ def stable_top_k(
         float | None, positive(f"sets both noise scales to 1/sqrt(rho) (default {_RHO})")
     ] = None,
     selection_scale: Annotated[
-        float | None, _scale("scale of the selecting noise, instead of rho")
+        float | None, scale("scale of the selecting noise, instead of rho")
     ] = None,
-    test_scale: Annotated[
-        float | None, _scale("scale of the testing noise, instead of rho")
-    ] = None,
+    test_scale: Annotated[float | None, scale("scale of the testing noise, instead of rho")] = None,
     delta_t: DeltaT = 0.05,
-    selection: Selection = "gumbel",
-    test: Annotated[str, choice(TEST_NOISES, "noise of the test")] = "gaussian",
-    threshold: Threshold = "printed",
+    selection: parameters.Selection = "gumbel",
+    test: parameters.Test = "gaussian",
+    threshold: parameters.Threshold = "printed",
     max_size: MaxSize = None,
     events: Events = "sets",
     method: GapMethod = "grouped",
@@ -174,13 +156,13 @@ def fixed_top_k(
     *,
     histogram: Histogram = "6,5,5,2,1",
     k: K = 2,
-    rho: Annotated[float, positive("zCDP parameter")] = _RHO,
+    rho: parameters.AnyRho = _RHO,
     delta_t: DeltaT = 0.05,
-    weight: Annotated[float, number("lambda of the regulariser -lambda |j - k|", at_least=0.0)] = 0,
-    beyond: Annotated[str, choice(BEYOND, "what a larger set that passes is for")] = "fewer",
+    weight: parameters.Weight = 0,
+    beyond: parameters.Beyond = "fewer",
     max_size: MaxSize = None,
     events: Events = "sets",
-    method: Annotated[str, methods("literal", "arrivals", help=_ARRIVALS)] = "literal",
+    method: Annotated[str, methods(*parameters.FIXED_METHODS, help=_ARRIVALS)] = "literal",
     precision: Precision = "tail",
 ):
     """StableTopK for a given k: exponential mechanisms fill up, choose within or replace
@@ -204,10 +186,10 @@ def propose_test_release(
     *,
     histogram: Histogram = "6,5,5,2,1",
     k: K = 2,
-    test: Annotated[str, choice(TEST_NOISES, "gaussian: Algorithm 4; laplace: 5")] = "gaussian",
-    noise_scale: Annotated[float, _scale("standard deviation, or Laplace scale")] = 1,
+    test: parameters.Test = "gaussian",
+    noise_scale: parameters.NoiseScale = 1,
     delta_t: DeltaT = 0.05,
-    threshold: Threshold = "printed",
+    threshold: parameters.Threshold = "printed",
     events: Events = "sets",
     method: OneMethod = "literal",
     precision: Precision = "tail",
@@ -237,10 +219,10 @@ def exponential_top_k(
     rho: Annotated[
         float | None, positive(f"zCDP parameter of all picks; sets the noise (default {_RHO})")
     ] = None,
-    noise_scale: Annotated[float | None, _scale("Gumbel scale, instead of rho")] = None,
-    relation: Annotated[str, choice(("monotone", "general"), "how counts may change")] = "monotone",
+    noise_scale: Annotated[float | None, scale("Gumbel scale, instead of rho")] = None,
+    relation: parameters.Changes = "monotone",
     events: Events = "sets",
-    method: Annotated[str, methods("one_shot", "peeling", "arrivals", help=_ARRIVALS)] = "one_shot",
+    method: Annotated[str, methods(*parameters.PICK_METHODS, help=_ARRIVALS)] = "one_shot",
     precision: Precision = "tail",
 ):
     """Pick k candidates by exponential mechanisms, in one shot of Gumbel noise (EM-CDP)."""
@@ -269,8 +251,8 @@ def limited_domain(
     histogram: Histogram = "6,5,5,2,1",
     k: K = 2,
     epsilon: Annotated[float, positive("privacy parameter of a pick")] = 1,
-    delta: Annotated[float, probability("of the restriction to the largest counts")] = 0.05,
-    domain: Annotated[int | None, whole("how many counts compete (default k)", at_least=1)] = None,
+    delta: parameters.Restriction = 0.05,
+    domain: parameters.OptionalDomainSize = None,
     events: Events = "sets",
     method: OneMethod = "literal",
     precision: Precision = "tail",
@@ -295,8 +277,8 @@ def top_stable(
     *,
     histogram: Histogram = "6,5,5,2,1",
     k: K = 2,
-    epsilon: Annotated[float, positive("privacy parameter")] = 3,
-    delta: Annotated[float, _chance("of the whole")] = 0.05,
+    epsilon: parameters.AnyEpsilon = 3,
+    delta: parameters.DeltaOfAll = 0.05,
     events: Events = "sets",
     method: OneMethod = "literal",
     precision: Precision = "tail",
@@ -317,8 +299,8 @@ def top_stable_published_code(
     *,
     histogram: Histogram = "6,5,5,2,1",
     k: K = 2,
-    epsilon: Annotated[float, positive("privacy parameter")] = 3,
-    delta: Annotated[float, _chance("of the whole")] = 0.05,
+    epsilon: parameters.AnyEpsilon = 3,
+    delta: parameters.DeltaOfAll = 0.05,
     events: Events = "sets",
     method: OneMethod = "literal",
     precision: Precision = "tail",
@@ -343,8 +325,8 @@ def noisy_labels(
     votes: Annotated[
         Any, numbers("votes of the teachers for each label", at_least=0.0, at_most=MAX_COUNT)
     ] = "6,5,2,1",
-    threshold: Annotated[float, number("in votes", above=-MAX_COUNT, below=MAX_COUNT)] = 4,
-    noise_scale: Annotated[float, _scale("standard deviation of the noise, in votes")] = 2,
+    threshold: parameters.VotesThreshold = 4,
+    noise_scale: Annotated[float, scale("standard deviation of the noise, in votes")] = 2,
     events: Events = "sets",
     precision: Precision = "tail",
     method: OneMethod = "literal",
@@ -376,13 +358,11 @@ def confident_top_k(
         Any, numbers("each moves by at most 1", at_least=-MAX_COUNT, at_most=MAX_COUNT, size=2)
     ] = "3,2,1,0",
     k: K = 2,
-    epsilon: Annotated[float, _scale("of the whole release")] = 1,
-    delta: Annotated[float, _chance("of the whole release")] = 1e-6,
-    beta: Annotated[float, _chance("chance of failure")] = 0.9,
+    epsilon: parameters.EpsilonOfAll = 1,
+    delta: parameters.DeltaOfAll = 1e-6,
+    beta: parameters.Beta = 0.9,
     events: Events = "sets",
-    settings: Annotated[
-        str, choice(("corrected", "printed"), "printed has too little noise")
-    ] = "corrected",
+    settings: parameters.Constants = "corrected",
     method: OneMethod = "literal",
 ):
     """Draw several top-k sets by exponential mechanisms and release that of the smallest

@@ -12,36 +12,35 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool
 
+from jaxsel.families.top_k import parameters, release
 from jaxsel.families.top_k.arrivals import Race, plan_races, wanted_among_first
-from jaxsel.families.top_k.laws import EVENTS, top_k_set_law
-from jaxsel.families.top_k.noisy_gaps import wide_dtype
+from jaxsel.families.top_k.laws import top_k_set_law
 from jaxsel.families.top_k.order_statistics import largest
 from jaxsel.families.top_k.recall import group_counts, hit_law
-from jaxsel.families.top_k.release import (
-    Ranking,
-    Release,
-    mask_codes,
-    outcome,
-    rank_histogram,
-    top_k_mechanism,
-)
 from jaxsel.families.top_k.scales import peel_scale
-from jaxsel.host.errors import InputError, check_choice, check_params
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import rows, stream
 from jaxsel.language.base import Mechanism, Relation, factory
-
-METHODS = ("arrivals", "one_shot", "peeling")
+from jaxsel.language.signature import read_params
 
 
 class _Settings(NamedTuple):
-    ranking: Ranking
+    ranking: release.Ranking
     scale: float
     capacity: Any
 
 
 def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candidates"]:
-    """The ``picks`` largest of the levels with Gumbel noise, among ``inside``."""
+    """The largest levels after standard Gumbel noise on each, as many as ``picks``.
+
+    Args:
+      key: of the trial.
+      levels: Float["candidates"], in units of the noise.
+      picks: how many, Int[Array, ""].
+      inside: Bool["candidates"], which compete; None for all.
+      precision: of the draws.
+    """
     draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
     noise = noises.each_variate("gumbel", key, draws, precision)
     return largest(levels + noise, picks, inside)
@@ -63,22 +62,15 @@ def _peeled(key, levels, picks, precision: str) -> Bool[Array, " candidates"]:
     return lax.fori_loop(0, picks, pick, jnp.zeros(levels.shape, bool))
 
 
-def from_mask(chosen, size, data, events: str) -> Release:
-    """The release of the candidates whose ranks are ``chosen``."""
-    hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
-    code = jnp.sum(jnp.where(chosen, jnp.asarray(data["codes"]), 0), dtype=jnp.int32)
-    return outcome(size, True, hits, code, 0, events)
-
-
 @factory
 def exponential_top_k(
     *,
-    method: str = "arrivals",
-    relation: str = "monotone",
-    events: str = "hits",
-    precision: str = "tail",
+    method: parameters.PickMethod = "arrivals",
+    relation: parameters.Changes = "monotone",
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    """EM-CDP: k picks by exponential mechanisms.
+    """Releases k candidates picked by exponential mechanisms (EM-CDP).
 
     Args:
       method: "arrivals" costs about k draws for any number of candidates, and gives only
@@ -89,8 +81,7 @@ def exponential_top_k(
       events: "hits", or "sets" for audits of small histograms (not with "arrivals").
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "k"; "rho" (of all picks) or "noise_scale" (of the Gumbel noise); optionally
       "capacity", the number of visits of "arrivals", for cells of a grid.
     Outcome: Release.
@@ -98,18 +89,16 @@ def exponential_top_k(
     Formal guarantees (claims): BASE-EM-CDP, BASE-EM-CDP-general.
 
     Raises:
-      InputError: for unknown settings, or data and parameters out of range.
+      InputError: for events "sets" with method "arrivals".
     """
-    check_choice("method", method, METHODS)
-    check_choice("relation", relation, ("monotone", "general"))
-    check_choice("events", events, EVENTS)
     if method == "arrivals" and events == "sets":
         raise InputError('method "arrivals" does not know the set; take "one_shot" or "peeling"')
-    dtype = wide_dtype(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
+    optional = dict.fromkeys(("rho", "noise_scale", "capacity"))
 
     def checked(data, params: Any) -> _Settings:
-        check_params(params, ("k",), ("rho", "noise_scale", "capacity"))
-        ranking = rank_histogram(data, params["k"])
+        k = read_params(params, {"k": parameters.K}, optional)["k"]
+        ranking = release.rank_histogram(data, k)
         scale = peel_scale(params, ranking.k, Relation(relation))
         return _Settings(ranking, scale, params.get("capacity"))
 
@@ -126,22 +115,22 @@ def exponential_top_k(
         return {
             "levels": (counts / scale).astype(dtype),
             "wanted": ranking.wanted,
-            "codes": mask_codes(ranking, events),
+            "codes": release.mask_codes(ranking, events),
         }, {"k": np.int32(ranking.k)}
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         k = jnp.asarray(params["k"])
         if method == "arrivals":
             hits = wanted_among_first(
                 key, data["counts"], data["wanted"], data["races"], 0, precision
             )
-            return outcome(k, True, hits, 0, 0, events)
+            return release.outcome(k, True, hits, 0, 0, events)
         levels = jnp.asarray(data["levels"])
         if method == "peeling":
             chosen = _peeled(key, levels, k, precision)
         else:
             chosen = noisy_top(key, levels, k, None, precision)
-        return from_mask(chosen, k, data, events)
+        return release.from_mask(chosen, k, data, events)
 
     def law_of_hits(settings: _Settings) -> np.ndarray:
         ranking, scale, _ = settings
@@ -151,6 +140,6 @@ def exponential_top_k(
         ranking, scale, _ = settings
         return top_k_set_law(ranking.histogram / scale, ranking.k)
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
     )

@@ -4,7 +4,6 @@ A size near k with a large gap is selected and tested; if it passes, exponential
 add candidates to its set or choose within it, and if not they choose all candidates.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int
 
-from jaxsel.families.top_k import noisy_gaps
+from jaxsel.families.top_k import noisy_gaps, parameters
 from jaxsel.families.top_k.arrivals import wanted_among_first
 from jaxsel.families.top_k.exponential import noisy_top
 from jaxsel.families.top_k.fixed_cases import (
@@ -23,22 +22,15 @@ from jaxsel.families.top_k.fixed_cases import (
     plan_cases,
 )
 from jaxsel.families.top_k.gaps import needed_noise
-from jaxsel.families.top_k.laws import BEYOND, EVENTS
-from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
+from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, winner
 from jaxsel.families.top_k.release import mask_codes, rank_histogram, top_k_mechanism
 from jaxsel.families.top_k.stable import TEST_TAG
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_interval,
-    check_params,
-    check_positive,
-)
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
-METHODS = ("arrivals", "literal")
 _PEEL_TAG = 0xB4
 
 
@@ -49,7 +41,7 @@ class FixedRelease(NamedTuple):
       size: Int[Array, ""], k.
       passed: Bool[Array, ""], whether the test of the selected size passed.
       hits: Int[Array, ""], wanted candidates in the released set; not released.
-      event: Int[Array, ""], what is tallied by default, see ``laws.EVENTS``.
+      event: Int[Array, ""], what is tallied by default, see ``parameters.Events``.
       selected: Int[Array, ""], the selected size.
     """
 
@@ -63,10 +55,10 @@ class FixedRelease(NamedTuple):
 @factory
 def fixed_top_k(
     *,
-    method: str = "arrivals",
-    beyond: str = "fewer",
-    events: str = "hits",
-    precision: str = "tail",
+    method: parameters.FixedMethod = "arrivals",
+    beyond: parameters.Beyond = "fewer",
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
     """StableTopK with a given k: always k candidates are released.
 
@@ -86,35 +78,30 @@ def fixed_top_k(
       events: "hits", or "sets" for audits of small histograms (not with "arrivals").
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
-    Params: "k", "rho", "delta_t"; optionally "weight" (lambda >= 0, in votes, default 0),
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
+    Params: "k", "rho", "delta_t"; optionally "weight" (lambda, in votes, default 0),
       "max_size" (k-bar), "groups" and "capacity" (padding, for cells of a grid).
     Outcome: FixedRelease.
 
     Formal guarantees (claims): ZW-Thm12.
 
     Raises:
-      InputError: for unknown settings, or data and parameters out of range.
+      InputError: for events "sets" with method "arrivals".
     """
-    check_choice("method", method, METHODS)
-    check_choice("beyond", beyond, BEYOND)
-    check_choice("events", events, EVENTS)
     if method == "arrivals" and events == "sets":
         raise InputError('method "arrivals" does not know the set; take "literal"')
-    dtype = wide_dtype(precision)
-    needed, own = ("k", "rho", "delta_t"), ("weight", "max_size", "groups", "capacity")
+    dtype = np.float64 if precision == "float64" else np.float32
+    required = {"k": parameters.K, "rho": parameters.AnyRho, "delta_t": parameters.DeltaT}
+    optional = {"weight": parameters.Weight} | dict.fromkeys(("max_size", "groups", "capacity"))
 
     def checked(data, params: Any) -> Settings:
-        check_params(params, needed, own)
-        ranking = rank_histogram(data, params["k"])
-        weight = check_interval("weight", params.get("weight", 0.0), 0.0, math.inf, low_open=False)
+        read = read_params(params, required, optional)
+        ranking = rank_histogram(data, read["k"])
+        weight = read.get("weight", 0.0)
         away = np.abs(np.arange(1, ranking.counts.size) - ranking.k)
         levels = gap_levels(ranking.gaps, -weight * away, params.get("max_size"))
-        rho = check_positive("rho", params["rho"])
-        delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
         padding = params.get("groups"), params.get("capacity")
-        return Settings(ranking, levels, rho, delta_t, beyond, *padding)
+        return Settings(ranking, levels, read["rho"], read["delta_t"], beyond, *padding)
 
     def prepare(settings: Settings):
         ranking, scale = settings.ranking, settings.scale

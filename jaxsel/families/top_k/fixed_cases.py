@@ -24,7 +24,8 @@ class Settings(NamedTuple):
     Attributes:
       ranking: the histogram, in order.
       levels: q_j + r(j), see ``gap_levels``.
-      rho, delta_t: of the whole.
+      rho: of the whole.
+      delta_t: failure probability of the test.
       beyond: see ``fixed_top_k``.
       groups, capacity: padding, for cells of a grid.
     """
@@ -86,7 +87,15 @@ def cases_of(settings: Settings) -> Cases:
 
 
 def plan_cases(settings: Settings, cases: Cases, dtype) -> tuple[Races, np.ndarray]:
-    """The races of all cases, and the race of each: sets beyond 2 k share theirs."""
+    """The races of all cases, and the race of each case: Int32["m"].
+
+    Sets beyond twice k share races.
+
+    Args:
+      settings: of Algorithm 3.
+      cases: see ``cases_of``.
+      dtype: of the device's numbers.
+    """
     m, k = settings.ranking.counts.size, settings.ranking.k
     races, row = [], np.zeros(m, dtype=np.int32)
     case = 0

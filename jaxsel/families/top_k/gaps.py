@@ -11,20 +11,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.families.top_k.curves import TEST_NOISES
-from jaxsel.host.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.families.top_k.parameters import AnyDelta, AnyEpsilon, AnyScale, DeltaT, Failure, Test
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 
 
-def threshold_factor(delta_t: float, noise: str = "gaussian", *, quantile: bool = False) -> float:
-    """The test's threshold above 1, in units of the noise scale.
+@validated
+def threshold_factor(delta_t: DeltaT, noise: Test = "gaussian", *, quantile: bool = False) -> float:
+    """By how much the threshold of the test exceeds 1, in units of the noise scale.
 
     Args:
-      delta_t: failure probability of the test, in (0, 1).
+      delta_t: failure probability of the test.
       noise: "gaussian", as printed sqrt(2 log(1/delta_t)); or "laplace", log(1/delta_t).
       quantile: the upper delta_t quantile of the noise instead: smaller, same guarantee.
     """
-    check_choice("noise", noise, TEST_NOISES)
-    delta_t = check_interval("delta_t", delta_t, 0.0, 1.0)
     if noise == "gaussian":
         if quantile:
             return float(-special.ndtri(delta_t))
@@ -45,21 +45,33 @@ def _upper_tail(x: npt.ArrayLike, noise: str) -> np.ndarray:
     return np.where(x > 0.0, half, 1.0 - half)
 
 
+@validated
 def needed_noise(
     gap: npt.ArrayLike,
-    noise_scale: float,
+    noise_scale: AnyScale,
     delta_t: float,
     noise: str = "gaussian",
     *,
     quantile: bool = False,
 ) -> np.ndarray:
-    """The value that a standard variate must exceed for the test to pass at this gap."""
-    scale = check_positive("noise_scale", noise_scale)
+    """The value that a standard variate must exceed for the test to pass at this gap.
+
+    Args:
+      gap: in votes, any shape.
+      noise_scale: standard deviation, or Laplace scale, of the noise, in votes.
+      delta_t, noise, quantile: as in ``threshold_factor``.
+
+    Returns:
+      Of the shape of ``gap``, in units of the noise scale.
+
+    Raises:
+      InputError: for a negative gap.
+    """
     gap = np.asarray(gap, dtype=np.float64)
     if not np.all(gap >= 0.0):
         raise InputError("gaps must be >= 0; sort the histogram in descending order")
     above = np.maximum(gap, 1.0) - 1.0 if noise == "gaussian" else gap - 1.0
-    return (threshold_factor(delta_t, noise, quantile=quantile) - above / scale)[()]
+    return (threshold_factor(delta_t, noise, quantile=quantile) - above / noise_scale)[()]
 
 
 def pass_probability(
@@ -70,17 +82,17 @@ def pass_probability(
     *,
     quantile: bool = False,
 ) -> np.ndarray:
-    """Probability that the set is released, exact.
+    """Exact probability that the set is released, of the shape of ``gap``.
 
     Args:
-      gap: q_k >= 0, any shape.
-      noise_scale: standard deviation, or Laplace scale, of the noise, > 0.
-      delta_t: failure probability of the test, in (0, 1).
+      gap: count number k minus the next, in votes, any shape.
+      noise_scale: standard deviation, or Laplace scale, of the noise, in votes.
+      delta_t: failure probability of the test.
       noise: "gaussian" (Algorithm 4) or "laplace" (Algorithm 5).
-      quantile: see ``threshold_factor``.
+      quantile: whether the threshold is the quantile, see ``threshold_factor``.
 
     Raises:
-      InputError: for a negative gap or parameters out of range.
+      InputError: for a negative gap, or parameters that ``needed_noise`` refuses.
     """
     needed = needed_noise(gap, noise_scale, delta_t, noise, quantile=quantile)
     return _upper_tail(needed, noise)[()]
@@ -94,54 +106,54 @@ def fail_probability(
     *,
     quantile: bool = False,
 ) -> np.ndarray:
-    """Probability that the set is not released: 1 - ``pass_probability``, without cancellation."""
+    """Probability that the set is not released, accurate where it is small.
+
+    Arguments, shape and errors are those of ``pass_probability``.
+    """
     needed = needed_noise(gap, noise_scale, delta_t, noise, quantile=quantile)
     return _upper_tail(-np.asarray(needed), noise)[()]
 
 
+@validated
 def gap_for_success(
-    noise_scale: float,
-    delta_t: float,
-    failure: float,
+    noise_scale: AnyScale,
+    delta_t: DeltaT,
+    failure: Failure,
     noise: str = "gaussian",
     *,
     quantile: bool = False,
 ) -> float:
-    """The least gap that is released with probability at least 1 - failure, exact.
+    """The least gap, in votes, that is released with probability at least 1 - failure, exact.
 
-    1 + scale (threshold + upper ``failure`` quantile of the noise), and at least 1 (for
-    the Gaussian test) or 0.
+    With s the noise scale it is 1 + s (threshold + upper ``failure`` quantile of the noise); 0
+    where every gap is released so often.
 
     Args:
       noise_scale, delta_t, noise, quantile: as in ``pass_probability``.
-      failure: in (0, 1).
+      failure: the chance that the set is not released.
     """
-    scale = check_positive("noise_scale", noise_scale)
-    failure = check_interval("failure", failure, 0.0, 1.0)
     reach = threshold_factor(delta_t, noise, quantile=quantile)
     reach += threshold_factor(failure, noise, quantile=True)
     if noise == "gaussian":
-        return 1.0 + scale * reach if reach > 0.0 else 0.0
-    return max(0.0, 1.0 + scale * reach)
+        return 1.0 + noise_scale * reach if reach > 0.0 else 0.0
+    return max(0.0, 1.0 + noise_scale * reach)
 
 
+@validated
 def gap_for_success_printed(
-    epsilon: float, delta: float, failure: float, noise: str = "gaussian"
+    epsilon: AnyEpsilon, delta: AnyDelta, failure: Failure, noise: Test = "gaussian"
 ) -> float:
-    """Theorem 20 as printed, at one epsilon for both tests.
+    """A gap, in votes, that is released with probability at least 1 - failure, as printed.
 
-    Gaussian, with noise scale sqrt(2 log(1.25/delta))/epsilon: 1 + 4 (log(1/delta) +
-    log(1/failure))/epsilon. Laplace, scale 1/epsilon: the same without the factor 4.
+    Zhu & Wang 2022, Theorem 20. Gaussian noise, of scale sqrt(2 log(1.25/delta))/epsilon: 1 + 4
+    (log(1/delta) + log(1/failure))/epsilon. Laplace noise, of scale 1/epsilon: the same without
+    the factor 4.
 
     Args:
-      epsilon: > 0.
-      delta: in (0, 1), of the test and (Gaussian) of the noise.
-      failure: in (0, 1).
+      epsilon: privacy parameter that sets the noise.
+      delta: failure probability of the test; also delta of the Gaussian noise.
+      failure: the chance that the set is not released.
       noise: "gaussian" or "laplace".
     """
-    check_choice("noise", noise, TEST_NOISES)
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    failure = check_interval("failure", failure, 0.0, 1.0)
     factor = 4.0 if noise == "gaussian" else 1.0
     return 1.0 - factor * (math.log(delta) + math.log(failure)) / epsilon

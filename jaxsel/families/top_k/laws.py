@@ -9,25 +9,27 @@ the same masks: their top-k sets may differ.
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
-from jaxsel.families.top_k.limits import MAX_COUNT
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer, check_positive
+from jaxsel.families.top_k.parameters import MAX_COUNT, AnyScale, Beyond, K
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.domains import whole
+from jaxsel.language.signature import validated
 
 MAX_CANDIDATES = 12  # of enumerated histograms
-BEYOND = ("keep", "drop", "fewer")
-# "hits": the number of wanted candidates released; "sets": the set of candidates.
-EVENTS = ("hits", "sets")
+
+KFromZero = Annotated[int, whole("how many are picked", at_least=0)]
 
 
 # --- Histograms -----------------------------------------------------------------------
 
 
 def check_histogram(histogram: npt.ArrayLike, limit: int | None = None) -> np.ndarray:
-    """The counts as float64.
+    """The counts as float64: Float["candidates"].
 
     Args:
       histogram: Float["candidates"], counts >= 0 of at least two candidates.
@@ -56,7 +58,7 @@ def descending(histogram: npt.ArrayLike) -> np.ndarray:
 
 
 def gaps_of(histogram: npt.ArrayLike) -> np.ndarray:
-    """q_1, ..., q_(m-1): each count minus the next, sorted in descending order."""
+    """Each count minus the next in descending order: Float["candidates - 1"]."""
     ranked = -np.sort(-check_histogram(histogram))
     return ranked[:-1] - ranked[1:]
 
@@ -105,10 +107,10 @@ def vote_neighbours(histogram: npt.ArrayLike) -> Iterator[np.ndarray]:
 
 
 def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
-    """P[the first |S| arrivals are those of S] for every set S: Float["2^m"].
+    """For every set, the probability that its candidates are picked before others: Float["2^m"].
 
-    Peeling by exponential mechanisms, or one-shot Gumbel noise: a candidate not yet
-    picked is next with probability proportional to exp(level).
+    By exponential mechanisms, or one-shot Gumbel noise: a candidate not yet picked is next with
+    probability proportional to exp(level).
 
     Args:
       levels: Float["m"], counts in units of the noise scale, m <= MAX_CANDIDATES.
@@ -136,17 +138,19 @@ def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
     return law
 
 
-def top_k_set_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
-    """Law of the set of the k largest Gumbel-noised levels: Float["2^m"]."""
+@validated
+def top_k_set_law(levels: npt.ArrayLike, k: KFromZero) -> np.ndarray:
+    """Law of the set of the k largest levels after standard Gumbel noise on each: Float["2^m"]."""
     law = first_arrivals(levels)
-    k = check_integer("k", k, 0)
     return np.where(set_size(np.arange(law.size)) == k, law, 0.0)
 
 
-def peeled_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
-    """Law of the ordered sequence of k picks: Float["m!/(m-k)!"].
+@validated
+def peeled_law(levels: npt.ArrayLike, k: KFromZero) -> np.ndarray:
+    """Law of k picks in their order, with weights exp(level): Float["m!/(m-k)!"].
 
-    In the order of itertools.permutations."""
+    The outcomes are in the order of itertools.permutations.
+    """
     levels = check_finite("levels", levels)
     picks = np.array(list(itertools.permutations(range(levels.size), k)))
     log_law = np.zeros(len(picks))
@@ -163,21 +167,24 @@ def peeled_law(levels: npt.ArrayLike, k: int) -> np.ndarray:
 # --- StableTopK -----------------------------------------------------------------------
 
 
+@validated
 def largest_gap_law(
-    gaps: npt.ArrayLike, noise_scale: float, regulariser: npt.ArrayLike = 0.0
+    gaps: npt.ArrayLike, noise_scale: AnyScale, regulariser: npt.ArrayLike = 0.0
 ) -> np.ndarray:
-    """Law of the size that Algorithm 1 selects with Gumbel noise of this scale.
+    """Law of the size with the largest gap after Gumbel noise on each: Float["*batch sizes"].
 
-    softmax((q_j + r(j))/noise_scale), noise_scale = 2/epsilon.
+    The softmax of (gap + regulariser)/noise_scale (Zhu & Wang 2022, Algorithm 1).
 
     Args:
-      gaps: Float["*batch sizes"], q_1, q_2, ...
-      noise_scale: > 0.
-      regulariser: r, Float["sizes"] or one number; -inf excludes a size.
+      gaps: Float["*batch sizes"], in votes, by size.
+      noise_scale: 2/epsilon, in votes.
+      regulariser: Float["sizes"] or one number, added to the gaps; -inf excludes a size.
+
+    Raises:
+      InputError: for gaps that are not finite, or a regulariser that excludes every size.
     """
-    scale = check_positive("noise_scale", noise_scale)
     gaps = check_finite("gaps", gaps)
-    levels = (gaps + np.asarray(regulariser, dtype=np.float64)) / scale
+    levels = (gaps + np.asarray(regulariser, dtype=np.float64)) / noise_scale
     top = levels.max(axis=-1, keepdims=True)
     if not np.all(np.isfinite(top)):
         raise InputError("the regulariser excludes every size")
@@ -194,13 +201,16 @@ def released_law(
     test: str = "gaussian",
     quantile: bool = False,
 ) -> np.ndarray:
-    """Law of StableTopK (Algorithm 2): Float["2^m + m - 1"].
+    """Law of StableTopK (Algorithm 2), a size kept back behind the sets: Float["2^m + m - 1"].
 
     Args:
       histogram: Float["m"], at most MAX_CANDIDATES.
       selection: Float["m-1"], law of the selected size, for example
         ``largest_gap_law``; one size with probability 1 gives Algorithms 4 and 5.
       test_scale, delta_t, test, quantile: of the test, see ``pass_probability``.
+
+    Raises:
+      InputError: for a selection of another shape, or what ``check_histogram`` refuses.
     """
     counts = check_histogram(histogram, MAX_CANDIDATES)
     chosen = np.asarray(selection, dtype=np.float64)
@@ -225,6 +235,7 @@ def _pool_law(levels: np.ndarray, pool: np.ndarray, picks: int) -> np.ndarray:
     return law
 
 
+@validated
 def fixed_top_k_law(
     histogram: npt.ArrayLike,
     k: int,
@@ -233,18 +244,18 @@ def fixed_top_k_law(
     delta_t: float,
     peel_scale: Callable[[int], float],
     *,
-    beyond: str = "fewer",
+    beyond: Beyond = "fewer",
     quantile: bool = False,
 ) -> np.ndarray:
     """Law of StableTopK with given k (Algorithm 3): Float["m-1 2 2^m"].
 
-    Entry (j - 1, passed, S): size j was selected, the test of its gap passed (1) or not
-    (0), and the set S of k candidates was chosen. Summed over the first two axes it is the
-    law of the release; the guarantee covers all three.
+    The axes are the selected size minus 1, whether the test of its gap passed (1) or not (0),
+    and the set of k candidates that was chosen. Summed over the first two it is the law of the
+    release; the guarantee covers all three.
 
     Args:
       histogram: Float["m"], at most MAX_CANDIDATES.
-      k: in [1, m).
+      k: how many candidates are released, below m.
       selection: Float["m-1"], law of the selected size.
       test_scale, delta_t, quantile: of the Gaussian test, see ``pass_probability``.
       peel_scale: number of picks -> Gumbel scale of peeling them.
@@ -253,7 +264,6 @@ def fixed_top_k_law(
     """
     counts = check_histogram(histogram, MAX_CANDIDATES)
     m, k = counts.size, check_top_k(k, counts.size)
-    check_choice("beyond", beyond, BEYOND)
     chosen = np.asarray(selection, dtype=np.float64)
     order, gaps = descending(counts), gaps_of(counts)
     passed = pass_probability(gaps, test_scale, delta_t, quantile=quantile)
@@ -282,13 +292,23 @@ def fixed_top_k_law(
 
 
 def keeps(beyond: str, size: int, k: int) -> bool:
-    """Whether k candidates of a larger set are peeled, instead of those to be dropped."""
+    """Whether k candidates of a larger set are peeled, instead of those to be dropped.
+
+    Args:
+      beyond: "keep", "drop" or "fewer", see ``fixed_top_k_law``.
+      size: of the larger set.
+      k: how many candidates are released.
+    """
     return beyond == "keep" or (beyond == "fewer" and k <= size - k)
 
 
-def check_top_k(k: object, candidates: int) -> int:
-    """k as an int in [1, candidates)."""
-    number = check_integer("k", k, 1)
-    if number >= candidates:
-        raise InputError(f"k is {number}; it must be below the {candidates} candidates")
-    return number
+@validated
+def check_top_k(k: K, candidates: int) -> int:
+    """The size of the set, if it is below the number of candidates.
+
+    Raises:
+      InputError: otherwise.
+    """
+    if k >= candidates:
+        raise InputError(f"k is {k}; it must be below the {candidates} candidates")
+    return k

@@ -5,31 +5,22 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsel.families.top_k import parameters, release
 from jaxsel.families.top_k.baseline_laws import check_domain, limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_threshold
-from jaxsel.families.top_k.laws import EVENTS
-from jaxsel.families.top_k.limits import check_scale
-from jaxsel.families.top_k.noisy_gaps import wide_dtype
 from jaxsel.families.top_k.order_statistics import largest
+from jaxsel.families.top_k.parameters import AnyEpsilon, K, Restriction
 from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
-from jaxsel.families.top_k.release import (
-    Ranking,
-    Release,
-    mask_codes,
-    outcome,
-    rank_histogram,
-    top_k_mechanism,
-)
-from jaxsel.host.errors import check_choice, check_interval, check_params, check_positive
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _STOP_TAG = 0xB2
 
 
 class _Settings(NamedTuple):
-    ranking: Ranking
+    ranking: release.Ranking
     epsilon: float
     delta: float
     domain: int
@@ -43,7 +34,9 @@ class _Settings(NamedTuple):
 
 
 @factory
-def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanism:
+def limited_domain(
+    *, events: parameters.Events = "hits", precision: parameters.Precision = "tail"
+) -> Mechanism:
     """Releases those of the k largest noisy counts that exceed a noisy threshold.
 
     The k-bar largest counts get Gumbel noise of scale 1/epsilon, and so does count number
@@ -54,28 +47,22 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
       events: "hits", or "sets" for audits of small histograms.
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "k"; "epsilon" (per pick); "delta"; optionally "domain" (k-bar, default k).
     Outcome: Release; the size may be below k, and is 0 if nothing exceeds.
 
     Formal guarantees (claims): BASE-LD.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("events", events, EVENTS)
-    dtype = wide_dtype(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
+    required = {"k": K, "epsilon": AnyEpsilon, "delta": Restriction}
 
     def checked(data, params: Any) -> _Settings:
-        check_params(params, ("k", "epsilon", "delta"), ("domain",))
-        ranking = rank_histogram(data, params["k"])
-        _, domain = check_domain(ranking.counts.size, ranking.k, params.get("domain", ranking.k))
-        epsilon = check_positive("epsilon", params["epsilon"])
-        check_scale("the noise scale", 1.0 / epsilon)
-        return _Settings(
-            ranking, epsilon, check_interval("delta", params["delta"], 0.0, 1.0), domain
-        )
+        read = read_params(params, required, {"domain": parameters.DomainSize})
+        ranking = release.rank_histogram(data, read["k"])
+        domain = read.get("domain", ranking.k)
+        check_domain(ranking.counts.size, ranking.k, domain)
+        parameters.check_noise_scale(1.0 / read["epsilon"])
+        return _Settings(ranking, read["epsilon"], read["delta"], domain)
 
     def prepare(settings: _Settings):
         ranking, domain = settings.ranking, settings.domain
@@ -85,22 +72,18 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
         return {
             "levels": levels.astype(dtype),
             "wanted": ranking.wanted[:domain],
-            "codes": mask_codes(ranking, events)[:domain],
+            "codes": release.mask_codes(ranking, events)[:domain],
             "stop": dtype((settings.stop - middle) * settings.epsilon),
         }, {"k": np.int32(ranking.k)}
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         levels = jnp.asarray(data["levels"])
         stop_noise = noises.number(stream.fold(key, _STOP_TAG), 0, precision)
         stop = jnp.asarray(data["stop"]) + noises.gumbel(stop_noise)
         draws = jnp.arange(levels.shape[0], dtype=jnp.uint32)
         noisy = levels + noises.each_variate("gumbel", key, draws, precision)
         chosen = largest(noisy, jnp.asarray(params["k"]), noisy > stop)
-        size = jnp.sum(chosen, dtype=jnp.int32)
-        hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
-        code = jnp.where(chosen, jnp.asarray(data["codes"]), 0)
-        code = jnp.sum(code, dtype=jnp.int32)
-        return outcome(size, True, hits, code, 0, events)
+        return release.from_mask(chosen, jnp.sum(chosen, dtype=jnp.int32), data, events)
 
     def law_of_sets(settings: _Settings) -> np.ndarray:
         ranking, epsilon, delta, domain = settings
@@ -120,6 +103,6 @@ def limited_domain(*, events: str = "hits", precision: str = "tail") -> Mechanis
             )
         return hit_law(groups, ranking.k, 1.0 / settings.epsilon, stop=settings.stop)
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
     )

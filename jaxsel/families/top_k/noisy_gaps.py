@@ -15,15 +15,16 @@ from jaxtyping import Array, Int
 from scipy import special
 
 from jaxsel.families.noisy_max.laws import noisy_max_law
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.laws import largest_gap_law
 from jaxsel.families.top_k.release import rank_histogram
 from jaxsel.families.top_k.scales import largest_gap_scale
-from jaxsel.host.errors import InputError, check_choice, check_integer, check_params
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import look_up, rows, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params, validated
 
-METHODS = ("grouped", "literal")
 _SMALLEST = 2.0**-65  # the least tail that the draws resolve
 _WINNER_TAG = 0xB0
 _MAX_LAW = 100_000  # sizes in an exact law by quadrature
@@ -46,15 +47,19 @@ class Contest(NamedTuple):
     members: np.ndarray
 
 
+@validated
 def gap_levels(
-    gaps: np.ndarray, regulariser: Any = None, max_size: object | None = None
+    gaps: np.ndarray, regulariser: Any = None, max_size: parameters.MaxSize = None
 ) -> np.ndarray:
-    """q_j + r(j) for j = 1, ..., m - 1, -inf where j > max_size.
+    """What the noise is added to: the gaps plus the regulariser, -inf beyond the largest size.
 
     Args:
-      gaps: Float["sizes"].
-      regulariser: r, Float["sizes"]; -inf excludes a size. None for 0.
-      max_size: k-bar, the largest size that may be selected; None for m - 1.
+      gaps: Float["sizes"], in votes, by size.
+      regulariser: Float["sizes"]; -inf excludes a size. None for 0.
+      max_size: the largest size that may be selected; None for all sizes.
+
+    Returns:
+      Float["sizes"], in votes.
 
     Raises:
       InputError: for a regulariser of another length, one that holds NaN or +inf, or
@@ -69,29 +74,34 @@ def gap_levels(
             raise InputError("the regulariser must be finite, or -inf to exclude a size")
         levels = levels + added
     if max_size is not None:
-        levels[check_integer("max_size", max_size, 1) :] = -np.inf
+        levels[max_size:] = -np.inf
     if not np.any(np.isfinite(levels)):
         raise InputError("the regulariser excludes every size")
     return levels
 
 
+@validated
 def gap_contest(
-    levels: np.ndarray, scale: float, noise: str, method: str, dtype, groups: int | None
+    levels: np.ndarray,
+    scale: float,
+    noise: str,
+    method: parameters.GapMethod,
+    dtype,
+    groups: parameters.Padding = None,
 ) -> Contest:
-    """Groups the levels (or not, if "literal") and prepares them for the device.
+    """The levels, grouped where they are equal (unless "literal"), as the device takes them.
 
     Args:
       levels: see ``gap_levels``.
-      scale: of the noise.
-      noise, method: of the mechanism.
+      scale: of the noise, in votes.
+      noise, method: as in ``largest_gap``.
       dtype: of the device's numbers.
       groups: number of groups to pad to, for cells of a grid that must have equal shapes;
         None for one per size if there are at most 64, else a power of two.
 
     Raises:
-      InputError: for an unknown method, or if there are more groups than ``groups``.
+      InputError: if there are more groups than ``groups``.
     """
-    check_choice("method", method, METHODS)
     units = (levels - levels.max()) / scale
     order = np.argsort(-units, kind="stable")
     order = order[np.isfinite(units[order])]
@@ -109,9 +119,8 @@ def gap_contest(
     if groups is None:
         # Short histograms of equal length, such as neighbours, have equal shapes.
         slots = max(starts.size, min(levels.size, _FEW))
-        groups = slots if slots == levels.size else 2 ** int(slots - 1).bit_length()
-    count = check_integer("groups", groups, 1)
-    padding = count - starts.size
+        groups = int(slots if slots == levels.size else 2 ** int(slots - 1).bit_length())
+    padding = groups - starts.size
     if padding < 0:
         raise InputError(f"groups is {groups}; there are {starts.size} different levels")
     members = np.append(order, np.zeros(levels.size - order.size, dtype=np.int64))
@@ -147,7 +156,13 @@ def _largest_of(number: noises.Ends, noise: str, size: Array) -> Array:
 
 
 def winner(key: stream.Key, contest: Contest, noise: str, precision: str) -> Int[Array, ""]:
-    """The selected size minus 1."""
+    """The selected size minus 1, by one noisy level a group and one draw within the best.
+
+    Args:
+      key: of the trial.
+      contest: see ``gap_contest``.
+      noise, precision: as in ``largest_gap``.
+    """
     levels, sizes = jnp.asarray(contest.levels), jnp.asarray(contest.sizes)
 
     def noisy(group):
@@ -166,8 +181,11 @@ def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:
 
     Args:
       levels: see ``gap_levels``.
-      scale: of the noise.
+      scale: of the noise, in votes.
       noise: "gumbel" (softmax), or another, by quadrature.
+
+    Raises:
+      InputError: for too many sizes with another noise than Gumbel's.
     """
     kept = np.isfinite(levels)
     if noise != "gumbel" and kept.sum() > _MAX_LAW:
@@ -182,11 +200,15 @@ def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:
 
 @factory
 def largest_gap(
-    noise: str = "gumbel", *, method: str = "grouped", precision: str = "tail"
+    noise: parameters.Selection = "gumbel",
+    *,
+    method: parameters.GapMethod = "grouped",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    r"""Selects the size of a top-k set with the largest noisy gap (Algorithm 1).
+    r"""Selects the size of a top-k set: where gap plus noise is largest (Algorithm 1).
 
-    Releases arg max_j q_j + r(j) + b Z_j over j = 1, ..., m - 1.
+    Releases arg max_j q_j + r(j) + b Z_j over j = 1, ..., m - 1, with q_j the gap behind the top
+    j, r a regulariser and Z noise.
 
     Args:
       noise: law of Z: "gumbel" (Algorithm 1), "gaussian" (RNM-Gaussian, Corollary 9),
@@ -203,17 +225,12 @@ def largest_gap(
 
     Formal guarantees (claims): ZW-Prop7-pure, -zCDP and -RDP for Gumbel noise, ZW-Thm8,
     ZW-Cor9.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("noise", noise, noises.LAWS)
-    check_choice("method", method, METHODS)
-    dtype = wide_dtype(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
     own = ("epsilon", "noise_scale", "regulariser", "max_size", "groups")
 
     def checked(data, params):
-        check_params(params, (), own)
+        read_params(params, optional=dict.fromkeys(own))
         ranking = rank_histogram(data, 1)
         levels = gap_levels(ranking.gaps, params.get("regulariser"), params.get("max_size"))
         return levels, largest_gap_scale(params, noise)
@@ -242,13 +259,6 @@ def largest_gap(
         law=law,
         resolution=noises.resolution(precision),
     )
-
-
-def wide_dtype(precision: str):
-    """float32 or float64; raises InputError for "fast", whose tails are too coarse."""
-    if noises.draws_per_hash(precision) != 1:
-        raise InputError('precision is \'fast\'; take "tail" or "float64" for top-k')
-    return np.float64 if precision == "float64" else np.float32
 
 
 def _size_event(outcome):

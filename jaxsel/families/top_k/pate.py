@@ -13,13 +13,15 @@ import numpy as np
 from jaxtyping import Array, Int
 from scipy import special
 
-from jaxsel.families.top_k.laws import EVENTS, set_labels
-from jaxsel.families.top_k.limits import MAX_COUNT, check_scale
-from jaxsel.families.top_k.noisy_gaps import wide_dtype
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_interval, check_params
+from jaxsel.families.top_k import parameters
+from jaxsel.families.top_k.laws import set_labels
+from jaxsel.families.top_k.parameters import MAX_COUNT
+from jaxsel.families.top_k.release import event_of
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _MAX_LABELS = 12  # labels for which events are sets
 
@@ -41,7 +43,9 @@ class Labelled(NamedTuple):
 
 
 @factory
-def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
+def noisy_labels(
+    *, events: parameters.Events = "hits", precision: parameters.Precision = "tail"
+) -> Mechanism:
     """Releases every label whose noisy votes exceed the threshold.
 
     Args:
@@ -57,13 +61,13 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
     Formal guarantees (claims): BASE-PATE, BASE-PATE-tau.
 
     Raises:
-      InputError: for unknown settings, or data and parameters out of range.
+      InputError: for data of another shape, or negative votes.
     """
-    check_choice("events", events, EVENTS)
-    dtype = wide_dtype(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
+    needed = {"noise_scale": parameters.NoiseScale, "threshold": parameters.VotesThreshold}
 
     def checked(data, params) -> tuple[np.ndarray, np.ndarray]:
-        check_params(params, ("noise_scale", "threshold"))
+        read = read_params(params, needed)
         if not isinstance(data, dict) or set(data) != {"votes", "truth"}:
             raise InputError('data must be {"votes": ..., "truth": ...}')
         votes = check_finite("votes", data["votes"])
@@ -76,9 +80,7 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
             raise InputError(
                 f'events "sets" are for at most {_MAX_LABELS} labels, not {votes.size}'
             )
-        threshold = check_interval("threshold", params["threshold"], -MAX_COUNT, MAX_COUNT)
-        scale = check_scale("noise_scale", params["noise_scale"])
-        return (votes - threshold) / scale, truth
+        return (votes - read["threshold"]) / read["noise_scale"], truth
 
     def prepare(data, params):
         levels, truth = checked(data, params)
@@ -118,7 +120,7 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
     return Mechanism(
         prepare=prepare,
         sample=sample,
-        event=_labelled_event,
+        event=event_of,
         labels=labels,
         law=law,
         resolution=noises.resolution(precision),
@@ -127,7 +129,3 @@ def noisy_labels(*, events: str = "hits", precision: str = "tail") -> Mechanism:
 
 def _count(values: Array) -> Array:
     return jnp.sum(values, dtype=jnp.int32)
-
-
-def _labelled_event(outcome: Labelled) -> Array:
-    return outcome.event

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-from jaxsel.host.errors import InputError, check_finite, check_integer, check_positive
+from jaxsel.families.top_k.parameters import AnyScale, K
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.signature import validated
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NEGLIGIBLE = 1e-20
@@ -35,11 +37,14 @@ class Groups(NamedTuple):
 
 
 def group_counts(counts: npt.ArrayLike, relevant: npt.ArrayLike) -> Groups:
-    """Groups the candidates of a histogram.
+    """The candidates of a histogram, grouped by equal count and relevance.
 
     Args:
       counts: Float["candidates"].
       relevant: Bool["candidates"].
+
+    Raises:
+      InputError: for counts that are not finite, or lists of unequal length.
     """
     values = check_finite("counts", counts)
     mask = np.asarray(relevant, dtype=bool)
@@ -52,18 +57,16 @@ def group_counts(counts: npt.ArrayLike, relevant: npt.ArrayLike) -> Groups:
 
 
 def _checked(groups: Groups, k: int, noise_scale: float):
-    scale = check_positive("noise_scale", noise_scale)
     sizes = np.asarray(groups.sizes, dtype=np.int64)
     if np.any(sizes < 1):
         raise InputError("every group must hold at least one candidate")
-    k = check_integer("k", k, 1)
     if k >= sizes.sum():
         raise InputError(f"k is {k}; it must be below the {sizes.sum()} candidates")
-    levels = check_finite("counts", groups.counts) / scale
+    levels = check_finite("counts", groups.counts) / noise_scale
     # Times in units of the arrival of the k-th largest count.
     order = np.argsort(-levels, kind="stable")
     reference = levels[order][np.searchsorted(np.cumsum(sizes[order]), k)]
-    return levels - reference, sizes, np.asarray(groups.relevant, dtype=bool), k
+    return levels - reference, sizes, np.asarray(groups.relevant, dtype=bool)
 
 
 def _arrived(u: np.ndarray, level: np.ndarray) -> np.ndarray:
@@ -90,6 +93,8 @@ def _binomial(size: int, share: np.ndarray, length: int) -> np.ndarray:
 
 def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
     """Law of the number arrived by exp(u) among all groups, below ``length``."""
+    if levels.size == 1:
+        return _binomial(int(sizes[0]), _arrived(u, levels[0]), length)
     law = np.zeros((u.size, length))
     law[:, 0] = 1.0
     for level, size in zip(levels, sizes, strict=True):
@@ -102,13 +107,6 @@ def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
             new[:, j:] += law[:, : length - j] * one[:, j : j + 1]
         law = new
     return law
-
-
-def _first_and_rest(u, levels, sizes, length: int) -> np.ndarray:
-    """As _sum_law, without convolution for a single group."""
-    if levels.size == 1:
-        return _binomial(int(sizes[0]), _arrived(u, levels[0]), length)
-    return _sum_law(u, levels, sizes, length)
 
 
 def _span(levels, sizes, k: int, stopped: bool) -> tuple[float, float]:
@@ -151,7 +149,10 @@ def _quadrature(levels, sizes, k: int, stopped: bool):
     return low, nodes, (half[:, None] * _WEIGHTS).ravel()
 
 
-def hit_law(groups: Groups, k: int, noise_scale: float, *, stop: float | None = None) -> np.ndarray:
+@validated
+def hit_law(
+    groups: Groups, k: K, noise_scale: AnyScale, *, stop: float | None = None
+) -> np.ndarray:
     """Law of the number of relevant candidates among the k largest noisy counts.
 
     With A the relevant and B the other candidates, at least j are relevant if the j-th
@@ -159,8 +160,8 @@ def hit_law(groups: Groups, k: int, noise_scale: float, *, stop: float | None = 
 
     Args:
       groups: the histogram.
-      k: number of candidates released, in [1, candidates).
-      noise_scale: Gumbel scale, in votes, > 0.
+      k: number of candidates released, below the number of candidates.
+      noise_scale: Gumbel scale, in votes.
       stop: noiseless count of one more element that ends the release when it arrives
         (the limited domain's); None for none.
 
@@ -168,9 +169,9 @@ def hit_law(groups: Groups, k: int, noise_scale: float, *, stop: float | None = 
       Float[np.ndarray, "k+1"]: probability of 0, ..., k relevant ones, summing to 1.
 
     Raises:
-      InputError: for a bad grouping, k or scale, or where the integral is too large.
+      InputError: for a bad grouping, a k that is too large, or where the integral is too large.
     """
-    levels, sizes, relevant, k = _checked(groups, k, noise_scale)
+    levels, sizes, relevant = _checked(groups, k, noise_scale)
     stopped = stop is not None
     low, u, weight = _quadrature(levels, sizes, k, stopped)
     work = u.size * float(k + 1) * np.minimum(sizes, k).sum() * max(1, relevant.sum())
@@ -189,7 +190,7 @@ def hit_law(groups: Groups, k: int, noise_scale: float, *, stop: float | None = 
     if stop is not None:
         shift = float(levels[0] - groups.counts[0] / noise_scale)
         alive = np.exp(-np.exp(np.minimum(u + stop / noise_scale + shift, 700.0)))
-    few = _first_and_rest(u, others, rest, k + 1) if others.size else None
+    few = _sum_law(u, others, rest, k + 1) if others.size else None
     # room[:, j - 1] = P[at most k - j of B have arrived]
     if few is None:
         room = np.ones((u.size, k))
@@ -199,12 +200,12 @@ def hit_law(groups: Groups, k: int, noise_scale: float, *, stop: float | None = 
     for g in range(wanted.size):
         fewer = counts.copy()
         fewer[g] -= 1
-        before = _first_and_rest(u, wanted, fewer, k)
+        before = _sum_law(u, wanted, fewer, k)
         density = counts[g] * np.exp(_log_density(u, wanted[g]))
         at_least += (weight * density * alive) @ (before * room)
     if not stopped:
         # Arrivals before the span are among the first k with certainty.
-        start = _first_and_rest(np.array([low]), wanted, counts, k + 1)[0]
+        start = _sum_law(np.array([low]), wanted, counts, k + 1)[0]
         at_least += np.cumsum(start[::-1])[::-1][1:]
     law[1 : k + 1] = at_least
     law = np.clip(law, 0.0, 1.0)

@@ -11,17 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.laws import (
-    EVENTS,
     MAX_CANDIDATES,
     check_histogram,
     check_top_k,
     descending,
     set_labels,
 )
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import FiniteLaw, Mechanism
+from jaxsel.language.domains import whole
+from jaxsel.language.signature import validated
 
 
 class Release(NamedTuple):
@@ -31,7 +33,7 @@ class Release(NamedTuple):
       size: Int[Array, ""], size of the set, also if it was not released.
       passed: Bool[Array, ""], whether a set was released.
       hits: Int[Array, ""], wanted candidates in the released set; not released.
-      event: Int[Array, ""], what is tallied by default, see ``laws.EVENTS``.
+      event: Int[Array, ""], what is tallied by default, see ``parameters.Events``.
     """
 
     size: Int[Array, ""]
@@ -83,7 +85,7 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         return counts, descending(counts), data.get("wanted")
     if keys == {"head", "candidates"}:
         head = check_finite("head", data["head"])
-        total = check_integer("candidates", data["candidates"], 2)
+        total = whole(at_least=2).read("candidates", data["candidates"])
         if head.ndim != 1 or head.size > total:
             raise InputError(f"head must be one list of at most candidates = {total} counts")
         if np.any(np.diff(head) > 0.0):
@@ -96,15 +98,15 @@ def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     )
 
 
-def rank_histogram(data: Any, k: object | None) -> Ranking:
-    """Validates and sorts a histogram.
+def rank_histogram(data: Any, k: Any) -> Ranking:
+    """A histogram in descending order of its counts, and which candidates are wanted.
 
     Args:
       data: counts >= 0, one per candidate; or a dict with "histogram", or with "head" (the
         largest counts in descending order) and "candidates" (their total number, the others
         having no votes); and "wanted", Bool["candidates"], if hits are
         to be counted among others than the true top k.
-      k: size of the set wanted, in [1, candidates); None: where the largest gap is.
+      k: size of the set wanted, below the number of candidates; None: where the largest gap is.
 
     Raises:
       InputError: for anything else.
@@ -137,9 +139,9 @@ def check_small(ranking: Ranking) -> None:
         )
 
 
-def mask_codes(ranking: Ranking, events: str) -> np.ndarray:
-    """Int32["candidates"]: the bit of the candidate at each rank, or 0 for "hits"."""
-    check_choice("events", events, EVENTS)
+@validated
+def mask_codes(ranking: Ranking, events: parameters.Events) -> np.ndarray:
+    """The bit of the candidate at each rank, or 0 for events "hits": Int32["candidates"]."""
     if events == "hits":
         return np.zeros(ranking.counts.size, dtype=np.int32)
     check_small(ranking)
@@ -147,22 +149,22 @@ def mask_codes(ranking: Ranking, events: str) -> np.ndarray:
 
 
 def hit_labels(ranking: Ranking, most: int) -> tuple[str, ...]:
-    """Labels of the events if hits are tallied, 0 to ``most``."""
+    """The label of each number of hits from 0 to ``most``."""
     wanted = int(ranking.wanted.sum())
     return tuple(f"{hits} of {wanted} found" for hits in range(most + 1))
 
 
-def release_labels(ranking: Ranking, events: str, most: int, *, kept_back: bool) -> tuple[str, ...]:
-    """The label of each event; ``kept_back`` adds "nothing, size k" to sets."""
-    check_choice("events", events, EVENTS)
-    if events == "hits":
-        return hit_labels(ranking, most)
-    check_small(ranking)
-    return set_labels(ranking.counts.size, kept_back=kept_back)
-
-
 def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
-    """A release from its parts; ``code`` is the set's mask."""
+    """The release of one trial from its parts.
+
+    Args:
+      size: of the set.
+      passed: whether the set is released.
+      hits: wanted candidates in the set.
+      code, kept_back_code: what is tallied for events "sets": the bit mask of the set that is
+        released, and what stands for one that is not.
+      events: "hits" or "sets".
+    """
     size = jnp.asarray(size, jnp.int32)
     passed = jnp.asarray(passed, bool)
     hits = jnp.where(passed, hits, 0).astype(jnp.int32)
@@ -170,6 +172,20 @@ def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
     if events == "sets":
         event = jnp.where(passed, code, kept_back_code).astype(jnp.int32)
     return Release(size, passed, hits, event)
+
+
+def from_mask(chosen, size, data, events: str) -> Release:
+    """The release of the chosen candidates.
+
+    Args:
+      chosen: Bool["candidates"], by rank.
+      size: how many are chosen.
+      data: what ``prepare`` made, with "wanted" and the "codes" of ``mask_codes``.
+      events: "hits" or "sets".
+    """
+    hits = jnp.sum(chosen & jnp.asarray(data["wanted"]), dtype=jnp.int32)
+    code = jnp.sum(jnp.where(chosen, jnp.asarray(data["codes"]), 0), dtype=jnp.int32)
+    return outcome(size, True, hits, code, 0, events)
 
 
 # --- The mechanism --------------------------------------------------------------------
@@ -196,7 +212,7 @@ def top_k_mechanism(
     precision: str,
     kept_back: bool = False,
 ) -> Mechanism:
-    """Makes the record of a mechanism that releases top-k sets.
+    """The record of a mechanism that releases top-k sets.
 
     Args:
       checked: (data, params) -> ``Checked``; raises InputError.
@@ -211,8 +227,10 @@ def top_k_mechanism(
 
     def labelled(found: Checked) -> tuple[str, ...]:
         ranking = found.ranking
-        most = int(ranking.wanted.sum()) if kept_back else ranking.k
-        return release_labels(ranking, events, most, kept_back=kept_back)
+        if events == "sets":
+            check_small(ranking)
+            return set_labels(ranking.counts.size, kept_back=kept_back)
+        return hit_labels(ranking, int(ranking.wanted.sum()) if kept_back else ranking.k)
 
     def law(data, params) -> FiniteLaw:
         found = checked(data, params)

@@ -10,76 +10,96 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxsel.families.top_k.baselines import exponential_top_k_scale
-from jaxsel.families.top_k.limits import check_scale
-from jaxsel.host.errors import InputError, check_positive
+from jaxsel.families.top_k.parameters import AnyEpsilon, AnyRho, NoiseScale, check_noise_scale
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
+from jaxsel.language.signature import read_params, validated
+
+
+def _read(params: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Those parameters of a mechanism that set its scale."""
+    return read_params({name: params[name] for name in known if name in params}, optional=known)
 
 
 def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:
-    """Scale of the noise on the gaps: ``noise_scale``, or 2/epsilon for noises of pure DP.
+    """Scale of the noise on the gaps, in votes: ``noise_scale``, or 2/epsilon.
+
+    Other parameters are left aside.
 
     Raises:
-      InputError: unless exactly one of the two is given and positive.
+      InputError: unless exactly one of the two is given; for epsilon with Gaussian noise, which
+        is not pure DP; for 2/epsilon beyond the range of scales.
     """
-    if ("noise_scale" in params) == ("epsilon" in params):
+    read = _read(params, {"epsilon": AnyEpsilon, "noise_scale": NoiseScale})
+    if len(read) != 1:
         raise InputError("noisy gaps take either epsilon or noise_scale, and not both")
-    if "noise_scale" in params:
-        return check_scale("noise_scale", params["noise_scale"])
+    if "noise_scale" in read:
+        return read["noise_scale"]
     if noise == "gaussian":
         raise InputError("Gaussian noise is not pure DP; give noise_scale, not epsilon")
-    epsilon = check_positive("epsilon", params["epsilon"])
-    return check_scale("the noise scale", 2.0 / epsilon)
+    return check_noise_scale(2.0 / read["epsilon"])
 
 
 def stable_top_k_scales(
     params: Mapping[str, Any], selection: str = "gumbel", test: str = "gaussian"
 ) -> tuple[float, float]:
-    """Scales of the selecting and of the testing noise of Algorithm 2.
+    """Scales of the selecting and of the testing noise of StableTopK, in votes.
 
     Both 1/sqrt(rho) if ``rho`` is given, for Gumbel selection and a Gaussian test; else
     ``selection_scale`` and ``test_scale``.
 
+    Args:
+      params: "rho", or "selection_scale" and "test_scale"; others are left aside.
+      selection, test: the laws of the two noises.
+
     Raises:
-      InputError: unless rho alone or both scales are given, each positive.
+      InputError: unless rho alone or both scales are given; for 1/sqrt(rho) beyond the range of
+        scales.
     """
-    own = {"selection_scale", "test_scale"} & set(params)
-    if "rho" in params and not own:
+    known = {"rho": AnyRho, "selection_scale": NoiseScale, "test_scale": NoiseScale}
+    read = _read(params, known)
+    if set(read) == {"rho"}:
         if selection != "gumbel" or test != "gaussian":
             raise InputError(
                 "rho sets the noise of Gumbel selection and a Gaussian test; give "
                 "selection_scale and test_scale for other noises"
             )
-        scale = 1.0 / math.sqrt(check_positive("rho", params["rho"]))
-        scale = check_scale("the noise scale", scale)
+        scale = check_noise_scale(1.0 / math.sqrt(read["rho"]))
         return scale, scale
-    if "rho" in params or len(own) != 2:
+    if "rho" in read or len(read) != 2:
         raise InputError("give either rho, or both selection_scale and test_scale")
-    return (
-        check_scale("selection_scale", params["selection_scale"]),
-        check_scale("test_scale", params["test_scale"]),
-    )
+    return read["selection_scale"], read["test_scale"]
 
 
-def fixed_top_k_scale(rho: float) -> float:
-    """Scale of the selection noise and of the test noise of Algorithm 3: a quarter of rho each."""
-    scale = math.sqrt(2.0 / check_positive("rho", rho))
-    return check_scale("the noise scale", scale)
+@validated
+def fixed_top_k_scale(rho: AnyRho) -> float:
+    """Scale, in votes, of the selecting and of the testing noise of StableTopK with a given k.
+
+    Each step of Algorithm 3 has a quarter of rho.
+    """
+    return check_noise_scale(math.sqrt(2.0 / rho))
 
 
-def fixed_peel_scale(rho: float, picks: int) -> float:
-    """Gumbel scale at which ``picks`` picks of Algorithm 3 cost half of rho."""
+@validated
+def fixed_peel_scale(rho: AnyRho, picks: int) -> float:
+    """Gumbel scale, in votes, at which that many picks of Algorithm 3 cost half of rho."""
     return exponential_top_k_scale(rho / 2.0, picks)
 
 
 def peel_scale(params: Mapping[str, Any], k: int, relation: Relation) -> float:
-    """The Gumbel scale: ``noise_scale``, or the one at which k picks cost ``rho``.
+    """Gumbel scale of peeling, in votes: ``noise_scale``, or the one at which k picks cost ``rho``.
+
+    Args:
+      params: "rho" or "noise_scale"; others are left aside.
+      k: number of picks.
+      relation: how counts may change, MONOTONE or GENERAL.
 
     Raises:
-      InputError: unless exactly one of the two is given and positive.
+      InputError: unless exactly one of the two is given; for a scale beyond the range of scales.
     """
-    if ("rho" in params) == ("noise_scale" in params):
+    read = _read(params, {"rho": AnyRho, "noise_scale": NoiseScale})
+    if len(read) != 1:
         raise InputError("top-k takes either rho or noise_scale, and not both")
-    if "noise_scale" in params:
-        return check_scale("noise_scale", params["noise_scale"])
-    scale = exponential_top_k_scale(params["rho"], k, relation)
-    return check_scale("the noise scale", scale)
+    if "noise_scale" in read:
+        return read["noise_scale"]
+    return check_noise_scale(exponential_top_k_scale(read["rho"], k, relation))

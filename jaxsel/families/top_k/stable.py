@@ -9,25 +9,16 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsel.families.top_k import noisy_gaps
-from jaxsel.families.top_k.curves import TEST_NOISES
+from jaxsel.families.top_k import noisy_gaps, parameters, release
 from jaxsel.families.top_k.gaps import needed_noise, pass_probability
-from jaxsel.families.top_k.laws import EVENTS, released_law
-from jaxsel.families.top_k.limits import check_scale
-from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, wide_dtype, winner
-from jaxsel.families.top_k.release import (
-    Ranking,
-    Release,
-    mask_codes,
-    outcome,
-    rank_histogram,
-    top_k_mechanism,
-)
+from jaxsel.families.top_k.laws import released_law
+from jaxsel.families.top_k.noisy_gaps import gap_contest, gap_levels, winner
+from jaxsel.families.top_k.parameters import DeltaT, K, NoiseScale
 from jaxsel.families.top_k.scales import stable_top_k_scales
-from jaxsel.host.errors import check_choice, check_interval, check_params
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
 TEST_TAG = 0xB1
 
@@ -35,7 +26,7 @@ TEST_TAG = 0xB1
 class _Settings(NamedTuple):
     """``levels`` are q_j + r(j), see ``gap_levels``."""
 
-    ranking: Ranking
+    ranking: release.Ranking
     levels: np.ndarray
     selection_scale: float
     test_scale: float
@@ -44,15 +35,15 @@ class _Settings(NamedTuple):
 
 
 class _Test(NamedTuple):
-    ranking: Ranking
+    ranking: release.Ranking
     scale: float
     delta_t: float
 
 
-def released_parts(ranking: Ranking, events: str) -> dict[str, np.ndarray]:
+def released_parts(ranking: release.Ranking, events: str) -> dict[str, np.ndarray]:
     """By size minus 1: hits in the top set, its mask, and the code if it is not released."""
     m = ranking.counts.size
-    codes = mask_codes(ranking, events)
+    codes = release.mask_codes(ranking, events)
     kept_back = (2**m + np.arange(m - 1)) if events == "sets" else np.zeros(m - 1)
     return {
         "hits": np.cumsum(ranking.wanted)[:-1].astype(np.int32),
@@ -61,26 +52,28 @@ def released_parts(ranking: Ranking, events: str) -> dict[str, np.ndarray]:
     }
 
 
-def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> Release:
+def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> release.Release:
     """The release of the set of size ``place`` + 1."""
     noise = noises.LAWS[test](noises.number(stream.fold(key, TEST_TAG), 0, precision))
     passed = noise > look_up.pick(data["needed"], place)
     parts = (look_up.pick(data[name], place) for name in ("hits", "codes", "kept_back"))
     hits, code, kept_back = parts
-    return outcome(place + 1, passed, hits, code, kept_back, events)
+    return release.outcome(place + 1, passed, hits, code, kept_back, events)
 
 
 @factory
 def stable_top_k(
     *,
-    selection: str = "gumbel",
-    test: str = "gaussian",
-    method: str = "grouped",
-    threshold: str = "printed",
-    events: str = "hits",
-    precision: str = "tail",
+    selection: parameters.Selection = "gumbel",
+    test: parameters.Test = "gaussian",
+    method: parameters.GapMethod = "grouped",
+    threshold: parameters.Threshold = "printed",
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    """StableTopK: selects the size by noisy gaps, releases the set if its gap passes.
+    """StableTopK: selects a size by noisy gaps, and releases its top set if its gap passes a test.
+
+    Zhu & Wang 2022, Algorithm 2.
 
     Args:
       selection: noise on the gaps, see ``largest_gap``; "gumbel" is Algorithm 2,
@@ -92,33 +85,24 @@ def stable_top_k(
       events: "hits", or "sets" for audits of small histograms.
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "rho" (noise scales 1/sqrt(rho)), or "selection_scale" and "test_scale";
       "delta_t"; optionally "k" (for the hits alone; default: where the largest gap is),
       "regulariser", "max_size" and "groups" as in ``largest_gap``.
     Outcome: Release; its size is also released if the set is not.
 
     Formal guarantees (claims): ZW-Thm11; ZW-EXP3 for the Gaussian variant.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("selection", selection, noises.LAWS)
-    check_choice("test", test, TEST_NOISES)
-    check_choice("threshold", threshold, ("printed", "quantile"))
-    check_choice("events", events, EVENTS)
-    check_choice("method", method, noisy_gaps.METHODS)
-    dtype, quantile = wide_dtype(precision), threshold == "quantile"
+    dtype = np.float64 if precision == "float64" else np.float32
+    quantile = threshold == "quantile"
     own = ("rho", "selection_scale", "test_scale", "k", "regulariser", "max_size", "groups")
 
     def checked(data, params: Any) -> _Settings:
-        check_params(params, ("delta_t",), own)
-        ranking = rank_histogram(data, params.get("k"))
+        read = read_params(params, {"delta_t": DeltaT}, dict.fromkeys(own))
+        ranking = release.rank_histogram(data, params.get("k"))
         scales = stable_top_k_scales(params, selection, test)
         levels = gap_levels(ranking.gaps, params.get("regulariser"), params.get("max_size"))
-        delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
-        return _Settings(ranking, levels, *scales, delta_t, params.get("groups"))
+        return _Settings(ranking, levels, *scales, read["delta_t"], params.get("groups"))
 
     def prepare(settings: _Settings):
         ranking, levels, scale, test_scale, delta_t, groups = settings
@@ -127,7 +111,7 @@ def stable_top_k(
         parts = released_parts(ranking, events) | {"needed": needed.astype(dtype)}
         return parts | {"contest": contest}, ()
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         del params
         place = winner(key, noisy_gaps.Contest(*data["contest"]), selection, precision)
         return _tested(key, place, data, test, events, precision)
@@ -148,7 +132,7 @@ def stable_top_k(
             ranking.histogram, chosen, test_scale, delta_t, test=test, quantile=quantile
         )
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked,
         prepare,
         sample,
@@ -162,11 +146,11 @@ def stable_top_k(
 
 @factory
 def propose_test_release(
-    test: str = "gaussian",
+    test: parameters.Test = "gaussian",
     *,
-    threshold: str = "printed",
-    events: str = "hits",
-    precision: str = "tail",
+    threshold: parameters.Threshold = "printed",
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
     """Releases the top-k set of a given size if its gap passes a noisy test.
 
@@ -182,21 +166,15 @@ def propose_test_release(
     Outcome: Release.
 
     Formal guarantees (claims): ZW-Lem18, ZW-Cor19-Gaussian, ZW-Cor19-Laplace.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("test", test, TEST_NOISES)
-    check_choice("threshold", threshold, ("printed", "quantile"))
-    check_choice("events", events, EVENTS)
-    dtype, quantile = wide_dtype(precision), threshold == "quantile"
+    dtype = np.float64 if precision == "float64" else np.float32
+    quantile = threshold == "quantile"
+    needed = {"k": K, "noise_scale": NoiseScale, "delta_t": DeltaT}
 
     def checked(data, params: Any) -> _Test:
-        check_params(params, ("k", "noise_scale", "delta_t"))
-        ranking = rank_histogram(data, params["k"])
-        scale = check_scale("noise_scale", params["noise_scale"])
-        delta_t = check_interval("delta_t", params["delta_t"], 0.0, 1.0)
-        return _Test(ranking, scale, delta_t)
+        read = read_params(params, needed)
+        ranking = release.rank_histogram(data, read["k"])
+        return _Test(ranking, read["noise_scale"], read["delta_t"])
 
     def prepare(settings: _Test):
         ranking, scale, delta_t = settings
@@ -207,7 +185,7 @@ def propose_test_release(
         parts |= {"needed": np.asarray(needed).astype(dtype)}
         return parts | {"size": np.int32(ranking.k)}, ()
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         del params
         found = _tested(key, jnp.int32(0), data, test, events, precision)
         return found._replace(size=jnp.asarray(data["size"]))
@@ -227,7 +205,7 @@ def propose_test_release(
         chosen[ranking.k - 1] = 1.0
         return released_law(ranking.histogram, chosen, scale, delta_t, test=test, quantile=quantile)
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked,
         prepare,
         sample,

@@ -6,35 +6,29 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsel.families.top_k import parameters, release
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import TopStable, top_stable
-from jaxsel.families.top_k.laws import EVENTS
-from jaxsel.families.top_k.noisy_gaps import wide_dtype
-from jaxsel.families.top_k.release import (
-    Ranking,
-    Release,
-    mask_codes,
-    outcome,
-    rank_histogram,
-    top_k_mechanism,
-)
-from jaxsel.host.errors import check_choice, check_params
 from jaxsel.kernel import look_up, stream
 from jaxsel.kernel import noise as noises
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _THRESHOLD_TAG = 0xB3
 
 
 class _Settings(NamedTuple):
-    ranking: Ranking
+    ranking: release.Ranking
     noise: TopStable
     gaps: np.ndarray
 
 
 @factory
 def top_stable_sets(
-    *, reference_quirks: bool = False, events: str = "hits", precision: str = "tail"
+    *,
+    reference_quirks: bool = False,
+    events: parameters.Events = "hits",
+    precision: parameters.Precision = "tail",
 ) -> Mechanism:
     """Tests the gaps at k, k - 1, ..., 1 and releases the first set whose gap is stable.
 
@@ -50,22 +44,17 @@ def top_stable_sets(
       events: "hits", or "sets" for audits of small histograms.
       precision: of the draws: "tail" or "float64".
 
-    Data: a histogram, see ``release.rank_histogram``; hits are counted among the true top
-      k, or among "wanted".
+    Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "k", "epsilon", "delta".
     Outcome: Release; size 0 and passed False if nothing is released.
 
     Formal guarantees (claims): BASE-TS.
-
-    Raises:
-      InputError: for unknown settings, or data and parameters out of range.
     """
-    check_choice("events", events, EVENTS)
-    dtype = wide_dtype(precision)
+    dtype = np.float64 if precision == "float64" else np.float32
+    needed = {"k": parameters.K, "epsilon": None, "delta": None}
 
     def checked(data, params: Any) -> _Settings:
-        check_params(params, ("k", "epsilon", "delta"))
-        ranking = rank_histogram(data, params["k"])
+        ranking = release.rank_histogram(data, read_params(params, needed)["k"])
         noise = top_stable(params["epsilon"], params["delta"], ranking.k)
         gaps = ranking.gaps
         if reference_quirks:
@@ -81,16 +70,16 @@ def top_stable_sets(
         ranking, noise, gaps = settings
         distance = np.maximum(gaps - 1.0, 0.0)
         query = noise.query_scale
-        k = ranking.k
+        k, codes = ranking.k, release.mask_codes(ranking, events)
         return {
             # In units of the tests' noise, by size.
             "above": ((distance - noise.threshold) / query).astype(dtype),
             "hits": np.append(0, np.cumsum(ranking.wanted)[:k]).astype(np.int32),
-            "codes": np.append(0, np.cumsum(mask_codes(ranking, events))[:k]).astype(np.int32),
+            "codes": np.append(0, np.cumsum(codes)[:k]).astype(np.int32),
             "threshold_noise": dtype(noise.threshold_scale / query),
         }, ()
 
-    def sample(key: stream.Key, data, params) -> Release:
+    def sample(key: stream.Key, data, params) -> release.Release:
         del params
         above = jnp.asarray(data["above"])
         number = noises.number(stream.fold(key, _THRESHOLD_TAG), 0, precision)
@@ -109,7 +98,7 @@ def top_stable_sets(
         start = jnp.int32(above.shape[0]), jnp.asarray(False)
         size, stable = lax.while_loop(unstable, test, start)
         hits, codes = (look_up.pick(data[name], size) for name in ("hits", "codes"))
-        return outcome(size, stable, hits, codes, 0, events)
+        return release.outcome(size, stable, hits, codes, 0, events)
 
     def law_of_hits(settings: _Settings) -> np.ndarray:
         ranking, noise, gaps = settings
@@ -120,10 +109,10 @@ def top_stable_sets(
     def law_of_sets(settings: _Settings) -> np.ndarray:
         ranking, noise, gaps = settings
         found = np.zeros(2**ranking.counts.size)
-        codes = np.append(0, np.cumsum(mask_codes(ranking, events))[: ranking.k])
+        codes = np.append(0, np.cumsum(release.mask_codes(ranking, events))[: ranking.k])
         found[codes] = top_stable_law(gaps, noise, ranking.k)
         return found
 
-    return top_k_mechanism(
+    return release.top_k_mechanism(
         checked, prepare, sample, law_of_hits, law_of_sets, events=events, precision=precision
     )

@@ -37,6 +37,7 @@ BUDGET = Budget(cases=20)
         ("ZW-EXP2b", {"k": 15_000}),
         ("ZW-EXP3", {"delta_t": 1e-3}),
         ("CL-Thm6-corrected", {"epsilon": 1e3}),
+        ("CL-Thm6-settings", {"beta": 1e-320}),
         ("BASE-LD", {"slack": 1.0}),
     ],
 )

@@ -12,7 +12,6 @@ from jaxsel.families.top_k.baselines import exponential_top_k_scale, top_stable
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
 from jaxsel.families.top_k.gaps import pass_probability
 from jaxsel.families.top_k.laws import (
-    BEYOND,
     first_arrivals,
     fixed_top_k_law,
     gaps_of,
@@ -25,6 +24,7 @@ from jaxsel.families.top_k.laws import (
     top_k_set_law,
     vote_neighbours,
 )
+from jaxsel.families.top_k.parameters import BEYOND
 from jaxsel.families.top_k.recall import Groups, group_counts, hit_law
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit

@@ -14,8 +14,8 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, renyi_divergence
 from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.families.top_k.claims.neighbours import delta_at_claim
-from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import ApproximateRenyiCurve, approximate_renyi_to_epsilon
+from jaxsel.families.top_k.parameters import Epsilon, Order
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, probability
 from jaxsel.language.papers import ZW

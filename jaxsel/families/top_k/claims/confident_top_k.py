@@ -18,16 +18,13 @@ from jaxsel.families.top_k.confident_laws import (
     smallest_gap_law,
     subsets,
 )
-from jaxsel.families.top_k.laws import top_k_set_law
+from jaxsel.families.top_k.laws import descending, top_k_set_law
+from jaxsel.families.top_k.parameters import Beta, DeltaOfAll, EpsilonOfAll
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, grid, listed, uniform
-from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.domains import number
 from jaxsel.language.papers import CL
 from jaxsel.repetitions import beta_binomial
-
-Epsilon = Annotated[float, positive("of the whole")]
-Delta = Annotated[float, probability("of the whole")]
-Beta = Annotated[float, probability("chance of failure; T = ceil(4/beta)")]
 
 _BETAS = (0.5, 0.1, 1e-3, 1e-9)
 
@@ -86,7 +83,7 @@ def pairs_of_kinds(scores, many, settings) -> np.ndarray:
 
 
 @CL.privacy("CL-Thm6-pure", "Theorem 6, corrected constants", Relation.GENERAL)
-def pure(*, epsilon: Epsilon = 1.0) -> float:
+def pure(*, epsilon: EpsilonOfAll = 1.0) -> float:
     """If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP."""
     return epsilon
 
@@ -125,7 +122,7 @@ def pure_rounds(budget):
     "delta up to .99; its parts are put to the test with power: "
     "CL-Thm6-pure, CL-Thm6-step-noise, -rounds, -none, -tails",
 )
-def private(*, delta: Delta = 0.1) -> float:
+def private(*, delta: DeltaOfAll = 0.1) -> float:
     """The set with the smallest noisy gap of N, N uniform on 0..T, is (epsilon, delta)-DP: T =
     ceil(4/beta), k rounds at (epsilon/6, delta/T) each, Lap(12/epsilon) on the gap."""
     return delta
@@ -148,7 +145,7 @@ def exact_deltas(budget):
 def with_true_top_k(
     *,
     epsilon: Annotated[float, number("of the whole", above=0.0, at_most=700.0)] = 1.0,
-    delta: Delta = 0.1,
+    delta: DeltaOfAll = 0.1,
 ) -> float:
     """Run at delta/10 and beta = delta/10, with sets beyond the bound replaced by the true top k,
     it has at most (2 + e^epsilon) delta/10 at epsilon."""
@@ -159,7 +156,7 @@ def corrected_law(scores: np.ndarray, settings) -> np.ndarray:
     """Law of the set if bad sets, and none, are replaced by the true top k."""
     law = confident_top_k_law(scores, settings)
     bad = set_gaps(scores, settings.k) > confident_gap_bound(scores.size, settings)
-    best = np.argsort(-scores, kind="stable")[: settings.k]
+    best = descending(scores)[: settings.k]
     place = np.searchsorted(subsets(scores.size, settings.k), np.sum(1 << best))
     fixed = np.where(bad, 0.0, law[:-1])
     fixed[place] += law[-1] + law[:-1][bad].sum()
@@ -260,7 +257,7 @@ def peeled_gaps(budget):
 
 
 @CL.privacy("CL-Thm6-step-noise-printed", "proof of Theorem 6", Relation.GENERAL)
-def noise_printed(*, epsilon: Epsilon = 1.0) -> float:
+def noise_printed(*, epsilon: EpsilonOfAll = 1.0) -> float:
     """Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6."""
     return epsilon / 6.0
 
@@ -331,7 +328,7 @@ def no_set(beta):
 
 
 @CL.privacy("CL-Thm6-step-rounds", "proof of Theorem 6, corrected", Relation.GENERAL)
-def rounds(*, epsilon: Epsilon = 1.0) -> float:
+def rounds(*, epsilon: EpsilonOfAll = 1.0) -> float:
     """The k rounds of one run are (epsilon/6, delta/T)-DP together."""
     return epsilon / 6.0
 

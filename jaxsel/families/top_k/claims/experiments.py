@@ -18,7 +18,6 @@ from jaxsel.families.top_k.baselines import (
     top_stable,
 )
 from jaxsel.families.top_k.calibration import largest_rho, stable_top_k_calibration
-from jaxsel.families.top_k.claims.parameters import Delta, Epsilon
 from jaxsel.families.top_k.curves import (
     approximate_renyi_to_epsilon,
     compose_curves,
@@ -26,6 +25,7 @@ from jaxsel.families.top_k.curves import (
     stable_top_k_curve,
 )
 from jaxsel.families.top_k.gaps import pass_probability
+from jaxsel.families.top_k.parameters import Delta, Epsilon, Picks
 from jaxsel.families.top_k.recall import Groups, hit_law
 from jaxsel.families.top_k.scales import fixed_top_k_scale, peel_scale, stable_top_k_scales
 from jaxsel.language.base import Relation
@@ -102,11 +102,7 @@ def converted_tightly(users, epsilon):
     "for Zhu & Wang 2022, Section 5 (EXP2, ten days), which prints no number",
 )
 def peeling_scale(
-    *,
-    epsilon: Epsilon = 0.1,
-    delta: Delta = 1e-6,
-    k: Annotated[int, whole("picks a day", at_least=1)] = 15,
-    days: Days = 10,
+    *, epsilon: Epsilon = 0.1, delta: Delta = 1e-6, k: Picks = 15, days: Days = 10
 ) -> float:
     """Peeling 15 states a day for 10 days at (0.1, 1e-6) takes Gumbel noise of scale 322.5.
 

@@ -8,11 +8,9 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.top_k.claims.neighbours import delta_at_claim
-from jaxsel.families.top_k.claims.parameters import FailureOfTest, Order, Rho
 from jaxsel.families.top_k.claims.stable_top_k import converted, step_cases
 from jaxsel.families.top_k.gaps import fail_probability, pass_probability
 from jaxsel.families.top_k.laws import (
-    BEYOND,
     fixed_top_k_law,
     gaps_of,
     largest_gap_law,
@@ -21,6 +19,7 @@ from jaxsel.families.top_k.laws import (
     top_k_set_law,
     vote_neighbours,
 )
+from jaxsel.families.top_k.parameters import BEYOND, FailureOfTest, Order, Rho
 from jaxsel.families.top_k.scales import fixed_peel_scale, fixed_top_k_scale
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
@@ -77,10 +76,8 @@ def exact_deltas(budget):
 
 @ZW.privacy("ZW-Thm12-zCDP", "Theorem 12", Relation.MONOTONE)
 def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1) -> float:
-    """StableTopK with given k is delta_t-approximate rho-zCDP.
-
-    Renyi bound rho * order of Algorithm 3 given events of probability 1 - delta_t.
-    """
+    """StableTopK with given k is delta_t-approximate rho-zCDP: given events of probability 1 -
+    delta_t it is rho-zCDP."""
     return rho * order
 
 
@@ -117,10 +114,7 @@ def share(
     step: Annotated[str, choice(_STEPS, "of Algorithm 3")] = "selecting",
 ) -> float:
     """Selecting the size and testing its gap are rho/4-zCDP each, and peeling, however many are
-    picked, rho/2-zCDP.
-
-    Renyi bound of one step: rho * order/4, rho * order/2 of peeling.
-    """
+    picked, rho/2-zCDP."""
     return rho * order / (2.0 if step == "peeling" else 4.0)
 
 

@@ -16,14 +16,6 @@ from jaxsel.families.top_k.claims.instances import (
     worst_row,
 )
 from jaxsel.families.top_k.claims.neighbours import gap_pairs, release_delta
-from jaxsel.families.top_k.claims.parameters import (
-    Beta,
-    Delta,
-    Deviation,
-    Epsilon,
-    FailureOfTest,
-    Order,
-)
 from jaxsel.families.top_k.gaps import (
     fail_probability,
     gap_for_success,
@@ -31,6 +23,7 @@ from jaxsel.families.top_k.gaps import (
     pass_probability,
     threshold_factor,
 )
+from jaxsel.families.top_k.parameters import Beta, Delta, Deviation, Epsilon, FailureOfTest, Order
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid
 from jaxsel.language.papers import ZW
@@ -49,7 +42,8 @@ def one_size(gaps: np.ndarray, size: int) -> np.ndarray:
 def gaussian(
     *, order: Order = 2.0, noise_scale: Deviation = 1.0, delta_t: FailureOfTest = 0.1
 ) -> float:
-    """Algorithm 4 is delta_t-approximate (a, a/(2 s^2))-Renyi DP."""
+    """Releasing the top-k set if its gap passes a test with noise N(0, s^2) (Algorithm 4) is
+    delta_t-approximate (a, a/(2 s^2))-Renyi DP."""
     return order / (2.0 * noise_scale**2)
 
 
@@ -75,10 +69,8 @@ def given_events(budget):
     "(epsilon, delta_t/2)-DP (ZW-Cor19-Laplace-half), and no pair of data sets shows more",
 )
 def laplace(*, epsilon: Epsilon = 1.0, delta_t: FailureOfTest = 0.1) -> float:
-    """Algorithm 5 is (epsilon, delta_t)-DP.
-
-    Delta of Algorithm 5, with noise of scale 1/epsilon, at epsilon: delta_t.
-    """
+    """Releasing the top-k set if its gap passes a test with Laplace noise of scale 1/epsilon
+    (Algorithm 5) is (epsilon, delta_t)-DP."""
     return delta_t
 
 
@@ -97,10 +89,8 @@ def all_pairs(budget):
     "ZW-Cor19-Laplace-half", "Corollary 19 for Algorithm 5, with half the delta", Relation.MONOTONE
 )
 def laplace_half(*, epsilon: Epsilon = 1.0, delta_t: FailureOfTest = 0.1) -> float:
-    """Algorithm 5 (PTR with Laplace noise) is (epsilon, delta_t/2)-DP.
-
-    Delta of Algorithm 5, with noise of scale 1/epsilon, at epsilon: delta_t / 2.
-    """
+    """Releasing the top-k set if its gap passes a test with Laplace noise of scale 1/epsilon
+    (Algorithm 5) is even (epsilon, delta_t/2)-DP."""
     return delta_t / 2.0
 
 
@@ -115,12 +105,9 @@ def pairs_of_gaps(epsilon, delta_t):
 
 @ZW.utility("ZW-Thm20", "Theorem 20 for PTR with Gaussian noise")
 def enough_gaussian(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, beta: Beta = 0.1) -> float:
-    """With noise scale sqrt(2 log(1.25/delta))/epsilon, a gap of 1 + 4 (log(1/delta) +
-    log(1/beta))/epsilon is released with probability at least 1 - beta.
-
-    Gap that Algorithm 4 releases with probability at least 1 - beta, delta being the test's
-    failure probability, too.
-    """
+    """If the test of a gap has Gaussian noise of scale sqrt(2 log(1.25/delta))/epsilon and failure
+    probability delta, a set of gap 1 + 4 (log(1/delta) + log(1/beta))/epsilon is released with
+    probability at least 1 - beta."""
     return gap_for_success_printed(epsilon, delta, beta)
 
 
@@ -136,12 +123,9 @@ def failure(epsilon, delta, beta):
 def enough_laplace(
     *, epsilon: Epsilon = 1.0, delta: FailureOfTest = 1e-6, beta: Beta = 0.1
 ) -> float:
-    """A gap of 1 + (log(1/delta) + log(1/beta))/epsilon is released with probability at least 1 -
-    beta.
-
-    Gap that Algorithm 5, with noise of scale 1/epsilon, releases with probability at least 1
-    - beta.
-    """
+    """If the test of a gap has Laplace noise of scale 1/epsilon and failure probability delta, a
+    set of gap 1 + (log(1/delta) + log(1/beta))/epsilon is released with probability at least 1 -
+    beta."""
     return gap_for_success_printed(epsilon, delta, beta, "laplace")
 
 
@@ -149,12 +133,9 @@ def enough_laplace(
 def enough_aligned(
     *, epsilon: Epsilon = 1.0, delta: FailureOfTest = 1e-6, beta: Beta = 0.1
 ) -> float:
-    """At equal zCDP a gap of 1 + (sqrt(2 log(1/delta)) + sqrt(2 log(1/beta)))/epsilon is released
-    with probability at least 1 - beta.
-
-    Gap that Algorithm 4 releases with probability 1 - beta, with noise of standard deviation
-    1/epsilon, whose rho = epsilon^2/2 is that of the Laplace test.
-    """
+    """If the test of a gap has Gaussian noise of scale 1/epsilon, as much zCDP as the Laplace test
+    has, a set of gap 1 + (sqrt(2 log(1/delta)) + sqrt(2 log(1/beta)))/epsilon is released with
+    probability at least 1 - beta."""
     return 1.0 + (threshold_factor(delta) + threshold_factor(beta)) / epsilon
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.baselines import labels_renyi
-from jaxsel.families.top_k.claims.parameters import Deviation, Order, size
+from jaxsel.families.top_k.parameters import Deviation, Order, size
 from jaxsel.families.top_k.votes import scaled_votes
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import whole

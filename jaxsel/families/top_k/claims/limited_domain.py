@@ -6,10 +6,9 @@ from typing import Annotated
 from jaxsel.families.top_k.baseline_laws import limited_domain_law
 from jaxsel.families.top_k.baselines import limited_domain_epsilon
 from jaxsel.families.top_k.claims.neighbours import crossable, delta_at_claim
-from jaxsel.families.top_k.claims.parameters import Picks, size
 from jaxsel.families.top_k.laws import vote_neighbours
+from jaxsel.families.top_k.parameters import Picks, Restriction, Slack, size
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import probability
 from jaxsel.language.papers import DURFEE
 
 
@@ -17,9 +16,9 @@ from jaxsel.language.papers import DURFEE
 def limited_domain(
     *,
     epsilon: Annotated[float, size("of one pick")] = 0.5,
-    delta: Annotated[float, probability("of the restriction to the largest counts")] = 0.05,
+    delta: Restriction = 0.05,
     k: Picks = 2,
-    slack: Annotated[float, probability("spent on composing the picks")] = 0.01,
+    slack: Slack = 0.01,
 ) -> float:
     """Limited-domain top-k with epsilon a pick is (min{k epsilon, k epsilon tanh(epsilon/2) +
     epsilon sqrt(2 k log(1/slack)), k epsilon^2/2 + epsilon sqrt(k log(1/slack)/2)}, delta +

@@ -4,12 +4,12 @@ import math
 from typing import Annotated
 
 from jaxsel.accounting.single_run.conversions import mironov_epsilon_at_order
-from jaxsel.families.top_k.claims.parameters import Candidates, size
 from jaxsel.families.top_k.curves import (
     approximate_renyi_to_epsilon,
     compose_curves,
     stable_top_k_variant_curve,
 )
+from jaxsel.families.top_k.parameters import Candidates, size
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid, listed
@@ -72,12 +72,10 @@ def gaussian_variant(
     delta: Delta = 1e-6,
     delta_t: Failure = 1e-9,
 ) -> float:
-    """T queries of the Gaussian variant cost c + 2 sqrt(c (T log m + log(1/(delta - T delta_t)))),
-    c = T (2/s1^2 + 1/(2 s^2)), which is what the curves of its steps, composed and converted at the
-    best order, come to; with Algorithm 1's Gumbel noise at the same slope they come to less.
-
-    Corollaries 9 and 19 a query, composed and converted by Lemma 17 at the best order.
-    """
+    """T queries of StableTopK with Gaussian noise, of scale s1 to select and s to test, cost c + 2
+    sqrt(c (T log m + log(1/(delta - T delta_t)))), c = T (2/s1^2 + 1/(2 s^2)), which is what the
+    curves of its steps, composed and converted at the best order, come to; with Algorithm 1's
+    Gumbel noise at the same slope they come to less."""
     left = delta - queries * delta_t
     if left <= 0.0:
         raise InputError(

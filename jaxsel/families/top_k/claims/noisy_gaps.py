@@ -12,8 +12,8 @@ from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.claims.instances import Sides, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of, neighbours
-from jaxsel.families.top_k.claims.parameters import Candidates, Deviation, Order, size
 from jaxsel.families.top_k.curves import noisy_gap_renyi
+from jaxsel.families.top_k.parameters import Candidates, Deviation, Order, size
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
 from jaxsel.language.domains import whole

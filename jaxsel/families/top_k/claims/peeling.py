@@ -9,26 +9,24 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_divergence
 from jaxsel.families.top_k.baselines import exponential_top_k_rho, exponential_top_k_scale
-from jaxsel.families.top_k.claims.parameters import Order, Picks, Rho
 from jaxsel.families.top_k.curves import peeled_curve
 from jaxsel.families.top_k.laws import peeled_law, set_size, top_k_set_law, vote_neighbours
+from jaxsel.families.top_k.parameters import AnyScale, Changes, Order, Picks, Rho
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
-from jaxsel.language.domains import choice, number, numbers, positive
+from jaxsel.language.domains import number, numbers
 from jaxsel.language.papers import DURFEE, JX, MT
 
 _ORDERS = (1.2, 2.0, 10.0)
 _RELATIONS = (Relation.MONOTONE.value, Relation.GENERAL.value)
-
-Scale = Annotated[float, positive("b; weights are exp(count/b)")]
 
 
 # --- At every order -------------------------------------------------------------------
 
 
 def zcdp(relation: Relation) -> Callable[..., float]:
-    def evaluate(*, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
+    def evaluate(*, order: Order = 2.0, noise_scale: AnyScale = 2.0, k: Picks = 2) -> float:
         """Renyi bound of k picks: order k r^2/8, r the range of one pick's loss."""
         return order * exponential_top_k_rho(noise_scale, k, relation)
 
@@ -36,7 +34,7 @@ def zcdp(relation: Relation) -> Callable[..., float]:
 
 
 def sharp_renyi(relation: Relation) -> Callable[..., float]:
-    def evaluate(*, order: Order = 2.0, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
+    def evaluate(*, order: Order = 2.0, noise_scale: AnyScale = 2.0, k: Picks = 2) -> float:
         """Renyi bound of k picks, k times that of a pair whose losses have one's range."""
         return float(peeled_curve(noise_scale, k, relation).renyi(np.asarray(order)))
 
@@ -110,7 +108,7 @@ def picks_in_order(budget, moves):
 
 
 @MT.privacy("BASE-EM-pure", "on counts that move in one direction", Relation.MONOTONE)
-def pure(*, noise_scale: Scale = 2.0, k: Picks = 2) -> float:
+def pure(*, noise_scale: AnyScale = 2.0, k: Picks = 2) -> float:
     """k picks with weights exp(count/b), in order, are k/b-DP if counts move in one direction by at
     most 1."""
     return k / noise_scale
@@ -126,14 +124,7 @@ def more_votes(counts, noise_scale, k):
 
 
 @JX.privacy("BASE-EM-rho-pure", "for Durfee & Rogers 2019", Relation.MONOTONE)
-def calibrated(
-    *,
-    rho: Rho = 0.5,
-    k: Picks = 2,
-    changes: Annotated[
-        str, choice(_RELATIONS, "of counts, that the noise is meant for")
-    ] = "monotone",
-) -> float:
+def calibrated(*, rho: Rho = 0.5, k: Picks = 2, changes: Changes = "monotone") -> float:
     """k picks with the noise at which they cost rho are sqrt(8 rho k)-DP if counts move in one
     direction by at most 1; sqrt(2 rho k)-DP with the noise meant for changes in any direction."""
     return math.sqrt((8.0 if changes == "monotone" else 2.0) * rho * k)
@@ -152,7 +143,7 @@ def one_leader(rho, k, changes):
 def one_shot(
     *,
     gap: Annotated[float, number("first minus second count")] = 1.0,
-    noise_scale: Scale = 2.0,
+    noise_scale: AnyScale = 2.0,
     further: Annotated[
         Any, numbers("counts less the second, of a third and so on; empty: no more")
     ] = None,

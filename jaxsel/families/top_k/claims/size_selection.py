@@ -8,13 +8,13 @@ import numpy as np
 
 from jaxsel.families.top_k.claims.instances import Pairs, Sides, pools, renyi_rows, worst_row
 from jaxsel.families.top_k.claims.neighbours import gaps_of
-from jaxsel.families.top_k.claims.parameters import Epsilon, Order
 from jaxsel.families.top_k.curves import largest_gap_bounded_range_renyi, largest_gap_renyi
 from jaxsel.families.top_k.laws import largest_gap_law
+from jaxsel.families.top_k.parameters import Epsilon, K, Order
 from jaxsel.families.top_k.scales import largest_gap_scale
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.domains import number, numbers, whole
+from jaxsel.language.domains import number, numbers
 from jaxsel.language.papers import ZW
 
 
@@ -27,9 +27,10 @@ def first_size(
     further: Annotated[Any, numbers("q_3, ...; empty: no more candidates")] = None,
     regulariser: Annotated[Any, numbers("r of each size, or of all")] = 0.0,
 ) -> float:
-    """Algorithm 1 selects size j with probability proportional to exp(epsilon (q_j + r(j))/2).
+    """The largest gap after Gumbel(2/epsilon) noise on each (Algorithm 1) is that of size j with
+    probability proportional to exp(epsilon (q_j + r(j))/2), q_j the gap and r the regulariser.
 
-    P[Algorithm 1 selects size 1]; for three candidates and r = 0: 1/(1 + exp(epsilon (other -
+    Probability of size 1; for three candidates and r = 0: 1/(1 + exp(epsilon (other -
     gap)/2)).
     """
     scale = largest_gap_scale({"epsilon": epsilon}, "gumbel")
@@ -70,7 +71,7 @@ def random_gaps(budget):
 
 
 @ZW.privacy("ZW-Alg1-gaps", "Proposition 7, first step of the proof", Relation.MONOTONE)
-def gap_sensitivity(*, k: Annotated[int, whole("size of the set", at_least=1)] = 1) -> float:
+def gap_sensitivity(*, k: K = 1) -> float:
     """One user more or less, with any votes, changes every gap by at most 1."""
     return 1.0
 
@@ -97,10 +98,8 @@ def selected(budget: Budget) -> Iterator[tuple[float, Sides, Pairs, str]]:
 
 @ZW.privacy("ZW-Prop7-pure", "Proposition 7", Relation.MONOTONE)
 def pure(*, epsilon: Epsilon = 1.0) -> float:
-    """Algorithm 1 is epsilon-DP, for every regulariser.
-
-    Pure epsilon of Algorithm 1 with Gumbel(2/epsilon) noise.
-    """
+    """Selecting the size with the largest gap after Gumbel(2/epsilon) noise on each (Algorithm 1)
+    is epsilon-DP, for every regulariser."""
     return epsilon
 
 
@@ -113,7 +112,8 @@ def pure_losses(budget):
 
 @ZW.privacy("ZW-Prop7-range", "Proposition 7, by Durfee & Rogers 2019", Relation.MONOTONE)
 def loss_range(*, epsilon: Epsilon = 1.0) -> float:
-    """The privacy losses of Algorithm 1 on a pair differ by at most epsilon."""
+    """The privacy losses of selecting the size (Algorithm 1) on a pair of histograms differ by at
+    most epsilon."""
     return epsilon
 
 
@@ -127,17 +127,14 @@ def ranges(budget):
 
 @ZW.privacy("ZW-Prop7-zCDP", "Proposition 7", Relation.MONOTONE)
 def concentrated(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
-    """Algorithm 1 is epsilon^2/8-zCDP.
-
-    Renyi bound order epsilon^2/8 of Algorithm 1.
-    """
+    """Selecting the size with the largest noisy gap (Algorithm 1) is epsilon^2/8-zCDP."""
     return order * epsilon**2 / 8
 
 
 @ZW.privacy("ZW-Prop7-RDP", "Proposition 7", Relation.MONOTONE)
 def renyi(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
-    """Algorithm 1 has Renyi divergence at most min{epsilon^2 a/8, log((sinh(a epsilon) - sinh((a -
-    1) epsilon))/sinh(epsilon))/(a - 1)} at order a."""
+    """Selecting the size (Algorithm 1) has Renyi divergence at most min{epsilon^2 a/8, log((sinh(a
+    epsilon) - sinh((a - 1) epsilon))/sinh(epsilon))/(a - 1)} at order a."""
     return float(largest_gap_renyi(order, epsilon))
 
 
@@ -145,8 +142,8 @@ def renyi(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
     "ZW-Prop7-sharp", "Proposition 7 with the exact curve of bounded range", Relation.MONOTONE
 )
 def bounded_range(*, epsilon: Epsilon = 1.0, order: Order = 2.0) -> float:
-    """Algorithm 1 has at most the Renyi divergence of the worst pair of two outcomes whose losses
-    differ by epsilon; never more than Proposition 7 allows."""
+    """Selecting the size (Algorithm 1) has at most the Renyi divergence of the worst pair of two
+    outcomes whose losses differ by epsilon; never more than Proposition 7 allows."""
     return float(largest_gap_bounded_range_renyi(order, epsilon))
 
 

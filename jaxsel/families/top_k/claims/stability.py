@@ -18,8 +18,8 @@ from jaxsel.families.top_k.claims.neighbours import (
     release_delta,
     small_pairs,
 )
-from jaxsel.families.top_k.claims.parameters import Delta, Deviation, FailureOfTest
 from jaxsel.families.top_k.gaps import pass_probability, threshold_factor
+from jaxsel.families.top_k.parameters import Delta, Deviation, FailureOfTest, K
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import whole
@@ -30,17 +30,12 @@ Gap = Annotated[int, whole("q_k of the data", at_least=0)]
 
 @ZW.privacy("ZW-Lem10-printed", "Lemma 10", Relation.MONOTONE)
 def gap_sensitivity(*, gap: Gap = 5) -> float:
-    """The local sensitivity of the gap q_k is 0 if q_k > 1.
-
-    Printed bound on how far q_k moves between neighbours: 0 if q_k > 1, else 1.
-    """
+    """The local sensitivity of the gap q_k, count number k minus the next, is 0 if q_k > 1."""
     return 0.0 if gap > 1 else 1.0
 
 
 @ZW.privacy("ZW-Lem10", "Lemma 10 as its proof shows", Relation.MONOTONE)
-def set_sensitivity(
-    *, gap: Gap = 5, k: Annotated[int, whole("size of the set", at_least=1)] = 1
-) -> float:
+def set_sensitivity(*, gap: Gap = 5, k: K = 1) -> float:
     """The local l2 sensitivity of the indicator of the top-k set is 0 if q_k > 1, and at most
     sqrt(2 k) always."""
     return 0.0 if gap > 1 else math.sqrt(2.0 * k)
@@ -88,11 +83,8 @@ E_ZW_1 = ZW.misprint(
 
 @ZW.privacy("ZW-Lem18-hypothesis-printed", "Lemma 18 for Algorithm 4", Relation.MONOTONE)
 def hypothesis_printed(*, delta_t: FailureOfTest = 0.1) -> float:
-    """Algorithm 4's q-hat = max{1, q_k} + N(0, s^2) - s sqrt(2 log(1/delta_t)) has P[q-hat >= q_k]
-    <= delta_t.
-
-    Bound on P[q-hat >= q_k], as Lemma 18 asks of Algorithm 4: delta_t.
-    """
+    """The noisy gap q-hat = max{1, q_k} + N(0, s^2) - s sqrt(2 log(1/delta_t)) of the Gaussian test
+    (Algorithm 4) has P[q-hat >= q_k] <= delta_t."""
     return delta_t
 
 
@@ -108,8 +100,8 @@ def chance_above_gap(delta_t, noise_scale, gap):
     "ZW-Lem18-hypothesis", "Lemma 18 for Algorithm 4, hypothesis corrected", Relation.MONOTONE
 )
 def hypothesis(*, delta_t: FailureOfTest = 0.1) -> float:
-    """Algorithm 4's q-hat = max{1, q_k} + N(0, s^2) - s sqrt(2 log(1/delta_t)) has P[q-hat > max{1,
-    q_k}] <= delta_t/2."""
+    """The noisy gap q-hat = max{1, q_k} + N(0, s^2) - s sqrt(2 log(1/delta_t)) of the Gaussian test
+    (Algorithm 4) has P[q-hat > max{1, q_k}] <= delta_t/2."""
     return delta_t / 2.0
 
 
@@ -122,8 +114,9 @@ def chance_above_centre(delta_t):
 def epsilon_of_test(
     *, noise_scale: Deviation = 1.0, delta: Delta = 0.01, delta_t: FailureOfTest = 0.1
 ) -> float:
-    """Algorithm 4 is (rho + 2 sqrt(rho log(1/delta)), delta + delta_t)-DP with rho = 1/(2 s^2), s
-    being the noise scale, as delta_t-approximate rho-zCDP implies."""
+    """Releasing the top-k set if its gap passes a test with noise N(0, s^2) (Algorithm 4) is (rho +
+    2 sqrt(rho log(1/delta)), delta + delta_t)-DP with rho = 1/(2 s^2), as delta_t-approximate
+    rho-zCDP implies."""
     return zcdp_to_epsilon(0.5 / noise_scale**2, delta)
 
 
@@ -141,8 +134,8 @@ def printed_threshold(noise_scale, delta, delta_t):
 
 @ZW.privacy("ZW-Lem18-threshold", "Algorithm 4 with the smallest threshold", Relation.MONOTONE)
 def threshold(*, noise_scale: Deviation = 1.0, delta_t: FailureOfTest = 0.1) -> float:
-    """The guarantee of Algorithm 4 also holds with the threshold s Phi^-1(1 - delta_t) in place of
-    s sqrt(2 log(1/delta_t)), which is larger."""
+    """The guarantee of the Gaussian test (Algorithm 4) also holds with the threshold s Phi^-1(1 -
+    delta_t) in place of s sqrt(2 log(1/delta_t)), which is larger."""
     return noise_scale * threshold_factor(delta_t, quantile=True)
 
 

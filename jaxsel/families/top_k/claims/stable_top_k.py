@@ -23,9 +23,9 @@ from jaxsel.families.top_k.claims.instances import (
     worst_row,
 )
 from jaxsel.families.top_k.claims.neighbours import delta_at_claim, gaps_of
-from jaxsel.families.top_k.claims.parameters import Delta, FailureOfTest, Order, Rho
 from jaxsel.families.top_k.gaps import fail_probability, threshold_factor
 from jaxsel.families.top_k.laws import largest_gap_law
+from jaxsel.families.top_k.parameters import Delta, FailureOfTest, Order, Rho
 from jaxsel.families.top_k.scales import stable_top_k_scales
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, grid
@@ -82,10 +82,8 @@ def exact_deltas(budget):
 
 @ZW.privacy("ZW-Thm11-zCDP", "Theorem 11", Relation.MONOTONE)
 def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest = 0.1) -> float:
-    """StableTopK is delta_t-approximate rho-zCDP.
-
-    Renyi bound rho * order of StableTopK given events of probability 1 - delta_t.
-    """
+    """StableTopK is delta_t-approximate rho-zCDP: given events of probability 1 - delta_t it is
+    rho-zCDP."""
     return rho * order
 
 
@@ -103,11 +101,8 @@ def given_events(budget):
 
 @ZW.privacy("ZW-Thm11-halves", "Theorem 11, proof", Relation.MONOTONE)
 def half(*, rho: Rho = 0.5, order: Order = 2.0) -> float:
-    """Algorithm 1 at epsilon = 2 sqrt(rho) and the test with sigma = sqrt(1/rho) are rho/2-zCDP
-    each.
-
-    Renyi bound rho * order/2 of selecting the size, and of testing its gap.
-    """
+    """Selecting the size with Gumbel noise of scale 1/sqrt(rho) on the gaps, and testing its gap
+    with Gaussian noise of the same scale, are rho/2-zCDP each."""
     return rho * order / 2.0
 
 

@@ -1,29 +1,21 @@
 """Carvalho, Wang, Gondara & Miao 2020: Top Stable, as in the paper and in its code."""
 
-from typing import Annotated
-
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.families.top_k.baseline_laws import top_stable_law
 from jaxsel.families.top_k.baselines import top_stable
 from jaxsel.families.top_k.claims.neighbours import crossable
-from jaxsel.families.top_k.claims.parameters import Epsilon
 from jaxsel.families.top_k.laws import descending, vote_neighbours
+from jaxsel.families.top_k.parameters import DeltaOfAll, Epsilon
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import probability
 from jaxsel.language.papers import CARVALHO
 
 
 @CARVALHO.privacy("BASE-TS-printed", "published code", Relation.MONOTONE)
-def printed(
-    *, epsilon: Epsilon = 1.0, delta: Annotated[float, probability("that sets the threshold")] = 0.1
-) -> float:
-    """Top Stable is (epsilon, delta)-DP if the gap tested for the top i is h_(i+1) - h_(i+2), as
-    their code has it.
-
-    Delta of Top Stable at its epsilon: the delta that set its threshold.
-    """
+def printed(*, epsilon: Epsilon = 1.0, delta: DeltaOfAll = 0.1) -> float:
+    """Top Stable is (epsilon, delta)-DP if the gap tested for the top i is count number i + 1 minus
+    the next, as its authors' code has it."""
     return delta
 
 
