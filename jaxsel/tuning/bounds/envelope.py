@@ -22,9 +22,11 @@ from scipy import optimize
 from jaxsel.accounting.numerics.hull import upper_hull, upper_hull_of_logs
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.slope_cover import COUNT, SlopeCover, slope_cover
+from jaxsel.tuning.parameters import TunedDelta
 
 
 class Envelope(NamedTuple):
@@ -164,22 +166,19 @@ def envelope_profile(
     return lambda epsilon: np.exp(envelope_log_delta(bounds, epsilon))[()]
 
 
-def envelope_epsilon(bounds: tuple[Envelope, ...], delta: float) -> float:
+@validated
+def envelope_epsilon(bounds: tuple[Envelope, ...], delta: TunedDelta) -> float:
     """Smallest epsilon >= 0 at which the envelope bound is at most delta.
 
     Args:
       bounds: from base_envelopes.
-      delta: in [0, 1).
+      delta: of the search.
 
     Returns:
       That epsilon; inf if the bound always exceeds delta, for example if E[K] times the
       base's mass at infinite loss does. A sum within a relative 1e-12 of delta, which is
       its rounding error, counts as delta.
-
-    Raises:
-      InputError: if delta is out of range.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     if delta == 0.0:
         if any(each.singular > 0.0 for each in bounds):
             return math.inf

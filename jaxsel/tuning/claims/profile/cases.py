@@ -38,8 +38,6 @@ NoiseScale = Annotated[
         "standard deviation of the base's noise over its sensitivity", at_least=1e-6, at_most=1e6
     ),
 ]
-Eta = Annotated[float, number("shape of K ~ D(eta, gamma); 1 is the geometric law", above=-1.0)]
-Gamma = Annotated[float, probability("of K ~ D(eta, gamma)")]
 FirstLaw = Annotated[
     np.ndarray | None,
     numbers("law of one run on the first side, best outcome first", at_least=0.0, at_most=1.0),

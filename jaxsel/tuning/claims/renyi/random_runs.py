@@ -13,6 +13,8 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
+from jaxsel.repetitions.parameters import Eta
+from jaxsel.repetitions.parameters import Mean as PoissonMean
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.tuning.bounds.poisson import poisson_epsilon
 from jaxsel.tuning.claims.base_pairs import (
@@ -23,7 +25,7 @@ from jaxsel.tuning.claims.base_pairs import (
     tuned_pair,
     two_sided_renyi,
 )
-from jaxsel.tuning.claims.parameters import Eta, Mean, Order, PoissonMean, Rho
+from jaxsel.tuning.parameters import Mean, Order, Rho
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0])
 

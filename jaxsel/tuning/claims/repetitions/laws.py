@@ -17,7 +17,8 @@ from jaxsel.language.base import Budget
 from jaxsel.language.checking import Judged, grid, in_units, listed
 from jaxsel.language.domains import number, parsed, whole
 from jaxsel.language.papers import PS
-from jaxsel.tuning.claims.parameters import Eta, Gamma, Law
+from jaxsel.repetitions.parameters import Eta, Gamma
+from jaxsel.tuning.parameters import Law
 
 
 def _printed_pmf(eta: float, gamma: float) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Parameters that several claims about tuning take."""
+"""What the parameters of bounds on tuning may be, for the bounds and for claims about them.
+
+Those of the law of K are in ``jaxsel.repetitions.parameters``.
+"""
 
 import math
 from typing import Annotated, Any
@@ -11,13 +14,23 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number, numbers, parsed, positive, probability, whole
 
 # The base, or one run of it.
-Epsilon = Annotated[float, number("pure epsilon of one run", at_least=0.0)]
-PositiveEpsilon = Annotated[float, positive("pure epsilon of one run")]
+Epsilon = Annotated[float, number("epsilon of one run", at_least=0.0)]
+PositiveEpsilon = Annotated[float, positive("epsilon of one run")]
 # e^(3 epsilon) is a float.
 ModerateEpsilon = Annotated[float, number("pure epsilon of one run", above=0.0, at_most=200.0)]
 Delta = Annotated[float, number("chance that one run fails", at_least=0.0, below=1.0)]
 Rho = Annotated[float, positive("zCDP parameter of one run")]
 Response = Annotated[float, positive("epsilon of randomised response")]
+SamplingProbability = Annotated[
+    float, number("of each record in each step of DP-SGD", above=0.0, at_most=1.0)
+]
+NoiseMultiplier = Annotated[float, positive("standard deviation of the noise over the sensitivity")]
+Steps = Annotated[int, whole("of DP-SGD", at_least=1)]
+
+# What is proved of the search, or of all that is released.
+TunedEpsilon = Annotated[float, number("where delta is taken", at_least=0.0)]
+TunedDelta = Annotated[float, number("where epsilon is taken", at_least=0.0, below=1.0)]
+ProperDelta = Annotated[float, probability("where epsilon is taken")]
 
 Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 OrderOrInfinity = Annotated[float, number("of the Renyi divergence", above=1.0, at_most=math.inf)]
@@ -30,14 +43,24 @@ AnyBase = Annotated[
 ]
 
 # The number of runs, K.
-Count = Annotated[int, whole("how many runs", at_least=1)]
-Eta = Annotated[float, number("shape of K: 1 geometric, 0 logarithmic", above=-1.0, at_most=1e6)]
-Gamma = Annotated[float, probability("of the law of K")]
 Mean = Annotated[float, number("E[K]", above=1.0)]
-PoissonMean = Annotated[float, positive("E[K]")]
 Law = Annotated[Any, parsed(laws.parse, 'a law of K such as "poisson:mean=10"', "law of K")]
-# Of random stopping.
+ProperChance = Annotated[float, probability("that each of the runs happens")]
+# Of random stopping, with which one run is made, too.
 Stop = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
+StopDelta = Annotated[float, probability("d_2: T = ceil(log(1/d_2)/gamma)")]
+Share = Annotated[float, number("p, the best share", above=0.0, at_most=1.0)]
+Slack = Annotated[float, number("epsilon_0", above=0.0, below=0.5)]
+MostDraws = Annotated[int, whole("T, the most draws", at_least=1)]
+
+# Conditional sampling.
+InverseQ = Annotated[float, number("1/q", at_least=0.0, at_most=1.0)]
+InverseR = Annotated[float, number("1/r; at most 1 together with 1/q", at_least=0.0, at_most=1.0)]
+Exponent = Annotated[float, number("r", at_least=1.0)]
+TightRho = Annotated[float, number("of both, rho order; 0.1 in the figure", above=0.0, at_most=1.0)]
+TightShare = Annotated[
+    float, number("a of the pair, not stated in the paper", above=0.0, at_most=0.25)
+]
 
 
 def both(
