@@ -211,11 +211,7 @@ def parse(text: str) -> Repetitions:
 
 
 def as_law(repetitions: Repetitions | str) -> Repetitions:
-    """Returns a law unchanged, and parses a text.
-
-    Raises:
-      InputError: as ``parse``.
-    """
+    """Returns a law unchanged, and parses a text."""
     if isinstance(repetitions, Repetitions):
         return repetitions
     if isinstance(repetitions, str):

@@ -41,9 +41,6 @@ def success_probability(law: Repetitions, base_success: ArrayLike) -> np.ndarray
     Args:
       law: the law of K.
       base_success: s, the probability that one run succeeds, in [0, 1]; any shape.
-
-    Raises:
-      InputError: if base_success lies outside [0, 1].
     """
     return law.pgf_gap(base_success)
 

@@ -193,6 +193,14 @@ def mechanism_audit(
     The law of the canary's score depends only on the sampling rate, sigma, C and the steps,
     so ``recipe(1, rate)`` with the rate of a training run audits the same law, and is
     fastest.
+
+    Args:
+      plan: the recipe.
+      steps: of each run.
+      runs: the number of runs on each side.
+      delta, confidence: of the lower bound.
+      seed: as for ``canary_scores``.
+      gradient: as for ``train``.
     """
     model = WithCanaries(ConstantClassifier(), 1)
     nobody = blanks(plan.examples - 1)

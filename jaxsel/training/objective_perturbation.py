@@ -219,9 +219,6 @@ def release(
       targets: Float["records"], as in ``minimise``.
       settings: of the mechanism, which must have a tolerance and output noise.
       source: of randomness; ``random.SystemRandom()`` for what is released.
-
-    Raises:
-      InputError: for a setting out of range.
       NotReached: if rounding keeps the gradient above the tolerance; nothing is released.
     """
     settings = checked(settings)

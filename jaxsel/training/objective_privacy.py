@@ -205,10 +205,16 @@ def _rising(mu: float, shift: float) -> LossBound:
 
 
 def largest_loss(w: np.ndarray, noise_multiplier: float, stiffness: float) -> np.ndarray:
-    """The largest p mu w + p^2 mu^2 / 2 + log(1 + p (1 - p) s) over p in [0, 1], mu = 1/noise.
+    """The largest privacy loss of removing a record, at a coordinate w of the noise.
 
-    p is the slope of the logistic loss, p (1 - p) its curvature, s the stiffness. Candidates are
-    both ends and the roots of the derivative, a cubic.
+    The largest p mu w + p^2 mu^2 / 2 + log(1 + p (1 - p) s) over slopes p in [0, 1] of the logistic
+    loss, p (1 - p) being its curvature and mu = 1/noise. Candidates are both ends and the roots of
+    the derivative, a cubic.
+
+    Args:
+      w: any shape.
+      noise_multiplier: the noise over the sensitivity of the gradient.
+      stiffness: s, squared feature norm over lambda.
     """
     w = np.asarray(w, dtype=np.float64)
     mu = 1.0 / noise_multiplier
@@ -287,9 +293,6 @@ def guarantee(settings: Settings) -> BaseGuarantee:
 
     The approximate minimum is the exact one, and a step of at most tolerance/lambda that is
     hidden in the output's noise: two releases, one after the other.
-
-    Raises:
-      InputError: for a setting out of range.
     """
     return _guarantee(checked(settings))
 

@@ -28,7 +28,7 @@ class OrderedLaw(NamedTuple):
 
 
 def ordered_law(probabilities, scores=None) -> OrderedLaw:
-    """Sorts by score (ties: lowest label first); default: already best first."""
+    """A law with its outcomes sorted by score, ties by label; without scores as it is given."""
     law = check_probability_vector("probabilities", probabilities)
     if scores is None:
         scores = np.arange(law.size, 0, -1) - 1.0
@@ -79,7 +79,7 @@ class NamedPair(NamedTuple):
 
 
 def finite_pairs(epsilon: float) -> Iterator[NamedPair]:
-    """Finite laws that are epsilon-close."""
+    """Pairs of finite laws that are epsilon-close, each of which is hard for some bound."""
     ratio = np.exp(epsilon)
     # The best block may not be more likely than 1/(1 + e^epsilon).
     top = min(0.2, 0.9 / (1.0 + ratio))

@@ -152,9 +152,6 @@ def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
     """Epsilon at delta in (0, 1) of the composed privacy loss distributions.
 
     inf if a release has no dominating pair, or infinite losses are too likely.
-
-    Raises:
-      InputError: as ``checked``.
     """
     found = _composed(releases)
     return math.inf if found is None else float(found.get_epsilon_for_delta(delta))
@@ -164,9 +161,6 @@ def composed_delta(releases: Sequence[Release], epsilon: float) -> float:
     """Delta at epsilon >= 0 of the composed privacy loss distributions.
 
     1 if a release has no dominating pair.
-
-    Raises:
-      InputError: as ``checked``.
     """
     found = _composed(releases)
     return 1.0 if found is None else float(found.get_delta_for_epsilon(epsilon))
@@ -356,9 +350,6 @@ def compose_searches(releases: Sequence[Release], delta: TunedDelta) -> tuple[Pr
 
     Returns:
       Three bounds on the same epsilon, best first.
-
-    Raises:
-      InputError: as ``checked``.
     """
     checked(releases)
     lacking = needed_composed(releases, delta)
@@ -393,9 +384,6 @@ def compose_searches_delta(
 
     Returns:
       Three bounds on the same delta, best first.
-
-    Raises:
-      InputError: as ``checked``.
     """
     checked(releases)
     found = [(composed_delta(releases, epsilon), "JX-Composition", [])]

@@ -36,8 +36,10 @@ Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 OrderOrInfinity = Annotated[float, number("of the Renyi divergence", above=1.0, at_most=math.inf)]
 
 # Any two laws of one run, in place of the one that a claim takes by default.
-FirstLaw = Annotated[np.ndarray | None, numbers("law of one run, best outcome first", at_least=0.0)]
-SecondLaw = Annotated[np.ndarray | None, numbers("its neighbour's", at_least=0.0)]
+FirstLaw = Annotated[
+    np.ndarray | None, numbers("law of one run, best outcome first", at_least=0.0, at_most=1.0)
+]
+SecondLaw = Annotated[np.ndarray | None, numbers("its neighbour's", at_least=0.0, at_most=1.0)]
 AnyBase = Annotated[
     Any, parsed(parse_base, "a base such as gaussian:noise_multiplier=4", "any other one run")
 ]

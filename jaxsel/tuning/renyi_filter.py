@@ -20,11 +20,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number, positive
 from jaxsel.language.signature import validated
 from jaxsel.tuning.composing_searches import Release, composed_renyi
-from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon
+from jaxsel.tuning.parameters import OrderOrInfinity, TunedDelta, TunedEpsilon
 
-FilterOrder = Annotated[
-    float, number("fixed before the first release", above=1.0, at_most=math.inf)
-]
 FilterRenyi = Annotated[float, number("most that bounds may sum to", at_least=0.0)]
 FilterFailure = Annotated[float, number("most chance of a failure", at_least=0.0, below=1.0)]
 
@@ -111,7 +108,7 @@ def spent_at(order: float, releases: Sequence[Release]) -> Spent:
 
 @validated
 def filtered_delta(
-    epsilon: TunedEpsilon, order: FilterOrder, renyi: FilterRenyi, failure: FilterFailure = 0.0
+    epsilon: TunedEpsilon, order: OrderOrInfinity, renyi: FilterRenyi, failure: FilterFailure = 0.0
 ) -> float:
     """The delta of releases that a filter lets through, whatever chose them.
 

@@ -49,9 +49,6 @@ def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: Prope
 
     Returns:
       The epsilon; NaN if no pair of laws is known to have the guarantee.
-
-    Raises:
-      InputError: if K is always 0.
     """
     pairs = base.attaining()
     if pairs is None:

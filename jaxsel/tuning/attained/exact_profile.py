@@ -35,9 +35,7 @@ from jaxsel.repetitions import Repetitions, point_mass
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _AT_ONCE = 4_000_000  # numbers in memory at a time
 
-AttainedDelta = Annotated[
-    float, domains.number("where epsilon is taken", at_least=1e-280, below=1.0)
-]
+AttainedDelta = Annotated[float, domains.number("of a ranking", at_least=1e-280, below=1.0)]
 
 
 class TunedProfile(NamedTuple):
@@ -326,9 +324,6 @@ def tuned_delta(
 
     Returns:
       Float[np.ndarray, "*epsilon"].
-
-    Raises:
-      InputError: for a negative epsilon or an order with overlapping cuts.
     """
     return tuned_profile(pair, repetitions, order).delta(epsilon)
 
@@ -346,9 +341,6 @@ def exact_tuned_epsilon(
       repetitions: law of K.
       delta: where epsilon is taken.
       order: which outputs are better.
-
-    Raises:
-      InputError: for an order with overlapping cuts.
     """
     return max(
         tuned_profile(side, repetitions, order).epsilon(delta)

@@ -54,7 +54,12 @@ class FiniteAdversary(NamedTuple):
 
 
 def cell_boundaries(first: np.ndarray, second: np.ndarray, least: float) -> np.ndarray:
-    """Boundaries of cells of consecutive outcomes; single outcomes if there are few."""
+    """Boundaries of cells of consecutive outcomes; single outcomes if there are few.
+
+    Args:
+      first, second: masses of the outcomes, in order.
+      least: mass at either end that one cell may hold.
+    """
     size = len(first)
     if size <= _CELLS:
         return np.arange(size + 1)

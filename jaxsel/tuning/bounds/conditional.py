@@ -53,7 +53,7 @@ def conditional_at_exponents(
     *,
     corrected: bool = True,
 ) -> float:
-    """The bound of Proposition 15 at Hoelder exponents p, q, r with 1/p + 1/q + 1/r = 1.
+    """Renyi bound after conditioning, by Proposition 15 with 1/p + 1/q + 1/r = 1.
 
     Args:
       order: finite.
@@ -95,10 +95,9 @@ def conditional_part(
     exponent: parameters.Exponent = 1.0,
     corrected: bool = True,
 ) -> float:
-    """One of the five inequalities of Corollary 16.
+    """Renyi bound after conditioning, by one of the five inequalities of Corollary 16.
 
-    Writing a for the order, D for the forward and D' for the backward curve and L for
-    log(1/Q(S)):
+    With a the order, D the forward and D' the backward curve, and L = log(1/Q(S)):
       1: D_inf + D'_inf
       2: D_a + (a-2)/(a-1) D'_(a-1) + 2/(a-1) L
       3: D_inf + (a-2)/(a-1) D'_(a-1) + 1/(a-1) L

@@ -82,9 +82,6 @@ def pair_envelope(
       pair: a pair that dominates the base's laws in that direction.
       repetitions: law of K.
       count: grid points for x; the relative error of delta falls like count^-2.
-
-    Raises:
-      InputError: as slope_cover.
     """
     cover = slope_cover(pair_tradeoff(pair), repetitions, kinks=np.cumsum(pair.first), count=count)
     log_first, log_second, log_slopes = _hull(cover)
@@ -124,11 +121,7 @@ def _at(bound: Envelope, epsilon: float) -> float:
 def base_envelopes(
     base: BaseGuarantee, repetitions: Repetitions, *, count: int = COUNT
 ) -> tuple[Envelope, ...]:
-    """The envelopes of both directions (one, if the base's pair is symmetric).
-
-    Raises:
-      InputError: as pair_envelope.
-    """
+    """The envelopes of both directions (one, if the base's pair is symmetric)."""
     return tuple(pair_envelope(each, repetitions, count=count) for each in base.pairs())
 
 
@@ -157,11 +150,7 @@ def envelope_log_delta(bounds: tuple[Envelope, ...], epsilon: npt.ArrayLike) -> 
 def envelope_profile(
     base: BaseGuarantee, repetitions: Repetitions
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """epsilon >= 0 -> the envelope bound on delta of the tuned algorithm, at most 1.
-
-    Raises:
-      InputError: as base_envelopes.
-    """
+    """epsilon >= 0 -> the envelope bound on delta of the tuned algorithm, at most 1."""
     bounds = base_envelopes(base, repetitions)
     return lambda epsilon: np.exp(envelope_log_delta(bounds, epsilon))[()]
 

@@ -157,9 +157,6 @@ def binomial_ratio(profile: Profile, count: Rounds, probability: ProperChance) -
     Args:
       profile: as in negative_binomial_ratio.
       count, probability: of K ~ Bin(count, probability).
-
-    Raises:
-      InputError: if the profile increases.
     """
     low = _feasible(profile, probability)
     high = math.log(math.exp(low) + float(profile(np.asarray(low))))
@@ -178,9 +175,6 @@ def poisson_ratio(profile: Profile, mean: Mean) -> SlopeRatio:
     Args:
       profile: as in negative_binomial_ratio.
       mean: of K ~ Poisson(mean).
-
-    Raises:
-      InputError: if the profile increases.
     """
     level, least = _least(profile, 1.0, 0.0, math.log1p(_at_zero(profile)))
     return SlopeRatio(mean * math.expm1(least), level)

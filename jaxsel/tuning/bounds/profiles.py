@@ -94,9 +94,6 @@ def negative_binomial_profile(profile: Profile, eta: float, gamma: float) -> Pro
       profile: of the base: real epsilon -> delta in both directions, element by
         element, not increasing.
       eta, gamma: of K; eta = 1 is the geometric law, 0 the logarithmic law.
-
-    Raises:
-      InputError: if the profile increases.
     """
     ratio = negative_binomial_ratio(profile, eta, gamma)
     law = laws.truncated_negative_binomial(eta, gamma)
@@ -111,9 +108,6 @@ def binomial_profile(profile: Profile, count: int, probability: float) -> Profil
     Args:
       profile: as in negative_binomial_profile.
       count, probability: of K; the probability below 1.
-
-    Raises:
-      InputError: if the profile increases.
     """
     ratio = binomial_ratio(profile, count, probability)
     return _bound("KRW-Thm5.7", profile, laws.binomial(count, probability), ratio)
@@ -123,9 +117,6 @@ def poisson_profile(profile: Profile, mean: float) -> ProfileBound:
     """Profile of the best of K ~ Poisson(mean) runs, by Corollary 5.8 at its best epsilon_1.
 
     That is usually 0.
-
-    Raises:
-      InputError: if the profile increases.
     """
     ratio = poisson_ratio(profile, mean)
     return _bound("KRW-Cor5.8", profile, laws.poisson(mean), ratio)
@@ -341,7 +332,7 @@ def gaussian_negative_binomial_epsilon(
     *,
     corrected: bool = True,
 ) -> float:
-    """Epsilon at delta for a Gaussian base in closed form: Corollary 5.5.
+    """Epsilon of the tuned algorithm at delta for a Gaussian base, in closed form: Corollary 5.5.
 
     (eta + 2)(1/(2 s^2) + sqrt(2 log(mean/delta))/s) + 2 delta.
 
@@ -364,7 +355,7 @@ def two_point_epsilon(
     eta: Eta,
     gamma: Gamma,
 ) -> float:
-    """Epsilon at delta from two points of the base's profile: Corollary 6.2.
+    """Epsilon of the tuned algorithm from two points of the base's profile: Corollary 6.2.
 
     epsilon + (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) delta_1).
 

@@ -36,10 +36,6 @@ def stopping_law(q_best_first: npt.ArrayLike, gamma: parameters.Stop) -> np.ndar
 
     gamma q_i / ((G_i (1 - gamma) + gamma)((G_i + q_i)(1 - gamma) + gamma)), G_i being
     the mass of better outcomes; there is always an output.
-
-    Args:
-      q_best_first: Float["outcomes"], the law of one draw, best outcome first.
-      gamma: probability to stop after a draw.
     """
     q = check_probability_vector("q_best_first", q_best_first)
     edges = np.concatenate([[0.0], np.cumsum(q)]) * (1.0 - gamma) + gamma
@@ -145,10 +141,6 @@ def hard_stop_excess(gamma: Gamma, steps: parameters.MostDraws) -> float:
     With r = (1 - gamma)(1 - g), the cap multiplies f'(1 - g) by 1 plus
     r^(T-1) (T (1 - r)((1 - r)/gamma - 1) - r), which is between -(1 - gamma)^T and
     T gamma (1 - gamma)^(T-1), as 1 - r >= gamma; uncapped, the loss is 3 epsilon.
-
-    Args:
-      gamma: probability to stop after a draw.
-      steps: T.
 
     Raises:
       InputError: if T is below 2/gamma - 1.

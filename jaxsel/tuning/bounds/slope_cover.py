@@ -158,7 +158,7 @@ def slope_cover(
 
 
 def log_ratio_supremum(cover: SlopeCover) -> Callable[[np.ndarray], np.ndarray]:
-    """share -> a bound on sup_x (share log a(x) - log b(x)), a and b scaled by 1/E[K].
+    """A bound on sup_x (share log a(x) - log b(x)), for any share; a and b are over E[K].
 
     Along a straight line log a exceeds its chord by at most log((r - 1)/log r) - 1 +
     log(r)/(r - 1), r being the ratio of the ends, and -log b is below its chord; so the

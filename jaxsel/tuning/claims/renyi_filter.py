@@ -15,8 +15,8 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import hockey_stick, renyi_divergence
 from jaxsel.language.base import Relation
 from jaxsel.language.papers import JX
-from jaxsel.tuning.parameters import TunedEpsilon
-from jaxsel.tuning.renyi_filter import FilterFailure, FilterOrder, FilterRenyi, filtered_delta
+from jaxsel.tuning.parameters import OrderOrInfinity, TunedEpsilon
+from jaxsel.tuning.renyi_filter import FilterFailure, FilterRenyi, filtered_delta
 
 
 class Mechanism(NamedTuple):
@@ -147,7 +147,7 @@ def _trees(budget) -> Iterator[tuple[float, float, Choose, str]]:
 def filtered(
     *,
     epsilon: TunedEpsilon = 1.0,
-    order: FilterOrder = 10.0,
+    order: OrderOrInfinity = 10.0,
     renyi: FilterRenyi = 0.2,
     failure: FilterFailure = 0.0,
 ):

@@ -19,14 +19,12 @@ The limit does not hold for runs that are known to satisfy more than this guaran
 """
 
 import math
-from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import whole
 from jaxsel.language.signature import validated
 from jaxsel.repetitions.parameters import Mean
 from jaxsel.tuning.parameters import TunedDelta
@@ -77,12 +75,7 @@ def least_miss(
 
 @validated
 def least_rank(
-    base: BaseGuarantee,
-    epsilon: npt.ArrayLike,
-    delta: TunedDelta,
-    mean: Mean,
-    *,
-    count: Annotated[int, whole("terms of the sums", at_least=1)] = 600,
+    base: BaseGuarantee, epsilon: npt.ArrayLike, delta: TunedDelta, mean: Mean, *, count: int = 600
 ) -> np.ndarray:
     """A lower bound on the winner's expected rank from the top, 1 if nothing is run.
 

@@ -116,7 +116,7 @@ def read_winner(winner: object) -> dict[str, Any]:
     """What is wished of the winner, by the names of ``WINNER``; empty if nothing is.
 
     Raises:
-      InputError: for another part, or a number out of range.
+      InputError: for another part.
     """
     return {} if winner is None else read_parts("winner", winner, WINNER, nested=("rank_of",))
 
@@ -136,8 +136,8 @@ def read_wishes(
         Wishes; rank_of is a law of K, or its text: ``rank`` is at most the rank of its winner.
 
     Raises:
-      InputError: for a number out of range, ``chance`` without ``good``, or wishes that no
-        law of K meets; then with the nearest feasible ones.
+      InputError: for ``chance`` without ``good``, or wishes that no law of K meets; then with
+        the nearest feasible ones.
     """
     wished = read_winner(winner)
     like = wished.pop("rank_of", None)

@@ -26,9 +26,7 @@ from jaxsel.tuning.claims.profile.cases import (
     BaseEpsilon,
     Delta,
     Epsilon,
-    FirstLaw,
     NoiseScale,
-    SecondLaw,
     at_laws,
     base_of,
     law_profile,
@@ -38,7 +36,7 @@ from jaxsel.tuning.claims.profile.cases import (
 )
 from jaxsel.tuning.claims.profile.poisson import gaussian_poisson_epsilon
 from jaxsel.tuning.claims.searches import levels
-from jaxsel.tuning.parameters import ProperChance
+from jaxsel.tuning.parameters import FirstLaw, ProperChance, SecondLaw
 
 
 def _unconditional(profile, count: int, probability: float) -> ProfileBound:
