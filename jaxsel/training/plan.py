@@ -121,14 +121,6 @@ def _steps(epochs: float, examples: int, batch_size: float) -> int:
     return math.ceil(epochs * examples / batch_size)
 
 
-def _private(noise_multiplier: float) -> float:
-    if noise_multiplier == 0.0:
-        raise InputError(
-            "noise multiplier is 0; a private search needs noise: give a number above 0"
-        )
-    return _POSITIVE.read("noise multiplier", noise_multiplier)
-
-
 def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float:
     """Least noise on a count whose tuned epsilon is at most ``target``."""
 
@@ -194,7 +186,7 @@ def plan_search(
     size = number(above=0.0, at_most=training)
     axes = {
         "learning rates": [_POSITIVE.read("learning rate", x) for x in rates],
-        "noise multipliers": [_private(x) for x in noise_multipliers],
+        "noise multipliers": [_POSITIVE.read("noise multiplier", x) for x in noise_multipliers],
         "clipping norms": [_POSITIVE.read("clipping norm", x) for x in clip_norms],
         "batch sizes": [size.read("batch size", x) for x in batch_sizes],
     }

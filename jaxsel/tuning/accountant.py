@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError
 from jaxsel.host.former_names import former_names
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.attained_epsilon import attained_delta, attained_epsilon
-from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon
+from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon, check_some_run
 from jaxsel.tuning.proofs import proofs, statement
 
 # Relative and absolute errors of the sums behind an epsilon.
@@ -52,7 +51,7 @@ def proven_epsilons(
     Raises:
       InputError: if K is always 0.
     """
-    _check_law(repetitions)
+    check_some_run(repetitions)
     bounds = []
     for name, proof in proofs(base, repetitions).items():
         if delta >= proof.least_delta:
@@ -82,7 +81,7 @@ def proven_deltas(
     Raises:
       InputError: if K is always 0.
     """
-    _check_law(repetitions)
+    check_some_run(repetitions)
     bounds = []
     for name, proof in proofs(base, repetitions).items():
         pure = proof.epsilon(0.0) if proof.least_delta <= 0.0 else math.inf
@@ -120,11 +119,6 @@ def attained(
             found = attained_epsilon(base, repetitions, at)
     # Where the best bound is smaller, it uses more of the guarantee.
     return math.nan if found > best[0] * (1.0 + ROUNDING) + slack else found
-
-
-def _check_law(repetitions: Repetitions) -> None:
-    if not repetitions.mean > 0.0:
-        raise InputError("K is always 0: nothing is ever run, and there is no best run")
 
 
 def _not_underflowed(delta: float, epsilon: float, pure: float) -> float:

@@ -29,7 +29,7 @@ from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon, proven_deltas, proven_epsilons
 from jaxsel.tuning.bounds.needed import least_delta, needed_composed
-from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon
+from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon, check_some_run
 from jaxsel.tuning.proofs import SET_ASIDE, proofs
 from jaxsel.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 
@@ -86,8 +86,8 @@ def checked(releases: Sequence[Release]) -> str | None:
         raise InputError("nothing is released; give at least one search")
     for release in releases:
         _TIMES.read("times", release.times)
-        if release.repetitions is not None and not release.repetitions.mean > 0.0:
-            raise InputError("K is always 0: nothing is ever run, and there is no best run")
+        if release.repetitions is not None:
+            check_some_run(release.repetitions)
     return common_relation((each.base.name, each.base.relation) for each in releases)
 
 

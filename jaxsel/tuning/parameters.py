@@ -58,11 +58,17 @@ MostDraws = Annotated[int, whole("T, the most draws", at_least=1)]
 # Conditional sampling.
 InverseQ = Annotated[float, number("1/q", at_least=0.0, at_most=1.0)]
 InverseR = Annotated[float, number("1/r; at most 1 together with 1/q", at_least=0.0, at_most=1.0)]
-Exponent = Annotated[float, number("r", at_least=1.0)]
+Exponent = Annotated[float, number("r", at_least=1.0, at_most=math.inf)]
 TightRho = Annotated[float, number("of both, rho order; 0.1 in the figure", above=0.0, at_most=1.0)]
 TightShare = Annotated[
     float, number("a of the pair, not stated in the paper", above=0.0, at_most=0.25)
 ]
+
+
+def check_some_run(repetitions: laws.Repetitions) -> None:
+    """Raises InputError for a law of K under which nothing is ever run."""
+    if not repetitions.mean > 0.0:
+        raise InputError("K is always 0: nothing is ever run, and there is no best run")
 
 
 def both(

@@ -22,8 +22,10 @@ from jaxsel.language.signature import validated
 from jaxsel.tuning.composing_searches import Release, composed_renyi
 from jaxsel.tuning.parameters import OrderOrInfinity, TunedDelta, TunedEpsilon
 
-FilterRenyi = Annotated[float, number("most that bounds may sum to", at_least=0.0)]
-FilterFailure = Annotated[float, number("most chance of a failure", at_least=0.0, below=1.0)]
+FilterRenyi = Annotated[
+    float, number("most that bounds may sum to", at_least=0.0, at_most=math.inf)
+]
+FilterFailure = Annotated[float, number("most chance of a failure", at_least=0.0, at_most=1.0)]
 
 # At infinity a Renyi bound is pure epsilon: the only order that fits a budget with delta = 0.
 _ORDERS = np.append(1.0 + np.exp(np.linspace(*LOG_ORDER_RANGE, 401)), math.inf)

@@ -7,12 +7,11 @@ import numpy as np
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.host.errors import InputError
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.tuning.attained.two_ended import family_delta
-from jaxsel.tuning.parameters import ProperDelta, TunedEpsilon
+from jaxsel.tuning.parameters import ProperDelta, TunedEpsilon, check_some_run
 
 _LARGE = 2e-3  # atoms above this mass are split
 # Fractions of a split atom: small ones first, since a ranking may use a small piece.
@@ -79,8 +78,7 @@ def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: Tuned
     pairs = base.attaining()
     if pairs is None:
         return math.nan
-    if repetitions.mean == 0.0:
-        raise InputError("K is always 0; some run must be possible")
+    check_some_run(repetitions)
     return max(
         family_delta(*_split(pair), repetitions, epsilon, symmetric=_symmetric(pair))
         for pair in pairs

@@ -30,6 +30,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language import domains
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions, point_mass
+from jaxsel.tuning.parameters import check_some_run
 
 # Panels are as narrow as the laws are smooth (`ScorePair.width`), so that 16 nodes reach 1e-10.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -219,8 +220,7 @@ def tuned_profile(
     Raises:
       InputError: if the cuts of the order overlap or K is always 0.
     """
-    if repetitions.mean == 0.0:
-        raise InputError("K is always 0; some run must be possible")
+    check_some_run(repetitions)
     chance = 1.0
     if order == INDEPENDENT:
         chance = float(repetitions.pgf_gap(1.0))

@@ -26,7 +26,7 @@ from jaxsel.tuning.attained.merging import (
 )
 from jaxsel.tuning.attained.moving import MOVED, moved
 from jaxsel.tuning.attained.ranked_laws import Ranking, ranked_epsilon
-from jaxsel.tuning.parameters import ProperDelta
+from jaxsel.tuning.parameters import ProperDelta, check_some_run
 
 _CELLS = 300
 _STAGES = 2
@@ -134,8 +134,7 @@ def finite_adversarial(
             f"first has {p.size} outcomes and second has {q.size}; "
             "both laws must list the same outcomes"
         )
-    if repetitions.mean == 0.0:
-        raise InputError("K is always 0; some run must be possible")
+    check_some_run(repetitions)
     p, q = p / p.sum(), q / q.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.where(p > 0, np.log(p) - np.log(q), np.where(q > 0, -np.inf, 0.0))

@@ -36,7 +36,7 @@ from jaxsel.repetitions import Repetitions, truncated_negative_binomial
 from jaxsel.repetitions.parameters import Eta, Gamma
 from jaxsel.tuning.bounds.poisson import poisson_epsilon
 from jaxsel.tuning.bounds.renyi import renyi_curves, tuned_epsilon
-from jaxsel.tuning.parameters import NoiseMultiplier, ProperDelta, SamplingProbability, Steps
+from jaxsel.tuning.parameters import NoiseMultiplier, SamplingProbability, Steps, TunedDelta
 
 RELEASED_ORDERS = np.array(
     [1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 4.5, *range(5, 64), 128, 256, 512]
@@ -115,17 +115,15 @@ def training_renyi(
     return renyi_from_orders(orders.tolist(), (steps * one).tolist())
 
 
-@validated
 @functools.lru_cache(maxsize=16)
 def training_base(
-    sampling_probability: SamplingProbability, noise_multiplier: NoiseMultiplier, steps: Steps
+    sampling_probability: float, noise_multiplier: float, steps: int
 ) -> BaseGuarantee:
     """DP-SGD with the curve of ``training_renyi`` and the profile of ``events.dp_sgd``."""
-    numbers = (sampling_probability, noise_multiplier, steps)
     base = dp_sgd(
         sampling_probability=sampling_probability, noise_multiplier=noise_multiplier, steps=steps
     )
-    return base._replace(renyi=training_renyi(*numbers))
+    return base._replace(renyi=training_renyi(sampling_probability, noise_multiplier, steps))
 
 
 @validated
@@ -252,7 +250,7 @@ def least_renyi(base: BaseGuarantee, repetitions: Repetitions) -> float:
 
 
 @validated
-def theorem_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: ProperDelta) -> float:
+def theorem_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: TunedDelta) -> float:
     """Epsilon of a search at delta by Theorem 2 or the corrected Theorem 6.
 
     Args:

@@ -22,6 +22,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.domains import whole
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.parameters import check_some_run
 
 COUNT = 32768  # grid points for the mass x of an event
 _LOGIT_END = 40.0  # logit of the largest x; the least is e^-40 / E[K]
@@ -125,9 +126,8 @@ def slope_cover(
     Raises:
       InputError: if K is always 0 or its mean is infinite.
     """
+    check_some_run(repetitions)
     mean = repetitions.mean
-    if not mean > 0.0:
-        raise InputError("K is always 0: nothing is ever run, and there is no best run")
     if math.isinf(mean):
         raise InputError("E[K] is infinite; the bound needs a finite mean")
     log_mean = math.log(mean)
