@@ -142,7 +142,7 @@ def renyi_filter(
     delta: TunedDelta,
     first: Sequence[Sequence[Release]],
 ) -> RenyiFilter:
-    """The filter with that guarantee, at the order at which the most Gaussian noise fits.
+    """A filter that guarantees (epsilon, delta), at the order at which most Gaussian noise fits.
 
     If the first release does not fit there, it is the order at which that fits most often. If it
     may fail, half of delta, or as much as it needs, is kept for failures; else nothing is, and what

@@ -110,7 +110,7 @@ def proposed_delta(pair: DominatingPair, mesh: PathMesh, price: Price, values: n
     """The bound on delta, if the inequality held: E_P[lambda(p'/p)] + W(0, 0) - W(1, 1).
 
     Args:
-      pair: of the direction.
+      pair: the dominating pair.
       mesh: of the potential W.
       price: lambda.
       values: of W at the nodes.
@@ -281,7 +281,7 @@ def proposal(
     """A price, and W at the nodes of the mesh, that nearly minimise the bound.
 
     Args:
-      pair: of the direction.
+      pair: the dominating pair.
       law: of K.
       mesh: of the potential W.
       knots: of the price.

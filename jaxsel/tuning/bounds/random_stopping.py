@@ -66,10 +66,10 @@ def percentile_failure_bound(share: parameters.Share, gamma: parameters.Stop) ->
 
 @validated
 def hard_stop_steps(gamma: parameters.Stop, stop_delta: parameters.StopDelta) -> int:
-    """Draws after which random stopping has ended but with a small probability.
+    """The number of draws that random stopping exceeds with probability ``stop_delta`` at most.
 
-    T = ceil((1/gamma) log(1/delta_2)) of Theorem 3.4, rounded up (LT-E13); delta_2, the small
-    probability, is ``stop_delta``.
+    T = ceil((1/gamma) log(1/delta_2)) of Theorem 3.4, rounded up (LT-E13), delta_2 being that
+    probability.
     """
     return max(1, math.ceil(math.log(1.0 / stop_delta) / gamma))
 
@@ -81,11 +81,10 @@ def hard_stop_approximate(
     gamma: parameters.Stop,
     stop_delta: parameters.StopDelta,
 ) -> ApproximateGuarantee:
-    """What random stopping guarantees that ends after ``hard_stop_steps`` draws at the latest.
+    """The guarantee of random stopping with a hard stop after T = ``hard_stop_steps`` draws.
 
-    (3 epsilon + 3 sqrt(2 delta), sqrt(2 delta) T + delta_2), as Theorem 3.4 says. Its proof uses
-    a false lemma (LT-E11, LT-E13); the statement is not refuted, and LT-Alg2-hardstop-sharp is
-    proved.
+    (3 epsilon + 3 sqrt(2 delta), sqrt(2 delta) T + delta_2), Theorem 3.4. Its proof uses a false
+    lemma (LT-E11, LT-E13); the statement is not refuted, and LT-Alg2-hardstop-sharp is proved.
 
     Args:
       epsilon, delta: of one draw.
@@ -99,10 +98,10 @@ def hard_stop_approximate(
 
 @validated
 def hard_stop_steps_pure(gamma: parameters.Stop, slack: parameters.Slack) -> int:
-    """Draws after which a hard stop costs at most 3 slack of pure epsilon (Theorem 3.5).
+    """The number of draws after which a hard stop adds at most 3 slack to the pure epsilon.
 
-    T = ceil((log X + log log X)/gamma), X = 2 (1 + gamma)^2/(slack gamma^2), slack being the
-    theorem's epsilon_0.
+    T = ceil((log X + log log X)/gamma), X = 2 (1 + gamma)^2/(slack gamma^2), slack being epsilon_0
+    of Theorem 3.5.
     """
     log_ratio = math.log(2.0 / slack) + 2.0 * (math.log1p(gamma) - math.log(gamma))
     return math.ceil((log_ratio + math.log(log_ratio)) / gamma)
