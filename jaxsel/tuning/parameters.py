@@ -46,6 +46,10 @@ AnyBase = Annotated[
 
 # The number of runs, K.
 Mean = Annotated[float, number("E[K]", above=1.0)]
+# E[K] is a float for every gamma.
+ModerateEta = Annotated[
+    float, number("shape; 1 is geometric, 0 logarithmic", above=-1.0, at_most=1e6)
+]
 Law = Annotated[Any, parsed(laws.parse, 'a law of K such as "poisson:mean=10"', "law of K")]
 ProperChance = Annotated[float, probability("that each of the runs happens")]
 # Of random stopping, with which one run is made, too.

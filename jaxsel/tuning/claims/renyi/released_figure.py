@@ -12,7 +12,7 @@ from jaxsel.accounting.single_run.score_pairs import gaussian_pair, mirrored_pai
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number
 from jaxsel.language.papers import PS
-from jaxsel.repetitions.parameters import Eta, Gamma
+from jaxsel.repetitions.parameters import Gamma
 from jaxsel.tuning import parameters
 from jaxsel.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.tuning.bounds.released_search_budget import (
@@ -42,7 +42,7 @@ def _formula(corrected: bool):
             float, number("of the other Renyi bound; 1.25 and more in the code", above=1.0)
         ] = 1.25,
         rho: parameters.Rho = 0.1,
-        eta: Eta = 0.0,
+        eta: parameters.ModerateEta = 0.0,
         gamma: Gamma = 0.5,
         base: parameters.AnyBase = None,
     ) -> float:

@@ -16,11 +16,11 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import PS
-from jaxsel.repetitions.parameters import Eta, Gamma
+from jaxsel.repetitions.parameters import Gamma
 from jaxsel.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from jaxsel.tuning.claims.base_pairs import tuned_pair
 from jaxsel.tuning.claims.renyi.conditional import Conditioned, concentrated
-from jaxsel.tuning.parameters import Law, Order, TightRho, TightShare
+from jaxsel.tuning.parameters import Law, ModerateEta, Order, TightRho, TightShare
 
 Loss = Annotated[float, positive("a privacy loss of the pair")]
 # Of Figure 8.
@@ -153,7 +153,7 @@ def tight_generic(
     *,
     order: Order = 60.0,
     epsilon: Annotated[float, number("of the pair", above=0.0, at_most=3.8)] = 1.0,
-    eta: Eta = 1.0,
+    eta: ModerateEta = 1.0,
     gamma: Gamma = 0.01,
     middle: Annotated[float, probability("of the middle outcome on its rarer side")] = 1e-9,
 ):
