@@ -8,17 +8,17 @@ from typing import NamedTuple
 from scipy import optimize
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import Domain, nearest, number, positive
+from jaxsel.language.domains import Domain, nearest, number
 from jaxsel.language.signature import parameters
 from jaxsel.repetitions import files
 from jaxsel.repetitions.counts import beta_binomial, binomial, point_mass, poisson
 from jaxsel.repetitions.negative_binomial import (
-    SMALLEST_GAMMA,
     excess_mean,
     geometric,
     logarithmic,
     truncated_negative_binomial,
 )
+from jaxsel.repetitions.parameters import SMALLEST_GAMMA
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.restricted import CAPPED, CONDITIONED, capped, conditioned
 from jaxsel.repetitions.table import pmf
@@ -109,7 +109,7 @@ _FACTORIES: Mapping[str, _Family] = {
     "beta_binomial": _Family(beta_binomial, _beta_binomial_from_mean, ("count",)),
 }
 _ALIASES = {"tnb": "truncated_negative_binomial"}
-_MEAN = positive("E[K], in base runs")
+_MEAN = parameters(poisson)["mean"]
 _RESTRICTIONS = {"conditioned": conditioned, "capped": capped}
 _LIMITS = {"conditioned": CONDITIONED, "capped": CAPPED}
 _TABLE, _FILE = "pmf", "file"
@@ -211,11 +211,7 @@ def parse(text: str) -> Repetitions:
 
 
 def as_law(repetitions: Repetitions | str) -> Repetitions:
-    """Returns a law unchanged, and parses a text.
-
-    Raises:
-      InputError: as ``parse``.
-    """
+    """Returns a law unchanged, and parses a text."""
     if isinstance(repetitions, Repetitions):
         return repetitions
     if isinstance(repetitions, str):

@@ -6,13 +6,11 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
-from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.domains import positive
 from jaxsel.language.signature import validated
+from jaxsel.repetitions.parameters import Chance, Mean, Rounds, Runs
 from jaxsel.repetitions.record import Generating, OfCounts, Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_beta, stirling_remainder
-
-Runs = Annotated[int, whole("number of runs", at_least=1)]
-Rounds = Annotated[int, whole("number of runs that may happen", at_least=1)]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
@@ -28,9 +26,6 @@ def point_mass(count: Runs) -> Repetitions:
 
     The naive best of K: no better than composition (Papernot & Steinke 2022,
     Proposition 17; Liu & Talwar 2019, Appendix B.1).
-
-    Raises:
-      InputError: unless count is a whole number >= 1.
     """
     log_count = math.log(count)
     return build(
@@ -74,13 +69,10 @@ def _poisson_tail_ratio(k: np.ndarray, mean: float) -> np.ndarray:
 
 
 @validated
-def poisson(mean: Annotated[float, positive("E[K], in base runs")]) -> Repetitions:
+def poisson(mean: Mean) -> Repetitions:
     """K ~ Poisson(mean); f(1 - u) = e^(-mean u), P[K = 0] = e^(-mean).
 
     Papernot & Steinke 2022, Theorem 6, which as printed needs mean >= 1 (E-PS-1).
-
-    Raises:
-      InputError: unless mean is finite and > 0.
     """
     log_mean = math.log(mean)
 
@@ -126,20 +118,11 @@ def poisson(mean: Annotated[float, positive("E[K], in base runs")]) -> Repetitio
 
 
 @validated
-def binomial(
-    count: Rounds,
-    probability: Annotated[float, number("that each of them happens", above=0.0, at_most=1.0)],
-) -> Repetitions:
+def binomial(count: Rounds, probability: Chance) -> Repetitions:
     """K ~ Bin(count, probability); f(1 - u) = (1 - probability u)^count.
 
-    Koskela, Redberg & Wang 2024, Theorem 5.7.
-
-    Args:
-      count: number of runs that may happen, >= 1.
-      probability: that each of them happens, in (0, 1].
-
-    Raises:
-      InputError: if a parameter is out of range.
+    ``count`` runs may happen, each with that probability, independently (Koskela, Redberg &
+    Wang 2024, Theorem 5.7).
     """
     p = probability
     log_mean = math.log(count) + math.log(p)
@@ -243,15 +226,8 @@ def beta_binomial(
         f'(1-u) &= \tau\gamma u^{-\gamma-1} B(\gamma+1, \tau) I_u(\gamma+1, \tau),
 
     and E[K] = count gamma/(gamma + 1). gamma = 1 makes K uniform on 0..count.
-    For gamma < 1, 1 - f(1-u) is accurate to about 1e-15/gamma, relatively.
-
-    Args:
-      count: number of runs that may happen, >= 1.
-      gamma: exponent of the prior of p, P[p <= x] = x^gamma; > 0. Not a stopping
-        probability.
-
-    Raises:
-      InputError: if a parameter is out of range.
+    For gamma < 1, 1 - f(1-u) is accurate to about 1e-15/gamma, relatively. gamma is the exponent
+    of the prior of p, P[p <= x] = x^gamma, and no stopping probability.
     """
     mean = count * (gamma / (gamma + 1.0))
     log_zero = math.log(gamma) + float(log_beta(gamma, count + 1.0))

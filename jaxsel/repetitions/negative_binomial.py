@@ -1,24 +1,15 @@
 """The truncated negative binomial law of K; geometric and logarithmic are its cases."""
 
 import math
-from typing import Annotated
 
 import numpy as np
 from scipy import special
 
-from jaxsel.language.domains import number
 from jaxsel.language.signature import validated
+from jaxsel.repetitions.parameters import Eta, Gamma
 from jaxsel.repetitions.record import Generating, OfCounts, Repetitions, build
 from jaxsel.repetitions.special import exprel_difference, log_beta, log_exprel
 
-SMALLEST_GAMMA = 1e-300  # 1/gamma must be a finite float64
-
-# Its limit for large shapes is the Poisson law, and is reached before.
-_LARGEST_SHAPE = 1e9
-Shape = Annotated[
-    float, number("shape; 1 is geometric, 0 logarithmic", above=-1.0, at_most=_LARGEST_SHAPE)
-]
-Stop = Annotated[float, number("the smaller, the more runs", at_least=SMALLEST_GAMMA, below=1.0)]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -68,7 +59,7 @@ def _small_eta_survival(
 
 
 @validated
-def truncated_negative_binomial(eta: Shape, gamma: Stop) -> Repetitions:
+def truncated_negative_binomial(eta: Eta, gamma: Gamma) -> Repetitions:
     r"""The law D(eta, gamma) on k >= 1 (Papernot & Steinke 2022, Definition 1).
 
     .. math::
@@ -83,13 +74,6 @@ def truncated_negative_binomial(eta: Shape, gamma: Stop) -> Repetitions:
 
     Its generating function is f(x) = ((1-(1-gamma)x)^-eta - 1)/(gamma^-eta - 1)
     (Equation (7)), and f'(1-u) = E[K] (gamma/(gamma + (1-gamma) u))^(eta+1).
-
-    Args:
-      eta: shape, > -1.
-      gamma: in [1e-300, 1); the smaller, the larger E[K].
-
-    Raises:
-      InputError: if a parameter is out of range.
     """
     log_inverse_gamma = -math.log(gamma)  # L
     odds = (1.0 - gamma) / gamma  # e^L - 1
@@ -166,25 +150,19 @@ def truncated_negative_binomial(eta: Shape, gamma: Stop) -> Repetitions:
 
 
 @validated
-def geometric(gamma: Stop) -> Repetitions:
+def geometric(gamma: Gamma) -> Repetitions:
     """P[K = k] = gamma (1 - gamma)^(k-1): a stop coin after each run.
 
     The random stopping of Liu & Talwar 2019, Algorithm 2, and D(1, gamma) of Papernot &
     Steinke 2022, Definition 1; E[K] = 1/gamma.
-
-    Raises:
-      InputError: unless gamma lies in [1e-300, 1).
     """
     return truncated_negative_binomial(1.0, gamma)
 
 
 @validated
-def logarithmic(gamma: Stop) -> Repetitions:
+def logarithmic(gamma: Gamma) -> Repetitions:
     """P[K = k] = (1 - gamma)^k / (k log(1/gamma)), E[K] = (1/gamma - 1)/log(1/gamma).
 
     D(0, gamma) of Papernot & Steinke 2022, Definition 1.
-
-    Raises:
-      InputError: unless gamma lies in [1e-300, 1).
     """
     return truncated_negative_binomial(0.0, gamma)

@@ -1,11 +1,13 @@
 """Laws of K that are cut off: K given K <= maximum, and min(K, maximum)."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import Domain, whole
+from jaxsel.language.signature import validated
 from jaxsel.repetitions.record import Generating, OfCounts, Repetitions, build, log_complement
 from jaxsel.repetitions.special import log_power_sum, power_sum, suffix_sums
 
@@ -69,7 +71,8 @@ def _check_table(name: str, maximum: int) -> None:
         )
 
 
-def conditioned(law: Repetitions, maximum: int) -> Repetitions:
+@validated
+def conditioned(law: Repetitions, maximum: Annotated[int, CONDITIONED]) -> Repetitions:
     """The law of K given K <= maximum (Papernot & Steinke 2022, Lemma 22).
 
     Args:
@@ -77,10 +80,8 @@ def conditioned(law: Repetitions, maximum: int) -> Repetitions:
       maximum: at most 2^22, unless the law itself never exceeds it.
 
     Raises:
-      InputError: if maximum is not a whole number, is too large, or K <= maximum is
-        impossible.
+      InputError: if the table would be too large, or K <= maximum is impossible.
     """
-    maximum = CONDITIONED.read("maximum", maximum)
     if law.maximum is not None and law.maximum <= maximum:
         return law._replace(family="conditioned", parameters={"maximum": maximum}, inner=law)
     _check_table("conditioned", maximum)
@@ -95,7 +96,8 @@ def conditioned(law: Repetitions, maximum: int) -> Repetitions:
     return _from_table("conditioned", law, maximum, probabilities / np.sum(probabilities))
 
 
-def capped(law: Repetitions, maximum: int) -> Repetitions:
+@validated
+def capped(law: Repetitions, maximum: Annotated[int, CAPPED]) -> Repetitions:
     """The law of min(K, maximum), a hard stop (Liu & Talwar 2019, Section 3.1).
 
     For a geometric law (their Algorithm 2 with a limit T on the number of runs) it has
@@ -105,12 +107,11 @@ def capped(law: Repetitions, maximum: int) -> Repetitions:
 
     Args:
       law: the law to cap, kept as ``inner``.
-      maximum: >= 1; at most 2^22 unless the law is geometric or never exceeds it.
+      maximum: at most 2^22 unless the law is geometric or never exceeds it.
 
     Raises:
-      InputError: if maximum is not a whole number >= 1, or too large.
+      InputError: if the table would be too large.
     """
-    maximum = CAPPED.read("maximum", maximum)
     if law.maximum is not None and law.maximum <= maximum:
         return law._replace(family="capped", parameters={"maximum": maximum}, inner=law)
     if law.family == "truncated_negative_binomial" and law.parameters["eta"] == 1 and maximum > 1:

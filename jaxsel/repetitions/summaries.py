@@ -1,13 +1,19 @@
 """Quantities computed from a law of K alone: utility, quantiles, and a look-up table."""
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number, whole
+from jaxsel.language.signature import validated
 from jaxsel.repetitions.record import Repetitions
 from jaxsel.repetitions.special import suffix_sums
+
+Tail = Annotated[float, number("of the law of K", above=0.0, at_most=1.0)]
+Omitted = Annotated[float, number("that may be left out at each end", at_least=0.0, below=0.5)]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -33,10 +39,8 @@ def success_probability(law: Repetitions, base_success: ArrayLike) -> np.ndarray
     Papernot & Steinke 2022, Section 3.3; about s E[K] for small s.
 
     Args:
-      base_success: s, the probability that one run succeeds, in [0, 1].
-
-    Raises:
-      InputError: if base_success lies outside [0, 1].
+      law: the law of K.
+      base_success: s, the probability that one run succeeds, in [0, 1]; any shape.
     """
     return law.pgf_gap(base_success)
 
@@ -57,21 +61,17 @@ def _first(condition: Callable[[int], bool], low: int, high: int | None) -> int:
     return top
 
 
-def quantile(law: Repetitions, tail: float) -> int:
-    """The least k with P[K > k] < tail: a draw of K, for ``tail`` uniform on (0, 1].
-
-    Args:
-      tail: in (0, 1].
-
-    Raises:
-      InputError: if tail lies outside (0, 1].
-    """
-    tail = check_interval("tail", tail, 0.0, 1.0, high_open=False)
+@validated
+def quantile(law: Repetitions, tail: Tail) -> int:
+    """The least k with P[K > k] < tail: a draw of K, for ``tail`` uniform on (0, 1]."""
     return _first(lambda k: float(law.survival(k)) < tail, law.minimum, law.maximum)
 
 
+@validated
 def quantile_table(
-    law: Repetitions, tail_mass: float = 2.0**-53, limit: int = 2**22
+    law: Repetitions,
+    tail_mass: Omitted = 2.0**-53,
+    limit: Annotated[int, whole("of entries", at_least=1)] = 2**22,
 ) -> tuple[int, np.ndarray]:
     """The distribution function of K as a table, for drawing K by look-up.
 
@@ -82,8 +82,8 @@ def quantile_table(
 
     Args:
       law: the law of K.
-      tail_mass: probability that may be omitted at each end, in [0, 1/2); 0 is possible for
-        bounded laws only.
+      tail_mass: probability that may be omitted at each end; 0 is possible for bounded laws
+        only.
       limit: the largest number of entries allowed.
 
     Returns:
@@ -92,8 +92,6 @@ def quantile_table(
     Raises:
       InputError: if the table would need more than ``limit`` entries.
     """
-    tail_mass = check_interval("tail_mass", tail_mass, 0.0, 0.5, low_open=False)
-    limit = check_integer("limit", limit, 1)
     if tail_mass == 0 and law.maximum is None:
         raise InputError("tail_mass is 0; an unbounded law of K needs tail_mass > 0")
     first = _first(lambda k: float(law.cdf(k)) > tail_mass, law.minimum, law.maximum)

@@ -9,7 +9,7 @@ probability. A bound below it proves nothing: an audit can find faults, not excl
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from jax import Array
@@ -18,7 +18,9 @@ from numpy.typing import ArrayLike
 from jaxsel.accounting.single_run.events import dp_sgd as dp_sgd_guarantee
 from jaxsel.auditing.audit_bounds import epsilon_lower_bound
 from jaxsel.auditing.one_run_audit import OneRunBound, one_run_bound
-from jaxsel.host.errors import InputError, check_finite, check_integer
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.domains import whole
+from jaxsel.language.signature import validated
 from jaxsel.training.canaries import (
     ConstantClassifier,
     Data,
@@ -191,6 +193,14 @@ def mechanism_audit(
     The law of the canary's score depends only on the sampling rate, sigma, C and the steps,
     so ``recipe(1, rate)`` with the rate of a training run audits the same law, and is
     fastest.
+
+    Args:
+      plan: the recipe.
+      steps: of each run.
+      runs: the number of runs on each side.
+      delta, confidence: of the lower bound.
+      seed: as for ``canary_scores``.
+      gradient: as for ``train``.
     """
     model = WithCanaries(ConstantClassifier(), 1)
     nobody = blanks(plan.examples - 1)
@@ -208,13 +218,14 @@ def mechanism_audit(
 
 
 @reads_recipe
+@validated
 def one_run_audit(
     model: nn.Module,
     training: Training,
     data: Data,
     *,
     classes: int,
-    canaries: int,
+    canaries: Annotated[int, whole("canaries, m", at_least=1)],
     guesses: Sequence[tuple[int, int]],
     delta: float,
     confidence: float = 0.95,
@@ -233,7 +244,6 @@ def one_run_audit(
       delta, confidence: of the lower bound.
       seed: as for ``canary_scores``.
     """
-    canaries = check_integer("canaries", canaries, 1)
     coins = np.random.default_rng([seed, _COIN_TAG]).random(canaries) < 0.5
     planted = add_canaries(data, coins, classes)
     scores = canary_scores(WithCanaries(model, canaries), training, planted, seed=seed)[0]

@@ -15,7 +15,7 @@ gradient, the same to DP-SGD with Poisson batches as no example at all.
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +23,11 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from jaxsel.host.errors import InputError, check_integer, check_positive
+from jaxsel.host.errors import InputError
 from jaxsel.host.former_names import warn
 from jaxsel.kernel import stream
+from jaxsel.language.domains import positive, whole
+from jaxsel.language.signature import validated
 from jaxsel.training.dp_sgd import Recipe, State, initialise, noisy_gradient, train
 from jaxsel.training.extras import nn, optax
 from jaxsel.training.network import cross_entropy
@@ -139,7 +141,7 @@ class Recorder(NamedTuple):
     def __call__(self, learning_rate) -> optax.GradientTransformation:
         plan, sgd = self.plan, optax.sgd(learning_rate)
         rate = plan.batch_size / plan.examples
-        variance = check_positive("noise_multiplier", plan.noise_multiplier) ** 2
+        variance = positive().read("noise_multiplier", plan.noise_multiplier) ** 2
         absent = math.log1p(-rate) if rate < 1.0 else -math.inf
 
         def init(params) -> _Record:
@@ -228,12 +230,13 @@ def _block(program: _Program, start, data, key, lanes, rate, steps):
 
 
 @reads_recipe
+@validated
 def canary_scores(
     model: nn.Module,
     training: Training,
     data: Data,
     *,
-    runs: int = 1,
+    runs: Annotated[int, whole("of training", at_least=1)] = 1,
     seed: int = 0,
     tag: int = 0,
     score: Callable[[State], Array] = likelihood_ratio,
@@ -258,7 +261,7 @@ def canary_scores(
       RuntimeError: if a batch exceeded the capacity (probability below 1e-18 per step).
     """
     plan, rate = training.plan, training.learning_rate
-    runs, steps = check_integer("runs", runs, 1), check_integer("steps", training.steps, 1)
+    steps = whole(at_least=1).read("steps", training.steps)
     if plan.clipping == "ghost":
         raise InputError("ghost norms do not see canaries; audit with clipping microbatch or plain")
     optimiser = Recorder(plan)

@@ -41,7 +41,13 @@ def squared_norm(tree: Any) -> Float[Array, ""]:
 def clip_factors(
     squared: Float[Array, "..."], clip_norm, keep: Bool[Array, "..."]
 ) -> Float[Array, "..."]:
-    """min(1, C/norm), and 0 where not kept or not finite."""
+    """Factors that clip gradients: min(1, C/norm), and 0 where not kept or not finite.
+
+    Args:
+      squared: squared norms of the gradients.
+      clip_norm: C.
+      keep: which gradients belong to the batch.
+    """
     limit = jnp.asarray(clip_norm, squared.dtype) * _MARGIN
     usable = keep & jnp.isfinite(squared)
     norm = jnp.sqrt(jnp.where(usable, squared, 1.0))

@@ -7,26 +7,22 @@ realised one. Neighbours differ by adding or removing one example.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise, stream
+from jaxsel.language.domains import choice, number, positive, whole
+from jaxsel.language.signature import validated
 from jaxsel.training.clipping import microbatched_sum, plain_sum
 from jaxsel.training.extras import nn, optax
 from jaxsel.training.ghost import ghost_sum
 from jaxsel.training.network import cross_entropy
-from jaxsel.training.sampling import batch_capacity, poisson_batch
+from jaxsel.training.sampling import Examples, batch_capacity, poisson_batch
 
 __all__ = [
     "Recipe",
@@ -67,34 +63,24 @@ class Recipe(NamedTuple):
     capacity: int
 
 
+@validated
 def recipe(
-    examples: int,
+    examples: Examples,
     batch_size: float,
     *,
-    clip_norm: float = 1.0,
-    noise_multiplier: float = 1.1,
-    clipping: str = "microbatch",
-    microbatch: int = 8,
+    clip_norm: Annotated[float, positive("C, in l2")] = 1.0,
+    noise_multiplier: Annotated[float, number("sigma, noise over C", at_least=0.0)] = 1.1,
+    clipping: Annotated[str, choice(CLIPPING)] = "microbatch",
+    microbatch: Annotated[int, whole("gradients at a time", at_least=1)] = 8,
 ) -> Recipe:
     """A validated ``Recipe``; arguments as its attributes.
 
     Raises:
-      InputError: for a setting out of range.
+      InputError: for a batch size that is not above 0 and at most the number of examples.
     """
-    examples = check_integer("examples", examples, 1)
-    batch_size = check_interval("batch_size", batch_size, 0, examples, high_open=False)
-    check_choice("clipping", clipping, CLIPPING)
-    return Recipe(
-        examples=examples,
-        batch_size=batch_size,
-        clip_norm=check_positive("clip_norm", clip_norm),
-        noise_multiplier=check_interval(
-            "noise_multiplier", noise_multiplier, 0.0, float("inf"), low_open=False
-        ),
-        clipping=clipping,
-        microbatch=check_integer("microbatch", microbatch, 1),
-        capacity=batch_capacity(examples, batch_size / examples),
-    )
+    batch_size = number(above=0.0, at_most=examples).read("batch_size", batch_size)
+    capacity = batch_capacity(examples, batch_size / examples)
+    return Recipe(examples, batch_size, clip_norm, noise_multiplier, clipping, microbatch, capacity)
 
 
 class State(NamedTuple):
@@ -144,9 +130,9 @@ def _gaussian(key: stream.Key, tree: Any, deviation) -> Any:
     """Gaussian noise of the shape of a tree; each leaf has its own stream."""
     leaves, structure = jax.tree.flatten(tree)
     noisy = []
-    for number, leaf in enumerate(leaves):
+    for place, leaf in enumerate(leaves):
         draws = jnp.arange(leaf.size, dtype=jnp.uint32)
-        own = stream.fold(key, number)
+        own = stream.fold(key, place)
         normal = noise.normal(noise.number(own, draws, "tail"))
         noisy.append(deviation * normal.reshape(leaf.shape).astype(leaf.dtype))
     return jax.tree.unflatten(structure, noisy)

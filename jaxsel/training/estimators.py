@@ -112,11 +112,7 @@ class _Private(BaseEstimator):
 
     @property
     def settings(self) -> Settings:
-        """What the guarantee depends on, from the parameters alone.
-
-        Raises:
-          InputError: for a parameter out of range.
-        """
+        """What the guarantee depends on, from the parameters alone."""
         check_intercept(self.feature_norm, self.intercept)
         tolerance = self.tolerance
         if tolerance is None:
@@ -252,7 +248,7 @@ class PrivateLogisticRegression(ClassifierMixin, _Private):
           y: the labels, two.
 
         Raises:
-          InputError: for a parameter out of range, or a seed without ``simulation``.
+          InputError: for a seed without ``simulation``.
           NotReached: if rounding keeps the minimum from being known; nothing is released, and
             that it is so is not covered.
         """
@@ -355,7 +351,7 @@ class PrivateLinearRegression(RegressorMixin, _Private):
           y: Float["records"], finite.
 
         Raises:
-          InputError: for a parameter out of range, or a seed without ``simulation``.
+          InputError: for a seed without ``simulation``.
           NotReached: if rounding keeps the minimum from being known; nothing is released, and
             that it is so is not covered.
         """

@@ -11,13 +11,14 @@ Parameters have the names and shapes of ``flax.linen.Conv`` and ``Dense``.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxsel.host.errors import InputError, check_choice
+from jaxsel.language.domains import choice, whole
+from jaxsel.language.signature import validated
 from jaxsel.training.extras import nn
 
 STRIDES = {"strided": (1, 2, 1, 2, 1), "dense": (1, 1, 1, 1, 1)}
@@ -115,16 +116,12 @@ class ConvolutionalNetwork(nn.Module):
         return _Product((x.shape[-1], self.classes), name="Dense_0")(x)
 
 
-def network(strides: str = "strided", classes: int = 10) -> ConvolutionalNetwork:
-    """The network by the name of its strides.
-
-    Args:
-      strides: "strided" (1, 2, 1, 2, 1) or "dense" (1 everywhere).
-      classes: number of classes, at least 2.
-    """
-    check_choice("strides", strides, STRIDES)
-    if classes < 2:
-        raise InputError(f"classes is {classes}; it must be at least 2")
+@validated
+def network(
+    strides: Annotated[str, choice(STRIDES)] = "strided",
+    classes: Annotated[int, whole("of the labels", at_least=2)] = 10,
+) -> ConvolutionalNetwork:
+    """The network by the name of its strides: "strided" (1, 2, 1, 2, 1) or "dense" (all 1)."""
     return ConvolutionalNetwork(STRIDES[strides], classes)
 
 

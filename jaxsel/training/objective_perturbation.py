@@ -13,13 +13,17 @@ stands in ``objective_privacy``.
 
 import math
 import random
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from jaxsel.host.errors import InputError, check_interval, check_positive
-from jaxsel.training.objective_privacy import Settings, checked
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
+from jaxsel.training.objective_privacy import FeatureNorm, Settings, checked
+
+Intercept = Annotated[float, number("of the intercept's feature", at_least=0.0)]
 
 _UNIT = 2.0**-53
 _MOST_STEPS = 1000
@@ -67,24 +71,24 @@ def clipped_rows(features: np.ndarray, norm: float) -> np.ndarray:
     return np.where(largest > most, scaled * most, features)
 
 
-def check_intercept(norm: float, intercept: float) -> None:
+@validated
+def check_intercept(feature_norm: FeatureNorm, intercept: Intercept) -> None:
     """Raises InputError unless the intercept's feature leaves the others room in the norm."""
-    check_positive("feature_norm", norm)
-    check_interval("intercept", intercept, 0.0, math.inf, low_open=False)
-    if intercept >= norm:
+    if intercept >= feature_norm:
         raise InputError(
             f"the intercept's feature is {intercept:g}; it must be at least 0 and below "
-            f"feature_norm = {norm:g}, which holds both"
+            f"feature_norm = {feature_norm:g}, which holds both"
         )
 
 
-def with_intercept(features: np.ndarray, norm: float, intercept: float) -> np.ndarray:
+@validated
+def with_intercept(features: np.ndarray, norm: FeatureNorm, intercept: Intercept) -> np.ndarray:
     """The records, clipped, and one more feature of the same value for all.
 
     Args:
       features: Float["records features"].
-      norm: > 0, of each record, the intercept's feature included.
-      intercept: the value of that feature, in [0, norm); 0 for a model without it.
+      norm: of each record, the intercept's feature included.
+      intercept: the value of that feature, below the norm; 0 for a model without it.
 
     Raises:
       InputError: for a value that leaves the features no room.
@@ -215,12 +219,9 @@ def release(
       targets: Float["records"], as in ``minimise``.
       settings: of the mechanism, which must have a tolerance and output noise.
       source: of randomness; ``random.SystemRandom()`` for what is released.
-
-    Raises:
-      InputError: for a setting out of range.
       NotReached: if rounding keeps the gradient above the tolerance; nothing is released.
     """
-    checked(settings)
+    settings = checked(settings)
     size = features.shape[1]
     noise = np.array([source.gauss(0.0, settings.noise) for _ in range(size)])
     found = minimise(features, targets, settings, noise)

@@ -8,15 +8,18 @@ normal; below are upper bounds of the privacy loss as functions of w, and their 
 import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
-from jaxsel.host.errors import InputError, check_choice, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import choice, number, positive
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE
+from jaxsel.language.signature import read_arguments, validated
+from jaxsel.tuning.parameters import PositiveEpsilon, ProperDelta
 
 LOSSES = ("logistic", "huber")
 """Losses of one record: log(1 + e^-yu), and squared residuals that are linear beyond a slope."""
@@ -34,27 +37,32 @@ _FEWER = 34  # pieces that are made one for Renyi divergences, of which many are
 _REACH, _SPACING = 12.0, 0.01
 
 
+FeatureNorm = Annotated[float, positive("to which each record is clipped")]
+
+
 class Settings(NamedTuple):
     """What the guarantee depends on.
 
     Attributes:
       loss: one of ``LOSSES``.
       noise_multiplier: standard deviation of each coordinate of the objective's linear noise,
-        over ``slope * feature_norm``; in [0.05, 10^4).
-      regularisation: lambda > 0; the objective has lambda/2 times the squared norm.
-      feature_norm: > 0; to which each record's features, the intercept's included, are clipped.
-      slope: > 0; the largest slope of the loss: 1 for the logistic one.
-      tolerance: >= 0; the norm of the objective's gradient at what is released, before noise.
+        over ``slope * feature_norm``.
+      regularisation: lambda; the objective has lambda/2 times the squared norm.
+      feature_norm: to which each record's features, the intercept's included, are clipped.
+      slope: the largest slope of the loss: 1 for the logistic one.
+      tolerance: the norm of the objective's gradient at what is released, before noise.
       output_noise: standard deviation of the noise added to it; > 0 if tolerance is.
     """
 
-    loss: str
-    noise_multiplier: float
-    regularisation: float = 1.0
-    feature_norm: float = 1.0
-    slope: float = 1.0
-    tolerance: float = 0.0
-    output_noise: float = 0.0
+    loss: Annotated[str, choice(LOSSES)]
+    noise_multiplier: Annotated[
+        float, number("of the linear term", at_least=_LEAST_NOISE, below=_MOST_NOISE)
+    ]
+    regularisation: Annotated[float, positive("lambda")] = 1.0
+    feature_norm: FeatureNorm = 1.0
+    slope: Annotated[float, positive("largest of the loss")] = 1.0
+    tolerance: Annotated[float, number("of the gradient's norm", at_least=0.0)] = 0.0
+    output_noise: Annotated[float, number("that hides the tolerance", at_least=0.0)] = 0.0
 
     @property
     def noise(self) -> float:
@@ -75,20 +83,14 @@ class Settings(NamedTuple):
 
 
 def checked(settings: Settings) -> Settings:
-    """The settings.
+    """The settings, read.
 
     Raises:
-      InputError: for one that is out of range.
+      InputError: for one that is out of range, or two that do not go together.
     """
-    check_choice("loss", settings.loss, LOSSES)
-    noise = settings.noise_multiplier
-    check_interval("noise_multiplier", noise, _LEAST_NOISE, _MOST_NOISE, low_open=False)
-    for name in ("regularisation", "feature_norm", "slope"):
-        check_positive(name, getattr(settings, name))
+    settings = Settings(**read_arguments(Settings, settings._asdict()))
     if settings.loss == "logistic" and settings.slope != 1.0:
         raise InputError("the logistic loss has slope 1; leave slope out")
-    for name in ("tolerance", "output_noise"):
-        check_interval(name, getattr(settings, name), 0.0, math.inf, low_open=False)
     if settings.tolerance > 0.0 and settings.output_noise == 0.0:
         raise InputError(
             f"a minimum that is known to a tolerance of {settings.tolerance:g} is private only "
@@ -203,10 +205,16 @@ def _rising(mu: float, shift: float) -> LossBound:
 
 
 def largest_loss(w: np.ndarray, noise_multiplier: float, stiffness: float) -> np.ndarray:
-    """The largest p mu w + p^2 mu^2 / 2 + log(1 + p (1 - p) s) over p in [0, 1], mu = 1/noise.
+    """The largest privacy loss of removing a record, at a coordinate w of the noise.
 
-    p is the slope of the logistic loss, p (1 - p) its curvature, s the stiffness. Candidates are
-    both ends and the roots of the derivative, a cubic.
+    The largest p mu w + p^2 mu^2 / 2 + log(1 + p (1 - p) s) over slopes p in [0, 1] of the logistic
+    loss, p (1 - p) being its curvature and mu = 1/noise. Candidates are both ends and the roots of
+    the derivative, a cubic.
+
+    Args:
+      w: any shape.
+      noise_multiplier: the noise over the sensitivity of the gradient.
+      stiffness: s, squared feature norm over lambda.
     """
     w = np.asarray(w, dtype=np.float64)
     mu = 1.0 / noise_multiplier
@@ -285,9 +293,6 @@ def guarantee(settings: Settings) -> BaseGuarantee:
 
     The approximate minimum is the exact one, and a step of at most tolerance/lambda that is
     hidden in the output's noise: two releases, one after the other.
-
-    Raises:
-      InputError: for a setting out of range.
     """
     return _guarantee(checked(settings))
 
@@ -309,14 +314,13 @@ def _guarantee(settings: Settings) -> BaseGuarantee:
     return known._replace(relation=ADD_OR_REMOVE_ONE)
 
 
-def noise_for(epsilon: float, delta: float, settings: Settings) -> float:
+@validated
+def noise_for(epsilon: PositiveEpsilon, delta: ProperDelta, settings: Settings) -> float:
     """The least noise multiplier with which the settings are (epsilon, delta)-private, to 0.1 %.
 
     Raises:
       InputError: if none in range is enough, for the stiffness or the gap alone costs more.
     """
-    check_positive("epsilon", epsilon)
-    check_interval("delta", delta, 0.0, 1.0)
     at = np.asarray(epsilon)
 
     def enough(noise: float) -> bool:

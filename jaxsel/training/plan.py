@@ -15,7 +15,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import optimize
@@ -23,16 +23,19 @@ from scipy import optimize
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.data.images import ImageSet
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
-from jaxsel.language.domains import number, numbers, whole
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number, numbers, positive, whole
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.accountant import proven_epsilons
 from jaxsel.tuning.base_forms import dominating
 from jaxsel.tuning.bounds.heterogeneous import candidate_thresholds, largest_steps
+from jaxsel.tuning.parameters import ProperDelta
 
 _VALIDATION_SHARE = 0.2
 _LEAST_SCORE_NOISE, _MOST_SCORE_NOISE = 0.3, 1e5
 _MOST_RUNS = 1e4
+_POSITIVE = positive()
 _NOISE_TOLERANCE = 1e-3  # tolerance of the search for the logarithm of the noise
 
 
@@ -81,14 +84,17 @@ class SearchPlan(NamedTuple):
         return self.base.name if len(kinds) == 1 else None
 
 
-def learning_rates(low: float, high: float, count: int) -> tuple[float, ...]:
-    """A logarithmic grid, ends included.
+@validated
+def learning_rates(
+    low: Annotated[float, positive("least rate")],
+    high: Annotated[float, positive("largest rate")],
+    count: Annotated[int, whole("rates", at_least=1)],
+) -> tuple[float, ...]:
+    """A logarithmic grid of ``count`` learning rates from ``low`` to ``high``, both included.
 
     Raises:
-      InputError: unless 0 < low <= high and count >= 1.
+      InputError: if low is above high.
     """
-    low, high = check_positive("low", low), check_positive("high", high)
-    count = check_integer("count", count, 1)
     if low > high:
         raise InputError(f"the learning rates go from {low:g} down to {high:g}")
     return tuple(float(rate) for rate in np.geomspace(low, high, count))
@@ -113,15 +119,6 @@ def read_rates(text: str) -> tuple[float, ...]:
 
 def _steps(epochs: float, examples: int, batch_size: float) -> int:
     return math.ceil(epochs * examples / batch_size)
-
-
-def _private(noise_multiplier: float) -> float:
-    if noise_multiplier <= 0.0:
-        raise InputError(
-            f"noise multiplier is {noise_multiplier:g}; a private search needs noise: "
-            "give a number above 0"
-        )
-    return check_positive("noise multiplier", noise_multiplier)
 
 
 def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float:
@@ -154,16 +151,17 @@ def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float
     return math.exp(found)
 
 
+@validated
 def plan_search(
     *,
-    examples: int,
+    examples: Annotated[int, whole("private labelled images", at_least=5)],
     rates: Sequence[float],
     noise_multipliers: Sequence[float],
     clip_norms: Sequence[float],
     batch_sizes: Sequence[float],
-    epochs: float,
+    epochs: Annotated[float, positive("of the first candidate")],
     repetitions: Repetitions,
-    delta: float,
+    delta: ProperDelta,
 ) -> SearchPlan:
     """Plans a search: its grid, the steps of each candidate, their guarantee, the score noise.
 
@@ -173,32 +171,28 @@ def plan_search(
       epochs: for the first noise multiplier and batch size; the others take as many steps
         as their privacy allows.
       repetitions: the law of K.
-      delta: of the search, in (0, 1).
+      delta: of the search.
 
     Raises:
-      InputError: for an empty grid, noise 0, a number out of range, or E[K] > 10,000.
+      InputError: for an empty grid, numbers in it that are out of range, or E[K] > 10,000.
     """
-    examples = check_integer("examples", examples, 5)
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    epochs = check_positive("epochs", epochs)
     if not repetitions.mean <= _MOST_RUNS:
         raise InputError(
             f"K has mean {repetitions.mean:g}, and every run trains a network; give a law "
             f"of mean at most {_MOST_RUNS:g}"
         )
+    validation = max(1, round(_VALIDATION_SHARE * examples))
+    training = examples - validation
+    size = number(above=0.0, at_most=training)
     axes = {
-        "learning rates": [check_positive("learning rate", x) for x in rates],
-        "noise multipliers": [_private(x) for x in noise_multipliers],
-        "clipping norms": [check_positive("clipping norm", x) for x in clip_norms],
-        "batch sizes": [check_positive("batch size", x) for x in batch_sizes],
+        "learning rates": [_POSITIVE.read("learning rate", x) for x in rates],
+        "noise multipliers": [_POSITIVE.read("noise multiplier", x) for x in noise_multipliers],
+        "clipping norms": [_POSITIVE.read("clipping norm", x) for x in clip_norms],
+        "batch sizes": [size.read("batch size", x) for x in batch_sizes],
     }
     for name, values in axes.items():
         if not values:
             raise InputError(f"the grid is empty: there are no {name}")
-    validation = max(1, round(_VALIDATION_SHARE * examples))
-    training = examples - validation
-    for batch_size in axes["batch sizes"]:
-        check_interval("batch size", batch_size, 0.0, training, high_open=False)
     privacy = list(itertools.product(axes["noise multipliers"], axes["batch sizes"]))
     noise, batch_size = privacy[0]
     steps = {privacy[0]: _steps(epochs, training, batch_size)}

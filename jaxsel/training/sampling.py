@@ -7,16 +7,20 @@ dropping an example.
 """
 
 import bisect
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 from scipy import stats
 
-from jaxsel.host.errors import check_integer, check_interval
 from jaxsel.kernel import noise, stream
+from jaxsel.language.domains import whole
+from jaxsel.language.signature import validated
+from jaxsel.tuning.parameters import SamplingProbability
 
 _OVERFLOW = 1e-18
+
+Examples = Annotated[int, whole("of the training data", at_least=1)]
 
 
 class Batch(NamedTuple):
@@ -33,15 +37,12 @@ class Batch(NamedTuple):
     overflow: Bool[Array, ""]
 
 
-def batch_capacity(examples: int, rate: float) -> int:
+@validated
+def batch_capacity(examples: Examples, rate: SamplingProbability) -> int:
     """A batch size exceeded with probability below 1e-18; at most ``examples``.
 
-    Args:
-      examples: n, at least 1.
-      rate: the probability that an example is drawn, in (0, 1].
+    Each example is drawn with probability ``rate``.
     """
-    examples = check_integer("examples", examples, 1)
-    rate = check_interval("rate", rate, 0.0, 1.0, high_open=False)
 
     # By the tail itself: SciPy's inverse of it answers n for a tail below 1e-16.
     def rare(size: int) -> bool:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError, check_interval
 from jaxsel.host.former_names import former_names
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.attained_epsilon import attained_delta, attained_epsilon
+from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon, check_some_run
 from jaxsel.tuning.proofs import proofs, statement
 
 # Relative and absolute errors of the sums behind an epsilon.
@@ -37,8 +38,9 @@ class ProvenDelta(NamedTuple):
     statement: str
 
 
+@validated
 def proven_epsilons(
-    base: BaseGuarantee, repetitions: Repetitions, delta: float
+    base: BaseGuarantee, repetitions: Repetitions, delta: TunedDelta
 ) -> tuple[ProvenEpsilon, ...]:
     """Every bound on epsilon of the best of K runs of a base algorithm, best first.
 
@@ -46,17 +48,16 @@ def proven_epsilons(
       base: guarantee of one run.
       repetitions: law of K; the runs and the best of them are independent given K, and
         K itself is not released.
-      delta: in [0, 1).
+      delta: of the search.
 
     Returns:
       All bounds; epsilon is inf if one gives nothing at this delta. Each is an upper bound on
       the same epsilon, so the least one is valid.
 
     Raises:
-      InputError: if delta is out of range, or K is always 0.
+      InputError: if K is always 0.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
-    _check_law(repetitions)
+    check_some_run(repetitions)
     bounds = []
     for name, proof in proofs(base, repetitions).items():
         if delta >= proof.least_delta:
@@ -70,23 +71,23 @@ def _said(epsilon: float) -> float:
     return max(epsilon, 0.0) if epsilon > -math.inf else math.inf
 
 
+@validated
 def proven_deltas(
-    base: BaseGuarantee, repetitions: Repetitions, epsilon: float
+    base: BaseGuarantee, repetitions: Repetitions, epsilon: TunedEpsilon
 ) -> tuple[ProvenDelta, ...]:
     """Every bound on delta of the best of K runs at an epsilon, best first.
 
     Args:
       base, repetitions: as of ``proven_epsilons``.
-      epsilon: >= 0, finite.
+      epsilon: of the search.
 
     Returns:
       All bounds; delta is 1 if one gives nothing.
 
     Raises:
-      InputError: if epsilon is out of range, or K is always 0.
+      InputError: if K is always 0.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    _check_law(repetitions)
+    check_some_run(repetitions)
     bounds = []
     for name, proof in proofs(base, repetitions).items():
         pure = proof.epsilon(0.0) if proof.least_delta <= 0.0 else math.inf
@@ -124,11 +125,6 @@ def attained(
             found = attained_epsilon(base, repetitions, at)
     # Where the best bound is smaller, it uses more of the guarantee.
     return math.nan if found > best[0] * (1.0 + ROUNDING) + slack else found
-
-
-def _check_law(repetitions: Repetitions) -> None:
-    if not repetitions.mean > 0.0:
-        raise InputError("K is always 0: nothing is ever run, and there is no best run")
 
 
 def _not_underflowed(delta: float, epsilon: float, pure: float) -> float:

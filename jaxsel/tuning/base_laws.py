@@ -8,7 +8,9 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.host.errors import InputError, check_finite, check_positive, check_probability_vector
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
+from jaxsel.language.signature import validated
+from jaxsel.tuning.parameters import Response
 
 
 class OrderedLaw(NamedTuple):
@@ -26,7 +28,7 @@ class OrderedLaw(NamedTuple):
 
 
 def ordered_law(probabilities, scores=None) -> OrderedLaw:
-    """Sorts by score (ties: lowest label first); default: already best first."""
+    """A law with its outcomes sorted by score, ties by label; without scores as it is given."""
     law = check_probability_vector("probabilities", probabilities)
     if scores is None:
         scores = np.arange(law.size, 0, -1) - 1.0
@@ -40,14 +42,14 @@ def ordered_law(probabilities, scores=None) -> OrderedLaw:
     return OrderedLaw(law[labels], scores[labels], labels.astype(np.int32))
 
 
-def randomised_response_law(bit: int, epsilon: float) -> np.ndarray:
+@validated
+def randomised_response_law(bit: int, epsilon: Response) -> np.ndarray:
     """Probabilities of the answers 0 and 1: Float64["2"].
 
     The answer equals the bit with probability e^epsilon / (1 + e^epsilon).
     """
     if bit not in (0, 1):
         raise InputError(f"the bit is {bit}; it must be 0 or 1")
-    epsilon = check_positive("epsilon", epsilon)
     lie = np.exp(-np.logaddexp(0.0, epsilon))
     truth = np.exp(-np.logaddexp(0.0, -epsilon))
     return np.array([truth, lie] if bit == 0 else [lie, truth])
@@ -77,7 +79,7 @@ class NamedPair(NamedTuple):
 
 
 def finite_pairs(epsilon: float) -> Iterator[NamedPair]:
-    """Finite laws that are epsilon-close."""
+    """Pairs of finite laws that are epsilon-close, each of which is hard for some bound."""
     ratio = np.exp(epsilon)
     # The best block may not be more likely than 1/(1 + e^epsilon).
     top = min(0.2, 0.9 / (1.0 + ratio))

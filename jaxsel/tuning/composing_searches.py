@@ -22,11 +22,14 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.accounting.single_run.loss_distributions import composed_distribution
-from jaxsel.host.errors import InputError, check_integer, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import whole
 from jaxsel.language.relations import common_relation
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon, proven_deltas, proven_epsilons
 from jaxsel.tuning.bounds.needed import least_delta, needed_composed
+from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon, check_some_run
 from jaxsel.tuning.proofs import SET_ASIDE, proofs
 from jaxsel.tuning.tuned_guarantee import tuned_pairs, tuned_renyi
 
@@ -41,6 +44,7 @@ STATEMENTS = {
 """Every bound on a composition: id -> statement."""
 
 MOST_TIMES = 100_000
+_TIMES = whole("of the same release", at_least=1, at_most=MOST_TIMES)
 
 # Settings for splitting an epsilon between releases: range of deltas, and resolution.
 _LOG_SHARES = (math.log(1e-16), math.log(0.5))
@@ -81,10 +85,9 @@ def checked(releases: Sequence[Release]) -> str | None:
     if not releases:
         raise InputError("nothing is released; give at least one search")
     for release in releases:
-        if check_integer("times", release.times, 1) > MOST_TIMES:
-            raise InputError(f"times is {release.times}; it must be at most {MOST_TIMES}")
-        if release.repetitions is not None and not release.repetitions.mean > 0.0:
-            raise InputError("K is always 0: nothing is ever run, and there is no best run")
+        _TIMES.read("times", release.times)
+        if release.repetitions is not None:
+            check_some_run(release.repetitions)
     return common_relation((each.base.name, each.base.relation) for each in releases)
 
 
@@ -149,9 +152,6 @@ def composed_epsilon(releases: Sequence[Release], delta: float) -> float:
     """Epsilon at delta in (0, 1) of the composed privacy loss distributions.
 
     inf if a release has no dominating pair, or infinite losses are too likely.
-
-    Raises:
-      InputError: as ``checked``.
     """
     found = _composed(releases)
     return math.inf if found is None else float(found.get_epsilon_for_delta(delta))
@@ -161,9 +161,6 @@ def composed_delta(releases: Sequence[Release], epsilon: float) -> float:
     """Delta at epsilon >= 0 of the composed privacy loss distributions.
 
     1 if a release has no dominating pair.
-
-    Raises:
-      InputError: as ``checked``.
     """
     found = _composed(releases)
     return 1.0 if found is None else float(found.get_delta_for_epsilon(epsilon))
@@ -342,21 +339,18 @@ def _of(theorem: str, names: Sequence[str]) -> str:
     return STATEMENTS[theorem] + (f"; of {listed}" if listed else "")
 
 
-def compose_searches(releases: Sequence[Release], delta: float) -> tuple[ProvenEpsilon, ...]:
+@validated
+def compose_searches(releases: Sequence[Release], delta: TunedDelta) -> tuple[ProvenEpsilon, ...]:
     """The proven epsilon of several releases from the same data.
 
     Args:
       releases: searches and other releases; a later one may be chosen adaptively after
         earlier releases, if its guarantee stays as stated.
-      delta: of the composition, in [0, 1).
+      delta: of the composition.
 
     Returns:
       Three bounds on the same epsilon, best first.
-
-    Raises:
-      InputError: if delta is out of range, or as ``checked``.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     checked(releases)
     lacking = needed_composed(releases, delta)
     if lacking is not None and delta < lacking.possible:
@@ -376,22 +370,21 @@ def compose_searches(releases: Sequence[Release], delta: float) -> tuple[ProvenE
     return tuple(sorted(found, key=lambda bound: bound.epsilon))
 
 
-def compose_searches_delta(releases: Sequence[Release], epsilon: float) -> tuple[ProvenDelta, ...]:
+@validated
+def compose_searches_delta(
+    releases: Sequence[Release], epsilon: TunedEpsilon
+) -> tuple[ProvenDelta, ...]:
     """The proven delta of several releases at an epsilon of the composition.
 
     The inverse of ``compose_searches``.
 
     Args:
       releases: as for compose_searches.
-      epsilon: of the composition, >= 0, finite.
+      epsilon: of the composition.
 
     Returns:
       Three bounds on the same delta, best first.
-
-    Raises:
-      InputError: if epsilon is out of range, or as ``checked``.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
     checked(releases)
     found = [(composed_delta(releases, epsilon), "JX-Composition", [])]
     for theorem, solve in (

@@ -59,6 +59,11 @@ def best_law(scores: np.ndarray, scale: float, repetitions: Repetitions) -> np.n
     """Law of the best of K over candidates, P[K = 0] last; Float64["candidates + 1"].
 
     Gauss-Legendre between neighbouring scores; closed form beyond the outermost.
+
+    Args:
+      scores: of the candidates.
+      scale: of the Laplace noise.
+      repetitions: law of K.
     """
     tables = rank_tables(scores, scale)
     d, upper, lower = tables["d"], tables["upper"], tables["lower"]

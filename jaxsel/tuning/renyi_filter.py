@@ -10,14 +10,22 @@ releases that may fail.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.numerics.optimise import LOG_ORDER_RANGE
 from jaxsel.accounting.single_run.conversions import log_delta_at_order, optimal_epsilon_at_order
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number, positive
+from jaxsel.language.signature import validated
 from jaxsel.tuning.composing_searches import Release, composed_renyi
+from jaxsel.tuning.parameters import OrderOrInfinity, TunedDelta, TunedEpsilon
+
+FilterRenyi = Annotated[
+    float, number("most that bounds may sum to", at_least=0.0, at_most=math.inf)
+]
+FilterFailure = Annotated[float, number("most chance of a failure", at_least=0.0, at_most=1.0)]
 
 # At infinity a Renyi bound is pure epsilon: the only order that fits a budget with delta = 0.
 _ORDERS = np.append(1.0 + np.exp(np.linspace(*LOG_ORDER_RANGE, 401)), math.inf)
@@ -57,13 +65,9 @@ class RenyiFilter(NamedTuple):
         """The delta that its order and its two budgets prove at epsilon."""
         return filtered_delta(self.epsilon, self.order, self.renyi, self.failure)
 
-    def epsilon_at(self, delta: float) -> float:
-        """The epsilon of everything that it covers at another delta; inf below ``failure``.
-
-        Raises:
-          InputError: unless delta is in [0, 1).
-        """
-        delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    @validated
+    def epsilon_at(self, delta: TunedDelta) -> float:
+        """The epsilon of everything that it covers at another delta; inf below ``failure``."""
         # Exactly the budget, whose inversion would round.
         if delta == self.delta:
             return self.epsilon
@@ -104,11 +108,14 @@ def spent_at(order: float, releases: Sequence[Release]) -> Spent:
     return Spent(math.inf if math.isnan(found) else max(found, 0.0), max(lost, 0.0))
 
 
-def filtered_delta(epsilon: float, order: float, renyi: float, failure: float = 0.0) -> float:
+@validated
+def filtered_delta(
+    epsilon: TunedEpsilon, order: OrderOrInfinity, renyi: FilterRenyi, failure: FilterFailure = 0.0
+) -> float:
     """The delta of releases that a filter lets through, whatever chose them.
 
     Args:
-      epsilon: of all of them together, >= 0.
+      epsilon: of all of them together.
       order, renyi, failure: of the filter.
 
     Returns:
@@ -129,8 +136,13 @@ def _budgets(orders: np.ndarray, epsilon: float, delta: float, failure: float) -
     return epsilon - optimal_epsilon_at_order(orders, np.zeros_like(orders), left)
 
 
-def renyi_filter(epsilon: float, delta: float, first: Sequence[Sequence[Release]]) -> RenyiFilter:
-    """The filter with that guarantee, at the order at which the most Gaussian noise fits.
+@validated
+def renyi_filter(
+    epsilon: Annotated[float, positive("of all releases")],
+    delta: TunedDelta,
+    first: Sequence[Sequence[Release]],
+) -> RenyiFilter:
+    """A filter that guarantees (epsilon, delta), at the order at which most Gaussian noise fits.
 
     If the first release does not fit there, it is the order at which that fits most often. If it
     may fail, half of delta, or as much as it needs, is kept for failures; else nothing is, and what
@@ -143,8 +155,6 @@ def renyi_filter(epsilon: float, delta: float, first: Sequence[Sequence[Release]
     Raises:
       InputError: if the first release does not fit, at any order.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     parts = [composed_renyi(role) for role in first]
     lost = max(part.lost for part in parts)
     # Divided by it, so that rounding does not refuse the first release by its own failures.

@@ -85,12 +85,12 @@ NOTHING = Proof(lambda delta: math.inf, lambda epsilon: 1.0)
 
 
 def pure_proof(epsilon: float) -> Proof:
-    """(epsilon, 0)-DP."""
+    """The proof of a bound that states pure privacy, (epsilon, 0)-DP."""
     return Proof(lambda delta: epsilon, lambda level: 0.0 if level >= epsilon else 1.0)
 
 
 def profile_proof(build: Callable[[], Any]) -> Proof:
-    """A privacy profile: ``build`` returns a record with ``epsilon(delta)`` and ``delta``."""
+    """The proof by a privacy profile: what ``build`` returns has ``epsilon`` and ``delta``."""
     build = functools.cache(build)
     return Proof(
         lambda delta: build().epsilon(delta),
@@ -100,7 +100,7 @@ def profile_proof(build: Callable[[], Any]) -> Proof:
 
 
 def renyi_proof(build: Callable[[], RenyiCurve]) -> Proof:
-    """A Renyi curve, converted."""
+    """The proof by a Renyi curve, which is converted."""
     build = functools.cache(build)
     return Proof(
         lambda delta: renyi_to_epsilon(build(), delta).epsilon,

@@ -127,9 +127,6 @@ def tuned_pairs(base: BaseGuarantee, repetitions: Repetitions) -> tuple[Dominati
 
     The dots are connected for both directions together: H_r(A || A') at r >= 1 is bounded
     by one profile, and at r < 1 by the other, since it is 1 - r + r H_(1/r)(A' || A).
-
-    Raises:
-      InputError: as tuned_profiles.
     """
     profiles = tuned_profiles(base, repetitions)
     pair = pair_from_profile(*profiles, count=_KNOTS)
@@ -137,11 +134,7 @@ def tuned_pairs(base: BaseGuarantee, repetitions: Repetitions) -> tuple[Dominati
 
 
 def tuned_guarantee(base: BaseGuarantee, repetitions: Repetitions) -> BaseGuarantee:
-    """The guarantee of the best of K runs, in the form of a base guarantee.
-
-    Raises:
-      InputError: as tuned_profiles, when its pairs are first built.
-    """
+    """The guarantee of the best of K runs, in the form of a base guarantee."""
     renyi = tuned_renyi(base, repetitions)
     build = functools.cache(lambda: tuned_pairs(base, repetitions))
     name = f"{repetitions.name} runs of {base.name}"

@@ -111,7 +111,7 @@ def test_patches_of_images_that_are_no_squares(shape, stride):
 def test_bad_networks_are_refused():
     with pytest.raises(InputError, match="strides"):
         network("wide")
-    with pytest.raises(InputError, match="classes is 1; it must be at least 2"):
+    with pytest.raises(InputError, match="classes is 1; it must be a whole number >= 2"):
         network(classes=1)
     assert network(classes=2) == ConvolutionalNetwork((1, 2, 1, 2, 1), 2)
     assert network("dense", 3) == ConvolutionalNetwork((1, 1, 1, 1, 1), 3)

@@ -143,7 +143,7 @@ def test_the_grid_is_a_product_in_which_each_candidate_has_its_steps(monkeypatch
     ("changed", "message"),
     [
         ({"rates": []}, "grid is empty: there are no learning rates"),
-        ({"noise_multipliers": [0.0]}, "needs noise"),
+        ({"noise_multipliers": [0.0]}, "noise multiplier is 0"),
         ({"batch_sizes": [49.0]}, "batch size"),
         ({"delta": 0.0}, "delta"),
         ({"epochs": 0.0}, "epochs"),

@@ -85,7 +85,7 @@ def test_a_second_search_of_the_same_data_is_refused_when_the_budget_is_spent(ca
     [
         (["--data", "cifar"], "data set"),
         (["--data", "mnist", "--data-folder", "/nowhere"], "does not exist"),
-        (["--noise-multipliers", "0"], "needs noise"),
+        (["--noise-multipliers", "0"], "noise multiplier is 0"),
         (["--learning-rates", "1:0.1:3"], "down to"),
         (["--learning-rates", "0.1:1"], "low:high:count"),
         (["--learning-rates", ""], "learning_rates"),

@@ -19,10 +19,11 @@ from jaxsel.accounting.single_run.score_pairs import (
     mirrored_pair,
     reversed_pair,
 )
-from jaxsel.host.errors import check_interval
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.attained.exact_profile import tuned_profile
+from jaxsel.tuning.attained.exact_profile import AttainedDelta, tuned_profile
 from jaxsel.tuning.attained.merging import Merger, best_block, best_merger, merging_grid
+from jaxsel.tuning.parameters import TunedEpsilon
 
 _CELLS = 300
 _STAGES = 3
@@ -208,8 +209,9 @@ def _worst(
     return value, order, direction
 
 
+@validated
 def adversarial_epsilon(
-    pair: ScorePair, repetitions: Repetitions, delta: float, *, blocks: bool = False
+    pair: ScorePair, repetitions: Repetitions, delta: AttainedDelta, *, blocks: bool = False
 ) -> Adversary:
     """Searches for the ranking of the outputs with the largest exact epsilon at delta.
 
@@ -219,14 +221,10 @@ def adversarial_epsilon(
     Args:
       pair: the laws of one run's output.
       repetitions: law of K.
-      delta: in [1e-280, 1).
+      delta: where epsilon is taken.
       blocks: search only rankings with one block from above, one from below, and the
         rest.
-
-    Raises:
-      InputError: if delta is out of range.
     """
-    delta = check_interval("delta", delta, 1e-280, 1.0, low_open=False)
     goal = _Goal(
         value=lambda side, order: tuned_profile(side, repetitions, order).epsilon(delta),
         level=lambda value: value,
@@ -236,21 +234,18 @@ def adversarial_epsilon(
     return Adversary(epsilon, delta, order, direction)
 
 
+@validated
 def adversarial_delta(
-    pair: ScorePair, repetitions: Repetitions, epsilon: float, *, blocks: bool = False
+    pair: ScorePair, repetitions: Repetitions, epsilon: TunedEpsilon, *, blocks: bool = False
 ) -> Adversary:
     """Searches for the ranking of the outputs with the largest exact delta at epsilon.
 
     Args:
       pair: the laws of one run's output.
       repetitions: law of K.
-      epsilon: >= 0.
+      epsilon: where delta is taken.
       blocks: as in :func:`adversarial_epsilon`.
-
-    Raises:
-      InputError: if epsilon is negative or infinite.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
     goal = _Goal(
         value=lambda side, order: float(tuned_profile(side, repetitions, order).delta(epsilon)),
         level=lambda value: epsilon,

@@ -7,10 +7,11 @@ import numpy as np
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.tuning.attained.two_ended import family_delta
+from jaxsel.tuning.parameters import ProperDelta, TunedEpsilon, check_some_run
 
 _LARGE = 2e-3  # atoms above this mass are split
 # Fractions of a split atom: small ones first, since a ranking may use a small piece.
@@ -31,8 +32,9 @@ def _symmetric(pair: DominatingPair) -> bool:
     return np.allclose(pair.first, pair.second[::-1], rtol=1e-9, atol=0.0)
 
 
+@validated
 @one_blas_thread()
-def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> float:
+def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: ProperDelta) -> float:
     """Exact epsilon of one base with this guarantee, under a ranking found by a search.
 
     A bound that is proved from the guarantee and holds for every ranking cannot be smaller.
@@ -42,13 +44,10 @@ def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float
     Args:
       base: the guarantee of one run.
       repetitions: law of K.
-      delta: in (0, 1).
+      delta: where epsilon is taken.
 
     Returns:
       The epsilon; NaN if no pair of laws is known to have the guarantee.
-
-    Raises:
-      InputError: if delta is out of range or K is always 0.
     """
     pairs = base.attaining()
     if pairs is None:
@@ -58,8 +57,9 @@ def attained_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float
     return max(finite_adversarial(*_split(pair), repetitions, above).epsilon for pair in pairs)
 
 
+@validated
 @one_blas_thread()
-def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: float) -> float:
+def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: TunedEpsilon) -> float:
     """Exact delta at epsilon of one base with this guarantee, under a ranking found.
 
     The maximum over a family of two-ended rankings that does not depend on epsilon, so that
@@ -67,7 +67,7 @@ def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: float
 
     Args:
       base, repetitions: as for attained_epsilon.
-      epsilon: >= 0.
+      epsilon: where delta is taken.
 
     Returns:
       The delta; NaN if no pair of laws is known to have the guarantee.
@@ -78,8 +78,7 @@ def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: float
     pairs = base.attaining()
     if pairs is None:
         return math.nan
-    if repetitions.mean == 0.0:
-        raise InputError("K is always 0; some run must be possible")
+    check_some_run(repetitions)
     return max(
         family_delta(*_split(pair), repetitions, epsilon, symmetric=_symmetric(pair))
         for pair in pairs

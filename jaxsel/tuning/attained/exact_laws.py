@@ -2,18 +2,15 @@
 
 import math
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_positive,
-    check_probability_vector,
-)
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
+from jaxsel.language.domains import choice, positive
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -75,12 +72,13 @@ _NOISES: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
 }
 
 
+@validated
 def tuned_index_law(
     scores: npt.ArrayLike,
-    noise_scale: float,
+    noise_scale: Annotated[float, positive("of the noise on the scores")],
     repetitions: Repetitions,
     *,
-    noise: str = "laplace",
+    noise: Annotated[str, choice(_NOISES)] = "laplace",
     tolerance: float = 1e-11,
 ) -> np.ndarray:
     """Law of the candidate chosen as the best of K noisy scores.
@@ -91,7 +89,7 @@ def tuned_index_law(
 
     Args:
       scores: Float[np.ndarray, "candidates"], noiseless scores.
-      noise_scale: > 0, scale parameter of the noise: b of Laplace(b), standard
+      noise_scale: scale parameter of the noise: b of Laplace(b), standard
         deviation of the Gaussian.
       repetitions: law of K.
       noise: "laplace" or "gaussian".
@@ -101,15 +99,13 @@ def tuned_index_law(
       Float[np.ndarray, "candidates+1"]; the last entry is P[K = 0].
 
     Raises:
-      InputError: for bad scores, scale or noise name.
+      InputError: for scores that are not one list of finite numbers.
     """
     scores = check_finite("scores", scores)
     if scores.ndim != 1:
         raise InputError("scores must be a list of numbers, one a candidate")
-    scale = check_positive("noise_scale", noise_scale)
-    check_choice("noise", noise, _NOISES)
     log_parts = _NOISES[noise]
-    levels, counts = np.unique(scores / scale, return_counts=True)
+    levels, counts = np.unique(scores / noise_scale, return_counts=True)
     share = counts / counts.sum()
     log_share = np.log(share)
 
@@ -146,7 +142,7 @@ def tuned_index_law(
         limit=20000,
     )
     by_level = dict(zip(levels.tolist(), law / counts, strict=True))
-    chosen = [by_level[value] for value in (scores / scale).tolist()]
+    chosen = [by_level[value] for value in (scores / noise_scale).tolist()]
     return np.append(chosen, repetitions.probability_zero)
 
 

@@ -10,7 +10,7 @@ which that loss exceeds epsilon. Their ends are found as roots; Gauss-Legendre i
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +26,17 @@ from jaxsel.accounting.single_run.score_orders import (
     order_pieces,
 )
 from jaxsel.accounting.single_run.score_pairs import ScorePair, mirrored_pair, reversed_pair
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language import domains
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions, point_mass
+from jaxsel.tuning.parameters import check_some_run
 
 # Panels are as narrow as the laws are smooth (`ScorePair.width`), so that 16 nodes reach 1e-10.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _AT_ONCE = 4_000_000  # numbers in memory at a time
-_LEAST_DELTA = 1e-280
+
+AttainedDelta = Annotated[float, domains.number("of a ranking", at_least=1e-280, below=1.0)]
 
 
 class TunedProfile(NamedTuple):
@@ -216,8 +220,7 @@ def tuned_profile(
     Raises:
       InputError: if the cuts of the order overlap or K is always 0.
     """
-    if repetitions.mean == 0.0:
-        raise InputError("K is always 0; some run must be possible")
+    check_some_run(repetitions)
     chance = 1.0
     if order == INDEPENDENT:
         chance = float(repetitions.pgf_gap(1.0))
@@ -286,9 +289,9 @@ def tuned_profile(
     return TunedProfile(delta, lambda target: _epsilon_at(delta, target))
 
 
-def _epsilon_at(delta_at: Callable[[npt.ArrayLike], np.ndarray], delta: float) -> float:
+@validated
+def _epsilon_at(delta_at: Callable[[npt.ArrayLike], np.ndarray], delta: AttainedDelta) -> float:
     """Smallest epsilon >= 0 at which a decreasing profile is at most delta."""
-    delta = check_interval("delta", delta, _LEAST_DELTA, 1.0, low_open=False)
 
     def excess(epsilon: float) -> float:
         # A profile falls over hundreds of orders of magnitude, its logarithm slowly.
@@ -321,15 +324,13 @@ def tuned_delta(
 
     Returns:
       Float[np.ndarray, "*epsilon"].
-
-    Raises:
-      InputError: for a negative epsilon or an order with overlapping cuts.
     """
     return tuned_profile(pair, repetitions, order).delta(epsilon)
 
 
+@validated
 def exact_tuned_epsilon(
-    pair: ScorePair, repetitions: Repetitions, delta: float, order: Order = NATURAL
+    pair: ScorePair, repetitions: Repetitions, delta: AttainedDelta, order: Order = NATURAL
 ) -> float:
     """Smallest epsilon >= 0 such that the tuned algorithm is (epsilon, delta)-DP.
 
@@ -338,11 +339,8 @@ def exact_tuned_epsilon(
     Args:
       pair: the laws of one run's output.
       repetitions: law of K.
-      delta: in [1e-280, 1).
+      delta: where epsilon is taken.
       order: which outputs are better.
-
-    Raises:
-      InputError: if delta is out of range or the order has overlapping cuts.
     """
     return max(
         tuned_profile(side, repetitions, order).epsilon(delta)

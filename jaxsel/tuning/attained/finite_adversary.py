@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.host.errors import InputError, check_interval, check_probability_vector
+from jaxsel.host.errors import InputError, check_probability_vector
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.all_rankings import FEW, worst_of_all
 from jaxsel.tuning.attained.merging import (
@@ -25,6 +26,7 @@ from jaxsel.tuning.attained.merging import (
 )
 from jaxsel.tuning.attained.moving import MOVED, moved
 from jaxsel.tuning.attained.ranked_laws import Ranking, ranked_epsilon
+from jaxsel.tuning.parameters import ProperDelta, check_some_run
 
 _CELLS = 300
 _STAGES = 2
@@ -52,7 +54,12 @@ class FiniteAdversary(NamedTuple):
 
 
 def cell_boundaries(first: np.ndarray, second: np.ndarray, least: float) -> np.ndarray:
-    """Boundaries of cells of consecutive outcomes; single outcomes if there are few."""
+    """Boundaries of cells of consecutive outcomes; single outcomes if there are few.
+
+    Args:
+      first, second: masses of the outcomes, in order.
+      least: mass at either end that one cell may hold.
+    """
     size = len(first)
     if size <= _CELLS:
         return np.arange(size + 1)
@@ -95,8 +102,9 @@ def order_along(cells: np.ndarray, path: Merger) -> np.ndarray:
     return np.concatenate([*parts, indices[cells[a] : cells[end - b]]])
 
 
+@validated
 def finite_adversarial(
-    first: npt.ArrayLike, second: npt.ArrayLike, repetitions: Repetitions, delta: float
+    first: npt.ArrayLike, second: npt.ArrayLike, repetitions: Repetitions, delta: ProperDelta
 ) -> FiniteAdversary:
     """The worst ranking of a finite pair's outcomes, by a search if there are many.
 
@@ -110,15 +118,14 @@ def finite_adversarial(
       first, second: the two laws, probabilities of the same outcomes in any order; for
         a privacy loss distribution, its masses under either side.
       repetitions: law of K.
-      delta: in (0, 1).
+      delta: where epsilon is taken.
 
     Returns:
       The ranking, its exact epsilon at delta (in both directions), and whether that is
       the maximum.
 
     Raises:
-      InputError: if a law is no probability vector, their lengths differ, delta is out
-        of range or K is always 0.
+      InputError: if a law is no probability vector, their lengths differ or K is always 0.
     """
     p = check_probability_vector("first", first)
     q = check_probability_vector("second", second)
@@ -127,9 +134,7 @@ def finite_adversarial(
             f"first has {p.size} outcomes and second has {q.size}; "
             "both laws must list the same outcomes"
         )
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    if repetitions.mean == 0.0:
-        raise InputError("K is always 0; some run must be possible")
+    check_some_run(repetitions)
     p, q = p / p.sum(), q / q.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.where(p > 0, np.log(p) - np.log(q), np.where(q > 0, -np.inf, 0.0))

@@ -177,7 +177,13 @@ def best_merger(grid: MergingGrid, epsilon: float) -> Merger:
 
 
 def path_epsilon(grid: MergingGrid, path: Merger, delta: float) -> float:
-    """Epsilon >= 0 of a path at delta, as accurate as the grid's masses."""
+    """Epsilon >= 0 at delta under the ranking of a path, as accurate as the grid's masses.
+
+    Args:
+      grid: of tuned masses.
+      path: over it.
+      delta: where epsilon is taken.
+    """
     size, a, b, masses = grid.above.shape[1], 0, 0, []
     for front, back in zip(path.front.tolist(), path.back.tolist(), strict=True):
         masses += [grid.above[:, a:front, b], grid.below[:, b:back, front]]

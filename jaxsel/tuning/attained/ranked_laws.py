@@ -92,6 +92,11 @@ def ranked_law(q: np.ndarray, ranking: Ranking, repetitions: Repetitions) -> np.
     """Law of the released outcome, in the order of the ranking; no run last.
 
     Tied outcomes share the mass of their group in proportion to their own masses.
+
+    Args:
+      q: Float["outcomes"], the law of one run.
+      ranking: of its outcomes.
+      repetitions: law of K.
     """
     masses = q[ranking.order]
     if not np.any(ranking.tied):
@@ -117,6 +122,12 @@ def ranked_epsilon(
     """Epsilon at delta, in both directions, of the tuned laws under a ranking.
 
     Exact, or slightly too small if one of two tuned masses underflows.
+
+    Args:
+      first, second: the laws of one run.
+      ranking: of their outcomes.
+      repetitions: law of K.
+      delta: where epsilon is taken.
     """
     one, two = (_tuned(side, ranking, repetitions) for side in (first, second))
     return epsilon_at_delta(one, two, delta)

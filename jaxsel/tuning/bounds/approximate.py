@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.parameters import Delta
 
 
 class Thinned(NamedTuple):
@@ -50,20 +52,20 @@ def good_part(base: BaseGuarantee, repetitions: Repetitions) -> GoodPart | None:
     return GoodPart(base.core, law, failure)
 
 
-def thinned(repetitions: Repetitions, failure: float) -> Thinned:
-    """Law of K given that none of K runs fails, and delta (Lemma 20).
+@validated
+def thinned(repetitions: Repetitions, failure: Delta) -> Thinned:
+    """Law of K given that none of K runs fails, and the probability that one does (Lemma 20).
 
-    P[K~ = k] is proportional to P[K = k] (1 - failure)^k and
-    delta = 1 - f(1 - failure), f being the generating function of K.
+    The former is proportional to P[K = k] (1 - failure)^k, the latter is 1 - f(1 - failure), f
+    being the generating function of K.
 
     Args:
       repetitions: a Poisson, truncated negative binomial, binomial or point-mass law.
-      failure: probability that one run fails, in [0, 1).
+      failure: probability that one run fails.
 
     Raises:
-      InputError: for other laws, or a failure outside [0, 1).
+      InputError: for other laws.
     """
-    failure = check_interval("failure", failure, 0.0, 1.0, low_open=False)
     good = 1.0 - failure
     parameters = repetitions.parameters
     match repetitions.family:

@@ -10,6 +10,7 @@ output law is Q_S = Q given S. All bounds are on D_order(Q_S || Q'_S) and take
 
 import math
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 from scipy import optimize
@@ -17,16 +18,19 @@ from scipy import optimize
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.accounting.single_run.pairs import tight_conditional
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
+from jaxsel.tuning import parameters
 
 PARTS = (1, 2, 3, 4, 5)  # the inequalities of Corollary 16
 
+# A sum of probabilities may exceed 1 by rounding.
+Good = Annotated[float, number("Q(S)", above=0.0, below=1.0 + 1e-9)]
 
-def _checked(order: float, probability: float) -> tuple[float, float]:
-    order = check_interval("order", order, 1.0, math.inf, high_open=False)
-    # a sum of probabilities may exceed 1 by rounding
-    probability = check_interval("probability", probability, 0.0, 1.0 + 1e-9)
-    return order, max(0.0, -math.log(probability))
+
+def _log_inverse(probability: float) -> float:
+    return max(0.0, -math.log(probability))
 
 
 def _at(curve: RenyiCurve, order: float) -> float:
@@ -38,21 +42,22 @@ def _weighted(weight: float, curve: RenyiCurve, order: float) -> float:
     return weight * _at(curve, order) if weight != 0.0 else 0.0
 
 
+@validated
 def conditional_at_exponents(
-    order: float,
-    inverse_q: float,
-    inverse_r: float,
+    order: parameters.OrderOrInfinity,
+    inverse_q: parameters.InverseQ,
+    inverse_r: parameters.InverseR,
     forward: RenyiCurve,
     backward: RenyiCurve,
-    probability: float,
+    probability: Good,
     *,
     corrected: bool = True,
 ) -> float:
-    """Proposition 15 at given Hoelder exponents p, q, r with 1/p + 1/q + 1/r = 1.
+    """Renyi bound after conditioning, by Proposition 15 with 1/p + 1/q + 1/r = 1.
 
     Args:
-      order: > 1, finite.
-      inverse_q, inverse_r: 1/q and 1/r, >= 0, with sum at most 1.
+      order: finite.
+      inverse_q, inverse_r: 1/q and 1/r, with sum at most 1.
       forward, backward, probability: see the module.
       corrected: the proof applies post-processing at order + 1/q - 1, which must be at
         least 1 (E-PS-2); False evaluates the printed formula elsewhere too.
@@ -61,12 +66,8 @@ def conditional_at_exponents(
       The bound on D_order(Q_S || Q'_S).
 
     Raises:
-      InputError: if exponents, order or probability are out of range, or if
-        order + 1/q < 2 and ``corrected``.
+      InputError: if 1/q + 1/r is above 1, or if order + 1/q < 2 and ``corrected``.
     """
-    order, log_inverse = _checked(order, probability)
-    inverse_q = check_interval("1/q", inverse_q, 0.0, 1.0, low_open=False, high_open=False)
-    inverse_r = check_interval("1/r", inverse_r, 0.0, 1.0, low_open=False, high_open=False)
     inverse_p = 1.0 - inverse_q - inverse_r
     if inverse_p < -1e-12:
         raise InputError("1/p, 1/q and 1/r must be >= 0 and sum to 1")
@@ -79,24 +80,24 @@ def conditional_at_exponents(
     return (
         _weighted((order - inverse_p - inverse_r) / (order - 1), forward, forward_order)
         + _weighted((order + inverse_q - 2) / (order - 1), backward, order + inverse_q - 1)
-        + (inverse_r + 1) / (order - 1) * log_inverse
+        + (inverse_r + 1) / (order - 1) * _log_inverse(probability)
     )
 
 
+@validated
 def conditional_part(
     part: int,
-    order: float,
+    order: parameters.OrderOrInfinity,
     forward: RenyiCurve,
     backward: RenyiCurve,
-    probability: float,
+    probability: Good,
     *,
-    exponent: float = 1.0,
+    exponent: parameters.Exponent = 1.0,
     corrected: bool = True,
 ) -> float:
-    """One of the five inequalities of Corollary 16.
+    """Renyi bound after conditioning, by one of the five inequalities of Corollary 16.
 
-    Writing a for the order, D for the forward and D' for the backward curve and L for
-    log(1/Q(S)):
+    With a the order, D the forward and D' the backward curve, and L = log(1/Q(S)):
       1: D_inf + D'_inf
       2: D_a + (a-2)/(a-1) D'_(a-1) + 2/(a-1) L
       3: D_inf + (a-2)/(a-1) D'_(a-1) + 1/(a-1) L
@@ -105,9 +106,9 @@ def conditional_part(
 
     Args:
       part: 1 to 5.
-      order: > 1, inf allowed.
+      order: a.
       forward, backward, probability: see the module.
-      exponent: r >= 1 of part 5.
+      exponent: r of part 5.
       corrected: parts 2, 3 and 5 hold for order >= 2 only (E-PS-2) and refuse other
         orders; False evaluates the printed formula there too.
 
@@ -115,17 +116,15 @@ def conditional_part(
       The bound on D_order(Q_S || Q'_S).
 
     Raises:
-      InputError: for a bad argument, or an order below 2 in parts 2, 3, 5.
+      InputError: for another part, or an order below 2 in parts 2, 3, 5.
     """
     if part not in PARTS:
         raise InputError(f"part is {part}; it must be one of: 1, 2, 3, 4, 5")
-    order, log_inverse = _checked(order, probability)
-    exponent = check_interval("exponent", exponent, 1.0, math.inf, low_open=False, high_open=False)
     if corrected and part in (2, 3, 5) and order < 2.0:
         raise InputError(f"order is {order:g}; part {part} of Corollary 16 holds for order >= 2")
     if part == 1 or math.isinf(order):
         return _at(forward, math.inf) + _at(backward, math.inf)
-    log_term = log_inverse / (order - 1.0)
+    log_term = _log_inverse(probability) / (order - 1.0)
     if part == 4:
         share = order / (order - 1.0)
         return share * _at(forward, math.inf) + _at(backward, order) + log_term
@@ -138,8 +137,11 @@ def conditional_part(
     return first + rest + (1.0 / exponent + 1.0) * log_term
 
 
+@validated
 def fitted_tight_conditional(
-    order: float, rho: float = 0.1, a: float = 0.25
+    order: Annotated[float, number("of both divergences", at_least=1.05, at_most=64.0)],
+    rho: parameters.TightRho = 0.1,
+    a: parameters.TightShare = 0.25,
 ) -> tuple[float, float]:
     """Parameters (s, t) of the tight pair with both Renyi divergences rho * order.
 
@@ -148,19 +150,16 @@ def fitted_tight_conditional(
     by following the solution from order 2.
 
     Args:
-      order: in [1.05, 64].
-      rho: in (0, 1]; the figure has 0.1.
-      a: in (0, 1/4].
+      order: at which both divergences are to be rho * order.
+      rho: the figure has 0.1.
+      a: probability of the pair's common outcome.
 
     Returns:
       s and t, for pairs.tight_conditional.
 
     Raises:
-      InputError: if a parameter is out of range or there is no solution.
+      InputError: if there is no solution.
     """
-    order = check_interval("order", order, 1.05, 64.0, low_open=False, high_open=False)
-    rho = check_interval("rho", rho, 0.0, 1.0, high_open=False)
-    a = check_interval("a", a, 0.0, 0.25, high_open=False)
 
     def residual(at_order: float) -> Callable[[np.ndarray], np.ndarray]:
         def gap(log_parameters: np.ndarray) -> np.ndarray:

@@ -22,9 +22,11 @@ from scipy import optimize
 from jaxsel.accounting.numerics.hull import upper_hull, upper_hull_of_logs
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.slope_cover import COUNT, SlopeCover, slope_cover
+from jaxsel.tuning.parameters import TunedDelta
 
 
 class Envelope(NamedTuple):
@@ -80,9 +82,6 @@ def pair_envelope(
       pair: a pair that dominates the base's laws in that direction.
       repetitions: law of K.
       count: grid points for x; the relative error of delta falls like count^-2.
-
-    Raises:
-      InputError: as slope_cover.
     """
     cover = slope_cover(pair_tradeoff(pair), repetitions, kinks=np.cumsum(pair.first), count=count)
     log_first, log_second, log_slopes = _hull(cover)
@@ -122,11 +121,7 @@ def _at(bound: Envelope, epsilon: float) -> float:
 def base_envelopes(
     base: BaseGuarantee, repetitions: Repetitions, *, count: int = COUNT
 ) -> tuple[Envelope, ...]:
-    """The envelopes of both directions (one, if the base's pair is symmetric).
-
-    Raises:
-      InputError: as pair_envelope.
-    """
+    """The envelopes of both directions (one, if the base's pair is symmetric)."""
     return tuple(pair_envelope(each, repetitions, count=count) for each in base.pairs())
 
 
@@ -155,31 +150,24 @@ def envelope_log_delta(bounds: tuple[Envelope, ...], epsilon: npt.ArrayLike) -> 
 def envelope_profile(
     base: BaseGuarantee, repetitions: Repetitions
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """epsilon >= 0 -> the envelope bound on delta of the tuned algorithm, at most 1.
-
-    Raises:
-      InputError: as base_envelopes.
-    """
+    """epsilon >= 0 -> the envelope bound on delta of the tuned algorithm, at most 1."""
     bounds = base_envelopes(base, repetitions)
     return lambda epsilon: np.exp(envelope_log_delta(bounds, epsilon))[()]
 
 
-def envelope_epsilon(bounds: tuple[Envelope, ...], delta: float) -> float:
+@validated
+def envelope_epsilon(bounds: tuple[Envelope, ...], delta: TunedDelta) -> float:
     """Smallest epsilon >= 0 at which the envelope bound is at most delta.
 
     Args:
       bounds: from base_envelopes.
-      delta: in [0, 1).
+      delta: of the search.
 
     Returns:
       That epsilon; inf if the bound always exceeds delta, for example if E[K] times the
       base's mass at infinite loss does. A sum within a relative 1e-12 of delta, which is
       its rounding error, counts as delta.
-
-    Raises:
-      InputError: if delta is out of range.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     if delta == 0.0:
         if any(each.singular > 0.0 for each in bounds):
             return math.inf

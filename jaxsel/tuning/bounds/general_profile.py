@@ -63,7 +63,7 @@ def general_hockey_stick(
     *,
     steps: int = 44,
 ) -> np.ndarray:
-    """Right-hand side of Theorem 4.1 for the hockey stick, with the supremum.
+    """A bound on the hockey-stick divergence of the tuned laws, by Theorem 4.1.
 
     The sum over outcomes y of sup (Q(y) f'(q) - e^epsilon Q'(y) f'(q'))_+, the supremum
     being over the pairs (q, q') of masses of the worse outcomes, ties broken anyhow, as
@@ -108,7 +108,7 @@ def general_hockey_stick(
 def general_renyi(
     first: npt.ArrayLike, second: npt.ArrayLike, order: npt.ArrayLike, repetitions: Repetitions
 ) -> np.ndarray:
-    """Right-hand side of Theorem 4.1 for f(z) = z^order, as a Renyi divergence.
+    """A bound on the Renyi divergence of the tuned laws, by Theorem 4.1 with f(z) = z^order.
 
     Here each outcome has the same worst (q, q'), so that the sum is a product, and
     Remark 4.2 an equality: the bound is Lemma 7 of Papernot & Steinke (2022). "No run"

@@ -42,10 +42,14 @@ def _scaled_ratio(
 def correct_for_no_runs(
     order: npt.ArrayLike, bound: npt.ArrayLike, probability_zero: float
 ) -> np.ndarray:
-    """Adds the outcome "no run" to a bound whose proof omits it (E-PS-1).
+    """Adds the outcome "no run" to a Renyi bound whose proof omits it (E-PS-1).
 
     That outcome has probability P[K = 0] on both sides, which is its contribution to
     exp((order - 1) D).
+
+    Args:
+      order, bound: the bound at each order.
+      probability_zero: P[K = 0].
     """
     order, bound = np.broadcast_arrays(np.asarray(order, float), bound)
     if probability_zero <= 0.0:
@@ -111,7 +115,9 @@ def generic_pair_epsilon(
     corrected: bool = True,
     count: int = 129,
 ) -> np.ndarray:
-    """Lemma 7 for one known pair of laws, in one direction.
+    """Renyi bound on the tuned algorithm for one known pair of base laws, by Lemma 7.
+
+    In one direction.
 
     Args:
       order: in (1, inf], any shape.

@@ -8,7 +8,7 @@ for as many steps as they allow.
 
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
@@ -18,17 +18,21 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_noise_multiplier,
 )
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA, ApproximateGuarantee
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.profile_ratios import Profile, negative_binomial_ratio
 from jaxsel.tuning.bounds.profiles import two_point_epsilon
+from jaxsel.tuning.parameters import NoiseMultiplier, PositiveEpsilon, SamplingProbability, Steps
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
+Interval = Annotated[float, number("of the discretised privacy loss", above=0.0, below=0.1)]
 
-_INTERVAL = 1e-4  # of the discretised privacy loss
+_INTERVAL = 1e-4
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval
 
 
@@ -48,25 +52,26 @@ class CandidateThresholds(NamedTuple):
     tuned: ApproximateGuarantee
 
 
+@validated
 def candidate_thresholds(
-    epsilon: float, delta: float, repetitions: Repetitions
+    epsilon: PositiveEpsilon,
+    delta: Annotated[float, number("of one run", above=LEAST_DELTA, below=1.0)],
+    repetitions: Repetitions,
 ) -> CandidateThresholds:
-    """The thresholds of Section 6.2, from a Gaussian mechanism.
+    """Two points that every candidate's profile must stay below, by Section 6.2.
 
     The Gaussian mechanism is calibrated to (epsilon, delta)-DP. Its profile then gives the
     epsilon_1 that minimises log(e^epsilon_1 + ((1 - gamma)/gamma) delta(epsilon_1)), and
     the epsilon at which it has delta/E[K].
 
     Args:
-      epsilon, delta: of one run, epsilon > 0, delta in (0, 1).
+      epsilon, delta: of one run.
       repetitions: K ~ D(eta, gamma): geometric, logarithmic or any truncated negative
         binomial law with mean >= 1.
 
     Raises:
-      InputError: if a number is out of range or K has another law.
+      InputError: if K has another law.
     """
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, LEAST_DELTA, 1.0)
     if repetitions.family != "truncated_negative_binomial":
         raise InputError(
             f"repetitions are {repetitions.family}; the thresholds need a truncated "
@@ -85,14 +90,11 @@ def candidate_thresholds(
 def _one_step(
     sampling_probability: float, noise_multiplier: float, interval: float
 ) -> "PrivacyLossDistribution":
-    rate = check_interval("sampling_probability", sampling_probability, 0.0, 1.0, high_open=False)
-    scale = check_positive("noise_multiplier", noise_multiplier)
-    interval = check_interval("interval", interval, 0.0, 0.1)
     # Imported late: it takes a second, and is rarely used.
     from dp_accounting.pld import privacy_loss_distribution
 
     return privacy_loss_distribution.from_gaussian_mechanism(
-        scale, value_discretization_interval=interval, sampling_prob=rate
+        noise_multiplier, value_discretization_interval=interval, sampling_prob=sampling_probability
     )
 
 
@@ -122,9 +124,14 @@ def _direction(distribution: "PLDPmf") -> Profile:
     return profile
 
 
+@validated
 @functools.lru_cache(maxsize=8)
 def subsampled_gaussian_profile(
-    sampling_probability: float, noise_multiplier: float, steps: int, *, interval: float = _INTERVAL
+    sampling_probability: SamplingProbability,
+    noise_multiplier: NoiseMultiplier,
+    steps: Steps,
+    *,
+    interval: Interval = _INTERVAL,
 ) -> Profile:
     """Profile of DP-SGD: composed Poisson-subsampled Gaussian mechanisms.
 
@@ -132,19 +139,16 @@ def subsampled_gaussian_profile(
     distribution: an upper estimate, the larger of both directions.
 
     Args:
-      sampling_probability: of each record in each step, in (0, 1].
-      noise_multiplier: standard deviation of the noise over the clipping norm, > 0.
-      steps: how many, >= 1.
+      sampling_probability: of each record in each step.
+      noise_multiplier: standard deviation of the noise over the clipping norm.
+      steps: how many.
       interval: of the discretised privacy loss.
 
     Returns:
       real epsilon -> delta, element by element, fast on large arrays.
-
-    Raises:
-      InputError: if a number is out of range.
     """
     one_step = _one_step(sampling_probability, noise_multiplier, interval)
-    loss = one_step.self_compose(check_integer("steps", steps, 1))
+    loss = one_step.self_compose(steps)
     remove = _direction(loss._pmf_remove)
     add = remove if loss._symmetric else _direction(loss._pmf_add)
 
@@ -154,12 +158,13 @@ def subsampled_gaussian_profile(
     return profile
 
 
+@validated
 def largest_steps(
     thresholds: CandidateThresholds,
-    sampling_probability: float,
-    noise_multiplier: float,
+    sampling_probability: SamplingProbability,
+    noise_multiplier: NoiseMultiplier,
     *,
-    interval: float = _INTERVAL,
+    interval: Interval = _INTERVAL,
 ) -> int:
     """Most steps of DP-SGD whose profile is below both thresholds.
 
@@ -168,15 +173,15 @@ def largest_steps(
 
     Args:
       thresholds: from candidate_thresholds.
-      sampling_probability: of each record in each step, in (0, 1].
-      noise_multiplier: standard deviation of the noise over the clipping norm, > 0.
+      sampling_probability: of each record in each step.
+      noise_multiplier: standard deviation of the noise over the clipping norm.
       interval: of the discretised privacy loss; a smaller one allows more steps.
 
     Returns:
       The number of steps, found by bisection; 0 if even one is too many.
 
     Raises:
-      InputError: if a number is out of range, or more than some 2^20 steps are allowed.
+      InputError: if more than some 2^20 steps are allowed.
     """
     one_step = _one_step(sampling_probability, noise_multiplier, interval)
 

@@ -11,8 +11,10 @@ import numpy.typing as npt
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone
-from jaxsel.host.errors import check_interval
 from jaxsel.language.papers import PS
+from jaxsel.language.signature import validated
+from jaxsel.repetitions.parameters import Eta, Gamma
+from jaxsel.tuning.parameters import Epsilon, Rho
 from jaxsel.tuning.search_bounds import (
     PURE,
     RENYI,
@@ -25,12 +27,9 @@ from jaxsel.tuning.search_bounds import (
 )
 
 
-def _checked(eta: float, gamma: float) -> tuple[float, float, float]:
-    """eta, log(1/gamma) and log E[K]."""
-    eta = check_interval("eta", eta, -1.0, math.inf)
-    gamma = check_interval("gamma", gamma, 0.0, 1.0)
-    mean = laws.truncated_negative_binomial(eta, gamma).mean
-    return eta, -math.log(gamma), math.log(mean)
+def _logs(eta: float, gamma: float) -> tuple[float, float]:
+    """log(1/gamma) and log E[K]."""
+    return -math.log(gamma), math.log(laws.truncated_negative_binomial(eta, gamma).mean)
 
 
 def _middle(
@@ -65,13 +64,9 @@ def _total(
         return (np.asarray(epsilon) + middle + log_mean / excess)[()]
 
 
+@validated
 def negative_binomial_renyi(
-    base_renyi: RenyiCurve,
-    eta: float,
-    gamma: float,
-    *,
-    tight: bool = False,
-    monotonised: bool = True,
+    base_renyi: RenyiCurve, eta: Eta, gamma: Gamma, *, tight: bool = False, monotonised: bool = True
 ) -> RenyiCurve:
     """Renyi curve of the tuned algorithm: Theorem 2 at its best second order.
 
@@ -80,8 +75,7 @@ def negative_binomial_renyi(
 
     Args:
       base_renyi: Renyi curve of the base algorithm.
-      eta: > -1.
-      gamma: in (0, 1).
+      eta, gamma: of K ~ D(eta, gamma).
       tight: replace the two terms of the second order b, at which the base's bound is e,
         by ((1 + eta)/b) log(1 + (1/gamma - 1) e^((b - 1) e)), the line of the same proof
         before its last inequality.
@@ -89,11 +83,8 @@ def negative_binomial_renyi(
 
     Returns:
       A Renyi curve; the second order is searched over 1, 1 + exp(t) and inf.
-
-    Raises:
-      InputError: if eta or gamma is out of range.
     """
-    eta, log_inverse, log_mean = _checked(eta, gamma)
+    log_inverse, log_mean = _logs(eta, gamma)
 
     def middle(second_order) -> np.ndarray:
         at_second = base_renyi(np.asarray(second_order))
@@ -109,15 +100,15 @@ def negative_binomial_renyi(
     return monotone(curve) if monotonised else curve
 
 
-def pure_negative_binomial_epsilon(epsilon: float, eta: float) -> float:
-    """(2 + eta) epsilon: pure DP of the tuned algorithm (Corollary 3)."""
-    eta = check_interval("eta", eta, -1.0, math.inf)
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
+@validated
+def pure_negative_binomial_epsilon(epsilon: Epsilon, eta: Eta) -> float:
+    """Pure epsilon of the tuned algorithm: (2 + eta) epsilon (Corollary 3)."""
     return (2.0 + eta) * epsilon
 
 
+@validated
 def zcdp_negative_binomial_renyi(
-    order: npt.ArrayLike, rho: float, eta: float, gamma: float
+    order: npt.ArrayLike, rho: Rho, eta: Eta, gamma: Gamma
 ) -> np.ndarray:
     """Renyi bound of the tuned algorithm for a rho-zCDP base (Corollary 4).
 
@@ -126,18 +117,13 @@ def zcdp_negative_binomial_renyi(
 
     Args:
       order: in (1, inf], any shape.
-      rho: > 0.
-      eta: > -1.
-      gamma: in (0, 1).
+      rho: zCDP parameter of one run.
+      eta, gamma: of K ~ D(eta, gamma).
 
     Returns:
-      The bound, flat up to order 1 + sqrt(log E[K]/rho).
-
-    Raises:
-      InputError: if rho, eta or gamma is out of range.
+      The bound in the shape of order, flat up to order 1 + sqrt(log E[K]/rho).
     """
-    eta, log_inverse, log_mean = _checked(eta, gamma)
-    rho = check_interval("rho", rho, 0.0, math.inf)
+    log_inverse, log_mean = _logs(eta, gamma)
     if rho <= log_inverse:
         middle = (1.0 + eta) * (2.0 * math.sqrt(rho * log_inverse) - rho)
     else:

@@ -85,7 +85,7 @@ def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
 
 
 def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, float]:
-    """E_P[lambda(p'/p)] as weights of a price's values, and of its last slope.
+    """Weights of a price's values, and of its last slope, in its mean E_P[lambda(p'/p)].
 
     Mass of P' where P has none, or that is missing from a pair, counts beyond the last
     knot.
@@ -107,7 +107,14 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
 
 
 def proposed_delta(pair: DominatingPair, mesh: PathMesh, price: Price, values: np.ndarray) -> float:
-    """E_P[lambda(p'/p)] + W(0, 0) - W(1, 1): the bound, if the inequality held."""
+    """The bound on delta, if the inequality held: E_P[lambda(p'/p)] + W(0, 0) - W(1, 1).
+
+    Args:
+      pair: the dominating pair.
+      mesh: of the potential W.
+      price: lambda.
+      values: of W at the nodes.
+    """
     weights, beyond = price_weights(pair, price.knots)
     paid = float(weights @ price.values) + beyond * price.last_slope
     gained = float(values[mesh.start[0]] @ mesh.start[1])
@@ -271,7 +278,15 @@ class _PathConstraints:
 def proposal(
     pair: DominatingPair, law: Repetitions, mesh: PathMesh, knots: np.ndarray, epsilon: float
 ) -> tuple[Price, np.ndarray]:
-    """A price, and W at the nodes of the mesh, that nearly minimise the bound."""
+    """A price, and W at the nodes of the mesh, that nearly minimise the bound.
+
+    Args:
+      pair: the dominating pair.
+      law: of K.
+      mesh: of the potential W.
+      knots: of the price.
+      epsilon: where delta is bounded.
+    """
     constraints = _PathConstraints(mesh, law, epsilon, knots)
     cost = np.zeros(mesh.count + knots.size + 1)
     weights, beyond = price_weights(pair, knots)

@@ -1,26 +1,31 @@
 """Tuning with a Poisson number of runs (Papernot & Steinke 2022, Theorem 6)."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve, monotone, renyi_to_delta
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError, check_choice, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import choice
 from jaxsel.language.papers import PS
+from jaxsel.language.signature import validated
+from jaxsel.repetitions.parameters import Mean
 from jaxsel.tuning.search_bounds import RENYI, Former, Needs, Search, bound
 
 
+@validated
 def poisson_epsilon(
     order: npt.ArrayLike,
     epsilon: npt.ArrayLike,
     delta: npt.ArrayLike,
-    mean: float,
+    mean: Mean,
     *,
     corrected: bool = True,
 ) -> np.ndarray:
-    """Renyi bound of the tuned algorithm at one order (Theorem 6).
+    """Renyi bound of the tuned algorithm, from the base's Renyi bound and delta (Theorem 6).
 
     epsilon + mean delta + log(mean)/(order - 1), for a base whose profile at
     log(1 + 1/(order - 1)) is at most delta.
@@ -34,16 +39,12 @@ def poisson_epsilon(
       order: in (1, inf].
       epsilon: Renyi bound of the base at that order.
       delta: delta of the base at log(1 + 1/(order - 1)).
-      mean: > 0, mean number of runs.
+      mean: E[K].
       corrected: False gives the bound as printed, for every mean.
 
     Returns:
       The Renyi bound; arguments broadcast.
-
-    Raises:
-      InputError: if the mean is not positive.
     """
-    mean = check_positive("mean", mean)
     excess = np.asarray(order, dtype=np.float64) - 1.0
     per_order = np.asarray(epsilon, dtype=np.float64) + mean * np.asarray(delta)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -54,11 +55,12 @@ def poisson_epsilon(
     return bound[()]
 
 
+@validated
 def poisson_renyi(
     base: BaseGuarantee,
-    mean: float,
+    mean: Mean,
     *,
-    delta_from: str = "profile",
+    delta_from: Annotated[str, choice(("profile", "renyi"))] = "profile",
     corrected: bool = True,
     monotonised: bool = True,
 ) -> RenyiCurve:
@@ -66,23 +68,21 @@ def poisson_renyi(
 
     Args:
       base: guarantee of the base algorithm.
-      mean: > 0, mean number of runs.
+      mean: E[K].
       delta_from: "profile" takes delta from the exact profile of the base, "renyi" from
         its Renyi curve at the best order (as in the paper's figures).
       corrected: as in poisson_epsilon.
       monotonised: take the least bound over larger orders too (Remark 5).
 
     Raises:
-      InputError: if the mean is not positive, or the base has no profile to take.
+      InputError: if the base has no profile to take.
     """
-    check_choice("delta_from", delta_from, ("profile", "renyi"))
     profile = base.profile
     if delta_from == "profile" and profile is None:
         raise InputError(
             f"base {base.name} has no exact profile; use delta_from='renyi' or a base "
             "such as gaussian, laplace or pure"
         )
-    check_positive("mean", mean)
 
     def curve(order: np.ndarray) -> np.ndarray:
         order = np.asarray(order, dtype=np.float64)

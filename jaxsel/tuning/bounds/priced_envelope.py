@@ -25,7 +25,7 @@ from jaxsel.accounting.single_run.conversions import Profile
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.host.errors import check_interval
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.two_ended import TwoEnded
 from jaxsel.tuning.bounds.envelope import (
@@ -38,6 +38,7 @@ from jaxsel.tuning.bounds.envelope import (
 from jaxsel.tuning.bounds.path_certificate import ROUNDING, certified
 from jaxsel.tuning.bounds.path_mesh import PathMesh, path_mesh
 from jaxsel.tuning.bounds.path_program import proposal, proposed_delta, ratio_knots
+from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon
 
 _WORKERS = 2  # programs solved at a time; more would be limited by memory bandwidth
 _TRIES, _FINER_TRIES = 8, 6  # epsilons tried for one delta
@@ -235,18 +236,15 @@ def _directions(search: _Search, resolution: Resolution) -> tuple[PricedDirectio
     )
 
 
+@validated
 @one_blas_thread()
-def priced_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> float:
+def priced_delta(directions: tuple[PricedDirection, ...], epsilon: TunedEpsilon) -> float:
     """A proven bound on delta(epsilon) in both directions, never above the envelope.
 
     Args:
       directions: from priced_directions.
-      epsilon: >= 0.
-
-    Raises:
-      InputError: if epsilon is negative or infinite.
+      epsilon: of the search.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
     # A price only lowers the envelope, and a finer mesh the price, so they are computed
     # only for the direction whose bound is the largest so far.
     found = [each.enveloped(epsilon) for each in directions]
@@ -340,8 +338,9 @@ def _settled(at: Callable[[float], _Point], left: _Point, right: _Point, delta: 
     return right.epsilon
 
 
+@validated
 @one_blas_thread()
-def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> float:
+def priced_epsilon(directions: tuple[PricedDirection, ...], delta: TunedDelta) -> float:
     """The least epsilon found at which delta is proved.
 
     delta(epsilon) of the tuned algorithm is convex in e^epsilon, so that between two
@@ -349,16 +348,12 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: float) -> flo
 
     Args:
       directions: from priced_directions.
-      delta: in [0, 1).
+      delta: of the search.
 
     Returns:
       That epsilon, at most the envelope's; priced_delta there is at most delta. If some
       ranking is close to the envelope, it is the envelope's, and no program is solved.
-
-    Raises:
-      InputError: if delta is out of range.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     bounds = tuple(each.envelope for each in directions)
     enveloped = envelope_epsilon(bounds, delta)
     if delta == 0.0 or not 0.0 < enveloped < math.inf:

@@ -19,7 +19,10 @@ import numpy as np
 
 from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.accounting.single_run.conversions import Profile
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
+from jaxsel.repetitions.parameters import Eta, Gamma, Mean, Rounds
+from jaxsel.tuning.parameters import ProperChance
 
 _TOLERANCE = 1e-6  # tolerance of the branch and bound; the local search refines it
 _KNOTS = 129
@@ -104,22 +107,20 @@ def _at_zero(profile: Profile) -> float:
     return min(delta, 1.0)
 
 
-def negative_binomial_ratio(profile: Profile, eta: float, gamma: float) -> SlopeRatio:
-    """The shift of Theorem 5.2, at its best level.
+@validated
+def negative_binomial_ratio(profile: Profile, eta: Eta, gamma: Gamma) -> SlopeRatio:
+    """The shift of epsilon for a truncated negative binomial K, by Theorem 5.2 at its best level.
 
     (eta + 1) min log(e^level + ((1 - gamma)/gamma) delta(level)) over level >= 0.
 
     Args:
       profile: real epsilon -> delta, in both directions, element by element; it must
         not increase.
-      eta: shape of K ~ D(eta, gamma), > -1.
-      gamma: in (0, 1).
+      eta, gamma: of K ~ D(eta, gamma).
 
     Raises:
-      InputError: if eta or gamma is out of range, or the profile increases.
+      InputError: if the profile increases.
     """
-    eta = check_interval("eta", eta, -1.0, math.inf)
-    gamma = check_interval("gamma", gamma, 0.0, 1.0)
     odds = (1.0 - gamma) / gamma
     # Beyond this level e^level alone exceeds the sum at level 0.
     high = math.log1p(odds * _at_zero(profile))
@@ -144,8 +145,9 @@ def _feasible(profile: Profile, probability: float) -> float:
         low, high = (low, middle) if middle >= need(middle) else (middle, high)
 
 
-def binomial_ratio(profile: Profile, count: int, probability: float) -> SlopeRatio:
-    """The shift of Theorem 5.7, at its best feasible level.
+@validated
+def binomial_ratio(profile: Profile, count: Rounds, probability: ProperChance) -> SlopeRatio:
+    """The shift of epsilon for a binomial K, by Theorem 5.7 at its best feasible level.
 
     (count - 1) log(1 + p (e^level - 1) + p delta(level)), over levels >= log(1 + p/(1 -
     p) delta(level)). For the profile of two laws the sum e^level + delta(level) does
@@ -154,13 +156,8 @@ def binomial_ratio(profile: Profile, count: int, probability: float) -> SlopeRat
 
     Args:
       profile: as in negative_binomial_ratio.
-      count, probability: of K ~ Bin(count, probability), probability in (0, 1).
-
-    Raises:
-      InputError: if a parameter is out of range, or the profile increases.
+      count, probability: of K ~ Bin(count, probability).
     """
-    count = check_integer("count", count, 1)
-    probability = check_interval("probability", probability, 0.0, 1.0)
     low = _feasible(profile, probability)
     high = math.log(math.exp(low) + float(profile(np.asarray(low))))
     level, least = _least(profile, 1.0, low, high)
@@ -168,19 +165,16 @@ def binomial_ratio(profile: Profile, count: int, probability: float) -> SlopeRat
     return SlopeRatio(shift, level)
 
 
-def poisson_ratio(profile: Profile, mean: float) -> SlopeRatio:
-    """The shift of Corollary 5.8, at its best level.
+@validated
+def poisson_ratio(profile: Profile, mean: Mean) -> SlopeRatio:
+    """The shift of epsilon for a Poisson K, by Corollary 5.8 at its best level.
 
     mean (e^level - 1 + delta(level)) over level >= 0. For the profile of two laws the
     best level is 0: mean times the total variation distance.
 
     Args:
       profile: as in negative_binomial_ratio.
-      mean: of K ~ Poisson(mean), > 0.
-
-    Raises:
-      InputError: if the mean is not positive, or the profile increases.
+      mean: of K ~ Poisson(mean).
     """
-    mean = check_positive("mean", mean)
     level, least = _least(profile, 1.0, 0.0, math.log1p(_at_zero(profile)))
     return SlopeRatio(mean * math.expm1(least), level)

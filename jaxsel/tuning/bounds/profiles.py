@@ -6,7 +6,7 @@ directions, as the base's profile is.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,12 @@ import numpy.typing as npt
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee, Profile, epsilon_at
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import number
 from jaxsel.language.papers import JX, KRW
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
+from jaxsel.repetitions.parameters import Eta, Gamma
 from jaxsel.tuning.bounds.profile_ratios import (
     SlopeRatio,
     binomial_ratio,
@@ -24,6 +27,7 @@ from jaxsel.tuning.bounds.profile_ratios import (
     poisson_ratio,
 )
 from jaxsel.tuning.bounds.tradeoff_ratio import tradeoff_ratio
+from jaxsel.tuning.parameters import Delta, Epsilon, NoiseMultiplier, ProperDelta
 from jaxsel.tuning.search_bounds import (
     PROFILE,
     Former,
@@ -33,6 +37,13 @@ from jaxsel.tuning.search_bounds import (
     applicable,
     bound,
 )
+
+# Of Corollary 5.5, and of Corollary 6.2.
+MeanFromOne = Annotated[float, number("E[K]", at_least=1.0)]
+EtaFromOne = Annotated[float, number("shape of K", at_least=1.0)]
+LevelEpsilon = Annotated[float, number("at delta/E[K]", at_least=0.0)]
+FirstEpsilon = Annotated[float, number("epsilon_1", at_least=0.0)]
+FirstDelta = Annotated[float, number("delta_1, at epsilon_1", at_least=0.0, at_most=1.0)]
 
 
 class ProfileBound(NamedTuple):
@@ -74,7 +85,7 @@ def _bound(
 
 
 def negative_binomial_profile(profile: Profile, eta: float, gamma: float) -> ProfileBound:
-    """Theorem 5.2, K ~ D(eta, gamma), at its best epsilon_1.
+    """Profile of the best of K ~ D(eta, gamma) runs, by Theorem 5.2 at its best epsilon_1.
 
     E[K] base(epsilon - (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma)
     base(epsilon_1))).
@@ -82,11 +93,7 @@ def negative_binomial_profile(profile: Profile, eta: float, gamma: float) -> Pro
     Args:
       profile: of the base: real epsilon -> delta in both directions, element by
         element, not increasing.
-      eta: > -1; 1 is the geometric law, 0 the logarithmic law.
-      gamma: in (0, 1).
-
-    Raises:
-      InputError: if eta or gamma is out of range, or the profile increases.
+      eta, gamma: of K; eta = 1 is the geometric law, 0 the logarithmic law.
     """
     ratio = negative_binomial_ratio(profile, eta, gamma)
     law = laws.truncated_negative_binomial(eta, gamma)
@@ -94,36 +101,29 @@ def negative_binomial_profile(profile: Profile, eta: float, gamma: float) -> Pro
 
 
 def binomial_profile(profile: Profile, count: int, probability: float) -> ProfileBound:
-    """Theorem 5.7, K ~ Bin(count, probability), at its best epsilon_1.
+    """Profile of the best of K ~ Bin(count, probability) runs, by Theorem 5.7.
+
+    At its best epsilon_1.
 
     Args:
       profile: as in negative_binomial_profile.
-      count: >= 1.
-      probability: in (0, 1).
-
-    Raises:
-      InputError: if a parameter is out of range, or the profile increases.
+      count, probability: of K; the probability below 1.
     """
     ratio = binomial_ratio(profile, count, probability)
     return _bound("KRW-Thm5.7", profile, laws.binomial(count, probability), ratio)
 
 
 def poisson_profile(profile: Profile, mean: float) -> ProfileBound:
-    """Corollary 5.8, K ~ Poisson(mean), at its best epsilon_1, usually 0.
+    """Profile of the best of K ~ Poisson(mean) runs, by Corollary 5.8 at its best epsilon_1.
 
-    Args:
-      profile: as in negative_binomial_profile.
-      mean: > 0.
-
-    Raises:
-      InputError: if the mean is not positive, or the profile increases.
+    That is usually 0.
     """
     ratio = poisson_ratio(profile, mean)
     return _bound("KRW-Cor5.8", profile, laws.poisson(mean), ratio)
 
 
 def tradeoff_profile(profile: Profile, tradeoff: Profile, repetitions: Repetitions) -> ProfileBound:
-    """The bounds above with the least shift that a trade-off curve allows, for any K.
+    """Profile of the best of K runs, with the least shift that a trade-off curve allows.
 
     A result of this project: never worse than Theorems 5.2 and 5.7 and Corollary 5.8.
 
@@ -290,84 +290,80 @@ def profile_bounds(base: BaseGuarantee, repetitions: Repetitions) -> tuple[Profi
 # --- From one or two points of the profile, and for a Gaussian base -------------------
 
 
-def _base_point(epsilon: float, delta: float) -> tuple[float, float]:
-    return (
-        check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False),
-        check_interval("delta", delta, 0.0, 1.0, low_open=False),
-    )
-
-
+@validated
 def point_negative_binomial(
-    epsilon: float, delta: float, eta: float, gamma: float
+    epsilon: Epsilon, delta: Delta, eta: Eta, gamma: Gamma
 ) -> ApproximateGuarantee:
-    """((eta + 2) epsilon + delta/gamma, E[K] delta): Corollary 5.4.
+    """What K ~ D(eta, gamma) runs of an (epsilon, delta)-DP base guarantee, by Corollary 5.4.
 
-    True, although its proof gives (eta + 1) delta/gamma (E-KRW-1).
+    ((eta + 2) epsilon + delta/gamma, E[K] delta). True, although its proof gives
+    (eta + 1) delta/gamma (E-KRW-1).
 
     Args:
-      epsilon, delta: guarantee of the base, epsilon >= 0, delta in [0, 1).
-      eta, gamma: law of K ~ D(eta, gamma), eta > -1, gamma in (0, 1).
+      epsilon, delta: guarantee of the base.
+      eta, gamma: of K.
     """
-    epsilon, delta = _base_point(epsilon, delta)
     law = laws.truncated_negative_binomial(eta, gamma)
     return ApproximateGuarantee((eta + 2.0) * epsilon + delta / gamma, min(1.0, law.mean * delta))
 
 
+@validated
 def point_negative_binomial_sharp(
-    epsilon: float, delta: float, eta: float, gamma: float
+    epsilon: Epsilon, delta: Delta, eta: Eta, gamma: Gamma
 ) -> ApproximateGuarantee:
-    """((eta + 2) epsilon, 1 - f(1 - delta)), f being the generating function of K.
+    """A guarantee that is at most that of ``point_negative_binomial`` in both numbers.
 
-    At most Corollary 5.4 in both numbers. The base is an epsilon-DP pair with weight
-    1 - delta (Kairouz, Oh & Viswanath 2015), and given that no run fails K is again
-    truncated negative binomial with the same eta (Papernot & Steinke 2022, Lemma 20).
+    ((eta + 2) epsilon, 1 - f(1 - delta)), f being the generating function of K. The base is an
+    epsilon-DP pair with weight 1 - delta (Kairouz, Oh & Viswanath 2015), and given that no run
+    fails K is again truncated negative binomial with the same eta (Papernot & Steinke 2022,
+    Lemma 20).
     Arguments as in point_negative_binomial.
     """
-    epsilon, delta = _base_point(epsilon, delta)
     law = laws.truncated_negative_binomial(eta, gamma)
     return ApproximateGuarantee((eta + 2.0) * epsilon, float(law.pgf_gap(delta)))
 
 
+@validated
 def gaussian_negative_binomial_epsilon(
-    delta: float, noise_multiplier: float, mean: float, eta: float, *, corrected: bool = True
+    delta: ProperDelta,
+    noise_multiplier: NoiseMultiplier,
+    mean: MeanFromOne,
+    eta: EtaFromOne,
+    *,
+    corrected: bool = True,
 ) -> float:
-    """Epsilon at delta for a Gaussian base in closed form: Corollary 5.5.
+    """Epsilon of the tuned algorithm at delta for a Gaussian base, in closed form: Corollary 5.5.
 
     (eta + 2)(1/(2 s^2) + sqrt(2 log(mean/delta))/s) + 2 delta.
 
     Args:
-      delta: in (0, 1).
-      noise_multiplier: s, standard deviation over sensitivity, > 0.
-      mean: E[K] of K ~ D(eta, gamma), >= 1.
-      eta: >= 1.
+      delta: where epsilon is taken.
+      noise_multiplier: s, standard deviation over sensitivity.
+      mean, eta: E[K] and shape of K ~ D(eta, gamma).
       corrected: False gives the factor eta + 1 as printed, which is false (E-KRW-2).
     """
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    scale = check_positive("noise_multiplier", noise_multiplier)
-    mean = check_interval("mean", mean, 1.0, math.inf, low_open=False)
-    eta = check_interval("eta", eta, 1.0, math.inf, low_open=False)
+    scale = noise_multiplier
     level = 0.5 / scale**2 + math.sqrt(2.0 * math.log(mean / delta)) / scale
     return (eta + (2.0 if corrected else 1.0)) * level + 2.0 * delta
 
 
+@validated
 def two_point_epsilon(
-    epsilon: float, first_epsilon: float, first_delta: float, eta: float, gamma: float
+    epsilon: LevelEpsilon,
+    first_epsilon: FirstEpsilon,
+    first_delta: FirstDelta,
+    eta: Eta,
+    gamma: Gamma,
 ) -> float:
-    """Epsilon at delta from two points of the base's profile: Corollary 6.2.
+    """Epsilon of the tuned algorithm from two points of the base's profile: Corollary 6.2.
 
     epsilon + (eta + 1) log(e^epsilon_1 + ((1 - gamma)/gamma) delta_1).
 
     Args:
-      epsilon: the base is (epsilon, delta/E[K])-DP, >= 0.
-      first_epsilon, first_delta: and also (epsilon_1, delta_1)-DP, epsilon_1 >= 0,
-        delta_1 in [0, 1].
-      eta, gamma: law of K ~ D(eta, gamma), eta > -1, gamma in (0, 1).
+      epsilon: the base is (epsilon, delta/E[K])-DP.
+      first_epsilon, first_delta: and also (epsilon_1, delta_1)-DP.
+      eta, gamma: of K ~ D(eta, gamma).
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
-    level = check_interval("first_epsilon", first_epsilon, 0.0, math.inf, low_open=False)
-    extra = check_interval("first_delta", first_delta, 0.0, 1.0, low_open=False, high_open=False)
-    eta = check_interval("eta", eta, -1.0, math.inf)
-    gamma = check_interval("gamma", gamma, 0.0, 1.0)
-    # log(e^level + odds delta_1) without overflow
-    inside = math.log1p((1.0 - gamma) / gamma * extra * math.exp(-level))
-    return epsilon + (eta + 1.0) * (level + inside)
+    # log(e^epsilon_1 + odds delta_1) without overflow
+    inside = math.log1p((1.0 - gamma) / gamma * first_delta * math.exp(-first_epsilon))
+    return epsilon + (eta + 1.0) * (first_epsilon + inside)

@@ -30,10 +30,13 @@ from jaxsel.accounting.numerics.optimise import minimise_over_orders
 from jaxsel.accounting.single_run.conversions import RenyiCurve, log_delta_at_order
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.events import dp_sgd, renyi_from_orders
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions, truncated_negative_binomial
+from jaxsel.repetitions.parameters import Eta, Gamma
 from jaxsel.tuning.bounds.poisson import poisson_epsilon
 from jaxsel.tuning.bounds.renyi import renyi_curves, tuned_epsilon
+from jaxsel.tuning.parameters import NoiseMultiplier, SamplingProbability, Steps, TunedDelta
 
 RELEASED_ORDERS = np.array(
     [1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 4.5, *range(5, 64), 128, 256, 512]
@@ -56,8 +59,11 @@ class ReleasedBudget(NamedTuple):
     delta: float
 
 
+@validated
 def subsampled_gaussian_renyi(
-    order: npt.ArrayLike, sampling_probability: float, noise_multiplier: float
+    order: npt.ArrayLike,
+    sampling_probability: SamplingProbability,
+    noise_multiplier: NoiseMultiplier,
 ) -> np.ndarray:
     """Renyi divergence of one step of DP-SGD with Poisson sampling, the larger direction.
 
@@ -66,17 +72,16 @@ def subsampled_gaussian_renyi(
 
     Args:
       order: > 1, finite, any shape.
-      sampling_probability: q in (0, 1].
-      noise_multiplier: s > 0.
+      sampling_probability: q.
+      noise_multiplier: s.
 
     Raises:
-      InputError: if a number is out of range.
+      InputError: if an order is out of range.
     """
     order = np.asarray(order, dtype=np.float64)
     if not np.all((order > 1.0) & np.isfinite(order)):
         raise InputError(f"the order is {order}; it must be above 1 and finite")
-    q = check_interval("sampling_probability", sampling_probability, 0.0, 1.0, high_open=False)
-    s = check_positive("noise_multiplier", noise_multiplier)
+    q, s = sampling_probability, noise_multiplier
 
     def largest(a: float) -> float:
         # The integrand of the moment of order a is concentrated between 0 and a.
@@ -91,8 +96,11 @@ def subsampled_gaussian_renyi(
     return np.array([largest(a) for a in order.ravel().tolist()]).reshape(order.shape)[()]
 
 
+@validated
 @functools.lru_cache(maxsize=16)
-def training_renyi(sampling_probability: float, noise_multiplier: float, steps: int) -> RenyiCurve:
+def training_renyi(
+    sampling_probability: SamplingProbability, noise_multiplier: NoiseMultiplier, steps: Steps
+) -> RenyiCurve:
     """Renyi curve of DP-SGD: exact at RELEASED_ORDERS and at some orders in between.
 
     Between these orders it is bounded by chords; beyond 512 it is infinite.
@@ -100,11 +108,7 @@ def training_renyi(sampling_probability: float, noise_multiplier: float, steps: 
     Args:
       sampling_probability, noise_multiplier: of each step.
       steps: number of steps.
-
-    Raises:
-      InputError: if a number is out of range.
     """
-    steps = check_integer("steps", steps, 1)
     between = [1.0 + np.geomspace(1e-3, 0.2, 24), np.arange(1.25, 8.0, 1.0 / 16.0)]
     orders = np.unique(np.concatenate([*between, RELEASED_ORDERS]))
     one = subsampled_gaussian_renyi(orders, sampling_probability, noise_multiplier)
@@ -116,41 +120,38 @@ def training_base(
     sampling_probability: float, noise_multiplier: float, steps: int
 ) -> BaseGuarantee:
     """DP-SGD with the curve of ``training_renyi`` and the profile of ``events.dp_sgd``."""
-    numbers = (sampling_probability, noise_multiplier, steps)
     base = dp_sgd(
         sampling_probability=sampling_probability, noise_multiplier=noise_multiplier, steps=steps
     )
-    return base._replace(renyi=training_renyi(*numbers))
+    return base._replace(renyi=training_renyi(sampling_probability, noise_multiplier, steps))
 
 
+@validated
 def released_negative_binomial(
     order: npt.ArrayLike,
     epsilon: npt.ArrayLike,
     second_order: npt.ArrayLike,
     second_epsilon: npt.ArrayLike,
-    eta: float,
-    gamma: float,
+    eta: Eta,
+    gamma: Gamma,
     *,
     corrected: bool = False,
 ) -> np.ndarray:
-    """epsilon + (1+eta) ((1-1/b) e + log(1/gamma - 1)/b) + log E[K]/(order - 1).
+    """Renyi bound of the released code for truncated negative binomial K, at one pair of orders.
 
-    b and e are the second order and its bound. This is Theorem 2 with log(1/gamma - 1) in
+    epsilon + (1+eta) ((1-1/b) e + log(1/gamma - 1)/b) + log E[K]/(order - 1), b and e being the
+    second order and its bound. This is Theorem 2 with log(1/gamma - 1) in
     place of log(1/gamma).
 
     Args:
       order, epsilon: the base's Renyi bound at the order of interest, in (1, inf).
       second_order, second_epsilon: another one, at any order in (1, inf).
-      eta: > -1.
-      gamma: in (0, 1).
+      eta, gamma: of K ~ D(eta, gamma).
       corrected: take the bracket to be at least -log(1 - (1/b)(1 - 1/b)^(b - 1)); the
         bound then holds for all bases, eta and gamma.
 
     Returns:
       The bound at ``order``; arguments broadcast.
-
-    Raises:
-      InputError: if eta or gamma is out of range.
     """
     mean = truncated_negative_binomial(eta, gamma).mean
     b = np.asarray(second_order, dtype=np.float64)
@@ -248,13 +249,14 @@ def least_renyi(base: BaseGuarantee, repetitions: Repetitions) -> float:
     return float(minimise_over_orders(curve)[1])
 
 
-def theorem_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: float) -> float:
+@validated
+def theorem_epsilon(base: BaseGuarantee, repetitions: Repetitions, delta: TunedDelta) -> float:
     """Epsilon of a search at delta by Theorem 2 or the corrected Theorem 6.
 
     Args:
       base: of one training run.
       repetitions: a truncated negative binomial or a Poisson law of K.
-      delta: in (0, 1).
+      delta: where epsilon is taken.
     """
     chosen = [_theorem(repetitions)]
     return tuned_epsilon(base, repetitions, delta, theorems=chosen).epsilon

@@ -7,9 +7,11 @@ import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.approximate import thinned
+from jaxsel.tuning.parameters import TunedDelta
 from jaxsel.tuning.search_bounds import RENYI, Search, applicable
 
 
@@ -34,10 +36,11 @@ def renyi_curves(
     return {name: build for name, build in found.items() if build is not None}
 
 
+@validated
 def tuned_epsilon(
     base: BaseGuarantee,
     repetitions: Repetitions,
-    delta: float,
+    delta: TunedDelta,
     *,
     theorems: Sequence[str] | None = None,
 ) -> TunedEpsilon:
@@ -47,16 +50,15 @@ def tuned_epsilon(
       base: guarantee of one run; one with a core and a failure probability is treated
         by Lemma 20, and the ids then begin with "PS-Lem20+".
       repetitions: law of K.
-      delta: in [0, 1).
+      delta: where epsilon is taken.
       theorems: restrict the bounds to these ids of renyi_curves; all by default.
 
     Returns:
       The least epsilon over the bounds and over orders; inf if none applies at delta.
 
     Raises:
-      InputError: if delta is out of range or no named theorem applies.
+      InputError: if a named theorem does not apply.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     prefix = ""
     if base.core is not None:
         thin = thinned(repetitions, base.failure)

@@ -12,14 +12,17 @@ bounds the one over all x, and exceeds it by O(1/count^2).
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from jaxsel.accounting.numerics.hull import upper_hull
-from jaxsel.host.errors import InputError, check_integer
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import whole
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.parameters import check_some_run
 
 COUNT = 32768  # grid points for the mass x of an event
 _LOGIT_END = 40.0  # logit of the largest x; the least is e^-40 / E[K]
@@ -104,14 +107,15 @@ def _vertices(
     return np.minimum(low, second[:-1]), chord
 
 
+@validated
 def slope_cover(
     tradeoff: Callable[[np.ndarray], np.ndarray],
     repetitions: Repetitions,
     *,
     kinks: np.ndarray | None = None,
-    count: int = COUNT,
+    count: Annotated[int, whole("grid points", at_least=16)] = COUNT,
 ) -> SlopeCover:
-    """The cover of one trade-off and one law of K.
+    """The points to the upper left of the curve of slopes, for one trade-off and one law of K.
 
     Args:
       tradeoff: x -> largest Q'(S) over events with Q(S) <= x; concave.
@@ -120,12 +124,10 @@ def slope_cover(
       count: grid points for x.
 
     Raises:
-      InputError: if K is always 0 or its mean is infinite, or count is below 16.
+      InputError: if K is always 0 or its mean is infinite.
     """
-    count = check_integer("count", count, 16)
+    check_some_run(repetitions)
     mean = repetitions.mean
-    if not mean > 0.0:
-        raise InputError("K is always 0: nothing is ever run, and there is no best run")
     if math.isinf(mean):
         raise InputError("E[K] is infinite; the bound needs a finite mean")
     log_mean = math.log(mean)
@@ -156,7 +158,7 @@ def slope_cover(
 
 
 def log_ratio_supremum(cover: SlopeCover) -> Callable[[np.ndarray], np.ndarray]:
-    """share -> a bound on sup_x (share log a(x) - log b(x)), a and b scaled by 1/E[K].
+    """A bound on sup_x (share log a(x) - log b(x)), for any share; a and b are over E[K].
 
     Along a straight line log a exceeds its chord by at most log((r - 1)/log r) - 1 +
     log(r)/(r - 1), r being the ratio of the ends, and -log b is below its chord; so the

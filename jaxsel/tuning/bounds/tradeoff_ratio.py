@@ -65,7 +65,7 @@ def _cell_bounds(step: np.ndarray, log_a: np.ndarray, log_b: np.ndarray) -> np.n
 def tradeoff_ratio(
     tradeoff: Callable[[np.ndarray], np.ndarray], repetitions: Repetitions
 ) -> SlopeRatio:
-    """sup over x of log f'(1 - x) - log f'(1 - T(x)).
+    """The least shift of epsilon for any K: sup over x of log f'(1 - x) - log f'(1 - T(x)).
 
     At most the shifts of Theorems 5.2 and 5.7 and of Corollary 5.8 of Koskela, Redberg &
     Wang (2024), which bound T by one line each.

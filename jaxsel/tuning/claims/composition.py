@@ -13,7 +13,6 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves
-from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.composing import composed_pair
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, hockey_stick
@@ -32,18 +31,15 @@ from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.priced_envelope import Resolution
 from jaxsel.tuning.claims.base_pairs import approximate_pairs, at_worst, base_pairs
-from jaxsel.tuning.claims.profile.cases import FirstLaw, SecondLaw, given_laws
+from jaxsel.tuning.claims.profile.cases import given_laws
 from jaxsel.tuning.composing_searches import Release, composed_renyi_epsilon
+from jaxsel.tuning.parameters import AnyBase, FirstLaw, Law, SecondLaw
 from jaxsel.tuning.tuned_guarantee import tuned_profiles
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 _A_LAW = 'a law of K such as "poisson:mean=10"'
-AnyBase = Annotated[
-    Any, parsed(parse_base, "a base such as laplace:noise_scale=8", "in place of that run")
-]
-AnyLaw = Annotated[Any, parsed(laws.parse, _A_LAW, "law of K, in place of the geometric one")]
 AnotherLaw = Annotated[Any, parsed(laws.parse, _A_LAW, "that of one more search of the same base")]
 Mean = Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)]
 Times = Annotated[int, whole("searches", at_least=1, at_most=10_000)]
@@ -124,7 +120,7 @@ def composed_delta(
     noise_scale: Annotated[float, number("of a run", above=0.1, below=1e3)] = 8.0,
     times: Times = 4,
     base: AnyBase = None,
-    law: AnyLaw = None,
+    law: Law = None,
     other: AnotherLaw = None,
     direction: Annotated[
         str, choice(("either", "forward", "backward"), "from which side; either is the larger")
@@ -178,7 +174,7 @@ def composed_epsilon(
     mean: Mean = 3.0,
     times: Times = 4,
     base: AnyBase = None,
-    law: AnyLaw = None,
+    law: Law = None,
 ):
     """Where runs may fail, the chance that one of any search does is set aside first, and what is
     left has the sum of the searches' Renyi bounds.

@@ -7,16 +7,16 @@ guarantee, is drawn anew for each outcome of those before.
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import hockey_stick, renyi_divergence
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import number
 from jaxsel.language.papers import JX
-from jaxsel.tuning.renyi_filter import filtered_delta
+from jaxsel.tuning.parameters import OrderOrInfinity, TunedEpsilon
+from jaxsel.tuning.renyi_filter import FilterFailure, FilterRenyi, filtered_delta
 
 
 class Mechanism(NamedTuple):
@@ -146,10 +146,10 @@ def _trees(budget) -> Iterator[tuple[float, float, Choose, str]]:
 )
 def filtered(
     *,
-    epsilon: Annotated[float, number("of all releases", at_least=0.0)] = 1.0,
-    order: Annotated[float, number("fixed before the first release", above=1.0)] = 10.0,
-    renyi: Annotated[float, number("most that bounds may sum to", at_least=0.0)] = 0.2,
-    failure: Annotated[float, number("most chance of a failure", at_least=0.0, below=1.0)] = 0.0,
+    epsilon: TunedEpsilon = 1.0,
+    order: OrderOrInfinity = 10.0,
+    renyi: FilterRenyi = 0.2,
+    failure: FilterFailure = 0.0,
 ):
     """Releases of which each, and its guarantee, is chosen by what earlier ones released, are as
     private as one with the largest sum of Renyi bounds at an order fixed beforehand, and with the

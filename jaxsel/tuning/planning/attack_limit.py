@@ -109,8 +109,7 @@ def read_attack_limit(attack: object) -> AttackLimit | None:
     """Reads a limit on attacks, parts of ``ATTACK`` in a text or a mapping; None if there is none.
 
     Raises:
-      InputError: for both forms, half of the second, a limit that guessing exceeds, or a
-        number out of range.
+      InputError: for both forms, half of the second, or a limit that guessing exceeds.
     """
     if attack is None:
         return None

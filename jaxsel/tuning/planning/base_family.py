@@ -60,7 +60,7 @@ def open_base(text: str) -> BaseFamily | BaseGuarantee:
         epsilon may be missing.
 
     Raises:
-      InputError: if nothing or too much is missing, or a number is out of range.
+      InputError: if nothing or too much is missing.
     """
     text = text.strip().rstrip(",:")
     complaints = []

@@ -24,34 +24,36 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.host.errors import InputError, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
+from jaxsel.repetitions.parameters import Mean
+from jaxsel.tuning.parameters import TunedDelta
 
 _MOST_STEPS = 400  # neighbours in a chain; each costs a factor e^-epsilon
 _NEVER = 1e-30  # smaller bounds are negligible
 
 
+@validated
 def least_miss(
-    base: BaseGuarantee, epsilon: npt.ArrayLike, delta: float, mean: float, good: npt.ArrayLike
+    base: BaseGuarantee, epsilon: npt.ArrayLike, delta: TunedDelta, mean: Mean, good: npt.ArrayLike
 ) -> np.ndarray:
     """A lower bound on the probability that a search with these numbers fails.
 
     Args:
       base: guarantee of one run, with a trade-off curve.
       epsilon: of the search, for all runs with this guarantee; > 0, any shape.
-      delta: of the search, in [0, 1).
-      mean: E[K] is at most this; > 0.
+      delta: of the search.
+      mean: E[K] is at most this.
       good: fraction of the candidates that counts as good, in (0, 1); any shape.
 
     Returns:
       Float[np.ndarray, "epsilon good"]: lower bound on P[no good candidate is released].
 
     Raises:
-      InputError: if the base has no trade-off curve, or a number is out of range.
+      InputError: if the base has no trade-off curve, or epsilon or good is out of range.
     """
     if base.tradeoff is None:
         raise InputError(f"{base.name} has no trade-off curve, so that nothing follows")
-    check_positive("mean", mean)
-    check_interval("delta", delta, 0.0, 1.0, low_open=False)
     epsilon = np.atleast_1d(np.asarray(epsilon, dtype=np.float64))[:, None]
     share = np.atleast_1d(np.asarray(good, dtype=np.float64))[None, :]
     if not (np.all(epsilon > 0.0) and np.all((share > 0.0) & (share < 1.0))):
@@ -71,8 +73,9 @@ def least_miss(
     return best
 
 
+@validated
 def least_rank(
-    base: BaseGuarantee, epsilon: npt.ArrayLike, delta: float, mean: float, *, count: int = 600
+    base: BaseGuarantee, epsilon: npt.ArrayLike, delta: TunedDelta, mean: Mean, *, count: int = 600
 ) -> np.ndarray:
     """A lower bound on the winner's expected rank from the top, 1 if nothing is run.
 

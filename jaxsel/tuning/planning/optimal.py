@@ -155,8 +155,8 @@ def optimal(
       progress: whether to show a bar after two seconds; None: on a terminal.
 
     Raises:
-      InputError: for wishes that no law of K meets, with the nearest feasible ones, for a
-        base without a privacy profile, or numbers out of range.
+      InputError: for wishes that no law of K meets, with the nearest feasible ones, or for a
+        base without a privacy profile.
 
     Example:
         >>> import jaxsel

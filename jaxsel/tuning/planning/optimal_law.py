@@ -16,9 +16,10 @@ from jaxsel.accounting.numerics.digits import to_digits
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions, table_law
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.tuning.parameters import ProperDelta
 from jaxsel.tuning.planning.linear_wishes import (
     Price,
     feasible_counts,
@@ -32,7 +33,6 @@ from jaxsel.tuning.planning.optimal_program import Program, Solved
 from jaxsel.tuning.planning.optimal_sides import Side, powers, side
 from jaxsel.tuning.planning.wishes import Wishes
 
-_DELTA = number("of the search", above=0.0, below=1.0)
 MOST = 10_000  # largest K if nothing limits the runs
 _DENSE, _SPARSE, _FARTHEST = 13, 28, 1500  # initial counts
 FINDING_STEPS = 3  # coarse cells, fine cells, the certificate
@@ -220,9 +220,10 @@ def _sides(
     )
 
 
+@validated
 def optimal_law(
     base: BaseGuarantee,
-    delta: float,
+    delta: ProperDelta,
     wishes: Wishes,
     *,
     prices: Sequence[Price] = (),
@@ -233,7 +234,7 @@ def optimal_law(
 
     Args:
       base: guarantee of one run.
-      delta: of the search, in (0, 1).
+      delta: of the search.
       wishes: requirements on the search, which some law must meet. If neither runs nor most
         is given, K is at most ``MOST``.
       prices: further expectations that are bounded.
@@ -241,11 +242,10 @@ def optimal_law(
       advance: called with 1 after each of ``FINDING_STEPS`` steps.
 
     Raises:
-      InputError: if delta is out of range, there is no wish about the winner, or no law
-        meets the wishes; then with the nearest feasible ones.
+      InputError: if there is no wish about the winner, or no law meets the wishes; then with
+        the nearest feasible ones.
     """
     effort = effort or Effort()
-    delta = _DELTA.read("delta", delta)
     if not wishes.asks_for_quality and wishes.none is None:
         raise InputError(
             "nothing is asked of the winner, and to run nothing costs nothing; give rank, "

@@ -128,11 +128,14 @@ def read_budget(
 ) -> Budget:
     """Parses a budget: two of epsilon, the noise and the runs, or all three.
 
-    A limit on attacks may be given in place of epsilon.
+    Args:
+      base: one run, as text, with or without its noise.
+      delta, epsilon: of the search; None for the epsilon that follows from the others.
+      wishes: how far the search may go, and what is asked of its winner.
+      attack: a limit on attacks, in place of epsilon.
 
     Raises:
-      InputError: if two of them are missing, epsilon and a limit on attacks are given, or
-        a number is out of range.
+      InputError: if two of them are missing, or epsilon and a limit on attacks are given.
     """
     delta = _DELTA.read("delta", delta)
     epsilon = None if epsilon is None else _EPSILON.read("epsilon", epsilon)
@@ -249,7 +252,13 @@ def with_least_noise(law: Fitted, budget: Budget) -> Choice:
 
 
 def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
-    """A choice with its least proven epsilon."""
+    """A law of K and a run as a choice of the plan, with their least proven epsilon.
+
+    Args:
+      law: of K, and its family.
+      run: one run.
+      budget: of the plan.
+    """
     found = proven_epsilons(run.base, law.law, budget.delta)[0]
     limit = budget.attack
     reached = math.nan if limit is None else limit.reached(budget.cost(run.base, law.law))

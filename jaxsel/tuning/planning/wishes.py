@@ -1,11 +1,12 @@
 """Wishes for a search: the number of runs, and the quality of the best one."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number, parsed, probability, whole
 from jaxsel.language.parts import read_parts
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions, as_law, parse
 from jaxsel.repetitions.summaries import expected_quantile, quantile
 
@@ -116,16 +117,17 @@ def read_winner(winner: object) -> dict[str, Any]:
     """What is wished of the winner, by the names of ``WINNER``; empty if nothing is.
 
     Raises:
-      InputError: for another part, or a number out of range.
+      InputError: for another part.
     """
     return {} if winner is None else read_parts("winner", winner, WINNER, nested=("rank_of",))
 
 
+@validated
 def read_wishes(
     *,
-    runs: float | None = None,
-    runs_95: int | None = None,
-    most: int | None = None,
+    runs: Annotated[float | None, _RUNS] = None,
+    runs_95: Annotated[int | None, _RUNS_95] = None,
+    most: Annotated[int | None, _MOST] = None,
     winner: object = None,
 ) -> Wishes:
     """Parses wishes, and checks that some law of K meets them.
@@ -136,8 +138,8 @@ def read_wishes(
         Wishes; rank_of is a law of K, or its text: ``rank`` is at most the rank of its winner.
 
     Raises:
-      InputError: for a number out of range, ``chance`` without ``good``, or wishes that no
-        law of K meets; then with the nearest feasible ones.
+      InputError: for ``chance`` without ``good``, or wishes that no law of K meets; then with
+        the nearest feasible ones.
     """
     wished = read_winner(winner)
     like = wished.pop("rank_of", None)
@@ -149,12 +151,7 @@ def read_wishes(
             "a chance is wished, but not of what; say which share of the candidates "
             "counts as good, e.g. good=0.05"
         )
-    read = Wishes(
-        runs=None if runs is None else _RUNS.read("runs", runs),
-        runs_95=None if runs_95 is None else _RUNS_95.read("runs-95", runs_95),
-        most=None if most is None else _MOST.read("most", most),
-        **wished,
-    )
+    read = Wishes(runs=runs, runs_95=runs_95, most=most, **wished)
     _refuse_impossible(read)
     return read
 

@@ -57,7 +57,7 @@ BAD = {
     "KRW-Cor5.4-sharp": {"epsilon": -0.1},
     "KRW-Cor5.4-proof": {"gamma": 0.0},
     "KRW-Cor5.4-proof-printed": {"eta": -1.0},
-    "KRW-Cor5.5": {"mean": 1.0},
+    "KRW-Cor5.5": {"mean": 0.5},
     "KRW-Cor5.5-printed": {"eta": 0.5},
     "KRW-Sec5-Poisson": {"mean": 0.5},
     "KRW-Sec5-Poisson-printed": {"delta": 1.0},

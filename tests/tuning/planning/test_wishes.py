@@ -114,7 +114,7 @@ def test_wishes_are_kept_as_they_are_read():
     ("wishes", "message"),
     [
         ({"runs": 0.99}, "^runs is 0.99"),
-        ({"runs_95": 0}, "^runs-95 is 0"),
+        ({"runs_95": 0}, "^runs_95 is 0"),
         ({"rank": 0.0}, "^rank is 0"),
         ({"rank": 0.51}, "^rank is 0.51"),
         ({"good": -0.1}, "^good is -0.1"),

@@ -6,7 +6,7 @@ from jaxsel import repetitions as laws
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.checking import CONFIDENCE
 from jaxsel.language.papers import FOLKLORE
-from jaxsel.tuning.claims.parameters import PositiveEpsilon
+from jaxsel.tuning.parameters import PositiveEpsilon
 
 _RUNS, _EPSILON = 5, 1.0
 

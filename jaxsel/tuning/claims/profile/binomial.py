@@ -13,11 +13,11 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
-from jaxsel.host.errors import check_interval
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, listed
-from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import KRW
+from jaxsel.repetitions.parameters import Rounds
 from jaxsel.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.tuning.bounds.profiles import ProfileBound, binomial_profile
 from jaxsel.tuning.claims.base_pairs import BasePair, base_pairs, tuned_pair
@@ -26,9 +26,7 @@ from jaxsel.tuning.claims.profile.cases import (
     BaseEpsilon,
     Delta,
     Epsilon,
-    FirstLaw,
     NoiseScale,
-    SecondLaw,
     at_laws,
     base_of,
     law_profile,
@@ -38,9 +36,7 @@ from jaxsel.tuning.claims.profile.cases import (
 )
 from jaxsel.tuning.claims.profile.poisson import gaussian_poisson_epsilon
 from jaxsel.tuning.claims.searches import levels
-
-Count = Annotated[int, whole("n, the largest K", at_least=1)]
-Probability = Annotated[float, probability("p of K ~ Bin(n, p)")]
+from jaxsel.tuning.parameters import FirstLaw, ProperChance, SecondLaw
 
 
 def _unconditional(profile, count: int, probability: float) -> ProfileBound:
@@ -68,8 +64,8 @@ def unconditional(
     *,
     epsilon: Epsilon = 5.6,
     base_epsilon: BaseEpsilon = math.log(19.0),
-    count: Count = 6,
-    probability: Probability = 0.8,
+    count: Rounds = 6,
+    probability: ProperChance = 0.8,
     first: FirstLaw = None,
     second: SecondLaw = None,
 ):
@@ -100,7 +96,7 @@ def a_coin_and_random_pairs(budget):
 @KRW.privacy("KRW-Sec5-binomial", "Section 5.2 and Figure 4", Relation.BASE)
 def plotted(
     *,
-    count: Count = 20,
+    count: Rounds = 20,
     mean: Annotated[float, positive("E[K], below count")] = 10.0,
     delta: Delta = 1e-6,
     noise_scale: NoiseScale = 4.0,
@@ -110,7 +106,7 @@ def plotted(
     variance and smaller P[K <= k] for k <= 5.
 
     Epsilon at delta of the best of K ~ Bin(count, mean/count) runs, Theorem 5.7."""
-    mean = check_interval("mean", mean, 0.0, count)
+    mean = number(above=0.0, below=count).read("mean", mean)
     bound = binomial_profile(lambda level: gaussian_delta(level, noise_scale), count, mean / count)
     return bound.epsilon(delta)
 

@@ -20,35 +20,24 @@ from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon, gaussian
 from jaxsel.accounting.single_run.dominating import pair_from_laws, pair_tradeoff, reversed_pair
 from jaxsel.accounting.single_run.score_orders import NATURAL, BlockOrder
 from jaxsel.host.errors import InputError, check_probability_vector
-from jaxsel.language.domains import number, numbers, parsed, probability
+from jaxsel.language.domains import number, probability
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.exact_profile import tuned_delta
 from jaxsel.tuning.bounds.profile_ratios import Profile
 from jaxsel.tuning.claims.base_pairs import BasePair
+from jaxsel.tuning.parameters import both
 
 Epsilon = Annotated[float, number("of the tuned algorithm, any real", above=-50.0, below=200.0)]
 Delta = Annotated[float, probability("of the tuned algorithm")]
 BaseEpsilon = Annotated[
     float, number("parameter of the base, randomised response", above=0.0, below=50.0)
 ]
-Order = Annotated[float, number("of the Renyi divergence", above=1.0)]
 NoiseScale = Annotated[
     float,
     number(
         "standard deviation of the base's noise over its sensitivity", at_least=1e-6, at_most=1e6
     ),
 ]
-Eta = Annotated[float, number("shape of K ~ D(eta, gamma); 1 is the geometric law", above=-1.0)]
-Gamma = Annotated[float, probability("of K ~ D(eta, gamma)")]
-FirstLaw = Annotated[
-    np.ndarray | None,
-    numbers("law of one run on the first side, best outcome first", at_least=0.0, at_most=1.0),
-]
-SecondLaw = Annotated[
-    np.ndarray | None,
-    numbers("that on the second side; both in place of the base", at_least=0.0, at_most=1.0),
-]
-LawOfK = Annotated[Any, parsed(laws.parse, "a law of K, such as binomial:count=20,mean=10", "of K")]
 
 # Deltas are compared: the tolerance must be far below those that matter.
 TOLERANCE = 1e-12
@@ -94,12 +83,10 @@ def given_laws(first: np.ndarray | None, second: np.ndarray | None) -> BasePair 
     Raises:
       InputError: if only one is given, one is no probability vector, or lengths differ.
     """
-    if first is None and second is None:
+    sides = both(first, second)
+    if sides is None:
         return None
-    if first is None or second is None:
-        raise InputError("one law is given; give both, first and second")
-    first = check_probability_vector("first", first)
-    second = check_probability_vector("second", second)
+    first, second = map(check_probability_vector, ("first", "second"), sides)
     if first.size != second.size:
         raise InputError(f"first has {first.size} outcomes, second {second.size}; give as many")
     return BasePair(first, second, "the given laws")

@@ -27,9 +27,6 @@ from jaxsel.tuning.claims.profile.cases import (
     TOLERANCE,
     BaseEpsilon,
     Epsilon,
-    FirstLaw,
-    LawOfK,
-    SecondLaw,
     at_laws,
     base_of,
     coin_laws,
@@ -38,6 +35,7 @@ from jaxsel.tuning.claims.profile.cases import (
     run_counts,
     swapped,
 )
+from jaxsel.tuning.parameters import FirstLaw, Law, SecondLaw
 
 _FAMILIES = ("negative_binomial", "poisson", "binomial")
 
@@ -47,7 +45,7 @@ def sum_of_suprema(
     *,
     epsilon: Epsilon = 2.0,
     base_epsilon: BaseEpsilon = 1.0,
-    repetitions: LawOfK = "geometric:gamma=0.1",
+    repetitions: Law = "geometric:gamma=0.1",
     first: FirstLaw = None,
     second: SecondLaw = None,
 ):
@@ -86,7 +84,7 @@ def product(
     *,
     order: Annotated[float, number("of the divergence", above=1.0, below=1e3)] = 3.0,
     base_epsilon: BaseEpsilon = 1.0,
-    repetitions: LawOfK = "geometric:gamma=0.1",
+    repetitions: Law = "geometric:gamma=0.1",
     first: FirstLaw = None,
     second: SecondLaw = None,
 ):
@@ -130,7 +128,7 @@ def continuous_score(
     *,
     epsilon: Epsilon = 2.0,
     base_epsilon: BaseEpsilon = 1.0,
-    repetitions: LawOfK = "geometric:gamma=0.1",
+    repetitions: Law = "geometric:gamma=0.1",
     first: FirstLaw = None,
     second: SecondLaw = None,
 ):

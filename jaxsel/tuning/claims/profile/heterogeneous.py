@@ -19,33 +19,37 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, listed
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import KRW
+from jaxsel.repetitions.parameters import Eta, Gamma
 from jaxsel.tuning.bounds.heterogeneous import (
     CandidateThresholds,
     candidate_thresholds,
     largest_steps,
     subsampled_gaussian_profile,
 )
-from jaxsel.tuning.bounds.profiles import negative_binomial_profile, two_point_epsilon
+from jaxsel.tuning.bounds.profiles import (
+    FirstDelta,
+    FirstEpsilon,
+    LevelEpsilon,
+    negative_binomial_profile,
+    two_point_epsilon,
+)
 from jaxsel.tuning.claims.base_pairs import BasePair, tuned_pair
 from jaxsel.tuning.claims.profile.cases import (
     TOLERANCE,
-    Eta,
-    Gamma,
     describe_pair,
     law_profile,
     random_law,
     sharp_instances,
 )
+from jaxsel.tuning.parameters import SamplingProbability
 
 
 @KRW.privacy("KRW-Cor6.2", "Corollary 6.2", Relation.BASE)
 def two_points(
     *,
-    epsilon: Annotated[float, number("at delta/E[K]", at_least=0.0)] = 1.7385,
-    first_epsilon: Annotated[float, number("epsilon_1", at_least=0.0)] = 0.567,
-    first_delta: Annotated[
-        float, number("delta_1, at epsilon_1", at_least=0.0, at_most=1.0)
-    ] = 0.0094,
+    epsilon: LevelEpsilon = 1.7385,
+    first_epsilon: FirstEpsilon = 0.567,
+    first_delta: FirstDelta = 0.0094,
     eta: Eta = 1.0,
     gamma: Gamma = 1.0 / 30.0,
 ):
@@ -207,8 +211,7 @@ def gain(
     *,
     mean: Annotated[float, number("E[K] for the Renyi bound", above=1.0, below=1e5)] = 10.0,
     delta: Annotated[float, number("of the whole", above=1e-14, below=1.0)] = 1e-6,
-    sampling_probability: Annotated[float, number("of DP-SGD", above=0.0, at_most=1.0)] = 16384.0
-    / 5e4,
+    sampling_probability: SamplingProbability = 16384.0 / 5e4,
     noise_multiplier: Annotated[float, number("of DP-SGD", at_least=0.1, at_most=1e3)] = 21.1,
     steps: Annotated[int, whole("of DP-SGD", at_least=1, at_most=100_000)] = 250,
 ):

@@ -9,7 +9,6 @@ a Gaussian one.
 import functools
 import math
 from collections.abc import Iterator
-from typing import Annotated
 
 import numpy as np
 
@@ -19,11 +18,13 @@ from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import grid, listed
-from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW
+from jaxsel.repetitions.parameters import Eta, Gamma
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.attained.exact_profile import tuned_profile
 from jaxsel.tuning.bounds.profiles import (
+    EtaFromOne,
+    MeanFromOne,
     gaussian_negative_binomial_epsilon,
     point_negative_binomial,
     point_negative_binomial_sharp,
@@ -31,8 +32,6 @@ from jaxsel.tuning.bounds.profiles import (
 from jaxsel.tuning.claims.profile.cases import (
     NATURAL,
     Delta,
-    Eta,
-    Gamma,
     NoiseScale,
     delta_at,
     describe_pair,
@@ -40,11 +39,8 @@ from jaxsel.tuning.claims.profile.cases import (
     tuned_gaussian_epsilon,
     worst_block_order,
 )
-
-BaseLevel = Annotated[float, number("of the base", at_least=0.0)]
-BaseDelta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
-Mean = Annotated[float, number("E[K]", above=1.0)]
-Shape = Annotated[float, number("shape of K", at_least=1.0)]
+from jaxsel.tuning.parameters import Delta as BaseDelta
+from jaxsel.tuning.parameters import Epsilon
 
 
 @KRW.privacy(
@@ -55,7 +51,7 @@ Shape = Annotated[float, number("shape of K", at_least=1.0)]
     "corollary is true all the same: KRW-Cor5.4, KRW-Cor5.4-sharp.",
 )
 def printed_step(
-    *, epsilon: BaseLevel = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1
+    *, epsilon: Epsilon = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1
 ):
     """(eta + 1) log(e^epsilon + (1/gamma - 1) delta) is at most (eta + 1) epsilon + delta/gamma, so
     that epsilon-hat is at least epsilon at the stated (eta + 2) epsilon + delta/gamma.
@@ -65,7 +61,7 @@ def printed_step(
 
 
 @KRW.privacy("KRW-Cor5.4-proof", "proof of Corollary C.3, last step corrected", Relation.BASE)
-def step(*, epsilon: BaseLevel = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1):
+def step(*, epsilon: Epsilon = 0.1, delta: BaseDelta = 0.01, eta: Eta = 5.0, gamma: Gamma = 0.1):
     """(eta + 1) log(e^epsilon + (1/gamma - 1) delta) is at most (eta + 1) (epsilon + delta/gamma).
 
     The bound on the shift of Theorem 5.2."""
@@ -86,7 +82,7 @@ def shift(epsilon, delta, eta, gamma):
 
 @KRW.privacy("KRW-Cor5.4", "Corollary 5.4", Relation.BASE)
 def with_delta(
-    *, epsilon: BaseLevel = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
+    *, epsilon: Epsilon = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
 ):
     """The best of K ~ D(eta, gamma) runs of an (epsilon, delta)-DP base is ((eta + 2) epsilon +
     delta/gamma, E[K] delta)-DP."""
@@ -95,7 +91,7 @@ def with_delta(
 
 @KRW.privacy("KRW-Cor5.4-sharp", "Corollary 5.4, without delta/gamma and E[K] delta", Relation.BASE)
 def without_delta(
-    *, epsilon: BaseLevel = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
+    *, epsilon: Epsilon = 1.0, delta: BaseDelta = 1e-3, eta: Eta = 1.0, gamma: Gamma = 0.1
 ):
     """The best of K ~ D(eta, gamma) runs of an (epsilon, delta)-DP base is ((eta + 2) epsilon, 1 -
     f(1 - delta))-DP, f being the generating function.
@@ -163,7 +159,11 @@ E_KRW_1 = KRW.misprint(
 
 @KRW.privacy("KRW-Cor5.5-printed", "Corollary 5.5", Relation.BASE)
 def gaussian_printed(
-    *, delta: Delta = 1e-3, mean: Mean = 1e7, eta: Shape = 1.0, noise_scale: NoiseScale = 1.0
+    *,
+    delta: Delta = 1e-3,
+    mean: MeanFromOne = 1e7,
+    eta: EtaFromOne = 1.0,
+    noise_scale: NoiseScale = 1.0,
 ):
     """The best of K ~ D(eta, gamma) runs, eta >= 1, of a base dominated by the Gaussian mechanism
     with noise scale s is (epsilon, delta)-DP for epsilon = (eta + 1)(1/(2 s^2) + sqrt(2
@@ -173,7 +173,11 @@ def gaussian_printed(
 
 @KRW.privacy("KRW-Cor5.5", "Corollary 5.5 with the factor of its proof", Relation.BASE)
 def gaussian(
-    *, delta: Delta = 1e-3, mean: Mean = 1e7, eta: Shape = 1.0, noise_scale: NoiseScale = 1.0
+    *,
+    delta: Delta = 1e-3,
+    mean: MeanFromOne = 1e7,
+    eta: EtaFromOne = 1.0,
+    noise_scale: NoiseScale = 1.0,
 ):
     """The best of K ~ D(eta, gamma) runs, eta >= 1, of a base dominated by the Gaussian mechanism
     with noise scale s is (epsilon, delta)-DP for epsilon = (eta + 2)(1/(2 s^2) + sqrt(2

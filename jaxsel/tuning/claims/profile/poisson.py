@@ -14,14 +14,14 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import curves, divergences, pairs
-from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon, gaussian_total_variation
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, listed
-from jaxsel.language.domains import number, parsed, positive
+from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW
+from jaxsel.repetitions.parameters import Mean as PoissonMean
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.poisson import poisson_renyi
 from jaxsel.tuning.claims.base_pairs import (
@@ -35,10 +35,7 @@ from jaxsel.tuning.claims.profile.cases import (
     NATURAL,
     TOLERANCE,
     Delta,
-    FirstLaw,
     NoiseScale,
-    Order,
-    SecondLaw,
     at_laws,
     base_of,
     coin_laws,
@@ -48,11 +45,8 @@ from jaxsel.tuning.claims.profile.cases import (
     worst_block_order,
 )
 from jaxsel.tuning.claims.searches import guarantee
+from jaxsel.tuning.parameters import AnyBase, FirstLaw, Order, Response, SecondLaw
 
-AnyBase = Annotated[
-    Any, parsed(parse_base, "a base such as laplace:noise_scale=2", "in place of the Gaussian")
-]
-AnyMean = Annotated[float, positive("m, of K ~ Poisson(m)")]
 Mean = Annotated[float, number("m, of K ~ Poisson(m)", at_least=1.0)]
 
 
@@ -75,7 +69,7 @@ def gaussian_poisson_epsilon(
 def renyi_for_any_mean(
     *,
     order: Order = 3.0,
-    mean: AnyMean = 0.5,
+    mean: PoissonMean = 0.5,
     noise_scale: NoiseScale = 1000.0,
     base: AnyBase = None,
 ):
@@ -236,7 +230,6 @@ fed_with_the_same_profile = KRW.remark(
 
 AnyEpsilon = Annotated[float, number(at_least=0.0)]
 Level = Annotated[float, number("the paper's epsilon_1", at_least=0.0, at_most=50.0)]
-ResponseEpsilon = Annotated[float, positive("of randomised response")]
 
 
 def _level_delta(sign: float, epsilon: float, level: float, mean: float, profile) -> float:
@@ -250,8 +243,8 @@ def _with_signs(sign: float):
         *,
         epsilon: AnyEpsilon = 1.0,
         level: Level = 1.0,
-        mean: AnyMean = 2.0,
-        base_epsilon: ResponseEpsilon = 1.0,
+        mean: PoissonMean = 2.0,
+        base_epsilon: Response = 1.0,
         first: FirstLaw = None,
         second: SecondLaw = None,
     ) -> float:

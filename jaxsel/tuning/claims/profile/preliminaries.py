@@ -22,14 +22,12 @@ from jaxsel.tuning.claims.base_pairs import BasePair, base_pairs
 from jaxsel.tuning.claims.profile.cases import (
     BaseEpsilon,
     Epsilon,
-    FirstLaw,
-    LawOfK,
-    SecondLaw,
     at_laws,
     base_of,
     law_profile,
     swapped,
 )
+from jaxsel.tuning.parameters import FirstLaw, Law, SecondLaw
 
 Share = Annotated[float, number(at_least=0.0, at_most=1.0)]
 Abscissa = Annotated[float, number("x of a point", at_least=0.0, at_most=1e6)]
@@ -194,7 +192,7 @@ def _series(law: Repetitions, z: float, *, slope: bool = False) -> float:
 
 
 @KRW.identity("KRW-Def2.4", "Definition 2.4 and Equation (5.1)")
-def generating_function(*, z: Share = 0.5, repetitions: LawOfK = "geometric:mean=10"):
+def generating_function(*, z: Share = 0.5, repetitions: Law = "geometric:mean=10"):
     """The generating function of K is sum_k P[K = k] z^k; its closed forms and their derivatives
     agree with the series, f'(1) = E[K] and f(0) = P[K = 0].
 

@@ -22,12 +22,12 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW, PS
+from jaxsel.repetitions.parameters import Eta
 from jaxsel.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.tuning.bounds.negative_binomial import negative_binomial_renyi
 from jaxsel.tuning.claims.profile.cases import (
     Delta,
-    Eta,
     NoiseScale,
     ratio_of_tradeoff,
     stopping_ratio,

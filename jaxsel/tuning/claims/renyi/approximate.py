@@ -11,6 +11,7 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import PS
+from jaxsel.repetitions.parameters import Mean as PoissonMean
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.approximate import thinned
 from jaxsel.tuning.bounds.generic import correct_for_no_runs
@@ -21,7 +22,7 @@ from jaxsel.tuning.claims.base_pairs import (
     tuned_pair,
     two_sided_renyi,
 )
-from jaxsel.tuning.claims.parameters import Delta, Law, ModerateEpsilon, PoissonMean
+from jaxsel.tuning.parameters import Delta, Law, ModerateEpsilon
 
 
 def _short_law(generator: np.random.Generator) -> tuple[str, laws.Repetitions]:

@@ -13,25 +13,14 @@ from jaxsel.language.base import Budget, Claim, Relation
 from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
+from jaxsel.tuning import parameters
 from jaxsel.tuning.bounds.conditional import conditional_at_exponents, conditional_part
 from jaxsel.tuning.claims.base_pairs import base_pairs, least_rho
-from jaxsel.tuning.claims.parameters import (
-    Epsilon,
-    FirstLaw,
-    ModerateEpsilon,
-    Order,
-    OrderOrInfinity,
-    Rho,
-    SecondLaw,
-    both,
-)
 
 _ORDERS = (1.02, 1.5, 1.9, 2.0, 3.0, 8.0)
 
 OrderFromTwo = Annotated[float, number("of the Renyi divergence", at_least=2.0, at_most=math.inf)]
 Probability = Annotated[float, number("Q(S)", above=0.0, at_most=1.0)]
-InverseQ = Annotated[float, number("1/q", at_least=0.0, at_most=1.0)]
-InverseR = Annotated[float, number("1/r; at most 1 together with 1/q", at_least=0.0, at_most=1.0)]
 
 
 class Conditioned(NamedTuple):
@@ -119,7 +108,7 @@ def _curves(
     curve: RenyiCurve, first: np.ndarray | None, second: np.ndarray | None
 ) -> tuple[RenyiCurve, RenyiCurve]:
     """Renyi curves of D(Q || Q') and D(Q' || Q): of the two laws; where none are given, this."""
-    sides = both(first, second)
+    sides = parameters.both(first, second)
     if sides is None:
         return curve, curve
     given = Conditioned(*sides, np.ones(sides[0].size, dtype=bool), "S = everything")
@@ -140,10 +129,10 @@ _PROPOSITION = (
 )
 def proposition_printed(
     *,
-    order: Order = 1.5,
-    inverse_q: InverseQ = 0.0,
-    inverse_r: InverseR = 1.0,
-    base_epsilon: ModerateEpsilon = 1.0,
+    order: parameters.Order = 1.5,
+    inverse_q: parameters.InverseQ = 0.0,
+    inverse_r: parameters.InverseR = 1.0,
+    base_epsilon: parameters.ModerateEpsilon = 1.0,
 ):
     """Printed bound on D_order(Q_S || Q'_S), randomised response with S = everything."""
     case = _response(base_epsilon)
@@ -167,13 +156,13 @@ def responses(order, base_epsilon):
 )
 def proposition(
     *,
-    order: Order = 5.0,
-    inverse_q: InverseQ = 0.1,
-    inverse_r: InverseR = 0.5,
-    rho: Rho = 0.1,
+    order: parameters.Order = 5.0,
+    inverse_q: parameters.InverseQ = 0.1,
+    inverse_r: parameters.InverseR = 0.5,
+    rho: parameters.Rho = 0.1,
     probability: Probability = 0.5,
-    first: FirstLaw = None,
-    second: SecondLaw = None,
+    first: parameters.FirstLaw = None,
+    second: parameters.SecondLaw = None,
 ):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base, or for two given laws Q and Q'; order +
     1/q is at least 2."""
@@ -214,7 +203,9 @@ def _printed_part(part: int) -> Claim:
         Relation.BASE,
         statement=_FORMULAS[part] + ", for all a > 1.",
     )
-    def printed(*, order: Order = 1.5, base_epsilon: ModerateEpsilon = 3.0) -> float:
+    def printed(
+        *, order: parameters.Order = 1.5, base_epsilon: parameters.ModerateEpsilon = 3.0
+    ) -> float:
         """Printed bound on D_order(Q_S || Q'_S), randomised response, S = everything."""
         case = _response(base_epsilon)
         return conditional_part(part, order, case.forward, case.backward, 1.0, corrected=False)
@@ -268,7 +259,12 @@ def _pure_curve(epsilon: float) -> RenyiCurve:
 
 
 @_part(1, "epsilon")
-def pure(*, epsilon: Epsilon = 1.0, first: FirstLaw = None, second: SecondLaw = None):
+def pure(
+    *,
+    epsilon: parameters.Epsilon = 1.0,
+    first: parameters.FirstLaw = None,
+    second: parameters.SecondLaw = None,
+):
     """Pure epsilon of conditional sampling: 2 epsilon from an epsilon-DP base, or that from two
     given laws Q and Q'."""
     curves = _curves(lambda order: np.asarray(epsilon), first, second)
@@ -279,10 +275,10 @@ def pure(*, epsilon: Epsilon = 1.0, first: FirstLaw = None, second: SecondLaw = 
 def part_2(
     *,
     order: OrderFromTwo = 5.0,
-    rho: Rho = 0.1,
+    rho: parameters.Rho = 0.1,
     probability: Probability = 0.5,
-    first: FirstLaw = None,
-    second: SecondLaw = None,
+    first: parameters.FirstLaw = None,
+    second: parameters.SecondLaw = None,
 ):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base, or for two given laws Q and Q'."""
     curves = _curves(concentrated(rho), first, second)
@@ -293,10 +289,10 @@ def part_2(
 def part_3(
     *,
     order: OrderFromTwo = 5.0,
-    epsilon: ModerateEpsilon = 1.0,
+    epsilon: parameters.ModerateEpsilon = 1.0,
     probability: Probability = 0.5,
-    first: FirstLaw = None,
-    second: SecondLaw = None,
+    first: parameters.FirstLaw = None,
+    second: parameters.SecondLaw = None,
 ):
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base, or for two given laws Q and Q'."""
     curves = _curves(_pure_curve(epsilon), first, second)
@@ -306,11 +302,11 @@ def part_3(
 @_part(4, "epsilon")
 def part_4(
     *,
-    order: OrderOrInfinity = 5.0,
-    epsilon: ModerateEpsilon = 1.0,
+    order: parameters.OrderOrInfinity = 5.0,
+    epsilon: parameters.ModerateEpsilon = 1.0,
     probability: Probability = 0.5,
-    first: FirstLaw = None,
-    second: SecondLaw = None,
+    first: parameters.FirstLaw = None,
+    second: parameters.SecondLaw = None,
 ):
     """Bound on D_order(Q_S || Q'_S) for an epsilon-DP base, or for two given laws Q and Q'."""
     curves = _curves(_pure_curve(epsilon), first, second)
@@ -321,11 +317,11 @@ def part_4(
 def part_5(
     *,
     order: OrderFromTwo = 5.0,
-    rho: Rho = 0.1,
+    rho: parameters.Rho = 0.1,
     probability: Probability = 0.5,
-    exponent: Annotated[float, number("r", at_least=1.0)] = 2.0,
-    first: FirstLaw = None,
-    second: SecondLaw = None,
+    exponent: parameters.Exponent = 2.0,
+    first: parameters.FirstLaw = None,
+    second: parameters.SecondLaw = None,
 ):
     """Bound on D_order(Q_S || Q'_S) for a rho-zCDP base, or for two given laws Q and Q'."""
     curves = _curves(concentrated(rho), first, second)
@@ -350,13 +346,13 @@ E_PS_2 = PS.misprint(
 def halting(
     *,
     order: OrderFromTwo = 5.0,
-    rho: Rho = 0.1,
+    rho: parameters.Rho = 0.1,
     probability: Annotated[float, number("Q(S)", at_least=0.0, at_most=1.0)] = 0.0,
     halt: Annotated[
         float, number("p, of halting without an output", above=0.0, at_most=1.0)
     ] = 0.01,
-    first: FirstLaw = None,
-    second: SecondLaw = None,
+    first: parameters.FirstLaw = None,
+    second: parameters.SecondLaw = None,
 ):
     """If the base also halts with probability p a run, without an output, conditional sampling
     takes at most 1/p runs on average and D_a <= D_a(Q || Q') + (a-2)/(a-1) D_(a-1)(Q' || Q) +

@@ -15,14 +15,7 @@ from jaxsel.language.checking import Judged, grid
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import PS
 from jaxsel.tuning.claims.base_pairs import base_pairs, pure_pairs, two_sided_renyi
-from jaxsel.tuning.claims.parameters import (
-    FirstLaw,
-    ModerateEpsilon,
-    Order,
-    Response,
-    SecondLaw,
-    both,
-)
+from jaxsel.tuning.parameters import FirstLaw, ModerateEpsilon, Order, Response, SecondLaw, both
 
 _ORDERS = np.array([1.0, 1.01, 1.5, 2.0, 5.0, 25.0, math.inf])
 _ABOVE_1 = _ORDERS[1:-1]

@@ -12,17 +12,10 @@ from jaxsel.accounting.single_run.divergences import exact_epsilon, renyi_diverg
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid
 from jaxsel.language.papers import PS
+from jaxsel.repetitions.parameters import Runs
+from jaxsel.tuning import parameters
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.claims.base_pairs import base_pairs, tuned_pair
-from jaxsel.tuning.claims.parameters import (
-    Count,
-    FirstLaw,
-    OrderOrInfinity,
-    PositiveEpsilon,
-    Response,
-    SecondLaw,
-    both,
-)
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0, math.inf])
 _COUNTS = (1, 2, 5, 20)
@@ -38,17 +31,17 @@ def fixed_runs_epsilon(order: npt.ArrayLike, epsilon: npt.ArrayLike, count: int)
 @PS.privacy("PS-D1", "Appendix D.1", Relation.BASE)
 def generic(
     *,
-    order: OrderOrInfinity = 5.0,
-    base_epsilon: Response = 1.0,
-    count: Count = 5,
-    first: FirstLaw = None,
-    second: SecondLaw = None,
+    order: parameters.OrderOrInfinity = 5.0,
+    base_epsilon: parameters.Response = 1.0,
+    count: Runs = 5,
+    first: parameters.FirstLaw = None,
+    second: parameters.SecondLaw = None,
 ):
     """For a fixed number k of runs Lemma 7 gives D_a(A || A') <= k D_a(Q || Q') + log(k)/(a-1).
 
     Bound on the best of k randomised responses, or of k runs with two given laws Q and Q'.
     """
-    sides = both(first, second)
+    sides = parameters.both(first, second)
     if sides is None:
         renyi = randomised_response_renyi(order, base_epsilon)
     else:
@@ -99,7 +92,7 @@ def _best_response(epsilon, count):
 
 
 @PS.privacy("PS-Prop17", "Proposition 17, pure privacy", Relation.BASE)
-def attained(*, epsilon: Response = 1.0, count: Count = 5):
+def attained(*, epsilon: parameters.Response = 1.0, count: Runs = 5):
     """The best of k randomised responses has pure epsilon exactly k epsilon."""
     return count * epsilon
 
@@ -110,7 +103,9 @@ def exact(epsilon, count):
 
 
 @PS.privacy("PS-Prop17-renyi", "Proposition 17, Renyi privacy", Relation.BASE)
-def exceeded(*, order: OrderOrInfinity = 5.0, epsilon: Response = 1.0, count: Count = 5):
+def exceeded(
+    *, order: parameters.OrderOrInfinity = 5.0, epsilon: parameters.Response = 1.0, count: Runs = 5
+):
     """The best of k randomised responses has D_a >= k epsilon - k log(1 + e^-epsilon)/(a-1) for all
     a > 1."""
     return count * (epsilon - math.log1p(math.exp(-epsilon)) / (order - 1.0))
@@ -122,7 +117,7 @@ def divergence(order, epsilon, count):
 
 
 @PS.privacy("PS-Prop17-constant", "Appendix D.1, second example", Relation.BASE)
-def constant(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7):
+def constant(*, epsilon: parameters.PositiveEpsilon = 0.3, count: Runs = 7):
     """With success probabilities 1 - e^(-1/k) and 1 - e^(-epsilon - 1/k), no success in k runs has
     probability 1/e and privacy loss k epsilon, while one run has max-divergence epsilon.
 
@@ -142,7 +137,7 @@ def without_success(epsilon, count):
 
 
 @PS.privacy("PS-Prop17-constant-base", "Appendix D.1, second example", Relation.BASE)
-def constant_base(*, epsilon: PositiveEpsilon = 0.3, count: Count = 7):
+def constant_base(*, epsilon: parameters.PositiveEpsilon = 0.3, count: Runs = 7):
     """In that example D_inf(Q' || Q) <= log(k epsilon + 1) and D_1(Q' || Q) <= (epsilon + 1/k)
     log(k epsilon + 1).
 

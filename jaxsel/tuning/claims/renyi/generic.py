@@ -20,7 +20,7 @@ from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import PS
 from jaxsel.tuning.bounds.generic import correct_for_no_runs, generic_pair_epsilon, lemma_7
 from jaxsel.tuning.claims.base_pairs import BasePair, base_pairs, random_law_text, tuned_pair
-from jaxsel.tuning.claims.parameters import FirstLaw, Law, Order, SecondLaw, both
+from jaxsel.tuning.parameters import FirstLaw, Law, Order, SecondLaw, both
 
 _ORDERS = np.array([1.02, 1.5, 3.0, 25.0])
 _LARGEST = 2**22  # of the truncation points: a sum over all k below

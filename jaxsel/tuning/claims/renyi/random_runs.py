@@ -13,6 +13,7 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
 from jaxsel.language.domains import number
 from jaxsel.language.papers import PS
+from jaxsel.repetitions.parameters import Mean as PoissonMean
 from jaxsel.tuning.bounds.negative_binomial import zcdp_negative_binomial_renyi
 from jaxsel.tuning.bounds.poisson import poisson_epsilon
 from jaxsel.tuning.claims.base_pairs import (
@@ -23,7 +24,7 @@ from jaxsel.tuning.claims.base_pairs import (
     tuned_pair,
     two_sided_renyi,
 )
-from jaxsel.tuning.claims.parameters import Eta, Mean, Order, PoissonMean, Rho
+from jaxsel.tuning.parameters import Mean, ModerateEta, Order, Rho
 
 _ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 25.0])
 
@@ -40,7 +41,7 @@ def _random_shape(generator: np.random.Generator) -> tuple[float, float]:
 
 
 @PS.privacy("PS-Cor4", "Corollary 4", Relation.BASE)
-def concentrated(*, order: Order = 2.0, rho: Rho = 0.1, eta: Eta = 0.0, mean: Mean = 10.0):
+def concentrated(*, order: Order = 2.0, rho: Rho = 0.1, eta: ModerateEta = 0.0, mean: Mean = 10.0):
     """For a rho-zCDP base with rho <= log(1/gamma), D_a <= rho (m-1) + log(E[K])/(m-1) + 2 (1+eta)
     sqrt(rho log(1/gamma)) - eta rho with m = max(a, 1 + sqrt(log(E[K])/rho)).
 

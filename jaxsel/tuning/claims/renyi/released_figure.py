@@ -10,8 +10,10 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gauss
 from jaxsel.accounting.single_run.score_orders import INDEPENDENT, NATURAL
 from jaxsel.accounting.single_run.score_pairs import gaussian_pair, mirrored_pair
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, probability, whole
+from jaxsel.language.domains import choice, number
 from jaxsel.language.papers import PS
+from jaxsel.repetitions.parameters import Gamma
+from jaxsel.tuning import parameters
 from jaxsel.tuning.attained.exact_profile import exact_tuned_epsilon
 from jaxsel.tuning.bounds.released_search_budget import (
     RELEASED_ORDERS,
@@ -21,7 +23,6 @@ from jaxsel.tuning.bounds.released_search_budget import (
     training_renyi,
 )
 from jaxsel.tuning.claims.base_pairs import base_pairs, tuned_pair, two_sided_renyi
-from jaxsel.tuning.claims.parameters import AnyBase, Eta, Gamma, Law, Order, Rho
 from jaxsel.tuning.claims.renyi.conditional import concentrated
 from jaxsel.tuning.claims.searches import guarantee
 
@@ -30,22 +31,20 @@ _DELTA = 1e-5
 _GAUSSIAN = 1.7484
 
 # Of one run of DP-SGD.
-Rate = Annotated[float, number("sampling probability", above=0.0, at_most=1.0)]
 Noise = Annotated[float, number("noise multiplier", at_least=0.2, at_most=1e6)]
-Steps = Annotated[int, whole("how many steps", at_least=1)]
 
 
 def _formula(corrected: bool):
     def bound(
         *,
-        order: Order = 2.5,
+        order: parameters.Order = 2.5,
         second_order: Annotated[
             float, number("of the other Renyi bound; 1.25 and more in the code", above=1.0)
         ] = 1.25,
-        rho: Rho = 0.1,
-        eta: Eta = 0.0,
+        rho: parameters.Rho = 0.1,
+        eta: parameters.ModerateEta = 0.0,
         gamma: Gamma = 0.5,
-        base: AnyBase = None,
+        base: parameters.AnyBase = None,
     ) -> float:
         """The released bound for a rho-zCDP base, or for the base that is given, at one pair of
         orders."""
@@ -127,11 +126,11 @@ E_PS_5 = PS.misprint(
 )
 def axis_at_delta(
     *,
-    repetitions: Law = "logarithmic:gamma=0.5",
-    sampling_probability: Rate = 256 / 60_000,
+    repetitions: parameters.Law = "logarithmic:gamma=0.5",
+    sampling_probability: parameters.SamplingProbability = 256 / 60_000,
     noise_multiplier: Noise = 1.1,
-    steps: Steps = 14_063,
-    base: AnyBase = None,
+    steps: parameters.Steps = 14_063,
+    base: parameters.AnyBase = None,
 ):
     """The plotted privacy budget, the least tuned Renyi bound over orders, is an epsilon of the
     search at delta = 1e-5.
@@ -185,12 +184,12 @@ def gaussian_searches(budget):
 @PS.privacy("PS-Fig7-axis", "Figure 7, converted", Relation.BASE)
 def axis(
     *,
-    repetitions: Law = "logarithmic:gamma=0.5",
-    delta: Annotated[float, probability("where epsilon is asked for")] = _DELTA,
-    sampling_probability: Rate = 256 / 60_000,
+    repetitions: parameters.Law = "logarithmic:gamma=0.5",
+    delta: parameters.ProperDelta = _DELTA,
+    sampling_probability: parameters.SamplingProbability = 256 / 60_000,
     noise_multiplier: Noise = 1.1,
-    steps: Steps = 14_063,
-    base: AnyBase = None,
+    steps: parameters.Steps = 14_063,
+    base: parameters.AnyBase = None,
     bound: Annotated[
         str, choice(("theorem", "plotted"), "the epsilon at delta, or the bound at its own delta")
     ] = "theorem",

@@ -17,7 +17,7 @@ from jaxsel.language.papers import PS
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.base_laws import survival
 from jaxsel.tuning.bounds.negative_binomial import pure_negative_binomial_epsilon
-from jaxsel.tuning.claims.parameters import Law, Order
+from jaxsel.tuning.parameters import Law, Order
 
 Exponential = Annotated[
     float, number("candidate j has weight exp(epsilon u_j/2)", above=0.0, at_most=1e6)

@@ -16,16 +16,15 @@ from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid, listed
 from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import PS
+from jaxsel.repetitions.parameters import Gamma
 from jaxsel.tuning.bounds.conditional import conditional_part, fitted_tight_conditional
 from jaxsel.tuning.claims.base_pairs import tuned_pair
-from jaxsel.tuning.claims.parameters import Eta, Gamma, Law, Order
 from jaxsel.tuning.claims.renyi.conditional import Conditioned, concentrated
+from jaxsel.tuning.parameters import Law, ModerateEta, Order, TightRho, TightShare
 
 Loss = Annotated[float, positive("a privacy loss of the pair")]
 # Of Figure 8.
 Plotted = Annotated[float, number("where the pair is fitted", at_least=2.0, at_most=64.0)]
-Fitted = Annotated[float, number("of both, rho order; 0.1 in the figure", above=0.0, at_most=1.0)]
-Share = Annotated[float, number("a of the pair, not stated in the paper", above=0.0, at_most=0.25)]
 
 
 def _case(s: float, t: float, a: float) -> Conditioned:
@@ -75,7 +74,7 @@ def excess_of_the_bound(order, a):
 
 
 @PS.privacy("PS-Fig8-printed", "Figure 8", Relation.BASE)
-def printed_figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25):
+def printed_figure(*, order: Plotted = 10.0, rho: TightRho = 0.1, a: TightShare = 0.25):
     """For the plotted pairs, with both D_a equal to 0.1 a, Corollary 16 (2) is at most the upper
     curve, 0.1 a + 0.1 (a-2) + 2/(a-1) log(1/Q(S)).
 
@@ -91,7 +90,7 @@ def bound_of_the_pair(order, rho, a):
 
 
 @PS.privacy("PS-Fig8", "Figure 8, corrected", Relation.BASE)
-def figure(*, order: Plotted = 10.0, rho: Fitted = 0.1, a: Share = 0.25):
+def figure(*, order: Plotted = 10.0, rho: TightRho = 0.1, a: TightShare = 0.25):
     """For the plotted pairs, Corollary 16 (2) with D_(a-1)(Q' || Q) of the pair itself bounds the
     exact D_a(Q_S || Q'_S)."""
     return _fitted(order, rho, a).bound(2, order)
@@ -154,7 +153,7 @@ def tight_generic(
     *,
     order: Order = 60.0,
     epsilon: Annotated[float, number("of the pair", above=0.0, at_most=3.8)] = 1.0,
-    eta: Eta = 1.0,
+    eta: ModerateEta = 1.0,
     gamma: Gamma = 0.01,
     middle: Annotated[float, probability("of the middle outcome on its rarer side")] = 1e-9,
 ):

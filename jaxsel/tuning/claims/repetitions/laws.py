@@ -17,7 +17,8 @@ from jaxsel.language.base import Budget
 from jaxsel.language.checking import Judged, grid, in_units, listed
 from jaxsel.language.domains import number, parsed, whole
 from jaxsel.language.papers import PS
-from jaxsel.tuning.claims.parameters import Eta, Gamma, Law
+from jaxsel.repetitions.parameters import Gamma
+from jaxsel.tuning.parameters import Law, ModerateEta
 
 
 def _printed_pmf(eta: float, gamma: float) -> np.ndarray:
@@ -40,7 +41,7 @@ def _settings(budget: Budget) -> Iterator[tuple[float, float]]:
 
 
 @PS.identity("PS-Def1", "Definition 1")
-def definition(*, eta: Eta = 0.0, gamma: Gamma = 0.1):
+def definition(*, eta: ModerateEta = 0.0, gamma: Gamma = 0.1):
     """P[K = k] = (1-gamma)^k/(gamma^-eta - 1) prod_(l<k) (l+eta)/(l+1), or (1-gamma)^k/(k
     log(1/gamma)) for eta = 0, sums to 1 over k >= 1 and has mean eta (1-gamma)/(gamma
     (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma).
@@ -71,7 +72,7 @@ def product(budget):
 @PS.identity("PS-Eq7", "Equation (7)")
 def generating_function(
     *,
-    eta: Eta = 0.0,
+    eta: ModerateEta = 0.0,
     gamma: Gamma = 0.1,
     x: Annotated[float, number("where f is taken", at_least=0.0, at_most=1.0)] = 0.5,
 ):

@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Iterable
-from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,9 @@ from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon, profile_delta
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import in_units
-from jaxsel.language.domains import number, probability, whole
 from jaxsel.language.papers import LT
+from jaxsel.repetitions.parameters import Gamma
+from jaxsel.tuning import parameters
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds.random_stopping import (
     hard_stop_approximate,
@@ -27,10 +27,6 @@ from jaxsel.tuning.bounds.random_stopping import (
     stopping_failure,
 )
 from jaxsel.tuning.claims.base_pairs import ApproximatePair, approximate_pairs, pure_pairs
-from jaxsel.tuning.claims.parameters import Delta, Epsilon, Gamma, ModerateEpsilon, Stop
-
-StopDelta = Annotated[float, probability("d_2: T = ceil(log(1/d_2)/gamma)")]
-Steps = Annotated[int, whole("T, the most draws", at_least=1)]
 
 
 def hard_stop_law(q_best_first: npt.ArrayLike, gamma: float, steps: int) -> np.ndarray:
@@ -44,7 +40,7 @@ def _stopped(pair, gamma: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @LT.privacy("LT-Thm3.4", "Theorem 3.4", Relation.BASE)
-def approximate(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6):
+def approximate(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.Delta = 1e-6):
     """For an (epsilon, d)-DP base, Algorithm 2 with at most T = ceil((1/gamma) log(1/d_2)) draws is
     (3 epsilon + 3 sqrt(2 d), sqrt(2 d) T + d_2)-DP (compared: epsilon, with the exact one at
     delta)."""
@@ -98,7 +94,7 @@ def _overshooting(settings: Iterable[tuple[float, float]]):
 
 
 @LT.privacy("LT-Thm3.4-pure-reading", "Theorem 3.4, read for d = 0 as pure privacy", Relation.BASE)
-def pure_reading(*, epsilon: Epsilon = 0.3):
+def pure_reading(*, epsilon: parameters.Epsilon = 0.3):
     """For an epsilon-DP base, Algorithm 2 with the T of Theorem 3.4 is 3 epsilon-DP, as it is
     without a hard stop."""
     return 3.0 * epsilon
@@ -128,7 +124,11 @@ def hard_stop_approximate_sharp(
 
 @LT.privacy("LT-Alg2-hardstop-sharp", "Theorem 3.4, proved otherwise", Relation.BASE)
 def sharp(
-    *, epsilon: ModerateEpsilon = 1.0, delta: Delta = 1e-6, gamma: Stop = 0.1, steps: Steps = 139
+    *,
+    epsilon: parameters.ModerateEpsilon = 1.0,
+    delta: parameters.Delta = 1e-6,
+    gamma: parameters.Stop = 0.1,
+    steps: parameters.MostDraws = 139,
 ):
     """For an (epsilon, d)-DP base, Algorithm 2 with at most T draws is (3 epsilon, min(1 - (1-d)^T,
     d/(gamma + d (1-gamma))) + (1 + e^(3 epsilon))(1-gamma)^T)-DP.
@@ -150,7 +150,7 @@ def failures(budget):
 
 
 @LT.utility("LT-Thm3.4-stop", "Theorem 3.4, T rounded up")
-def reached(*, gamma: Stop = 0.3, stop_delta: StopDelta = 0.75):
+def reached(*, gamma: parameters.Stop = 0.3, stop_delta: parameters.StopDelta = 0.75):
     """Random stopping makes more than T = ceil((1/gamma) log(1/d_2)) draws with probability at most
     d_2."""
     del gamma
@@ -169,11 +169,7 @@ def late(budget):
 
 
 @LT.privacy("LT-Thm3.5", "Theorem 3.5", Relation.BASE)
-def pure(
-    *,
-    epsilon: Epsilon = 1.0,
-    slack: Annotated[float, number("epsilon_0", above=0.0, below=0.5)] = 0.1,
-):
+def pure(*, epsilon: parameters.Epsilon = 1.0, slack: parameters.Slack = 0.1):
     """With X = 2 (1+gamma)^2/(epsilon_0 gamma^2), Algorithm 2 with at most T = ceil((log X + log
     log X)/gamma) draws from an epsilon-DP base is (3 epsilon + 3 epsilon_0)-DP."""
     return 3.0 * epsilon + 3.0 * slack
@@ -195,7 +191,9 @@ def stopped_late(budget):
 
 
 @LT.privacy("LT-Thm3.5-sharp", "Theorem 3.5, proved with an earlier hard stop", Relation.BASE)
-def earlier(*, epsilon: Epsilon = 1.0, gamma: Gamma = 0.01, steps: Steps = 300):
+def earlier(
+    *, epsilon: parameters.Epsilon = 1.0, gamma: Gamma = 0.01, steps: parameters.MostDraws = 300
+):
     """Algorithm 2 with at most T >= 2/gamma - 1 draws from an epsilon-DP base is (3 epsilon + log(1
     + T gamma (1-gamma)^(T-1)) - log(1 - (1-gamma)^T))-DP: T of order log(1/epsilon_0)/gamma is
     enough for 3 epsilon + 3 epsilon_0."""
@@ -215,7 +213,12 @@ def worst_bases(budget):
 
 
 @LT.privacy("LT-Alg2-hardstop-worst", "Algorithm 2 with a hard stop", Relation.BASE)
-def worst(*, epsilon: ModerateEpsilon = 0.3, gamma: Gamma = 0.003, steps: Steps = 36):
+def worst(
+    *,
+    epsilon: parameters.ModerateEpsilon = 0.3,
+    gamma: Gamma = 0.003,
+    steps: parameters.MostDraws = 36,
+):
     """On any epsilon-DP base, Algorithm 2 with at most T draws has pure epsilon at most epsilon +
     max log(f'(1-g)/f'(1-g')) over epsilon-close probabilities g and g', f being the generating
     function of the number of draws."""

@@ -19,9 +19,7 @@ from jaxsel.tuning.bounds.random_stopping import (
     stopping_law,
 )
 from jaxsel.tuning.claims.base_pairs import approximate_pairs, pure_pairs
-from jaxsel.tuning.claims.parameters import Delta, Epsilon, Stop
-
-Share = Annotated[float, number("p, the best share", above=0.0, at_most=1.0)]
+from jaxsel.tuning.parameters import Delta, Epsilon, Share, Stop
 
 
 @LT.privacy("LT-Thm3.2", "Theorems 1.3(a) and 3.2", Relation.BASE, aliases=("LT-Thm1.3",))
