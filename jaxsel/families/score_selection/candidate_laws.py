@@ -8,12 +8,14 @@ Algorithm 2) f'(1 - S) is gamma/(gamma + (1 - gamma) S)^2. The laws are integral
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.host.errors import InputError, check_finite, check_interval, check_probability_vector
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -37,14 +39,21 @@ class NoisyCandidates(NamedTuple):
     noise_bound: float = math.inf
 
 
+@validated
 def noisy_candidates(
     scores: npt.ArrayLike,
     noise_scales: npt.ArrayLike,
     *,
     weights: npt.ArrayLike | None = None,
-    noise_bound: float = math.inf,
+    noise_bound: Annotated[float, number(above=0.0, at_most=math.inf)] = math.inf,
 ) -> NoisyCandidates:
-    """Checked candidates; one scale for all, and equal weights, unless given.
+    """The candidates of one run, as ``NoisyCandidates``.
+
+    Args:
+      scores: Float["candidates"].
+      noise_scales: of the Laplace noise, one each or one for all.
+      weights: the probability of each; equal if None.
+      noise_bound: where the noise is truncated, in units of its scale.
 
     Raises:
       InputError: for scores or scales that are not finite, scales that are not
@@ -63,9 +72,8 @@ def noisy_candidates(
         raise InputError(
             f"there are {scores.size} scores; noise_scales and weights must be as many"
         )
-    bound = check_interval("noise_bound", noise_bound, 0.0, math.inf, high_open=False)
     scales = np.broadcast_to(scales, scores.shape).copy()
-    return NoisyCandidates(scores, scales, weights / weights.sum(), bound)
+    return NoisyCandidates(scores, scales, weights / weights.sum(), noise_bound)
 
 
 def _parts(candidates: NoisyCandidates, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,21 +5,28 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.families.score_selection.classical_laws import check_each_positive
+from jaxsel.families.score_selection.parameters import (
+    METHODS,
+    Beta,
+    Delta,
+    Epsilon,
+    Gamma,
+    High,
+    ScoreEpsilon,
+    Sensitivity,
+    SmallDelta,
+)
 from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import number, numbers, parsed, positive, probability, whole
+from jaxsel.language.domains import numbers, parsed, positive, whole
 from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
 Scores = Annotated[Any, numbers("the candidates' scores")]
-Epsilon = Annotated[float, positive("of the whole selection")]
-Beta = Annotated[float, probability("allowed failure probability; sets the stopping probability")]
-Delta = Annotated[float, probability("of the whole selection")]
-Sensitivity = Annotated[float, positive("how much a score may change")]
 Sensitivities = Annotated[Any, numbers("how much each score may change, or one for all", above=0.0)]
-Method = Annotated[str, methods("jump", "rank", "count", "literal")]
+Method = Annotated[str, methods(*METHODS)]
 _ROW = numbers("one list")
 
 
@@ -156,7 +163,7 @@ def selection_smooth_sensitivity(
             _rows, "lists of equally many numbers, separated by slashes", "the candidates' lists"
         ),
     ] = "0,4,5,5,6,9,9/1,2,4,4,4,6,8/0,2,3,3,3,3,7",
-    high: Annotated[float, positive("largest value in a list; the least is 0")] = 10,
+    high: High = 10,
     epsilon: Epsilon = 1,
     delta: Delta = 1e-3,
     beta: Beta = 0.2,
@@ -204,9 +211,9 @@ def validation_selection(
     scores: Annotated[
         Any, numbers("validation scores of the good and of the bad model", size=2)
     ] = "8,2",
-    sensitivity: Annotated[float, positive("how much one validation example changes a score")] = 1,
-    epsilon: Annotated[float, positive("of one noisy score, for the validation set")] = 0.5,
-    gamma: Annotated[float, probability("of stopping after a run")] = 0.1,
+    sensitivity: Sensitivity = 1,
+    epsilon: ScoreEpsilon = 0.5,
+    gamma: Gamma = 0.1,
     method: Method = "jump",
 ):
     """Hyperparameters: train a random learner, validate with noise, release the best of a random
@@ -235,11 +242,6 @@ def validation_selection(
 
     params = {"sensitivity": sensitivity, "epsilon": epsilon, "gamma": gamma}
     return Trial(made, data, params, either_set, tuned)
-
-
-def _model_laws(learners: int, good: float) -> np.ndarray:
-    """Laws of learners that return the good model (0) with the given probability, or the bad."""
-    return np.tile([good, 1.0 - good], (learners, 1))
 
 
 # --- Classical mechanisms -------------------------------------------------------------
@@ -271,7 +273,7 @@ def margin_mechanism(
     scores: Annotated[Any, numbers("the candidates' scores", size=2)] = "20,1,0",
     sensitivity: Sensitivity = 1,
     epsilon: Epsilon = 1,
-    delta: Annotated[float, number("of the whole", above=0.0, at_most=0.5)] = 1e-3,
+    delta: SmallDelta = 1e-3,
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """A_dist: release the best candidate if its noisy lead is large, else nothing (Smith &
