@@ -14,20 +14,22 @@ from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta, gaussian_noise_multiplier
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
-from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA, calibrate_run
+from jaxsel.families.ridge_regression.parameters import (
+    Delta,
+    Eigenvalue,
+    Epsilon,
+    Records,
+    Regularisation,
+    RunDelta,
+    RunEpsilon,
+)
+from jaxsel.families.ridge_regression.settings import calibrate_run
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, drawn, grid, in_units, listed
-from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import BW, KRW, WANG
 
 _RELEASED = "AdaOPS (released code), used by OPS-PTR"
-
-Epsilon = Annotated[float, positive("of the whole algorithm")]
-Delta = Annotated[float, probability("of the whole algorithm")]
-# What a run can be calibrated to.
-RunEpsilon = Annotated[float, number("of a run", at_least=1e-6, below=1e4)]
-RunDelta = Annotated[float, number("of a run", above=0.0, at_most=LARGEST_RUN_DELTA)]
-Regularisation = Annotated[float, positive("lambda")]
 
 
 @KRW.utility("OPS-margin", "Section 6.1 (the test, as corrected)", erratum="E-OPS-1")
@@ -124,9 +126,7 @@ def noise_cases(epsilon, delta):
 
 
 @KRW.privacy("OPS-eigenvalue", "Section 6.1 (the test)", Relation.BASE)
-def eigenvalue(
-    *, records: Annotated[int, whole("of the data set; it does not matter", at_least=1)] = 10
-) -> float:
+def eigenvalue(*, records: Records = 10) -> float:
     """Adding a record of norm at most 1 raises the least eigenvalue of X'X by something in [0,
     1]."""
     del records
@@ -142,13 +142,7 @@ def eigenvalue_cases(budget):
 
 
 @KRW.privacy("OPS-norm", "Section 6.1 (the test, as corrected)", Relation.BASE)
-def norm(
-    *,
-    regularisation: Regularisation = 1.0,
-    eigenvalue: Annotated[
-        float, number("e, the least of X'X on either side of the record", at_least=0.0)
-    ] = 3.0,
-) -> float:
+def norm(*, regularisation: Regularisation = 1.0, eigenvalue: Eigenvalue = 3.0) -> float:
     """One record moves log(1 + |theta|) by at most log(1 + 1/(lambda + max(lambda_min - 1, 0))),
     lambda_min of either data set."""
     bound = ridge.leverage_bound(regularisation, eigenvalue)
