@@ -30,8 +30,10 @@ _SCORE_TAG, _CHOICE_TAG = 0xE8, 0xE9
 def private_amplification(
     *, method: Annotated[str, choice(parameters.METHODS)] = "counts"
 ) -> Mechanism:
-    """Draw N scores, cap them at tau, and choose one, or a dummy of weight 1 + 1/gamma,
-    with probability proportional to exp(epsilon_2 score).
+    """The exponential mechanism among N random scores, capped at tau, and a heavy dummy.
+
+    One is chosen with probability proportional to exp(epsilon_2 score); the dummy, of score
+    tau, has the weight of 1 + 1/gamma scores.
 
     Args:
       method: "literal" draws the N scores and holds an exponential race among them and

@@ -200,7 +200,7 @@ def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
 def noisy_selection(
     method: Method, read: Callable[[Any, Any], tuple[Candidates, np.ndarray, NoisySelection]]
 ) -> Mechanism:
-    """Selection(tau, candidates) at gamma = 1 over truncated Laplace noise.
+    """Release of the best of many runs of all candidates, scored with truncated Laplace noise.
 
     Args:
       method: see ``choosing_mechanism``.

@@ -83,7 +83,7 @@ def stable_settings(
 def clipped_scores(
     scores: npt.ArrayLike, rank: Rank, counts: npt.ArrayLike | None = None
 ) -> np.ndarray:
-    """What each score exceeds the (k+1)-th largest by, or 0; Float["groups"].
+    """By how much each score exceeds the (k+1)-th largest, or 0; Float["groups"].
 
     Args:
       scores: Float["groups"].

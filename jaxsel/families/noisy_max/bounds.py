@@ -205,7 +205,7 @@ def _parts(noise, noise_scale, m, relation):
 def noisy_max_guarantee(
     noise: Noise, noise_scale: AnyScale, candidates: AnySeveral, relation: Change = Relation.GENERAL
 ) -> BaseGuarantee:
-    """The best proved guarantee of one release, for use as a base.
+    """The best proved guarantee of one noisy maximum, for use as a base.
 
     Proofs are in this module's docstring; its profile is never above Theorem 3.2's, nor
     its Renyi curve above Theorem 3.1's.
@@ -252,7 +252,7 @@ def noisy_max_sharp_delta(
     candidates: AnySeveral,
     relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """delta(epsilon) of ``noisy_max_guarantee``.
+    """The delta(epsilon) that ``noisy_max_guarantee`` proves.
 
     Args:
       epsilon: any real numbers, any shape.
@@ -270,7 +270,7 @@ def noisy_max_sharp_epsilon(
     candidates: AnySeveral,
     relation: Change = Relation.GENERAL,
 ) -> float:
-    """Smallest epsilon >= 0 of ``noisy_max_guarantee`` at delta.
+    """Smallest epsilon >= 0 that ``noisy_max_guarantee`` proves at delta.
 
     Args:
       delta: at which epsilon is taken.

@@ -51,7 +51,7 @@ def noisy_max_composed_log_delta(
     compositions: Winners,
     relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """log delta(epsilon) of k winners with Gaussian noise (Theorem 3.3, E-KRW-3).
+    """Logarithm of delta(epsilon) of several winners with Gaussian noise (Theorem 3.3, E-KRW-3).
 
     k log m + the log profile of the k-wise composition of one noisy score, at most 0;
     in logarithms, so that m^k does not overflow.
@@ -74,7 +74,7 @@ def noisy_max_composed_delta(
     compositions: Winners,
     relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """delta(epsilon) of k winners with Gaussian noise (Theorem 3.3, E-KRW-3), at most 1.
+    """delta(epsilon) of several winners with Gaussian noise (Theorem 3.3, E-KRW-3), at most 1.
 
     Args:
       epsilon, noise_scale, candidates, compositions, relation: as in
@@ -93,7 +93,7 @@ def noisy_max_composed_epsilon(
     compositions: Winners,
     relation: Change = Relation.GENERAL,
 ) -> float:
-    """Smallest epsilon >= 0 that Theorem 3.3 gives at delta.
+    """Smallest epsilon >= 0 of several winners with Gaussian noise at delta, by Theorem 3.3.
 
     Args:
       delta: at which epsilon is taken.
@@ -152,7 +152,7 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
 def dominated_composition_delta(
     epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: Winners
 ) -> np.ndarray:
-    """delta(epsilon) of k adaptive rounds, by composing a pair that dominates each.
+    """delta(epsilon) of adaptive rounds, by composing a pair of laws that dominates each of them.
 
     The lower convex hull of a profile that holds in both directions is the profile of a
     pair of laws, and dominating pairs compose adaptively (Zhu, Dong & Wang 2022, Theorem
@@ -184,7 +184,7 @@ def dominated_composition_epsilon(
     one_round: BaseGuarantee,
     compositions: Winners,
 ) -> float:
-    """Smallest epsilon >= 0 of ``dominated_composition_delta`` at delta.
+    """Smallest epsilon >= 0 at which ``dominated_composition_delta`` is at most delta.
 
     Args:
       delta: at which epsilon is taken; below 1e-11 the composition is not accurate enough.
@@ -295,7 +295,7 @@ def composed_pair_delta(
 def composed_pair_epsilon(
     delta: DeltaFromZero, first: npt.ArrayLike, second: npt.ArrayLike, compositions: Winners
 ) -> float:
-    """Exact smallest epsilon >= 0 of k independent releases on one pair, in both directions.
+    """Exact epsilon of k independent releases on one pair, the larger of both directions.
 
     Args:
       delta: at which epsilon is taken.

@@ -273,7 +273,7 @@ def worst_composed_group_pair(
     compositions: Winners,
     relation: Change = Relation.GENERAL,
 ) -> GroupPair:
-    """The worst pair of two groups for k non-adaptive releases.
+    """The worst pair of two groups of equal scores for several non-adaptive releases.
 
     Like ``worst_group_pair``, found by search; its epsilon is that of k releases, exact,
     hence a lower bound for k adaptive releases.

@@ -175,11 +175,17 @@ def _log_released(side: NoisyCandidates, repetitions: Repetitions, y: np.ndarray
 def largest_loss(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions
 ) -> float:
-    """Largest |log ratio| of the released density of (candidate, noisy score).
+    """Pure epsilon of releasing the best candidate and its noisy score, on two neighbours.
 
-    The maximum over a grid that contains every kink and covers all mass that float64
-    resolves: a lower bound of the supremum, and close to it. inf if the supports differ.
-    Both sides must have the same noise bound.
+    The largest |log ratio| of the densities over a grid that contains every kink and covers
+    all mass that float64 resolves: a lower bound of the supremum, and close to it.
+
+    Args:
+      first, second: the candidates on either side, with the same noise bound.
+      repetitions: law of the number of runs.
+
+    Returns:
+      The loss; inf if the supports differ.
     """
     _, _, edges = _mesh((first, second), repetitions.mean, 0.25)
     p, q = (_log_released(side, repetitions, edges) for side in (first, second))
@@ -222,9 +228,11 @@ def _excess(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 def released_delta(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions, epsilon: float
 ) -> float:
-    """Privacy profile of the released (candidate, noisy score) at ``epsilon``.
+    """Delta at epsilon of releasing the best candidate and its noisy score, by quadrature.
 
-    The larger of the two directions, by quadrature on narrow panels.
+    Args:
+      first, second, repetitions: as in ``largest_loss``.
+      epsilon: where the profile, the larger of both directions, is taken.
     """
     return _excess(*_released_masses(first, second, repetitions), epsilon)
 
@@ -232,9 +240,11 @@ def released_delta(
 def released_epsilon(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions, delta: float
 ) -> float:
-    """Smallest epsilon >= 0 at which ``released_delta`` is at most ``delta``, below 50.
+    """Smallest epsilon in [0, 50] at which ``released_delta`` is at most delta, to 1e-6.
 
-    To 1e-6.
+    Args:
+      first, second, repetitions: as in ``largest_loss``.
+      delta: at which epsilon is taken.
     """
     masses = _released_masses(first, second, repetitions)
     low, high = 0.0, 50.0

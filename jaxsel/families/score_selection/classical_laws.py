@@ -113,7 +113,7 @@ def generalised_exponential_law(
 def generalised_exponential_loss(
     scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> float:
-    """How far below the best score its choice is, except with probability beta.
+    """How far below the best score the choice of the generalised mechanism is, except rarely.
 
     The least q* - q_j + (4 s_j/epsilon) log(K/beta) over j, q* being the best score.
 

@@ -48,7 +48,9 @@ def stopping_for(candidates: Candidates, beta: Beta) -> float:
 def exponential_selection(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, beta: Beta
 ) -> ScoreSelection:
-    """First part: noise Lap(3 s/epsilon), epsilon-DP for scores of sensitivity s.
+    """Random stopping that recovers the exponential mechanism: epsilon-DP (first part).
+
+    Every score, of sensitivity s, gets noise Lap(3 s/epsilon).
 
     Args:
       scores: Float["candidates"].
@@ -85,7 +87,7 @@ def generalised_selection(
     *,
     sharp: bool = False,
 ) -> ScoreSelection:
-    """Second part: epsilon-DP for scores of different sensitivities.
+    """Random stopping over scores of different sensitivities: epsilon-DP (second part).
 
     Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 3 s_i/epsilon.
 
@@ -137,9 +139,9 @@ def _support(gamma: float, delta: float) -> float:
 def margin_selection(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, delta: Delta, beta: Beta
 ) -> ScoreSelection:
-    """Third part, corrected (LT-E17): truncated Laplace noise; (epsilon, delta)-DP.
+    """Random stopping that finds a leading candidate: (epsilon, delta)-DP (third part, LT-E17).
 
-    Noise of scale 3 s/epsilon on +- log(1/(gamma delta)) scales.
+    Truncated Laplace noise of scale 3 s/epsilon on +- log(1/(gamma delta)) scales.
 
     Args:
       scores: Float["candidates"].
@@ -202,7 +204,7 @@ def smooth_selection_smoothness(
 def smooth_selection(
     scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> ScoreSelection:
-    """Fourth part: (epsilon, delta)-DP for scores of which smooth sensitivities are known.
+    """Random stopping over scores of small smooth sensitivity: (epsilon, delta)-DP (fourth part).
 
     Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon:
     twice 2 S_i over epsilon/3, 2 S_i being a smooth bound for the shifted score. eta is
@@ -242,7 +244,7 @@ def smooth_selection_loss(
 def validation_runs(
     model_laws: npt.ArrayLike, scores: npt.ArrayLike, noise_scale: float
 ) -> NoisyCandidates:
-    """One run: a uniform learner, a model of its law, the model's noisy score.
+    """The candidates of one run: a learner drawn uniformly, its model, the model's noisy score.
 
     Args:
       model_laws: Float["learners models"]: what each learner returns for the training

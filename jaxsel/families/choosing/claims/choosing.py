@@ -164,7 +164,7 @@ def random_settings(epsilon, delta, beta, bound):
 
 
 def certain_failure(runs: int) -> float:
-    """P[no run of the best reaches its score] = E(1 - p/2)^tau, a closed form."""
+    """The probability that no run of the best candidate reaches its score: E(1 - p/2)^tau."""
     return (2.0 - 2.0**-runs) / (runs + 1.0)
 
 
