@@ -4,18 +4,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.score_selection import parameters
 from jaxsel.families.score_selection.classical_laws import check_each_positive
-from jaxsel.families.score_selection.parameters import (
-    METHODS,
-    Beta,
-    Delta,
-    Epsilon,
-    Gamma,
-    High,
-    ScoreEpsilon,
-    Sensitivity,
-    SmallDelta,
-)
 from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
@@ -26,7 +16,7 @@ from jaxsel.language.utility import by_scores
 
 Scores = Annotated[Any, numbers("the candidates' scores")]
 Sensitivities = Annotated[Any, numbers("how much each score may change, or one for all", above=0.0)]
-Method = Annotated[str, methods(*METHODS)]
+Method = Annotated[str, methods(*parameters.METHODS)]
 _ROW = numbers("one list")
 
 
@@ -71,9 +61,9 @@ def _of_sensitivities(made, scores, sensitivities, epsilon, beta, claim) -> Tria
 def selection_exponential(
     *,
     scores: Scores = "2,1,0",
-    sensitivity: Sensitivity = 1,
-    epsilon: Epsilon = 1,
-    beta: Beta = 0.2,
+    sensitivity: parameters.Sensitivity = 1,
+    epsilon: parameters.Epsilon = 1,
+    beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
     """The exponential mechanism by random stopping over noisy scores (Liu & Talwar 2019, Theorem
@@ -99,8 +89,8 @@ def selection_generalised_exponential(
     *,
     scores: Scores = "2,1,0",
     sensitivities: Sensitivities = "1,1,4",
-    epsilon: Epsilon = 1,
-    beta: Beta = 0.2,
+    epsilon: parameters.Epsilon = 1,
+    beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
     """The same for scores of different sensitivities (Liu & Talwar 2019, Theorem 5.2)."""
@@ -121,10 +111,10 @@ def selection_generalised_exponential(
 def selection_margin(
     *,
     scores: Scores = "2,1,0",
-    sensitivity: Sensitivity = 1,
-    epsilon: Epsilon = 1,
-    delta: Delta = 1e-3,
-    beta: Beta = 0.2,
+    sensitivity: parameters.Sensitivity = 1,
+    epsilon: parameters.Epsilon = 1,
+    delta: parameters.Delta = 1e-3,
+    beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
     """Random stopping over scores with truncated Laplace noise: finds a best candidate that leads
@@ -163,10 +153,10 @@ def selection_smooth_sensitivity(
             _rows, "lists of equally many numbers, separated by slashes", "the candidates' lists"
         ),
     ] = "0,4,5,5,6,9,9/1,2,4,4,4,6,8/0,2,3,3,3,3,7",
-    high: High = 10,
-    epsilon: Epsilon = 1,
-    delta: Delta = 1e-3,
-    beta: Beta = 0.2,
+    high: parameters.High = 10,
+    epsilon: parameters.Epsilon = 1,
+    delta: parameters.Delta = 1e-3,
+    beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
     """Which list has the largest median, with noise scaled to smooth sensitivity (Liu & Talwar
@@ -211,9 +201,9 @@ def validation_selection(
     scores: Annotated[
         Any, numbers("validation scores of the good and of the bad model", size=2)
     ] = "8,2",
-    sensitivity: Sensitivity = 1,
-    epsilon: ScoreEpsilon = 0.5,
-    gamma: Gamma = 0.1,
+    sensitivity: parameters.Sensitivity = 1,
+    epsilon: parameters.ScoreEpsilon = 0.5,
+    gamma: parameters.Gamma = 0.1,
     method: Method = "jump",
 ):
     """Hyperparameters: train a random learner, validate with noise, release the best of a random
@@ -252,8 +242,8 @@ def generalised_exponential_mechanism(
     *,
     scores: Scores = "2,1,0",
     sensitivities: Sensitivities = "1,1,4",
-    epsilon: Epsilon = 1,
-    beta: Beta = 0.2,
+    epsilon: parameters.Epsilon = 1,
+    beta: parameters.Beta = 0.2,
     method: Annotated[str, methods("race", "literal", help="how trials are drawn")] = "race",
 ):
     """The exponential mechanism for scores of different sensitivities (Raskhodnikova & Smith
@@ -271,9 +261,9 @@ def generalised_exponential_mechanism(
 def margin_mechanism(
     *,
     scores: Annotated[Any, numbers("the candidates' scores", size=2)] = "20,1,0",
-    sensitivity: Sensitivity = 1,
-    epsilon: Epsilon = 1,
-    delta: SmallDelta = 1e-3,
+    sensitivity: parameters.Sensitivity = 1,
+    epsilon: parameters.Epsilon = 1,
+    delta: parameters.SmallDelta = 1e-3,
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """A_dist: release the best candidate if its noisy lead is large, else nothing (Smith &

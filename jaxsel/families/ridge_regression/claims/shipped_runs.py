@@ -13,16 +13,9 @@ from scipy import special, stats
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
+from jaxsel.families.ridge_regression import parameters
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import Line, run_delta_exact
-from jaxsel.families.ridge_regression.parameters import (
-    Delta,
-    Epsilon,
-    RunDelta,
-    RunEpsilon,
-    TailDelta,
-    TunedEpsilon,
-)
 from jaxsel.families.ridge_regression.settings import calibrate_run, run_epsilon, run_profile
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned, tuned_guarantee
 from jaxsel.language.base import Budget, Relation
@@ -34,7 +27,7 @@ _SIMULATED = 50_000  # trials, at most
 
 
 @CMS.privacy("OUT-PERT-run", "for ridge regression, as it runs", Relation.BASE)
-def perturbed(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+def perturbed(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.Delta = 1e-6) -> float:
     """Output perturbation at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n records,
     n public (checked in units of delta).
 
@@ -48,7 +41,7 @@ def perturbed(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
 
 
 @WANG.privacy("OPS-Balanced-run", "OPS with a fixed lambda, as it runs", Relation.BASE)
-def balanced(*, epsilon: Epsilon = 1.0, delta: TailDelta = 1e-6) -> float:
+def balanced(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.TailDelta = 1e-6) -> float:
     """OPS-Balanced at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n records, n
     public (checked in units of delta).
 
@@ -161,7 +154,7 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Judged]:
 
 
 @KRW.privacy("OPS-run", "Section 6.1: Theorem 6.1 for one run of OPS-PTR", Relation.BASE)
-def one_run(*, epsilon: RunEpsilon = 1.0, delta: RunDelta = 1e-6) -> float:
+def one_run(*, epsilon: parameters.RunEpsilon = 1.0, delta: parameters.RunDelta = 1e-6) -> float:
     """A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, half of epsilon and a third of
     delta for its two bounds, the same for its sample and a third of delta for the failure of a
     bound; what run_epsilon states at a larger delta is reached by parts that sum to it; its profile
@@ -244,7 +237,7 @@ def run_cases(budget):
 
 
 @KRW.privacy("OPS-PTR-tuned", "Section 6.1: tuned OPS-PTR", Relation.BASE)
-def tuned(*, epsilon: TunedEpsilon = 1.0, delta: RunDelta = 1e-6) -> float:
+def tuned(*, epsilon: parameters.TunedEpsilon = 1.0, delta: parameters.RunDelta = 1e-6) -> float:
     """The best of K runs at calibrate_tuned(epsilon, delta), chosen by one noisy release of
     validation moments, is (epsilon, delta)-DP for the training records and for the validation
     records: the noise as prepared and as drawn, the runs by their theorem (checked in units of
