@@ -24,18 +24,10 @@ def read_input(scores: Scores, params) -> tuple[np.ndarray, float]:
 
 @validated
 def subsampled_law(scores: Scores, draws: Draws, epsilon: Epsilon) -> np.ndarray:
-    """Exact law of the chosen candidate, over all multisets that may be drawn.
+    """Exact law of the chosen candidate, Float64["m"], over all multisets (at most 200,000).
 
     Args:
-      scores: of the candidates, in units of the sensitivity.
-      draws: how many candidates are drawn.
-      epsilon: privacy parameter of the choice among them.
-
-    Returns:
-      Float64["candidates"].
-
-    Raises:
-      InputError: if there are more than 200,000 multisets.
+      scores, draws, epsilon: as the mechanism takes them.
     """
     m = len(scores)
     if math.comb(m + draws - 1, draws) > 200_000:
