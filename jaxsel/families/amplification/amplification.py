@@ -3,37 +3,37 @@
 Liu & Talwar 2019, Appendix C, after Gupta et al. 2010.
 """
 
+from typing import Annotated
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsel.families.amplification import parameters
 from jaxsel.families.amplification.laws import (
-    CANDIDATES,
-    GAMMA,
     capped_weights,
     chosen_law,
     compositions,
     count_chances,
     multinomial_chances,
 )
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_params,
-    check_probability_vector,
-)
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.language.domains import choice
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "counts")
 _SCORE_TAG, _CHOICE_TAG = 0xE8, 0xE9
 
 
 @factory
-def private_amplification(*, method: str = "counts") -> Mechanism:
-    """Draw N scores, cap them at tau, and choose one, or a dummy of weight 1 + 1/gamma,
-    with probability proportional to exp(epsilon_2 score).
+def private_amplification(
+    *, method: Annotated[str, choice(parameters.METHODS)] = "counts"
+) -> Mechanism:
+    """The exponential mechanism among N random scores, capped at tau, and a heavy dummy.
+
+    One is chosen with probability proportional to exp(epsilon_2 score); the dummy, of score
+    tau, has the weight of 1 + 1/gamma scores.
 
     Args:
       method: "literal" draws the N scores and holds an exponential race among them and
@@ -43,30 +43,35 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
     Data: mapping with "scores", the values that a candidate may have, and
       "probabilities", Float["scores"] if all candidates are alike, else
       Float["candidates scores"].
-    Params: "candidates" (N, 1 to 1e6; not needed if they differ), "threshold" (tau),
-      "score_epsilon" (epsilon_2 > 0, default 1; infinite keeps the scores >= tau alone),
-      "gamma" in (0, 1/4), default 0.1.
+    Params: "candidates" (N; not needed if they differ), "threshold" (tau),
+      "score_epsilon" (epsilon_2, default 1; infinite keeps the scores >= tau alone),
+      "gamma" (inverse number of dummies, default 0.1).
     Outcome and event: Int, the chosen value, the dummy last.
 
     Formal guarantee (claims): LT-ThmC.1, LT-ThmC.1-privacy-sharp.
 
     Raises:
-      InputError: for bad input, or too many possible counts.
+      InputError: for laws and scores that do not belong together, or too many possible
+        counts.
     """
-    check_choice("method", method, METHODS)
+    required = {"threshold": parameters.Threshold}
+    optional = {
+        "candidates": parameters.Candidates,
+        "score_epsilon": parameters.ScoreEpsilon,
+        "gamma": parameters.Gamma,
+    }
 
     def checked(data, params) -> tuple[np.ndarray, np.ndarray, int, float]:
-        check_params(params, ("threshold",), ("candidates", "score_epsilon", "gamma"))
-        score_epsilon = params.get("score_epsilon", 1.0)
-        gamma = GAMMA.read("gamma", params.get("gamma", GAMMA.default))
+        defaults = {"score_epsilon": 1.0, "gamma": 0.1}
+        read = {**defaults, **read_params(params, required, optional)}
         given = check_finite("probabilities", data["probabilities"])
         laws = np.array(
             [check_probability_vector("probabilities", q) for q in np.atleast_2d(given)]
         )
         alike = given.ndim == 1
-        if alike and "candidates" not in params:
+        if alike and "candidates" not in read:
             raise InputError("candidates is missing; give N, how many there are")
-        count = CANDIDATES.read("candidates", params.get("candidates", len(laws)))
+        count = read.get("candidates", len(laws))
         if not alike and count != len(laws):
             raise InputError(f"candidates is {count}; there are {len(laws)} laws")
         scores = check_finite("scores", data["scores"])
@@ -75,8 +80,8 @@ def private_amplification(*, method: str = "counts") -> Mechanism:
                 f"there are {laws[0].size} probabilities and {scores.size} scores; they "
                 "must be equally many"
             )
-        weights = capped_weights(scores, params["threshold"], score_epsilon)
-        return laws, weights, count, gamma
+        weights = capped_weights(scores, read["threshold"], read["score_epsilon"])
+        return laws, weights, count, read["gamma"]
 
     def counted(laws: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         if len(laws) == count > 1:

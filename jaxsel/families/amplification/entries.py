@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.families.amplification.laws import CANDIDATES, GAMMA
+from jaxsel.families.amplification import parameters
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, numbers
@@ -24,16 +24,14 @@ def private_amplification(
         Any, numbers("law of one candidate's score", at_least=0.0, at_most=1.0)
     ] = "0.2,0.3,0.5",
     scores: Annotated[Any, numbers("scores of the outcomes")] = "1,0.5,0",
-    candidates: Annotated[int, CANDIDATES] = 20,
-    threshold: Annotated[float, number("the largest score that counts")] = 1,
-    score_epsilon: Annotated[
-        float, number("parameter of the exponential mechanism", above=0.0, at_most=math.inf)
-    ] = 2,
-    gamma: Annotated[float, GAMMA] = 0.1,
+    candidates: parameters.Candidates = 20,
+    threshold: parameters.Threshold = 1,
+    score_epsilon: parameters.ScoreEpsilon = 2,
+    gamma: parameters.Gamma = 0.1,
     epsilon: Annotated[
         float, number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
     ] = 1,
-    method: Annotated[str, methods("counts", "literal")] = "counts",
+    method: Annotated[str, methods(*parameters.METHODS)] = "counts",
 ):
     """The exponential mechanism among N private scores, capped at a threshold, and dummies at it
     (Liu & Talwar 2019, Appendix C)."""

@@ -8,52 +8,47 @@ released is the chosen score, or "dummy".
 
 import itertools
 import math
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from jaxsel.families.amplification.parameters import Candidates, Gamma, ScoreEpsilon, Threshold
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_integer,
-    check_interval,
-    check_probability_vector,
-)
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
 from jaxsel.language.domains import number, whole
+from jaxsel.language.signature import validated
 
 _MOST = 200_000  # rows of counts; a law of 4 values takes 5,456 of them for N = 30
-
-GAMMA = number("inverse number of dummies", above=0.0, below=0.25, default=0.1)
-CANDIDATES = whole("how many candidates, N", at_least=1, at_most=1e6)
+_Share = Annotated[float, number(at_least=0.0, at_most=1.0)]
 
 
-def capped_weights(scores: npt.ArrayLike, threshold: float, score_epsilon: float) -> np.ndarray:
-    """exp(epsilon_2 (min(score, tau) - tau)) of each score, in [0, 1].
+@validated
+def capped_weights(
+    scores: npt.ArrayLike, threshold: Threshold, score_epsilon: ScoreEpsilon
+) -> np.ndarray:
+    """The weight of each score in the selection, in [0, 1]: exp(epsilon_2 (min(score, tau) - tau)).
 
     Args:
       scores: of the outcomes.
-      threshold: tau.
-      score_epsilon: epsilon_2 > 0; infinity keeps the scores >= tau alone.
+      threshold: tau, at which scores are capped.
+      score_epsilon: epsilon_2; infinity keeps the scores >= tau alone.
     """
     scores = check_finite("scores", scores)
-    threshold = check_interval("threshold", threshold, -math.inf, math.inf)
-    score_epsilon = check_interval("score_epsilon", score_epsilon, 0.0, math.inf, high_open=False)
     short = np.minimum(scores - threshold, 0.0)
     if math.isinf(score_epsilon):
         return (short == 0.0).astype(np.float64)
     return np.exp(score_epsilon * short)
 
 
-def compositions(total: int, parts: int) -> np.ndarray:
+@validated
+def compositions(total: Candidates, parts: Annotated[int, whole(at_least=1)]) -> np.ndarray:
     """All counts of ``parts`` values among ``total`` draws, Int["rows parts"].
 
     Raises:
       InputError: if there are more than 200,000.
     """
-    total = check_integer("total", total, 1)
-    parts = check_integer("parts", parts, 1)
     rows = math.comb(total + parts - 1, parts - 1)
     if rows > _MOST:
         raise InputError(
@@ -69,7 +64,14 @@ def compositions(total: int, parts: int) -> np.ndarray:
 
 
 def chosen_law(counts, chances, weights: np.ndarray, gamma: float) -> np.ndarray:
-    """Law of the chosen value, dummy last, from counts of values and their probabilities."""
+    """Law of the chosen value, dummy last: Float["values+1"].
+
+    Args:
+      counts: Int["rows values"], how many candidates have each value.
+      chances: Float["rows"], the probability of each row of counts.
+      weights: Float["values"], ``capped_weights``.
+      gamma: inverse number of dummies.
+    """
     dummy = 1.0 + 1.0 / gamma
     masses = np.column_stack([counts * weights, np.full(len(counts), dummy)])
     return chances @ (masses / masses.sum(axis=1, keepdims=True))
@@ -82,22 +84,22 @@ def multinomial_chances(counts: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.exp(log + special.xlogy(counts, q).sum(axis=1))
 
 
+@validated
 def amplified_law(
-    probabilities: npt.ArrayLike, weights: npt.ArrayLike, candidates: int, gamma: float
+    probabilities: npt.ArrayLike, weights: npt.ArrayLike, candidates: Candidates, gamma: Gamma
 ) -> np.ndarray:
-    """Exact law for candidates with identically distributed scores, by enumerating counts.
+    """Exact law of the chosen score of candidates that are alike, by enumerating counts of scores.
 
     Args:
       probabilities: of the possible scores.
       weights: of each, ``capped_weights``.
-      candidates: N >= 1; all counts are enumerated.
-      gamma: in (0, 1/4).
+      candidates: N, how many there are.
+      gamma: inverse number of dummies.
 
     Returns:
       Float[np.ndarray, "scores+1"], the dummy last.
     """
     q = check_probability_vector("probabilities", probabilities)
-    gamma = GAMMA.read("gamma", gamma)
     counts = compositions(candidates, q.size)
     chances = multinomial_chances(counts, q)
     return chosen_law(counts, chances, np.asarray(weights, np.float64), gamma)
@@ -128,25 +130,40 @@ def count_chances(laws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return counts, chances[tuple(counts[:, :-1].T)]
 
 
+@validated
 def amplified_law_of_different(
-    probabilities: npt.ArrayLike, weights: npt.ArrayLike, gamma: float
+    probabilities: npt.ArrayLike, weights: npt.ArrayLike, gamma: Gamma
 ) -> np.ndarray:
-    """Exact law for candidates of different laws, Float["candidates scores"]."""
+    """Exact law of the chosen score of candidates whose scores have different laws.
+
+    Args:
+      probabilities: Float["candidates scores"], a law in each row.
+      weights, gamma: as in ``amplified_law``.
+
+    Returns:
+      Float[np.ndarray, "scores+1"], the dummy last.
+    """
     laws = np.array(
         [check_probability_vector("probabilities", q) for q in np.asarray(probabilities)]
     )
     counts, chances = count_chances(laws)
-    gamma = GAMMA.read("gamma", gamma)
     return chosen_law(counts, chances, np.asarray(weights, np.float64), gamma)
 
 
+@validated
 def two_value_amplified_law(
-    gamma: float, candidates: int, chance: float, weight: float
+    gamma: Gamma, candidates: Candidates, chance: _Share, weight: _Share
 ) -> np.ndarray:
-    """Exact law of (dummy, high score, low score) for i.i.d. scores with two values.
+    """Exact law of the choice among many candidates whose scores have one of two values.
 
-    A score reaches tau with probability ``chance``; else its weight
-    exp(epsilon_2 (score - tau)) is ``weight``. Candidates may be many.
+    Args:
+      gamma: inverse number of dummies.
+      candidates: how many there are.
+      chance: that a score reaches the threshold.
+      weight: exp(epsilon_2 (score - tau)) of a score that does not.
+
+    Returns:
+      Float[np.ndarray, "3"]: the dummy, a score at the threshold, one below it.
     """
     high, low, weights = binomial_counts(candidates, chance)
     dummies = 1.0 + 1.0 / gamma

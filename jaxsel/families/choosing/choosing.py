@@ -5,7 +5,7 @@ most k between neighbours, the loss depends on k and not on the number of candid
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,12 +13,15 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxsel.families.choosing.laws import NoisySelection, choosing_settings, group_law
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer, check_params
+from jaxsel.families.choosing.parameters import METHODS, Beta, Bound, Delta, Epsilon
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.kernel.logarithm import log
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.domains import choice, whole
+from jaxsel.language.signature import read_params, validated
 
-METHODS = ("literal", "grouped")
+Method = Annotated[str, choice(METHODS)]
 _PRIOR_TAG, _MEMBER_TAG = 0xC7, 0xC8
 _FEW = 64
 _MOST_LITERAL = 100_000  # runs of one trial
@@ -103,7 +106,10 @@ def _literal_groups(found: Candidates, levels: np.ndarray, runs: int) -> _Groups
     )
 
 
-def _level_groups(found: Candidates, levels: np.ndarray, slots: int | None) -> _Groups:
+@validated
+def _level_groups(
+    found: Candidates, levels: np.ndarray, groups: Annotated[int | None, whole(at_least=1)] = None
+) -> _Groups:
     """One group per level or named group, padded so that neighbours have equal shapes.
 
     Lists of up to 64 candidates are padded to their length."""
@@ -115,13 +121,12 @@ def _level_groups(found: Candidates, levels: np.ndarray, slots: int | None) -> _
         starts = np.flatnonzero(np.append(True, np.diff(levels[order]) != 0.0))
         sizes = np.diff(np.append(starts, levels.size)).astype(np.float64)
         choices = sizes
-    if slots is None:
-        slots = max(starts.size, min(levels.size, _FEW))
-        if slots > _FEW and slots < levels.size:
-            slots = 2 ** int(slots - 1).bit_length()
-    padding = check_integer("groups", slots, 1) - starts.size
+    slots = groups or max(starts.size, min(levels.size, _FEW))
+    if groups is None and _FEW < slots < levels.size:
+        slots = 2 ** int(slots - 1).bit_length()
+    padding = slots - starts.size
     if padding < 0:
-        raise InputError(f"groups is {slots}; there are {starts.size} different levels")
+        raise InputError(f"groups is {groups}; there are {starts.size} different levels")
     first = levels[order[starts]]
     return _Groups(
         np.append(first, np.full(padding, -np.inf)),
@@ -191,16 +196,16 @@ def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
     return group, best > -jnp.inf
 
 
+@validated
 def noisy_selection(
-    method: str, read: Callable[[Any, Any], tuple[Candidates, np.ndarray, NoisySelection]]
+    method: Method, read: Callable[[Any, Any], tuple[Candidates, np.ndarray, NoisySelection]]
 ) -> Mechanism:
-    """Selection(tau, candidates) at gamma = 1 over truncated Laplace noise.
+    """Release of the best of many runs of all candidates, scored with truncated Laplace noise.
 
     Args:
-      method: "literal" or "grouped", see ``choosing_mechanism``.
+      method: see ``choosing_mechanism``.
       read: ``(data, params) -> (candidates, levels that carry the noise, settings)``.
     """
-    check_choice("method", method, METHODS)
 
     def prepare(data, params):
         found, levels, settings = read(data, params)
@@ -246,16 +251,16 @@ def noisy_selection(
     )
 
 
-def read_settings(params: Mapping[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters "epsilon", "delta", "beta" and those in ``own``."""
-    needed = ("epsilon", "delta", "beta", *own)
-    check_params(params, needed, ("groups",))
-    return {key: params[key] for key in needed}
+def read_settings(params: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters "epsilon", "delta", "beta" and ``own``, by name with their domains."""
+    needed = {"epsilon": Epsilon, "delta": Delta, "beta": Beta, **own}
+    read = read_params(params, needed, {"groups": None})
+    return {key: read[key] for key in needed}
 
 
 @factory
-def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
-    """Release the index of the best noisy candidate of a k-bounded family.
+def choosing_mechanism(*, method: Method = "grouped") -> Mechanism:
+    """Release the index of the best noisy candidate, where all scores together move by at most k.
 
     Args:
       method: "literal" makes every run, as the paper writes it; "grouped" draws the
@@ -263,7 +268,7 @@ def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups.
-    Params: "epsilon" in [1e-12, 1] and "delta", of the whole mechanism; "beta", the failure
+    Params: "epsilon" and "delta", of the whole mechanism; "beta", the failure
     probability; "bound", k, by which all scores together may change (each changes by at
     most 1); optionally "groups", the number of levels to pad to, for cells of a grid.
     Outcome: Chosen; event: the released label, "none" last.
@@ -271,12 +276,12 @@ def choosing_mechanism(*, method: str = "grouped") -> Mechanism:
     Formal guarantees (claims): CL-Thm7, CL-Thm7-sharp, CL-Thm7-utility.
 
     Raises:
-      InputError: for parameters out of range, or too many runs for "literal".
+      InputError: for too many runs for "literal".
     """
 
     def read(data, params):
         found = read_candidates(data)
-        settings = choosing_settings(**read_settings(params, ("bound",)))
+        settings = choosing_settings(**read_settings(params, {"bound": Bound}))
         return found, found.scores, settings
 
     return noisy_selection(method, read)

@@ -4,19 +4,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from jaxsel.families.choosing.laws import LEAST_EPSILON, LEAST_PROBABILITY
+from jaxsel.families.choosing.parameters import METHODS, Beta, Bound, Delta, Epsilon, Rank, Shares
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import number, numbers, whole
+from jaxsel.language.domains import numbers
 from jaxsel.language.entry import mechanism
 from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
 Scores = Annotated[Any, numbers("each moves by at most 1", size=2)]
-Epsilon = Annotated[float, number("of the whole release", at_least=LEAST_EPSILON, at_most=1.0)]
-Delta = Annotated[float, number("of the whole release", above=LEAST_PROBABILITY, below=1.0)]
-Beta = Annotated[float, number("chance of failure", above=LEAST_PROBABILITY, below=1.0)]
-Method = Annotated[str, methods("grouped", "literal", help="how trials are drawn")]
+Method = Annotated[str, methods(*METHODS, help="how trials are drawn")]
 
 
 def _best(scores: np.ndarray, number: int) -> np.ndarray:
@@ -34,7 +31,7 @@ def choosing_mechanism(
     delta: Delta = 0.1,
     beta: Beta = 0.5,
     method: Method = "grouped",
-    bound: Annotated[int, whole("k, by which all scores may move", at_least=1)] = 2,
+    bound: Bound = 2,
 ):
     """Release the best of noisy candidates whose scores move by at most k in all (Cohen et
     al. 2022, Theorem 7)."""
@@ -62,8 +59,8 @@ def stable_selection(
     delta: Delta = 0.1,
     beta: Beta = 0.5,
     method: Method = "grouped",
-    rank: Annotated[int, whole("k, how many scores count", at_least=1)] = 1,
-    shares: Annotated[int, whole("noise of rate epsilon/shares; 3 is the paper's", at_least=1)] = 6,
+    rank: Rank = 1,
+    shares: Shares = 6,
 ):
     """Release the best of noisy candidates, scores clipped at the (k+1)-th largest (Cohen et
     al. 2022, Theorem 8)."""

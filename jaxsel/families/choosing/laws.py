@@ -7,7 +7,7 @@ Identical candidates are one group, so that m = 1e30 of them cost no more than o
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,17 +18,12 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_delta,
     truncated_laplace_support,
 )
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.families.choosing.parameters import Beta, Bound, Delta, Epsilon, Rank, Shares
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.domains import positive, probability
+from jaxsel.language.signature import validated
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-LEAST_EPSILON = 1e-12
-LEAST_PROBABILITY = 1e-150  # beta delta must not underflow
 _EXACT_DEGREE = 63  # up to here Gauss-Legendre in p is exact
 _CHUNK = 4_000_000  # numbers held at once
 _FINEST = 20  # powers of 4 into which p and the ends of the noise are divided
@@ -53,62 +48,49 @@ class NoisySelection(NamedTuple):
         return truncated_laplace_support(self.rate, self.truncation)
 
 
-def _privacy(epsilon: float, delta: float, beta: float) -> tuple[float, float, float]:
-    return (
-        check_interval("epsilon", epsilon, LEAST_EPSILON, 1.0, low_open=False, high_open=False),
-        check_interval("delta", delta, LEAST_PROBABILITY, 1.0),
-        check_interval("beta", beta, LEAST_PROBABILITY, 1.0),
-    )
-
-
-def choosing_settings(epsilon: float, delta: float, beta: float, bound: int) -> NoisySelection:
-    """The choosing mechanism at a total of (epsilon, delta): Theorem 7.
+@validated
+def choosing_settings(epsilon: Epsilon, delta: Delta, beta: Beta, bound: Bound) -> NoisySelection:
+    """Settings with which the choosing mechanism is (epsilon, delta)-DP: Theorem 7.
 
     Noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta).
 
     Args:
-      epsilon: in [1e-12, 1].
-      delta: in (0, 1).
-      beta: chance of failure, in (0, 1).
-      bound: k >= 1, by which all scores together may change; each changes by at most 1.
+      epsilon, delta: of the whole mechanism.
+      beta: chance of failure.
+      bound: k, by which all scores together may change; each changes by at most 1.
     """
-    epsilon, delta, beta = _privacy(epsilon, delta, beta)
-    bound = check_integer("bound", bound, 1)
     return NoisySelection(epsilon / 3.0, delta * beta / (5.0 * bound), math.ceil(4.0 / beta))
 
 
+@validated
 def stable_settings(
-    epsilon: float, delta: float, beta: float, rank: int, *, shares: int = 6
+    epsilon: Epsilon, delta: Delta, beta: Beta, rank: Rank, *, shares: Shares = 6
 ) -> NoisySelection:
-    """Stable selection at a total of (epsilon, delta): Theorem 8.
+    """Settings with which stable selection is (epsilon, delta)-DP: Theorem 8.
 
     Noise TLap(epsilon/shares, delta beta/(10 k)), tau = ceil(2/beta).
 
     Args:
-      epsilon: in [1e-12, 1].
-      delta: in (0, 1).
-      beta: chance of failure, in (0, 1).
-      rank: k, the number of scores above the clipping level, at least 1.
+      epsilon, delta: of the whole mechanism.
+      beta: chance of failure.
+      rank: k, the number of scores above the clipping level.
       shares: 6, or 3 as printed, which is not (epsilon, delta)-DP (CL-E13, CL-E20).
     """
-    epsilon, delta, beta = _privacy(epsilon, delta, beta)
-    rank = check_integer("rank", rank, 1)
-    shares = check_integer("shares", shares, 1)
     return NoisySelection(epsilon / shares, delta * beta / (10.0 * rank), math.ceil(2.0 / beta))
 
 
+@validated
 def clipped_scores(
-    scores: npt.ArrayLike, rank: int, counts: npt.ArrayLike | None = None
+    scores: npt.ArrayLike, rank: Rank, counts: npt.ArrayLike | None = None
 ) -> np.ndarray:
-    """max(f_i - Q, 0), Q being the (rank + 1)-th largest score; Float["groups"].
+    """By how much each score exceeds the (k+1)-th largest, or 0; Float["groups"].
 
     Args:
       scores: Float["groups"].
-      rank: k, at least 1 and below the number of candidates.
+      rank: k, below the number of candidates.
       counts: how many candidates have each score; default one.
     """
     scores = check_finite("scores", scores)
-    rank = check_integer("rank", rank, 1)
     sizes = np.ones(scores.size) if counts is None else np.asarray(counts, np.float64)
     order = np.argsort(-scores, kind="stable")
     reached = np.cumsum(sizes[order])
@@ -211,9 +193,10 @@ def group_law(levels: npt.ArrayLike, counts: npt.ArrayLike, settings: NoisySelec
 # --- Privacy and utility --------------------------------------------------------------
 
 
+@validated
 def spent_delta(
     shifts: npt.ArrayLike,
-    epsilon: float,
+    epsilon: Annotated[float, positive("of the whole selection")],
     settings: NoisySelection,
     counts: npt.ArrayLike | None = None,
 ) -> float:
@@ -224,11 +207,11 @@ def spent_delta(
 
     Args:
       shifts: Float["candidates"], |f_i(D) - f_i(D')|; zeros may be omitted.
-      epsilon: of the whole selection, > 0.
+      epsilon: of the whole selection.
       settings: noise and runs.
       counts: number of candidates with each change; default one.
     """
-    level = check_positive("epsilon", epsilon) / 3.0
+    level = epsilon / 3.0
     moves = np.abs(check_finite("shifts", shifts))
     weights = np.ones(moves.size) if counts is None else np.asarray(counts, np.float64)
     sizes, group = np.unique(moves, return_inverse=True)
@@ -245,19 +228,24 @@ def spent_delta(
     return float(prior @ -np.expm1(kept))
 
 
-def needed_lead(first: float, others: float, settings: NoisySelection, failure: float) -> float:
-    """The lead at which one of the ``first`` best wins with probability 1 - failure.
+@validated
+def needed_lead(
+    first: float,
+    others: float,
+    settings: NoisySelection,
+    failure: Annotated[float, probability("that none of the best wins")],
+) -> float:
+    """The lead over all others at which one of the best wins except with a given probability.
 
     Args:
       first: how many candidates share the best score, >= 1.
       others: number of other candidates, all with one score, >= 1.
       settings: noise and runs.
-      failure: in (1/(runs (first + others) + 1), 1).
+      failure: that probability; 1/(runs (first + others) + 1) or less needs an infinite lead.
 
     Returns:
       The least such lead, >= 0, within 1e-6 of the noise's scale; inf if none suffices.
     """
-    failure = check_interval("failure", failure, 0.0, 1.0)
 
     def missing(lead: float) -> float:
         law = group_law([lead, 0.0], [first, others], settings)

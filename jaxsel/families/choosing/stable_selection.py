@@ -3,14 +3,20 @@
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 8.
 """
 
-from jaxsel.families.choosing.choosing import noisy_selection, read_candidates, read_settings
+from jaxsel.families.choosing.choosing import (
+    Method,
+    noisy_selection,
+    read_candidates,
+    read_settings,
+)
 from jaxsel.families.choosing.laws import clipped_scores, stable_settings
+from jaxsel.families.choosing.parameters import Rank, Shares
 from jaxsel.language.base import Mechanism, factory
 
 
 @factory
-def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:
-    """Release the index of the best of max(f_i - Q, 0) + noise, Q the (k+1)-th score.
+def stable_selection(*, method: Method = "grouped", shares: Shares = 6) -> Mechanism:
+    """Release the index of the best of max(f_i - Q, 0) + noise, Q the (k+1)-th largest score.
 
     Args:
       method: "literal" makes every run, as the paper writes it; "grouped" draws the
@@ -20,20 +26,20 @@ def stable_selection(*, method: str = "grouped", shares: int = 6) -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups. Each score moves by at most 1.
-    Params: "epsilon" in [1e-12, 1] and "delta", of the whole mechanism; "beta", the failure
-    probability; "rank", k; optionally "groups", the number of levels to pad to, for cells
-    of a grid.
+    Params: "epsilon" and "delta", of the whole mechanism; "beta", the failure probability;
+    "rank", k; optionally "groups", the number of levels to pad to, for cells of a grid.
     Outcome: Chosen, its loss before clipping; event: the released label, "none" last.
 
     Formal guarantees (claims): CL-Thm8, CL-Thm8-sharp, CL-Thm8-utility.
 
     Raises:
-      InputError: for parameters out of range, or too many runs for "literal".
+      InputError: for a rank that is not below the number of candidates, or too many runs
+        for "literal".
     """
 
     def read(data, params):
         found = read_candidates(data)
-        given = read_settings(params, ("rank",))
+        given = read_settings(params, {"rank": Rank})
         settings = stable_settings(**given, shares=shares)
         levels = clipped_scores(found.scores, given["rank"], found.counts)
         return found, levels, settings

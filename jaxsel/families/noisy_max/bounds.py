@@ -29,39 +29,40 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run import curves
-from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
+from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import pair_from_profile, pair_tradeoff
 from jaxsel.families.noisy_max.laws import noisy_max_shift
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_integer,
-    check_interval,
-    check_positive,
+from jaxsel.families.noisy_max.parameters import (
+    AnyCandidates,
+    AnyScale,
+    AnySeveral,
+    Change,
+    Delta,
+    DeltaFromZero,
+    Noise,
+    Winners,
 )
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
+from jaxsel.language.signature import validated
 
 _NOISES = {"gaussian": curves.gaussian, "laplace": curves.laplace}
 _FARTHEST = 1e6  # the largest epsilon that is searched
 
 
+@validated
 def noisy_max_noise(
-    noise: str, noise_scale: float, relation: Relation = Relation.GENERAL
+    noise: Noise, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> BaseGuarantee:
     """The guarantee of one noisy score that moves against all others.
 
     Args:
-      noise: "gaussian" or "laplace".
+      noise: its law.
       noise_scale: standard deviation, or Laplace scale, in units of the sensitivity.
-      relation: GENERAL (a shift of 2) or MONOTONE (a shift of 1).
-
-    Raises:
-      InputError: for unknown noise, a scale that is not positive, or another relation.
+      relation: whether the score may move by 2 against the others (GENERAL) or by 1.
     """
-    check_choice("noise", noise, _NOISES)
-    scale = check_positive("noise_scale", noise_scale)
-    return _NOISES[noise](scale / noisy_max_shift(relation))
+    return _NOISES[noise](noise_scale / noisy_max_shift(relation))
 
 
 def _profile(noise: BaseGuarantee) -> Callable[[np.ndarray], np.ndarray]:
@@ -95,94 +96,99 @@ def _smallest(profile: Callable[[np.ndarray], np.ndarray], target: float) -> flo
 # --- Theorem 3.1 ----------------------------------------------------------------------
 
 
-def noisy_max_renyi(order: npt.ArrayLike, noise: BaseGuarantee, candidates: int) -> np.ndarray:
-    """Renyi bound of noisy max (KRW Theorem 3.1; Zhu & Wang 2022, Theorem 8).
+@validated
+def noisy_max_renyi(
+    order: npt.ArrayLike, noise: BaseGuarantee, candidates: AnyCandidates
+) -> np.ndarray:
+    """A bound on the Renyi divergence of noisy max (KRW Theorem 3.1; Zhu & Wang 2022, Theorem 8).
 
-    The noise's bound at that order plus log m/(order - 1).
+    The noise's bound at that order plus log m/(order - 1), m being the number of candidates.
 
     Args:
       order: in [1, inf], any shape; at order 1 the bound is inf unless m = 1.
       noise: of one noisy score, see ``noisy_max_noise``.
-      candidates: m >= 1.
+      candidates: how many there are.
     """
-    m = check_integer("candidates", candidates, 1)
     order = np.asarray(order, dtype=np.float64)
-    if m == 1:
+    if candidates == 1:
         return np.asarray(noise.renyi(order))[()]
     with np.errstate(divide="ignore"):
-        return (noise.renyi(order) + math.log(m) / (order - 1.0))[()]
+        return (noise.renyi(order) + math.log(candidates) / (order - 1.0))[()]
 
 
-def _renyi_curve(noise: BaseGuarantee, candidates: int, compositions: int):
-    k = check_integer("compositions", compositions, 1)
-    check_integer("candidates", candidates, 1)
-    curve: RenyiCurve = lambda order: k * noisy_max_renyi(order, noise, candidates)  # noqa: E731
-    return curve
-
-
+@validated
 def noisy_max_renyi_epsilon(
-    delta: float, noise: BaseGuarantee, candidates: int, compositions: int = 1
+    delta: DeltaFromZero, noise: BaseGuarantee, candidates: AnyCandidates, compositions: Winners = 1
 ) -> float:
-    """epsilon(delta) from Theorem 3.1, best order; adaptive compositions add up.
+    """Epsilon of adaptive releases at delta, by the Renyi bound of Theorem 3.1 at the best order.
 
     Args:
-      delta: in [0, 1).
+      delta: at which epsilon is taken.
       noise, candidates: as in ``noisy_max_renyi``.
-      compositions: k >= 1, the number of winners released.
+      compositions: the number of winners released.
     """
-    return renyi_to_epsilon(_renyi_curve(noise, candidates, compositions), delta).epsilon
+
+    def curve(order: np.ndarray) -> np.ndarray:
+        return compositions * noisy_max_renyi(order, noise, candidates)
+
+    return renyi_to_epsilon(curve, delta).epsilon
 
 
 # --- Theorem 3.2 ----------------------------------------------------------------------
 
 
-def noisy_max_delta(epsilon: npt.ArrayLike, noise: BaseGuarantee, candidates: int) -> np.ndarray:
+@validated
+def noisy_max_delta(
+    epsilon: npt.ArrayLike, noise: BaseGuarantee, candidates: AnyCandidates
+) -> np.ndarray:
     """delta(epsilon) of noisy max (KRW Theorem 3.2): m times the noise's, at most 1.
 
     Args:
       epsilon: any real numbers, any shape.
-      noise: of one noisy score, see ``noisy_max_noise``; its profile is used.
-      candidates: m >= 1.
+      noise: of one noisy score, see ``noisy_max_noise``.
+      candidates: m, how many there are.
 
     Raises:
-      InputError: if the noise has no profile, or m < 1.
+      InputError: if the noise has no privacy profile.
     """
-    m = check_integer("candidates", candidates, 1)
     epsilon = np.asarray(epsilon, dtype=np.float64)
-    return (np.minimum(1.0, m * _profile(noise)(epsilon)) + 0.0)[()]  # no -0.0
+    return (np.minimum(1.0, candidates * _profile(noise)(epsilon)) + 0.0)[()]  # no -0.0
 
 
-def noisy_max_epsilon(delta: float, noise: BaseGuarantee, candidates: int) -> float:
-    """Smallest epsilon >= 0 at which ``noisy_max_delta`` is at most delta in (0, 1)."""
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    return _smallest(_profile(noise), delta / check_integer("candidates", candidates, 1))
+@validated
+def noisy_max_epsilon(delta: Delta, noise: BaseGuarantee, candidates: AnyCandidates) -> float:
+    """Smallest epsilon >= 0 at which ``noisy_max_delta`` is at most delta.
+
+    Args:
+      delta: at which epsilon is taken.
+      noise, candidates: as in ``noisy_max_delta``.
+    """
+    return _smallest(_profile(noise), delta / candidates)
 
 
 # --- Sharper --------------------------------------------------------------------------
 
 
+@validated
 def all_scores_multiplier(
-    noise_scale: float, candidates: int, relation: Relation = Relation.GENERAL
+    noise_scale: AnyScale, candidates: AnySeveral, relation: Change = Relation.GENERAL
 ) -> float:
-    """Noise multiplier of all noisy scores minus their mean, on which the winner does not depend.
+    """Noise multiplier of releasing all noisy scores but for their mean, which decides no winner.
 
-    If n scores move by s against the others, the shift has length s sqrt(n (m - n)/m),
+    If n of m scores move by s against the others, the shift has length s sqrt(n (m - n)/m),
     which is largest for n = m/2; smaller moves are never longer.
 
     Args:
-      noise_scale: standard deviation, > 0, in units of the sensitivity.
-      candidates: m >= 2.
-      relation: GENERAL or MONOTONE.
+      noise_scale: standard deviation, in units of the sensitivity.
+      candidates: m, how many scores there are.
+      relation: how they may change; s is 2, or 1 if MONOTONE.
     """
-    m = check_integer("candidates", candidates, 2)
-    scale = check_positive("noise_scale", noise_scale)
-    length = noisy_max_shift(relation) * math.sqrt((m // 2) * (m - m // 2) / m)
-    return scale / length
+    m = candidates
+    return noise_scale / (noisy_max_shift(relation) * math.sqrt((m // 2) * (m - m // 2) / m))
 
 
-def _parts(noise, noise_scale, candidates, relation):
+def _parts(noise, noise_scale, m, relation):
     """(factor, guarantee) of each bound; see the module's docstring."""
-    m = check_integer("candidates", candidates, 2)
     one = noisy_max_noise(noise, noise_scale, relation)
     shift = noisy_max_shift(relation)
     if noise == "laplace":
@@ -195,22 +201,20 @@ def _parts(noise, noise_scale, candidates, relation):
     ]
 
 
+@validated
 def noisy_max_guarantee(
-    noise: str, noise_scale: float, candidates: int, relation: Relation = Relation.GENERAL
+    noise: Noise, noise_scale: AnyScale, candidates: AnySeveral, relation: Change = Relation.GENERAL
 ) -> BaseGuarantee:
-    """The best proved guarantee of one release, for use as a base.
+    """The best proved guarantee of one noisy maximum, for use as a base.
 
     Proofs are in this module's docstring; its profile is never above Theorem 3.2's, nor
     its Renyi curve above Theorem 3.1's.
 
     Args:
-      noise: "gaussian" or "laplace".
+      noise: its law.
       noise_scale: standard deviation, or Laplace scale, in units of the sensitivity.
-      candidates: m >= 2.
-      relation: GENERAL or MONOTONE.
-
-    Raises:
-      InputError: for unknown noise or relation, or numbers out of range.
+      candidates: m, how many there are.
+      relation: how their scores may change.
     """
     parts = _parts(noise, noise_scale, candidates, relation)
 
@@ -232,8 +236,8 @@ def noisy_max_guarantee(
 
     pairs = functools.cache(lambda: (pair_from_profile(profile),))
     return BaseGuarantee(
-        name=f"noisy_max:noise={noise},noise_scale={float(noise_scale)!r},"
-        f"candidates={int(candidates)},relation={relation.value}",
+        name=f"noisy_max:noise={noise},noise_scale={noise_scale!r},"
+        f"candidates={candidates},relation={relation.value}",
         renyi=renyi,
         profile=profile,
         tradeoff=lambda x: pair_tradeoff(pairs()[0])(x),
@@ -243,25 +247,35 @@ def noisy_max_guarantee(
 
 def noisy_max_sharp_delta(
     epsilon: npt.ArrayLike,
-    noise: str,
-    noise_scale: float,
-    candidates: int,
-    relation: Relation = Relation.GENERAL,
+    noise: Noise,
+    noise_scale: AnyScale,
+    candidates: AnySeveral,
+    relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """delta(epsilon) of ``noisy_max_guarantee``; epsilon any real numbers, any shape."""
+    """The delta(epsilon) that ``noisy_max_guarantee`` proves.
+
+    Args:
+      epsilon: any real numbers, any shape.
+      noise, noise_scale, candidates, relation: as there.
+    """
     guarantee = noisy_max_guarantee(noise, noise_scale, candidates, relation)
     return _profile(guarantee)(np.asarray(epsilon, dtype=np.float64))
 
 
+@validated
 def noisy_max_sharp_epsilon(
-    delta: float,
-    noise: str,
-    noise_scale: float,
-    candidates: int,
-    relation: Relation = Relation.GENERAL,
+    delta: Delta,
+    noise: Noise,
+    noise_scale: AnyScale,
+    candidates: AnySeveral,
+    relation: Change = Relation.GENERAL,
 ) -> float:
-    """Smallest epsilon >= 0 of ``noisy_max_guarantee`` at delta in (0, 1)."""
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    """Smallest epsilon >= 0 that ``noisy_max_guarantee`` proves at delta.
+
+    Args:
+      delta: at which epsilon is taken.
+      noise, noise_scale, candidates, relation: as there.
+    """
     guarantee = noisy_max_guarantee(noise, noise_scale, candidates, relation)
     return _smallest(_profile(guarantee), delta)
 
@@ -273,7 +287,7 @@ def noisy_max_chernoff_epsilon(
     delta: npt.ArrayLike,
     noise_scale: npt.ArrayLike,
     candidates: npt.ArrayLike,
-    relation: Relation = Relation.GENERAL,
+    relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
     """epsilon(delta) of noisy max with Gaussian noise (KRW Corollary 3.4).
 

@@ -13,7 +13,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from jaxsel.host.errors import InputError, check_choice, check_integer
+from jaxsel.families.noisy_max.parameters import Event, Winners
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import look_up, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
@@ -35,13 +36,13 @@ class Releases(NamedTuple):
 
 @factory
 def composition(
-    inner: Mechanism, rounds: int, *, adaptive: bool = False, event: str = "sum"
+    inner: Mechanism, rounds: Winners, *, adaptive: bool = False, event: Event = "sum"
 ) -> Mechanism:
     """Releases ``rounds`` events of ``inner``, with independent noise.
 
     Args:
       inner: a mechanism with an exact law, such as ``noisy_max("gaussian")``.
-      rounds: k >= 1.
+      rounds: k, how many events are released.
       adaptive: whether the input of a round depends on the release before.
       event: "sum" tallies the sum of weights of the releases; "all" tallies all of them,
         for at most 2**16 possibilities.
@@ -57,11 +58,9 @@ def composition(
     Formal guarantees: claims KRW-Thm3.3 and KRW-Thm3.3-dominated, for noisy max.
 
     Raises:
-      InputError: for an inner mechanism without a law, an unknown event, rounds below 1,
-        weights or a list of inputs of the wrong shape, or too many events.
+      InputError: for an inner mechanism without a law, weights or a list of inputs of the
+        wrong shape, or too many events.
     """
-    check_choice("event", event, ("sum", "all"))
-    rounds = check_integer("rounds", rounds, 1)
     if inner.law is None:
         raise InputError(f"{inner.name} has no exact law; composition needs one")
     inner_law = inner.law

@@ -5,7 +5,7 @@ depend on the winners so far, and the exact profile of a non-adaptive pair.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,18 @@ from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import pair_from_points
 from jaxsel.families.noisy_max.laws import noisy_max_shift
-from jaxsel.host.errors import (
-    InputError,
-    check_integer,
-    check_interval,
-    check_positive,
-    check_probability_vector,
+from jaxsel.families.noisy_max.parameters import (
+    AnyCandidates,
+    AnyScale,
+    Change,
+    Delta,
+    DeltaFromZero,
+    Winners,
 )
+from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.base import Relation
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
 
 _MAX_TYPES = 2_000_000
 _KNOTS = 4000  # points of one round's profile, in each direction
@@ -36,61 +40,67 @@ _TRUNCATED = 1e-15  # tail mass that the composition may move to an infinite los
 
 def _multiplier(noise_scale: float, compositions: int, relation: Relation) -> float:
     """k Gaussian releases are equivalent to one with a shift sqrt(k) times larger."""
-    scale = check_positive("noise_scale", noise_scale)
-    return scale / (noisy_max_shift(relation) * math.sqrt(compositions))
+    return noise_scale / (noisy_max_shift(relation) * math.sqrt(compositions))
 
 
+@validated
 def noisy_max_composed_log_delta(
     epsilon: npt.ArrayLike,
-    noise_scale: float,
-    candidates: int,
-    compositions: int,
-    relation: Relation = Relation.GENERAL,
+    noise_scale: AnyScale,
+    candidates: AnyCandidates,
+    compositions: Winners,
+    relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """log delta(epsilon) of k winners with Gaussian noise (Theorem 3.3, E-KRW-3).
+    """Logarithm of delta(epsilon) of several winners with Gaussian noise (Theorem 3.3, E-KRW-3).
 
     k log m + the log profile of the k-wise composition of one noisy score, at most 0;
     in logarithms, so that m^k does not overflow.
 
     Args:
       epsilon: any real numbers, any shape.
-      noise_scale: standard deviation, > 0, in units of the sensitivity.
-      candidates: m >= 1.
-      compositions: k >= 1.
-      relation: GENERAL or MONOTONE, of every round.
+      noise_scale: standard deviation, in units of the sensitivity.
+      candidates: m, of every round.
+      compositions: k, how many winners are released.
+      relation: how the scores of every round may change.
     """
-    m = check_integer("candidates", candidates, 1)
-    k = check_integer("compositions", compositions, 1)
-    log_delta = gaussian_log_delta(epsilon, _multiplier(noise_scale, k, relation))
-    return np.minimum(k * math.log(m) + log_delta, 0.0)[()]
+    log_delta = gaussian_log_delta(epsilon, _multiplier(noise_scale, compositions, relation))
+    return np.minimum(compositions * math.log(candidates) + log_delta, 0.0)[()]
 
 
 def noisy_max_composed_delta(
     epsilon: npt.ArrayLike,
-    noise_scale: float,
-    candidates: int,
-    compositions: int,
-    relation: Relation = Relation.GENERAL,
+    noise_scale: AnyScale,
+    candidates: AnyCandidates,
+    compositions: Winners,
+    relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """delta(epsilon) of Theorem 3.3: exp of ``noisy_max_composed_log_delta``."""
+    """delta(epsilon) of several winners with Gaussian noise (Theorem 3.3, E-KRW-3), at most 1.
+
+    Args:
+      epsilon, noise_scale, candidates, compositions, relation: as in
+        ``noisy_max_composed_log_delta``, of which this is the exponential.
+    """
     return np.exp(
         noisy_max_composed_log_delta(epsilon, noise_scale, candidates, compositions, relation)
     )[()]
 
 
+@validated
 def noisy_max_composed_epsilon(
-    delta: float,
-    noise_scale: float,
-    candidates: int,
-    compositions: int,
-    relation: Relation = Relation.GENERAL,
+    delta: Delta,
+    noise_scale: AnyScale,
+    candidates: AnyCandidates,
+    compositions: Winners,
+    relation: Change = Relation.GENERAL,
 ) -> float:
-    """Smallest epsilon >= 0 that Theorem 3.3 gives at delta in (0, 1)."""
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    m = check_integer("candidates", candidates, 1)
-    k = check_integer("compositions", compositions, 1)
-    multiplier = _multiplier(noise_scale, k, relation)
-    target = math.log(delta) - k * math.log(m)
+    """Smallest epsilon >= 0 of several winners with Gaussian noise at delta, by Theorem 3.3.
+
+    Args:
+      delta: at which epsilon is taken.
+      noise_scale, candidates, compositions, relation: as in ``noisy_max_composed_log_delta``.
+    """
+    multiplier = _multiplier(noise_scale, compositions, relation)
+    target = math.log(delta) - compositions * math.log(candidates)
 
     def above(epsilon: float) -> bool:
         return float(gaussian_log_delta(epsilon, multiplier)) > target
@@ -114,7 +124,6 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
     # Imported here: it takes most of a second, and little else needs it.
     from dp_accounting.pld import pld_pmf
 
-    k = check_integer("compositions", compositions, 1)
     profile = one_round.profile
     if profile is None:
         raise InputError(f"{one_round.name} has no privacy profile; give a base with one")
@@ -136,13 +145,14 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
     masses = dict(zip(places.tolist(), pair.first[finite].tolist(), strict=True))
     infinite = float(np.sum(pair.first[pair.loss == np.inf]))
     one = pld_pmf.create_pmf(masses, step, infinite, True).to_dense_pmf()
-    return one.self_compose(k, _TRUNCATED) if k > 1 else one
+    return one.self_compose(compositions, _TRUNCATED) if compositions > 1 else one
 
 
+@validated
 def dominated_composition_delta(
-    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: int
+    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: Winners
 ) -> np.ndarray:
-    """delta(epsilon) of k adaptive rounds, by composing a pair that dominates each.
+    """delta(epsilon) of adaptive rounds, by composing a pair of laws that dominates each of them.
 
     The lower convex hull of a profile that holds in both directions is the profile of a
     pair of laws, and dominating pairs compose adaptively (Zhu, Dong & Wang 2022, Theorem
@@ -151,14 +161,14 @@ def dominated_composition_delta(
     Args:
       epsilon: >= 0, any shape.
       one_round: a guarantee with a profile, such as ``noisy_max_guarantee`` gives.
-      compositions: k >= 1.
+      compositions: k, how many rounds there are.
 
     Returns:
       Float[np.ndarray, "*epsilon"], accurate to about 1e-12, absolutely: the composition
       is by Fourier transform.
 
     Raises:
-      InputError: if there is no profile or an argument is out of range.
+      InputError: if there is no profile or an epsilon is below 0.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if not np.all(epsilon >= 0.0):
@@ -168,15 +178,18 @@ def dominated_composition_delta(
     return np.clip(np.reshape(flat, epsilon.shape), 0.0, 1.0)[()]
 
 
+@validated
 def dominated_composition_epsilon(
-    delta: float, one_round: BaseGuarantee, compositions: int
+    delta: Annotated[float, number(at_least=1e-11, below=1.0)],
+    one_round: BaseGuarantee,
+    compositions: Winners,
 ) -> float:
-    """Smallest epsilon >= 0 of ``dominated_composition_delta``; delta in [1e-11, 1).
+    """Smallest epsilon >= 0 at which ``dominated_composition_delta`` is at most delta.
 
-    Raises:
-      InputError: as there, or if delta is too small for its accuracy.
+    Args:
+      delta: at which epsilon is taken; below 1e-11 the composition is not accurate enough.
+      one_round, compositions: as there.
     """
-    delta = check_interval("delta", delta, 1e-11, 1.0, low_open=False)
     found = _composed_pmf(one_round, compositions)
     return max(0.0, float(found.get_epsilon_for_delta(delta)))
 
@@ -209,8 +222,7 @@ def _merged(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[np.ndarray, ..
     return np.bincount(place, p[order]), np.bincount(place, q[order])
 
 
-def _types(first: npt.ArrayLike, second: npt.ArrayLike, compositions: int) -> _Types:
-    k = check_integer("compositions", compositions, 1)
+def _types(first: npt.ArrayLike, second: npt.ArrayLike, k: int) -> _Types:
     p, q = _merged(first, second)
     size = math.comb(k + p.size - 1, k)
     if size > _MAX_TYPES:
@@ -256,20 +268,21 @@ def _one_sided_epsilon(types: _Types, delta: float) -> float:
     return float(np.max(np.log(first[enough] - delta) - second[enough]))
 
 
+@validated
 def composed_pair_delta(
-    epsilon: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike, compositions: int
+    epsilon: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike, compositions: Winners
 ) -> np.ndarray:
-    """Exact delta(epsilon) of k independent releases on one pair, both directions.
+    """Exact delta(epsilon) of k independent releases on one pair, the larger of both directions.
 
-    The numbers of releases with each privacy loss are sufficient.
+    How many releases have each privacy loss is a sufficient statistic.
 
     Args:
       epsilon: >= 0, any shape.
       first, second: Float["outcomes"], laws of one release on the two sides.
-      compositions: k >= 1.
+      compositions: k, how many releases there are.
 
     Raises:
-      InputError: for a bad law, or if there are too many combinations (2e6).
+      InputError: for a bad law, or if those numbers have too many possible values (2e6).
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     types = _types(first, second, compositions)
@@ -278,11 +291,16 @@ def composed_pair_delta(
     )[()]
 
 
+@validated
 def composed_pair_epsilon(
-    delta: float, first: npt.ArrayLike, second: npt.ArrayLike, compositions: int
+    delta: DeltaFromZero, first: npt.ArrayLike, second: npt.ArrayLike, compositions: Winners
 ) -> float:
-    """Smallest epsilon >= 0 at delta in [0, 1), exact as ``composed_pair_delta``."""
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
+    """Exact epsilon of k independent releases on one pair, the larger of both directions.
+
+    Args:
+      delta: at which epsilon is taken.
+      first, second, compositions: as in ``composed_pair_delta``.
+    """
     types = _types(first, second, compositions)
     return max(
         0.0, _one_sided_epsilon(types, delta), _one_sided_epsilon(_Types(*types[::-1]), delta)

@@ -7,10 +7,9 @@ import numpy as np
 from jaxsel.families.noisy_max import parameters
 from jaxsel.families.noisy_max.group_bounds import GroupPair, group_scores, moving_groups
 from jaxsel.families.noisy_max.laws import noisy_max_scale
-from jaxsel.families.noisy_max.parameters import NOISES
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, numbers, positive, whole
+from jaxsel.language.domains import numbers, positive
 from jaxsel.language.entry import guarantee, mechanism, supplied
 from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
@@ -70,13 +69,11 @@ def noisy_max(
 @mechanism("KRW-AlgRNM", "KRW-Thm3.3", generic="scores=1,1,0.5 noise_scale=1.7 rounds=3")
 def noisy_max_composition(
     *,
-    noise: Annotated[str, choice(NOISES, "law of the noise")] = "gaussian",
+    noise: parameters.AnyNoise = "gaussian",
     scores: Scores = "2,1,0",
-    noise_scale: Annotated[float, positive("scale of the noise")] = 1,
-    rounds: Annotated[int, whole("how many winners are released", at_least=1, at_most=10_000)] = 4,
-    event: Annotated[
-        str, choice(("sum", "all"), "sum: tally wins of a group; all: every sequence")
-    ] = "sum",
+    noise_scale: parameters.AnyScale = 1,
+    rounds: parameters.Winners = 4,
+    event: parameters.Event = "sum",
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """Release the winner of noisy max several times, with fresh noise."""

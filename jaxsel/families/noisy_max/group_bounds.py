@@ -22,14 +22,18 @@ from scipy import special
 from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
 from jaxsel.families.noisy_max.laws import noisy_max_shift
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_integer,
-    check_interval,
-    check_positive,
+from jaxsel.families.noisy_max.parameters import (
+    AnyCandidates,
+    AnyLevel,
+    AnyScale,
+    AnySeveral,
+    Change,
+    Delta,
+    Winners,
 )
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.language.base import Pair, Relation
+from jaxsel.language.signature import validated
 
 # Panels half a unit wide with 16 nodes: relative error below 1e-12. A largest score below
 # -12 has probability 1e-32, and is still less likely to win.
@@ -54,11 +58,14 @@ _LOG_DENSITY = -0.5 * _X**2 - 0.5 * math.log(2.0 * math.pi)
 _LOG_CDF = special.log_ndtr(_X)
 
 
-def group_win_probability(first: int, second: int, lead: npt.ArrayLike) -> np.ndarray:
-    """P[the largest of ``first`` noisy scores exceeds that of ``second`` others].
+@validated
+def group_win_probability(
+    first: AnyCandidates, second: AnyCandidates, lead: npt.ArrayLike
+) -> np.ndarray:
+    """The probability that the largest noisy score of one group exceeds that of another.
 
     Args:
-      first, second: sizes of the two groups, >= 1.
+      first, second: sizes of the two groups, in each of which all scores are equal.
       lead: of the first group's scores, in standard deviations of the Gaussian noise,
         any shape, within [-34, 34].
 
@@ -66,8 +73,6 @@ def group_win_probability(first: int, second: int, lead: npt.ArrayLike) -> np.nd
       Float[np.ndarray, "*lead"], accurate relative to its size (about 1e-12), also where
       it is tiny.
     """
-    first = check_integer("first", first, 1)
-    second = check_integer("second", second, 1)
     lead = np.asarray(lead, dtype=np.float64)
     if not np.all(np.abs(lead) <= _FARTHEST):
         raise InputError(f"lead is {lead}; it must lie in [-34, 34]")
@@ -135,7 +140,7 @@ class GroupPair(NamedTuple):
 
 
 def _relative_shift(noise_scale: float, relation: Relation) -> float:
-    shift = noisy_max_shift(relation) / check_positive("noise_scale", noise_scale)
+    shift = noisy_max_shift(relation) / noise_scale
     if shift > _LARGEST_SHIFT:
         raise InputError(
             f"noise_scale is {noise_scale}; two groups are computed for shifts of at most "
@@ -144,25 +149,25 @@ def _relative_shift(noise_scale: float, relation: Relation) -> float:
     return shift
 
 
+@validated
 def group_delta(
-    epsilon: float,
-    first: int,
-    second: int,
-    noise_scale: float,
-    relation: Relation = Relation.GENERAL,
+    epsilon: AnyLevel,
+    first: AnyCandidates,
+    second: AnyCandidates,
+    noise_scale: AnyScale,
+    relation: Change = Relation.GENERAL,
 ) -> float:
-    """Largest delta at epsilon >= 0 of two groups of these sizes, over all leads.
+    """Exact delta at epsilon of two groups of equal scores that move apart, at their worst lead.
 
     It is the profile of the noise D, a difference of two maxima, at a shift of 2 or 1;
-    noisy max with m = first + second candidates has at least this delta.
+    noisy max with as many candidates as both groups has at least this delta.
 
     Args:
-      epsilon: >= 0.
-      first, second: sizes of the groups, >= 1.
-      noise_scale: standard deviation, > 0.
-      relation: GENERAL or MONOTONE.
+      epsilon: where the profile is taken.
+      first, second: sizes of the groups.
+      noise_scale: standard deviation of the noise, in units of the sensitivity.
+      relation: whether they move apart by 2 (GENERAL) or by 1.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, math.inf, low_open=False)
     shift = _relative_shift(noise_scale, relation)
 
     def negative(lead: np.ndarray) -> np.ndarray:
@@ -175,11 +180,20 @@ def group_delta(
     return max(0.0, -float(least))
 
 
+@validated
 def group_epsilon(
-    delta: float, first: int, second: int, noise_scale: float, relation: Relation = Relation.GENERAL
+    delta: Delta,
+    first: AnyCandidates,
+    second: AnyCandidates,
+    noise_scale: AnyScale,
+    relation: Change = Relation.GENERAL,
 ) -> GroupPair:
-    """The worst pair of two groups of these sizes at delta in (0, 1), and its epsilon."""
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    """The worst pair of two groups of these sizes, and its exact epsilon.
+
+    Args:
+      delta: at which epsilon is taken.
+      first, second, noise_scale, relation: as in ``group_delta``.
+    """
     shift = _relative_shift(noise_scale, relation)
 
     def negative(lead: np.ndarray) -> np.ndarray:
@@ -193,35 +207,39 @@ def group_epsilon(
     return GroupPair(first, second, float(lead), max(0.0, -float(least)))
 
 
+@validated
 def single_pair(
-    delta: float, candidates: int, noise_scale: float, relation: Relation = Relation.GENERAL
+    delta: Delta, candidates: AnySeveral, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> GroupPair:
     """The worst pair in which one candidate moves against all others that are equal.
 
     The candidate falls or rises, whichever has the larger privacy loss.
+
+    Args:
+      delta, noise_scale, relation: as in ``group_epsilon``.
+      candidates: how many there are.
     """
-    m = check_integer("candidates", candidates, 2)
+    others = candidates - 1
     found = [
-        group_epsilon(delta, *sizes, noise_scale, relation) for sizes in ((1, m - 1), (m - 1, 1))
+        group_epsilon(delta, *sizes, noise_scale, relation) for sizes in ((1, others), (others, 1))
     ]
     return max(found, key=lambda pair: pair.epsilon)
 
 
+@validated
 def worst_group_pair(
-    delta: float, candidates: int, noise_scale: float, relation: Relation = Relation.GENERAL
+    delta: Delta, candidates: AnySeveral, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> GroupPair:
-    """The worst pair of two groups that make up m candidates.
+    """The worst pair of two groups of equal scores, over their sizes and lead, by search.
 
     Epsilon seems to be unimodal in the relative size of the first group; it is searched on
     a grid of sizes and then, by halving the step, around the best one.
 
     Args:
-      delta: in (0, 1).
-      candidates: m >= 2.
-      noise_scale: standard deviation, > 0.
-      relation: GENERAL or MONOTONE.
+      delta, noise_scale, relation: as in ``group_epsilon``.
+      candidates: how many there are in both groups together.
     """
-    m = check_integer("candidates", candidates, 2)
+    m = candidates
 
     def at(size: int) -> GroupPair:
         if size not in seen:
@@ -247,27 +265,24 @@ def worst_group_pair(
             step //= 2
 
 
+@validated
 def worst_composed_group_pair(
-    delta: float,
-    candidates: int,
-    noise_scale: float,
-    compositions: int,
-    relation: Relation = Relation.GENERAL,
+    delta: Delta,
+    candidates: AnySeveral,
+    noise_scale: AnyScale,
+    compositions: Winners,
+    relation: Change = Relation.GENERAL,
 ) -> GroupPair:
-    """The worst pair of two groups for k non-adaptive releases.
+    """The worst pair of two groups of equal scores for several non-adaptive releases.
 
     Like ``worst_group_pair``, found by search; its epsilon is that of k releases, exact,
     hence a lower bound for k adaptive releases.
 
     Args:
-      delta: in (0, 1).
-      candidates: m >= 2.
-      noise_scale: standard deviation, > 0.
-      compositions: k >= 1.
-      relation: GENERAL or MONOTONE.
+      delta, candidates, noise_scale, relation: as in ``worst_group_pair``.
+      compositions: k, how many releases there are.
     """
-    delta = check_interval("delta", delta, 0.0, 1.0)
-    m = check_integer("candidates", candidates, 2)
+    m = candidates
     shift = _relative_shift(noise_scale, relation)
 
     def search(sizes: list[int], leads: np.ndarray) -> GroupPair:
@@ -304,8 +319,9 @@ def worst_composed_group_pair(
 # --- As neighbours --------------------------------------------------------------------
 
 
+@validated
 def moving_groups(
-    pair: GroupPair, noise_scale: float, relation: Relation = Relation.GENERAL
+    pair: GroupPair, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> Pair:
     """Neighbours for ``grouped_noisy_max``, on the second of which the first group is worse.
 
@@ -313,12 +329,12 @@ def moving_groups(
 
     Args:
       pair: sizes of the groups, and the first one's lead on the neighbour.
-      noise_scale: standard deviation of the noise, > 0.
-      relation: GENERAL or MONOTONE.
+      noise_scale: standard deviation of the noise, in units of the sensitivity.
+      relation: how the scores may change.
     """
     shift = noisy_max_shift(relation)
     sizes = np.array([pair.first, pair.second])
-    low = pair.lead * check_positive("noise_scale", noise_scale)
+    low = pair.lead * noise_scale
     # From (low + 1, -1) to (low, 0) if general, from (low + 1, 0) if monotone.
     data = np.array([low + 1.0, 1.0 - shift])
     return Pair(

@@ -5,25 +5,32 @@ group is enough; the winner is uniform within its group, which reveals nothing m
 the data. Same law as ``noisy_max("gaussian")`` with the group of the winner as event.
 """
 
+from typing import Annotated
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
 from jaxsel.families.noisy_max.group_bounds import grouped_law
-from jaxsel.host.errors import InputError, check_finite, check_params, check_positive
+from jaxsel.families.noisy_max.parameters import AnyScale
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise as noises
 from jaxsel.kernel import stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.language.domains import choice
+from jaxsel.language.signature import read_params
 
 _SMALLEST = 2.0**-65  # least tail that the normal quantile resolves
 
 
 @factory
-def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
+def grouped_noisy_max(
+    *, precision: Annotated[str, choice(("tail", "float64"))] = "tail"
+) -> Mechanism:
     """Report the group of the largest noisy score, with Gaussian noise.
 
     Args:
-      precision: of the draws, see ``jaxsel.kernel.noise``: "tail" or "float64".
+      precision: of the draws, see ``jaxsel.kernel.noise``.
 
     Data: ``{"sizes": Int["groups"], "levels": Float["groups"]}``: the number of candidates
     in each group and their common score, in units of the sensitivity.
@@ -33,19 +40,14 @@ def grouped_noisy_max(*, precision: str = "tail") -> Mechanism:
     Formal guarantees: those of noisy max with as many candidates as there are in all.
 
     Raises:
-      InputError: for unknown precision; for sizes that are not whole numbers >= 1, one
-        for each level; for a scale that is not positive.
+      InputError: for sizes that are not whole numbers >= 1, one for each level.
     """
-    noises.resolution(precision)
-    if noises.draws_per_hash(precision) != 1:
-        raise InputError('precision is \'fast\'; take "tail" or "float64" for groups')
     dtype = np.float64 if precision == "float64" else np.float32
 
     def checked(data, params) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(data, dict) or set(data) != {"sizes", "levels"}:
             raise InputError('data must be {"sizes": ..., "levels": ...}')
-        check_params(params, ("noise_scale",))
-        scale = check_positive("noise_scale", params["noise_scale"])
+        scale = read_params(params, {"noise_scale": AnyScale})["noise_scale"]
         sizes = check_finite("sizes", data["sizes"])
         levels = check_finite("levels", data["levels"]) / scale
         grouped_law(sizes, levels)  # raises InputError for an invalid grouping

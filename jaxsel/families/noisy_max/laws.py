@@ -28,7 +28,7 @@ def noisy_max_shift(relation: parameters.Change = Relation.GENERAL) -> float:
 
 
 def noisy_max_scale(params: Mapping[str, Any], relation: Relation = Relation.GENERAL) -> float:
-    """The noise scale b: given as ``noise_scale``, or the shift over ``epsilon``.
+    """The noise scale: ``noise_scale``, or the largest move of a score over ``epsilon``.
 
     Raises:
       InputError: unless exactly one of the two is given.
@@ -44,7 +44,7 @@ def noisy_max_scale(params: Mapping[str, Any], relation: Relation = Relation.GEN
 
 @validated
 def noisy_max_law(levels: np.ndarray, noise: parameters.AnyNoise) -> np.ndarray:
-    """P(argmax_i (level_i + Z_i) = i) for every i.
+    """Law of the winner of noisy max: P(argmax_j (level_j + Z_j) = i) for every i.
 
     Args:
       levels: Float["m"], scores in units of the noise scale.

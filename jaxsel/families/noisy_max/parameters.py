@@ -12,19 +12,26 @@ METHODS = ("literal", "race")
 AnyNoise = Annotated[
     str, choice(NOISES, "gumbel is the exponential mechanism, exponential is permute-and-flip")
 ]
+Noise = Annotated[str, choice(("gaussian", "laplace"), "law of the noise")]
 AnyScale = Annotated[float, positive("noise scale, in units of the sensitivity")]
 Epsilon = Annotated[float, positive("privacy parameter; sets the noise scale")]
 Change = Annotated[Relation, among(Relation.GENERAL, Relation.MONOTONE, help="of the scores")]
 Changes = Annotated[str, choice(("general", "monotone"), "how scores may change")]
 Precision = Annotated[str, choice(("fast", "tail", "float64"), "of the draws")]
 
+AnyCandidates = Annotated[int, whole("m, of every maximum", at_least=1)]
+AnySeveral = Annotated[int, whole("m, of every maximum", at_least=2)]
+AnyLevel = Annotated[float, number("where the profile is taken", at_least=0.0)]
+DeltaFromZero = Annotated[float, number("at which epsilon is taken", at_least=0.0, below=1.0)]
+Event = Annotated[str, choice(("sum", "all"), "sum: tally wins of a group; all: every sequence")]
+
+# Claims are put to the test by numbers, which have less range than the theorems.
 Scale = Annotated[
     float,
     number(
         "standard deviation, or Laplace scale, over the sensitivity", at_least=1e-2, at_most=1e4
     ),
 ]
-Noise = Annotated[str, choice(("gaussian", "laplace"), "law of the noise")]
 Candidates = Annotated[int, whole("m, of every maximum", at_least=1, at_most=10**12)]
 Several = Annotated[int, whole("m, of every maximum", at_least=2, at_most=10**12)]
 Winners = Annotated[int, whole("k, how many winners are released", at_least=1)]

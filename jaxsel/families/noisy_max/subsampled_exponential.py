@@ -3,14 +3,17 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxsel.families.noisy_max.subsampled_exponential_laws import read_input, subsampled_law
+from jaxsel.families.noisy_max.subsampled_exponential_laws import Draws, read_input, subsampled_law
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
 
 @factory
-def subsampled_exponential(*, draws: int) -> Mechanism:
-    """Draw ``draws`` candidates uniformly, with replacement; choose one privately.
+def subsampled_exponential(*, draws: Draws) -> Mechanism:
+    """Draw candidates uniformly, with replacement; choose one of them privately.
+
+    Args:
+      draws: how many candidates are drawn.
 
     Data: scores, Float["m"], in units of the sensitivity (1). Params: "epsilon", which
     sets the Gumbel scale to 2/epsilon. Outcome: Int[Array, ""], a candidate in [0, m).
@@ -19,7 +22,7 @@ def subsampled_exponential(*, draws: int) -> Mechanism:
     """
 
     def prepare(data, params):
-        scores, epsilon = read_input(data, draws, params)
+        scores, epsilon = read_input(data, params)
         return (scores - scores.max()) * (epsilon / 2.0), ()
 
     def sample(key: stream.Key, data, params) -> Int[Array, ""]:
@@ -30,10 +33,10 @@ def subsampled_exponential(*, draws: int) -> Mechanism:
         return drawn[jnp.argmax(levels[drawn] + gumbel)]
 
     def labels(data, params) -> tuple[str, ...]:
-        return tuple(str(i) for i in range(len(read_input(data, draws, params)[0])))
+        return tuple(str(i) for i in range(len(read_input(data, params)[0])))
 
     def law(data, params) -> FiniteLaw:
-        scores, epsilon = read_input(data, draws, params)
+        scores, epsilon = read_input(data, params)
         return FiniteLaw(subsampled_law(scores, draws, epsilon), labels(data, params))
 
     return Mechanism(prepare, sample, outcome_itself, labels, law, 2.0**-53)

@@ -1,16 +1,12 @@
 """Subsampled exponential mechanism (Lantz, Boyd & Page 2015): claim and entry."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.noisy_max.subsampled_exponential_laws import (
-    DRAWS,
-    EPSILON,
-    SCORES,
-    subsampled_law,
-)
+from jaxsel.families.noisy_max.parameters import Epsilon
+from jaxsel.families.noisy_max.subsampled_exponential_laws import Draws, Scores, subsampled_law
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
 from jaxsel.language.entry import guarantee, mechanism
@@ -18,11 +14,9 @@ from jaxsel.language.papers import LBP
 from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
-METHOD = methods("literal", help="how trials are drawn")
-
 
 @LBP.privacy("LBP-privacy", "privacy theorem", Relation.GENERAL)
-def privacy(*, epsilon: Annotated[float, EPSILON] = 1.0) -> float:
+def privacy(*, epsilon: Epsilon = 1.0) -> float:
     """An epsilon-DP exponential mechanism among candidates that were drawn at random,
     independently of the data, is epsilon-DP."""
     return epsilon
@@ -48,10 +42,10 @@ def exact_laws(budget):
 @mechanism("LBP", generic="scores=1,1,0.5 draws=2 epsilon=0.7")
 def subsampled_exponential(
     *,
-    scores: Annotated[Any, SCORES] = "2,1,0",
-    draws: Annotated[int, DRAWS] = 3,
-    epsilon: Annotated[float, EPSILON] = 1,
-    method: Annotated[str, METHOD] = "literal",
+    scores: Scores = "2,1,0",
+    draws: Draws = 3,
+    epsilon: Epsilon = 1,
+    method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """Exponential mechanism among candidates drawn at random (Lantz, Boyd & Page 2015)."""
 

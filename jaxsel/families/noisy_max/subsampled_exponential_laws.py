@@ -2,27 +2,33 @@
 
 import math
 from itertools import combinations_with_replacement
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import special
 
-from jaxsel.host.errors import InputError, check_params
-from jaxsel.language.domains import numbers, positive, whole
+from jaxsel.families.noisy_max.parameters import Epsilon
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import numbers, whole
+from jaxsel.language.signature import read_params, validated
 
-SCORES = numbers("in units of the sensitivity", size=2)
-DRAWS = whole("how many candidates are drawn", at_least=1, at_most=1e4)
-EPSILON = positive("privacy parameter; the Gumbel scale is 2/epsilon")
-
-
-def read_input(data, draws, params) -> tuple[np.ndarray, float]:
-    """Parses scores and epsilon; raises InputError for values outside their domains."""
-    check_params(params, ("epsilon",))
-    DRAWS.read("draws", draws)
-    return SCORES.read("scores", data), EPSILON.read("epsilon", params["epsilon"])
+Scores = Annotated[Any, numbers("in units of the sensitivity", size=2)]
+Draws = Annotated[int, whole("how many candidates are drawn", at_least=1, at_most=1e4)]
 
 
-def subsampled_law(scores: np.ndarray, draws: int, epsilon: float) -> np.ndarray:
-    """Exact law, Float64["m"], over all sets of drawn candidates (at most 200,000)."""
+@validated
+def read_input(scores: Scores, params) -> tuple[np.ndarray, float]:
+    """The scores, Float64["candidates"], and epsilon that a mechanism is given."""
+    return scores, read_params(params, {"epsilon": Epsilon})["epsilon"]
+
+
+@validated
+def subsampled_law(scores: Scores, draws: Draws, epsilon: Epsilon) -> np.ndarray:
+    """Exact law of the chosen candidate, Float64["m"], over all multisets (at most 200,000).
+
+    Args:
+      scores, draws, epsilon: as the mechanism takes them.
+    """
     m = len(scores)
     if math.comb(m + draws - 1, draws) > 200_000:
         raise InputError(f"{draws} of {m} are too many draws for the exact law")

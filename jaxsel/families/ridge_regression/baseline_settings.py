@@ -7,27 +7,43 @@ import numpy as np
 from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
-from jaxsel.host.errors import check_interval, check_positive
+from jaxsel.families.ridge_regression.parameters import (
+    Delta,
+    Epsilon,
+    Records,
+    Regularisation,
+    TailDelta,
+)
+from jaxsel.host.errors import check_interval
+from jaxsel.language.signature import validated
 
 _FAILURE = 0.05  # of Wang's high-probability error bound, which sets lambda
 
 
+@validated
 def output_perturbation_scale(
-    regularisation: float, records: int, epsilon: float, delta: float
+    regularisation: Regularisation, records: Records, epsilon: Epsilon, delta: Delta
 ) -> float:
-    """Standard deviation of the noise on each coefficient; arguments as below."""
+    """Standard deviation of the noise on each coefficient in output perturbation.
+
+    Args:
+      regularisation: lambda.
+      records: n, the public bound on their number.
+      epsilon, delta: the budget.
+    """
     multiplier = gaussian_noise_multiplier(epsilon, delta)
     return multiplier * float(privacy.ridge_sensitivity(regularisation, records))
 
 
-def output_perturbation_regularisation(records: int, epsilon: float, delta: float) -> float:
+@validated
+def output_perturbation_regularisation(records: Records, epsilon: Epsilon, delta: Delta) -> float:
     """The lambda >= 1 that minimises n s^2 + lambda, s the noise of output perturbation.
 
     n s^2 bounds the contribution of the noise to the sum of squared errors for rows of norm
     1, and lambda that of shrinkage to |theta| <= 1; nothing depends on the data.
 
     Args:
-      records: n >= 1, the public bound.
+      records: n, the public bound.
       epsilon, delta: the budget.
     """
     multiplier = gaussian_noise_multiplier(epsilon, delta)
@@ -40,8 +56,11 @@ def output_perturbation_regularisation(records: int, epsilon: float, delta: floa
     return float(np.exp(minimise(cost, 0.0, math.log(1e4 * records))[0]))
 
 
-def balanced_regularisation(records: int, dimension: int, epsilon: float, delta: float) -> float:
-    """The lambda of OPS-Balanced (Wang 2018), with the tail t in place of log(2/delta).
+@validated
+def balanced_regularisation(
+    records: Records, dimension: int, epsilon: Epsilon, delta: TailDelta
+) -> float:
+    """The regularisation of OPS-Balanced (Wang 2018), with the tail t in place of log(2/delta).
 
     max{(C n/2)^(1/3), t^2/epsilon} with C = (d/2 + sqrt(d l) + l) t^2/e^2, l = log 20 and
     e = min(epsilon/2, sqrt(epsilon/2)). Any lambda above t^2/(2 epsilon) is private; this
@@ -60,16 +79,22 @@ def balanced_regularisation(records: int, dimension: int, epsilon: float, delta:
     return max(balance, tail**2 / epsilon)
 
 
-def balanced_precision(regularisation: float, records: int, epsilon: float, delta: float) -> float:
+@validated
+def balanced_precision(
+    regularisation: Regularisation, records: Records, epsilon: Epsilon, delta: TailDelta
+) -> float:
     """Largest precision for which posterior sampling is private on every data set.
 
     posterior_shift at leverage 1/lambda, with the residual 1 + ridge_norm_bound on the
     smaller set of each pair.
 
+    Args:
+      regularisation, records, epsilon, delta: as in ``output_perturbation_scale``.
+
     Raises:
       InputError: if there is none, because lambda is below about t^2/(2 epsilon).
     """
-    leverage = 1.0 / check_positive("regularisation", regularisation)
+    leverage = 1.0 / regularisation
     tail = privacy.tail_of(delta)
     shift = float(privacy.posterior_shift(epsilon, tail, leverage))
     if shift <= 0.0:

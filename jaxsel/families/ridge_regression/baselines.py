@@ -4,14 +4,11 @@ Both choose their settings from public numbers (n, d, epsilon, delta) and then r
 with the whole budget. Records, neighbours and data as in linear_regression.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
-from jaxsel.families.ridge_regression import posterior_privacy as privacy
 from jaxsel.families.ridge_regression.baseline_settings import (
     balanced_precision,
     balanced_regularisation,
@@ -26,17 +23,11 @@ from jaxsel.families.ridge_regression.linear_regression import (
     ridge_of,
     selected,
 )
-from jaxsel.host.errors import check_interval, check_params, check_positive
+from jaxsel.families.ridge_regression.parameters import Delta, Epsilon, Regularisation, TailDelta
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
-_LARGEST_DELTA = 2.0 * special.ndtr(-privacy.LEAST_TAIL)
-
-
-def _budget(params: Mapping[str, Any]) -> tuple[float, float]:
-    check_params(params, ("epsilon", "delta"), ("regularisation", *SHARED_PARAMS))
-    epsilon = check_positive("epsilon", params["epsilon"])
-    delta = check_interval("delta", params["delta"], 0.0, _LARGEST_DELTA)
-    return epsilon, delta
+_OPTIONAL = {"regularisation": Regularisation, **SHARED_PARAMS}
 
 
 def _noised(choose) -> Mechanism:
@@ -76,7 +67,7 @@ def output_perturbation() -> Mechanism:
     (ridge_sensitivity) and Gaussian noise calibrated exactly (Balle & Wang 2018).
 
     Data: as for ridge.
-    Params: "epsilon" > 0, "delta", and "regularisation" (by default
+    Params: "epsilon", "delta", and "regularisation" (by default
       output_perturbation_regularisation).
     Outcome: RegressionRelease.
 
@@ -84,12 +75,11 @@ def output_perturbation() -> Mechanism:
     """
 
     def choose(problem, params):
-        epsilon, delta = _budget(params)
-        lam = params.get("regularisation")
-        if lam is None:
-            lam = output_perturbation_regularisation(problem.records, epsilon, delta)
-        lam = check_positive("regularisation", lam)
-        scale = output_perturbation_scale(lam, problem.records, epsilon, delta)
+        read = read_params(params, {"epsilon": Epsilon, "delta": Delta}, _OPTIONAL)
+        budget = read["epsilon"], read["delta"]
+        lam = read.get("regularisation")
+        lam = lam or output_perturbation_regularisation(problem.records, *budget)
+        scale = output_perturbation_scale(lam, problem.records, *budget)
         return lam, np.full_like(problem.eigenvalues, scale**2)
 
     return _noised(choose)
@@ -103,7 +93,7 @@ def balanced_posterior_sampling() -> Mechanism:
     leverage is at most 1/lambda and the residual at most 1 + ridge_norm_bound.
 
     Data: as for ridge.
-    Params: "epsilon" > 0, "delta", and "regularisation" (by default
+    Params: "epsilon", "delta", and "regularisation" (by default
       balanced_regularisation).
     Outcome: RegressionRelease.
 
@@ -112,20 +102,18 @@ def balanced_posterior_sampling() -> Mechanism:
     """
 
     def choose(problem, params):
-        epsilon, delta = _budget(params)
-        lam = params.get("regularisation")
-        if lam is None:
-            d = problem.eigenvalues.size
-            lam = balanced_regularisation(problem.records, d, epsilon, delta)
-        lam = check_positive("regularisation", lam)
-        precision = balanced_precision(lam, problem.records, epsilon, delta)
+        read = read_params(params, {"epsilon": Epsilon, "delta": TailDelta}, _OPTIONAL)
+        budget = read["epsilon"], read["delta"]
+        lam, d = read.get("regularisation"), problem.eigenvalues.size
+        lam = lam or balanced_regularisation(problem.records, d, *budget)
+        precision = balanced_precision(lam, problem.records, *budget)
         return lam, 1.0 / (precision * (problem.eigenvalues + lam))
 
     return _noised(choose)
 
 
 def expected_error(mechanism: Mechanism, data: Any, params: Any) -> float:
-    """Exact expectation of the test error, for these two mechanisms or for ridge.
+    """Exact expectation of the test error of ridge regression with Gaussian noise or without.
 
     Args:
       mechanism: output_perturbation, balanced_posterior_sampling or ridge.

@@ -11,18 +11,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA
-from jaxsel.families.ridge_regression.tuned import TUNING_THEOREMS, calibrate_tuned
+from jaxsel.families.ridge_regression.parameters import RunDelta
+from jaxsel.families.ridge_regression.tuned import Theorem, calibrate_tuned
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Mechanism, Relation
-from jaxsel.language.domains import choice, number, numbers, whole
+from jaxsel.language.domains import number, numbers, whole
 from jaxsel.language.entry import mechanism
 from jaxsel.language.trial import Trial
 
 Records = Annotated[int, whole("how many", at_least=1, at_most=1_000_000)]
 Each = Annotated[float, number("of each record", at_least=-1.0, at_most=1.0)]
 Epsilon = Annotated[float, number("of the whole", at_least=0.01, at_most=100.0)]
-Delta = Annotated[float, number("of the whole", above=0.0, at_most=LARGEST_RUN_DELTA)]
 Edges = Annotated[Any, numbers("bins of the released coefficient, increasing")]
 Regularisation = Annotated[float, number("lambda", at_least=1e-3, at_most=1e9)]
 Method = Annotated[str, methods("literal")]
@@ -39,7 +38,7 @@ class _Line:
     feature: Each = 1
     target: Each = 1
     epsilon: Epsilon = 2
-    delta: Delta = 0.01
+    delta: RunDelta = 0.01
     edges: Edges = "0.3,0.6,0.9,1.2"
 
     def untuned(self, released: str, regularisation: float) -> Trial:
@@ -121,7 +120,7 @@ def tuned_posterior_sampling(
         Any, numbers("lambda: what each run draws from", at_least=1e-3, at_most=1e9)
     ] = "3,30",
     mean: Annotated[float, number("E[K]", above=1.0, at_most=1000.0)] = 2,
-    theorem: Annotated[str, choice(TUNING_THEOREMS, "what calibrates the runs")] = "KRW-Cor6.2",
+    theorem: Theorem = "KRW-Cor6.2",
     method: Method = "literal",
 ):
     """The best of K such samples, K geometric, each with a random regularisation

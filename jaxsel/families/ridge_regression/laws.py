@@ -14,7 +14,9 @@ from scipy import optimize, special
 
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.families.ridge_regression import posterior_privacy as privacy
+from jaxsel.families.ridge_regression.parameters import Eigenvalue, Regularisation
 from jaxsel.families.ridge_regression.settings import RunCalibration
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 
 # The least part of a sample's epsilon after the cost of its variance, as in AdaOPS (Wang
@@ -40,7 +42,10 @@ class Line(NamedTuple):
     records: int
 
 
-def pass_probability(run: RunCalibration, eigenvalue: float, regularisation: float) -> float:
+@validated
+def pass_probability(
+    run: RunCalibration, eigenvalue: Eigenvalue, regularisation: Regularisation
+) -> float:
     """Exact probability that a run of OPS-PTR releases a sample, in any dimension.
 
     Args:
@@ -67,7 +72,7 @@ def _least_passing(run: RunCalibration, eigenvalue: float, regularisation: float
 
 
 def gaussian_bins(edges: np.ndarray, mean, deviation) -> np.ndarray:
-    """P(edge_i <= N(mean, deviation^2) < edge_(i+1)), -inf and inf being edges too.
+    """Probabilities of the bins of a Gaussian; -inf and inf are edges too.
 
     Args:
       edges: Float64["edges"], increasing.
@@ -134,8 +139,9 @@ def _run_bins(
     return total
 
 
+@validated
 def run_law(
-    run: RunCalibration, line: Line, regularisation: float, edges: np.ndarray
+    run: RunCalibration, line: Line, regularisation: Regularisation, edges: np.ndarray
 ) -> np.ndarray:
     """Law of one run of OPS-PTR on the line: Float64["edges+2"].
 
@@ -145,7 +151,7 @@ def run_law(
       regularisation: lambda.
       edges: Float64["edges"], of the bins of the coefficient.
     """
-    some = _run_bins(run, line, float(regularisation), tuple(map(float, edges)))
+    some = _run_bins(run, line, regularisation, tuple(map(float, edges)))
     return np.append(some, max(0.0, 1.0 - float(some.sum())))
 
 

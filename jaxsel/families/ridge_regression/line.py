@@ -1,6 +1,7 @@
 """Private regression on the line, with bins of the coefficient as events, for audits."""
 
 import itertools
+from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +17,9 @@ from jaxsel.families.ridge_regression.posterior import (
     tuned_posterior_sampling,
 )
 from jaxsel.families.ridge_regression.settings import calibrate_run
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.host.errors import InputError, check_finite, check_params
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.language.domains import choice
 
 _RELEASES = {
     "output_perturbation": output_perturbation,
@@ -34,20 +36,17 @@ def _line(problem: Ridge) -> laws.Line:
 
 
 @factory
-def binned_coefficient(release: str) -> Mechanism:
+def binned_coefficient(release: Annotated[str, choice(_RELEASES)]) -> Mechanism:
     """A private regression in one dimension; its event is the bin of the coefficient.
 
     Args:
-      release: name of the mechanism: "output_perturbation",
-        "balanced_posterior_sampling", "posterior_sampling_ptr" or
-        "tuned_posterior_sampling".
+      release: name of the mechanism.
 
     Data: that of the mechanism, with one feature.
     Params: those of the mechanism, and "edges" of the bins, increasing; bin i holds
       edges[i-1] <= coefficient < edges[i].
     Outcome, event: the bin, "nothing" last.
     """
-    check_choice("release", release, tuple(_RELEASES))
     inner = _RELEASES[release]()
 
     def split(params):

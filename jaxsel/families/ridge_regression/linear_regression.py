@@ -12,13 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxsel.host.errors import InputError, check_finite, check_integer, check_params, check_positive
+from jaxsel.families.ridge_regression.parameters import Records, Regularisation
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.domains import positive
+from jaxsel.language.signature import read_params
 
 _ROUNDING = 1e-9
-# Parameters common to all forms; see ridge_of and prepare_error.
-SHARED_PARAMS = ("records", "error_unit")
+# Parameters common to all forms, with their domains; see ridge_of and prepare_error.
+SHARED_PARAMS = {"records": Records, "error_unit": positive()}
 
 
 class RegressionRelease(NamedTuple):
@@ -81,6 +84,12 @@ def records_of(data: Mapping[str, Any], prefix: str = "") -> tuple[np.ndarray, n
     return features, targets
 
 
+def _shared(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the parameters common to all forms that are given, read."""
+    given = {name: params[name] for name in SHARED_PARAMS if name in params}
+    return read_params(given, optional=SHARED_PARAMS)
+
+
 def ridge_of(data: Mapping[str, Any], params: Mapping[str, Any]) -> Ridge:
     """The checked training records in their eigenbasis.
 
@@ -89,7 +98,7 @@ def ridge_of(data: Mapping[str, Any], params: Mapping[str, Any]) -> Ridge:
     """
     features, targets = records_of(data)
     count = len(targets)
-    records = check_integer("records", params.get("records", count), 1)
+    records = _shared(params).get("records", count)
     if records < count:
         raise InputError(f"records is {records}; there are {count}, so give at least that")
     eigenvalues, basis = np.linalg.eigh(features.T @ features)
@@ -100,12 +109,15 @@ def ridge_of(data: Mapping[str, Any], params: Mapping[str, Any]) -> Ridge:
 def prepare_error(
     data: Mapping[str, Any], params: Mapping[str, Any], basis: np.ndarray
 ) -> dict[str, Any]:
-    """Second moments of the test records in a basis; NaN if there are none.
+    """Second moments of the test records, from which ``error_of`` is computed; NaN without any.
 
-    In units of params["error_unit"], by default 1.
+    Args:
+      data: with "test_features" and "test_targets", or without.
+      params: "error_unit", the unit of the error (default 1); others are ignored.
+      basis: Float64["d d"], in whose coordinates they are.
     """
     d = basis.shape[0]
-    unit = check_positive("error_unit", params.get("error_unit", 1.0))
+    unit = _shared(params).get("error_unit", 1.0)
     if "test_features" not in data:
         nothing = np.float64("nan")
         return {"square": np.zeros((d, d)), "cross": np.zeros(d), "constant": nothing}
@@ -122,7 +134,7 @@ def prepare_error(
 
 
 def error_of(coefficients: Array, moments: Mapping[str, Any]) -> Array:
-    """Mean squared error of coefficients in the basis of prepare_error."""
+    """Mean squared test error of coefficients in the basis that ``prepare_error`` was given."""
     w = coefficients
     square, cross = jnp.asarray(moments["square"]), jnp.asarray(moments["cross"])
     return w @ (square @ w) - 2.0 * (cross @ w) + moments["constant"]
@@ -142,7 +154,15 @@ def released(
     none: Any = False,
     count: Any = 1,
 ) -> RegressionRelease:
-    """The release of coefficients given in the eigenbasis, or of nothing."""
+    """The release of coefficients given in the eigenbasis, or of nothing.
+
+    Args:
+      coefficients: Float[Array, " d"].
+      data: as prepared, with "basis" and "error".
+      label: index of the regularisation.
+      none: whether nothing is released.
+      count: number of runs.
+    """
     kept = jnp.where(none, 0.0, coefficients)
     return RegressionRelease(
         jnp.asarray(data["basis"]) @ kept,
@@ -163,17 +183,16 @@ def ridge() -> Mechanism:
 
     Data: mapping with "features" Float["n d"] and "targets" Float["n"]; also
       "test_features" and "test_targets", on which the error is measured.
-    Params: ``{"regularisation": lambda}`` > 0.
+    Params: ``{"regularisation": lambda}``.
     Outcome: RegressionRelease, the same in every trial.
     """
 
     def prepare(data, params):
-        check_params(params, ("regularisation",), SHARED_PARAMS)
+        read = read_params(params, {"regularisation": Regularisation}, SHARED_PARAMS)
         problem = ridge_of(data, params)
-        lam = check_positive("regularisation", params["regularisation"])
         return {
             "basis": problem.basis,
-            "solution": problem.solution(lam),
+            "solution": problem.solution(read["regularisation"]),
             "error": prepare_error(data, params, problem.basis),
         }, ()
 

@@ -13,7 +13,7 @@ of the two sets, so the whole is (epsilon, delta)-DP for the records of both.
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,12 +34,12 @@ from jaxsel.families.ridge_regression.linear_regression import (
 )
 from jaxsel.families.ridge_regression.settings import RunCalibration, calibrate_run
 from jaxsel.families.ridge_regression.tuned import TunedCalibration
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.host.errors import InputError, check_finite, check_params
 from jaxsel.kernel import lanes, look_up, stream
 from jaxsel.kernel import repetition_sampling as sampling
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.domains import choice
 
-FAMILIES = ("truncated_negative_binomial", "capped")
 _COUNT_TAG, _SCORE_TAG = 0xC0, 0xC1
 # |x x'|^2 + 2 |x y|^2 <= 3 for records in the unit ball.
 _MOMENT_SENSITIVITY = math.sqrt(3.0)
@@ -107,7 +107,7 @@ def posterior_sampling_ptr() -> Mechanism:
     """One run of OPS-PTR at a given regularisation.
 
     Data: as for ridge.
-    Params: "epsilon" > 0, "delta" in (0, 0.1] and "regularisation" > 0.
+    Params: "epsilon", "delta" and "regularisation".
     Outcome: RegressionRelease. Event: 0 if a sample is released, 1 if nothing is.
 
     Formal guarantees: (epsilon, delta)-DP (claims KRW-Thm6.1, OPS-run).
@@ -179,7 +179,11 @@ def _noisy_moments(key: stream.Key, validation) -> tuple[Array, Array]:
 
 
 @factory
-def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mechanism:
+def tuned_posterior_sampling(
+    family: Annotated[
+        str, choice(("truncated_negative_binomial", "capped"))
+    ] = "truncated_negative_binomial",
+) -> Mechanism:
     """OPS-PTR K times, each with a uniformly random regularisation; the best is released.
 
     The best sample has the least squared error by the released validation moments; a run
@@ -197,7 +201,6 @@ def tuned_posterior_sampling(family: str = "truncated_negative_binomial") -> Mec
       validation records: claim OPS-run for one run, and for the best of K the claim
       that the calibration names, one of ``tuned.TUNING_THEOREMS``.
     """
-    check_choice("repetitions family", family, FAMILIES)
 
     def prepare(data, params):
         check_params(params, ("calibration", "regularisation"), SHARED_PARAMS)

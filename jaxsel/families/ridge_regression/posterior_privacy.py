@@ -12,15 +12,13 @@ Z ~ N(u/(1 + mu), 1/(1 + mu)), and
 log(smaller/larger) = u^2/(2 (1 + mu)) - log(1 + mu)/2 - u Z + mu Z^2/2.
 """
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.host.errors import InputError, check_interval
-
-LEAST_TAIL = math.sqrt(2.0)  # of posterior_epsilon: delta at most 0.157
+from jaxsel.families.ridge_regression.parameters import LEAST_TAIL, TailDelta
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 
 
 def _array(name: str, value: npt.ArrayLike, low: float = 0.0) -> np.ndarray:
@@ -114,7 +112,12 @@ def posterior_epsilon(
 def posterior_shift(
     epsilon: npt.ArrayLike, tail: npt.ArrayLike, leverage: npt.ArrayLike
 ) -> np.ndarray:
-    """The shift at which posterior_epsilon equals epsilon; 0 if none is positive."""
+    """The largest shift at which ``posterior_epsilon`` is at most epsilon; 0 if none is positive.
+
+    Args:
+      epsilon: >= 0.
+      tail, leverage: as there.
+    """
     t, mu = _array("tail", tail, LEAST_TAIL), _array("leverage", leverage)
     room = _array("epsilon", epsilon) - 0.5 * mu * t**2 + 0.5 * np.log1p(mu)
     room = np.maximum(room, 0.0)
@@ -193,7 +196,7 @@ def log_norm_sensitivity(leverage: npt.ArrayLike) -> np.ndarray:
     return np.log1p(_array("leverage", leverage))[()]
 
 
-def tail_of(delta: float) -> float:
-    """The tail t with 2 Phi(-t) = delta, delta at most 2 Phi(-sqrt(2)) = 0.157."""
-    delta = check_interval("delta", delta, 0.0, 2.0 * special.ndtr(-LEAST_TAIL), high_open=False)
+@validated
+def tail_of(delta: TailDelta) -> float:
+    """The point that a standard normal exceeds in size with probability delta, at least sqrt(2)."""
     return max(-float(special.ndtri(0.5 * delta)), LEAST_TAIL)

@@ -30,9 +30,15 @@ from jaxsel.accounting.single_run.closed_forms import (
 )
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.families.ridge_regression import posterior_privacy as ridge_posterior
+from jaxsel.families.ridge_regression.parameters import (
+    LARGEST_RUN_DELTA,
+    Delta,
+    Failure,
+    RunDelta,
+    RunEpsilon,
+)
 from jaxsel.host.errors import check_interval
-
-LARGEST_RUN_DELTA = 0.1
+from jaxsel.language.signature import validated
 
 # The split of epsilon between the two bounds and the sample, and of delta between the
 # bounds, the sample, and the failure of either bound.
@@ -43,10 +49,13 @@ _NODES, _STEP = np.linspace(-9.0, 9.0, 241, retstep=True)
 _WEIGHTS = _STEP * np.exp(-0.5 * _NODES**2) / math.sqrt(2.0 * math.pi)
 
 
+@validated
 def propose_test_release(
-    release: ApproximateGuarantee, test: ApproximateGuarantee, failure: float
+    release: ApproximateGuarantee, test: ApproximateGuarantee, failure: Failure
 ) -> ApproximateGuarantee:
-    """Generalised propose-test-release (KRW Theorem 6.1; Redberg et al. 2023).
+    """Guarantee of a mechanism that runs only if a private test passes.
+
+    Generalised propose-test-release (KRW Theorem 6.1; Redberg et al. 2023).
 
     Args:
       release: (epsilon, delta) of the mechanism on data that should pass.
@@ -56,7 +65,6 @@ def propose_test_release(
     Returns:
       (epsilon + epsilon_test, delta + delta_test + failure).
     """
-    failure = check_interval("failure", failure, 0.0, 1.0, low_open=False, high_open=False)
     return ApproximateGuarantee(
         release.epsilon + test.epsilon, min(1.0, release.delta + test.delta + failure)
     )
@@ -84,18 +92,13 @@ class RunCalibration(NamedTuple):
     tail: float
 
 
-def calibrate_run(epsilon: float, delta: float) -> RunCalibration:
-    """Splits (epsilon, delta) over the steps of a run.
+@validated
+def calibrate_run(epsilon: RunEpsilon, delta: RunDelta) -> RunCalibration:
+    """The settings with which a run is (epsilon, delta)-DP, split over its steps.
 
     Half of epsilon for the two bounds, half for the sample; a third of delta each for
     the bounds, the sample and the failures, as in the papers.
-
-    Args:
-      epsilon: in [1e-6, 10000).
-      delta: in (0, 0.1].
     """
-    epsilon = check_interval("epsilon", epsilon, 1e-6, 1e4, low_open=False)
-    delta = check_interval("delta", delta, 0.0, LARGEST_RUN_DELTA, high_open=False)
     test, sample, failure = (share * delta for share in _DELTA_SHARES)
     joint = gaussian_noise_multiplier(_TEST_SHARE * epsilon, test)
     return RunCalibration(
@@ -108,10 +111,11 @@ def calibrate_run(epsilon: float, delta: float) -> RunCalibration:
     )
 
 
+@validated
 def run_guarantee(
-    calibration: RunCalibration, test_delta: float, sample_tail: float
+    calibration: RunCalibration, test_delta: Delta, sample_tail: float
 ) -> ApproximateGuarantee:
-    """Theorem 6.1 for one run at any split of delta, not only the calibrated one.
+    """The guarantee of one run by Theorem 6.1, at any split of delta over its parts.
 
     At the calibrated precision the sample's epsilon is at most u^2/2 + u t for every
     tail t <= calibration.tail, u being the shift at leverage 0: a positive leverage
@@ -119,11 +123,11 @@ def run_guarantee(
 
     Args:
       calibration: of the run.
-      test_delta: in (0, 1), delta of the two bounds.
+      test_delta: delta of the two bounds.
       sample_tail: in [sqrt(2), calibration.tail].
 
     Raises:
-      InputError: if one is out of range.
+      InputError: for another tail.
     """
     scale = calibration.noise_multiplier / math.sqrt(2.0)
     tail = check_interval(

@@ -5,26 +5,34 @@ the number K of runs is geometric. Koskela, Redberg & Wang (2024), Section 6.1.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from scipy import optimize
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
-from jaxsel.families.ridge_regression.settings import (
+from jaxsel.families.ridge_regression.parameters import (
     LARGEST_RUN_DELTA,
+    Delta,
+    RunDelta,
+    TunedEpsilon,
+)
+from jaxsel.families.ridge_regression.settings import (
     RunCalibration,
     calibrate_run,
     run_epsilon,
     run_profile,
 )
-from jaxsel.host.errors import InputError, check_choice, check_interval
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import choice
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions, capped
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
 from jaxsel.tuning.bounds.profiles import two_point_epsilon
 from jaxsel.tuning.bounds.random_stopping import hard_stop_approximate, hard_stop_steps
 
 TUNING_THEOREMS = ("KRW-Cor6.2", "KRW-Cor5.4-sharp", "LT-Thm3.4", "JX-Envelope")
+Theorem = Annotated[str, choice(TUNING_THEOREMS, "what calibrates the runs")]
 _ROUNDS = 40
 _PRECISION = 1e-4
 
@@ -56,8 +64,9 @@ def _gamma(repetitions: Repetitions) -> float:
     return float(parameters["gamma"])
 
 
+@validated
 def tuned_guarantee(
-    run: RunCalibration, theorem: str, repetitions: Repetitions, delta: float
+    run: RunCalibration, theorem: Theorem, repetitions: Repetitions, delta: Delta
 ) -> ApproximateGuarantee:
     """The guarantee of the best of geometrically many runs, at a given delta.
 
@@ -68,9 +77,8 @@ def tuned_guarantee(
         project's; "LT-Thm3.4": Liu & Talwar (2019), Theorem 3.4 as printed, for K capped
         at its hard stop; its printed proof has a gap (LT-E13).
       repetitions: geometric law of K, before any cap.
-      delta: in (0, 1).
+      delta: of the best run.
     """
-    check_choice("theorem", theorem, TUNING_THEOREMS)
     gamma = _gamma(repetitions)
     if theorem == "LT-Thm3.4":
         return hard_stop_approximate(run.epsilon, run.delta, gamma, 0.5 * delta)
@@ -93,10 +101,14 @@ def tuned_guarantee(
     return ApproximateGuarantee(best, repetitions.mean * run.delta)
 
 
-def run_delta(theorem: str, repetitions: Repetitions, delta: float) -> float:
-    """The delta of one run for which the theorem gives ``delta`` for the best run."""
-    check_choice("theorem", theorem, TUNING_THEOREMS)
-    delta = check_interval("delta", delta, 0.0, 1.0)
+@validated
+def run_delta(theorem: Theorem, repetitions: Repetitions, delta: Delta) -> float:
+    """The delta of one run for which a theorem gives a given delta of the best run.
+
+    Args:
+      theorem, repetitions: as in ``tuned_guarantee``.
+      delta: of the best run.
+    """
     gamma = _gamma(repetitions)
     if theorem in ("KRW-Cor6.2", "JX-Envelope"):
         return delta / repetitions.mean
@@ -107,24 +119,22 @@ def run_delta(theorem: str, repetitions: Repetitions, delta: float) -> float:
     return 0.5 * (0.5 * delta / hard_stop_steps(gamma, 0.5 * delta)) ** 2
 
 
+@validated
 def calibrate_tuned(
-    epsilon: float, delta: float, repetitions: Repetitions, theorem: str
+    epsilon: TunedEpsilon, delta: RunDelta, repetitions: Repetitions, theorem: Theorem
 ) -> TunedCalibration:
-    """Calibrates the runs so that the theorem gives (epsilon, delta).
+    """The settings with which a theorem says that the best of many runs is (epsilon, delta)-DP.
 
     To a relative 1e-4 in epsilon, rounded so that the guarantee holds.
 
     Args:
-      epsilon: in [1e-4, 1000).
-      delta: in (0, 0.1].
+      epsilon, delta: of the best run.
       repetitions: geometric law of K; for "LT-Thm3.4" it is capped at the hard stop.
       theorem: as in tuned_guarantee.
 
     Raises:
-      InputError: for a bad argument, or an epsilon that the theorem cannot give.
+      InputError: for another law of K, or an epsilon that the theorem cannot give.
     """
-    epsilon = check_interval("epsilon", epsilon, 1e-4, 1e3, low_open=False)
-    delta = check_interval("delta", delta, 0.0, LARGEST_RUN_DELTA, high_open=False)
     each = run_delta(theorem, repetitions, delta)
 
     def excess(run: float) -> float:

@@ -14,14 +14,15 @@ Neighbours have one point replaced by another; the number n of points is public.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from jaxsel.host.errors import check_positive
-from jaxsel.language.domains import number, positive, whole
+from jaxsel.families.score_selection.parameters import Beta, Iterations, RunEpsilon, Sizes
+from jaxsel.language.domains import probability, whole
+from jaxsel.language.signature import validated
 
-RUN_EPSILON = positive("epsilon_1 of one run", default=1)
-ANALYSIS_SHARE = number("of epsilon_1, for the analysis", above=0.0, below=1.0, default=0.8)
-ITERATIONS = whole("of Lloyd's algorithm", at_least=1, at_most=100, default=3)
+_Points = Annotated[int, whole(at_least=1)]
+_Dimension = Annotated[int, whole(at_least=1)]
+_Share = Annotated[float, probability("of epsilon_1, for the analysis")]
 
 
 class AnalysisNoise(NamedTuple):
@@ -36,8 +37,9 @@ class AnalysisNoise(NamedTuple):
     score: float
 
 
-def clustering_sensitivity(dimension: int) -> float:
-    """2 (1 + d): largest L1 change of all counts and sums of one iteration.
+@validated
+def clustering_sensitivity(dimension: _Dimension) -> float:
+    """Largest L1 change of all counts and sums of one iteration of k-means: 2 (1 + d).
 
     Points lie in [-1, 1]^d. The old point leaves one cluster, a change of at most 1 in
     its count and d in its sum; the new one joins one.
@@ -45,8 +47,9 @@ def clustering_sensitivity(dimension: int) -> float:
     return 2.0 * (1.0 + dimension)
 
 
-def covariance_sensitivity(dimension: int) -> float:
-    """d + 1: largest L1 change of the sum of x x^T on and above the diagonal.
+@validated
+def covariance_sensitivity(dimension: _Dimension) -> float:
+    """Largest L1 change of the sum of x x^T on and above the diagonal: d + 1.
 
     Points have length at most 1, so that sum_(i <= j) |x_i x_j| = (|x|_1^2 + |x|_2^2)/2
     is at most (d + 1)/2, for the old point and for the new one.
@@ -54,54 +57,62 @@ def covariance_sensitivity(dimension: int) -> float:
     return dimension + 1.0
 
 
-def _noise(sensitivity: float, points: int, run_epsilon: float, share: float) -> AnalysisNoise:
-    epsilon = RUN_EPSILON.read("run_epsilon", run_epsilon)
-    share = ANALYSIS_SHARE.read("analysis_share", share)
-    points = int(check_positive("points", points))
+def _noise(sensitivity: float, points: int, epsilon: float, share: float) -> AnalysisNoise:
     # The score is a mean of numbers in [0, 1].
     return AnalysisNoise(sensitivity / (share * epsilon), 1.0 / (points * (1.0 - share) * epsilon))
 
 
+@validated
 def clustering_noise(
-    points: int, dimension: int, run_epsilon: float, *, iterations: int = 3, share: float = 0.8
+    points: _Points,
+    dimension: _Dimension,
+    run_epsilon: RunEpsilon,
+    *,
+    iterations: Iterations = 3,
+    share: _Share = 0.8,
 ) -> AnalysisNoise:
-    """Scales of a run of private k-means that is epsilon_1-DP by composition.
+    """Laplace scales of a run of private k-means that is epsilon_1-DP by composition.
 
-    The iterations get equal parts of share * epsilon_1; the score gets the rest.
-
-    Raises:
-      InputError: for numbers out of range.
+    Args:
+      points: how many there are.
+      dimension: of the points.
+      run_epsilon: epsilon_1.
+      iterations: of Lloyd's algorithm, which get equal parts of share * epsilon_1.
+      share: of epsilon_1 that the analysis gets; the score gets the rest.
     """
-    iterations = ITERATIONS.read("iterations", iterations)
     sensitivity = iterations * clustering_sensitivity(dimension)
     return _noise(sensitivity, points, run_epsilon, share)
 
 
+@validated
 def component_noise(
-    points: int, dimension: int, run_epsilon: float, *, share: float = 0.8
+    points: _Points, dimension: _Dimension, run_epsilon: RunEpsilon, *, share: _Share = 0.8
 ) -> AnalysisNoise:
-    """Scales of a run of private principal components that is epsilon_1-DP.
+    """Laplace scales of a run of private principal components that is epsilon_1-DP.
 
-    Raises:
-      InputError: for numbers out of range.
+    Args:
+      points, dimension, run_epsilon, share: as in ``clustering_noise``.
     """
     return _noise(covariance_sensitivity(dimension), points, run_epsilon, share)
 
 
-def composed_epsilon(run_epsilon: float, runs: int) -> float:
+@validated
+def composed_epsilon(run_epsilon: RunEpsilon, runs: Annotated[int, whole(at_least=1)]) -> float:
     """Epsilon of a fixed number of runs, whether all or only the best are released."""
     return runs * run_epsilon
 
 
-def selected_epsilon(run_epsilon: float) -> float:
-    """3 epsilon_1: the best of a geometric number of runs (Theorem 3.2)."""
+@validated
+def selected_epsilon(run_epsilon: RunEpsilon) -> float:
+    """Epsilon of the best of a geometric number of runs: 3 epsilon_1 (Theorem 3.2)."""
     return 3.0 * run_epsilon
 
 
-def runs_for(sizes: int, beta: float) -> int:
-    """The mean number of runs, ceil(2 K/beta), that beats the best median except with beta.
+@validated
+def runs_for(sizes: Sizes, beta: Beta) -> int:
+    """Mean number of runs that beats the best size's median except with probability beta.
 
-    A run draws the best size with probability 1/K and is better than its median half of the
-    time, p = 1/(2 K); the failure probability of Theorem 3.3 is gamma/p.
+    It is ceil(2 K/beta): a run draws the best of K sizes with probability 1/K and is better than
+    its median half of the time, p = 1/(2 K); the failure probability of Theorem 3.3 is gamma/p.
     """
     return math.ceil(2.0 * sizes / beta)

@@ -8,12 +8,14 @@ Algorithm 2) f'(1 - S) is gamma/(gamma + (1 - gamma) S)^2. The laws are integral
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.host.errors import InputError, check_finite, check_interval, check_probability_vector
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
+from jaxsel.language.domains import number
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -37,14 +39,21 @@ class NoisyCandidates(NamedTuple):
     noise_bound: float = math.inf
 
 
+@validated
 def noisy_candidates(
     scores: npt.ArrayLike,
     noise_scales: npt.ArrayLike,
     *,
     weights: npt.ArrayLike | None = None,
-    noise_bound: float = math.inf,
+    noise_bound: Annotated[float, number(above=0.0, at_most=math.inf)] = math.inf,
 ) -> NoisyCandidates:
-    """Checked candidates; one scale for all, and equal weights, unless given.
+    """The candidates of one run, as ``NoisyCandidates``.
+
+    Args:
+      scores: Float["candidates"].
+      noise_scales: of the Laplace noise, one each or one for all.
+      weights: the probability of each; equal if None.
+      noise_bound: where the noise is truncated, in units of its scale.
 
     Raises:
       InputError: for scores or scales that are not finite, scales that are not
@@ -63,9 +72,8 @@ def noisy_candidates(
         raise InputError(
             f"there are {scores.size} scores; noise_scales and weights must be as many"
         )
-    bound = check_interval("noise_bound", noise_bound, 0.0, math.inf, high_open=False)
     scales = np.broadcast_to(scales, scores.shape).copy()
-    return NoisyCandidates(scores, scales, weights / weights.sum(), bound)
+    return NoisyCandidates(scores, scales, weights / weights.sum(), noise_bound)
 
 
 def _parts(candidates: NoisyCandidates, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -167,11 +175,17 @@ def _log_released(side: NoisyCandidates, repetitions: Repetitions, y: np.ndarray
 def largest_loss(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions
 ) -> float:
-    """Largest |log ratio| of the released density of (candidate, noisy score).
+    """Pure epsilon of releasing the best candidate and its noisy score, on two neighbours.
 
-    The maximum over a grid that contains every kink and covers all mass that float64
-    resolves: a lower bound of the supremum, and close to it. inf if the supports differ.
-    Both sides must have the same noise bound.
+    The largest |log ratio| of the densities over a grid that contains every kink and covers
+    all mass that float64 resolves: a lower bound of the supremum, and close to it.
+
+    Args:
+      first, second: the candidates on either side, with the same noise bound.
+      repetitions: law of the number of runs.
+
+    Returns:
+      The loss; inf if the supports differ.
     """
     _, _, edges = _mesh((first, second), repetitions.mean, 0.25)
     p, q = (_log_released(side, repetitions, edges) for side in (first, second))
@@ -214,9 +228,11 @@ def _excess(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 def released_delta(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions, epsilon: float
 ) -> float:
-    """Privacy profile of the released (candidate, noisy score) at ``epsilon``.
+    """Delta at epsilon of releasing the best candidate and its noisy score, by quadrature.
 
-    The larger of the two directions, by quadrature on narrow panels.
+    Args:
+      first, second, repetitions: as in ``largest_loss``.
+      epsilon: where the profile, the larger of both directions, is taken.
     """
     return _excess(*_released_masses(first, second, repetitions), epsilon)
 
@@ -224,9 +240,11 @@ def released_delta(
 def released_epsilon(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions, delta: float
 ) -> float:
-    """Smallest epsilon >= 0 at which ``released_delta`` is at most ``delta``, below 50.
+    """Smallest epsilon in [0, 50] at which ``released_delta`` is at most delta, to 1e-6.
 
-    To 1e-6.
+    Args:
+      first, second, repetitions: as in ``largest_loss``.
+      delta: at which epsilon is taken.
     """
     masses = _released_masses(first, second, repetitions)
     low, high = 0.0, 50.0

@@ -22,7 +22,7 @@ _NOISE_DRAW, _INDEX_DRAW = 1, 0
 
 
 def prepare_candidates(candidates: Any) -> dict[str, np.ndarray]:
-    """The arrays for one run.
+    """The candidates as arrays that one run draws from.
 
     Raises:
       InputError: unless given ``NoisyCandidates``.
@@ -40,7 +40,13 @@ def prepare_candidates(candidates: Any) -> dict[str, np.ndarray]:
 
 
 def score_at_rank(rank: Array, score, scale, noise_bound) -> Array:
-    """The noisy score that fresh noise exceeds with chance ``rank``; -inf from 1 on."""
+    """The noisy score of a candidate that fresh noise exceeds with a given chance.
+
+    Args:
+      rank: that chance; from 1 on there is no score, which is -inf.
+      score, scale: of the candidate, and of its Laplace noise.
+      noise_bound: where the noise is truncated, in units of its scale.
+    """
     upper = rank < 0.5
     t = jnp.maximum(jnp.where(upper, rank, 1.0 - rank), jnp.finfo(rank.dtype).tiny)
     z = noise.truncated_laplace(noise.Ends(upper, t), noise_bound)
@@ -69,7 +75,7 @@ def _above(y: Array, data) -> Array:
 
 @factory
 def noised_candidates() -> Base:
-    """Candidate i with probability w_i, and its score plus Laplace noise of scale b_i.
+    """A base whose run draws a candidate i with chance w_i and adds noise Lap(b_i) to its score.
 
     Data: ``NoisyCandidates``; its noise may be truncated.
     Params: none.

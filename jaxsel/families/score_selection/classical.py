@@ -12,9 +12,11 @@ from jaxsel.families.score_selection.classical_laws import (
     generalised_exponential_scores,
     margin_law,
 )
+from jaxsel.families.score_selection.parameters import Epsilon, Sensitivity, SmallDelta
 from jaxsel.host.errors import check_params
 from jaxsel.kernel import noise
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.language.signature import read_params
 
 
 def _indices(data, params) -> tuple[str, ...]:
@@ -41,16 +43,14 @@ def generalised_exponential_mechanism(*, method: str = "race") -> Mechanism:
     inner = noisy_max("gumbel", method=method)
     names = ("sensitivities", "epsilon", "beta")
 
-    def settings(params) -> list:
-        check_params(params, names)
-        return [params[name] for name in names]
-
     def prepare(data, params):
-        normalised = generalised_exponential_scores(data, *settings(params))
+        check_params(params, names)
+        normalised = generalised_exponential_scores(data, **params)
         return inner.prepare(normalised, {"epsilon": params["epsilon"]})
 
     def law(data, params) -> FiniteLaw:
-        chosen = generalised_exponential_law(data, *settings(params))
+        check_params(params, names)
+        chosen = generalised_exponential_law(data, **params)
         return FiniteLaw(chosen, _indices(data, params))
 
     return Mechanism(
@@ -68,22 +68,23 @@ def margin_mechanism() -> Mechanism:
     """A_dist: the best candidate if its noisy lead is large enough, else nothing.
 
     Data: scores, Float["candidates"], at least two.
-    Params: "epsilon", "delta" (at most 1/2), "sensitivity" (s, default 1).
+    Params: "epsilon", "delta", "sensitivity" (s, default 1).
     Outcome: Int[Array, ""], the candidate; the number of candidates for nothing.
 
     Formal guarantees (claims): BNS-Adist-privacy, BNS-Adist-utility.
     """
 
-    def checked(data, params):
-        check_params(params, ("epsilon", "delta"), ("sensitivity",))
-        sensitivity = params.get("sensitivity", 1.0)
-        return margin_law(data, sensitivity, params["epsilon"], params["delta"])
+    required, optional = {"epsilon": Epsilon, "delta": SmallDelta}, {"sensitivity": Sensitivity}
+
+    def read(params) -> dict[str, float]:
+        return {"sensitivity": 1.0, **read_params(params, required, optional)}
 
     def prepare(data, params):
-        checked(data, params)
+        params = read(params)
+        margin_law(data, **params)  # refuses bad scores
         scores = np.asarray(data, dtype=np.float64)
         second, first = np.partition(scores, -2)[-2:]
-        lead = (first - second) / (2.0 * params.get("sensitivity", 1.0)) - 1.0
+        lead = (first - second) / (2.0 * params["sensitivity"]) - 1.0
         # The lead in units of the noise, as a tail probability of the noise, which can be
         # compared with a uniform number without a logarithm.
         need = -np.log(2.0 * params["delta"]) - params["epsilon"] * lead
@@ -105,7 +106,7 @@ def margin_mechanism() -> Mechanism:
         return (*_indices(data, params), "none")
 
     def law(data, params) -> FiniteLaw:
-        return FiniteLaw(checked(data, params), labels(data, params))
+        return FiniteLaw(margin_law(data, **read(params)), labels(data, params))
 
     return Mechanism(
         prepare=prepare,

@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.host.errors import InputError, check_finite, check_interval, check_positive
+from jaxsel.families.score_selection.parameters import (
+    Beta,
+    Candidates,
+    Epsilon,
+    Sensitivity,
+    SmallBeta,
+    SmallDelta,
+)
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.signature import validated
 
 
 def check_scores(scores: npt.ArrayLike) -> np.ndarray:
@@ -30,55 +39,96 @@ def check_each_positive(name: str, values: npt.ArrayLike, size: int) -> np.ndarr
     return np.broadcast_to(array, size)
 
 
-def exponential_law(scores: npt.ArrayLike, sensitivity: float, epsilon: float) -> np.ndarray:
-    """Exponential mechanism: P(i) proportional to exp(epsilon q_i/(2 s))."""
-    rate = check_positive("epsilon", epsilon) / 2.0
-    return special.softmax(rate * check_scores(scores) / check_positive("sensitivity", sensitivity))
+@validated
+def exponential_law(
+    scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon
+) -> np.ndarray:
+    """Law of the exponential mechanism, Float64["candidates"].
+
+    P(i) is proportional to exp(epsilon q_i/(2 s)).
+
+    Args:
+      scores: q_i, Float["candidates"].
+      sensitivity: s, how much a score may change.
+      epsilon: of the mechanism.
+    """
+    return special.softmax(epsilon / 2.0 * check_scores(scores) / sensitivity)
 
 
-def exponential_loss(candidates: int, sensitivity: float, epsilon: float, beta: float) -> float:
-    """(2 s/epsilon) log(K/beta): its loss, except with probability beta."""
-    return (
-        2.0 * sensitivity / epsilon * math.log(candidates / check_interval("beta", beta, 0.0, 1.0))
-    )
+@validated
+def exponential_loss(
+    candidates: Candidates, sensitivity: Sensitivity, epsilon: Epsilon, beta: Beta
+) -> float:
+    """How far below the best score the exponential mechanism's choice is, except rarely.
+
+    (2 s/epsilon) log(K/beta).
+
+    Args:
+      candidates: K, how many there are.
+      sensitivity, epsilon: as in ``exponential_law``.
+      beta: chance that it loses more.
+    """
+    return 2.0 * sensitivity / epsilon * math.log(candidates / beta)
 
 
+@validated
 def generalised_exponential_scores(
-    scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: float, beta: float
+    scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> np.ndarray:
     """Scores of sensitivity 1 that the generalised exponential mechanism chooses by.
 
     With t = (2/epsilon) log(K/beta) and v_i = q_i - t s_i: the least
     (v_i - v_j)/(s_i + s_j) over j, which is at most 0, and 0 for the best v_i.
+
+    Args:
+      scores: q_i, Float["candidates"].
+      sensitivities: s_i, one each or one for all.
+      epsilon: of the mechanism.
+      beta: chance that it loses more than ``generalised_exponential_loss``.
     """
     scores = check_scores(scores)
     s = check_each_positive("sensitivities", sensitivities, scores.size)
-    t = exponential_loss(scores.size, 1.0, check_positive("epsilon", epsilon), beta)
+    t = exponential_loss(scores.size, 1.0, epsilon, beta)
     v = scores - t * s
     return np.min((v[:, None] - v) / (s[:, None] + s), axis=1)
 
 
+@validated
 def generalised_exponential_law(
-    scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: float, beta: float
+    scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> np.ndarray:
-    """Law of the generalised exponential mechanism (Raskhodnikova & Smith 2016)."""
+    """Law of the generalised exponential mechanism (Raskhodnikova & Smith 2016).
+
+    Args:
+      scores, sensitivities, epsilon, beta: as in ``generalised_exponential_scores``.
+
+    Returns:
+      Float64["candidates"].
+    """
     normalised = generalised_exponential_scores(scores, sensitivities, epsilon, beta)
     return exponential_law(normalised, 1.0, epsilon)
 
 
+@validated
 def generalised_exponential_loss(
-    scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: float, beta: float
+    scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> float:
-    """Least q* - q_j + (4 s_j/epsilon) log(K/beta) over j: its loss, except with
-    probability beta."""
+    """How far below the best score the choice of the generalised mechanism is, except rarely.
+
+    The least q* - q_j + (4 s_j/epsilon) log(K/beta) over j, q* being the best score.
+
+    Args:
+      scores, sensitivities, epsilon, beta: as in ``generalised_exponential_scores``.
+    """
     scores = check_scores(scores)
     s = check_each_positive("sensitivities", sensitivities, scores.size)
     t = exponential_loss(scores.size, 1.0, epsilon, beta)
     return float(np.min(scores.max() - scores + 2.0 * t * s))
 
 
+@validated
 def margin_law(
-    scores: npt.ArrayLike, sensitivity: float, epsilon: float, delta: float
+    scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, delta: SmallDelta
 ) -> np.ndarray:
     """Law of A_dist: the best candidate if it leads by enough, else nothing (last).
 
@@ -89,17 +139,14 @@ def margin_law(
 
     Args:
       scores: at least two.
-      sensitivity: s > 0.
-      epsilon: > 0.
-      delta: in (0, 1/2].
+      sensitivity: s, how much a score may change.
+      epsilon, delta: of the whole.
     """
     scores = check_scores(scores)
     if scores.size < 2:
         raise InputError("scores must hold at least two numbers")
-    s, epsilon = (check_positive("sensitivity", sensitivity), check_positive("epsilon", epsilon))
-    delta = check_interval("delta", delta, 0.0, 0.5, high_open=False)
     second, first = np.partition(scores, -2)[-2:]
-    need = -math.log(2.0 * delta) - epsilon * ((first - second) / (2.0 * s) - 1.0)
+    need = -math.log(2.0 * delta) - epsilon * ((first - second) / (2.0 * sensitivity) - 1.0)
     tail = 0.5 * math.exp(-abs(need))
     law = np.zeros(scores.size + 1)
     law[int(np.argmax(scores))] = tail if need > 0.0 else 1.0 - tail
@@ -107,12 +154,16 @@ def margin_law(
     return law
 
 
-def margin_needed(sensitivity: float, epsilon: float, delta: float, beta: float) -> float:
+@validated
+def margin_needed(
+    sensitivity: Sensitivity, epsilon: Epsilon, delta: SmallDelta, beta: SmallBeta
+) -> float:
     """Lead at which A_dist releases the best candidate except with probability beta.
 
-    2 s (1 + log(1/(4 delta beta))/epsilon), for beta <= 1/2: free of the number of
-    candidates.
+    2 s (1 + log(1/(4 delta beta))/epsilon), whatever the number of candidates.
+
+    Args:
+      sensitivity, epsilon, delta: as in ``margin_law``.
+      beta: chance that it releases nothing.
     """
-    beta = check_interval("beta", beta, 0.0, 0.5, high_open=False)
-    delta = check_interval("delta", delta, 0.0, 0.5, high_open=False)
     return 2.0 * sensitivity * (1.0 - math.log(4.0 * delta * beta) / epsilon)

@@ -4,22 +4,19 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.score_selection import parameters
 from jaxsel.families.score_selection.classical_laws import check_each_positive
 from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import number, numbers, parsed, positive, probability, whole
+from jaxsel.language.domains import numbers, parsed, positive, whole
 from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.trial import Trial
 from jaxsel.language.utility import by_scores
 
 Scores = Annotated[Any, numbers("the candidates' scores")]
-Epsilon = Annotated[float, positive("of the whole selection")]
-Beta = Annotated[float, probability("allowed failure probability; sets the stopping probability")]
-Delta = Annotated[float, probability("of the whole selection")]
-Sensitivity = Annotated[float, positive("how much a score may change")]
 Sensitivities = Annotated[Any, numbers("how much each score may change, or one for all", above=0.0)]
-Method = Annotated[str, methods("jump", "rank", "count", "literal")]
+Method = Annotated[str, methods(*parameters.METHODS)]
 _ROW = numbers("one list")
 
 
@@ -64,9 +61,9 @@ def _of_sensitivities(made, scores, sensitivities, epsilon, beta, claim) -> Tria
 def selection_exponential(
     *,
     scores: Scores = "2,1,0",
-    sensitivity: Sensitivity = 1,
-    epsilon: Epsilon = 1,
-    beta: Beta = 0.2,
+    sensitivity: parameters.Sensitivity = 1,
+    epsilon: parameters.Epsilon = 1,
+    beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
     """The exponential mechanism by random stopping over noisy scores (Liu & Talwar 2019, Theorem
@@ -92,8 +89,8 @@ def selection_generalised_exponential(
     *,
     scores: Scores = "2,1,0",
     sensitivities: Sensitivities = "1,1,4",
-    epsilon: Epsilon = 1,
-    beta: Beta = 0.2,
+    epsilon: parameters.Epsilon = 1,
+    beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
     """The same for scores of different sensitivities (Liu & Talwar 2019, Theorem 5.2)."""
@@ -114,10 +111,10 @@ def selection_generalised_exponential(
 def selection_margin(
     *,
     scores: Scores = "2,1,0",
-    sensitivity: Sensitivity = 1,
-    epsilon: Epsilon = 1,
-    delta: Delta = 1e-3,
-    beta: Beta = 0.2,
+    sensitivity: parameters.Sensitivity = 1,
+    epsilon: parameters.Epsilon = 1,
+    delta: parameters.Delta = 1e-3,
+    beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
     """Random stopping over scores with truncated Laplace noise: finds a best candidate that leads
@@ -156,10 +153,10 @@ def selection_smooth_sensitivity(
             _rows, "lists of equally many numbers, separated by slashes", "the candidates' lists"
         ),
     ] = "0,4,5,5,6,9,9/1,2,4,4,4,6,8/0,2,3,3,3,3,7",
-    high: Annotated[float, positive("largest value in a list; the least is 0")] = 10,
-    epsilon: Epsilon = 1,
-    delta: Delta = 1e-3,
-    beta: Beta = 0.2,
+    high: parameters.High = 10,
+    epsilon: parameters.Epsilon = 1,
+    delta: parameters.Delta = 1e-3,
+    beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
     """Which list has the largest median, with noise scaled to smooth sensitivity (Liu & Talwar
@@ -204,9 +201,9 @@ def validation_selection(
     scores: Annotated[
         Any, numbers("validation scores of the good and of the bad model", size=2)
     ] = "8,2",
-    sensitivity: Annotated[float, positive("how much one validation example changes a score")] = 1,
-    epsilon: Annotated[float, positive("of one noisy score, for the validation set")] = 0.5,
-    gamma: Annotated[float, probability("of stopping after a run")] = 0.1,
+    sensitivity: parameters.Sensitivity = 1,
+    epsilon: parameters.ScoreEpsilon = 0.5,
+    gamma: parameters.Gamma = 0.1,
     method: Method = "jump",
 ):
     """Hyperparameters: train a random learner, validate with noise, release the best of a random
@@ -237,11 +234,6 @@ def validation_selection(
     return Trial(made, data, params, either_set, tuned)
 
 
-def _model_laws(learners: int, good: float) -> np.ndarray:
-    """Laws of learners that return the good model (0) with the given probability, or the bad."""
-    return np.tile([good, 1.0 - good], (learners, 1))
-
-
 # --- Classical mechanisms -------------------------------------------------------------
 
 
@@ -250,8 +242,8 @@ def generalised_exponential_mechanism(
     *,
     scores: Scores = "2,1,0",
     sensitivities: Sensitivities = "1,1,4",
-    epsilon: Epsilon = 1,
-    beta: Beta = 0.2,
+    epsilon: parameters.Epsilon = 1,
+    beta: parameters.Beta = 0.2,
     method: Annotated[str, methods("race", "literal", help="how trials are drawn")] = "race",
 ):
     """The exponential mechanism for scores of different sensitivities (Raskhodnikova & Smith
@@ -269,9 +261,9 @@ def generalised_exponential_mechanism(
 def margin_mechanism(
     *,
     scores: Annotated[Any, numbers("the candidates' scores", size=2)] = "20,1,0",
-    sensitivity: Sensitivity = 1,
-    epsilon: Epsilon = 1,
-    delta: Annotated[float, number("of the whole", above=0.0, at_most=0.5)] = 1e-3,
+    sensitivity: parameters.Sensitivity = 1,
+    epsilon: parameters.Epsilon = 1,
+    delta: parameters.SmallDelta = 1e-3,
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
     """A_dist: release the best candidate if its noisy lead is large, else nothing (Smith &

@@ -15,9 +15,12 @@ from jaxtyping import Array, Float
 
 from jaxsel.families.private_tuning.bases import Base, Draw
 from jaxsel.families.score_selection.analysis_settings import clustering_noise, component_noise
-from jaxsel.host.errors import InputError, check_finite, check_params
+from jaxsel.families.score_selection.parameters import Iterations, RunEpsilon, Sizes
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import factory
+from jaxsel.language.domains import number, whole
+from jaxsel.language.signature import read_params
 from jaxsel.repetitions import Repetitions
 
 _SIZE_TAG, _START_TAG, _NOISE_TAG, _SCORE_TAG = 0x51, 0x52, 0x53, 0x54
@@ -111,24 +114,21 @@ def _checked_points(data: Any) -> np.ndarray:
 def _base(
     analyse: Callable[..., Array],
     numbers: Callable[[np.ndarray, dict], dict[str, Any]],
-    own: tuple[str, ...],
+    own: dict[str, Any],
 ) -> Base:
-    """A base from an analysis of a given size."""
-    required = ("sizes", "run_epsilon", "price", *own)
+    """A base from an analysis of a given size, with parameters of its own by their domains."""
+    required = {"sizes": Sizes, "run_epsilon": RunEpsilon, "price": number(), **own}
 
-    def checked(data, params) -> tuple[np.ndarray, int, int]:
-        check_params(params, required, ("bins",))
-        sizes, bins = int(params["sizes"]), int(params.get("bins", 1))
-        if sizes < 1 or bins < 1:
-            raise InputError(f"sizes is {sizes} and bins {bins}; both must be >= 1")
-        return _checked_points(data), sizes, bins
+    def checked(data, params) -> tuple[np.ndarray, dict[str, Any]]:
+        read = read_params(params, required, {"bins": whole(at_least=1)})
+        return _checked_points(data), {"bins": 1, **read}
 
     def prepare(data, params):
-        points, sizes, bins = checked(data, params)
-        return {"points": points}, numbers(points, params) | {
-            "sizes": np.zeros(sizes),  # its length is the largest size
-            "price": np.float64(params["price"]),
-            "bins": np.int32(bins),
+        points, read = checked(data, params)
+        return {"points": points}, numbers(points, read) | {
+            "sizes": np.zeros(read["sizes"]),  # its length is the largest size
+            "price": np.float64(read["price"]),
+            "bins": np.int32(read["bins"]),
         }
 
     def draw(key, data, params):
@@ -145,7 +145,8 @@ def _base(
         return Draw(score, score, index * bins + part)
 
     def labels(data, params):
-        _, sizes, bins = checked(data, params)
+        read = checked(data, params)[1]
+        sizes, bins = read["sizes"], read["bins"]
         if bins == 1:
             return tuple(f"size {i + 1}" for i in range(sizes))
         return tuple(f"size {i + 1} loss {b}/{bins}" for i in range(sizes) for b in range(bins))
@@ -173,7 +174,7 @@ def private_clusters() -> Base:
     Formal guarantee (claims): LT-5.2-clusters, LT-5.2-choice.
 
     Raises:
-      InputError: for points outside the cube or parameters out of range.
+      InputError: for points outside the cube.
     """
 
     def numbers(points: np.ndarray, params: dict) -> dict[str, Any]:
@@ -189,7 +190,7 @@ def private_clusters() -> Base:
             "iterations": np.int32(params["iterations"]),
         }
 
-    return _base(_clusters, numbers, ("iterations",))
+    return _base(_clusters, numbers, {"iterations": Iterations})
 
 
 @factory
@@ -203,13 +204,13 @@ def private_components() -> Base:
     Formal guarantee (claims): LT-5.2-components, LT-5.2-choice.
 
     Raises:
-      InputError: for points that are too long or parameters out of range.
+      InputError: for points that are too long, or more sizes than dimensions.
     """
 
     def numbers(points: np.ndarray, params: dict) -> dict[str, Any]:
         if np.any(np.sum(points**2, axis=1) > 1.0 + 1e-12):
             raise InputError("points must have length at most 1")
-        if int(params["sizes"]) > points.shape[1]:
+        if params["sizes"] > points.shape[1]:
             raise InputError(f"sizes must be at most {points.shape[1]}, the dimension")
         count, dimension = points.shape
         scales = component_noise(count, dimension, params["run_epsilon"])
@@ -218,4 +219,4 @@ def private_components() -> Base:
             "score_scale": np.float64(scales.score),
         }
 
-    return _base(_components, numbers, ())
+    return _base(_components, numbers, {})

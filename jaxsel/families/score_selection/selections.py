@@ -9,6 +9,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from jaxsel.families.score_selection import smooth_sensitivity
+from jaxsel.families.score_selection.parameters import (
+    Beta,
+    Delta,
+    Epsilon,
+    Gamma,
+    High,
+    Method,
+    ScoreEpsilon,
+    Sensitivity,
+)
 from jaxsel.families.score_selection.settings import (
     ScoreSelection,
     exponential_selection,
@@ -19,14 +29,9 @@ from jaxsel.families.score_selection.settings import (
     validation_runs,
 )
 from jaxsel.families.score_selection.stopping import candidate_stopping
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_interval,
-    check_params,
-    check_positive,
-)
+from jaxsel.host.errors import InputError, check_finite, check_params
 from jaxsel.language.base import Mechanism, factory
+from jaxsel.language.signature import read_params
 
 
 def _indices(data, params) -> tuple[str, ...]:
@@ -36,16 +41,15 @@ def _indices(data, params) -> tuple[str, ...]:
 
 def _exponential(data, params) -> ScoreSelection:
     check_params(params, ("epsilon", "beta"), ("sensitivity",))
-    sensitivity = params.get("sensitivity", 1.0)
-    return exponential_selection(data, sensitivity, params["epsilon"], params["beta"])
+    return exponential_selection(data, **{"sensitivity": 1.0, **params})
 
 
 @factory
-def selection_exponential(*, method: str = "jump") -> Mechanism:
+def selection_exponential(*, method: Method = "jump") -> Mechanism:
     """The exponential mechanism by random stopping: noise Lap(3 s/epsilon).
 
     Args:
-      method: "literal", "count", "rank" or "jump".
+      method: how trials are drawn, see ``stopping``.
 
     Data: scores, Float["candidates"].
     Params: "epsilon", "beta", "sensitivity" (s, default 1).
@@ -57,13 +61,12 @@ def selection_exponential(*, method: str = "jump") -> Mechanism:
 
 
 def _generalised(data, params) -> ScoreSelection:
-    names = ("sensitivities", "epsilon", "beta")
-    check_params(params, names)
-    return generalised_selection(data, *(params[name] for name in names))
+    check_params(params, ("sensitivities", "epsilon", "beta"))
+    return generalised_selection(data, **params)
 
 
 @factory
-def selection_generalised_exponential(*, method: str = "jump") -> Mechanism:
+def selection_generalised_exponential(*, method: Method = "jump") -> Mechanism:
     """The generalised exponential mechanism by random stopping.
 
     Data: scores, Float["candidates"].
@@ -76,14 +79,12 @@ def selection_generalised_exponential(*, method: str = "jump") -> Mechanism:
 
 
 def _margin(data, params) -> ScoreSelection:
-    names = ("epsilon", "delta", "beta")
-    check_params(params, names, ("sensitivity",))
-    sensitivity = params.get("sensitivity", 1.0)
-    return margin_selection(data, sensitivity, *(params[name] for name in names))
+    check_params(params, ("epsilon", "delta", "beta"), ("sensitivity",))
+    return margin_selection(data, **{"sensitivity": 1.0, **params})
 
 
 @factory
-def selection_margin(*, method: str = "jump") -> Mechanism:
+def selection_margin(*, method: Method = "jump") -> Mechanism:
     """Margin-based selection by random stopping over truncated Laplace scores.
 
     Data: scores, Float["candidates"].
@@ -97,9 +98,9 @@ def selection_margin(*, method: str = "jump") -> Mechanism:
 
 def _smooth(data, params) -> ScoreSelection:
     """Candidates of ``selection_smooth_sensitivity``: medians, smooth sensitivities."""
-    names = ("high", "epsilon", "delta", "beta")
-    check_params(params, names)
-    high, epsilon, delta, beta = (params[name] for name in names)
+    domains = {"high": High, "epsilon": Epsilon, "delta": Delta, "beta": Beta}
+    read = read_params(params, domains)
+    high, epsilon, delta, beta = (read[name] for name in domains)
     table = check_finite("lists", data)
     if table.ndim != 2:
         raise InputError("lists must be a table with one row a candidate")
@@ -110,7 +111,7 @@ def _smooth(data, params) -> ScoreSelection:
 
 
 @factory
-def selection_smooth_sensitivity(*, method: str = "jump") -> Mechanism:
+def selection_smooth_sensitivity(*, method: Method = "jump") -> Mechanism:
     """The smooth-sensitivity exponential mechanism: selects the list with the largest median.
 
     Neighbouring tables differ in one column: one value of each list.
@@ -125,13 +126,12 @@ def selection_smooth_sensitivity(*, method: str = "jump") -> Mechanism:
 
 
 def _validation(data, params) -> ScoreSelection:
-    check_params(params, ("epsilon", "gamma"), ("sensitivity",))
+    domains = {"epsilon": ScoreEpsilon, "gamma": Gamma}
+    read = {"sensitivity": 1.0, **read_params(params, domains, {"sensitivity": Sensitivity})}
     if not isinstance(data, Mapping) or set(data) != {"model_laws", "scores"}:
         raise InputError("data must be a mapping with model_laws and scores")
-    sensitivity = check_positive("sensitivity", params.get("sensitivity", 1.0))
-    scale = sensitivity / check_positive("epsilon", params["epsilon"])
-    runs = validation_runs(data["model_laws"], data["scores"], scale)
-    return ScoreSelection(runs, check_interval("gamma", params["gamma"], 0.0, 1.0))
+    scale = read["sensitivity"] / read["epsilon"]
+    return ScoreSelection(validation_runs(data["model_laws"], data["scores"], scale), read["gamma"])
 
 
 def _learners_and_models(data, params) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def _learners_and_models(data, params) -> tuple[str, ...]:
 
 
 @factory
-def validation_selection(*, method: str = "jump") -> Mechanism:
+def validation_selection(*, method: Method = "jump") -> Mechanism:
     """Hyperparameter tuning by random stopping: trains random learners, validates with noise.
 
     Data: {"model_laws": Float["learners models"], what each learner returns for the

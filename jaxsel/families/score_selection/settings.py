@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from jaxsel.families.score_selection.candidate_laws import NoisyCandidates, noisy_candidates
 from jaxsel.families.score_selection.classical_laws import check_each_positive, check_scores
-from jaxsel.host.errors import InputError, check_finite, check_interval, check_positive
+from jaxsel.families.score_selection.parameters import Beta, Candidates, Delta, Epsilon, Sensitivity
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.signature import validated
 
 _PER_RUN = 3.0  # random stopping multiplies epsilon by three
 
@@ -32,28 +34,38 @@ class ScoreSelection(NamedTuple):
     gamma: float
 
 
-def stopping_for(candidates: int, beta: float) -> float:
-    """gamma = beta/(2 K): some run of the best candidate has noise >= 0, except with
-    probability beta (LT-E18)."""
-    return check_interval("beta", beta, 0.0, 1.0) / (2.0 * candidates)
+@validated
+def stopping_for(candidates: Candidates, beta: Beta) -> float:
+    """The stopping probability beta/(2 K): some run of the best of K candidates has noise >= 0,
+    except with probability beta (LT-E18)."""
+    return beta / (2.0 * candidates)
 
 
 # --- Random stopping over noisy scores: Theorem 5.2 -----------------------------------
 
 
+@validated
 def exponential_selection(
-    scores: npt.ArrayLike, sensitivity: float, epsilon: float, beta: float
+    scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, beta: Beta
 ) -> ScoreSelection:
-    """First part: noise Lap(3 s/epsilon), epsilon-DP for scores of sensitivity s."""
+    """Random stopping that recovers the exponential mechanism: epsilon-DP (first part).
+
+    Every score, of sensitivity s, gets noise Lap(3 s/epsilon).
+
+    Args:
+      scores: Float["candidates"].
+      sensitivity: s, how much a score may change.
+      epsilon: of the whole.
+      beta: allowed failure probability.
+    """
     scores = check_scores(scores)
-    s = check_positive("sensitivity", sensitivity)
-    scale = _PER_RUN * s / check_positive("epsilon", epsilon)
+    scale = _PER_RUN * sensitivity / epsilon
     return ScoreSelection(noisy_candidates(scores, scale), stopping_for(scores.size, beta))
 
 
 def _shift(candidates: int, beta: float, sharp: bool) -> float:
     """The shift of every score, in units of its noise."""
-    share = candidates / check_interval("beta", beta, 0.0, 1.0)
+    share = candidates / beta
     return math.log(4.0 * share / beta) if sharp else 2.0 * math.log(share)
 
 
@@ -66,20 +78,22 @@ def _shifted(
     return ScoreSelection(noisy_candidates(scores - shifts, scales), gamma)
 
 
+@validated
 def generalised_selection(
     scores: npt.ArrayLike,
     sensitivities: npt.ArrayLike,
-    epsilon: float,
-    beta: float,
+    epsilon: Epsilon,
+    beta: Beta,
     *,
     sharp: bool = False,
 ) -> ScoreSelection:
-    """Second part: sensitivities s_i that differ; epsilon-DP.
+    """Random stopping over scores of different sensitivities: epsilon-DP (second part).
 
     Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 3 s_i/epsilon.
 
     Args:
-      scores, sensitivities: q_i, s_i.
+      scores: q_i, Float["candidates"].
+      sensitivities: s_i, one each or one for all.
       epsilon: of the whole.
       beta: allowed failure probability.
       sharp: shift by b_i log(4 K/beta^2) instead and stop with probability beta/(4 K):
@@ -88,22 +102,27 @@ def generalised_selection(
     scores = check_scores(scores)
     s = check_each_positive("sensitivities", sensitivities, scores.size)
     with np.errstate(over="ignore"):
-        scales = _PER_RUN * s / check_positive("epsilon", epsilon)
+        scales = _PER_RUN * s / epsilon
     return _shifted(scores, scales, beta, sharp)
 
 
+@validated
 def generalised_selection_loss(
     scores: npt.ArrayLike,
     sensitivities: npt.ArrayLike,
-    epsilon: float,
-    beta: float,
+    epsilon: Epsilon,
+    beta: Beta,
     *,
     sharp: bool = False,
 ) -> float:
-    """Least q* - q_j + (6 s_j/epsilon) log(K/beta) over j.
+    """How far below the best score the candidate of ``generalised_selection`` is, except rarely.
 
-    The released candidate loses no more, except with probability beta (1 + 1/K). If
-    ``sharp``, the loss is (3 s_j/epsilon) log(4 K/beta^2) and the probability beta.
+    The least q* - q_j + (6 s_j/epsilon) log(K/beta) over j, q* being the best score; it is
+    exceeded with probability beta (1 + 1/K) at most. If ``sharp``, (3 s_j/epsilon)
+    log(4 K/beta^2) takes the place of the last term, and the probability is beta.
+
+    Args:
+      scores, sensitivities, epsilon, beta, sharp: as there.
     """
     scores = check_scores(scores)
     s = check_each_positive("sensitivities", sensitivities, scores.size)
@@ -116,77 +135,104 @@ def _support(gamma: float, delta: float) -> float:
     return -math.log(gamma) - math.log(delta)
 
 
+@validated
 def margin_selection(
-    scores: npt.ArrayLike, sensitivity: float, epsilon: float, delta: float, beta: float
+    scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, delta: Delta, beta: Beta
 ) -> ScoreSelection:
-    """Third part, corrected (LT-E17): truncated Laplace noise; (epsilon, delta)-DP.
+    """Random stopping that finds a leading candidate: (epsilon, delta)-DP (third part, LT-E17).
 
-    Noise of scale 3 s/epsilon on +- log(1/(gamma delta)) scales.
+    Truncated Laplace noise of scale 3 s/epsilon on +- log(1/(gamma delta)) scales.
+
+    Args:
+      scores: Float["candidates"].
+      sensitivity: s, how much a score may change.
+      epsilon, delta: of the whole.
+      beta: allowed failure probability.
 
     Raises:
       InputError: if epsilon is too large: e^(epsilon/3) - 1 <= 2 (1 - gamma delta) must
         hold.
     """
     scores = check_scores(scores)
-    s, epsilon = (check_positive("sensitivity", sensitivity), check_positive("epsilon", epsilon))
     gamma = stopping_for(scores.size, beta)
-    delta = check_interval("delta", delta, 0.0, 1.0)
     if epsilon > _PER_RUN * math.log1p(2.0 * (1.0 - gamma * delta)):
         raise InputError(
             f"epsilon is {epsilon:g}; e^(epsilon/3) - 1 must be at most 2 (1 - gamma delta)"
         )
-    candidates = noisy_candidates(
-        scores, _PER_RUN * s / epsilon, noise_bound=_support(gamma, delta)
-    )
+    scale = _PER_RUN * sensitivity / epsilon
+    candidates = noisy_candidates(scores, scale, noise_bound=_support(gamma, delta))
     return ScoreSelection(candidates, gamma)
 
 
+@validated
 def margin_selection_needed(
-    candidates: int, sensitivity: float, epsilon: float, delta: float, beta: float
+    candidates: Candidates, sensitivity: Sensitivity, epsilon: Epsilon, delta: Delta, beta: Beta
 ) -> float:
-    """A sufficient margin, (3 s/epsilon) log(2 K/(beta delta)): half the width of the support."""
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    """Lead at which ``margin_selection`` finds the best candidate except with probability beta.
+
+    (3 s/epsilon) log(2 K/(beta delta)), half the width of the noise's support.
+
+    Args:
+      candidates: K, how many there are.
+      sensitivity, epsilon, delta, beta: as there.
+    """
     support = _support(stopping_for(candidates, beta), delta)
     return _PER_RUN * sensitivity / epsilon * support
 
 
+@validated
 def smooth_selection_smoothness(
-    candidates: int, epsilon: float, delta: float, beta: float
+    candidates: Candidates, epsilon: Epsilon, delta: Delta, beta: Beta
 ) -> float:
-    """Largest eta for smooth_selection to be (epsilon, delta)-DP.
+    """Largest eta for ``smooth_selection`` to be (epsilon, delta)-DP.
 
     With e = epsilon/3 and d = gamma delta of one run: at most e/(2 log(2/d)) for the
     noise, and log(1 + e/(8 log(K/beta))) for the shift.
+
+    Args:
+      candidates: K, how many there are.
+      epsilon, delta: of the whole.
+      beta: allowed failure probability.
     """
     gamma = stopping_for(candidates, beta)
-    one = check_positive("epsilon", epsilon) / _PER_RUN
-    delta = check_interval("delta", delta, 0.0, 1.0)
+    one = epsilon / _PER_RUN
     shift = math.log1p(one / (8.0 * math.log(candidates / beta)))
     return min(one / (2.0 * (math.log(2.0) + _support(gamma, delta))), shift)
 
 
+@validated
 def smooth_selection(
-    scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: float, beta: float
+    scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> ScoreSelection:
-    """Fourth part: eta-smooth bounds S_i on the sensitivities; (epsilon, delta)-DP.
+    """Random stopping over scores of small smooth sensitivity: (epsilon, delta)-DP (fourth part).
 
     Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon:
     twice 2 S_i over epsilon/3, 2 S_i being a smooth bound for the shifted score. eta is
     smooth_selection_smoothness(K, epsilon, delta, beta).
+
+    Args:
+      scores: q_i, Float["candidates"].
+      smooth_sensitivities: S_i, eta-smooth bounds on their sensitivities, one each or one for all.
+      epsilon: of the whole.
+      beta: allowed failure probability.
     """
     scores = check_scores(scores)
     bounds = check_each_positive("smooth_sensitivities", smooth_sensitivities, scores.size)
     with np.errstate(over="ignore"):
-        scales = 4.0 * _PER_RUN * bounds / check_positive("epsilon", epsilon)
+        scales = 4.0 * _PER_RUN * bounds / epsilon
     return _shifted(scores, scales, beta)
 
 
 def smooth_selection_loss(
     scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: float, beta: float
 ) -> float:
-    """Least q* - q_j + (24 S_j/epsilon) log(K/beta) over j.
+    """How far below the best score the candidate of ``smooth_selection`` is, except rarely.
 
-    The released candidate loses no more, except with probability beta (1 + 1/K).
+    The least q* - q_j + (24 S_j/epsilon) log(K/beta) over j, q* being the best score; it is
+    exceeded with probability beta (1 + 1/K) at most.
+
+    Args:
+      scores, smooth_sensitivities, epsilon, beta: as there.
     """
     bounds = check_each_positive("smooth_sensitivities", smooth_sensitivities, np.size(scores))
     return generalised_selection_loss(scores, 4.0 * bounds, epsilon, beta)
@@ -198,7 +244,7 @@ def smooth_selection_loss(
 def validation_runs(
     model_laws: npt.ArrayLike, scores: npt.ArrayLike, noise_scale: float
 ) -> NoisyCandidates:
-    """One run: a uniform learner, a model of its law, the model's noisy score.
+    """The candidates of one run: a learner drawn uniformly, its model, the model's noisy score.
 
     Args:
       model_laws: Float["learners models"]: what each learner returns for the training

@@ -21,20 +21,21 @@ from jaxsel.families.score_selection.candidates import (
     prepare_candidates,
     score_at_rank,
 )
+from jaxsel.families.score_selection.parameters import Method
 from jaxsel.families.score_selection.settings import ScoreSelection
-from jaxsel.host.errors import check_choice
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism
+from jaxsel.language.signature import validated
 from jaxsel.repetitions import geometric
 
-METHODS = ("literal", "count", "rank", "jump")
 _FIRST_TAG, _BEST_TAG = 0xE0, 0xE1
 
 
+@validated
 def candidate_stopping(
     setting: Callable[[Any, Any], ScoreSelection],
     labels: Callable[[Any, Any], tuple[str, ...]],
-    method: str,
+    method: Method,
 ) -> Mechanism:
     """Random stopping over the candidates that ``setting`` returns for the input.
 
@@ -44,7 +45,6 @@ def candidate_stopping(
       method: "literal" makes every run, "count" and "rank" are those of
         ``private_tuning``, "jump" makes one draw per candidate.
     """
-    check_choice("method", method, METHODS)
     inner = None
     if method != "jump":
         inner = private_tuning(noised_candidates(), method=method)

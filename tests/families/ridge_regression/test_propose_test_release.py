@@ -330,12 +330,13 @@ def test_runs_get_more_the_sharper_the_theorem():
         (lambda: ptr.calibrate_run(0.999e-6, 1e-6), "epsilon"),
         (lambda: ptr.calibrate_run(1e4, 1e-6), "epsilon"),
         (lambda: ptr.calibrate_run(1.0, 0.0), "delta"),
-        (lambda: ptr.calibrate_run(1.0, 0.5), "delta"),
+        (lambda: ptr.calibrate_run(1.0, 0.11), "delta is 0.11"),
         (lambda: ptr.run_epsilon(ptr.calibrate_run(1.0, 1e-3), 1e-6), "delta"),
         (lambda: ptr.run_guarantee(ptr.calibrate_run(1, 1e-3), 1e-3, 9.0), "sample_tail"),
         (lambda: tuning.calibrate_tuned(1.0, 1e-6, LAW, "x"), "theorem"),
         (lambda: tuning.calibrate_tuned(1.0, 1e-6, laws.poisson(3.0), "KRW-Cor6.2"), "geometric"),
         (lambda: tuning.calibrate_tuned(0.0, 1e-6, LAW, "KRW-Cor6.2"), "epsilon"),
+        (lambda: tuning.calibrate_tuned(1.0, 0.11, LAW, "KRW-Cor6.2"), "delta is 0.11"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(call, message):

@@ -14,6 +14,7 @@ from jaxsel.families.score_selection.classical import (
     generalised_exponential_mechanism,
     margin_mechanism,
 )
+from jaxsel.families.score_selection.parameters import METHODS
 from jaxsel.families.score_selection.selections import (
     selection_exponential,
     selection_generalised_exponential,
@@ -22,7 +23,7 @@ from jaxsel.families.score_selection.selections import (
     validation_selection,
 )
 from jaxsel.families.score_selection.settings import ScoreSelection
-from jaxsel.families.score_selection.stopping import METHODS, candidate_stopping
+from jaxsel.families.score_selection.stopping import candidate_stopping
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit

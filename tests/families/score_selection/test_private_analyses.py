@@ -1,5 +1,7 @@
 """Private k-means and principal components: their noise, and what runs."""
 
+import math
+
 import jax
 import numpy as np
 import pytest
@@ -88,7 +90,9 @@ def test_an_iteration_carries_its_noise(seed):
         (private_components(), [[1.0, 1.0]], {}, "length at most 1"),
         (private_components(), [[1.0, 0.0]], {"sizes": 3}, "at most 2"),
         (private_components(), [1.0, 0.0], {}, "one row a point"),
-        (private_components(), [[1.0, 0.0]], {"sizes": 0}, "must be >= 1"),
+        (private_components(), [[1.0, 0.0]], {"sizes": 0}, "sizes is 0"),
+        (private_components(), [[1.0, 0.0]], {"sizes": 1.5}, "sizes is 1.5"),
+        (private_components(), [[1.0, 0.0]], {"price": math.nan}, "price is nan"),
     ],
 )
 def test_bad_input(base, points, more, message):

@@ -10,6 +10,7 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.amplification import laws
+from jaxsel.families.amplification.parameters import Gamma
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, listed
@@ -17,8 +18,7 @@ from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.papers import LT
 from jaxsel.tuning.bounds.random_stopping import percentile_failure_bound, stopping_law
 
-ScoreEpsilon = Annotated[float, positive("epsilon_1 of each score")]
-Gamma = Annotated[float, laws.GAMMA]
+BaseEpsilon = Annotated[float, positive("epsilon_1 of each score")]
 Candidates = Annotated[int, whole("N", at_least=1)]
 MeanWeight = Annotated[
     float, number("p, the mean of exp(epsilon_2 (score - tau))", at_least=0.0, at_most=1.0)
@@ -78,14 +78,14 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
 
 
 @LT.privacy("LT-ThmC.1", "Theorem C.1, privacy", Relation.BASE)
-def privacy(*, epsilon: ScoreEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
+def privacy(*, epsilon: BaseEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
     """If every score is epsilon_1-DP, the exponential mechanism among the capped scores and 1 +
     1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever its parameter."""
     return 2.0 * epsilon + 8.0 * gamma
 
 
 @LT.privacy("LT-ThmC.1-privacy-sharp", "Theorem C.1, a bound of this project", Relation.BASE)
-def sharp(*, base_epsilon: ScoreEpsilon = 0.5) -> float:
+def sharp(*, base_epsilon: BaseEpsilon = 0.5) -> float:
     """If every score is epsilon_1-DP, the mechanism is 2 epsilon_1-DP for every gamma.
 
     One epsilon_1 is the chosen candidate's own; the other bounds the change of

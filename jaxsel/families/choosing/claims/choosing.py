@@ -9,21 +9,13 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_support
 from jaxsel.families.choosing import laws
+from jaxsel.families.choosing.parameters import Beta, Bound, Delta, Epsilon
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import drawn, listed
-from jaxsel.language.domains import number, numbers, whole
+from jaxsel.language.domains import numbers
 from jaxsel.language.papers import CL
 
-Epsilon = Annotated[float, number("of the whole", at_least=laws.LEAST_EPSILON, at_most=1.0)]
-Delta = Annotated[
-    float, number("of the whole; sets the noise", above=laws.LEAST_PROBABILITY, below=1.0)
-]
-Beta = Annotated[
-    float,
-    number("chance of failure; sets the noise and tau", above=laws.LEAST_PROBABILITY, below=1.0),
-]
-Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
 Moves = Annotated[
     Any, numbers("by which the scores move; default k of them by 1", at_least=-1.0, at_most=1.0)
 ]
@@ -172,7 +164,7 @@ def random_settings(epsilon, delta, beta, bound):
 
 
 def certain_failure(runs: int) -> float:
-    """P[no run of the best reaches its score] = E(1 - p/2)^tau, a closed form."""
+    """The probability that no run of the best candidate reaches its score: E(1 - p/2)^tau."""
     return (2.0 - 2.0**-runs) / (runs + 1.0)
 
 

@@ -8,8 +8,7 @@ import math
 
 import numpy as np
 
-from jaxsel.families.choosing.claims.choosing import Beta, Bound, Delta, Epsilon
-from jaxsel.families.choosing.claims.stable_selection import Rank
+from jaxsel.families.choosing.parameters import Beta, Bound, Delta, Epsilon, Rank
 from jaxsel.language.checking import Judged, listed
 from jaxsel.language.papers import CL
 

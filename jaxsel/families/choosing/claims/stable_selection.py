@@ -2,28 +2,17 @@
 
 import math
 from collections.abc import Iterator
-from typing import Annotated
 
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import profile_delta
 from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_delta
-from jaxsel.families.choosing.claims.choosing import (
-    FAILURES,
-    Beta,
-    Delta,
-    Epsilon,
-    Instance,
-    certain_failure,
-    crowds,
-)
+from jaxsel.families.choosing.claims.choosing import FAILURES, Instance, certain_failure, crowds
 from jaxsel.families.choosing.laws import clipped_scores, group_law, spent_delta, stable_settings
+from jaxsel.families.choosing.parameters import Beta, Delta, Epsilon, Rank
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import drawn, listed
-from jaxsel.language.domains import whole
 from jaxsel.language.papers import CL
-
-Rank = Annotated[int, whole("k, how many scores count", at_least=1)]
 
 
 def exact_delta(case: Instance, **settings: int) -> float:

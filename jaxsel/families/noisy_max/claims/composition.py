@@ -26,10 +26,8 @@ from jaxsel.families.noisy_max.composition_bounds import (
 from jaxsel.families.noisy_max.group_bounds import grouped_law, worst_composed_group_pair
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import number, whole
+from jaxsel.language.domains import whole
 from jaxsel.language.papers import JX, KRW
-
-Epsilon = Annotated[float, number("where the profile is taken", at_least=0.0)]
 
 
 def _stated(compositions: str, sensitivity: int) -> str:
@@ -51,7 +49,7 @@ def _stated(compositions: str, sensitivity: int) -> str:
 )
 def printed(
     *,
-    epsilon: Epsilon = 100.0,
+    epsilon: parameters.AnyLevel = 100.0,
     candidates: parameters.Candidates = 2,
     compositions: parameters.Winners = 200,
     noise_scale: parameters.Scale = 1.0,
@@ -71,7 +69,7 @@ def printed(
 )
 def composed(
     *,
-    epsilon: Epsilon = 100.0,
+    epsilon: parameters.AnyLevel = 100.0,
     candidates: parameters.Candidates = 2,
     compositions: parameters.Winners = 200,
     noise_scale: parameters.Scale = 1.0,

@@ -8,6 +8,7 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.closed_forms import randomised_response_renyi
 from jaxsel.accounting.single_run.divergences import hockey_stick, renyi_divergence
+from jaxsel.families.noisy_max.parameters import AnyLevel, Order
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW
@@ -15,14 +16,12 @@ from jaxsel.language.papers import KRW
 # of randomised response with parameter 1, at order 2
 _COIN_RENYI = float(randomised_response_renyi(2.0, 1.0))
 
-Order = Annotated[float, number("a, of the Renyi divergence", above=1.0)]
 Bound = Annotated[float, number("r, Renyi bound at that order", at_least=0.0)]
-Epsilon = Annotated[float, number("where the profile is taken", at_least=0.0)]
 
 
 @KRW.privacy("KRW-LemD.1-printed", "Lemma D.1", Relation.BASE)
 def printed(
-    *, order: Order = 2.0, renyi_epsilon: Bound = _COIN_RENYI, epsilon: Epsilon = 0.0
+    *, order: Order = 2.0, renyi_epsilon: Bound = _COIN_RENYI, epsilon: AnyLevel = 0.0
 ) -> float:
     """A mechanism with Renyi bound r at order a has delta(epsilon) at most exp((a - 1)(r -
     epsilon)/a) (1 - 1/a)^(a - 1) / a.

@@ -12,26 +12,20 @@ from scipy import special
 
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta, gaussian_noise_multiplier
+from jaxsel.families.ridge_regression import parameters
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
-from jaxsel.families.ridge_regression.settings import LARGEST_RUN_DELTA, calibrate_run
+from jaxsel.families.ridge_regression.settings import calibrate_run
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, drawn, grid, in_units, listed
-from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import BW, KRW, WANG
 
 _RELEASED = "AdaOPS (released code), used by OPS-PTR"
 
-Epsilon = Annotated[float, positive("of the whole algorithm")]
-Delta = Annotated[float, probability("of the whole algorithm")]
-# What a run can be calibrated to.
-RunEpsilon = Annotated[float, number("of a run", at_least=1e-6, below=1e4)]
-RunDelta = Annotated[float, number("of a run", above=0.0, at_most=LARGEST_RUN_DELTA)]
-Regularisation = Annotated[float, positive("lambda")]
-
 
 @KRW.utility("OPS-margin", "Section 6.1 (the test, as corrected)", erratum="E-OPS-1")
-def margin(*, epsilon: RunEpsilon = 1.0, delta: RunDelta = 1e-6) -> float:
+def margin(*, epsilon: parameters.RunEpsilon = 1.0, delta: parameters.RunDelta = 1e-6) -> float:
     """A run moves each of its two Gaussian bounds by so many deviations that it is wrong with
     probability delta/6 at most (checked in units of delta/6).
 
@@ -53,7 +47,7 @@ def margin_cases(delta):
     correction="Its probability is Phi(-sqrt(log(6/delta))), near sqrt(delta): move it "
     "by Phi^-1(1 - delta/3) deviations: OPS-margin.",
 )
-def margin_printed(*, delta: Delta = 1e-6) -> float:
+def margin_printed(*, delta: parameters.Delta = 1e-6) -> float:
     """The released eigenvalue, noise of deviation s sqrt(log(6/delta)) less s log(6/delta),
     exceeds the true one with probability delta/3 at most (checked in units of delta/3)."""
     return delta / 3.0
@@ -73,7 +67,7 @@ def margin_printed_cases(delta):
     erratum="E-OPS-1",
     correction="At epsilon = 2 delta is exceeded already; calibrate exactly: OPS-noise.",
 )
-def noise_printed(*, epsilon: Epsilon = 4.0, delta: Delta = 1e-6) -> float:
+def noise_printed(*, epsilon: parameters.Epsilon = 4.0, delta: parameters.Delta = 1e-6) -> float:
     """An eigenvalue with Gaussian noise of deviation sqrt(log(6/delta)) / (epsilon/4) is
     (epsilon/4, delta/3)-DP (checked in units of delta/3)."""
     del epsilon
@@ -124,9 +118,7 @@ def noise_cases(epsilon, delta):
 
 
 @KRW.privacy("OPS-eigenvalue", "Section 6.1 (the test)", Relation.BASE)
-def eigenvalue(
-    *, records: Annotated[int, whole("of the data set; it does not matter", at_least=1)] = 10
-) -> float:
+def eigenvalue(*, records: parameters.Records = 10) -> float:
     """Adding a record of norm at most 1 raises the least eigenvalue of X'X by something in [0,
     1]."""
     del records
@@ -143,11 +135,7 @@ def eigenvalue_cases(budget):
 
 @KRW.privacy("OPS-norm", "Section 6.1 (the test, as corrected)", Relation.BASE)
 def norm(
-    *,
-    regularisation: Regularisation = 1.0,
-    eigenvalue: Annotated[
-        float, number("e, the least of X'X on either side of the record", at_least=0.0)
-    ] = 3.0,
+    *, regularisation: parameters.Regularisation = 1.0, eigenvalue: parameters.Eigenvalue = 3.0
 ) -> float:
     """One record moves log(1 + |theta|) by at most log(1 + 1/(lambda + max(lambda_min - 1, 0))),
     lambda_min of either data set."""
@@ -158,7 +146,7 @@ def norm(
 @WANG.privacy("OPS-norm-printed", _RELEASED, Relation.BASE)
 def norm_printed(
     *,
-    regularisation: Regularisation = 1.0,
+    regularisation: parameters.Regularisation = 1.0,
     eigenvalue: Annotated[
         float, positive("e, the least of X'X on either side of the record")
     ] = 3.0,

@@ -14,15 +14,13 @@ from scipy import special
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.baseline_settings import balanced_precision
 from jaxsel.families.ridge_regression.claims.ridge_cases import ridge_pairs
+from jaxsel.families.ridge_regression.parameters import Epsilon, Records, Regularisation, TailDelta
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, in_units
-from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.domains import number, positive, probability
 from jaxsel.language.papers import CMS, KRW, WANG
 
 _RELEASED = "AdaOPS (released code), used by OPS-PTR"
-
-Epsilon = Annotated[float, positive("that it is calibrated to")]
-Delta = Annotated[float, probability("that it is calibrated to")]
 
 
 @KRW.privacy(
@@ -107,11 +105,7 @@ def sample_printed_cases(delta, leverage, shift):
 
 
 @CMS.privacy("OUT-PERT", "for ridge regression", Relation.BASE)
-def solution(
-    *,
-    regularisation: Annotated[float, positive("lambda")] = 1.0,
-    records: Annotated[int, whole("n", at_least=1)] = 10,
-) -> float:
+def solution(*, regularisation: Regularisation = 1.0, records: Records = 10) -> float:
     """Among sets of at most n records one record moves theta by at most (1 + R)/(1 + lambda) for
     lambda >= 1, (1 + R)/(2 sqrt(lambda)) below, and |theta| <= R = min(sqrt(n)/(2 sqrt(lambda)),
     n/lambda)."""
@@ -130,7 +124,7 @@ def solution_cases(budget):
 @WANG.privacy(
     "OPS-Balanced", "OPS with a fixed lambda, constants as in KRW-Sec6.1-OPS", Relation.BASE
 )
-def balanced(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+def balanced(*, epsilon: Epsilon = 1.0, delta: TailDelta = 1e-6) -> float:
     """A posterior sample of precision (posterior_shift(epsilon, t, 1/lambda) / (1 + R))^2 lambda
     is (epsilon, 2 Phi(-t))-DP on all sets of at most n records (checked in units of delta).
 

@@ -11,14 +11,12 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.families.ridge_regression import settings as ptr
+from jaxsel.families.ridge_regression.parameters import Failure, RunDelta, TunedEpsilon
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
-from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW
-
-Epsilon = Annotated[float, positive("that it is calibrated to")]
-Delta = Annotated[float, probability("that it is calibrated to")]
 
 
 @KRW.privacy("KRW-Thm6.1", "Theorem 6.1 (Redberg, Zhu & Wang 2023)", Relation.BASE)
@@ -30,9 +28,7 @@ def general(
     delta: Annotated[float, number("with it", at_least=0.0, below=1.0)] = 1e-2,
     test_epsilon: Annotated[float, number("of the test", at_least=0.0)] = 0.5,
     test_delta: Annotated[float, number("with it", at_least=0.0, below=1.0)] = 1e-2,
-    failure: Annotated[
-        float, number("largest probability that other data pass", at_least=0.0, at_most=1.0)
-    ] = 1e-2,
+    failure: Failure = 1e-2,
 ) -> float:
     """A mechanism that is (epsilon, delta)-DP on data that should pass, run behind an (epsilon^,
     delta^)-DP test that passes other data with probability delta' at most, is (epsilon + epsilon^,
@@ -81,8 +77,8 @@ def general_cases(budget):
 @KRW.privacy("KRW-Sec6.1-tighter", "Section 6.1", Relation.BASE)
 def tighter(
     *,
-    epsilon: Epsilon = 1.0,
-    delta: Delta = 1e-6,
+    epsilon: TunedEpsilon = 1.0,
+    delta: RunDelta = 1e-6,
     mean: Annotated[float, number("E[K] of the geometric law", above=1.0)] = 30.0,
 ) -> float:
     """At equal (epsilon, delta) of the tuned algorithm Corollary 6.2 leaves a run more epsilon

@@ -6,31 +6,28 @@ judged comes out of the mechanisms' own ``prepare`` and ``sample``.
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special, stats
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
+from jaxsel.families.ridge_regression import parameters
 from jaxsel.families.ridge_regression import posterior_privacy as ridge
 from jaxsel.families.ridge_regression.claims.ridge_cases import Line, run_delta_exact
 from jaxsel.families.ridge_regression.settings import calibrate_run, run_epsilon, run_profile
 from jaxsel.families.ridge_regression.tuned import calibrate_tuned, tuned_guarantee
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import CONFIDENCE, Judged, in_units
-from jaxsel.language.domains import positive, probability
 from jaxsel.language.papers import CMS, KRW, WANG
-
-Epsilon = Annotated[float, positive("that it is calibrated to")]
-Delta = Annotated[float, probability("that it is calibrated to")]
 
 _NODES = np.linspace(-12.0, 12.0, 60_001)
 _SIMULATED = 50_000  # trials, at most
 
 
 @CMS.privacy("OUT-PERT-run", "for ridge regression, as it runs", Relation.BASE)
-def perturbed(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
+def perturbed(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.Delta = 1e-6) -> float:
     """Output perturbation at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n records,
     n public (checked in units of delta).
 
@@ -43,13 +40,15 @@ def perturbed(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> float:
 # --- Without a test -------------------------------------------------------------------
 
 
-balanced = WANG.privacy(
-    "OPS-Balanced-run",
-    "OPS with a fixed lambda, as it runs",
-    Relation.BASE,
-    statement="OPS-Balanced at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n "
-    "records, n public (checked in units of delta).",
-)(perturbed.evaluate)
+@WANG.privacy("OPS-Balanced-run", "OPS with a fixed lambda, as it runs", Relation.BASE)
+def balanced(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.TailDelta = 1e-6) -> float:
+    """OPS-Balanced at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n records, n
+    public (checked in units of delta).
+
+    delta at epsilon.
+    """
+    del epsilon
+    return delta
 
 
 class _Records(NamedTuple):
@@ -154,16 +153,17 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Judged]:
 # --- One run behind a test ------------------------------------------------------------
 
 
-one_run = KRW.privacy(
-    "OPS-run",
-    "Section 6.1: Theorem 6.1 for one run of OPS-PTR",
-    Relation.BASE,
-    statement="A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, half of epsilon and "
-    "a third of delta for its two bounds, the same for its sample and a third of delta for the "
-    "failure of a bound; what run_epsilon states at a larger delta is reached by parts that sum "
-    "to it; its profile lies below run_profile (checked in units of these), and what it draws has "
-    "its exact law.",
-)(perturbed.evaluate)
+@KRW.privacy("OPS-run", "Section 6.1: Theorem 6.1 for one run of OPS-PTR", Relation.BASE)
+def one_run(*, epsilon: parameters.RunEpsilon = 1.0, delta: parameters.RunDelta = 1e-6) -> float:
+    """A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, half of epsilon and a third of
+    delta for its two bounds, the same for its sample and a third of delta for the failure of a
+    bound; what run_epsilon states at a larger delta is reached by parts that sum to it; its profile
+    lies below run_profile (checked in units of these), and what it draws has its exact law.
+
+    delta at epsilon.
+    """
+    del epsilon
+    return delta
 
 
 def _lines(budget: Budget) -> Iterator[Line]:
@@ -235,15 +235,18 @@ def run_cases(budget):
 
 # --- Tuned ----------------------------------------------------------------------------
 
-tuned = KRW.privacy(
-    "OPS-PTR-tuned",
-    "Section 6.1: tuned OPS-PTR",
-    Relation.BASE,
-    statement="The best of K runs at calibrate_tuned(epsilon, delta), chosen by one noisy release "
-    "of validation moments, is (epsilon, delta)-DP for the training records and for the "
-    "validation records: the noise as prepared and as drawn, the runs by their theorem (checked "
-    "in units of delta).",
-)(perturbed.evaluate)
+
+@KRW.privacy("OPS-PTR-tuned", "Section 6.1: tuned OPS-PTR", Relation.BASE)
+def tuned(*, epsilon: parameters.TunedEpsilon = 1.0, delta: parameters.RunDelta = 1e-6) -> float:
+    """The best of K runs at calibrate_tuned(epsilon, delta), chosen by one noisy release of
+    validation moments, is (epsilon, delta)-DP for the training records and for the validation
+    records: the noise as prepared and as drawn, the runs by their theorem (checked in units of
+    delta).
+
+    delta at epsilon.
+    """
+    del epsilon
+    return delta
 
 
 _THEOREM, _MEAN = "KRW-Cor6.2", 6.0

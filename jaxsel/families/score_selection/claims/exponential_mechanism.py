@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
-from jaxsel.families.score_selection.claims import instances, parameters
+from jaxsel.families.score_selection.claims import instances, stated
 from jaxsel.families.score_selection.classical_laws import exponential_law, exponential_loss
 from jaxsel.families.score_selection.settings import (
     exponential_selection,
@@ -34,7 +34,7 @@ missing_printed = LT.utility(
     statement="With gamma = beta/K the noisy score released is at least the best score except "
     "with probability beta.",
     correction="With gamma = beta/(2 K): LT-Thm5.2-gamma.",
-)(parameters.failure)
+)(stated.failure)
 
 
 missing = LT.utility(
@@ -42,7 +42,7 @@ missing = LT.utility(
     "proof of Theorem 5.2, corrected",
     statement="With gamma = beta/(2 K) the noisy score released is at least the best score except "
     "with probability beta.",
-)(parameters.failure)
+)(stated.failure)
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, int]:
@@ -62,7 +62,7 @@ noise_printed = LT.privacy(
     Relation.GENERAL,
     statement="Random stopping over scores plus Lap(s/epsilon) is epsilon-DP.",
     correction="It is 3 epsilon-DP; add noise Lap(3 s/epsilon): LT-Thm5.2-epsilon.",
-)(parameters.pure)
+)(stated.pure)
 
 
 noise = LT.privacy(
@@ -70,7 +70,7 @@ noise = LT.privacy(
     "proof of Theorem 5.2, corrected",
     Relation.GENERAL,
     statement="Random stopping over scores with noise Lap(3 s/epsilon) is epsilon-DP.",
-)(parameters.pure)
+)(stated.pure)
 
 
 _SETTINGS = listed("epsilon candidates beta", (1.0, 50, 0.01), (0.5, 20, 0.1))
@@ -103,7 +103,7 @@ private = LT.privacy(
     Relation.GENERAL,
     statement="Random stopping over scores of sensitivity s with noise Lap(3 s/epsilon) is "
     "epsilon-DP, the noisy score of the chosen candidate released as well.",
-)(parameters.pure)
+)(stated.pure)
 
 
 private.bounds(select=_exponential, equal=True, limit=100)(instances.losses)
@@ -134,7 +134,7 @@ accurate = LT.utility(
     "at least q* - (6 s/epsilon) log(K/beta), except with probability beta (1 + 1/K).",
     loose="a release so far below the best means in effect that the best candidate was never "
     "drawn, which has probability beta/(2 + beta) at most",
-)(parameters.failure_given_candidates)
+)(stated.failure_given_candidates)
 
 
 accurate.bounds(
@@ -153,7 +153,7 @@ sharper = JX.utility(
     loose="with all other scores just beyond the loss, which is the worst, the best is never drawn "
     "with probability beta/(4 + beta) at most, and never drawn or too low with at most 0.35 beta "
     "for K from 2 to 10^5 and beta from 0.001 to 0.99",
-)(parameters.failure)
+)(stated.failure)
 
 
 sharper.bounds(
@@ -168,7 +168,7 @@ classical = MT.utility(
     "the exponential mechanism",
     statement="The exponential mechanism chooses a score of at least q* - (2 s/epsilon) "
     "log(K/beta), except with probability beta.",
-)(parameters.failure)
+)(stated.failure)
 
 
 classical.bounds(

@@ -10,11 +10,12 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.score_selection import settings
-from jaxsel.families.score_selection.claims import instances, parameters
+from jaxsel.families.score_selection.claims import instances, stated
 from jaxsel.families.score_selection.classical_laws import (
     generalised_exponential_law,
     generalised_exponential_loss,
 )
+from jaxsel.families.score_selection.parameters import Beta, Candidates
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import drawn, in_units
 from jaxsel.language.papers import JX, LT, RS
@@ -27,7 +28,7 @@ private = LT.privacy(
     "s_i/epsilon, is epsilon-DP, with no delta, the noisy score of the chosen candidate released "
     "as well.",
     erratum="LT-E18",
-)(parameters.pure)
+)(stated.pure)
 
 
 private.bounds(select=settings.generalised_selection, equal=False, limit=80)(instances.losses)
@@ -39,7 +40,7 @@ classical_private = RS.privacy(
     Relation.GENERAL,
     statement="The exponential mechanism on the least (v_i - v_j)/(s_i + s_j) over j, v_i = q_i - "
     "(2 s_i/epsilon) log(K/beta), is epsilon-DP.",
-)(parameters.pure)
+)(stated.pure)
 
 
 @classical_private.bounds()
@@ -84,7 +85,7 @@ accurate = LT.utility(
     statement="With gamma = beta/(2 K) the chosen candidate's score is at least q_j - (6 "
     "s_j/epsilon) log(K/beta) for every j, except with probability beta (1 + 1/K).",
     erratum="LT-E18",
-)(parameters.failure_given_candidates)
+)(stated.failure_given_candidates)
 
 
 sharper = JX.utility(
@@ -93,7 +94,7 @@ sharper = JX.utility(
     statement="With shifts b_i log(4 K/beta^2) and gamma = beta/(4 K) the chosen candidate's "
     "score is at least q_j - (3 s_j/epsilon) log(4 K/beta^2) for every j, except with probability "
     "beta.",
-)(parameters.failure)
+)(stated.failure)
 
 
 accurate.bounds(
@@ -114,7 +115,7 @@ classical_accurate = RS.utility(
     "the generalised exponential mechanism",
     statement="It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) for every j, "
     "except with probability beta.",
-)(parameters.failure)
+)(stated.failure)
 
 
 classical_accurate.bounds(
@@ -128,7 +129,7 @@ classical_accurate.bounds(
 @LT.utility(
     "LT-Thm5.2-generalised-shift", "proof of Theorem 5.2, second part, corrected", erratum="LT-E18"
 )
-def exceeding(*, beta: parameters.Beta = 0.1, candidates: parameters.Candidates = 10) -> float:
+def exceeding(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
     """With gamma = beta/(2 K), no run scores above its candidate, except with probability
     beta/K."""
     return beta / candidates

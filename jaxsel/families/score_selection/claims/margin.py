@@ -18,8 +18,9 @@ from jaxsel.accounting.single_run.truncated_laplace import (
     truncated_laplace_support,
 )
 from jaxsel.families.score_selection.candidate_laws import released_delta
-from jaxsel.families.score_selection.claims import instances, parameters
+from jaxsel.families.score_selection.claims import instances, stated
 from jaxsel.families.score_selection.classical_laws import margin_law, margin_needed
+from jaxsel.families.score_selection.parameters import SmallBeta, SmallDelta
 from jaxsel.families.score_selection.settings import margin_selection, margin_selection_needed
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
@@ -117,7 +118,7 @@ margin_printed = LT.privacy(
     "log(1/delta)/epsilon_1, hence a margin without K, is (3 epsilon_1, delta)-DP.",
     correction="Delta adds up over K/beta draws, so the support must grow with "
     "log K: LT-Thm5.2-margin.",
-)(parameters.approximate)
+)(stated.approximate)
 
 
 margin = LT.privacy(
@@ -127,7 +128,7 @@ margin = LT.privacy(
     statement="Random stopping at gamma = beta/K over truncated Laplace scores of support "
     "log(1/(gamma delta))/epsilon_1 is (3 epsilon_1, delta)-DP, for e^(epsilon_1) - 1 <= 2 (1 - "
     "gamma delta).",
-)(parameters.approximate)
+)(stated.approximate)
 
 
 def _draw_margin(generator: np.random.Generator) -> tuple[int, float, float, float]:
@@ -162,7 +163,7 @@ private = LT.privacy(
     statement="Random stopping with gamma = beta/(2 K) over scores with Laplace noise of scale 3 "
     "s/epsilon, truncated to log(1/(gamma delta)) scales, is (epsilon, delta)-DP, the noisy score "
     "of the chosen candidate released as well, for e^(epsilon/3) - 1 <= 2 (1 - gamma delta).",
-)(parameters.approximate_small)
+)(stated.approximate)
 
 
 @private.bounds()
@@ -209,7 +210,7 @@ accurate = LT.utility(
     "Theorem 5.2, margin-based mechanism, corrected",
     statement="It chooses the best candidate except with probability beta, if that leads by (3 "
     "s/epsilon) log(2 K/(beta delta)).",
-)(parameters.failure)
+)(stated.failure)
 
 
 @accurate.bounds(_LEADS, _SMALL_LEAD)
@@ -219,12 +220,11 @@ def utility_cases(candidates, epsilon, delta, beta):
     return math.fsum(instances.selection_law(made)[1:]), "at the margin"
 
 
-classical_accurate = ST.utility(
-    "BNS-Adist-utility",
-    "A_dist; Beimel, Nissim & Stemmer 2013",
-    statement="It releases the best candidate except with probability beta <= 1/2, if that leads "
-    "by 2 s (1 + log(1/(4 beta delta))/epsilon), for any number of candidates.",
-)(parameters.failure)
+@ST.utility("BNS-Adist-utility", "A_dist; Beimel, Nissim & Stemmer 2013")
+def classical_accurate(*, beta: SmallBeta = 0.1) -> float:
+    """It releases the best candidate except with probability beta <= 1/2, if that leads by 2 s (1 +
+    log(1/(4 beta delta))/epsilon), for any number of candidates."""
+    return beta
 
 
 @classical_accurate.bounds(_LEADS)
@@ -233,13 +233,11 @@ def classical_utility_cases(candidates, epsilon, delta, beta):
     return math.fsum(margin_law(scores, 1.0, epsilon, delta)[1:]), "at the margin"
 
 
-classical_private = ST.privacy(
-    "BNS-Adist-privacy",
-    "A_dist; Beimel, Nissim & Stemmer 2013",
-    Relation.GENERAL,
-    statement="Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 "
-    "delta))/epsilon, else nothing, is (epsilon, delta)-DP.",
-)(parameters.approximate_small)
+@ST.privacy("BNS-Adist-privacy", "A_dist; Beimel, Nissim & Stemmer 2013", Relation.GENERAL)
+def classical_private(*, delta: SmallDelta = 1e-6) -> float:
+    """Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 delta))/epsilon,
+    else nothing, is (epsilon, delta)-DP."""
+    return delta
 
 
 @classical_private.bounds()

@@ -8,13 +8,13 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.score_selection import analysis_settings
+from jaxsel.families.score_selection.parameters import RunEpsilon, Sizes
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged
 from jaxsel.language.domains import whole
 from jaxsel.language.papers import LT
 from jaxsel.tuning.bounds.random_stopping import stopping_law
 
-RunEpsilon = Annotated[float, analysis_settings.RUN_EPSILON]
 _ITERATIONS = 3
 
 
@@ -131,9 +131,7 @@ def choice_cases(budget):
 
 @LT.utility("LT-5.2-runs", "Section 5.2, by Theorem 3.3")
 def failure(
-    *,
-    sizes: Annotated[int, whole("K, how many sizes", at_least=1)] = 8,
-    runs: Annotated[int, whole("on average", at_least=1)] = 160,
+    *, sizes: Sizes = 8, runs: Annotated[int, whole("on average", at_least=1)] = 160
 ) -> float:
     """With ceil(2 K/beta) runs on average the released run scores below the best size's median
     with probability at most beta.

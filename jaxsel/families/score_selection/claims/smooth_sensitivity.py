@@ -17,7 +17,8 @@ from jaxsel.families.score_selection.candidate_laws import (
     released_delta,
     released_epsilon,
 )
-from jaxsel.families.score_selection.claims import instances, parameters
+from jaxsel.families.score_selection.claims import instances, stated
+from jaxsel.families.score_selection.parameters import Smoothness
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import Judged, drawn, in_units, listed
 from jaxsel.language.domains import positive, whole
@@ -32,11 +33,7 @@ Value = Annotated[int, whole("one of the three, in any order", at_least=0, at_mo
 
 @NRS.identity("NRS-median", "Section 3.1")
 def smooth(
-    *,
-    low: Value = 1,
-    middle: Value = 1,
-    high: Value = 4,
-    smoothness: Annotated[float, positive("eta")] = 0.3,
+    *, low: Value = 1, middle: Value = 1, high: Value = 4, smoothness: Smoothness = 0.3
 ) -> float:
     """The smooth sensitivity of the median is the largest e^(-eta k) (x_(m+t) - x_(m+t-k-1)) over
     k >= 0 and t = 0..k+1.
@@ -80,7 +77,7 @@ noise = NRS.privacy(
     Relation.GENERAL,
     statement="With S an eta-smooth bound, eta <= epsilon/(2 log(2/delta)), a value with Laplace "
     "noise of scale 2 S/epsilon is (epsilon, delta)-DP (checked for epsilon <= 4).",
-)(parameters.approximate)
+)(stated.approximate)
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, ...]:
@@ -220,7 +217,7 @@ private = LT.privacy(
     "delta))) and eta <= log(1 + e/(8 log(K/beta))) (compared: epsilon, with the exact one at "
     "delta).",
     erratum="LT-E18",
-)(parameters.pure)
+)(stated.pure)
 
 
 @private.bounds()
@@ -238,7 +235,7 @@ accurate = LT.utility(
     statement="The chosen candidate's score is at least q_j - (24 S_j/epsilon) log(K/beta) for "
     "every j, except with probability beta (1 + 1/K).",
     erratum="LT-E18",
-)(parameters.failure_given_candidates)
+)(stated.failure_given_candidates)
 
 
 def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:

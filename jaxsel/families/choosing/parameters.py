@@ -1,0 +1,17 @@
+"""What the parameters of both selections may be, for their entries, factories, laws and claims."""
+
+from typing import Annotated
+
+from jaxsel.language.domains import number, whole
+
+METHODS = ("grouped", "literal")
+_LEAST = 1e-150  # beta delta must not underflow
+
+Epsilon = Annotated[float, number("of the whole release", at_least=1e-12, at_most=1.0)]
+Delta = Annotated[float, number("of the whole release; sets the noise", above=_LEAST, below=1.0)]
+Beta = Annotated[
+    float, number("chance of failure; sets the noise and tau", above=_LEAST, below=1.0)
+]
+Bound = Annotated[int, whole("k, by which all scores together may move", at_least=1)]
+Rank = Annotated[int, whole("k, how many scores count", at_least=1)]
+Shares = Annotated[int, whole("noise of rate epsilon/shares; 3 is the paper's", at_least=1)]
