@@ -18,7 +18,7 @@ from jaxsel.auditing.functions.audit_function import FunctionAudit
 from jaxsel.auditing.functions.how import How, read, reads_former
 from jaxsel.auditing.functions.verdicts import FAILED, REFUTED, UNDECIDED
 from jaxsel.host.errors import CouldNotError, check_positive
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 
 __all__ = ["NoPowerError", "assert_private"]
 

@@ -28,7 +28,7 @@ _PRESENTATION = (
     "jaxsel.language.printing",
     "jaxsel.host.progress",
     "jaxsel.questions.cost",
-    "jaxsel.questions.named",
+    "jaxsel.questions.by_name",
     "jaxsel.catalogue.validation",
     "sims.registry",
 )

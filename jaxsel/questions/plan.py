@@ -15,9 +15,7 @@ from jaxsel.tuning.drawn import INDEPENDENTLY, Drawn, read_drawn
 from jaxsel.tuning.planning.alternatives import alternatives
 from jaxsel.tuning.planning.attack_limit import ATTACK, AttackLimit, read_attack_limit
 from jaxsel.tuning.planning.base_family import BaseFamily
-from jaxsel.tuning.planning.named_laws import Fitted
-from jaxsel.tuning.planning.optimal_choice import with_optimal
-from jaxsel.tuning.planning.plan import (
+from jaxsel.tuning.planning.budget import (
     Budget,
     Choice,
     accounted,
@@ -27,6 +25,8 @@ from jaxsel.tuning.planning.plan import (
     score_noise,
     with_mean,
 )
+from jaxsel.tuning.planning.named_laws import Fitted
+from jaxsel.tuning.planning.optimal_choice import with_optimal
 from jaxsel.tuning.planning.planned import Compute, Plan
 from jaxsel.tuning.planning.wishes import MOST_MEAN, WINNER, read_wishes
 

@@ -10,7 +10,7 @@ from jaxsel.language.base import Pair
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.axes import Value
-from jaxsel.sweeps.subject import SEED, Subject
+from jaxsel.sweeps.swept_subject import SEED, Subject
 from jaxsel.sweeps.tallying import Item, Store, kept_of
 
 

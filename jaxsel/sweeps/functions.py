@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.auditing.functions.subject import check_returns
+from jaxsel.auditing.functions.audited_function import check_returns
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.language.signature import Signature, read_signature

@@ -12,7 +12,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel import engine
 from jaxsel.language.trial import Trial
 from jaxsel.sweeps.cells import make_cell, own_item
-from jaxsel.sweeps.subject import find_subject
+from jaxsel.sweeps.swept_subject import find_subject
 from sims.experiment import Experiment, compute, read_settings, shown, suffix
 from sims.registry import SIMS
 

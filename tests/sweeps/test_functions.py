@@ -25,7 +25,7 @@ from jaxsel.language.entry import guarantee
 from jaxsel.sweeps import functions, tallying
 from jaxsel.sweeps.files import read
 from jaxsel.sweeps.planning import make_plan
-from jaxsel.sweeps.subject import find_subject
+from jaxsel.sweeps.swept_subject import find_subject
 from tests.cli.test_cli import run, run_json
 
 STRANGERS = '''"""How often Laplace noise keeps a majority."""

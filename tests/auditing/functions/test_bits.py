@@ -9,7 +9,7 @@ import pytest
 import jaxsel
 from jaxsel.auditing.functions.outcomes import LOWEST_BIT, lowest_bits, table, together
 from jaxsel.host.errors import InputError
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 from jaxsel.testing import assert_private
 from tests.asked import ask
 from tests.conftest import ALPHA

@@ -11,11 +11,11 @@ import scipy.stats
 
 import jaxsel
 from jaxsel.auditing.functions import law as law_module
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.calls import Did
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.outcomes import table
-from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from tests.conftest import ALPHA

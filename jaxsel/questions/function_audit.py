@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.how import How, read, reads_former
-from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import check_interval
 from jaxsel.language.relations import Relation
 
