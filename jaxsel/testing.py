@@ -56,7 +56,7 @@ def assert_private(
       detects: an epsilon that so many trials must be able to refute, relative to the claim's
         scale as it is: a run that could not have seen it has no power, and is no pass. None
         asks for nothing. Finite and above 0.
-      how: as for ``jaxsel.audit_function``, such as "bits seconds=60". Unless it says
+      how: as for ``jaxsel.audit_function``, such as "bits,seconds=60". Unless it says
         otherwise ("seconds=none"), ten seconds cap the time, not the error.
 
     Returns:

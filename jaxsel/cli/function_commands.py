@@ -279,7 +279,7 @@ def _settings(texts: list[str] | None) -> dict[str, Any]:
 
 
 def _how(words: list[str] | None) -> str:
-    return " ".join(words or ())
+    return ",".join(words or ())
 
 
 def _cells(texts: list[str] | None) -> list[dict[str, Any]]:

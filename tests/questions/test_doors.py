@@ -125,7 +125,7 @@ def test_a_command_hands_on_each_option(monkeypatch, place):
         "confidence": 0.75,
         "seed": 3,
         "settings": {"epsilon": 2, "other": 3},
-        "how": "seconds=2 bits",
+        "how": "seconds=2,bits",
     }
     seen.clear()
     with pytest.raises(Enough):
@@ -164,13 +164,13 @@ def test_a_mechanisms_command_hands_on_each_option(monkeypatch):
 
 def test_how_is_a_text_a_mapping_or_a_record():
     record = How(seconds=10.0, kind="generator", bits=True, repetitions="tnb:eta=0.5,mean=3")
-    text = "bits seconds=10  kind=generator repetitions=tnb:eta=0.5,mean=3"
+    text = "bits, seconds=10,kind=generator,repetitions=tnb:eta=0.5,mean=3"
     mapping = {"bits": True, "seconds": 10.0, "kind": "generator"}
     assert read(How, text) == record
     assert read(How, record) is record
     assert read(How, {**mapping, "repetitions": "tnb:eta=0.5,mean=3"}) == record
     assert read(How, None) == read(How, "") == How()
-    assert read(How, "progress=no search_trials=1e4 workers=3") == How(
+    assert read(How, "progress=no,search_trials=1e4,workers=3") == How(
         progress=False, search_trials=10_000, workers=3
     )
     # What is not said is as the door has it; what is said to be nothing is nothing.
@@ -183,17 +183,22 @@ def test_how_is_a_text_a_mapping_or_a_record():
 @pytest.mark.parametrize(
     ("record", "given", "said"),
     [
-        (How, "bit", "how has no 'bit'; did you mean bits"),
-        (How, {"second": 1.0}, "how has no 'second'; did you mean seconds"),
-        (Calls, "bits", "how has no 'bits'; it has: seconds, call_seconds, kind, workers"),
-        (Calls, How(bits=True), "how has no 'bits'"),
-        (How, "bits=2", "bits of how is '2'; write bits alone, or bits=no"),
-        (How, "seconds", "how says seconds alone; write seconds=.."),
-        (How, "seconds=1 seconds=2", "how says seconds twice"),
+        (How, "bit", "how is 'bit'; write name=value with one or more of: seconds"),
+        (How, "bits seconds=1", "how is 'bits seconds=1'; write name=value"),
+        (How, "second=1", "how has no part 'second'; did you mean seconds"),
+        (How, {"second": 1.0}, "how has no setting 'second'; .* did you mean seconds"),
+        (How, {"second": None}, "how has no setting 'second'"),
+        (Calls, "bits=yes", "how has no part 'bits'; it has: seconds, call_seconds, kind, workers"),
+        (Calls, How(bits=True), "how has no setting 'bits'"),
+        (How, "bits=2", "bits is 2; it must be yes or no"),
+        (How, "bits,curves", "bits is 'yes,curves'; it must be yes or no"),
+        (How, "seconds", "how is 'seconds'; write name=value"),
+        (How, "kind=", "kind is ''; it must be"),
+        (How, "seconds=1,seconds=2", "seconds of how is given twice"),
         (How, "seconds=-1", "seconds is -1; it must be"),
         (How, "workers=x", "workers is 'x'; it must be a whole number"),
         (How, "workers=65", "workers is 65; it must be a whole number"),
-        (How, 3, "how is 3; it must be a text"),
+        (How, 3, "how is 3; give a text such as seconds="),
     ],
 )
 def test_what_how_does_not_say_is_refused_in_a_sentence(record, given, said):

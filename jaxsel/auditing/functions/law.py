@@ -187,7 +187,7 @@ def check_law(
         1 - confidence.
       seed: of the randomness that is handed to the function.
       settings: parameters of the function that have defaults, by name.
-      how: how it is called: a text such as "seconds=10 kind=generator", or a
+      how: how it is called: a text such as "seconds=10,kind=generator", or a
         ``jaxsel.auditing.functions.how.Calls``.
 
     Returns:

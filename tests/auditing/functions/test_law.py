@@ -394,7 +394,7 @@ def test_the_command_exits_by_its_verdict(file, capsys):
     assert "REFUTED" in capsys.readouterr().out
     for more, message in (
         (["--relation", "l1"], "No such option: --relation"),
-        (["--how", "bits"], "how has no 'bits'"),
+        (["--how", "bits=yes"], "how has no part 'bits'"),
     ):
         assert _run(*asked, "--law", right, *more) == 2
         assert message in capsys.readouterr().err
@@ -488,7 +488,7 @@ def test_a_limit_of_time_of_a_check_and_of_its_calls(monkeypatch):
     given = {"law": "uniform", "trials": 200}
     single = lambda rng, data: rng.random()  # noqa: E731
     check_law(single, 0, **given, how="seconds=50")
-    check_law(single, 0, **given, how="seconds=50 call_seconds=7")
+    check_law(single, 0, **given, how="seconds=50,call_seconds=7")
     check_law(single, 0, **given)
     assert asked == [(2.5, 10.0), (7.0, 10.0), (None, math.inf)]
 

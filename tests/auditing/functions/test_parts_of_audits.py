@@ -124,7 +124,7 @@ def test_the_search_leaves_what_it_was_not_given(monkeypatch):
             few = function_audit(coins, 0.9, 0.2, **given, how=f"search_trials={search_trials}")
             assert few.counts[1::2] == (1, 1)
     with pytest.raises(InputError, match="leave out bits"):
-        function_audit(coins, 0.9, 0.2, **given, how="bits sequential")
+        function_audit(coins, 0.9, 0.2, **given, how="bits,sequential")
     again, compared = [], auditing._compared_again
     monkeypatch.setattr(
         auditing, "_compared_again", lambda *given: again.append(given[4]) or compared(*given)
