@@ -93,6 +93,11 @@ def said_parts(
     return values
 
 
+def written(parts: Mapping[str, Any]) -> str:
+    """The text that says these parts."""
+    return ",".join(f"{name}={value}" for name, value in parts.items())
+
+
 def read_parts(
     owner: str,
     given: object,

@@ -134,12 +134,12 @@ def _read_compute(compute: object) -> Compute | None:
 FORMER = {
     **{part: f"attack.{part}" for part in ATTACK},
     **{part: f"winner.{part}" for part in WINNER},
-    "price": "compute.price",
+    "price": lambda price: ("compute", {"price": None if price == 1.0 else price}),
 }
 """Arguments until 0.2.0, which are parts of others now."""
 
 
-@former_arguments(FORMER, first={"compute": "compute"}, words={"price": {1.0: None}})
+@former_arguments(FORMER, first={"compute": "compute"})
 @one_blas_thread()
 def plan(
     base: str,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from jaxsel.host.errors import InputError
-from jaxsel.host.former_names import warn
+from jaxsel.host.former_names import Former, former_arguments
 from jaxsel.language.domains import Domain, parsed, positive, read_values, whole
 from jaxsel.language.parts import Flag, said_parts
 
@@ -106,60 +106,29 @@ def read(record: type[C], given: Any, **default: Any) -> C:
     return record(**default | read_values("how", said, parts) | nothing)
 
 
-_INPUTS = ("data", "pair", "neighbour")
+def _inputs(given: tuple[Any, ...], former: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What is given by position, with the inputs that had names."""
+    if isinstance(former.get("pair"), str):
+        raise InputError(f"pair is {former['pair']!r}; for a function it is two inputs")
+    if former.get("pair") is not None:
+        return (*given, *former["pair"])
+    found = [former[name] for name in ("data", "neighbour") if former.get(name) is not None]
+    if former.get("neighbour") is not None and len(given) + len(found) < 3:
+        raise InputError("neighbour is given without data; give both, or data alone")
+    return (*given, *found)
+
+
+def _part(name: str, value: Any) -> tuple[str, Any]:
+    return "how", {name: "none" if value is None else value}
+
+
+_FORMER: Former = {
+    **{name: f".{name}" for name in ("data", "pair", "neighbour")},
+    "false_alarm": lambda rate: ("confidence", 1.0 - rate),
+    **{one.name: functools.partial(_part, one.name) for one in dataclasses.fields(How)},
+}
 
 
 def reads_former(*former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A door that reads these keywords of 0.2.0, too, with a warning that says today's."""
-
-    def decorate(door: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(door)
-        def asked(*given: Any, **named: Any) -> R:
-            found = [name for name in former if name in named]
-            if found:
-                given, named, words = _today(given, named, found)
-                was = ", ".join(f"{name}=" for name in found)
-                warn(f"{door.__name__}({was})", f"{door.__name__}({', '.join(words)})")
-            return door(*given, **named)
-
-        return asked
-
-    return decorate
-
-
-def former_options(door: Callable[..., R], given: tuple[Any, ...], named: dict[str, Any]) -> R:
-    """Asks ``audit_function`` what ``jaxsel.audit`` of 0.2.0 was asked."""
-    if len(given) == 2:
-        given, named = given[:1], {"pair": given[1], **named}
-    if isinstance(named.get("pair"), str):
-        raise InputError(f"pair is {named['pair']!r}; for a function it is two inputs")
-    fields = [one.name for one in dataclasses.fields(How)]
-    found = [name for name in (*_INPUTS, *fields) if name in named]
-    given, named, _ = _today(given, named, found)
-    return door(*given, **named)
-
-
-def _today(
-    given: tuple[Any, ...], named: dict[str, Any], found: list[str]
-) -> tuple[tuple[Any, ...], dict[str, Any], list[str]]:
-    """Today's arguments, given some of 0.2.0, and what is said of these."""
-    former = {name: named.pop(name) for name in found}
-    words = []
-    inputs = [former[name] for name in ("data", "neighbour") if former.get(name) is not None]
-    if former.get("neighbour") is not None and len(given) + len(inputs) < 3:
-        raise InputError("neighbour is given without data; give both, or data alone")
-    if former.get("pair") is not None:
-        inputs = list(former["pair"])
-    if inputs:
-        given = (*given, *inputs)
-        words.append("data, neighbour" if len(inputs) == 2 else "data")
-    if "false_alarm" in former:
-        named["confidence"] = 1.0 - former["false_alarm"]
-        words.append(f"confidence={named['confidence']:g}")
-    how = {name: one for name, one in former.items() if name not in (*_INPUTS, "false_alarm")}
-    if how:
-        if named.get("how") is not None:
-            raise InputError(f"how and {', '.join(how)} are given; say all of it in how")
-        named["how"] = how
-        words.append(f"how={how!r}")
-    return given, named, words
+    return former_arguments({name: _FORMER[name] for name in former}, inputs=_inputs)
