@@ -1,4 +1,4 @@
-"""Simulations behind the figures, one file per experiment; run with ``python -m sims``."""
+"""Simulations behind the figures, which their files declare; run with ``python -m sims``."""
 
 from sims.registry import SIMS, load, run
 
