@@ -26,7 +26,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from figures.common.audits import audited
+from figures.common.audited_bounds import audited
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.patterns import SparseNoise, pattern_log_probability
 from jaxsel.families.sparse_vector.sparse import sparse_vector

@@ -25,15 +25,23 @@ from jaxsel.families.noisy_max.composition_bounds import (
 )
 from jaxsel.families.noisy_max.group_bounds import worst_composed_group_pair
 from jaxsel.host.intervals import clopper_pearson_lower, clopper_pearson_upper
-from jaxsel.language.domains import probability
+from jaxsel.language.domains import numbers, positive, probability, whole
+from jaxsel.language.signature import over
+from jaxsel.language.trial import Trial
 from jaxsel.pictures import style
-from sims.krw24_1 import Composed, Delta, Fixed, NoiseScale, worst_pair
-from sims.krw24_1 import moved as moved
-from sims.krw24_1 import repeated as repeated
-from sims.krw24_1 import scaled as scaled
+from sims.cells import cells, computed
+from sims.common.grouped_pairs import SIDES, composed_releases, group_trial, worst_pair
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 1: report noisy max"
 SECONDS = 21
+TRIALS = 4_000_000
+
+Delta = Annotated[float, probability("delta that trials can see")]
+NoiseScale = Annotated[float, positive("where it does not vary")]
+Fixed = Annotated[int, whole("candidates where the noise varies", at_least=2)]
+Composed = Annotated[int, whole("candidates where the number of releases varies", at_least=2)]
+NOISE_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+COMPOSITIONS = (1, 3, 10, 30, 100)
 
 CANDIDATES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 300, 1000, 3000, 10_000)
 SEARCHED = (2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000)  # fewer: pairs are slow to find
@@ -54,6 +62,51 @@ LABELS = {
     "groups": "exact, two groups move apart",
     "single": "exact, one candidate moves against all others",
 }
+
+
+# --- Simulations -----------------------------------------------------------------------
+
+# The names of the cells are those of records that were made when they stood elsewhere.
+
+
+@cells(measures=["counts", "frequency"], name="sims.krw24_1.moved")
+def moved(
+    pair: str = over("groups", "single"),
+    candidates: int = over(2, 10, 100, 1000, 10_000),
+    side: str = over(*SIDES),
+    delta: Delta = 1e-3,
+    noise_scale: NoiseScale = 4.0,
+) -> Trial:
+    """The worst pair of either kind, for each number of candidates."""
+    return group_trial(pair, delta, candidates, noise_scale, side)
+
+
+@cells(measures=["counts", "frequency"], name="sims.krw24_1.scaled")
+def scaled(
+    noise: float = over(*NOISE_SCALES),
+    side: str = over(*SIDES),
+    delta: Delta = 1e-3,
+    fixed: Fixed = 100,
+) -> Trial:
+    """The worst pair of groups, for each noise scale."""
+    return group_trial("groups", delta, fixed, noise, side)
+
+
+@computed
+def repeated(
+    *,
+    trials: int,
+    seed: int,
+    progress: bool | None,
+    releases: Annotated[Sequence[float], numbers(at_least=1)] = COMPOSITIONS,
+    delta: Delta = 1e-3,
+    noise_scale: NoiseScale = 4.0,
+    composed: Composed = 10,
+) -> xr.Dataset:
+    """Tallies how many winners of k releases are in the first group, for each k."""
+    return composed_releases(
+        releases, delta, noise_scale, composed, trials=trials, seed=seed, progress=progress
+    )
 
 
 # --- Theory ---------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Annotated
 import matplotlib.pyplot as plt
 import xarray as xr
 
-from figures.common.audits import audited
+from figures.common.audited_bounds import audited
 from jaxsel import over
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.catalogue import find_claim, find_mechanism

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
-from figures.common.audits import audited
+from figures.common.audited_bounds import audited
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.percentile.score_percentile import score_percentile

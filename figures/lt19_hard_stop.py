@@ -14,7 +14,7 @@ import xarray as xr
 from matplotlib.figure import Figure as Canvas
 
 from figures.common import words
-from figures.common.audits import audited
+from figures.common.audited_bounds import audited
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.pairs import LawPair
 from jaxsel.families.private_tuning.bases import finite

@@ -8,16 +8,70 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from jaxsel.host.errors import InputError
-from jaxsel.language.domains import positive
+from jaxsel.host.progress import progress_bar
+from jaxsel.language.domains import numbers, positive, whole
 from jaxsel.pictures import style
-from sims.ps22_1 import Batch, Epochs
-from sims.ps22_1 import trained as trained
+from sims.cells import computed
+from sims.common.svm_training import ALPHAS, data_sets, near_best, optimum, train
 
 TITLE = "Papernot & Steinke 2022, Figure 1: tuned accuracy with and without outliers"
+TRIALS = 1000
+Batch = Annotated[int, whole("examples of a step", at_least=1)]
+Epochs = Annotated[int, whole("passes over the data", at_least=1)]
 _SERIES = {
     "without_outliers": ("without outliers", style.BLUE, "o"),
     "with_outliers": ("with outliers", style.ORANGE, "s"),
 }
+
+
+@computed
+def trained(
+    *,
+    trials: int,
+    seed: int,
+    progress: bool | None,
+    learning_rates: Annotated[np.ndarray, numbers("of gradient descent", above=0.0)] = (
+        0.001,
+        0.003,
+        0.01,
+    ),  # type: ignore[assignment]
+    batch: Batch = 8,
+    epochs: Epochs = 100,
+) -> xr.Dataset:
+    """Accuracy against alpha on both data sets, of the runs and of the exact minimiser.
+
+    Returns:
+      "mean", "low" and "high" (between which the middle 80 % of the runs lie) and
+      "near_best", each by data set, rate and alpha; "optimum" by data set and alpha.
+    """
+    sets, found = data_sets(), []
+    with progress_bar(len(sets) * (len(ALPHAS) + 1), 0, progress) as advance:
+        for index, (points, labels) in enumerate(sets.values()):
+            accuracy = train(
+                points, labels, ALPHAS, learning_rates, trials, seed + index, batch, epochs
+            )
+            advance(1)
+            exact = []
+            for alpha in ALPHAS:
+                weights = optimum(points, labels, alpha)
+                score = labels * (points @ weights[:2] + weights[2])
+                exact.append(float(np.mean(score > 0.0)))
+                advance(1)
+            low, high = np.quantile(accuracy, [0.1, 0.9], axis=0)
+            near = near_best(accuracy)
+            found.append((accuracy.mean(axis=0), low, high, near, np.array(exact)))
+    mean, low, high, near, exact = map(np.stack, zip(*found, strict=True))
+    dims = ("data", "rate", "alpha")
+    return xr.Dataset(
+        {
+            "mean": (dims, mean),
+            "low": (dims, low),
+            "high": (dims, high),
+            "near_best": (dims, near),
+            "optimum": (("data", "alpha"), exact),
+        },
+        {"data": list(sets), "rate": learning_rates, "alpha": list(ALPHAS)},
+    )
 
 
 def _panel(axes: Axes, found: xr.Dataset, name: str) -> None:

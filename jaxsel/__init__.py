@@ -80,14 +80,14 @@ if TYPE_CHECKING:
     from jaxsel.language.trial import Trial as Trial
     from jaxsel.pictures.plotting import plot as plot
     from jaxsel.questions.account_grid import account_grid as account_grid
-    from jaxsel.questions.audits import audit_function as audit_function
+    from jaxsel.questions.by_name import claim as claim
+    from jaxsel.questions.by_name import claims as claims
+    from jaxsel.questions.by_name import law as law
+    from jaxsel.questions.by_name import mechanism as mechanism
+    from jaxsel.questions.by_name import mechanisms as mechanisms
+    from jaxsel.questions.by_name import show as show
     from jaxsel.questions.cost import Cost as Cost
-    from jaxsel.questions.named import claim as claim
-    from jaxsel.questions.named import claims as claims
-    from jaxsel.questions.named import law as law
-    from jaxsel.questions.named import mechanism as mechanism
-    from jaxsel.questions.named import mechanisms as mechanisms
-    from jaxsel.questions.named import show as show
+    from jaxsel.questions.function_audit import audit_function as audit_function
     from jaxsel.questions.plan import plan as plan
     from jaxsel.questions.plan_releases import plan_releases as plan_releases
     from jaxsel.questions.released import Released as Released

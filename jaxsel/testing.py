@@ -18,7 +18,7 @@ from jaxsel.auditing.functions.audit_function import FunctionAudit
 from jaxsel.auditing.functions.how import How, read, reads_former
 from jaxsel.auditing.functions.verdicts import FAILED, REFUTED, UNDECIDED
 from jaxsel.host.errors import CouldNotError, check_positive
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 
 __all__ = ["NoPowerError", "assert_private"]
 
@@ -56,7 +56,7 @@ def assert_private(
       detects: an epsilon that so many trials must be able to refute, relative to the claim's
         scale as it is: a run that could not have seen it has no power, and is no pass. None
         asks for nothing. Finite and above 0.
-      how: as for ``jaxsel.audit_function``, such as "bits seconds=60". Unless it says
+      how: as for ``jaxsel.audit_function``, such as "bits,seconds=60". Unless it says
         otherwise ("seconds=none"), ten seconds cap the time, not the error.
 
     Returns:

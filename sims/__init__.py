@@ -1,5 +1,5 @@
-"""Runs the simulations behind the figures, and keeps their records: ``python -m sims``.
+"""Simulations behind the figures, which their files declare; run with ``python -m sims``."""
 
-Most experiments stand in the files of ``figures``. The files of this folder that define
-``TRIALS`` hold the others, which figures import.
-"""
+from sims.registry import SIMS, load, run
+
+__all__ = ["SIMS", "load", "run"]

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def cells(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def cells(*, name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares a function that is called once a cell; see ``jaxsel.sweeps.functions.cells``.
 
     Its module's name is part of its own, so that it shares no random numbers with a function of
-    another experiment, whatever their settings.
+    another experiment, whatever their settings; a function that was moved keeps its ``name``.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         from jaxsel.sweeps import functions
 
-        name = f"{function.__module__}.{function.__qualname__}"
-        return functions.cells(name=name, **declared)(function)
+        own = name or f"{function.__module__}.{function.__qualname__}"
+        return functions.cells(name=own, **declared)(function)
 
     return declare
 

@@ -1,7 +1,6 @@
 """Experiments behind figures: the functions of a file, their settings and their records.
 
-A file of ``figures`` (or of ``sims``, without a figure) declares its budget ``TRIALS`` and
-functions that simulate:
+A file of ``figures`` declares its budget ``TRIALS`` and functions that simulate:
 
     @cells(measures=["counts"])           a grid, called once a cell (``jaxsel.sweeps``)
     def tuned(epsilon=over(1.0, 2.0), base_success: Annotated[...] = 0.01) -> Trial: ...

@@ -3,7 +3,7 @@
 import hashlib
 import importlib.metadata
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,20 +21,16 @@ FIGURES = FOLDER.parent / "figures"
 OUT = FOLDER / "out"
 
 
-def _listed(folder: Path) -> Iterator[tuple[str, tuple[Experiment, ...]]]:
-    for name, constants in listing.files(folder, "TRIALS").items():
-        file = listing.module_name(name)
-        functions = listing.declared(folder / f"{file}.py")
-        module, trials = f"{folder.name}.{file}", constants["TRIALS"]
-        yield name, tuple(Experiment(module, function, trials) for function in functions)
+def _declared(name: str, trials: int) -> tuple[Experiment, ...]:
+    file = listing.module_name(name)
+    functions = listing.declared(FIGURES / f"{file}.py")
+    return tuple(Experiment(f"figures.{file}", function, trials) for function in functions)
 
 
-SIMS: dict[str, tuple[Experiment, ...]] = dict(
-    sorted(
-        (found for folder in (FOLDER, FIGURES) for found in _listed(folder)),
-        key=lambda found: listing.order(found[0]),
-    )
-)
+SIMS: dict[str, tuple[Experiment, ...]] = {
+    name: _declared(name, constants["TRIALS"])
+    for name, constants in listing.files(FIGURES, "TRIALS").items()
+}
 """The experiments of each file, by its name on the command line, with hyphens for underscores."""
 
 

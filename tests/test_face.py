@@ -146,3 +146,28 @@ def test_an_inner_name_is_found():
     block = "from jaxsel.kernel.stream import threefry_2x32"
     assert _imported(block) == {("jaxsel.kernel.stream", "threefry_2x32")}
     assert "jaxsel.kernel.stream.threefry_2x32" not in _described()
+
+
+def _with_many_parameters(text: str) -> list[str]:
+    """The functions of a text that take more than ten, the object itself left out."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args
+            names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+            if len(names) - (names[:1] in (["self"], ["cls"])) > 10:
+                found.append(node.name)
+    return found
+
+
+def test_few_functions_take_more_than_ten_parameters():
+    """Options that belong together are one text or record: see ``jaxsel.language.parts``."""
+    ten = ", ".join("abcdefghij")
+    assert _with_many_parameters(f"def f({ten}): 0\nclass C:\n def g(self, {ten}): 0") == []
+    assert _with_many_parameters(f"def f({ten}, *, k): 0") == ["f"]
+    many = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted((ROOT / "jaxsel").rglob("*.py"))
+        for name in _with_many_parameters(path.read_text(encoding="utf-8"))
+    ]
+    assert len(many) <= 10, many

@@ -11,7 +11,7 @@ from benchmarks.audit_tables.small_programs import Program, programs
 from jaxsel.auditing.functions.audit_function import FunctionAudit
 from jaxsel.auditing.functions.how import How
 from jaxsel.host.intervals import binomial_p_value
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 
 TRIALS, SECONDS, RUNS = 30_000, 2.0, 1
 """Of each audit, where nothing else is asked."""

@@ -32,7 +32,7 @@ from jaxsel.families.sparse_vector.profiles import pair_epsilon, worst_pair
 from jaxsel.host.errors import CouldNotError
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.language.relations import Relation
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 from jaxsel.questions.released import search_cost
 
 TRIALS, SECONDS, RUNS = 100_000, 15.0, 1000

@@ -18,8 +18,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, profile_delta
 from jaxsel.auditing.audit_bounds import AuditBound, delta_lower_bound, epsilon_lower_bound
-from jaxsel.auditing.functions.how import former_options
-from jaxsel.auditing.functions.subject import is_function
+from jaxsel.auditing.functions.audited_function import is_function
 from jaxsel.host import records
 from jaxsel.host.errors import InputError, check_choice, check_integer
 from jaxsel.host.former_names import warn
@@ -129,8 +128,11 @@ def _or_a_function(audit: Callable[P, R]) -> Callable[P, R]:
         if not (given and is_function(given[0])):
             return audit(*given, **named)
         warn("jaxsel.audit of a function", "jaxsel.audit_function")
-        door = importlib.import_module("jaxsel.questions.audits").audit_function
-        return former_options(door, given, named)
+        door = importlib.import_module("jaxsel.questions.function_audit").audit_function
+        if len(given) == 2:
+            given, named["pair"] = given[:1], given[1]
+        given, named = door.todays(given, named)
+        return door(*given, **named)
 
     return asked
 

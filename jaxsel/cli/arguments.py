@@ -42,7 +42,7 @@ def complete_mechanisms(incomplete: str) -> list[str]:
 
 def complete_everything(incomplete: str) -> list[str]:
     """Every name that ``jaxsel show`` takes, for the shell to complete."""
-    from jaxsel.questions.finding import names
+    from jaxsel.questions.all_names import names
 
     return _beginning(names(), incomplete)
 

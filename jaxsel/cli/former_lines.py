@@ -1,19 +1,24 @@
-"""Lines of `jaxsel audit` as of 0.2.0, which had four subjects: they are read for one release."""
+"""Lines of 0.2.0 that are of another command now: they are read for one release.
+
+`jaxsel audit` had four subjects, and `jaxsel plan` two.
+"""
 
 import importlib
 import shlex
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from jaxsel.cli.output import warn_of_former
 from jaxsel.host.errors import InputError
 from jaxsel.questions.checkout import beside
 
 _TABLES = ("--bugs", "--zoo", "--libraries", "--calibration")
 # What was a flag, and takes no word after it.
-_FLAGS = {*_TABLES, "--sequential", "--replay", "--curve", "--bits", "--json", "--help"}
+_FLAGS = {*_TABLES, "--sequential", "--replay", "--curve", "--bits", "--optimal", "--check"}
+_FLAGS |= {"--json", "--help"}
 # What a replay takes of them; it took no heed of the others.
 _REPLAYED = {"--relation", "--claim", "--data", "--seed", "--json", "--help"}
+_LINE = "this line of 0.2.0"
 
 
 class _Part(NamedTuple):
@@ -50,27 +55,25 @@ def read(words: Sequence[str]) -> list[str]:
         today = shlex.join(found)
         if beside("benchmarks") is None:
             raise InputError(f"a table of audits is made in a checkout of jaxsel: {today}")
-        _warn(today)
+        warn_of_former(_LINE, today)
         importlib.import_module("benchmarks.audit_tables.__main__").main(found[3:])
-    _warn(shlex.join(["jaxsel", *found]))
+    warn_of_former(_LINE, shlex.join(["jaxsel", *found]))
     return found
-
-
-def _warn(today: str) -> None:
-    sys.stderr.write(f"jaxsel: this line is of 0.2.0, and is read for one release; now: {today}\n")
 
 
 def todays(words: Sequence[str]) -> list[str]:
     """The words that say today what a line of 0.2.0 said; those of a line of today."""
-    if not words or words[0] != "audit":
-        return list(words)
     parts = list(_parts(words[1:]))
     given = {part.option for part in parts}
+    if words[:1] == ["plan"] and "--mechanism" in given:
+        return ["plan-releases", *_of_mechanism(parts)]
+    if words[:1] != ["audit"]:
+        return list(words)
     for table in _TABLES:
         if table not in given:
             continue
-        rest = [one for part in parts if part.option != table for one in part if one is not None]
-        return ["python", "-m", "benchmarks.audit_tables", table[2:], *rest]
+        rest = [part for part in parts if part.option != table]
+        return ["python", "-m", "benchmarks.audit_tables", table[2:], *_words(rest)]
     subject = next((part.value for part in parts if part.option is None), None) or ""
     if not (".py:" in subject or subject.endswith(".py")):
         return list(words)
@@ -83,7 +86,19 @@ def todays(words: Sequence[str]) -> list[str]:
         found, parts = "check-law", [*parts, _Part("--law", law)]
     elif "--replay" in given:
         found, parts = "replay", [one for one in parts if one.option in (None, *_REPLAYED)]
-    return [found, *(one for part in parts for one in part if one is not None)]
+    return [found, *_words(parts)]
+
+
+def _words(parts: Iterable[_Part]) -> list[str]:
+    return [one for part in parts for one in part if one is not None]
+
+
+def _of_mechanism(parts: Sequence[_Part]) -> list[str]:
+    """What ``plan --mechanism`` was told: the mechanism first, and its settings."""
+    named = [part.value for part in parts if part.option == "--mechanism"]
+    settings = [part.value for part in parts if part.option == "--set"]
+    left = [part for part in parts if part.option not in ("--mechanism", "--set")]
+    return _words([_Part(named[-1], None), *(_Part(one, None) for one in settings), *left])
 
 
 def _renamed(part: _Part) -> _Part:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from jaxsel.auditing.functions.subject import check_named, load
+from jaxsel.auditing.functions.audited_function import check_named, load
 from jaxsel.cli.arguments import (
     Effort,
     JsonOption,
@@ -23,7 +23,7 @@ from jaxsel.cli.former_lines import todays
 from jaxsel.cli.output import print_json, print_table, say
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.host.outputs import check_output
-from jaxsel.questions.audits import audit_function
+from jaxsel.questions.function_audit import audit_function
 
 if TYPE_CHECKING:
     from jaxsel.auditing.functions.audit_function import FunctionAudit
@@ -150,7 +150,7 @@ def audit_function_command(
         if json:
             print_json([{"at": cell, **found._asdict()} for cell, found in audits])
         if report is not None:
-            from jaxsel.reports.audits import AuditReport
+            from jaxsel.reports.audit_report import AuditReport
 
             command = shlex.join(["jaxsel", *todays(sys.argv[1:])])
             AuditReport(audits[0][1], command).write(report)
@@ -279,7 +279,7 @@ def _settings(texts: list[str] | None) -> dict[str, Any]:
 
 
 def _how(words: list[str] | None) -> str:
-    return " ".join(words or ())
+    return ",".join(words or ())
 
 
 def _cells(texts: list[str] | None) -> list[dict[str, Any]]:

@@ -66,7 +66,7 @@ class _Commands(TyperGroup):
         streams = sys.stdout, sys.stderr
         with bad_input_exits(), signs_of_life():
             try:
-                today = former_lines.read(plan_releases_command.today(words))
+                today = former_lines.read(words)
                 status = super().main(today, *rest, **settings)
             except SystemExit:
                 if sys.stdout is not streams[0]:  # Typer makes status 1 of a broken pipe

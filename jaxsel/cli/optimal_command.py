@@ -30,7 +30,7 @@ gives what is asked has an envelope below it. --save writes the law to a file th
 plan, tune and simulate read: K = file:FILE. Takes some ten seconds."""
 
 
-def _miss(text: str) -> tuple[str, str]:
+def _miss(text: str) -> tuple[str, dict[str, str]]:
     """Turns q=chance, the chance to miss the best share q, into q and the chance to hit it."""
     good, equals, chance = text.partition("=")
     try:
@@ -42,7 +42,7 @@ def _miss(text: str) -> tuple[str, str]:
             f"--miss is {text!r}; write --winner good=...,chance=..., the share of good candidates "
             "and the chance to hit one"
         )
-    return "--winner.", f"good={good},chance={1.0 - found[1]!r}"
+    return "--winner", {"good": good, "chance": repr(1.0 - found[1])}
 
 
 @as_command(former={**WINNER_FORMER, "--miss": _miss})

@@ -11,13 +11,8 @@ from typer.core import TyperCommand
 
 from jaxsel.cli.arguments import UnusedSeedOption, records_of_options
 from jaxsel.cli.output import warn_of_former
-
-Former = Mapping[str, str | Callable[[str], tuple[str, str]]]
-"""Former option -> "--today"; or "--today.part", whose text has the former value as that part.
-
-Or a function of the former text that makes both: "--today", and its text; "--today." is joined with
-other parts of that text.
-"""
+from jaxsel.host.former_names import Former, gather, read_former
+from jaxsel.language.parts import written
 
 
 def as_command(former: Former = MappingProxyType({})) -> Callable[..., Callable[..., None]]:
@@ -59,34 +54,32 @@ def _with_unused_seed(
 def _today(arguments: list[str], former: Former) -> list[str]:
     """A command line with today's options in place of former ones, which it warns of."""
     found: list[str] = []
-    parts: dict[str, list[str]] = {}
+    said: list[tuple[str, str]] = []
     words = iter(arguments)
     for word in words:
         option, equals, value = word.partition("=")
         if word == "--" or option not in former:
             found += [word, *words] if word == "--" else [word]
             continue
-        if not equals:
-            value = next(words, None)
-            if value is None:  # as of today's option without a value
-                raise typer.BadParameter(f"Option {option!r} requires an argument.")
-        into = former[option]
-        if not isinstance(into, str):
-            into, value = into(value)
-        today, joins, part = into.partition(".")
-        text = f"{part}={value}" if part else value
+        given = value if equals else next(words, None)
+        if given is None:  # as of today's option without a value
+            raise typer.BadParameter(f"Option {option!r} requires an argument.")
+        said.append((option, given))
+    gathered: dict[str, dict[str, str]] = {}
+    for option, today, meant in read_former(former, said):
+        text = written(meant) if isinstance(meant, Mapping) else meant
         warn_of_former(option, f"{today} {text}")
-        if joins:
-            parts.setdefault(today, []).append(text)
+        if isinstance(meant, Mapping):
+            gather(gathered.setdefault(today, {}), today, meant)
         else:
             found += [today, text]
-    for today, texts in parts.items():
+    for today, parts in gathered.items():
         place = next((at for at, word in enumerate(found[:-1]) if word == today), None)
         if place is None:
-            found += [today, ",".join(texts)]
+            found += [today, written(parts)]
         else:
             given = found[place + 1]
-            found[place + 1] = f"{given}{',' if '=' in given else ':'}{','.join(texts)}"
+            found[place + 1] = f"{given}{',' if '=' in given else ':'}{written(parts)}"
     return found
 
 

@@ -8,16 +8,11 @@ import typer
 from jaxsel.cli.arguments import JsonOption, bad_input_exits, read_trials, whole_option
 from jaxsel.cli.options import as_command
 from jaxsel.cli.output import print_json, print_table, say
-from jaxsel.cli.search_options import (
-    INDEPENDENTLY,
-    WINNER_FORMER,
-    DrawnOption,
-    SearchDeltaOption,
-    Size,
-)
+from jaxsel.cli.search_options import WINNER_FORMER, DrawnOption, SearchDeltaOption, Size
 from jaxsel.host.outputs import PICTURES, check_output
 from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
+from jaxsel.tuning.drawn import INDEPENDENTLY
 
 if TYPE_CHECKING:
     from jaxsel.questions.plan_checks import PlanCheck

@@ -13,7 +13,7 @@ from jaxsel.cli.arguments import (
     whole_option,
 )
 from jaxsel.cli.options import as_command
-from jaxsel.cli.output import print_json, say, warn_of_former
+from jaxsel.cli.output import print_json, say
 from jaxsel.language.default_delta import DELTA, note
 
 HELP = """The least noise with which so many releases of a mechanism keep a budget.
@@ -61,23 +61,3 @@ def plan_releases_command(
         say(sentence)
     if delta is None and found.delta > 0.0:
         say(note())
-
-
-def today(words: list[str]) -> list[str]:
-    """A command line, with this command in place of ``plan --mechanism``, as it was until 0.2.0."""
-    if words[:1] != ["plan"] or not any(w.partition("=")[0] == "--mechanism" for w in words):
-        return words
-    named: list[str] = []
-    settings: list[str] = []
-    left: list[str] = []
-    given = iter(words[1:])
-    for word in given:
-        option, equals, value = word.partition("=")
-        if option not in ("--mechanism", "--set"):
-            left.append(word)
-            continue
-        (named if option == "--mechanism" else settings).append(
-            value if equals else next(given, "")
-        )
-    warn_of_former("plan --mechanism", f"plan-releases {' '.join(named + settings)}")
-    return ["plan-releases", *named[-1:], *settings, *left]

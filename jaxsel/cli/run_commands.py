@@ -31,11 +31,11 @@ def law_command(
     jaxsel law private_tuning repetitions=geometric:mean=10 --json
     """
     del seed
-    from jaxsel.questions import named
+    from jaxsel.questions import by_name
 
     with bad_input_exits():
-        built = named.mechanism(mechanism, **read_settings(settings))
-        law = named.law(built)
+        built = by_name.mechanism(mechanism, **read_settings(settings))
+        law = by_name.law(built)
     pairs = list(zip(law.labels, law.probabilities.tolist(), strict=True))
     if json:
         print_json({"mechanism": built.mechanism.name, "law": dict(pairs)})

@@ -8,8 +8,8 @@ import typer
 from jaxsel.cli.arguments import whole_option
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
+from jaxsel.tuning.drawn import INDEPENDENTLY
 
-INDEPENDENTLY = "independently"  # as in ``jaxsel.tuning.drawn``, which a help need not load
 DrawnOption = Annotated[
     str,
     typer.Option(

@@ -266,7 +266,7 @@ def show_command(
     a simulation. Claims and mechanisms come with the file and line that state them.
     With --verdict, exit status 1 if the claim is not found as expected.
     """
-    from jaxsel.questions.finding import find
+    from jaxsel.questions.all_names import find
 
     rows, wrong = [], False
     with bad_input_exits():

@@ -181,7 +181,7 @@ def _asked(subject: str, settings: dict[str, str]) -> "SweepRequest":
 def _list_measures(asked: "SweepRequest", json: bool) -> None:
     from jaxsel.sweeps.cells import make_cell
     from jaxsel.sweeps.measures import known_measures
-    from jaxsel.sweeps.subject import find_subject
+    from jaxsel.sweeps.swept_subject import find_subject
 
     subject = find_subject(asked.sweep)
     grid = subject.grid(asked.settings, asked.zip)
@@ -238,7 +238,7 @@ def _keep_share(asked: "SweepRequest", which: "Shard", json: bool) -> None:
 
 def _check_axes(asked: "SweepRequest") -> None:
     """Refuses a picture by axes that the sweep does not have, before the work."""
-    from jaxsel.sweeps.subject import find_subject
+    from jaxsel.sweeps.swept_subject import find_subject
 
     grid = find_subject(asked.sweep).grid(asked.settings, asked.zip)
     known = [name for axis in grid.axes for name in axis.names] + ["theorem", "outcome"]

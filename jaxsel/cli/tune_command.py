@@ -8,11 +8,12 @@ import typer
 from jaxsel.cli.arguments import JsonOption, bad_input_exits, whole_option
 from jaxsel.cli.options import as_command
 from jaxsel.cli.output import print_json, say
-from jaxsel.cli.search_options import INDEPENDENTLY, DrawnOption
+from jaxsel.cli.search_options import DrawnOption
 from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import check_output
 from jaxsel.language.default_delta import note
 from jaxsel.training import defaults
+from jaxsel.tuning.drawn import INDEPENDENTLY
 
 HELP = """Searches hyperparameters privately: trains K models, releases the best one.
 

@@ -3,7 +3,7 @@
 import functools
 import importlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
@@ -52,40 +52,76 @@ def former_names(module: str, names: Mapping[str, str]) -> Callable[..., Any]:
     return find
 
 
+Former = Mapping[str, str | Callable[[Any], tuple[str, Any]]]
+"""Former name of an argument or an option -> "today", or "today.part" (``jaxsel.language.parts``).
+
+Or a function of the former value that gives today's name, and its value or a mapping of parts.
+"""
+
+
+def read_former(former: Former, said: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    """What is said by names of before: each with today's name, and its value or parts."""
+    for name, value in said:
+        into = former[name]
+        if isinstance(into, str):
+            argument, dot, part = into.partition(".")
+            yield name, argument, {part: value} if dot else value
+        else:
+            yield name, *into(value)
+
+
+def gather(known: dict[str, Any], argument: str, parts: Mapping[str, Any]) -> None:
+    """Puts parts of an argument beside those that are known already.
+
+    Raises:
+      InputError: for a part that is there.
+    """
+    for part in parts:
+        if part in known:
+            raise InputError(f"{part} of {argument} is given twice; give it once")
+    known |= parts
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def former_arguments(
-    parts: Mapping[str, str],
+    former: Former,
     *,
     first: Mapping[str, str] = MappingProxyType({}),
-    words: Mapping[str, Mapping[Any, Any]] = MappingProxyType({}),
+    inputs: Callable[[tuple[Any, ...], Mapping[str, Any]], tuple[Any, ...]] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorates a function that took arguments which are parts of another now.
 
     Args:
-      parts: former argument -> "argument.part", of today's (``jaxsel.language.parts``).
+      former: the arguments; a value of None, a default of before written out, asks for nothing.
       first: today's argument -> the part that a value which is no mapping of parts is.
-      words: former argument -> its former values, and what each is now.
+      inputs: for parts of "", which are given by position now: all that is given so.
+
+    Returns:
+      The decorator; ``todays`` of what it makes reads the arguments of a call and warns of none.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__qualname__.removesuffix(".__init__")
 
-        @functools.wraps(function)
-        def call(*given: P.args, **named: P.kwargs) -> R:
-            former = [each for each in named if each in parts]
-            if not former:
-                return function(*given, **named)
-            today = {each: value for each, value in named.items() if each not in parts}
+        def todays(given: Any, named: Mapping[str, Any], tell: bool = False) -> tuple[Any, Any]:
+            today = {each: value for each, value in named.items() if each not in former}
             gathered: dict[str, dict[str, Any]] = {}
-            for each in former:
-                argument, _, part = parts[each].partition(".")
-                today_text = "..." if each in words else f'"{part}=..."'
-                warn(f"{name}({each}=...)", f"{name}({argument}={today_text})", stacklevel=2)
-                value = words.get(each, {}).get(named[each], named[each])
-                gathered.setdefault(argument, {})[part] = value
+            said = [(each, value) for each, value in named.items() if each in former]
+            for each, argument, meant in read_former(former, said):
+                text = "..."
+                if isinstance(meant, Mapping):
+                    gather(gathered.setdefault(argument, {}), argument, meant)
+                    text = f'"{next(iter(meant))}=..."'
+                else:
+                    today[argument] = meant
+                if tell:
+                    words = f"{argument}={text}" if argument else each
+                    warn(f"{name}({each}=...)", f"{name}({words})", stacklevel=3)
+            if "" in gathered and inputs is not None:
+                given = inputs(given, gathered.pop(""))
             for argument, known in gathered.items():
                 already = today.get(argument)
                 if isinstance(already, Mapping):
@@ -94,11 +130,18 @@ def former_arguments(
                     known = {first[argument]: already, **known}
                 elif already is not None:
                     raise InputError(f"{next(iter(known))} is a part of {argument}; write it there")
-                # Defaults of before, written out, ask for nothing.
                 if any(value is not None for value in known.values()):
                     today[argument] = known
-            return function(*given, **today)  # type: ignore[arg-type]
+            return given, today
 
+        @functools.wraps(function)
+        def call(*given: P.args, **named: P.kwargs) -> R:
+            if former.keys() & named.keys():
+                positions, today = todays(given, named, tell=True)
+                return function(*positions, **today)  # type: ignore
+            return function(*given, **named)
+
+        call.todays = todays  # type: ignore[attr-defined]
         return call
 
     return decorate

@@ -28,7 +28,7 @@ _PRESENTATION = (
     "jaxsel.language.printing",
     "jaxsel.host.progress",
     "jaxsel.questions.cost",
-    "jaxsel.questions.named",
+    "jaxsel.questions.by_name",
     "jaxsel.catalogue.validation",
     "sims.registry",
 )
@@ -59,19 +59,23 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
     """
     found: dict[str, str] = {}
     waiting = list(modules)
+    seen: set[tuple[str, str | None]] = set()  # most modules import the same few others
     listed = False
     while waiting:
         name = waiting.pop()
-        path = file_of(name)
+        if name in found:
+            continue
         if name.startswith(_CATALOGUE) and not listed:
             waiting += _declaring()  # it lists their files, and does not import them by name
             listed = True
-        if name in found or path is None or _is_excluded(name, without_claims):
+        path = None if _is_excluded(name, without_claims) else file_of(name)
+        if path is None:
             continue
         if name.split(".")[0] not in own_code.OURS and own_code.is_library(path):
             continue
         found[name], imported = _read(str(path), name, path.stat().st_mtime_ns)
-        for module, attribute in imported:
+        for module, attribute in set(imported) - seen:
+            seen.add((module, attribute))
             waiting += _defining(module, attribute)
     return dict(sorted(found.items()))
 

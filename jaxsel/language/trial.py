@@ -123,6 +123,21 @@ class Trial:
         }
         return Trial(**{**given, **changes})
 
+    def heard(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> "Trial":
+        """A copy of which each part that is a function is what ``by`` makes of it."""
+        parts = {
+            "mechanism": self._mechanism,
+            "pairs": self._pairs,
+            "guarantee": self._guarantee,
+            "utility": self.worth,
+        }
+        later = {
+            name: by(part)
+            for name, part in parts.items()
+            if callable(part) and not isinstance(part, Mechanism)
+        }
+        return self._replace(**later) if later else self
+
     @property
     def name(self) -> str:
         """Of the entry, or of the mechanism."""

@@ -38,7 +38,7 @@ def found_in(folder: str, name: str = "") -> list[dict[str, Any]]:
     A name is that of a file, with hyphens; where no file has it, none is read.
     """
     file = f"{name.replace('-', '_')}.py"
-    if name and not any((ROOT / each / file).exists() for each in ("figures", "sims")):
+    if name and not (ROOT / "figures" / file).exists():  # simulations are declared there, too
         return []
     module = beside(folder)
     if module is None:

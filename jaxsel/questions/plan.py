@@ -15,9 +15,7 @@ from jaxsel.tuning.drawn import INDEPENDENTLY, Drawn, read_drawn
 from jaxsel.tuning.planning.alternatives import alternatives
 from jaxsel.tuning.planning.attack_limit import ATTACK, AttackLimit, read_attack_limit
 from jaxsel.tuning.planning.base_family import BaseFamily
-from jaxsel.tuning.planning.named_laws import Fitted
-from jaxsel.tuning.planning.optimal_choice import with_optimal
-from jaxsel.tuning.planning.plan import (
+from jaxsel.tuning.planning.budget import (
     Budget,
     Choice,
     accounted,
@@ -27,6 +25,8 @@ from jaxsel.tuning.planning.plan import (
     score_noise,
     with_mean,
 )
+from jaxsel.tuning.planning.named_laws import Fitted
+from jaxsel.tuning.planning.optimal_choice import with_optimal
 from jaxsel.tuning.planning.planned import Compute, Plan
 from jaxsel.tuning.planning.wishes import MOST_MEAN, WINNER, read_wishes
 
@@ -134,12 +134,12 @@ def _read_compute(compute: object) -> Compute | None:
 FORMER = {
     **{part: f"attack.{part}" for part in ATTACK},
     **{part: f"winner.{part}" for part in WINNER},
-    "price": "compute.price",
+    "price": lambda price: ("compute", {"price": None if price == 1.0 else price}),
 }
 """Arguments until 0.2.0, which are parts of others now."""
 
 
-@former_arguments(FORMER, first={"compute": "compute"}, words={"price": {1.0: None}})
+@former_arguments(FORMER, first={"compute": "compute"})
 @one_blas_thread()
 def plan(
     base: str,

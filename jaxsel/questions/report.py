@@ -8,7 +8,7 @@ from jaxsel.auditing.functions.audit_function import FunctionAudit
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.host.errors import InputError
 from jaxsel.questions.released import Released
-from jaxsel.reports.audits import AuditReport
+from jaxsel.reports.audit_report import AuditReport
 from jaxsel.reports.reading import plan_subject, read_json, read_search, search_subject
 from jaxsel.reports.report import Report
 from jaxsel.reports.statement import Subject, state

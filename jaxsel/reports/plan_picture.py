@@ -5,7 +5,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from jaxsel.pictures import style
-from jaxsel.pictures.plan import Planned, draw, highest_epsilon
+from jaxsel.pictures.planned_quality import Planned, draw, highest_epsilon
 from jaxsel.tuning.planning.frontier import frontiers, limit
 from jaxsel.tuning.planning.planned import Plan, single_run
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jaxsel.host.errors import InputError, check_choice
 from jaxsel.host.outputs import check_output
 from jaxsel.language.domains import Domain, choice, parsed, positive, whole
-from jaxsel.language.parts import read_parts
+from jaxsel.language.parts import Flag, read_parts
 from jaxsel.repetitions import Repetitions, as_law
 from jaxsel.search import ledger as ledgers
 from jaxsel.search.guarantee import RANDOMNESS, SCORED, STOPPING
@@ -67,21 +67,6 @@ class _Object(Domain):
         return {"yes": True, "no": False}.get(value, value) if isinstance(value, str) else value
 
 
-class _Flag(_Object):
-    """Yes or no."""
-
-    def describe(self) -> str:
-        """See ``Domain``."""
-        return "yes or no"
-
-    def read(self, name: str, value: Any) -> bool:
-        """See ``Domain``."""
-        found = super().read(name, value)
-        if not isinstance(found, bool):
-            self.refuse(name, value)
-        return found
-
-
 _DECLARED: Mapping[str, Domain] = {
     "scored": choice(SCORED),
     "stopping": choice(STOPPING),
@@ -89,7 +74,7 @@ _DECLARED: Mapping[str, Domain] = {
     "refit": _Object(),
     "relation": _Object(),
     "randomness": choice(RANDOMNESS),
-    "watched": _Flag(),
+    "watched": Flag(),
 }
 
 

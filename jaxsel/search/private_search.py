@@ -212,11 +212,10 @@ class PrivateSearch:
             **{name: f"declared.{name}" for name in FORMER},
             **{name: f"ledger.{name}" for name in ("data", "budget")},
             "pad": "declared.watched",
-            "adaptive": "drawn.way",
+            "adaptive": lambda yes: ("drawn", {"way": ADAPTIVELY if yes else None}),
             "runs": "drawn.n",
         },
         first={"ledger": "path"},
-        words={"adaptive": {True: ADAPTIVELY, False: None}},
     )
     def __init__(
         self,

@@ -26,7 +26,14 @@ from jaxsel.search.private_search import PrivateSearch, Run, Winner
 from jaxsel.training import defaults, dp_sgd, runs
 from jaxsel.training.extras import nn
 from jaxsel.training.network import STRIDES, network
-from jaxsel.training.plan import Candidate, SearchPlan, plan_search, read_numbers, read_rates, split
+from jaxsel.training.search_plan import (
+    Candidate,
+    SearchPlan,
+    plan_search,
+    read_numbers,
+    read_rates,
+    split,
+)
 from jaxsel.tuning.drawn import INDEPENDENTLY, Drawn, read_drawn
 
 _SAVE_SECONDS = 20.0

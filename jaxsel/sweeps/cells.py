@@ -11,7 +11,7 @@ from jaxsel.language.domains import Domain, Named
 from jaxsel.language.trial import Trial
 from jaxsel.repetitions import Repetitions
 from jaxsel.sweeps.axes import Value
-from jaxsel.sweeps.subject import SEED, Subject
+from jaxsel.sweeps.swept_subject import SEED, Subject
 from jaxsel.sweeps.tallying import Item, Store, kept_of
 
 

@@ -14,7 +14,7 @@ from jaxsel.sweeps.axes import Grid
 from jaxsel.sweeps.cells import Cell, own_item, pair_items
 from jaxsel.sweeps.facts import FACT_OF, Facts, fact_key
 from jaxsel.sweeps.measures import Measure, estimates
-from jaxsel.sweeps.subject import SEED, Subject
+from jaxsel.sweeps.swept_subject import SEED, Subject
 from jaxsel.sweeps.tables import SUFFIXES
 from jaxsel.sweeps.tallying import Kept, Store, kept_of
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.auditing.functions.subject import check_returns
+from jaxsel.auditing.functions.audited_function import check_returns
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.language.signature import Signature, read_signature
@@ -171,18 +171,28 @@ class CellFunction(NamedTuple):
         lacking = [name for name in settings if name not in values]
         if lacking:
             raise InputError(f"{self.name} needs {lacking[0]}; give it a value")
-        try:
-            trial = self.signature.call(values)
-        except InputError:
-            raise
-        except (Exception, SystemExit) as error:
-            given = ", ".join(f"{name} = {value}" for name, value in values.items())
-            raise InputError(f"{self.name} raises {_raised(error)}, at {given}") from error
+
+        def heard(ask: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(ask)
+            def asked(*given: Any) -> Any:
+                try:
+                    return ask(*given)
+                except InputError:
+                    raise
+                except (Exception, SystemExit) as error:
+                    at = ", ".join(f"{name} = {value}" for name, value in values.items())
+                    raise InputError(f"{self.name} raises {_raised(error)}, at {at}") from error
+
+            return asked
+
+        trial = heard(self.signature.call)(values)
         if not isinstance(trial, Trial):
             raise InputError(
                 f"{self.name} returns {type(trial).__name__}; a function that is swept "
                 "returns a jaxsel.Trial(mechanism, data, params)"
             )
+        if trial.entry is None:  # what its author wrote may raise when it is asked, too
+            trial = trial.heard(heard)
         if not isinstance(trial.mechanism, Mechanism):
             raise InputError(
                 f"the mechanism of the jaxsel.Trial that {self.name} returns is "

@@ -12,7 +12,7 @@ from jaxsel.language.trial import Trial
 from jaxsel.language.utility import MEANINGS, UNITS
 from jaxsel.sweeps.cells import Cell
 from jaxsel.sweeps.facts import law_of
-from jaxsel.sweeps.subject import Subject
+from jaxsel.sweeps.swept_subject import Subject
 
 ESTIMATE, EXACT = "estimate", "exact"
 LOWER, UPPER = "lower bound", "upper bound"

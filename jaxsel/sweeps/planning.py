@@ -14,7 +14,7 @@ from jaxsel.sweeps.cells import Cell, make_cell, own_item, pair_items
 from jaxsel.sweeps.dataset import Options
 from jaxsel.sweeps.facts import FACT_OF, fact_key
 from jaxsel.sweeps.measures import Measure, find_measures, known_measures
-from jaxsel.sweeps.subject import About, Subject, find_subject
+from jaxsel.sweeps.swept_subject import About, Subject, find_subject
 from jaxsel.sweeps.tables import DIMENSIONS, SUFFIXES
 from jaxsel.sweeps.tallying import Item
 

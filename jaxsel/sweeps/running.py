@@ -24,7 +24,7 @@ from jaxsel.sweeps.files import RunningSweep, State, opened
 from jaxsel.sweeps.functions import declared, shared_trials
 from jaxsel.sweeps.planning import Plan, make_plan, planned
 from jaxsel.sweeps.sharing import check_parts, facts_of, joined, share_of
-from jaxsel.sweeps.subject import About
+from jaxsel.sweeps.swept_subject import About
 from jaxsel.sweeps.tallying import Item, Store, tally
 
 if TYPE_CHECKING:

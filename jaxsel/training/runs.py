@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from jaxsel.kernel import stream
 from jaxsel.training import dp_sgd
 from jaxsel.training.extras import nn, optax
-from jaxsel.training.plan import Candidate, SearchPlan
+from jaxsel.training.search_plan import Candidate, SearchPlan
 
 _RUN_TAG = 0xC2
 

@@ -75,10 +75,6 @@ class Drawn(NamedTuple):
         return self
 
 
-EACH_BY_ITSELF = Drawn()
-"""Drawn independently, as everywhere by default."""
-
-
 def read_drawn(given: object) -> Drawn:
     """Reads how candidates are drawn, from a text such as "grid:n=12", or a mapping of its parts.
 

@@ -44,7 +44,7 @@ from jaxsel.language.declared import held, names_of_bounds
 from jaxsel.language.domains import number, parsed
 from jaxsel.language.statements import Paper
 from jaxsel.repetitions import Repetitions, parse
-from jaxsel.tuning.drawn import EACH_BY_ITSELF, INDEPENDENTLY, WAYS, Drawn
+from jaxsel.tuning.drawn import INDEPENDENTLY, WAYS, Drawn
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Search:
 
     base: BaseGuarantee
     law: Repetitions
-    drawn: Drawn = EACH_BY_ITSELF
+    drawn: Drawn = dataclasses.field(default_factory=Drawn)
 
 
 class Proof(NamedTuple):

@@ -4,7 +4,7 @@ import pytest
 from diffprivlib import mechanisms, models
 
 import jaxsel
-from jaxsel.auditing.functions.subject import load
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.host.errors import InputError
 from tests.adapters.tables import check, rows_of
 from tests.conftest import ALPHA

@@ -5,7 +5,7 @@ import pytest
 
 import jaxsel
 from benchmarks.audit_tables import libraries
-from jaxsel.auditing.functions.subject import load
+from jaxsel.auditing.functions.audited_function import load
 from tests.adapters.tables import check, rows_of
 from tests.conftest import ALPHA
 

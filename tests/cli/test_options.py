@@ -19,7 +19,7 @@ from jaxsel.cli import (
     tune_command,
 )
 from jaxsel.cli.main import main
-from jaxsel.cli.options import Command, as_command
+from jaxsel.cli.options import Command, _today, as_command
 from jaxsel.host.errors import InputError
 from jaxsel.search.tune import Grid, Training
 
@@ -63,7 +63,7 @@ FORMER = {
     "--bases": "--base",
     "--good": "--winner.good",
     "--chance": "--winner.chance",
-    "--miss": lambda text: ("--winner.", f"good={text},chance=1"),
+    "--miss": lambda text: ("--winner", {"good": text, "chance": "1"}),
     "--grid": lambda text: ("--base", f"grid:{text}"),
 }
 
@@ -76,7 +76,7 @@ FORMER = {
         (["--good", "1", "--runs", "4", "--chance=2"], ["--winner", "good=1,chance=2"]),
         (["--good", "1", "--winner", "rank=3"], ["--winner", "rank=3,good=1"]),
         (["--good", "1", "--winner", "law"], ["--winner", "law:good=1"]),
-        (["--miss", "1", "--good", "2"], ["--winner", "good=1,chance=1,good=2"]),
+        (["--miss", "1"], ["--winner", "good=1,chance=1"]),
         (["--grid", "9"], ["--base", "grid:9"]),
     ],
 )
@@ -86,6 +86,11 @@ def test_a_former_option_is_todays_and_says_so(words, today):
     assert (code, out) == _said(*today, *runs)[:2]
     assert err.count("\n") == sum(word.partition("=")[0] in FORMER for word in words)
     assert all(line.endswith(" now") for line in err.splitlines())
+
+
+def test_a_part_that_two_former_options_say_is_refused():
+    with pytest.raises(InputError, match="good of --winner is given twice"):
+        _today(["--miss", "1", "--good", "2"], FORMER)
 
 
 def test_a_former_option_without_a_value_is_refused():

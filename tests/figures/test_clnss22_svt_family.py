@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from scipy import stats
 
 from figures import clnss22_svt_family as figure
-from figures.common.audits import audited
+from figures.common.audited_bounds import audited
 from jaxsel.families.sparse_vector import variant_settings as svt
 from jaxsel.families.sparse_vector.patterns import pattern_log_probability
 from jaxsel.families.sparse_vector.profiles import pair_epsilon

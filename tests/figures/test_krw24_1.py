@@ -7,8 +7,8 @@ from scipy import stats
 from figures import krw24_1
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
+from sims.common.grouped_pairs import SIDES
 from sims.experiment import compute
-from sims.krw24_1 import SIDES
 from tests.conftest import ALPHA, seed
 from tests.figures.sharing import check_laws, counts_of
 

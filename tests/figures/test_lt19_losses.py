@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from figures import lt19_decreasing_thresholds, lt19_hard_stop, lt19_packing, lt19_privacy_cost
-from figures.common.audits import audited
+from figures.common.audited_bounds import audited
 from jaxsel.tuning.bounds.random_stopping import (
     hard_stop_steps_pure,
     hard_stop_steps_sharp,

@@ -8,8 +8,8 @@ from figures.common import multi_label_numbers as numbers
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.pictures import style
-from sims import zw22_table2 as multi_label_pate
 from sims.common import multi_label_exact as exact
+from sims.common import multi_label_releases as multi_label_pate
 from sims.common import multi_label_votes
 from sims.common.multi_label_exact import METHODS, TABLE, quality
 from sims.data import teachers
@@ -55,7 +55,7 @@ def record():
         epsilons = {name: (0.5, 1.0) for name in multi_label_pate.EPSILONS}
         patch.setattr(multi_label_pate, "EPSILONS", epsilons)
         patch.setattr(multi_label_pate, "_LANES", 512)
-        return compute(multi_label_pate.labelled, trials=TRIALS, seed=seed(), progress=False)
+        return compute(zw22_table2.labelled, trials=TRIALS, seed=seed(), progress=False)
 
 
 @pytest.fixture(scope="module")

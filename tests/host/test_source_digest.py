@@ -91,6 +91,15 @@ def modules_of(*things) -> set[str]:
     return set(source_digest.digests(reading.modules))
 
 
+def test_a_file_is_not_sought_anew_for_everybody_who_imports_it(monkeypatch):
+    asked = []
+    plain = source_digest.file_of
+    monkeypatch.setattr(source_digest, "file_of", lambda name: asked.append(name) or plain(name))
+    found = source_digest.digests(["jaxsel.catalogue"])
+    assert len(found) > 200
+    assert len(asked) < 10 * len(found)  # it was 30 of each
+
+
 def test_a_mechanism_comes_from_all_that_it_was_made_of():
     tuning = jaxsel.private_tuning(bases.randomised_response())
     found = modules_of(functools.partial(print, tuning))

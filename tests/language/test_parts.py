@@ -6,7 +6,7 @@ import pytest
 
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import choice, parsed, positive, probability
-from jaxsel.language.parts import read_parts
+from jaxsel.language.parts import Flag, read_parts
 
 DOMAINS = {
     "path": parsed(str, "the name of a file"),
@@ -75,3 +75,23 @@ def test_where_no_part_stands_first_one_has_to_be_named():
         read_parts("winner", "0.1", {"good": probability()})
     with pytest.raises(InputError, match=r"winner is 0\.1; give a text such as good="):
         read_parts("winner", 0.1, {"good": probability()})
+
+
+def test_the_name_of_a_part_that_is_yes_or_no_alone_says_yes():
+    domains = {"bits": Flag(), "curve": Flag(), "like": parsed(str, "a law of K")}
+
+    def read(given):
+        return read_parts("how", given, domains, nested=("like",))
+
+    assert read("bits") == {"bits": True}
+    assert read("bits, curve=no") == {"bits": True, "curve": False}
+    assert read("like=tnb:eta=1,mean=2,curve") == {"like": "tnb:eta=1,mean=2", "curve": True}
+    assert read({"bits": False}) == {"bits": False}
+    for given, message in (
+        ("bits,like", "bits is 'yes,like'; it must be yes or no"),
+        ("bits=2", "bits is 2; it must be yes or no"),
+        ("bits,bits", "bits of how is given twice"),
+        ("like", "how is 'like'; write name=value"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(given)

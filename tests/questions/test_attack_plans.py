@@ -12,7 +12,7 @@ from jaxsel.cli.main import main
 from jaxsel.host.errors import InputError
 from jaxsel.questions import plan as planning
 from jaxsel.tuning.planning.attack_limit import ATTACK, AttackLimit
-from jaxsel.tuning.planning.plan import read_budget
+from jaxsel.tuning.planning.budget import read_budget
 from jaxsel.tuning.planning.wishes import Wishes
 
 RATES = {"true_positive_rate": 0.1, "false_positive_rate": 0.01}
@@ -21,9 +21,9 @@ RATES = {"true_positive_rate": 0.1, "false_positive_rate": 0.01}
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch, coarse_prices):
     """One law of K and coarse prices are bounds, too; the rest takes ten times as long."""
-    from jaxsel.tuning.planning import plan
+    from jaxsel.tuning.planning import budget
 
-    monkeypatch.setattr(plan, "FAMILIES", {"geometric": plan.FAMILIES["geometric"]})
+    monkeypatch.setattr(budget, "FAMILIES", {"geometric": budget.FAMILIES["geometric"]})
 
 
 def _grouped(asked: dict) -> dict:

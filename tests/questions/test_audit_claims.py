@@ -8,8 +8,8 @@ import scipy.stats
 import jaxsel
 from jaxsel.auditing.functions.events import Claim
 from jaxsel.host.errors import InputError
+from jaxsel.questions.all_names import find
 from jaxsel.questions.audit_claims import claim_words, claims_of, claims_of_search
-from jaxsel.questions.finding import find
 from jaxsel.questions.plan_checks import PlanCheck
 
 POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)

@@ -125,7 +125,7 @@ def test_a_command_hands_on_each_option(monkeypatch, place):
         "confidence": 0.75,
         "seed": 3,
         "settings": {"epsilon": 2, "other": 3},
-        "how": "seconds=2 bits",
+        "how": "seconds=2,bits",
     }
     seen.clear()
     with pytest.raises(Enough):
@@ -164,13 +164,13 @@ def test_a_mechanisms_command_hands_on_each_option(monkeypatch):
 
 def test_how_is_a_text_a_mapping_or_a_record():
     record = How(seconds=10.0, kind="generator", bits=True, repetitions="tnb:eta=0.5,mean=3")
-    text = "bits seconds=10  kind=generator repetitions=tnb:eta=0.5,mean=3"
+    text = "bits, seconds=10,kind=generator,repetitions=tnb:eta=0.5,mean=3"
     mapping = {"bits": True, "seconds": 10.0, "kind": "generator"}
     assert read(How, text) == record
     assert read(How, record) is record
     assert read(How, {**mapping, "repetitions": "tnb:eta=0.5,mean=3"}) == record
     assert read(How, None) == read(How, "") == How()
-    assert read(How, "progress=no search_trials=1e4 workers=3") == How(
+    assert read(How, "progress=no,search_trials=1e4,workers=3") == How(
         progress=False, search_trials=10_000, workers=3
     )
     # What is not said is as the door has it; what is said to be nothing is nothing.
@@ -183,17 +183,22 @@ def test_how_is_a_text_a_mapping_or_a_record():
 @pytest.mark.parametrize(
     ("record", "given", "said"),
     [
-        (How, "bit", "how has no 'bit'; did you mean bits"),
-        (How, {"second": 1.0}, "how has no 'second'; did you mean seconds"),
-        (Calls, "bits", "how has no 'bits'; it has: seconds, call_seconds, kind, workers"),
-        (Calls, How(bits=True), "how has no 'bits'"),
-        (How, "bits=2", "bits of how is '2'; write bits alone, or bits=no"),
-        (How, "seconds", "how says seconds alone; write seconds=.."),
-        (How, "seconds=1 seconds=2", "how says seconds twice"),
+        (How, "bit", "how is 'bit'; write name=value with one or more of: seconds"),
+        (How, "bits seconds=1", "how is 'bits seconds=1'; write name=value"),
+        (How, "second=1", "how has no part 'second'; did you mean seconds"),
+        (How, {"second": 1.0}, "how has no setting 'second'; .* did you mean seconds"),
+        (How, {"second": None}, "how has no setting 'second'"),
+        (Calls, "bits=yes", "how has no part 'bits'; it has: seconds, call_seconds, kind, workers"),
+        (Calls, How(bits=True), "how has no setting 'bits'"),
+        (How, "bits=2", "bits is 2; it must be yes or no"),
+        (How, "bits,curves", "bits is 'yes,curves'; it must be yes or no"),
+        (How, "seconds", "how is 'seconds'; write name=value"),
+        (How, "kind=", "kind is ''; it must be"),
+        (How, "seconds=1,seconds=2", "seconds of how is given twice"),
         (How, "seconds=-1", "seconds is -1; it must be"),
         (How, "workers=x", "workers is 'x'; it must be a whole number"),
         (How, "workers=65", "workers is 65; it must be a whole number"),
-        (How, 3, "how is 3; it must be a text"),
+        (How, 3, "how is 3; give a text such as seconds="),
     ],
 )
 def test_what_how_does_not_say_is_refused_in_a_sentence(record, given, said):
@@ -247,8 +252,7 @@ def test_a_line_of_the_last_release_answers_and_says_todays(place, capsys):
     today = ("replay", place, "--relation", "replace_one", "--claim", "1", "--data", "[0];[1]")
     assert (code, out, "") == run(capsys, *today)
     assert told.count("\n") == 1
-    assert told.startswith("jaxsel: this line is of 0.2.0, and is read for one release; now: ")
-    assert f"jaxsel replay {place} " in told
+    assert told.startswith(f"jaxsel: this line of 0.2.0 is jaxsel replay {place} ")
     code, out, told = run(capsys, "audit", place, *asked, "--bits", "--trials", "4e3")
     assert (code, "as released bits" in out, "--how bits" in told) == (1, True, True)
 
@@ -266,15 +270,17 @@ FORMER = {
         lambda: jaxsel.audit(noisy, ([0.0], [1.0]), bits=True, seconds=None, **ASKED),
         lambda: jaxsel.audit_function(noisy, [0.0], [1.0], how="bits", **ASKED),
     ),
-    "audit_function(data=, curve=) is audit_function(data, how={'curve': True}) now": (
+    "audit_function(data=...) is audit_function(data) now; "
+    'audit_function(curve=...) is audit_function(how="curve=...") now': (
         lambda: jaxsel.audit_function(noisy, data=[0.0, 1.0], curve=True, **ASKED),
         lambda: jaxsel.audit_function(noisy, [0.0, 1.0], how="curve", **ASKED),
     ),
-    "replay(pair=) is replay(data, neighbour) now": (
+    "replay(pair=...) is replay(pair) now": (
         lambda: jaxsel.replay(noisy, pair=([0.0], [1.0]), relation="replace_one", claim=1.0),
         lambda: jaxsel.replay(noisy, [0.0], [1.0], relation="replace_one", claim=1.0),
     ),
-    "check_law(false_alarm=, seconds=) is check_law(confidence=0.75, how={'seconds': 60}) now": (
+    "check_law(false_alarm=...) is check_law(confidence=...) now; "
+    'check_law(seconds=...) is check_law(how="seconds=...") now': (
         lambda: jaxsel.check_law(
             noisy, [3.0], law="laplace:loc=3", trials=500, false_alarm=0.25, seconds=60
         ),
@@ -282,8 +288,9 @@ FORMER = {
             noisy, [3.0], law="laplace:loc=3", trials=500, confidence=0.75, how="seconds=60"
         ),
     ),
-    "assert_private(data=, neighbour=, seconds=) is "
-    "assert_private(data, neighbour, how={'seconds': None}) now": (
+    "assert_private(data=...) is assert_private(data) now; "
+    "assert_private(neighbour=...) is assert_private(neighbour) now; "
+    'assert_private(seconds=...) is assert_private(how="seconds=...") now': (
         lambda: jaxsel.testing.assert_private(
             noisy, data=[0.0], neighbour=[1.0], seconds=None, relation="replace_one", epsilon=1.0
         ),
@@ -305,8 +312,8 @@ def test_a_call_of_the_last_release_warns_where_it_is_written_and_answers_the_sa
     former, today = FORMER[words]
     with pytest.warns(DeprecationWarning, match="is .* now") as told:
         answer = former()
-    assert [str(each.message) for each in told] == [words]
-    assert told[0].filename == __file__
+    assert "; ".join(str(each.message) for each in told) == words
+    assert {each.filename for each in told} == {__file__}
     np.testing.assert_equal(_but_for_time(answer), _but_for_time(today()))
 
 
@@ -316,9 +323,15 @@ def test_what_a_call_of_the_last_release_cannot_mean_is_refused():
         pytest.raises(InputError, match="pair is 'first'; for a function it is two inputs"),
     ):
         jaxsel.audit(noisy, "first", **ASKED)
-    with pytest.raises(InputError, match="how and seconds are given; say all of it in how"):
+    with (
+        pytest.warns(DeprecationWarning, match="how="),
+        pytest.raises(InputError, match="seconds is a part of how; write it there"),
+    ):
         jaxsel.audit_function(noisy, how="bits", seconds=1.0, **ASKED)
-    with pytest.raises(InputError, match="neighbour is given without data"):
+    with (
+        pytest.warns(DeprecationWarning, match=r"assert_private\(neighbour\) now"),
+        pytest.raises(InputError, match="neighbour is given without data"),
+    ):
         jaxsel.testing.assert_private(noisy, neighbour=[1.0], relation="local", epsilon=1.0)
     with pytest.raises(TypeError, match="unexpected keyword argument 'relation'"):
         jaxsel.audit("noisy_max", trials=100, relation="general")

@@ -8,7 +8,7 @@ import pytest
 import jaxsel
 from jaxsel.cli.main import main
 from jaxsel.host.errors import InputError
-from jaxsel.reports.audits import AuditReport
+from jaxsel.reports.audit_report import AuditReport
 
 
 def half(rng, data, n, *, epsilon=1.0):

@@ -18,8 +18,8 @@ from jaxsel.search.declarations import LedgerUse
 from jaxsel.search.private_search import Winner
 from jaxsel.search.tune import correct_on_test, private_search, train_runs
 from jaxsel.training.canaries import Linear
-from jaxsel.training.plan import plan_search
 from jaxsel.training.runs import addresses, begin
+from jaxsel.training.search_plan import plan_search
 
 SETTINGS = {
     "rates": [0.1, 0.5],

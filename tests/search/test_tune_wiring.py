@@ -17,7 +17,7 @@ from jaxsel.search.scores import Score
 from jaxsel.search.tune import private_search, train_runs
 from jaxsel.training import dp_sgd, runs
 from jaxsel.training.canaries import Linear
-from jaxsel.training.plan import plan_search
+from jaxsel.training.search_plan import plan_search
 
 # Off every special value, and of this file alone: programs are traced here.
 SIGMA, CLIP, BATCH, EXAMPLES, DELTA = (1.3, 2.6), 0.6, 15.0, 50, 1e-3

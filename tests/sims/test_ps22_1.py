@@ -5,7 +5,8 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from sims import ps22_1 as svm
+from figures.ps22_1 import trained
+from sims.common import svm_training as svm
 from sims.experiment import compute
 
 ALPHA = 1e-6  # false-alarm rate of each statistical assertion
@@ -122,10 +123,10 @@ def test_published_shape_at_the_middle_rate():
 
 
 def test_record(monkeypatch):
-    monkeypatch.setattr(svm, "ALPHAS", (1.0, 8.0))
+    monkeypatch.setattr("figures.ps22_1.ALPHAS", (1.0, 8.0))
     given = {"epochs": 2, "learning_rates": (0.003, 0.01)}
-    found = compute(svm.trained, given, trials=20, seed=3, progress=False)
-    again = compute(svm.trained, given, trials=20, seed=3, progress=False)
+    found = compute(trained, given, trials=20, seed=3, progress=False)
+    again = compute(trained, given, trials=20, seed=3, progress=False)
     xr.testing.assert_identical(found, again)
     assert dict(found.sizes) == {"data": 2, "rate": 2, "alpha": 2}
     # The best may be the best; accuracies are shares.

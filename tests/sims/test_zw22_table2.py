@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from figures.zw22_table2 import labelled
 from jaxsel.data.download import FOLDER_VARIABLE
 from jaxsel.families.noisy_max.laws import noisy_max_law
 from jaxsel.families.top_k.claims import multi_label
@@ -15,8 +16,8 @@ from jaxsel.families.top_k.stable import stable_top_k
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.kernel.engine import simulate
 from jaxsel.kernel.statistics import counts
-from sims import zw22_table2 as pate
 from sims.common import multi_label_exact as exact
+from sims.common import multi_label_releases as pate
 from sims.common import multi_label_votes as votes
 from sims.common.multi_label_exact import METHODS, TABLE, quality
 from sims.data import teachers
@@ -55,7 +56,7 @@ def _record(trials: int, number: int):
         patch.setattr(pate, "scenarios", lambda asked: list(SCENARIOS))
         patch.setattr(pate, "EPSILONS", {name: (0.3,) for name in pate.EPSILONS})
         patch.setattr(pate, "_LANES", 256)
-        return compute(pate.labelled, trials=trials, seed=number, progress=False)
+        return compute(labelled, trials=trials, seed=number, progress=False)
 
 
 @pytest.fixture(scope="module")

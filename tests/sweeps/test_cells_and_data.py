@@ -29,7 +29,7 @@ from jaxsel.sweeps.measures import estimates, find_measures, known_measures
 from jaxsel.sweeps.planning import make_plan, planned
 from jaxsel.sweeps.request import SweepRequest, read_toml
 from jaxsel.sweeps.sharing import check_parts, facts_of
-from jaxsel.sweeps.subject import find_subject
+from jaxsel.sweeps.swept_subject import find_subject
 from jaxsel.sweeps.tallying import Kept
 
 

@@ -3,6 +3,7 @@
 import inspect
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,8 +26,9 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.entry import guarantee
 from jaxsel.sweeps import functions, tallying
 from jaxsel.sweeps.files import read
+from jaxsel.sweeps.functions import read_function
 from jaxsel.sweeps.planning import make_plan
-from jaxsel.sweeps.subject import find_subject
+from jaxsel.sweeps.swept_subject import find_subject
 from tests.cli.test_cli import run, run_json
 
 STRANGERS = '''"""How often Laplace noise keeps a majority."""
@@ -485,6 +487,31 @@ def test_what_cannot_be_swept_is_refused_in_a_sentence(function, settings, sente
         jaxsel.sweep(function, settings, trials=10)
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def _broken(*asked):
+    return 1 / 0
+
+
+def _made_later(chance: float = 0.5):
+    return jaxsel.Trial(_broken, (), np.float64(chance))
+
+
+def test_what_a_cell_gives_as_a_function_that_raises_is_refused_in_a_sentence():
+    said = "_made_later raises ZeroDivisionError: division by zero (test_functions.py, line"
+    with pytest.raises(InputError, match=re.escape(said)) as refused:
+        jaxsel.sweep(_made_later, trials=10)
+    assert str(refused.value).endswith("at chance = 0.5")
+
+    def vague(chance: float = 0.5):
+        return jaxsel.Trial(
+            COIN, (), np.float64(chance), pairs=_broken, guarantee=_broken, utility=_broken
+        )
+
+    built = read_function(vague).build({"chance": 0.25})
+    for asked in (built.pairs, lambda: built.guarantee(None), built.utility):
+        with pytest.raises(InputError, match=r"vague raises ZeroDivisionError.*at chance = 0\.25"):
+            asked()
 
 
 def test_a_parameter_without_a_value_is_asked_for():

@@ -24,7 +24,7 @@ from jaxsel.sweeps import files, running, tallying
 from jaxsel.sweeps.files import RunningSweep, State, dataset_of, is_sweep
 from jaxsel.sweeps.functions import cells, declared, shared_trials
 from jaxsel.sweeps.planning import make_plan
-from jaxsel.sweeps.subject import find_subject
+from jaxsel.sweeps.swept_subject import find_subject
 from jaxsel.sweeps.tallying import Item, Kept, _Input, drop_stale
 
 

@@ -18,7 +18,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel import engine
 from jaxsel.sweeps import files, tallying
 from jaxsel.sweeps.cells import make_cell, own_item
-from jaxsel.sweeps.subject import find_subject
+from jaxsel.sweeps.swept_subject import find_subject
 from tests.conftest import ALPHA
 
 GRID = {"repetitions": ["geometric", "poisson"], "mean": [2, 5], "epsilon": [0.5, 1]}

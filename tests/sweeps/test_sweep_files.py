@@ -14,7 +14,7 @@ from jaxsel.pictures.layout import plan
 from jaxsel.sweeps.axes import read_grid
 from jaxsel.sweeps.request import read_toml
 from jaxsel.sweeps.running import together
-from jaxsel.sweeps.subject import find_subject
+from jaxsel.sweeps.swept_subject import find_subject
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "sims" / "sweeps").glob("*.toml"))

@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper
 from jaxsel.auditing.functions import neighbours
+from jaxsel.auditing.functions.audited_function import check_first_start, load
 from jaxsel.auditing.functions.calls import time_limit
 from jaxsel.auditing.functions.clock import SEARCH, Clock
 from jaxsel.auditing.functions.curve import AuditCurve, audit_curve, curve_events
@@ -25,7 +26,6 @@ from jaxsel.auditing.functions.how import How
 from jaxsel.auditing.functions.independence import by_call, check_independence, check_shares
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import Table, together
-from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.auditing.functions.verdicts import (
     CONSTANT,
     EVENT,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsel.auditing.functions.subject import Function, imported_call
+from jaxsel.auditing.functions.audited_function import Function, imported_call
 from jaxsel.host.errors import UnsupportedError
 
 NO_RUN = "no run"

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxsel.auditing.functions.audited_function import Function
 from jaxsel.auditing.functions.outcomes import Table, table
-from jaxsel.auditing.functions.subject import Function
 from jaxsel.host.errors import InputError, check_positive
 from jaxsel.host.streams import output_to_errors
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxsel.auditing.functions import calls
+from jaxsel.auditing.functions.audited_function import IN_WORKER, Function
 from jaxsel.auditing.functions.outcomes import Table, table, together
-from jaxsel.auditing.functions.subject import IN_WORKER, Function
 from jaxsel.host.blas_threads import ONE_THREAD
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.host.progress import note, progress_bar

@@ -1,16 +1,17 @@
 """How a function is run, and how an audit looks at its outcomes: one record for every door.
 
-A text says it as on the command line, its words separated by blanks: "bits seconds=10".
+A text says it as on the command line: "bits,seconds=10".
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from jaxsel.host.errors import InputError
-from jaxsel.host.former_names import warn
-from jaxsel.language.domains import nearest, positive, whole
+from jaxsel.host.former_names import Former, former_arguments
+from jaxsel.language.domains import Domain, parsed, positive, read_values, whole
+from jaxsel.language.parts import Flag, said_parts
 
 __all__ = ["Calls", "How"]
 
@@ -68,6 +69,17 @@ class How(Calls):
     repetitions: Any = None
 
 
+_PARTS: Mapping[str, Domain] = {
+    "seconds": positive(),
+    "call_seconds": positive(),
+    "kind": parsed(str, "a way to call a function"),
+    "workers": whole(at_least=1, at_most=_MOST_WORKERS),
+    "progress": Flag(),
+    **dict.fromkeys(("bits", "curve", "sequential", "largest"), Flag()),
+    "search_trials": whole(),
+    "repetitions": parsed(str, "a law of K"),
+}
+
 C = TypeVar("C", bound=Calls)
 
 
@@ -76,7 +88,7 @@ def read(record: type[C], given: Any, **default: Any) -> C:
 
     Args:
       record: ``Calls`` or ``How``.
-      given: in a text, a word alone is a flag, and NAME=none is nothing.
+      given: as for ``read_parts``; in a text, NAME=none is nothing.
       **default: what holds where a text or a mapping does not say it.
 
     Raises:
@@ -87,104 +99,36 @@ def read(record: type[C], given: Any, **default: Any) -> C:
     if isinstance(given, Calls):  # the other record
         plain = type(given)()
         given = {name: one for name, one in vars(given).items() if one != getattr(plain, name)}
-    if not isinstance(given, str | Mapping | None):
-        raise InputError(f'how is {given!r}; it must be a text such as "bits seconds=10"')
-    known = [one.name for one in dataclasses.fields(record)]
-    said = dict(_words(given)) if isinstance(given, str) else dict(given or {})
-    for name in said:
-        if name not in known:
-            raise InputError(
-                f"how has no {name!r}{nearest(name, known)}; it has: {', '.join(known)}"
-            )
-    if isinstance(given, str):
-        said = {name: _value(name, text, getattr(record, name)) for name, text in said.items()}
-    return record(**default | said)
+    parts = {one.name: _PARTS[one.name] for one in dataclasses.fields(record)}
+    written = said_parts("how", given or {}, parts, nested=("repetitions",))
+    said = {name: None if str(one) == "none" else one for name, one in written.items()}
+    nothing = {name: None for name, one in said.items() if one is None}
+    return record(**default | read_values("how", said, parts) | nothing)
 
 
-def _words(text: str) -> Iterator[tuple[str, str | None]]:
-    seen = set()
-    for word in text.split():
-        name, equals, value = word.partition("=")
-        if name in seen:
-            raise InputError(f"how says {name} twice; say it once")
-        seen.add(name)
-        yield name, value if equals else None
+def _inputs(given: tuple[Any, ...], former: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What is given by position, with the inputs that had names."""
+    if isinstance(former.get("pair"), str):
+        raise InputError(f"pair is {former['pair']!r}; for a function it is two inputs")
+    if former.get("pair") is not None:
+        return (*given, *former["pair"])
+    found = [former[name] for name in ("data", "neighbour") if former.get(name) is not None]
+    if former.get("neighbour") is not None and len(given) + len(found) < 3:
+        raise InputError("neighbour is given without data; give both, or data alone")
+    return (*given, *found)
 
 
-def _value(name: str, text: str | None, plain: Any) -> Any:
-    """What a text says of a field, whose default is ``plain``."""
-    flag = isinstance(plain, bool) or name == "progress"
-    if flag != (text is None) and text not in ("yes", "no"):
-        raise InputError(
-            f"{name} of how is {text!r}; write {name} alone, or {name}=no"
-            if flag
-            else f"how says {name} alone; write {name}=..."
-        )
-    if flag:
-        return text != "no"
-    if text == "none":
-        return None
-    if name in ("seconds", "call_seconds"):
-        return positive().read(name, text)
-    if name == "workers":
-        return whole(at_least=1, at_most=_MOST_WORKERS).read(name, text)
-    return whole().read(name, text) if name == "search_trials" else text
+def _part(name: str, value: Any) -> tuple[str, Any]:
+    return "how", {name: "none" if value is None else value}
 
 
-_INPUTS = ("data", "pair", "neighbour")
+_FORMER: Former = {
+    **{name: f".{name}" for name in ("data", "pair", "neighbour")},
+    "false_alarm": lambda rate: ("confidence", 1.0 - rate),
+    **{one.name: functools.partial(_part, one.name) for one in dataclasses.fields(How)},
+}
 
 
 def reads_former(*former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A door that reads these keywords of 0.2.0, too, with a warning that says today's."""
-
-    def decorate(door: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(door)
-        def asked(*given: Any, **named: Any) -> R:
-            found = [name for name in former if name in named]
-            if found:
-                given, named, words = _today(given, named, found)
-                was = ", ".join(f"{name}=" for name in found)
-                warn(f"{door.__name__}({was})", f"{door.__name__}({', '.join(words)})")
-            return door(*given, **named)
-
-        return asked
-
-    return decorate
-
-
-def former_options(door: Callable[..., R], given: tuple[Any, ...], named: dict[str, Any]) -> R:
-    """Asks ``audit_function`` what ``jaxsel.audit`` of 0.2.0 was asked."""
-    if len(given) == 2:
-        given, named = given[:1], {"pair": given[1], **named}
-    if isinstance(named.get("pair"), str):
-        raise InputError(f"pair is {named['pair']!r}; for a function it is two inputs")
-    fields = [one.name for one in dataclasses.fields(How)]
-    found = [name for name in (*_INPUTS, *fields) if name in named]
-    given, named, _ = _today(given, named, found)
-    return door(*given, **named)
-
-
-def _today(
-    given: tuple[Any, ...], named: dict[str, Any], found: list[str]
-) -> tuple[tuple[Any, ...], dict[str, Any], list[str]]:
-    """Today's arguments, given some of 0.2.0, and what is said of these."""
-    former = {name: named.pop(name) for name in found}
-    words = []
-    inputs = [former[name] for name in ("data", "neighbour") if former.get(name) is not None]
-    if former.get("neighbour") is not None and len(given) + len(inputs) < 3:
-        raise InputError("neighbour is given without data; give both, or data alone")
-    if former.get("pair") is not None:
-        inputs = list(former["pair"])
-    if inputs:
-        given = (*given, *inputs)
-        words.append("data, neighbour" if len(inputs) == 2 else "data")
-    if "false_alarm" in former:
-        named["confidence"] = 1.0 - former["false_alarm"]
-        words.append(f"confidence={named['confidence']:g}")
-    how = {name: one for name, one in former.items() if name not in (*_INPUTS, "false_alarm")}
-    if how:
-        if named.get("how") is not None:
-            raise InputError(f"how and {', '.join(how)} are given; say all of it in how")
-        named["how"] = how
-        words.append(f"how={how!r}")
-    return given, named, words
+    return former_arguments({name: _FORMER[name] for name in former}, inputs=_inputs)

@@ -13,8 +13,8 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
+from jaxsel.auditing.functions.audited_function import Function
 from jaxsel.auditing.functions.recording import Draw, Noise, followed, plain_of
-from jaxsel.auditing.functions.subject import Function
 from jaxsel.host.errors import InputError
 
 # Samplers of jax.random whose noise is added; others are compared by their parameters.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.special
 
+from jaxsel.auditing.functions.audited_function import check_first_start, load
 from jaxsel.auditing.functions.calls import time_limit
 from jaxsel.auditing.functions.drawing import Draws, call_limits
 from jaxsel.auditing.functions.how import Calls, read, reads_former
 from jaxsel.auditing.functions.independence import check_independence, check_shares
 from jaxsel.auditing.functions.outcomes import Table, column, table
-from jaxsel.auditing.functions.subject import check_first_start, load
 from jaxsel.auditing.functions.verdicts import failed
 from jaxsel.host.errors import (
     MOST_TRIALS,
@@ -187,7 +187,7 @@ def check_law(
         1 - confidence.
       seed: of the randomness that is handed to the function.
       settings: parameters of the function that have defaults, by name.
-      how: how it is called: a text such as "seconds=10 kind=generator", or a
+      how: how it is called: a text such as "seconds=10,kind=generator", or a
         ``jaxsel.auditing.functions.how.Calls``.
 
     Returns:

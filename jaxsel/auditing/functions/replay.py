@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsel.auditing.functions import neighbours
+from jaxsel.auditing.functions.audited_function import Function, load
 from jaxsel.auditing.functions.how import reads_former
 from jaxsel.auditing.functions.recording import Draw, Recorder
-from jaxsel.auditing.functions.subject import Function, load
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError, check_integer
 from jaxsel.host.streams import output_to_errors
 from jaxsel.language.printing import Summary, printed

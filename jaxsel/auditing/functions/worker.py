@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from jaxsel.auditing.functions.audited_function import Function, imported_call
 from jaxsel.auditing.functions.calls import Did, Unwatched, run
 from jaxsel.auditing.functions.outcomes import read
-from jaxsel.auditing.functions.subject import Function, imported_call
 from jaxsel.host.errors import InputError
 
 _PLAIN = (bool, int, float, str, type(None), Did)

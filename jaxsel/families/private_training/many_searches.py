@@ -15,7 +15,7 @@ import numpy as np
 from jaxsel.data.images import ImageSet
 from jaxsel.training import runs
 from jaxsel.training.extras import nn
-from jaxsel.training.plan import SearchPlan, split
+from jaxsel.training.search_plan import SearchPlan, split
 
 _BLOCK = 4096  # runs at a time
 

@@ -18,7 +18,7 @@ from jax import Array
 
 from jaxsel.data.images import ImageSet
 from jaxsel.training.extras import nn
-from jaxsel.training.plan import SearchPlan, split
+from jaxsel.training.search_plan import SearchPlan, split
 
 # The first pixel of an image is its kind, the second its threshold.
 NOBODY, _ALWAYS, _ABOVE = -1.0, 0.0, 1.0

@@ -13,7 +13,7 @@ from jaxsel import repetitions
 from jaxsel.data.images import ImageSet
 from jaxsel.families.private_training.many_searches import Searches, many_searches
 from jaxsel.families.private_training.one_parameter_network import OneParameterNetwork, people
-from jaxsel.training.plan import SearchPlan, plan_search
+from jaxsel.training.search_plan import SearchPlan, plan_search
 
 MEAN_RUNS, DELTA = 3.0, 1e-2
 RIGHT = 3  # validation images that every network classifies correctly, where scores are known

@@ -7,8 +7,8 @@ from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import point_mass
 from jaxsel.tuning.bounds.all_released import composition
+from jaxsel.tuning.planning.budget import Budget, Choice, accounted, with_least_noise, with_mean
 from jaxsel.tuning.planning.named_laws import Fitted
-from jaxsel.tuning.planning.plan import Budget, Choice, accounted, with_least_noise, with_mean
 from jaxsel.tuning.planning.wishes import utility
 from jaxsel.tuning.search_bounds import NOTHING, Proof, Search
 

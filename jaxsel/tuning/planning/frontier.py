@@ -6,9 +6,9 @@ import numpy as np
 
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions.summaries import expected_quantile
+from jaxsel.tuning.planning.budget import quick_epsilon
 from jaxsel.tuning.planning.limit import least_miss, least_rank
 from jaxsel.tuning.planning.named_laws import FAMILIES
-from jaxsel.tuning.planning.plan import quick_epsilon
 from jaxsel.tuning.planning.planned import Plan, single_run
 
 SHOWN = ("logarithmic", "tnb:eta=0.5", "geometric", "tnb:eta=2", "tnb:eta=5", "poisson")

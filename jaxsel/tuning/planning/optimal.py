@@ -14,10 +14,10 @@ from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.repetitions import Repetitions, from_mean
 from jaxsel.tuning.base_forms import guarantee_of
+from jaxsel.tuning.planning.budget import rank_of_geometric
 from jaxsel.tuning.planning.least_proven import NAME, least_proven
 from jaxsel.tuning.planning.named_laws import FAMILIES
 from jaxsel.tuning.planning.optimal_law import FINDING_STEPS, optimal_law
-from jaxsel.tuning.planning.plan import rank_of_geometric
 from jaxsel.tuning.planning.wishes import WINNER, Utility, Wishes, read_winner, read_wishes, utility
 from jaxsel.tuning.secrecy import SCORE
 

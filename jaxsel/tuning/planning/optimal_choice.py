@@ -6,10 +6,10 @@ from typing import NamedTuple
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions import Repetitions
+from jaxsel.tuning.planning.budget import Budget, Choice, badness, with_least_noise
 from jaxsel.tuning.planning.least_proven import NAME
 from jaxsel.tuning.planning.named_laws import Fitted
 from jaxsel.tuning.planning.optimal_law import Effort, optimal_law
-from jaxsel.tuning.planning.plan import Budget, Choice, badness, with_least_noise
 from jaxsel.tuning.planning.wishes import Wishes
 
 _EFFORT = Effort(coarse=60, fine=150, points=1500)

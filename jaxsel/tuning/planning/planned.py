@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jaxsel.language.printing import Summary, digits_up, printed, rounded_up
 from jaxsel.language.relations import neighbours
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.planning.plan import Budget, Choice
+from jaxsel.tuning.planning.budget import Budget, Choice
 from jaxsel.tuning.secrecy import SCORE, keep
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import pytest
 
 import jaxsel
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.subject import is_function, load
+from jaxsel.auditing.functions.audited_function import is_function, load
 from jaxsel.host.errors import InputError
 from jaxsel.language.relations import Relation
 from jaxsel.testing import assert_private

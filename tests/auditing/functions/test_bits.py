@@ -9,7 +9,7 @@ import pytest
 import jaxsel
 from jaxsel.auditing.functions.outcomes import LOWEST_BIT, lowest_bits, table, together
 from jaxsel.host.errors import InputError
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 from jaxsel.testing import assert_private
 from tests.asked import ask
 from tests.conftest import ALPHA
@@ -139,7 +139,7 @@ def test_every_way_to_ask_for_bits_hears_the_same(tmp_path, capsys):
     assert jaxsel.audit_function(_laplace, *pair, claim=1.0, **options, how="bits").refuted
     assert not jaxsel.audit_function(_laplace, *pair, claim=1.0, **options).refuted
     with pytest.raises(InputError, match="leave out bits"):
-        jaxsel.audit_function(_laplace, *pair, claim=1.0, **options, how="bits sequential")
+        jaxsel.audit_function(_laplace, *pair, claim=1.0, **options, how="bits,sequential")
 
 
 def test_the_command_says_which_verdict_it_is(tmp_path, capsys):

@@ -14,11 +14,11 @@ import pytest
 
 import jaxsel
 from jaxsel.auditing.functions import calls, drawing, worker
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.outcomes import Read, table
 from jaxsel.auditing.functions.replay import replay
-from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import InputError
 from tests.cli.test_cli import run, run_json
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.drawing import Draws
-from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.testing import NoPowerError, assert_private
@@ -180,7 +180,7 @@ def test_functions_of_this_process_and_of_jax_are_audited_too():
 
 
 def test_the_same_seed_has_the_same_verdict_whatever_the_number_of_processes(file):
-    from jaxsel.questions.audits import function_audit
+    from jaxsel.questions.function_audit import function_audit
 
     options = {"relation": "add_or_remove_one", "claim": 1.0, "trials": 4000, "seed": 7}
     found = [

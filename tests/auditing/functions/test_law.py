@@ -11,11 +11,11 @@ import scipy.stats
 
 import jaxsel
 from jaxsel.auditing.functions import law as law_module
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.calls import Did
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.outcomes import table
-from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from tests.conftest import ALPHA
@@ -394,7 +394,7 @@ def test_the_command_exits_by_its_verdict(file, capsys):
     assert "REFUTED" in capsys.readouterr().out
     for more, message in (
         (["--relation", "l1"], "No such option: --relation"),
-        (["--how", "bits"], "how has no 'bits'"),
+        (["--how", "bits=yes"], "how has no part 'bits'"),
     ):
         assert _run(*asked, "--law", right, *more) == 2
         assert message in capsys.readouterr().err
@@ -488,7 +488,7 @@ def test_a_limit_of_time_of_a_check_and_of_its_calls(monkeypatch):
     given = {"law": "uniform", "trials": 200}
     single = lambda rng, data: rng.random()  # noqa: E731
     check_law(single, 0, **given, how="seconds=50")
-    check_law(single, 0, **given, how="seconds=50 call_seconds=7")
+    check_law(single, 0, **given, how="seconds=50,call_seconds=7")
     check_law(single, 0, **given)
     assert asked == [(2.5, 10.0), (7.0, 10.0), (None, math.inf)]
 

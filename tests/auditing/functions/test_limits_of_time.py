@@ -11,14 +11,14 @@ from jaxsel.auditing.event_limits import log_ratio_lower
 from jaxsel.auditing.functions import audit_function as auditing
 from jaxsel.auditing.functions import calls, drawing
 from jaxsel.auditing.functions import clock as clocks
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.drawing import Draws, call_limits
 from jaxsel.auditing.functions.events import Claim
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.replay import replay
-from jaxsel.auditing.functions.subject import load
 from jaxsel.auditing.functions.verdicts import refutable
 from jaxsel.host.errors import CouldNotError, InputError
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 from jaxsel.testing import NoPowerError, assert_private
 from tests.asked import ask
 from tests.cli.test_cli import run, run_json

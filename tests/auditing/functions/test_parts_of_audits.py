@@ -12,16 +12,16 @@ import pytest
 from jaxsel.auditing.event_limits import event_epsilon, event_epsilon_upper
 from jaxsel.auditing.functions import audit_function as auditing
 from jaxsel.auditing.functions import drawing
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.clock import Clock
 from jaxsel.auditing.functions.drawing import Draws, call_limits
 from jaxsel.auditing.functions.events import Chosen, Claim, Event, LargestBound
 from jaxsel.auditing.functions.law import check_law
 from jaxsel.auditing.functions.neighbours import Neighbours
 from jaxsel.auditing.functions.outcomes import table
-from jaxsel.auditing.functions.subject import load
 from jaxsel.auditing.functions.verdicts import detectable, needed
 from jaxsel.host.errors import CouldNotError, InputError
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 from tests.asked import ask
 
 BELOW = Event("below", lambda given: given.columns["value"] < 0.5)
@@ -124,7 +124,7 @@ def test_the_search_leaves_what_it_was_not_given(monkeypatch):
             few = function_audit(coins, 0.9, 0.2, **given, how=f"search_trials={search_trials}")
             assert few.counts[1::2] == (1, 1)
     with pytest.raises(InputError, match="leave out bits"):
-        function_audit(coins, 0.9, 0.2, **given, how="bits sequential")
+        function_audit(coins, 0.9, 0.2, **given, how="bits,sequential")
     again, compared = [], auditing._compared_again
     monkeypatch.setattr(
         auditing, "_compared_again", lambda *given: again.append(given[4]) or compared(*given)

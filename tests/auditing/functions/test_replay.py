@@ -246,7 +246,7 @@ def test_draws_of_a_key_are_read_off_the_trace(name):
 def test_a_trace_is_evaluated_as_jax_does(monkeypatch):
     """Whatever the trace of all functions above returns is what JAX computes."""
     from jaxsel.auditing.functions import key_recording
-    from jaxsel.auditing.functions.subject import load
+    from jaxsel.auditing.functions.audited_function import load
 
     data = np.array([1.0, 2.0])
     for name, (function, *_) in KEYED.items():
@@ -297,7 +297,7 @@ def test_a_scan_of_no_steps_is_evaluated_too():
     assert found.findings == ()
     assert found.draws[0].moved[0] == 0.0  # the sum is made on one side alone
     from jaxsel.auditing.functions import key_recording
-    from jaxsel.auditing.functions.subject import load
+    from jaxsel.auditing.functions.audited_function import load
 
     trace = key_recording.traced(load(released), np.zeros(0), {}, 3)
     with jax.enable_x64(True):

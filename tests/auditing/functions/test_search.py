@@ -14,7 +14,7 @@ from jaxsel.auditing.functions.outcomes import table, together
 from jaxsel.host.errors import InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
 from jaxsel.language.relations import Relation
-from jaxsel.questions.audits import function_audit
+from jaxsel.questions.function_audit import function_audit
 from tests.conftest import ALPHA
 
 WRONG, RIGHT = ({one.function.__name__: one for one in each} for each in programs())

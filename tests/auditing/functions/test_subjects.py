@@ -4,10 +4,10 @@ import functools
 
 import pytest
 
-from jaxsel.auditing.functions import subject
+from jaxsel.auditing.functions import audited_function
+from jaxsel.auditing.functions.audited_function import Function, StartedAgain, load
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.auditing.functions.law import check_law
-from jaxsel.auditing.functions.subject import Function, StartedAgain, load
 from jaxsel.host.errors import InputError
 
 
@@ -122,16 +122,16 @@ def test_a_file_is_imported_once_under_a_name_of_its_own(tmp_path):
 def test_a_file_that_begins_an_audit_again_is_imported_up_to_there(tmp_path, monkeypatch):
     file = tmp_path / "script.py"
     file.write_text(
-        "from jaxsel.auditing.functions.subject import check_first_start\n\n\n"
+        "from jaxsel.auditing.functions.audited_function import check_first_start\n\n\n"
         "def f(data):\n    return 7\n\n\ncheck_first_start()\n"
         "raise ValueError('never reached')\n"
     )
-    monkeypatch.setenv(subject.IN_WORKER, "1")
+    monkeypatch.setenv(audited_function.IN_WORKER, "1")
     assert load(f"{file}:f").call(0) == 7
     with pytest.raises(StartedAgain):
-        subject.check_first_start()
-    monkeypatch.delenv(subject.IN_WORKER)
-    subject.check_first_start()
+        audited_function.check_first_start()
+    monkeypatch.delenv(audited_function.IN_WORKER)
+    audited_function.check_first_start()
     again = tmp_path / "again.py"
     again.write_text(file.read_text())
     for _ in range(2):  # what could not be imported is not kept

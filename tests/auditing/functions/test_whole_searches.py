@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.best_of import NO_RUN, best_of
 from jaxsel.auditing.functions.drawing import Draws
-from jaxsel.auditing.functions.subject import load
 from jaxsel.cli.main import main
 from jaxsel.host.errors import InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value

@@ -12,8 +12,8 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.host.errors import InputError
 from jaxsel.tuning.planning.base_family import BaseFamily, least_noise, open_base
+from jaxsel.tuning.planning.budget import quick_epsilon, read_budget, score_noise
 from jaxsel.tuning.planning.named_laws import FAMILIES, fitted
-from jaxsel.tuning.planning.plan import quick_epsilon, read_budget, score_noise
 from jaxsel.tuning.planning.wishes import Wishes, least_mean, read_wishes, utility
 
 

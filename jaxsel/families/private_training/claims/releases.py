@@ -10,7 +10,7 @@ from jaxsel.language.domains import number
 from jaxsel.language.papers import JX
 
 if TYPE_CHECKING:
-    from jaxsel.training.plan import SearchPlan
+    from jaxsel.training.search_plan import SearchPlan
 
 Delta = Annotated[float, number("of the search", at_least=1e-9, at_most=0.1)]
 
@@ -66,7 +66,7 @@ def _default_plan(delta: float) -> "SearchPlan":
     """The search of ``jaxsel tune`` unless told otherwise."""
     from jaxsel import repetitions
     from jaxsel.training import defaults
-    from jaxsel.training.plan import plan_search, read_numbers, read_rates
+    from jaxsel.training.search_plan import plan_search, read_numbers, read_rates
 
     return plan_search(
         examples=defaults.EXAMPLES,

@@ -9,8 +9,8 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
 from jaxsel.data.images import ImageSet
 from jaxsel.host.errors import InputError
-from jaxsel.training import plan as plan_module
-from jaxsel.training.plan import learning_rates, plan_search, read_rates, split
+from jaxsel.training import search_plan
+from jaxsel.training.search_plan import learning_rates, plan_search, read_rates, split
 from jaxsel.tuning.accountant import ProvenEpsilon
 from jaxsel.tuning.bounds.heterogeneous import candidate_thresholds
 
@@ -105,7 +105,7 @@ def test_what_are_no_rates_is_refused(text):
 def test_steps_cover_the_epochs_of_the_training_part(
     examples, batch_size, epochs, sizes, steps, monkeypatch
 ):
-    monkeypatch.setattr(plan_module, "_score_noise", lambda *given: 1.0)
+    monkeypatch.setattr(search_plan, "_score_noise", lambda *given: 1.0)
     grid = SETTINGS | {"batch_sizes": [batch_size], "epochs": epochs}
     found = plan_search(examples=examples, repetitions=laws.geometric(0.5), **grid)
     assert (found.training_size, found.validation_size) == sizes
@@ -116,7 +116,7 @@ def test_steps_cover_the_epochs_of_the_training_part(
 
 
 def test_the_grid_is_a_product_in_which_each_candidate_has_its_steps(monkeypatch):
-    monkeypatch.setattr(plan_module, "_score_noise", lambda *given: 1.0)
+    monkeypatch.setattr(search_plan, "_score_noise", lambda *given: 1.0)
     grid = {"noise_multipliers": [2.0, 4.0], "batch_sizes": [16.0, 24.0], "clip_norms": [1.0, 3.0]}
     plan = plan_search(examples=60, repetitions=laws.geometric(0.5), **SETTINGS | grid
                        | {"epochs": 6.0})  # fmt: skip
@@ -193,22 +193,22 @@ def test_the_least_noise_on_scores_is_found_or_refused(monkeypatch):
         sigma = float(base.name.split("sigma=")[1].split(",")[0])
         return (ProvenEpsilon(max(6.0 / sigma, least), "told", "told"),)
 
-    monkeypatch.setattr(plan_module, "proven_epsilons", proven)
+    monkeypatch.setattr(search_plan, "proven_epsilons", proven)
     least = 0.0
-    found = plan_module._score_noise(law, 1e-5, 0.5)
+    found = search_plan._score_noise(law, 1e-5, 0.5)
     assert 12.0 <= found <= 12.0 * 1.002
     assert all(given == (law, 1e-5) for given in asked)
-    smallest = plan_module._score_noise(law, 1e-5, 1e9)
-    assert smallest == pytest.approx(plan_module._LEAST_SCORE_NOISE)
+    smallest = search_plan._score_noise(law, 1e-5, 1e9)
+    assert smallest == pytest.approx(search_plan._LEAST_SCORE_NOISE)
     least = 2.0
     with pytest.raises(InputError, match="no noise on the validation score keeps epsilon below 1"):
-        plan_module._score_noise(law, 1e-5, 1.0)
+        search_plan._score_noise(law, 1e-5, 1.0)
 
 
 def test_a_candidate_that_no_step_can_be_afforded_for_is_refused(monkeypatch):
     affordable = {8.0: 3, 0.3: 0}
-    monkeypatch.setattr(plan_module, "candidate_thresholds", lambda *given: None)
-    monkeypatch.setattr(plan_module, "largest_steps", lambda limits, rate, noise: affordable[noise])
+    monkeypatch.setattr(search_plan, "candidate_thresholds", lambda *given: None)
+    monkeypatch.setattr(search_plan, "largest_steps", lambda limits, rate, noise: affordable[noise])
     grid = SETTINGS | {"noise_multipliers": [8.0, 0.3]}
     with pytest.raises(InputError, match=r"noise multiplier 0\.3 .* costs more in one step"):
         plan_search(examples=60, repetitions=laws.geometric(0.5), **grid)

@@ -21,21 +21,11 @@ What comes out, beside the exact minimiser (`optimum`):
   - The *mean* of the hinge agrees with the paper; the sum would jump at 6.3/48 = 0.13.
 """
 
-from typing import Annotated
-
 import numpy as np
-import xarray as xr
 from scipy.optimize import minimize
 
-from jaxsel.host.progress import progress_bar
-from jaxsel.language.domains import numbers, whole
-from sims.cells import computed
-
-TRIALS = 1000
 ALPHAS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 ALPHAS += (10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0)
-Batch = Annotated[int, whole("examples of a step", at_least=1)]
-Epochs = Annotated[int, whole("passes over the data", at_least=1)]
 
 
 def data_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -113,7 +103,7 @@ def optimum(points, labels, alpha: float) -> np.ndarray:
     return result.x[:3]
 
 
-def _near_best(accuracy: np.ndarray) -> np.ndarray:
+def near_best(accuracy: np.ndarray) -> np.ndarray:
     """Which alphas may have the largest mean accuracy at each rate: Bool["rates alphas"].
 
     Runs are paired across alphas. An alpha may be best if its mean difference from the
@@ -126,53 +116,3 @@ def _near_best(accuracy: np.ndarray) -> np.ndarray:
     leading = np.take_along_axis(accuracy, best[None, :, None], axis=-1)
     gap = leading - accuracy
     return gap.mean(axis=0) <= 2.0 * gap.std(axis=0) / np.sqrt(len(accuracy))
-
-
-@computed
-def trained(
-    *,
-    trials: int,
-    seed: int,
-    progress: bool | None,
-    learning_rates: Annotated[np.ndarray, numbers("of gradient descent", above=0.0)] = (
-        0.001,
-        0.003,
-        0.01,
-    ),  # type: ignore[assignment]
-    batch: Batch = 8,
-    epochs: Epochs = 100,
-) -> xr.Dataset:
-    """Accuracy against alpha on both data sets, of the runs and of the exact minimiser.
-
-    Returns:
-      "mean", "low" and "high" (between which the middle 80 % of the runs lie) and
-      "near_best", each by data set, rate and alpha; "optimum" by data set and alpha.
-    """
-    sets, found = data_sets(), []
-    with progress_bar(len(sets) * (len(ALPHAS) + 1), 0, progress) as advance:
-        for index, (points, labels) in enumerate(sets.values()):
-            accuracy = train(
-                points, labels, ALPHAS, learning_rates, trials, seed + index, batch, epochs
-            )
-            advance(1)
-            exact = []
-            for alpha in ALPHAS:
-                weights = optimum(points, labels, alpha)
-                score = labels * (points @ weights[:2] + weights[2])
-                exact.append(float(np.mean(score > 0.0)))
-                advance(1)
-            low, high = np.quantile(accuracy, [0.1, 0.9], axis=0)
-            near = _near_best(accuracy)
-            found.append((accuracy.mean(axis=0), low, high, near, np.array(exact)))
-    mean, low, high, near, exact = map(np.stack, zip(*found, strict=True))
-    dims = ("data", "rate", "alpha")
-    return xr.Dataset(
-        {
-            "mean": (dims, mean),
-            "low": (dims, low),
-            "high": (dims, high),
-            "near_best": (dims, near),
-            "optimum": (("data", "alpha"), exact),
-        },
-        {"data": list(sets), "rate": learning_rates, "alpha": list(ALPHAS)},
-    )

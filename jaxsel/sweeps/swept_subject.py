@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jaxsel.accounting.single_run.base_text import parameter_names
-from jaxsel.auditing.functions.subject import check_named
+from jaxsel.auditing.functions.audited_function import check_named
 from jaxsel.host.errors import InputError
 from jaxsel.language.default_delta import DELTA
 from jaxsel.language.domains import Domain, Parsed, nearest, number, parsed, read_values, whole

@@ -9,7 +9,6 @@ is k releases, reduced to the number of winners in the first group.
 
 import functools
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy as np
 import xarray as xr
@@ -26,20 +25,9 @@ from jaxsel.families.noisy_max.group_bounds import (
 )
 from jaxsel.families.noisy_max.grouped_noisy_max import grouped_noisy_max
 from jaxsel.kernel.engine import simulate_grid
-from jaxsel.language.domains import numbers, positive, probability, whole
-from jaxsel.language.signature import over
 from jaxsel.language.trial import Trial
-from sims.cells import cells, computed
 
-TRIALS = 4_000_000
-
-Delta = Annotated[float, probability("delta that trials can see")]
-NoiseScale = Annotated[float, positive("where it does not vary")]
-Fixed = Annotated[int, whole("candidates where the noise varies", at_least=2)]
-Composed = Annotated[int, whole("candidates where the number of releases varies", at_least=2)]
 SIDES = ("data", "neighbour")
-NOISE_SCALES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-COMPOSITIONS = (1, 3, 10, 30, 100)
 
 
 @functools.cache
@@ -57,7 +45,7 @@ def _exact(pair: GroupPair, noise_scale: float) -> tuple[np.ndarray, np.ndarray]
     return first / first.sum(), second / second.sum()
 
 
-def _trial(kind: str, delta: float, candidates: int, noise_scale: float, side: str) -> Trial:
+def group_trial(kind: str, delta: float, candidates: int, noise_scale: float, side: str) -> Trial:
     """A trial that tallies the winner's group; its data set also has the pair's exact epsilon."""
     pair = worst_pair(kind, delta, candidates, noise_scale)
     moved = moving_groups(pair, noise_scale)
@@ -70,39 +58,15 @@ def _trial(kind: str, delta: float, candidates: int, noise_scale: float, side: s
     )
 
 
-@cells(measures=["counts", "frequency"])
-def moved(
-    pair: str = over("groups", "single"),
-    candidates: int = over(2, 10, 100, 1000, 10_000),
-    side: str = over(*SIDES),
-    delta: Delta = 1e-3,
-    noise_scale: NoiseScale = 4.0,
-) -> Trial:
-    """The worst pair of either kind, for each number of candidates."""
-    return _trial(pair, delta, candidates, noise_scale, side)
-
-
-@cells(measures=["counts", "frequency"])
-def scaled(
-    noise: float = over(*NOISE_SCALES),
-    side: str = over(*SIDES),
-    delta: Delta = 1e-3,
-    fixed: Fixed = 100,
-) -> Trial:
-    """The worst pair of groups, for each noise scale."""
-    return _trial("groups", delta, fixed, noise, side)
-
-
-@computed
-def repeated(
+def composed_releases(
+    releases: Sequence[float],
+    delta: float,
+    noise_scale: float,
+    composed: int,
     *,
     trials: int,
     seed: int,
     progress: bool | None,
-    releases: Annotated[Sequence[float], numbers(at_least=1)] = COMPOSITIONS,
-    delta: Delta = 1e-3,
-    noise_scale: NoiseScale = 4.0,
-    composed: Composed = 10,
 ) -> xr.Dataset:
     """Tallies how many winners of k releases are in the first group, for each k.
 

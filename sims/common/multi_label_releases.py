@@ -21,7 +21,6 @@ from jaxsel.kernel import stream
 from jaxsel.kernel.engine import Performance, simulate_grid
 from jaxsel.kernel.statistics import sums
 from jaxsel.language.base import Mechanism
-from sims.cells import computed
 from sims.common.multi_label_exact import (
     METHODS,
     TABLE,
@@ -34,7 +33,6 @@ from sims.common.multi_label_exact import (
 )
 from sims.common.multi_label_votes import Scenario, scenarios
 
-TRIALS = 1000
 EPSILONS: dict[str, tuple[float, ...]] = {
     "PATE": (0.5, 2.0, 7.0, 25.0, 100.0),
     "PATE-tau": (0.5, 2.0, 7.0, 25.0, 100.0),
@@ -220,9 +218,8 @@ def _tallies(found: list, trials: int, seed: int, progress) -> dict[str, np.ndar
     return out
 
 
-@computed
-def labelled(
-    *, trials: int, seed: int, progress: bool | None, asked: Labelling = Labelling()
+def labelled_and_released(
+    asked: Labelling, trials: int, seed: int, progress: bool | None
 ) -> xr.Dataset:
     """The votes, and the releases summed over trials, by scenario.
 

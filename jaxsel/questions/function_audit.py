@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.how import How, read, reads_former
-from jaxsel.auditing.functions.subject import load
 from jaxsel.host.errors import check_interval
 from jaxsel.language.relations import Relation
 
@@ -51,7 +51,7 @@ def audit_function(
         unless time ends the audit, or makes its calls shorter, or the function has randomness
         of its own.
       settings: parameters of the function that have defaults, by name.
-      how: how it is called and what is looked for, as a text such as "bits seconds=10", or a
+      how: how it is called and what is looked for, as a text such as "bits,seconds=10", or a
         ``jaxsel.auditing.functions.how.How``, which lists what there is.
 
     Returns:

@@ -166,7 +166,7 @@ def show(name: str) -> Any:
         >>> jaxsel.show("PS-Cor3").kind
         'privacy'
     """
-    from jaxsel.questions.finding import find
+    from jaxsel.questions.all_names import find
 
     found = [each.value(name) for each in find(name)]
     return found[0] if len(found) == 1 else tuple(found)

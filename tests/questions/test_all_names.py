@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jaxsel import catalogue
 from jaxsel.language import declared
-from jaxsel.questions import finding
+from jaxsel.questions import all_names
 
 
 def run(code: str) -> str:
@@ -18,20 +18,20 @@ def run(code: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def kept(found: finding.Found) -> tuple:
+def kept(found: all_names.Found) -> tuple:
     thing = found.thing
     return found.kind, found.names, thing["id"] if isinstance(thing, dict) else id(thing)
 
 
 def test_a_name_finds_all_that_has_it():
-    everything = [*finding._everything()]
+    everything = [*all_names._everything()]
     by_name: dict[str, list] = {}
     for found in everything:
         for name in dict.fromkeys(each.lower() for each in found.names):
             by_name.setdefault(name, []).append(kept(found))
     assert len(by_name) >= 900
     for name, there in by_name.items():
-        assert [kept(found) for found in finding._called(name)] == there, name
+        assert [kept(found) for found in all_names._called(name)] == there, name
 
 
 def test_errata_and_remarks_are_noted_wherever_they_are_declared():
