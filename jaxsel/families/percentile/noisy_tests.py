@@ -18,7 +18,6 @@ from jaxsel.families.private_tuning.bases import Base
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism
 
-METHODS = ("literal", "binomial")
 State = TypeVar("State")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.families.percentile.claims.parameters import Delta
+from jaxsel.families.percentile.parameters import Delta
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import listed, uniform
 from jaxsel.language.domains import number
