@@ -41,7 +41,7 @@ Target = Annotated[float, probability("p*, the wanted chance to reach the thresh
 Beta = Annotated[float, probability("failure probability")]
 SmallBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.9)]
 HalfBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.5)]
-Delta = Annotated[float, probability("delta")]
+Delta = Annotated[float, probability("delta of the answers")]
 Slack = Annotated[float, probability("epsilon_0")]
 FullSlack = Annotated[float, number("epsilon_0", above=0.0, at_most=1.0)]
 # e^epsilon_1 is a number up to here.

@@ -84,7 +84,6 @@ def _settings(
     algorithm: int,
     tests: int,
     corrected: bool,
-    *,
     target: float,
     beta: float,
     slack: float,
@@ -148,17 +147,7 @@ def algorithm_4(
     Raises:
       InputError: if N would exceed all floats.
     """
-    return _settings(
-        4,
-        queries,
-        corrected,
-        target=target,
-        beta=beta,
-        slack=slack,
-        base_epsilon=base_epsilon,
-        final_epsilon=final_epsilon,
-        delta=delta,
-    )
+    return _settings(4, queries, corrected, target, beta, slack, base_epsilon, final_epsilon, delta)
 
 
 @validated
@@ -185,15 +174,7 @@ def algorithm_5(
       InputError: if N would exceed all floats.
     """
     return _settings(
-        5,
-        thresholds,
-        corrected,
-        target=target,
-        beta=beta,
-        slack=slack,
-        base_epsilon=base_epsilon,
-        final_epsilon=final_epsilon,
-        delta=delta,
+        5, thresholds, corrected, target, beta, slack, base_epsilon, final_epsilon, delta
     )
 
 
