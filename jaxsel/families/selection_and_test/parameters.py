@@ -1,20 +1,48 @@
-"""Parameters that claims on Selection and Test share; at their ends nothing overflows."""
+"""What the parameters of Selection and Test may be, for entries, factories, laws and claims.
+
+At the ends of what claims take nothing overflows.
+"""
 
 from typing import Annotated
 
-from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.domains import choice, number, probability, whole
 
-MOST_EPSILON, MOST_GAMMA, MOST_COUNT = 100.0, 1e6, 1e15
+_MOST_EPSILON, _MOST_COUNT = 100.0, 1e15
+METHODS = ("literal", "shortcut")
+GAME_METHODS = ("literal", "jump")
 
-Epsilon = Annotated[
-    float, number("of every mechanism that is called", above=0.0, at_most=MOST_EPSILON)
+GameEvent = Annotated[
+    str,
+    choice(("place", "bits"), "place: the coin at which it ends; bits: every coin, of at most 12"),
 ]
-Closeness = Annotated[float, number("closeness of the coins", above=0.0, at_most=MOST_EPSILON)]
-Gamma = Annotated[float, number("exponent of the law of p", above=0.0, at_most=MOST_GAMMA)]
-Calls = Annotated[int, whole("c, how many Selections", at_least=1, at_most=MOST_COUNT)]
-Rounds = Annotated[int, whole("tau, potential runs of a candidate", at_least=1, at_most=MOST_COUNT)]
+Epsilon = Annotated[
+    float, number("of every mechanism that is called", above=0.0, at_most=_MOST_EPSILON)
+]
+Closeness = Annotated[float, number("closeness of the coins", above=0.0, at_most=_MOST_EPSILON)]
+# e^epsilon is a number up to here.
+AnyEpsilon = Annotated[float, number("of every mechanism", above=0.0, at_most=700.0)]
+Gamma = Annotated[
+    float, number("exponent of the law of p, P[p <= x] = x^gamma", above=0.0, at_most=1e6)
+]
+Calls = Annotated[int, whole("c, how many Selections", at_least=1, at_most=_MOST_COUNT)]
+CallsOrNone = Annotated[
+    int,
+    whole(
+        "c1; for CL-interleaved-sharp those that released a run", at_least=0, at_most=_MOST_COUNT
+    ),
+]
+Rounds = Annotated[
+    int, whole("tau, potential runs of a candidate", at_least=1, at_most=_MOST_COUNT)
+]
+Count = Annotated[int, whole("tau, how many Tests", at_least=1, at_most=_MOST_COUNT)]
+Bottoms = Annotated[int, whole("n, answers bottom", at_least=0, at_most=_MOST_COUNT)]
 BaseDelta = Annotated[float, number("of the candidate", at_least=0.0, below=1.0)]
-Tops = Annotated[int, whole("c, answers top until the end", at_least=1, at_most=MOST_COUNT)]
+Tops = Annotated[int, whole("c, answers top until the end", at_least=1, at_most=_MOST_COUNT)]
+TopsOrNone = Annotated[
+    int, whole("c2, how many Tests answered top", at_least=0, at_most=_MOST_COUNT)
+]
+Limit = Annotated[int | None, whole("answers top until the end", at_least=1)]
 Delta = Annotated[float, probability("of the whole")]
-Ones = Annotated[int, whole("k, how many ones end the game", at_least=1, at_most=MOST_COUNT)]
+DeltaOrZero = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]
+Ones = Annotated[int, whole("k, how many ones end the game", at_least=1, at_most=_MOST_COUNT)]
 Order = Annotated[float, number("a, of the Renyi divergence", above=1.0)]
