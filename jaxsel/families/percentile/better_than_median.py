@@ -40,7 +40,9 @@ def _parameters(params) -> tuple[float, int, dict]:
 def better_than_median(
     base: Base, *, method: Annotated[str, choice(parameters.RANKING)] = "rank"
 ) -> Mechanism:
-    """Release the best of Bin(T, p) runs of the base, p = U^(1/alpha) drawn once.
+    """Release the best of a random number of runs of the base, likely better than its median.
+
+    The number of runs is Bin(T, p), with p = U^(1/alpha) drawn once for a uniform U.
 
     Args:
       base: the algorithm whose median is to be beaten.

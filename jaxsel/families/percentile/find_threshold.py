@@ -80,7 +80,13 @@ def find_percentile_threshold(
 
 
 def search_thresholds(base: Base | None, method: str, key: stream.Key, data, params) -> Halt:
-    """One run of Algorithm 5 on the arrays from ``prepare_search``."""
+    """One trial of Algorithm 5.
+
+    Args:
+      base, method: of ``find_percentile_threshold``.
+      key: of the trial.
+      data, params: from ``prepare_search``, and "base", the base's params.
+    """
     arrays = jax.tree.map(jnp.asarray, data)
     samples = jnp.asarray(params["samples"])
     count_key = stream.fold(key, _COUNT_TAG)

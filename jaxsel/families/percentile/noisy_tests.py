@@ -56,7 +56,14 @@ def noise_params(test: PercentileTest, aim: float) -> dict[str, Any]:
 
 
 def count_runs(run: Runs, key: stream.Key, data, params, samples: Array) -> Array:
-    """How many of N runs reach the threshold, or each of the thresholds."""
+    """How many of N runs reach the threshold, or each of the thresholds.
+
+    Args:
+      run: whether one run reaches it (``queries.one_run``).
+      key: of which each run has a round.
+      data, params: of ``run``.
+      samples: N.
+    """
 
     def once(number, count):
         reached = run(stream.at_round(key, number), data, params)

@@ -11,9 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.families.repetitive_sparse_vector import parameters
 from jaxsel.families.repetitive_sparse_vector.laws import answer_counts, batches, prior
-from jaxsel.families.repetitive_sparse_vector.parameters import Wanted
+from jaxsel.families.repetitive_sparse_vector.parameters import (
+    AnyQueries,
+    Beta,
+    DeltaOrZero,
+    Epsilon,
+    Wanted,
+)
 from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
     calibrated,
@@ -42,9 +47,7 @@ def failure_probability(
 
 
 @validated
-def failure_bound(
-    settings: RepetitiveSettings, wanted: Wanted, queries: parameters.AnyQueries
-) -> float:
+def failure_bound(settings: RepetitiveSettings, wanted: Wanted, queries: AnyQueries) -> float:
     """A bound on the failure probability for ANY queries, adaptive ones included.
 
     Given p: a bottom is wrong at levels above 0, most likely at 0+, where each query is
@@ -82,10 +85,7 @@ def failure_bound(
 
 @validated
 def needed_margin(
-    settings: RepetitiveSettings,
-    wanted: Wanted,
-    queries: parameters.AnyQueries,
-    beta: parameters.Beta,
+    settings: RepetitiveSettings, wanted: Wanted, queries: AnyQueries, beta: Beta
 ) -> float:
     """The least margin d with ``failure_bound`` <= beta, for the other settings as given.
 
@@ -147,11 +147,7 @@ def _least_repetitions(settings: RepetitiveSettings, beta: float) -> int | None:
 
 @validated
 def tuned_settings(
-    wanted: Wanted,
-    queries: parameters.AnyQueries,
-    beta: parameters.Beta,
-    epsilon: parameters.Epsilon,
-    delta: parameters.DeltaOrZero = 0.0,
+    wanted: Wanted, queries: AnyQueries, beta: Beta, epsilon: Epsilon, delta: DeltaOrZero = 0.0
 ) -> RepetitiveSettings:
     """Settings with a small margin that are (epsilon, delta)-DP and fail with probability at most
     beta.

@@ -105,7 +105,13 @@ class Batches(NamedTuple):
 
 
 def batches(log_p: np.ndarray, level, settings: RepetitiveSettings) -> Batches:
-    """The probabilities that a whole batch passes, at log p and levels that broadcast."""
+    """The probabilities that a whole batch of U, and one of V, passes.
+
+    Args:
+      log_p: of the chance p that a Test is made.
+      level: f - t, broadcast against log_p.
+      settings: of the algorithm.
+    """
     u, v = top_chances(level, settings)
     p, tau = np.exp(log_p), float(settings.repetitions)
     with np.errstate(divide="ignore"):

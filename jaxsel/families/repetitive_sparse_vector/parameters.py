@@ -10,18 +10,10 @@ METHODS = ("literal", "jump")
 Method = Annotated[str, choice(METHODS)]
 Event = Annotated[
     str,
-    choice(
-        ("pattern", "tops"),
-        "what is tallied: all answers of at most 10 queries, or how many are top",
-    ),
+    choice(("pattern", "tops"), "tallied: all answers of at most 10 queries, or how many are top"),
 ]
 Gamma = Annotated[
-    float,
-    number(
-        "exponent of the prior of the chance of a Test; inf: each is made",
-        above=0.0,
-        at_most=math.inf,
-    ),
+    float, number("exponent of the law of p; inf: p = 1", above=0.0, at_most=math.inf)
 ]
 Repetitions = Annotated[int, whole("tau, Tests in a batch", at_least=1)]
 QueryEpsilon = Annotated[float, positive("epsilon', of one Test")]

@@ -86,7 +86,7 @@ def repetitive_settings(
     *,
     corrected: bool = True,
 ) -> RepetitiveSettings:
-    """Settings of Section 4.2 (delta > 0) or of Remark 2 (delta = 0).
+    """The settings that Section 4.2 (delta > 0) or Remark 2 (delta = 0) prescribes.
 
     gamma = log(20/beta)/log m, tau = 5 m^2, d = 10 log(m)/epsilon', and epsilon' =
     epsilon/(gamma + sqrt(k log(1/delta))), or epsilon/(gamma + k) for delta = 0. As the

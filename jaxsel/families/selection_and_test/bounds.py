@@ -16,8 +16,8 @@ from jaxsel.language.signature import validated
 def interaction_epsilon(
     epsilon: AnyEpsilon,
     gamma: Gamma,
-    selections: parameters.CallsOrNone = 0,
-    tops: parameters.TopsOrNone = 0,
+    selections: parameters.CallsOrZero = 0,
+    tops: parameters.TopsOrZero = 0,
 ) -> float:
     """The pure epsilon of Selections and Tests in any adaptive order: (2 c1 + 2 c2 + gamma) epsilon
     (Theorems 1 and 2 and the remark after them).

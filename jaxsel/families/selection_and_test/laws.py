@@ -16,7 +16,7 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.families.selection_and_test.parameters import Bottoms, Calls, Gamma, Rounds, TopsOrNone
+from jaxsel.families.selection_and_test.parameters import Bottoms, Calls, Gamma, Rounds, TopsOrZero
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.signature import validated
 
@@ -260,7 +260,7 @@ def repeated_selection_law(
 
 @validated
 def top_after_bottoms(
-    gamma: Gamma, bottoms: Bottoms, top: float, tops: TopsOrNone = 0, last: float = 1.0
+    gamma: Gamma, bottoms: Bottoms, top: float, tops: TopsOrZero = 0, last: float = 1.0
 ) -> float:
     r"""The log probability of a transcript of n bottoms and then c tops, in closed form.
 

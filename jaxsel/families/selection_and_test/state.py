@@ -76,7 +76,8 @@ def initialise(key: stream.Key, gamma) -> State:
 
 
 def runs(key: stream.Key, state: State, draw) -> Bool[Array, ""]:
-    """Whether potential run number ``draw`` of this stream happens: Bernoulli(p)."""
+    """Whether potential run number ``draw`` of the stream ``key`` happens, which it does with the
+    chance p of the instance."""
     return noise.uniform(_number(key, draw)) <= state.p
 
 
@@ -132,7 +133,7 @@ def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""
 
 
 def best_rank(key: stream.Key, state: State, rounds) -> Rank:
-    """Tail rank of the best of Bin(rounds, p) runs of one candidate, in O(1).
+    """The tail rank (the chance of a run as good) of the best of Bin(rounds, p) runs, in O(1).
 
     No run is better than rank u with probability (1 - p u)^rounds, so u = (1 -
     V^(1/rounds))/p for the uniform V, and no run happened if that exceeds 1. Feed

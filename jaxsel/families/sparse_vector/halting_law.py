@@ -16,7 +16,12 @@ _REACH = 45.0  # scales of Laplace noise, beyond which the tail is below 1e-19
 def laplace_difference_tail(
     t: npt.ArrayLike, query_scale: float, threshold_scale: float
 ) -> np.ndarray:
-    """P[xi - nu > t], xi and nu Laplace with these two (different) scales."""
+    """The chance that the noise of a query exceeds that of the threshold by more than t.
+
+    Args:
+      t: any shape.
+      query_scale, threshold_scale: of the two Laplace noises, not equal.
+    """
     t = np.asarray(t, dtype=np.float64)
     a, b = query_scale, threshold_scale
     far = a * a * np.exp(-np.abs(t) / a) - b * b * np.exp(-np.abs(t) / b)

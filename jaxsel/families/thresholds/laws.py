@@ -60,11 +60,14 @@ def threshold_approximate(
 def threshold_approximate_sharp(epsilon: float, delta: float, gamma: float) -> ApproximateGuarantee:
     """The approximate privacy of Algorithm 1 with an unlimited number of draws.
 
-    It is (2 epsilon, delta/(gamma + delta (1 - gamma)))-DP over an (epsilon, delta)-DP base, with
-    gamma the stopping probability after a failure. Kairouz, Oh & Viswanath (2015) split the base
-    into an epsilon-DP part and failures of probability delta. Take the stopping coins first:
-    whether a draw before the geometric stop fails does not depend on the data, and given that none
-    does the algorithm is Algorithm 1 on the epsilon-DP part.
+    It is (2 epsilon, delta/(gamma + delta (1 - gamma)))-DP. Kairouz, Oh & Viswanath (2015) split
+    the base into an epsilon-DP part and failures of probability delta. Take the stopping coins
+    first: whether a draw before the geometric stop fails does not depend on the data, and given
+    that none does the algorithm is Algorithm 1 on the epsilon-DP part.
+
+    Args:
+      epsilon, delta: of the base.
+      gamma: stopping probability after a failure.
     """
     return ApproximateGuarantee(threshold_pure(epsilon), stopping_failure(delta, gamma))
 

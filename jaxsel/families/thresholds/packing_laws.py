@@ -86,7 +86,7 @@ def packing_law(winner: float, loser: float, candidates: Candidates) -> np.ndarr
 def smallest_exponential_epsilon(
     epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alpha
 ) -> float:
-    """The least parameter of a useful exponential mechanism on these data sets.
+    """The least parameter of an exponential mechanism that is weakly useful on D_0 and all D_j.
 
     The score of a mechanism is the number of steps from D_0, up for j and down for the
     others; the weights are exp(parameter score/2). It chooses j on D_j with probability

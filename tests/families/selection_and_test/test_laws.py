@@ -232,7 +232,7 @@ def test_bad_input_is_refused():
         bounds.tests_epsilon(0.1, 1.0, 0, 1e-6)
     with pytest.raises(InputError, match="tops"):
         bounds.known_chance_epsilon(0.1, 0, 1e-6)
-    with pytest.raises(InputError, match=r"delta is -0\\.1"):
+    with pytest.raises(InputError, match=r"delta is -0\.1"):
         bounds.tests_epsilon(0.1, 1.0, 1, -0.1)
     # e^epsilon would exceed all floats.
     with pytest.raises(InputError, match="epsilon is 1000"):

@@ -11,7 +11,7 @@ from jaxsel.families.selection_and_test.laws import (
     Transcripts,
     transcript_law,
 )
-from jaxsel.families.selection_and_test.parameters import CallsOrNone, Epsilon, Gamma, TopsOrNone
+from jaxsel.families.selection_and_test.parameters import CallsOrZero, Epsilon, Gamma, TopsOrZero
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.papers import CL
 
@@ -21,7 +21,7 @@ Step = SelectionCall | RowOfTests
 
 @CL.privacy("CL-interleaved", _PLACE, Relation.BASE)
 def interleaved(
-    *, epsilon: Epsilon = 0.5, gamma: Gamma = 1.0, selections: CallsOrNone = 2, tops: TopsOrNone = 2
+    *, epsilon: Epsilon = 0.5, gamma: Gamma = 1.0, selections: CallsOrZero = 2, tops: TopsOrZero = 2
 ) -> float:
     """c1 Selections and Tests until c2 tops, adaptively interleaved, are (2 c1 + 2 c2 + gamma)
     epsilon-DP."""
