@@ -45,7 +45,7 @@ def event_labels(kind: str, count: int) -> tuple[str, ...]:
 
 
 def noise_params(test: PercentileTest, aim: float) -> dict[str, Any]:
-    """The numbers of ``first_pass``: the noises, N, Delta and the noiseless threshold."""
+    """The numbers that ``first_pass`` takes: the noises, N, Delta and the noiseless threshold."""
     return {
         "samples": np.float64(test.samples),
         "shift": np.float64(test.shift),

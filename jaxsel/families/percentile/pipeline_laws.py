@@ -101,7 +101,7 @@ def pipeline_params(settings: Pipeline) -> dict:
 
 
 def most_calls(settings: Pipeline) -> float:
-    """N + T: the largest number of runs of base algorithms."""
+    """The largest number of runs of base algorithms, N + T."""
     return float(settings.test.samples) + float(settings.max_draws)
 
 

@@ -113,7 +113,7 @@ def falling_thresholds(base: Base | None, data: Any, params: Params) -> Queries:
 
 
 def one_run(base: Base | None) -> Runs:
-    """(key, data, params) -> whether a run reaches the threshold, or each of them.
+    """A function (key, data, params) that draws whether a run reaches the threshold, or each.
 
     ``data`` are those of ``Queries``, of one query or of one base with all thresholds.
     """

@@ -72,8 +72,9 @@ def _shift_loss(count: int, shift: float) -> float:
 
 @validated
 def median_loss_lower(count: Count, shift: Lead) -> float:
-    """The least privacy loss of releasing the median of an odd number N of draws, of two models
-    whose chances (1 +- shift)/2 are swapped on the neighbour.
+    """A lower bound on the privacy loss of releasing the median of an odd number N of draws.
+
+    The draws are of two models whose chances (1 +- shift)/2 are swapped on the neighbour.
 
     (N/2) log(1/(1 - shift^2)) - log 2: on one side the worse model is the median of at
     least half of all samples, on the other with probability at most
@@ -84,7 +85,7 @@ def median_loss_lower(count: Count, shift: Lead) -> float:
 
 @validated
 def random_rank_loss_lower(count: Count, shift: Lead) -> float:
-    """The least privacy loss of releasing a run of uniform rank up to ceil(N/2) of any number N.
+    """A lower bound on the privacy loss of releasing a run of uniform rank up to ceil(N/2).
 
     (N/2) log(1/(1 - shift^2)) + log(shift N/(N + 1)): on the first side the worse model
     is released with probability E(M - X)_+/M >= shift N/(2 M) for X better draws and

@@ -55,7 +55,7 @@ def printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
 
 
 def sufficient_shift(slack: float, log_term: float) -> float:
-    """The least constant to add so that counts stay within a factor e^(slack/2) of their means
+    """A constant that, added to counts, keeps them within a factor e^(slack/2) of their means
     (LT-E6)."""
     growth = math.expm1(slack / 2.0)
     return (growth + 2.0) / growth / growth * log_term
@@ -133,7 +133,7 @@ def algorithm_4(
     queries: parameters.Queries = 10,
     corrected: bool = False,
 ) -> PercentileTest:
-    """The settings with which Algorithm 4 keeps Theorem 4.4.
+    """The settings that Theorem 4.4 prescribes for Algorithm 4.
 
     Args:
       target: p*, the chance to reach its threshold that a query should have.
@@ -162,7 +162,7 @@ def algorithm_5(
     thresholds: parameters.Thresholds = 5,
     corrected: bool = False,
 ) -> PercentileTest:
-    """The settings with which Algorithm 5 keeps Theorem 4.6.
+    """The settings that Theorem 4.6 prescribes for Algorithm 5.
 
     Args:
       target, beta, slack, base_epsilon, final_epsilon, delta: as of ``algorithm_4``.

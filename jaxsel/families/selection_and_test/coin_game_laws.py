@@ -57,7 +57,7 @@ def game_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
 
 @validated
 def close_coins(epsilon: AnyEpsilon) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Biases and their least and largest epsilon-close neighbours."""
+    """A grid of biases, and the least and the largest bias that is epsilon-close to each."""
     small = np.geomspace(1e-7, 0.5, 150)
     kinks = special.expit(np.array([-epsilon, epsilon]))
     bias = np.concatenate([small, 1.0 - small, kinks])

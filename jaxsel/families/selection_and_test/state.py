@@ -64,7 +64,7 @@ def _like(model: Array, value) -> Array:
 
 
 def initialise(key: stream.Key, gamma) -> State:
-    """Draws p = U^(1/gamma), as log p = -E/gamma with E exponential.
+    """The state of a new instance: p = U^(1/gamma), as log p = -E/gamma with E exponential.
 
     Args:
       key: its own stream, used for nothing else.
@@ -82,7 +82,9 @@ def runs(key: stream.Key, state: State, draw) -> Bool[Array, ""]:
 
 
 def log_stay(state: State, chance) -> Float[Array, ""]:
-    """log(1 - p chance): no potential run that happens and succeeds; accurate in both tails.
+    """The log probability that a potential run does not happen and succeed, log(1 - p chance).
+
+    Accurate in both tails.
 
     Args:
       state: of the instance.
@@ -114,7 +116,7 @@ def answers_top(key: stream.Key, state: State, top_probability, draw=0) -> Bool[
 
 
 def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""]:
-    """The number of the first of many equal Tests to answer top: Geom(p h), from 1.
+    """The number, from 1, of the first of many equal Tests that answers top: geometric in p h.
 
     Args:
       key: its own stream; use ``stream.at_round`` for the next top.

@@ -44,7 +44,7 @@ class Counts(NamedTuple):
 
 
 def binomial_counts(samples: int, share: float) -> Counts:
-    """Successes among ``samples`` draws that succeed with probability ``share``.
+    """The law of the number of successes in ``samples`` draws of success probability ``share``.
 
     Omitted values have total probability below 1e-25. The rarer of success and failure is
     counted, so that both numbers are accurate if the other is near 1e17.
@@ -69,7 +69,7 @@ def halting_law(
     threshold_scale: float,
     weights: Sequence[npt.ArrayLike] | None = None,
 ) -> np.ndarray:
-    """Law of the query at which a sparse vector halts.
+    """The exact law of the query at which a sparse vector halts.
 
     It halts at the first i with level_i + xi_i > nu, the noises being Laplace.
 
