@@ -3,38 +3,46 @@
 Cohen et al. 2022, Theorem 4: gamma = alpha, k = 1 and tau = T.
 """
 
+from typing import Annotated, Any
+
 import jax.numpy as jnp
 import numpy as np
 
 from jaxsel import repetitions as laws
-from jaxsel.families.percentile.median_laws import ALPHA, median_rounds
+from jaxsel.families.percentile import parameters
+from jaxsel.families.percentile.median_laws import median_rounds
 from jaxsel.families.private_tuning.bases import Base
 from jaxsel.families.private_tuning.private_tuning import Selection, release, selected
 from jaxsel.families.selection_and_test.state import best_rank, initialise, select
-from jaxsel.host.errors import InputError, check_choice, check_integer
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.domains import choice
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "rank")
+_OWN = {"alpha": parameters.Alpha, "beta": parameters.Beta, "rounds": parameters.Rounds}
 _LITERAL_LIMIT = 10_000_000
 _STATE_TAG, _CALL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2
 
 
 def _parameters(params) -> tuple[float, int, dict]:
     """alpha, T and the base's own parameters."""
-    own = ("alpha", "beta", "rounds")
-    rest = {key: value for key, value in params.items() if key not in own}
-    alpha = ALPHA.read("alpha", params.get("alpha", ALPHA.default))
-    if ("beta" in params) == ("rounds" in params):
+    own = {name: params[name] for name in _OWN if name in params}
+    rest = {name: value for name, value in params.items() if name not in _OWN}
+    read: dict[str, Any] = {"alpha": 1.0} | read_params(own, optional=_OWN)
+    if ("beta" in read) == ("rounds" in read):
         raise InputError("give either beta (failure probability) or rounds (T)")
-    if "beta" in params:
-        return alpha, median_rounds(params["beta"], alpha), rest
-    return alpha, check_integer("rounds", params["rounds"], 1), rest
+    rounds = read.get("rounds") or median_rounds(read["beta"], read["alpha"])
+    return read["alpha"], rounds, rest
 
 
 @factory
-def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
-    """Release the best of Bin(T, p) runs of the base, p = U^(1/alpha) drawn once.
+def better_than_median(
+    base: Base, *, method: Annotated[str, choice(parameters.RANKING)] = "rank"
+) -> Mechanism:
+    """Release the best of a random number of runs of the base, likely better than its median.
+
+    The number of runs is Bin(T, p), with p = U^(1/alpha) drawn once for a uniform U.
 
     Args:
       base: the algorithm whose median is to be beaten.
@@ -42,17 +50,16 @@ def better_than_median(base: Base, *, method: str = "rank") -> Mechanism:
         the best run, given p, in O(1).
 
     Data: the base's.
-    Params: the base's, and "alpha" > 0 (default 1), and "beta" in (0, 1) (T is then
-      that of Theorem 4) or "rounds" (T itself).
+    Params: the base's, and "alpha" (default 1), and "beta" (T is then that of Theorem 4) or
+      "rounds" (T itself).
     Outcome: Selection (count -1 if method is "rank"); event: the released label, "none"
       last.
 
     Formal guarantees (claims): CL-Thm4-privacy, (2 + alpha) epsilon; CL-Thm4-failure.
 
     Raises:
-      InputError: for parameters outside their range.
+      InputError: for both of beta and rounds, or neither; for more runs than "literal" makes.
     """
-    check_choice("method", method, METHODS)
 
     def prepare(data, params):
         alpha, rounds, rest = _parameters(params)

@@ -10,69 +10,34 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.families.percentile import settings
-from jaxsel.families.percentile.median_laws import ALPHA
-from jaxsel.families.percentile.pipeline_laws import (
-    CANDIDATES,
-    FULL_SLACK,
-    THRESHOLDS,
-    pipeline,
-    pipeline_params,
-)
-from jaxsel.families.percentile.score_percentile_laws import COUNT
+from jaxsel.families.percentile import parameters
+from jaxsel.families.percentile.parameters import BaseEpsilon, Beta, OrWord
+from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_params
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.families.thresholds.laws import threshold_steps
-from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import Domain, number, numbers, probability
+from jaxsel.language.domains import number, numbers, probability
 from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.trial import Trial
-
-
-@dataclasses.dataclass(frozen=True)
-class _OrWord(Domain):
-    """Values of another domain, or one of a few words."""
-
-    domain: Domain = dataclasses.field(kw_only=True)
-    words: tuple[str, ...] = dataclasses.field(kw_only=True)
-
-    def describe(self) -> str:
-        """See ``Domain``."""
-        return f"{', '.join(self.words)}, or {self.domain.describe()}"
-
-    def read(self, name: str, value: Any) -> Any:
-        """See ``Domain``."""
-        if isinstance(value, str) and value in self.words:
-            return value
-        try:
-            return self.domain.read(name, value)
-        except InputError:
-            self.refuse(name, value)
-
 
 _THEOREM = "theorem"
 _LAST_AGAINST_OTHERS = "every log-odds moves by 2 epsilon_1, the last against the others"
 
 
-def _or_theorem(domain: Domain) -> Domain:
-    return _OrWord(f"{domain.help}; theorem: what it asks for", domain=domain, words=(_THEOREM,))
+def _or_theorem(annotation: Any) -> OrWord:
+    (domain,) = annotation.__metadata__
+    return OrWord(f"{domain.help}; theorem: what it asks for", domain=domain, words=(_THEOREM,))
 
 
 _chances = functools.partial(numbers, at_least=0.0, at_most=1.0)
 
 Shares = Annotated[Any, _chances("chances to reach the thresholds, in order")]
-Target = Annotated[float, settings.TARGET]
-BaseEpsilon = Annotated[float, settings.BASE_EPSILON]
-FinalEpsilon = Annotated[float, settings.FINAL_EPSILON]
-Slack = Annotated[float, settings.SLACK]
-Beta = Annotated[float, settings.BETA]
-Delta = Annotated[float, settings.DELTA]
-Samples = Annotated[Any, _or_theorem(settings.SAMPLES)]
-Shift = Annotated[Any, _or_theorem(settings.SHIFT)]
-Offset = Annotated[Any, _or_theorem(settings.OFFSET)]
-Jump = Annotated[str, methods("jump", "literal")]
-Binomial = Annotated[str, methods("binomial", "literal")]
+Samples = Annotated[Any, _or_theorem(parameters.Samples)]
+Shift = Annotated[Any, _or_theorem(parameters.Shift)]
+Offset = Annotated[Any, _or_theorem(parameters.Offset)]
+Jump = Annotated[str, methods(*parameters.JUMPING)]
+Binomial = Annotated[str, methods(*parameters.COUNTING)]
 _EPSILON = number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
 
 
@@ -80,12 +45,12 @@ _EPSILON = number("privacy of one run in the constructed pairs", above=0.0, at_m
 class _Wanted:
     """What a test of percentiles is asked for; Algorithms 4 and 5 share it."""
 
-    target: Target = 0.5
+    target: parameters.Target = 0.5
     base_epsilon: BaseEpsilon = 0.5
-    final_epsilon: FinalEpsilon = 1
-    slack: Slack = 0.5
+    final_epsilon: parameters.FinalEpsilon = 1
+    slack: parameters.Slack = 0.5
     beta: Beta = 0.1
-    delta: Delta = 1e-3
+    delta: parameters.Delta = 1e-3
     samples: Samples = 40
     shift: Shift = 5.0
 
@@ -124,9 +89,9 @@ def _three_outcomes(epsilon: float) -> pairs.LawPair:
 def percentile_above_threshold(
     *,
     shares: Shares = "0.2,0.2,0.2,0.5,0.8",
-    target: Target = 0.5,
+    target: parameters.Target = 0.5,
     base_epsilon: BaseEpsilon = 0.5,
-    final_epsilon: FinalEpsilon = 1,
+    final_epsilon: parameters.FinalEpsilon = 1,
     method: Jump = "jump",
 ):
     """Halt at the first base that reaches its threshold with a wanted chance; the chances are
@@ -252,16 +217,17 @@ def percentile_pipeline(
     scores: Annotated[Any, _chances("scores of the outcomes")] = "1,0.75,0.5,0",
     probabilities: Annotated[Any, _chances("law of one run")] = "0.02,0.1,0.3,0.58",
     base_epsilon: BaseEpsilon = 0.1,
-    slack: Annotated[float, FULL_SLACK] = 1,
+    slack: parameters.FullSlack = 1,
     beta: Beta = 0.1,
-    delta: Delta = 1e-6,
-    thresholds: Annotated[int, THRESHOLDS] = 3,
-    candidates: Annotated[int, CANDIDATES] = 1,
+    delta: parameters.Delta = 1e-6,
+    thresholds: parameters.FewThresholds = 3,
+    candidates: parameters.Candidates = 1,
     samples: Samples = 50,
     shift: Shift = 8.0,
     offset: Offset = 1.0,
+    # T is made of it, and must be a number.
     stop_probability: Annotated[
-        Any, _or_theorem(number("gamma", at_least=1e-200, at_most=1.0))
+        Any, _or_theorem(Annotated[float, number("gamma", at_least=1e-200, at_most=1.0)])
     ] = 0.05,
     method: Binomial = "binomial",
 ):
@@ -326,11 +292,9 @@ def better_than_median(
     middle: Annotated[
         float, probability("chance of the second best one, on the other side")
     ] = 0.002,
-    alpha: Annotated[float, ALPHA] = 1,
-    beta: Annotated[
-        float, dataclasses.replace(settings.BETA, help="failure probability that sets T")
-    ] = 0.02,
-    method: Annotated[str, methods("rank", "literal")] = "rank",
+    alpha: parameters.Alpha = 1,
+    beta: Beta = 0.02,
+    method: Annotated[str, methods(*parameters.RANKING)] = "rank",
 ):
     """The best of Bin(T, p) runs: above the median, but for a chance beta."""
 
@@ -364,11 +328,8 @@ def better_than_median(
 def median_of_runs(
     *,
     probabilities: Annotated[Any, _chances("law of one run, best outcome first")] = "0.5,0.5",
-    count: Annotated[int, COUNT] = 21,
-    rank: Annotated[
-        Any,
-        _OrWord("which run is released; 1 is the best", domain=COUNT, words=("median", "random")),
-    ] = "median",
+    count: parameters.FewRuns = 21,
+    rank: parameters.Rank = "median",
     epsilon: Annotated[float, _EPSILON] = 1,
     method: Jump = "jump",
 ):

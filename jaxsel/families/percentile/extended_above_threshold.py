@@ -10,17 +10,16 @@ import jax.numpy as jnp
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.laws import extended_law
 from jaxsel.families.percentile.noisy_tests import (
-    METHODS,
     Halt,
     count_runs,
     counting_mechanism,
     first_pass,
     noise_params,
 )
+from jaxsel.families.percentile.parameters import CountMethod
 from jaxsel.families.percentile.queries import one_run, stream_of_queries
 from jaxsel.families.percentile.settings import log_potential
 from jaxsel.families.private_tuning.bases import Base
-from jaxsel.host.errors import check_choice
 from jaxsel.kernel import lanes, stream
 from jaxsel.language.base import Mechanism, factory
 
@@ -28,7 +27,9 @@ _COUNT_TAG, _RUN_TAG = 0xA1, 0xA2
 
 
 @factory
-def extended_above_threshold(base: Base | None = None, *, method: str = "binomial") -> Mechanism:
+def extended_above_threshold(
+    base: Base | None = None, *, method: CountMethod = "binomial"
+) -> Mechanism:
     """Halts at the first query whose estimated, noisy log-odds exceed the target's.
 
     Args:
@@ -48,9 +49,8 @@ def extended_above_threshold(base: Base | None = None, *, method: str = "binomia
     Formal guarantees (claims): LT-Thm4.4(a) to (d), LT-Thm4.4(a)-sharp, LT-Thm1.5.
 
     Raises:
-      InputError: for a share outside [0, 1] or a bad parameter.
+      InputError: for a share outside [0, 1], or more runs than "literal" makes.
     """
-    check_choice("method", method, METHODS)
     run = one_run(base)
 
     def sample(key, data, params) -> Halt:

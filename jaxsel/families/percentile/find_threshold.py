@@ -15,17 +15,16 @@ from jax import lax
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.laws import found_threshold_law
 from jaxsel.families.percentile.noisy_tests import (
-    METHODS,
     Halt,
     count_runs,
     counting_mechanism,
     first_pass,
     noise_params,
 )
+from jaxsel.families.percentile.parameters import CountMethod
 from jaxsel.families.percentile.queries import Queries, falling_thresholds, one_run
 from jaxsel.families.percentile.settings import PercentileTest
 from jaxsel.families.private_tuning.bases import Base
-from jaxsel.host.errors import check_choice
 from jaxsel.kernel import lanes, stream
 from jaxsel.language.base import Mechanism, factory
 
@@ -44,8 +43,10 @@ def prepare_search(queries: Queries, test: PercentileTest) -> tuple[dict, dict]:
 
 
 @factory
-def find_percentile_threshold(base: Base | None = None, *, method: str = "binomial") -> Mechanism:
-    """Halts at the first threshold that enough of N runs reach, up to noise.
+def find_percentile_threshold(
+    base: Base | None = None, *, method: CountMethod = "binomial"
+) -> Mechanism:
+    """Halts at the first of falling thresholds that enough of N runs reach, up to noise.
 
     Args:
       base: the base algorithm of the runs; None if shares are given.
@@ -64,9 +65,9 @@ def find_percentile_threshold(base: Base | None = None, *, method: str = "binomi
     Formal guarantees (claims): LT-Thm4.6(a) to (c), LT-Thm4.6(a)-sharp.
 
     Raises:
-      InputError: for shares that decrease or are no probabilities, or a bad parameter.
+      InputError: for shares that decrease or are no probabilities, or more runs than "literal"
+        makes.
     """
-    check_choice("method", method, METHODS)
     return counting_mechanism(
         base,
         method,
@@ -79,7 +80,13 @@ def find_percentile_threshold(base: Base | None = None, *, method: str = "binomi
 
 
 def search_thresholds(base: Base | None, method: str, key: stream.Key, data, params) -> Halt:
-    """One run of Algorithm 5 on the arrays from ``prepare_search``."""
+    """One trial of Algorithm 5.
+
+    Args:
+      base, method: of ``find_percentile_threshold``.
+      key: of the trial.
+      data, params: from ``prepare_search``, and "base", the base's params.
+    """
     arrays = jax.tree.map(jnp.asarray, data)
     samples = jnp.asarray(params["samples"])
     count_key = stream.fold(key, _COUNT_TAG)

@@ -15,9 +15,11 @@ import numpy.typing as npt
 from scipy import stats
 
 from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.families.percentile.parameters import BaseEpsilon, FinalEpsilon, Target
 from jaxsel.families.percentile.settings import PercentileTest, log_potential
 from jaxsel.families.sparse_vector.halting_law import Counts, binomial_counts, halting_law
-from jaxsel.host.errors import InputError, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 
 _REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
 _DENSE = 500  # possible counts up to which all of them are listed
@@ -27,7 +29,11 @@ _CERTAIN = 1e-7  # relative spread below which a count is replaced by its mean
 
 
 def checked_shares(shares: npt.ArrayLike) -> np.ndarray:
-    """Float[np.ndarray, "queries"]: shares as float64, at least one, each in [0, 1]."""
+    """The shares as Float64["queries"], at least one, each in [0, 1].
+
+    Raises:
+      InputError: for anything else.
+    """
     array = np.asarray(shares, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"shares has shape {array.shape}; it must be one list, not empty")
@@ -39,18 +45,18 @@ def checked_shares(shares: npt.ArrayLike) -> np.ndarray:
 # --- Algorithm 3: the shares are known ------------------------------------------------
 
 
-def oracle_scales(base_epsilon: float, final_epsilon: float) -> tuple[float, float]:
-    """Laplace scales of Algorithm 3: of each query and of the threshold."""
-    ratio = check_positive("base_epsilon", base_epsilon) / check_positive(
-        "final_epsilon", final_epsilon
-    )
+@validated
+def oracle_scales(base_epsilon: BaseEpsilon, final_epsilon: FinalEpsilon) -> tuple[float, float]:
+    """The scales of Algorithm 3's Laplace noises: of each query, and of the threshold."""
+    ratio = base_epsilon / final_epsilon
     return 8.0 * ratio, 4.0 * ratio
 
 
-def oracle_levels(shares: npt.ArrayLike, target: float) -> np.ndarray:
-    """log Phi(p_i) - log Phi(p*), Phi(x) = x/(1-x); -inf and inf at shares 0 and 1."""
+@validated
+def oracle_levels(shares: npt.ArrayLike, target: Target) -> np.ndarray:
+    """The log-odds of each share minus those of the target, Float["queries"]; -inf at a share 0,
+    inf at 1."""
     shares = checked_shares(shares)
-    target = check_interval("target", target, 0.0, 1.0)
     with np.errstate(divide="ignore"):
         levels = np.log(shares) - np.log1p(-shares)
     return levels - (math.log(target) - math.log1p(-target))
@@ -59,12 +65,12 @@ def oracle_levels(shares: npt.ArrayLike, target: float) -> np.ndarray:
 def oracle_law(
     shares: npt.ArrayLike, *, target: float, base_epsilon: float, final_epsilon: float
 ) -> np.ndarray:
-    """Exact law of the query at which Algorithm 3 halts.
+    """The exact law of the query at which Algorithm 3 halts.
 
     Args:
       shares: of the queries, in order, each in [0, 1].
-      target: p*, in (0, 1).
-      base_epsilon, final_epsilon: epsilon_1 and epsilon_3, > 0.
+      target: p*, the wanted chance to reach the threshold.
+      base_epsilon, final_epsilon: epsilon_1 of one run, and epsilon_3 of the answers.
 
     Returns:
       Float[np.ndarray, "queries+1"]: chance to halt at each query, and not to, last.
@@ -77,7 +83,8 @@ def oracle_law(
 
 
 def share_counts(samples: float, share: float) -> Counts:
-    """The law of how many of N runs reach the threshold, for N up to 1e200.
+    """The law of how many of N = ``samples`` runs reach a threshold that one run reaches with
+    chance ``share``; for N up to 1e200.
 
     Where more than 500 counts matter, it is summed on a grid of about a quarter of the
     standard deviation, which gives the same sums of smooth functions; and if the standard
@@ -118,7 +125,7 @@ def _splits(levels: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
 
 
 def extended_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
-    """Exact law of the query at which Algorithm 4 halts.
+    """The exact law of the query at which Algorithm 4 halts.
 
     Args:
       shares: of the queries, in order, each in [0, 1].
@@ -155,7 +162,7 @@ def extended_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
 
 
 def threshold_grid(thresholds: int) -> np.ndarray:
-    """tau_i = 1 - (i-1)/(R-1), i = 1..R, R >= 2."""
+    """The falling grid of R thresholds, from 1 to 0 at equal distances; R >= 2."""
     return 1.0 - np.arange(thresholds) / (thresholds - 1.0)
 
 
@@ -205,7 +212,7 @@ def _windows(shares: np.ndarray, chances: np.ndarray, test: PercentileTest) -> l
 
 
 def found_threshold_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
-    """Exact law of the threshold at which Algorithm 5 halts.
+    """The exact law of the threshold at which Algorithm 5 halts.
 
     Given the threshold noise, the counts are a Markov chain: each threshold adds a
     binomial number of the runs that reached none before.

@@ -9,11 +9,10 @@ import math
 from typing import NamedTuple
 
 from jaxsel import repetitions as laws
-from jaxsel.families.percentile.settings import BETA, added_shift
-from jaxsel.host.errors import check_integer, check_interval, check_positive
-from jaxsel.language.domains import positive
-
-ALPHA = positive("exponent of the law of p, P[p <= x] = x^alpha", default=1)
+from jaxsel.families.percentile import parameters
+from jaxsel.families.percentile.settings import added_shift
+from jaxsel.host.errors import check_interval
+from jaxsel.language.signature import validated
 
 
 class Boosting(NamedTuple):
@@ -35,14 +34,15 @@ class Boosting(NamedTuple):
     log_max_calls: float
 
 
-def median_rounds(beta: float, alpha: float) -> int:
-    """T of Theorem 4: ceil(2/beta) if alpha = 1, else ceil(5 (2/beta)^(1/alpha)
-    log(1/beta)).
+@validated
+def median_rounds(beta: parameters.Beta, alpha: parameters.Alpha) -> int:
+    """The number T of potential runs with which Theorem 4 beats the median, but for a chance beta.
+
+    ceil(2/beta) if alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)).
 
     Raises:
-      InputError: unless 0 < beta < 1 and alpha > 0.
+      InputError: if it exceeds 1e300.
     """
-    beta, alpha = BETA.read("beta", beta), ALPHA.read("alpha", alpha)
     if alpha == 1.0:
         return math.ceil(2.0 / beta)
     power = math.log(2.0 / beta) / alpha
@@ -51,27 +51,31 @@ def median_rounds(beta: float, alpha: float) -> int:
 
 
 def median_failure(rounds: int, alpha: float) -> float:
-    """E (1 - p/2)^T: no run of Bin(T, p), p = U^(1/alpha), is better than the median.
+    """The probability that none of Bin(T, p) runs, p = U^(1/alpha), is better than the median.
 
-    In closed form alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1); (2 - 2^-T)/(T + 1)
-    for alpha = 1. For a base whose runs are better with probability exactly 1/2.
+    Each run is better with probability 1/2, so it is E (1 - p/2)^T, in closed form alpha
+    2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1); (2 - 2^-T)/(T + 1) for alpha = 1.
     """
     return float(laws.beta_binomial(rounds, alpha).pgf_tail(0.5))
 
 
-def _base(epsilon: float, delta: float) -> tuple[float, float]:
-    epsilon = check_positive("epsilon", epsilon)
-    return epsilon, check_interval("delta", delta, 0.0, 1.0, low_open=False)
-
-
+@validated
 def beta_binomial_boosting(
-    beta: float, alpha: float, epsilon: float = 1.0, delta: float = 0.0
+    beta: parameters.Beta,
+    alpha: parameters.Alpha,
+    epsilon: parameters.Epsilon = 1.0,
+    delta: parameters.BaseDelta = 0.0,
 ) -> Boosting:
-    """Cohen et al., Theorem 4: one Selection of Algorithm 1, gamma = alpha, tau = T.
+    """What a run better than the median costs by Cohen et al., Theorem 4.
 
-    ((2 + alpha) epsilon, T delta)-DP; the failure is exact, at most beta.
+    One Selection of Algorithm 1 with gamma = alpha and tau = T is ((2 + alpha) epsilon,
+    T delta)-DP; its failure is exact, at most beta.
+
+    Args:
+      beta: failure probability.
+      alpha: exponent of the law of p.
+      epsilon, delta: of the base.
     """
-    epsilon, delta = _base(epsilon, delta)
     rounds = median_rounds(beta, alpha)
     log_rounds = math.log(rounds)
     return Boosting(
@@ -83,27 +87,33 @@ def beta_binomial_boosting(
     )
 
 
+@validated
 def percentile_boosting(
-    beta: float, alpha: float, epsilon: float, final_delta: float, *, thresholds: int = 100
+    beta: parameters.Beta,
+    alpha: parameters.Alpha,
+    epsilon: parameters.BaseEpsilon,
+    final_delta: parameters.Delta,
+    *,
+    thresholds: parameters.Thresholds = 100,
 ) -> Boosting:
-    """Liu & Talwar, Theorem 4.7 (Algorithm 5, then Algorithm 1), for one candidate.
+    """What a run better than the median costs by Liu & Talwar, Theorem 4.7, with one candidate.
 
-    Privacy (2 epsilon + epsilon_0, final_delta) with epsilon_0 = alpha epsilon, for a
-    pure base; settings as corrected (LT-E6, LT-E9, LT-E10): Algorithm 5 with p* = 1/2,
-    epsilon_3 = slack = epsilon_0/2 and beta/4, Algorithm 1 at gamma = p_1 beta/4.
+    Algorithm 5, then Algorithm 1, are (2 epsilon + epsilon_0, final_delta)-DP with epsilon_0 =
+    alpha epsilon, for a pure base. Settings as corrected (LT-E6, LT-E9, LT-E10): Algorithm 5
+    with p* = 1/2, epsilon_3 = slack = epsilon_0/2 and beta/4, Algorithm 1 at gamma = p_1 beta/4.
 
     Args:
-      beta: failure probability, in (0, 1); the bound is beta + final_delta.
+      beta: failure probability; the bound is beta + final_delta.
       alpha: epsilon_0/epsilon; epsilon_0 must be below 2.
-      epsilon: of the base, > 0.
-      final_delta: in (0, 1).
-      thresholds: R >= 2: how many score thresholds are tried.
+      epsilon: of the base.
+      final_delta: of the whole.
+      thresholds: R, how many score thresholds are tried.
+
+    Raises:
+      InputError: unless epsilon_0 is below 2.
     """
-    beta = check_interval("beta", beta, 0.0, 1.0) / 4.0
-    alpha, epsilon = check_positive("alpha", alpha), check_positive("epsilon", epsilon)
+    beta = beta / 4.0
     half = check_interval("alpha * epsilon", alpha * epsilon, 0.0, 2.0) / 2.0
-    final_delta = check_interval("final_delta", final_delta, 0.0, 1.0)
-    thresholds = check_integer("thresholds", thresholds, 2)
     shift = added_shift(
         1, thresholds, slack=half, base_epsilon=epsilon, delta=final_delta, corrected=True
     )

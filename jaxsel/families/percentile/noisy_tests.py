@@ -18,7 +18,6 @@ from jaxsel.families.private_tuning.bases import Base
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism
 
-METHODS = ("literal", "binomial")
 State = TypeVar("State")
 
 
@@ -46,7 +45,7 @@ def event_labels(kind: str, count: int) -> tuple[str, ...]:
 
 
 def noise_params(test: PercentileTest, aim: float) -> dict[str, Any]:
-    """The numbers of ``first_pass``: the noises, N, Delta and the noiseless threshold."""
+    """The numbers that ``first_pass`` takes: the noises, N, Delta and the noiseless threshold."""
     return {
         "samples": np.float64(test.samples),
         "shift": np.float64(test.shift),
@@ -57,7 +56,14 @@ def noise_params(test: PercentileTest, aim: float) -> dict[str, Any]:
 
 
 def count_runs(run: Runs, key: stream.Key, data, params, samples: Array) -> Array:
-    """How many of N runs reach the threshold, or each of the thresholds."""
+    """How many of N runs reach the threshold, or each of the thresholds.
+
+    Args:
+      run: whether one run reaches it (``queries.one_run``).
+      key: of which each run has a round.
+      data, params: of ``run``.
+      samples: N.
+    """
 
     def once(number, count):
         reached = run(stream.at_round(key, number), data, params)

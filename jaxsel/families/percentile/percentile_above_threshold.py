@@ -13,13 +13,15 @@ from jaxtyping import Array
 
 from jaxsel.families.percentile.laws import oracle_law, oracle_levels, oracle_scales
 from jaxsel.families.percentile.noisy_tests import Halt, event_labels, halted_at
+from jaxsel.families.percentile.parameters import BaseEpsilon, FinalEpsilon, JumpMethod, Target
 from jaxsel.families.percentile.queries import split_params, stream_of_queries
 from jaxsel.families.private_tuning.bases import Base
-from jaxsel.host.errors import check_choice, check_params, check_positive
+from jaxsel.host.errors import check_positive
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "jump")
+_OWN = {"target": Target, "base_epsilon": BaseEpsilon, "final_epsilon": FinalEpsilon}
 
 
 def _runs(levels: np.ndarray) -> dict[str, Any]:
@@ -37,7 +39,9 @@ def _runs(levels: np.ndarray) -> dict[str, Any]:
 
 
 @factory
-def percentile_above_threshold(base: Base | None = None, *, method: str = "jump") -> Mechanism:
+def percentile_above_threshold(
+    base: Base | None = None, *, method: JumpMethod = "jump"
+) -> Mechanism:
     """Halts at the first query whose noisy log-odds exceed those of the target.
 
     Args:
@@ -48,22 +52,19 @@ def percentile_above_threshold(base: Base | None = None, *, method: str = "jump"
 
     Data: shares p_i of the queries, in order, each in [0, 1]. With a base: {"runs": its
       input for each query, "thresholds": Float["queries"]}.
-    Params: "target" (p*, in (0, 1)), "base_epsilon" (epsilon_1), "final_epsilon"
-      (epsilon_3); and the base's.
+    Params: "target" (p*), "base_epsilon" (epsilon_1), "final_epsilon" (epsilon_3); and the
+      base's.
     Outcome: Halt; event: the query, "none" last.
 
     Formal guarantees (claims): LT-Thm4.1(a) to (d), LT-Cor4.2.
 
     Raises:
-      InputError: for a share outside [0, 1] or a parameter out of range.
+      InputError: for a share outside [0, 1].
     """
-    check_choice("method", method, METHODS)
-    names = ("target", "base_epsilon", "final_epsilon")
 
     def asked(data, params) -> tuple[np.ndarray, dict]:
-        own, rest = split_params(base, params, names)
-        check_params(own, names)
-        return stream_of_queries(base, data, rest).shares, own
+        own, rest = split_params(base, params, tuple(_OWN))
+        return stream_of_queries(base, data, rest).shares, read_params(own, _OWN)
 
     def prepare(data, params):
         shares, params = asked(data, params)

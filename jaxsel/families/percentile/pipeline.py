@@ -11,11 +11,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from jaxsel.families.percentile import parameters
 from jaxsel.families.percentile.find_threshold import prepare_search, search_thresholds
 from jaxsel.families.percentile.laws import threshold_grid
-from jaxsel.families.percentile.noisy_tests import METHODS
 from jaxsel.families.percentile.pipeline_laws import (
-    THRESHOLDS,
     Pipeline,
     grid_shares,
     pipeline_law,
@@ -23,11 +22,16 @@ from jaxsel.families.percentile.pipeline_laws import (
 )
 from jaxsel.families.percentile.queries import Queries
 from jaxsel.families.percentile.settings import read_test
-from jaxsel.host.errors import check_choice, check_integer, check_interval
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params
 
 _SEARCH_TAG, _DRAW_TAG = 0xC1, 0xC2
+_OWN = {
+    "thresholds": parameters.FewThresholds,
+    "stop_probability": parameters.Stop,
+    "max_draws": parameters.Draws,
+}
 
 
 class Released(NamedTuple):
@@ -45,20 +49,13 @@ class Released(NamedTuple):
 
 
 def _settings(params, method: str) -> Pipeline:
-    own = ("thresholds", "stop_probability", "max_draws")
-    test = read_test(params, method, own)
-    stop = check_interval("stop_probability", params["stop_probability"], 0.0, 1.0, high_open=False)
-    return Pipeline(
-        test=test,
-        thresholds=THRESHOLDS.read("thresholds", params["thresholds"]),
-        least_share=np.nan,
-        stop_probability=stop,
-        max_draws=check_integer("max_draws", params["max_draws"], 1),
-    )
+    test = read_test(params, method, tuple(_OWN))
+    own = read_params({name: params[name] for name in _OWN}, _OWN)
+    return Pipeline(test=test, least_share=np.nan, **own)
 
 
 @factory
-def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
+def percentile_pipeline(*, method: parameters.CountMethod = "binomial") -> Mechanism:
     """Releases a run that reaches a threshold found by Algorithm 5.
 
     Args:
@@ -74,9 +71,8 @@ def percentile_pipeline(*, method: str = "binomial") -> Mechanism:
     Formal guarantees (claims): LT-Thm4.7(a) to (c), LT-Thm4.7(a)-sharp.
 
     Raises:
-      InputError: for bad scores, probabilities or parameters.
+      InputError: for scores outside [0, 1], bad probabilities, or more runs than "literal" makes.
     """
-    check_choice("method", method, METHODS)
 
     def prepare(data, params):
         settings = _settings(params, method)

@@ -13,27 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.families.percentile import parameters
 from jaxsel.families.percentile.laws import found_threshold_law, threshold_grid
-from jaxsel.families.percentile.settings import (
-    BASE_EPSILON,
-    BETA,
-    DELTA,
-    PercentileTest,
-    algorithm_5,
-)
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_probability_vector,
-)
-from jaxsel.language.domains import number, whole
-
-READINGS = ("corrected", "sharp")
-FULL_SLACK = number("epsilon_0", above=0.0, at_most=1.0)
-CANDIDATES = whole("K, how many candidates; p* = 1/(2 K)", at_least=1)
-THRESHOLDS = whole("R, how many thresholds", at_least=2, at_most=1000)
+from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
+from jaxsel.language.signature import validated
 
 
 class Pipeline(NamedTuple):
@@ -54,37 +38,33 @@ class Pipeline(NamedTuple):
     max_draws: int
 
 
+@validated
 def pipeline(
     *,
-    base_epsilon: float = 0.1,
-    slack: float = 1.0,
-    beta: float = 0.1,
-    delta: float = 1e-6,
-    thresholds: int = 5,
-    candidates: int = 1,
-    reading: str = "corrected",
+    base_epsilon: parameters.BaseEpsilon = 0.1,
+    slack: parameters.FullSlack = 1.0,
+    beta: parameters.Beta = 0.1,
+    delta: parameters.Delta = 1e-6,
+    thresholds: parameters.Thresholds = 5,
+    candidates: parameters.Candidates = 1,
+    reading: parameters.Reading = "corrected",
 ) -> Pipeline:
-    """Settings under which Theorem 4.7 holds: (2 epsilon_1 + epsilon_0, delta)-DP.
+    """The settings of both algorithms with which Theorem 4.7 holds: the release is
+    (2 epsilon_1 + epsilon_0, delta)-DP.
 
     Args:
-      base_epsilon: epsilon_1 > 0 of one run.
-      slack: epsilon_0 in (0, 1], of which each algorithm gets half (LT-E10).
-      beta, delta: failure probabilities, in (0, 1).
-      thresholds: R, at least 2.
-      candidates: K, at least 1.
+      base_epsilon: epsilon_1 of one run.
+      slack: epsilon_0, of which each algorithm gets half (LT-E10).
+      beta, delta: failure probabilities.
+      thresholds: R, how many thresholds Algorithm 5 tries.
+      candidates: K, how many candidates there are.
       reading: "corrected" runs both algorithms at beta/4 (LT-E10); "sharp" runs
         Algorithm 5 at beta, where its exact failure is of order beta^(3/2), and stops
         Algorithm 1 with gamma = p_1 beta/4; enough for beta <= 1/2.
 
     Raises:
-      InputError: for a parameter out of range, or if a number exceeds 1e300.
+      InputError: if the theorem asks for more than 1e190 runs.
     """
-    base_epsilon = BASE_EPSILON.read("base_epsilon", base_epsilon)
-    slack, beta = FULL_SLACK.read("slack", slack), BETA.read("beta", beta)
-    delta = DELTA.read("delta", delta)
-    thresholds = check_integer("thresholds", thresholds, 2)
-    candidates = CANDIDATES.read("candidates", candidates)
-    check_choice("reading", reading, READINGS)
     used = beta / 4.0 if reading == "corrected" else beta
     half = slack / 2.0
     exponent = 6.0 + 12.0 * base_epsilon / slack
@@ -121,7 +101,7 @@ def pipeline_params(settings: Pipeline) -> dict:
 
 
 def most_calls(settings: Pipeline) -> float:
-    """N + T: the largest number of runs of base algorithms."""
+    """The largest number of runs of base algorithms, N + T."""
     return float(settings.test.samples) + float(settings.max_draws)
 
 
@@ -173,7 +153,7 @@ def run_outcomes(scores: npt.ArrayLike, probabilities: npt.ArrayLike) -> Outcome
 
 
 def grid_shares(outcomes: Outcomes, thresholds: int) -> np.ndarray:
-    """P[score >= tau_i] for Algorithm 5's grid, Float[np.ndarray, "thresholds"]."""
+    """The chance of one run to reach each threshold of Algorithm 5's grid: Float["thresholds"]."""
     reached = outcomes.scores >= threshold_grid(thresholds)[:, None] - 1e-12
     return np.minimum(np.where(reached, outcomes.probabilities, 0.0).sum(axis=1), 1.0)
 
@@ -181,7 +161,7 @@ def grid_shares(outcomes: Outcomes, thresholds: int) -> np.ndarray:
 def pipeline_law(
     scores: npt.ArrayLike, probabilities: npt.ArrayLike, settings: Pipeline
 ) -> np.ndarray:
-    """Exact law of the released outcome.
+    """The exact law of what Algorithms 5 and 1 in a row release.
 
     Args:
       scores, probabilities: of one run, as ``run_outcomes`` takes them.

@@ -38,7 +38,7 @@ class Queries(NamedTuple):
 def split_params(
     base: Base | None, params: Mapping[str, Any], own: tuple[str, ...]
 ) -> tuple[Params, Params]:
-    """A mechanism's own parameters, and the base's."""
+    """A mechanism's own parameters, whose names are ``own``, and the other ones: the base's."""
     if base is None:
         return dict(params), {}
     rest = {name: value for name, value in params.items() if name not in own}
@@ -59,7 +59,8 @@ def _share(base: Base, run: Any, params: Params, threshold: float) -> float:
 
 
 def stream_of_queries(base: Base | None, data: Any, params: Params) -> Queries:
-    """Queries with one base input each, as in Algorithms 3 and 4.
+    """The queries of a base that has another input, and another threshold, each time: Algorithms 3
+    and 4.
 
     Args:
       base: None if ``data`` are the shares.
@@ -88,7 +89,7 @@ def stream_of_queries(base: Base | None, data: Any, params: Params) -> Queries:
 
 
 def falling_thresholds(base: Base | None, data: Any, params: Params) -> Queries:
-    """One base and thresholds that fall, as in Algorithm 5.
+    """The queries of one base at falling thresholds, as in Algorithm 5.
 
     Args:
       base: None if ``data`` are the shares, which do not fall.
@@ -112,7 +113,7 @@ def falling_thresholds(base: Base | None, data: Any, params: Params) -> Queries:
 
 
 def one_run(base: Base | None) -> Runs:
-    """(key, data, params) -> whether a run reaches the threshold, or each of them.
+    """A function (key, data, params) that draws whether a run reaches the threshold, or each.
 
     ``data`` are those of ``Queries``, of one query or of one base with all thresholds.
     """

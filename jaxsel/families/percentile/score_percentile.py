@@ -8,17 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsel.families.percentile.score_percentile_laws import COUNT, percentile_law, rank_range
-from jaxsel.host.errors import check_choice, check_params, check_probability_vector
+from jaxsel.families.percentile.parameters import FewRuns, JumpMethod, Rank
+from jaxsel.families.percentile.score_percentile_laws import percentile_law, rank_range
+from jaxsel.host.errors import check_probability_vector
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "jump")
 _RANK_TAG, _RUN_TAG = 0xE4, 0xE5
 
 
 @factory
-def score_percentile(*, method: str = "jump") -> Mechanism:
+def score_percentile(*, method: JumpMethod = "jump") -> Mechanism:
     """Make N runs and release the k-th best.
 
     Args:
@@ -26,25 +27,24 @@ def score_percentile(*, method: str = "jump") -> Mechanism:
         uniform tail ranks one after another, by their spacings.
 
     Data: ``Float["n"]``, probabilities of the outcomes of one run, best first.
-    Params: "count" (N, 1 to 1e6) and "rank" (default "median": k = ceil(N/2); "random": k
+    Params: "count" (N) and "rank" (default "median": k = ceil(N/2); "random": k
       uniform on 1 to ceil(N/2); or k itself).
     Outcome and event: Int, the released outcome.
 
     Not private beyond N epsilon: claims LT-B.3-hope, LT-B.3, LT-B.3-random-rank.
 
     Raises:
-      InputError: for a bad law, count or rank.
+      InputError: for probabilities that do not sum to 1, or a rank beyond the runs.
     """
-    check_choice("method", method, METHODS)
 
-    def checked(data, params) -> tuple[np.ndarray, int, tuple[int, int]]:
-        check_params(params, ("count",), ("rank",))
+    def checked(data, params) -> tuple[np.ndarray, int, Rank]:
+        read = read_params(params, {"count": FewRuns}, {"rank": Rank})
         law = check_probability_vector("probabilities", data)
-        count = COUNT.read("count", params["count"])
-        return law, count, rank_range(count, params.get("rank", "median"))
+        return law, read["count"], read.get("rank", "median")
 
     def prepare(data, params):
-        law, count, (low, high) = checked(data, params)
+        law, count, rank = checked(data, params)
+        low, high = rank_range(count, rank)
         at_least = np.cumsum(law)
         at_least[-1] = 1.0
         numbers = {
@@ -66,9 +66,7 @@ def score_percentile(*, method: str = "jump") -> Mechanism:
         return tuple(str(i) for i in range(checked(data, params)[0].size))
 
     def law(data, params) -> FiniteLaw:
-        probabilities, count, _ = checked(data, params)
-        found = percentile_law(probabilities, count, params.get("rank", "median"))
-        return FiniteLaw(found, labels(data, params))
+        return FiniteLaw(percentile_law(*checked(data, params)), labels(data, params))
 
     return Mechanism(
         prepare=prepare,

@@ -10,46 +10,42 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_probability_vector
-from jaxsel.language.domains import whole
-
-Rank = int | str
-COUNT = whole("how many runs, N", at_least=1, at_most=1e6)
+from jaxsel.families.percentile.parameters import Count, Lead, Rank
+from jaxsel.host.errors import InputError, check_probability_vector
+from jaxsel.language.signature import validated
 
 
-def rank_range(count: int, rank: Rank) -> tuple[int, int]:
+@validated
+def rank_range(count: Count, rank: Rank) -> tuple[int, int]:
     """The ranks k (1 is the best) among which one is drawn, lowest and highest.
 
     Args:
-      count: N >= 1.
+      count: N, how many runs are made.
       rank: "median" for ceil(N/2), "random" for any of 1 to ceil(N/2), or k itself.
 
     Raises:
-      InputError: for another rank, or one outside 1 to N.
+      InputError: for a rank beyond the number of runs.
     """
-    count = check_integer("count", count, 1)
     half = (count + 1) // 2
     if rank == "median":
         return half, half
-    if rank == "random":
-        return 1, half
     if isinstance(rank, str):
-        raise InputError(f"rank is {rank!r}; it must be median, random or a whole number")
-    number = check_integer("rank", rank, 1)
-    if number > count:
-        raise InputError(f"rank is {number}; it must be at most the {count} runs")
-    return number, number
+        return 1, half
+    if rank > count:
+        raise InputError(f"rank is {rank}; it must be at most the {count} runs")
+    return rank, rank
 
 
-def percentile_law(q_best_first: npt.ArrayLike, count: int, rank: Rank = "median") -> np.ndarray:
-    """Exact law of the k-th best of N draws.
+@validated
+def percentile_law(q_best_first: npt.ArrayLike, count: Count, rank: Rank = "median") -> np.ndarray:
+    """The exact law of the k-th best of N draws.
 
     The k-th best is among the outcomes 0 to i if at least k draws are. Both tails of
     that binomial law are used, so that rare outcomes keep their relative accuracy.
 
     Args:
       q_best_first: probabilities of the outcomes, best first.
-      count: N >= 1.
+      count: N, how many draws are made.
       rank: see ``rank_range``.
 
     Returns:
@@ -71,13 +67,14 @@ def percentile_law(q_best_first: npt.ArrayLike, count: int, rank: Rank = "median
 
 def _shift_loss(count: int, shift: float) -> float:
     """(N/2) log(1/(1 - shift^2))."""
-    count = check_integer("count", count, 1)
-    shift = check_interval("shift", shift, 0.0, 1.0)
     return -0.5 * count * math.log1p(-shift * shift)
 
 
-def median_loss_lower(count: int, shift: float) -> float:
-    """Least loss of releasing the median of N draws of (1 +- shift)/2, N odd.
+@validated
+def median_loss_lower(count: Count, shift: Lead) -> float:
+    """A lower bound on the privacy loss of releasing the median of an odd number N of draws.
+
+    The draws are of two models whose chances (1 +- shift)/2 are swapped on the neighbour.
 
     (N/2) log(1/(1 - shift^2)) - log 2: on one side the worse model is the median of at
     least half of all samples, on the other with probability at most
@@ -86,8 +83,9 @@ def median_loss_lower(count: int, shift: float) -> float:
     return _shift_loss(count, shift) - math.log(2.0)
 
 
-def random_rank_loss_lower(count: int, shift: float) -> float:
-    """Least loss of releasing a run of uniform rank up to ceil(N/2), for any N.
+@validated
+def random_rank_loss_lower(count: Count, shift: Lead) -> float:
+    """A lower bound on the privacy loss of releasing a run of uniform rank up to ceil(N/2).
 
     (N/2) log(1/(1 - shift^2)) + log(shift N/(N + 1)): on the first side the worse model
     is released with probability E(M - X)_+/M >= shift N/(2 M) for X better draws and

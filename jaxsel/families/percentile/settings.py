@@ -10,18 +10,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from jaxsel.host.errors import InputError, check_integer, check_params, check_positive
-from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.families.percentile import parameters
+from jaxsel.host.errors import InputError, check_params
+from jaxsel.language.signature import read_arguments, validated
 
-TARGET = probability("p*, the wanted chance to reach the threshold")
-BETA = probability("failure probability")
-SLACK = probability("epsilon_0")
-BASE_EPSILON = number("epsilon_1 of one run of a base", above=0.0, at_most=100.0)
-FINAL_EPSILON = positive("epsilon_3 of the answers")
-DELTA = probability("delta of the answers")
-SAMPLES = whole("N", at_least=1, at_most=1e200)
-SHIFT = positive("Delta, added to all counts")
-OFFSET = number("Lambda, lowers the bar")
 LITERAL_LIMIT = 1e5  # the largest number of samples of a literal algorithm
 
 
@@ -29,32 +21,42 @@ class PercentileTest(NamedTuple):
     """One noisy test, repeated for each query.
 
     Attributes:
-      target: p*.
-      samples: N.
-      shift: Delta.
+      target: p*, the wanted chance to reach the threshold.
+      samples: N, runs that are counted for a test.
+      shift: Delta, added to all counts.
       query_scale, threshold_scale: of the Laplace noises.
-      exponent: 6 S / epsilon_3, the power in all utility bounds.
+      exponent: 6 S / epsilon_3, the power in all utility bounds; S = epsilon_0 + epsilon_1 in
+        Algorithm 5, twice that in Algorithm 4.
       offset: Lambda, subtracted from the threshold (0 in Algorithm 4).
     """
 
-    target: float
-    samples: int
-    shift: float
-    query_scale: float
-    threshold_scale: float
+    target: parameters.Target
+    samples: parameters.Samples
+    shift: parameters.Shift
+    query_scale: parameters.Scale
+    threshold_scale: parameters.Scale
     exponent: float
-    offset: float = 0.0
+    offset: parameters.Offset = 0.0
 
 
 def printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
-    """Delta as printed: C log_term / (epsilon_0 (e^(epsilon_0 + epsilon_1) - 1))."""
+    """The constant added to all counts, as the paper prints it.
+
+    C log_term/(epsilon_0 (e^(epsilon_0 + epsilon_1) - 1)), C that of Lemma 4.3.
+
+    Args:
+      slack: epsilon_0, by how much the log of a count may leave its mean.
+      base_epsilon: epsilon_1 of one run.
+      log_term: the logarithm of a number of tests over delta.
+    """
     total = slack + base_epsilon
     constant = 2.0 * (math.exp(total) + 1.0 + math.exp(slack / 2.0))
     return constant * log_term / slack / math.expm1(total)
 
 
 def sufficient_shift(slack: float, log_term: float) -> float:
-    """The Delta that makes counts concentrate within e^(slack/2) (LT-E6)."""
+    """A constant that, added to counts, keeps them within a factor e^(slack/2) of their means
+    (LT-E6)."""
     growth = math.expm1(slack / 2.0)
     return (growth + 2.0) / growth / growth * log_term
 
@@ -62,11 +64,15 @@ def sufficient_shift(slack: float, log_term: float) -> float:
 def added_shift(
     sides: int, tests: int, *, slack: float, base_epsilon: float, delta: float, corrected: bool
 ) -> float:
-    """The Delta for which the counts of ``tests`` tests on neighbours are close.
+    """The constant to add to all counts, so that those on neighbouring data are close.
 
-    Algorithm 4 compares odds, hence counts on both ``sides``, passes and failures:
-    log(8 T/delta). Algorithm 5 compares passes alone: log(4 R/delta). Corrected, it is
-    at least sufficient_shift (LT-E6).
+    Args:
+      sides: 2 in Algorithm 4, which compares odds, hence counts of passes and of failures
+        (log(8 T/delta)); 1 in Algorithm 5, which compares passes (log(4 R/delta)).
+      tests: T queries, or R thresholds.
+      slack, base_epsilon: epsilon_0 and epsilon_1.
+      delta: the chance that some count is not close.
+      corrected: at least ``sufficient_shift`` (LT-E6).
     """
     shift = printed_shift(slack, base_epsilon, math.log(4.0 * sides * tests / delta))
     if not corrected:
@@ -78,7 +84,6 @@ def _settings(
     algorithm: int,
     tests: int,
     corrected: bool,
-    *,
     target: float,
     beta: float,
     slack: float,
@@ -87,18 +92,9 @@ def _settings(
     delta: float,
 ) -> PercentileTest:
     """Settings of Algorithm 4 or 5 for ``tests`` queries or thresholds."""
-    target, beta = TARGET.read("target", target), BETA.read("beta", beta)
-    slack = SLACK.read("slack", slack)
-    base_epsilon = BASE_EPSILON.read("base_epsilon", base_epsilon)
-    final_epsilon = FINAL_EPSILON.read("final_epsilon", final_epsilon)
     sides = 2 if algorithm == 4 else 1
     shift = added_shift(
-        sides,
-        tests,
-        slack=slack,
-        base_epsilon=base_epsilon,
-        delta=DELTA.read("delta", delta),
-        corrected=corrected,
+        sides, tests, slack=slack, base_epsilon=base_epsilon, delta=delta, corrected=corrected
     )
     # S/epsilon_3
     unit = sides * (base_epsilon + slack) / final_epsilon
@@ -125,71 +121,66 @@ def _settings(
     return PercentileTest(target, count, shift, 4.0 * unit, 2.0 * unit, exponent, offset)
 
 
+@validated
 def algorithm_4(
     *,
-    target: float = 0.5,
-    beta: float = 0.1,
-    slack: float = 0.5,
-    base_epsilon: float = 0.1,
-    final_epsilon: float = 1.0,
-    delta: float = 1e-3,
-    queries: int = 10,
+    target: parameters.Target = 0.5,
+    beta: parameters.Beta = 0.1,
+    slack: parameters.Slack = 0.5,
+    base_epsilon: parameters.BaseEpsilon = 0.1,
+    final_epsilon: parameters.FinalEpsilon = 1.0,
+    delta: parameters.Delta = 1e-3,
+    queries: parameters.Queries = 10,
     corrected: bool = False,
 ) -> PercentileTest:
-    """Settings of Algorithm 4 for T = ``queries``.
+    """The settings that Theorem 4.4 prescribes for Algorithm 4.
 
-    Corrected, Delta is at least sufficient_shift and N is doubled (LT-E4 to LT-E6).
+    Args:
+      target: p*, the chance to reach its threshold that a query should have.
+      beta: failure probability.
+      slack: epsilon_0, by how much estimated log-odds may miss the true ones.
+      base_epsilon: epsilon_1 of one run.
+      final_epsilon, delta: privacy of all answers.
+      queries: T, how many there are.
+      corrected: Delta is at least ``sufficient_shift`` and N is doubled (LT-E4 to LT-E6).
 
     Raises:
-      InputError: for a parameter out of range.
+      InputError: if N would exceed all floats.
     """
-    return _settings(
-        4,
-        check_integer("queries", queries, 2),
-        corrected,
-        target=target,
-        beta=beta,
-        slack=slack,
-        base_epsilon=base_epsilon,
-        final_epsilon=final_epsilon,
-        delta=delta,
-    )
+    return _settings(4, queries, corrected, target, beta, slack, base_epsilon, final_epsilon, delta)
 
 
+@validated
 def algorithm_5(
     *,
-    target: float = 0.5,
-    beta: float = 0.1,
-    slack: float = 0.5,
-    base_epsilon: float = 0.1,
-    final_epsilon: float = 1.0,
-    delta: float = 1e-3,
-    thresholds: int = 5,
+    target: parameters.Target = 0.5,
+    beta: parameters.Beta = 0.1,
+    slack: parameters.Slack = 0.5,
+    base_epsilon: parameters.BaseEpsilon = 0.1,
+    final_epsilon: parameters.FinalEpsilon = 1.0,
+    delta: parameters.Delta = 1e-3,
+    thresholds: parameters.Thresholds = 5,
     corrected: bool = False,
 ) -> PercentileTest:
-    """Settings of Algorithm 5 for R = ``thresholds``.
+    """The settings that Theorem 4.6 prescribes for Algorithm 5.
 
-    Corrected, Delta is at least sufficient_shift (LT-E6) and the factor 3 in N is
-    max(3, 2 e^(slack/2)) (LT-E9).
+    Args:
+      target, beta, slack, base_epsilon, final_epsilon, delta: as of ``algorithm_4``.
+      thresholds: R, how many there are.
+      corrected: Delta is at least ``sufficient_shift`` (LT-E6), and the factor 3 in N is
+        max(3, 2 e^(slack/2)) (LT-E9).
 
     Raises:
-      InputError: for a parameter out of range.
+      InputError: if N would exceed all floats.
     """
     return _settings(
-        5,
-        check_integer("thresholds", thresholds, 2),
-        corrected,
-        target=target,
-        beta=beta,
-        slack=slack,
-        base_epsilon=base_epsilon,
-        final_epsilon=final_epsilon,
-        delta=delta,
+        5, thresholds, corrected, target, beta, slack, base_epsilon, final_epsilon, delta
     )
 
 
 def log_potential(share: float, test: PercentileTest) -> float:
-    """log Phi^(N, Delta)(share) = log((N p + Delta)/(N (1 - p) + Delta))."""
+    """The log-odds of a share p after Delta is added to passes and failures of N runs:
+    log((N p + Delta)/(N (1 - p) + Delta))."""
     added = test.shift / test.samples
     return math.log((share + added) / (1.0 - share + added))
 
@@ -210,18 +201,12 @@ def read_test(
     optional = ("exponent", "offset")
     required = [name for name in PercentileTest._fields if name not in optional]
     check_params(params, (*required, *further), optional)
-    samples = SAMPLES.read("samples", params["samples"])
-    if method == "literal" and samples > LITERAL_LIMIT:
+    given: dict[str, Any] = {"exponent": math.nan}
+    given |= {name: params[name] for name in PercentileTest._fields if name in params}
+    test = PercentileTest(**read_arguments(PercentileTest, given))
+    if method == "literal" and test.samples > LITERAL_LIMIT:
         raise InputError(
-            f"samples is {samples}; the literal method makes every one, at most "
+            f"samples is {test.samples}; the literal method makes every one, at most "
             f'{LITERAL_LIMIT:g}; use method "binomial"'
         )
-    return PercentileTest(
-        target=TARGET.read("target", params["target"]),
-        samples=samples,
-        shift=SHIFT.read("shift", params["shift"]),
-        query_scale=check_positive("query_scale", params["query_scale"]),
-        threshold_scale=check_positive("threshold_scale", params["threshold_scale"]),
-        exponent=params.get("exponent", math.nan),
-        offset=OFFSET.read("offset", params.get("offset", 0.0)),
-    )
+    return test

@@ -5,19 +5,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.repetitive_sparse_vector import parameters
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, numbers, whole
+from jaxsel.language.domains import number, numbers, whole
 from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.trial import Trial
-
-GAMMA = number(
-    "exponent of the prior of the chance of a Test; inf: each is made", above=0.0, at_most=math.inf
-)
-MARGIN = number("d: top may be answered from t - d on", above=0.0, at_most=math.inf)
-EVENT = choice(
-    ("pattern", "tops"), "what is tallied: all answers of at most 10 queries, or how many are top"
-)
 
 
 @mechanism(
@@ -29,7 +22,7 @@ EVENT = choice(
 def repetitive_sparse_vector(
     *,
     levels: Annotated[Any, numbers("f - t of each query, in units of the sensitivity")] = "-2,-2,0",
-    gamma: Annotated[float, GAMMA] = 1,
+    gamma: parameters.Gamma = 1,
     repetitions: Annotated[int, whole("tau, Tests in a batch", at_least=1, at_most=10**6)] = 2,
     query_epsilon: Annotated[
         float, number("epsilon', of one Test", above=0.0, at_most=100.0)
@@ -37,9 +30,9 @@ def repetitive_sparse_vector(
     failures: Annotated[
         int, whole("k', failed batches until it halts", at_least=1, at_most=40)
     ] = 2,
-    margin: Annotated[float, MARGIN] = 2,
-    event: Annotated[str, EVENT] = "pattern",
-    method: Annotated[str, methods("literal", "jump", help="see the guide")] = "jump",
+    margin: parameters.Margin = 2,
+    event: parameters.Event = "pattern",
+    method: Annotated[str, methods(*parameters.METHODS, help="see the guide")] = "jump",
 ):
     """Answer which queries are above a threshold, each answer confirmed by many noisy Tests
     (Cohen et al. 2022, Algorithm 3, reconstructed)."""

@@ -12,27 +12,43 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.families.repetitive_sparse_vector.laws import answer_counts, batches, prior
+from jaxsel.families.repetitive_sparse_vector.parameters import (
+    AnyQueries,
+    Beta,
+    DeltaOrZero,
+    Epsilon,
+    Wanted,
+)
 from jaxsel.families.repetitive_sparse_vector.settings import (
     RepetitiveSettings,
     calibrated,
     checked,
 )
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 
 
-def failure_probability(levels: npt.ArrayLike, settings: RepetitiveSettings, wanted: int) -> float:
-    """Exact probability that Lemma 4's guarantee fails on these queries.
+@validated
+def failure_probability(
+    levels: npt.ArrayLike, settings: RepetitiveSettings, wanted: Wanted
+) -> float:
+    """The exact probability that Lemma 4's guarantee fails on these queries.
 
     A bottom at a level above 0, a top at a level below -d, or a halt before the last
     query with fewer than ``wanted`` answers top.
+
+    Args:
+      levels: Float["queries"], f - t of each query, in order.
+      settings: of the algorithm.
+      wanted: k, answers top to be found.
     """
-    wanted = check_integer("wanted", wanted, 1)
     law = answer_counts(levels, settings, largest=wanted, right_only=True)
     return law.wrong + float(law.halted[:wanted].sum())
 
 
-def failure_bound(settings: RepetitiveSettings, wanted: int, queries: int) -> float:
-    """Bound on the failure probability for ANY queries, adaptive ones included.
+@validated
+def failure_bound(settings: RepetitiveSettings, wanted: Wanted, queries: AnyQueries) -> float:
+    """A bound on the failure probability for ANY queries, adaptive ones included.
 
     Given p: a bottom is wrong at levels above 0, most likely at 0+, where each query is
     either answered wrongly or costs a failure, so that there are at most k' of them. A top
@@ -46,11 +62,14 @@ def failure_bound(settings: RepetitiveSettings, wanted: int, queries: int) -> fl
 
     Args:
       settings: of the algorithm.
-      wanted: k, from 1 to k' - 1.
-      queries: m >= 1.
+      wanted: k, answers top to be found, less than k'.
+      queries: m, how many there are.
+
+    Raises:
+      InputError: unless k < k'.
     """
-    settings, m = checked(settings), check_integer("queries", queries, 1)
-    spare = settings.failures - check_integer("wanted", wanted, 1) - 1
+    settings, m = checked(settings), queries
+    spare = settings.failures - wanted - 1
     if spare < 0:
         raise InputError(f"failures is {settings.failures}; it must exceed wanted, {wanted}")
     log_p, weights = prior(settings, m)
@@ -64,12 +83,19 @@ def failure_bound(settings: RepetitiveSettings, wanted: int, queries: int) -> fl
     return float(np.minimum(early - np.expm1(right), 1.0) @ weights)
 
 
-def needed_margin(settings: RepetitiveSettings, wanted: int, queries: int, beta: float) -> float:
+@validated
+def needed_margin(
+    settings: RepetitiveSettings, wanted: Wanted, queries: AnyQueries, beta: Beta
+) -> float:
     """The least margin d with ``failure_bound`` <= beta, for the other settings as given.
 
     inf if there is none, because gamma or tau is too small for this beta.
+
+    Args:
+      settings: of the algorithm, whose margin is of no effect.
+      wanted, queries: as of ``failure_bound``.
+      beta: failure probability.
     """
-    beta = check_interval("beta", beta, 0.0, 1.0)
     scale = 1.0 / settings.query_epsilon
 
     def excess(noises: float) -> float:
@@ -119,10 +145,12 @@ def _least_repetitions(settings: RepetitiveSettings, beta: float) -> int | None:
     return None if high == 241 else math.ceil(2.0 ** (high / 4.0))
 
 
+@validated
 def tuned_settings(
-    wanted: int, queries: int, beta: float, epsilon: float, delta: float = 0.0
+    wanted: Wanted, queries: AnyQueries, beta: Beta, epsilon: Epsilon, delta: DeltaOrZero = 0.0
 ) -> RepetitiveSettings:
-    """Settings with a small margin that are (epsilon, delta)-DP and fail w.p. <= beta.
+    """Settings with a small margin that are (epsilon, delta)-DP and fail with probability at most
+    beta.
 
     The number R of wasted pairs that k' = k + 2 R + 1 allows for, and gamma, are the
     best of a few; tau is chosen for half of beta, and d for the rest. For delta > 0 gamma
@@ -130,19 +158,14 @@ def tuned_settings(
     tau = log_2(2 k'/beta) is enough instead of 5 m^2.
 
     Args:
-      wanted: k >= 1.
-      queries: m >= 1.
-      beta: in (0, 1).
-      epsilon: > 0.
-      delta: in [0, 1).
+      wanted: k, answers top to be found.
+      queries: m, how many there are.
+      beta: failure probability.
+      epsilon, delta: of the whole.
 
     Raises:
-      InputError: for values out of range, or if no gamma up to 32 is enough.
+      InputError: if no gamma up to 32 is enough.
     """
-    check_integer("wanted", wanted, 1)
-    beta = check_interval("beta", beta, 0.0, 1.0)
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     gammas = (math.inf,) if delta > 0.0 else _GAMMAS
 
     @functools.cache

@@ -43,8 +43,10 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.numerics.quadrature import panels
+from jaxsel.families.repetitive_sparse_vector.parameters import LargestOrNone
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings, checked
 from jaxsel.host.errors import InputError, check_finite, check_integer
+from jaxsel.language.signature import validated
 
 MAX_PATTERN = 10  # the largest number of queries with patterns as events
 
@@ -62,7 +64,7 @@ def _laplace_tail(x: np.ndarray, rate: float) -> np.ndarray:
 def top_chances(
     levels: npt.ArrayLike, settings: RepetitiveSettings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The probabilities u and v that U and V answer top, at levels f - t."""
+    """The probabilities u and v that one Test of U, and one of V, answers top, at levels f - t."""
     x = np.asarray(levels, dtype=np.float64)
     rate = settings.query_epsilon
     return _laplace_tail(-x, rate), _laplace_tail(x + settings.margin, rate)
@@ -103,6 +105,13 @@ class Batches(NamedTuple):
 
 
 def batches(log_p: np.ndarray, level, settings: RepetitiveSettings) -> Batches:
+    """The probabilities that a whole batch of U, and one of V, passes.
+
+    Args:
+      log_p: of the chance p that a Test is made.
+      level: f - t, broadcast against log_p.
+      settings: of the algorithm.
+    """
     u, v = top_chances(level, settings)
     p, tau = np.exp(log_p), float(settings.repetitions)
     with np.errstate(divide="ignore"):
@@ -110,9 +119,10 @@ def batches(log_p: np.ndarray, level, settings: RepetitiveSettings) -> Batches:
 
 
 def prior(settings: RepetitiveSettings, queries: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes log p and weights of the prior of p; the last node stands for p = 0.
+    """Nodes log p of a quadrature over the prior of p, and their weights.
 
-    Below the first node the probability that any Test of the whole run happens is 1e-19.
+    The last node stands for p = 0: below the first one the probability that any Test of the
+    whole run happens is 1e-19.
     """
     if math.isinf(settings.gamma):
         return np.zeros(1), np.ones(1)
@@ -215,7 +225,7 @@ def _answer(alive: np.ndarray, found: Batches):
 
 
 def pattern_law(levels: npt.ArrayLike, settings: RepetitiveSettings) -> np.ndarray:
-    """Exact law of the whole sequence of answers.
+    """The exact law of the whole sequence of answers.
 
     Args:
       levels: Float["queries"], f - t of each query; at most MAX_PATTERN.
@@ -256,7 +266,7 @@ def pattern_chance(
     settings: RepetitiveSettings,
     halt_level: float | None = None,
 ) -> float:
-    """Exact probability of one sequence of answers of any length.
+    """The exact probability of one sequence of answers, of any length.
 
     Args:
       runs: (level, whether the answer is top, number of repetitions), in order.
@@ -306,14 +316,15 @@ class AnswerCounts(NamedTuple):
     wrong: float
 
 
+@validated
 def answer_counts(
     levels: npt.ArrayLike,
     settings: RepetitiveSettings,
     *,
-    largest: int | None = None,
+    largest: LargestOrNone = None,
     right_only: bool = False,
 ) -> AnswerCounts:
-    """Exact law of the number of answers top.
+    """The exact law of the number of answers top.
 
     Args:
       levels: Float["queries"], f - t of each query, in order.
@@ -327,7 +338,7 @@ def answer_counts(
     if levels.ndim != 1:
         raise InputError("levels must be one list of numbers")
     most = settings.failures - 1
-    most = most if largest is None else min(check_integer("largest", largest, 0), most)
+    most = most if largest is None else min(largest, most)
     log_p, weights = prior(settings, levels.size)
     alive = np.zeros((most + 1, log_p.size, settings.failures))
     alive[0, :, 0] = weights

@@ -16,15 +16,15 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from jaxsel.families.repetitive_sparse_vector import laws as exact
+from jaxsel.families.repetitive_sparse_vector.parameters import Event, Method, Wanted
 from jaxsel.families.repetitive_sparse_vector.settings import RepetitiveSettings, checked
 from jaxsel.families.selection_and_test import state as selection_and_test
 from jaxsel.families.sparse_vector.runs import read_runs
-from jaxsel.host.errors import InputError, check_choice, check_integer, check_params
+from jaxsel.host.errors import InputError, check_params
 from jaxsel.kernel import lanes, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import validated
 
-METHODS = ("literal", "jump")
-EVENTS = ("pattern", "tops")
 _MOST = 2**62  # counts are 64-bit integers
 _STATE_TAG, _TEST_TAG, _NOISE_TAG, _JUMP_TAG = 0xC0, 0xC1, 0xC2, 0xC3
 
@@ -73,7 +73,7 @@ def _settings(params: Mapping[str, Any]) -> RepetitiveSettings:
 
 
 @factory
-def repetitive_sparse_vector(*, method: str = "jump", event: str = "pattern") -> Mechanism:
+def repetitive_sparse_vector(*, method: Method = "jump", event: Event = "pattern") -> Mechanism:
     """Answers which queries f are above a threshold t, until k' batches of Tests have failed.
 
     Each answer, top (f >= t - d) or bottom (f <= t), is confirmed by tau noisy Tests.
@@ -99,10 +99,8 @@ def repetitive_sparse_vector(*, method: str = "jump", event: str = "pattern") ->
     Formal guarantees (claims): CL-Lem3, CL-Lem3-approximate; CL-Lem4.
 
     Raises:
-      InputError: for values outside their range.
+      InputError: for more than 10 queries with event "pattern", or counts above 2^62.
     """
-    check_choice("method", method, METHODS)
-    check_choice("event", event, EVENTS)
 
     def checked_input(data, params):
         runs = read_runs(data, params.get("threshold", 0.0))
@@ -176,13 +174,13 @@ def _tops(outcome: Answers) -> Array:
 
 
 @functools.cache
-def guarantee(wanted: int) -> Callable[[Answers], Array]:
+@validated
+def guarantee(wanted: Wanted) -> Callable[[Answers], Array]:
     """An event for ``statistics.counts``: whether Lemma 4's guarantee held.
 
     0: it was kept; 1: an answer was wrong; 2: it halted early with fewer than
     ``wanted`` answers top.
     """
-    wanted = check_integer("wanted", wanted, 1)
 
     def kept(outcome: Answers) -> Array:
         early = outcome.halted & (outcome.tops < wanted)

@@ -10,44 +10,40 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
+from jaxsel.families.repetitive_sparse_vector import parameters
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
-from jaxsel.host.errors import InputError, check_integer, check_interval, check_positive
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import read_arguments, validated
 
 
 class RepetitiveSettings(NamedTuple):
     """Parameters of Algorithm 3.
 
     Attributes:
-      gamma: exponent of the prior of p, > 0; inf: p = 1.
-      repetitions: tau, Tests in a batch, >= 1.
+      gamma: exponent of the prior of p, the chance of a Test; inf: p = 1.
+      repetitions: tau, Tests in a batch.
       query_epsilon: epsilon', each Test adds Laplace noise of scale 1/epsilon'.
-      failures: k', failed batches until it halts, >= 1.
-      margin: d > 0 (inf: V never fails).
+      failures: k', failed batches until it halts.
+      margin: d, top may be answered from t - d on (inf: V never fails).
     """
 
-    gamma: float
-    repetitions: int
-    query_epsilon: float
-    failures: int
-    margin: float
+    gamma: parameters.Gamma
+    repetitions: parameters.Repetitions
+    query_epsilon: parameters.QueryEpsilon
+    failures: parameters.Failures
+    margin: parameters.Margin
 
 
 def checked(settings: RepetitiveSettings) -> RepetitiveSettings:
-    """The settings as numbers; raises InputError for one outside its range."""
-    return RepetitiveSettings(
-        check_interval("gamma", settings.gamma, 0.0, math.inf, high_open=False),
-        check_integer("repetitions", settings.repetitions, 1),
-        check_positive("query_epsilon", settings.query_epsilon),
-        check_integer("failures", settings.failures, 1),
-        check_interval("margin", settings.margin, 0.0, math.inf, high_open=False),
-    )
+    """The settings as numbers; raises InputError for one outside its domain."""
+    return RepetitiveSettings(**read_arguments(RepetitiveSettings, settings._asdict()))
 
 
 # --- Settings of Section 4.2 ----------------------------------------------------------
 
 
 def allowed_mistakes(queries: int, beta: float) -> int:
-    """R = ceil(3 log(1/beta)/log m), the mistakes of the proof of Lemma 4."""
+    """How many failed batches the proof of Lemma 4 allows for, R = ceil(3 log(1/beta)/log m)."""
     return math.ceil(-3.0 * math.log(beta) / math.log(queries))
 
 
@@ -66,11 +62,11 @@ class Plan(NamedTuple):
 
 
 def plan(wanted: float, queries: float, low_beta: float, low_delta: float = math.inf) -> Plan:
-    """The plan at log(1/beta) and log(1/delta), which may be beyond all floats.
+    """The settings of Section 4.2 for a beta and a delta that may be beyond all floats.
 
     Args:
-      wanted: k.
-      queries: m.
+      wanted: k, answers top to be found.
+      queries: m, how many there are.
       low_beta: log(1/beta).
       low_delta: log(1/delta); inf for the pure settings of Remark 2.
     """
@@ -80,16 +76,17 @@ def plan(wanted: float, queries: float, low_beta: float, low_delta: float = math
     return Plan(gamma, 1.0 / (gamma + root), wanted + 7.0 * low_beta / log_m)
 
 
+@validated
 def repetitive_settings(
-    wanted: int,
-    queries: int,
-    beta: float,
-    epsilon: float = 1.0,
-    delta: float = 0.0,
+    wanted: parameters.Wanted,
+    queries: parameters.Queries,
+    beta: parameters.Beta,
+    epsilon: parameters.Epsilon = 1.0,
+    delta: parameters.DeltaOrZero = 0.0,
     *,
     corrected: bool = True,
 ) -> RepetitiveSettings:
-    """Settings of Section 4.2 (delta > 0) or of Remark 2 (delta = 0).
+    """The settings that Section 4.2 (delta > 0) or Remark 2 (delta = 0) prescribes.
 
     gamma = log(20/beta)/log m, tau = 5 m^2, d = 10 log(m)/epsilon', and epsilon' =
     epsilon/(gamma + sqrt(k log(1/delta))), or epsilon/(gamma + k) for delta = 0. As the
@@ -97,23 +94,19 @@ def repetitive_settings(
     ``calibrated`` brings it to epsilon.
 
     Args:
-      wanted: k >= 1, answers top to be found.
-      queries: m >= 10.
-      beta: failure probability, in [2^-m, 1).
-      epsilon: > 0.
-      delta: in [0, 1).
+      wanted: k, answers top to be found.
+      queries: m, how many there are.
+      beta: failure probability, at least 2^-m.
+      epsilon, delta: that the settings are made for.
       corrected: k' = k + 2 R + 1 (CL-E14), else k' = k + 7 log(1/beta)/log m, rounded
         up, as printed.
 
     Raises:
-      InputError: for values outside these ranges, or if k' > m.
+      InputError: for beta < 2^-m, or if k' > m.
     """
-    k, m = check_integer("wanted", wanted, 1), check_integer("queries", queries, 10)
-    beta = check_interval("beta", beta, 0.0, 1.0)
+    k, m = wanted, queries
     if math.log2(beta) < -m:
         raise InputError(f"beta is {beta:g}; it must be at least 2^-m, m = {m}")
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_interval("delta", delta, 0.0, 1.0, low_open=False)
     low_delta = -math.log(delta) if delta > 0.0 else math.inf
     found = plan(k, m, -math.log(beta), low_delta)
     inner = epsilon * found.query_epsilon
@@ -134,21 +127,17 @@ def repetitive_settings(
 
 
 def pure_epsilon(settings: RepetitiveSettings) -> float:
-    """(2 k' + gamma) epsilon', pure (Lemma 3: Theorem 2 with c = k'); it is sharp."""
+    """The pure epsilon, (2 k' + gamma) epsilon' (Lemma 3: Theorem 2 with c = k'); it is sharp."""
     return (2.0 * settings.failures + settings.gamma) * settings.query_epsilon
 
 
-def approximate_epsilon(settings: RepetitiveSettings, delta: float) -> float:
-    """Epsilon at delta by Renyi divergences of Tests at a known p (Theorem 2, CL-E3).
+@validated
+def approximate_epsilon(settings: RepetitiveSettings, delta: parameters.Delta) -> float:
+    """The epsilon at delta by Renyi divergences of Tests at a known p (Theorem 2, CL-E3).
 
     k' tops cost k' times ``known_chance_rate`` for any p; of order epsilon'
     sqrt(k' log(1/delta)) + k' epsilon'^2.
-
-    Args:
-      settings: of the algorithm.
-      delta: in (0, 1).
     """
-    delta = check_interval("delta", delta, 0.0, 1.0)
 
     def curve(order):
         rate = known_chance_rate(order, settings.query_epsilon)
@@ -157,21 +146,28 @@ def approximate_epsilon(settings: RepetitiveSettings, delta: float) -> float:
     return renyi_to_epsilon(curve, delta).epsilon
 
 
-def privacy_epsilon(settings: RepetitiveSettings, delta: float = 0.0) -> float:
-    """The proven epsilon at delta: the smaller of the two bounds above."""
+@validated
+def privacy_epsilon(settings: RepetitiveSettings, delta: parameters.DeltaOrZero = 0.0) -> float:
+    """The proven epsilon at delta: the smaller of ``pure_epsilon`` and ``approximate_epsilon``."""
     settings = checked(settings)
     pure = pure_epsilon(settings)
     return pure if delta == 0.0 else min(pure, approximate_epsilon(settings, delta))
 
 
+@validated
 def calibrated(
-    settings: RepetitiveSettings, epsilon: float, delta: float = 0.0
+    settings: RepetitiveSettings, epsilon: parameters.Epsilon, delta: parameters.DeltaOrZero = 0.0
 ) -> RepetitiveSettings:
     """The same settings with the largest epsilon' that is proven (epsilon, delta)-DP.
 
-    The margin in units of the noise, epsilon' d, is unchanged.
+    Args:
+      settings: of which the margin in units of the noise, epsilon' d, is unchanged.
+      epsilon, delta: of the whole.
+
+    Raises:
+      InputError: for an infinite gamma with delta = 0.
     """
-    settings, epsilon = checked(settings), check_positive("epsilon", epsilon)
+    settings = checked(settings)
 
     def at(log_inner: float) -> RepetitiveSettings:
         inner = math.exp(log_inner)

@@ -1,6 +1,6 @@
 """The 0-favored coin flipping game of Cohen et al. 2022, Algorithms 2 and 4."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,12 +8,13 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel.families.selection_and_test.coin_game_laws import coin_rows, game_bits_law, game_law
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_integer, check_params
+from jaxsel.families.selection_and_test.parameters import GAME_METHODS, GameEvent, Ones
+from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import look_up, noise
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.domains import choice
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "jump")
-EVENTS = ("place", "bits")
 MOST_BITS = 12  # the largest number of coins with all bits as event
 _CERTAIN = 75.0  # minus the log of a negligible probability
 
@@ -32,7 +33,9 @@ class Game(NamedTuple):
 
 
 @factory
-def coin_game(*, method: str = "jump", event: str = "place") -> Mechanism:
+def coin_game(
+    *, method: Annotated[str, choice(GAME_METHODS)] = "jump", event: GameEvent = "place"
+) -> Mechanism:
     """Shows coins until k of them came up 1.
 
     Args:
@@ -50,17 +53,14 @@ def coin_game(*, method: str = "jump", event: str = "place") -> Mechanism:
     reverse divergence has no bound (CL-Lem1-reverse).
 
     Raises:
-      InputError: for biases that are no probabilities, k < 1, or too many bits.
+      InputError: for biases that are no probabilities, or too many bits.
     """
-    check_choice("method", method, METHODS)
-    check_choice("event", event, EVENTS)
 
     def read(data, params) -> tuple[np.ndarray, int]:
         """Rows of biases, one if they are not adaptive, and k."""
         biases = check_finite("biases", data)
-        check_params(params, optional=("ones",))
         default = len(biases) if biases.ndim == 2 else 1
-        ones = check_integer("ones", params.get("ones", default), 1)
+        ones = read_params(params, optional={"ones": Ones}).get("ones", default)
         rows = coin_rows(biases, ones if biases.ndim == 2 else 1)
         if event == "bits" and rows.shape[1] > MOST_BITS:
             raise InputError(

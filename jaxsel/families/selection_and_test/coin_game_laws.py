@@ -13,14 +13,20 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.single_run import pairs
-from jaxsel.host.errors import InputError, check_integer, check_positive
+from jaxsel.families.selection_and_test.parameters import AnyEpsilon, Ones
+from jaxsel.host.errors import InputError
+from jaxsel.language.signature import validated
 
 
 def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
-    """Renyi divergence per 1 that comes up, of a game with one pair (p, q) only.
+    """The Renyi divergence of a game until the first 1, whose coins all have one pair of biases.
 
-    Stopping at the first 1: log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1); at order
+    It is log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1); at order
     inf the largest loss: log(p/q) if 1 - p <= 1 - q, else inf (a long run of 0).
+
+    Args:
+      p, q: chances to come up 1 on the two sides, of one shape.
+      order: a > 1, or inf.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     if math.isinf(order):
@@ -33,7 +39,7 @@ def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
 
 
 def game_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """Renyi divergence of an adaptive game, "not ended" being an outcome.
+    """The Renyi divergence of an adaptive game, "not ended" being an outcome.
 
     Args:
       p, q: Float["ones coins"]: row j is shown after j ones; the game ends after as
@@ -49,8 +55,9 @@ def game_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
     return float(moment[0]) / (order - 1.0)
 
 
-def close_coins(epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Biases and their least and largest epsilon-close neighbours."""
+@validated
+def close_coins(epsilon: AnyEpsilon) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A grid of biases, and the least and the largest bias that is epsilon-close to each."""
     small = np.geomspace(1e-7, 0.5, 150)
     kinks = special.expit(np.array([-epsilon, epsilon]))
     bias = np.concatenate([small, 1.0 - small, kinks])
@@ -66,8 +73,9 @@ def _orders(order: npt.ArrayLike) -> np.ndarray:
     return order
 
 
-def favoured_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
-    r"""Exact sup of the Renyi divergence of the coin game, per 1 that comes up.
+@validated
+def favoured_rate(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
+    r"""The exact supremum of the Renyi divergence of the coin game, per 1 that comes up.
 
     .. math:: \frac{a\epsilon - \log(1 + e^\epsilon - e^{(1-a)\epsilon})}{a - 1}
 
@@ -79,9 +87,9 @@ def favoured_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
 
     Args:
       order: a > 1, finite or inf, any shape.
-      epsilon: > 0.
+      epsilon: closeness of the coins.
     """
-    order, epsilon = _orders(order), check_positive("epsilon", epsilon)
+    order = _orders(order)
     # log(e^(a epsilon)/(1 + e^epsilon - e^((1-a) epsilon))), in negative exponents
     gap = (order - 1.0) * epsilon
     with np.errstate(invalid="ignore"):
@@ -89,8 +97,9 @@ def favoured_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
         return np.where(np.isinf(order), epsilon, rate / (order - 1.0))[()]
 
 
-def known_chance_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
-    r"""Exact sup of the Renyi divergence of epsilon-DP Tests at a known p, per top.
+@validated
+def known_chance_rate(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
+    r"""The exact supremum of the Renyi divergence of epsilon-DP Tests at a known p, per top.
 
     .. math:: \frac{(1-a)\epsilon - \log(1 + e^\epsilon - e^{a\epsilon})}{a - 1}
 
@@ -100,9 +109,9 @@ def known_chance_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
 
     Args:
       order: a > 1, any shape.
-      epsilon: > 0.
+      epsilon: of each Test.
     """
-    order, epsilon = _orders(order), check_positive("epsilon", epsilon)
+    order = _orders(order)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         # log(e^((a-1) epsilon) (1 + e^epsilon - e^(a epsilon))), without cancellation
         gap = (order - 1.0) * epsilon
@@ -111,8 +120,10 @@ def known_chance_rate(order: npt.ArrayLike, epsilon: float) -> np.ndarray:
         return np.where(taken < 1.0, rate / (order - 1.0), np.inf)[()]
 
 
-def coin_rows(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
-    """Float["ones coins"]: row j is shown after j ones; a list is shown all along.
+@validated
+def coin_rows(biases: npt.ArrayLike, ones: Ones = 1) -> np.ndarray:
+    """The biases of the coins as Float["ones coins"]: row j is shown after j ones, a list all
+    along.
 
     Raises:
       InputError: unless ``biases`` are probabilities, a list or a row for each one.
@@ -120,7 +131,6 @@ def coin_rows(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
     found = np.asarray(biases, dtype=np.float64)
     if found.ndim not in (1, 2) or not np.all((found >= 0.0) & (found <= 1.0)):
         raise InputError("biases must be one list of probabilities, or a list a one")
-    ones = check_integer("ones", ones, 1)
     if found.ndim == 1:
         return np.broadcast_to(found, (ones, found.size))
     if found.shape[0] != ones:
@@ -129,7 +139,7 @@ def coin_rows(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
 
 
 def game_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
-    """Law of the coin at which a game ends, shown these coins in turn.
+    """The law of the coin at which a game ends, shown these coins in turn.
 
     Args:
       biases: Float["coins"], chances to come up 1; or Float["ones coins"], those that are
@@ -150,8 +160,9 @@ def game_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
     return np.array([*law, seen.sum()])
 
 
-def game_bits_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
-    """Law of the transcript of a game: its coins as a binary number, the first leading.
+@validated
+def game_bits_law(biases: npt.ArrayLike, ones: Ones = 1) -> np.ndarray:
+    """The law of the transcript of a game: its coins as a binary number, the first leading.
 
     Coins after the end count as 0, so that a number belongs to one sequence.
 

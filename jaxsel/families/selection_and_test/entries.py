@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
+from jaxsel.families.selection_and_test import parameters
+from jaxsel.families.selection_and_test.parameters import Gamma
 from jaxsel.host.errors import InputError
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
@@ -15,14 +17,12 @@ from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.trial import Trial
 
 _CALLED = "epsilon of every mechanism that is called, on the pairs"
-_LAW = "exponent of the law of p, P[p <= x] = x^gamma"
 
 # Up to 20, e^epsilon - 1 keeps its precision.
 Epsilon = Annotated[float, number(_CALLED, above=0.0, at_most=20.0)]
 Top = Annotated[float, probability("chance of the best outcome, on the first side")]
 Middle = Annotated[float, probability("chance of the second best one, on the other side")]
-Gamma = Annotated[float, number(_LAW, above=0.0, at_most=1e6)]
-Method = Annotated[str, methods("literal", "shortcut", help="see the guide")]
+Method = Annotated[str, methods(*parameters.METHODS, help="see the guide")]
 
 
 def _runs(help: str):
@@ -223,17 +223,12 @@ def coin_game(
         Any, numbers("chances of 1 on the favoured side, repeated", at_least=0.0, at_most=1.0)
     ] = "0.05,0.1",
     coins: Annotated[int, whole("how many coins there are", at_least=1, at_most=10_000)] = 12,
-    ones: Annotated[int, whole("how many ones end the game (k)", at_least=1)] = 2,
+    ones: parameters.Ones = 2,
     adaptive: Annotated[
         str, choice(("no", "yes"), "yes: each 1 moves the list of biases on by one")
     ] = "no",
-    event: Annotated[
-        str,
-        choice(
-            ("place", "bits"), "place: the coin at which it ends; bits: every coin, of at most 12"
-        ),
-    ] = "place",
-    method: Annotated[str, methods("literal", "jump", help="see the guide")] = "jump",
+    event: parameters.GameEvent = "place",
+    method: Annotated[str, methods(*parameters.GAME_METHODS, help="see the guide")] = "jump",
 ):
     """Show coins until k of them came up 1; no bound holds in both directions."""
 
@@ -259,9 +254,3 @@ def coin_game(
             yield name, p, np.array(low).reshape(p.shape), Relation.BASE, why
 
     return Trial(made, data, {"ones": ones}, rarer_ones)
-
-
-def _chances(biases, coins: int, ones: int, adaptive: str) -> np.ndarray:
-    """The chance of 1 of every coin; if adaptive, one row for each number of ones so far."""
-    row = np.resize(biases, coins)
-    return np.stack([np.roll(row, -n) for n in range(ones)]) if adaptive == "yes" else row

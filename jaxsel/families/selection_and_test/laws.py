@@ -16,7 +16,9 @@ from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.host.errors import InputError, check_integer, check_positive, check_probability_vector
+from jaxsel.families.selection_and_test.parameters import Bottoms, Calls, Gamma, Rounds, TopsOrZero
+from jaxsel.host.errors import InputError, check_probability_vector
+from jaxsel.language.signature import validated
 
 Choose = Callable[[tuple], Any]
 
@@ -34,15 +36,18 @@ class Prior(NamedTuple):
     weights: np.ndarray
 
 
-def prior(gamma: float, scale: float = 1.0, power: float = 0.0) -> Prior:
-    """Quadrature over p for integrands like p^a (1 - p h)^b.
+@validated
+def prior(gamma: Gamma, scale: float = 1.0, power: float = 0.0) -> Prior:
+    """The nodes of a quadrature over p, for integrands like p^a (1 - p h)^b.
 
     Args:
-      gamma: exponent of the prior, > 0.
+      gamma: exponent of the prior.
       scale: the largest b that occurs: all potential runs of a transcript.
       power: the largest a that occurs with such factors: the number of calls with a run.
+
+    Raises:
+      InputError: for a gamma that needs too many nodes.
     """
-    gamma = check_positive("gamma", gamma)
     # p = e^-x. Integrands that fall to 0 near p = 1 live at p of order (gamma+a)/scale.
     end = math.log1p(scale / gamma) + 40.0 / gamma + 3.0
     width = min(1.0, 6.0 / (gamma + power))
@@ -97,7 +102,7 @@ class Transcripts(NamedTuple):
 def selection_chances(
     candidate_laws: np.ndarray, rounds: npt.ArrayLike, nodes: Prior
 ) -> np.ndarray:
-    """Outcome law of one Selection at every p.
+    """The law of the outcome of one Selection, at every p.
 
     Args:
       candidate_laws: Float["candidates outcomes"], best outcome first.
@@ -123,7 +128,13 @@ def selection_chances(
 
 
 def row_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
-    """Law of the number of tops among up to ``count`` Tests, at every p.
+    """The law of the number of tops in a row of Tests, at every p.
+
+    Args:
+      top: the probability that H answers top.
+      count: the largest number of Tests.
+      stop: the number of tops after which the row ends.
+      nodes: the values of p.
 
     Returns:
       Float["stop+1 nodes"]; the last is that the row was stopped.
@@ -159,11 +170,11 @@ def transcript_law(
     limit: int | None = None,
     choose: Choose = first_branch,
 ) -> Transcripts:
-    """Exact law of the transcript of a fixed, possibly adaptive, program of calls.
+    """The exact law of the transcript of a fixed, possibly adaptive, program of calls.
 
     Args:
       calls: in order.
-      gamma: exponent of the prior of p, > 0.
+      gamma: exponent of the prior of p.
       limit: halt after this many tops in all; later calls have outcome 0. None: never.
       choose: outcomes so far -> branch of the next call.
 
@@ -213,25 +224,25 @@ def transcript_law(
     return Transcripts(result.ravel(), outcomes)
 
 
+@validated
 def repeated_selection_law(
-    q_best_first: npt.ArrayLike, rounds: int, gamma: float, calls: int
+    q_best_first: npt.ArrayLike, rounds: Rounds, gamma: Gamma, calls: Calls
 ) -> np.ndarray:
-    """Law of how often each outcome occurs in c equal Selections of one candidate.
+    """The exact law of how often each outcome occurs in c equal Selections of one candidate.
 
     The transcripts with equal numbers of outcomes are equally likely, on every data set
     alike: divergences of these laws are those of the transcripts.
 
     Args:
       q_best_first: law of the candidate, best outcome first.
-      rounds: tau.
-      gamma: exponent of the prior of p, > 0.
-      calls: c.
+      rounds: tau, potential runs in a Selection.
+      gamma: exponent of the prior of p.
+      calls: c, how many Selections.
 
     Returns:
       Float["multisets"], in the order of itertools.combinations_with_replacement.
     """
     q = check_probability_vector("q_best_first", q_best_first)
-    rounds, calls = check_integer("rounds", rounds, 1), check_integer("calls", calls, 1)
     nodes = prior(gamma, rounds * calls, calls)
     table = selection_chances(q[None], rounds, nodes)
     with np.errstate(divide="ignore"):
@@ -247,23 +258,22 @@ def repeated_selection_law(
     return np.exp(orders) * np.concatenate(found)
 
 
+@validated
 def top_after_bottoms(
-    gamma: float, bottoms: int, top: float, tops: int = 0, last: float = 1.0
+    gamma: Gamma, bottoms: Bottoms, top: float, tops: TopsOrZero = 0, last: float = 1.0
 ) -> float:
-    r"""log P of the transcript of n bottoms and then c tops, in closed form.
+    r"""The log probability of a transcript of n bottoms and then c tops, in closed form.
 
     .. math:: E[(1-ph)^n (p h')^c] = \gamma h^{-(\gamma+c)} B(\gamma+c, n+1)
         I_h(\gamma+c, n+1) h'^c
 
     Args:
-      gamma: exponent of the prior of p, > 0.
-      bottoms: n >= 0, Tests whose H answers top with chance ``top``.
+      gamma: exponent of the prior of p.
+      bottoms: n, Tests whose H answers top with chance ``top``.
       top: h in [0, 1].
-      tops: c >= 0, Tests whose H answers top with chance ``last``.
+      tops: c, Tests whose H answers top with chance ``last``.
       last: h' in (0, 1].
     """
-    gamma = check_positive("gamma", gamma)
-    bottoms, tops = check_integer("bottoms", bottoms, 0), check_integer("tops", tops, 0)
     share = math.log(gamma) - math.log(gamma + tops) + tops * math.log(last)
     if bottoms == 0:
         return share

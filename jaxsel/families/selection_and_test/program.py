@@ -7,7 +7,7 @@ branches. One trial is one interaction, its outcome the transcript.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +15,7 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel.families.private_tuning.bases import Draw
+from jaxsel.families.selection_and_test import parameters
 from jaxsel.families.selection_and_test.laws import (
     RowOfTests,
     SelectionCall,
@@ -29,20 +30,15 @@ from jaxsel.families.selection_and_test.state import (
     initialise,
     select,
 )
-from jaxsel.host.errors import (
-    InputError,
-    check_choice,
-    check_finite,
-    check_integer,
-    check_params,
-    check_positive,
-)
+from jaxsel.host.errors import InputError, check_finite, check_integer
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.domains import choice, whole
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "shortcut")
 _STATE_TAG = 0xF0
-_MAX_ROUNDS = 2**31 - 1
+# Counts are 32-bit integers.
+_ROUNDS = whole("tau, potential runs or Tests of a call", at_least=1, at_most=2**31 - 1)
 _MAX_TRANSCRIPTS = 2**16
 
 
@@ -89,10 +85,7 @@ class _Program(NamedTuple):
 
 
 def _count(number: int, rounds) -> int:
-    count = check_integer(f"rounds of call {number}", rounds, 1)
-    if count > _MAX_ROUNDS:
-        raise InputError(f"rounds of call {number} is {count}; at most 2^31 - 1 are made")
-    return count
+    return _ROUNDS.read(f"rounds of call {number}", rounds)
 
 
 def _selection(number: int, data, rounds) -> SelectionCall:
@@ -118,9 +111,9 @@ def _tests(number: int, data, rounds, stop: int) -> RowOfTests:
 def program(
     calls: tuple[Select | Tests, ...],
     *,
-    limit: int | None = None,
+    limit: parameters.Limit = None,
     choose: Callable[[tuple], Array | int] = first_branch,
-    method: str = "shortcut",
+    method: Annotated[str, choice(parameters.METHODS)] = "shortcut",
 ) -> Mechanism:
     """An interaction: p is drawn once, then these calls are made in order.
 
@@ -136,27 +129,24 @@ def program(
     Data: one entry a call. Selection: Float["candidates outcomes"], the law of each
       candidate over common outcomes, best first; Tests: the chance that H answers top.
       With a leading axis "branches" where ``choose`` picks among several.
-    Params: "gamma" > 0, the exponent of the prior of p; "rounds", one entry a call: tau
+    Params: "gamma", the exponent of the prior of p; "rounds", one entry a call: tau
       (one number or one a candidate), or how many Tests.
     Outcome: Transcript; event: its number.
 
     Formal guarantees (claims): CL-Thm1-calls, CL-Thm2, CL-interleaved.
 
     Raises:
-      InputError: for bad calls, laws, chances or parameters.
+      InputError: for no calls, bad laws or chances, or more than 65,536 transcripts.
     """
-    check_choice("method", method, METHODS)
     if not calls:
         raise InputError("the program is empty; give it at least one call")
     for call in calls:
         if isinstance(call, Tests):
             check_integer("stop", call.stop, 1)
-    if limit is not None:
-        check_integer("limit", limit, 1)
 
     def checked(data, params) -> _Program:
-        check_params(params, required=("gamma", "rounds"))
-        rounds = params["rounds"]
+        read = read_params(params, {"gamma": parameters.Gamma, "rounds": None})
+        rounds = read["rounds"]
         if len(data) != len(calls) or len(rounds) != len(calls):
             raise InputError(f"the program makes {len(calls)} calls; give data and rounds for each")
         made = [
@@ -165,7 +155,7 @@ def program(
             else _tests(i, data[i], rounds[i], call.stop)
             for i, call in enumerate(calls)
         ]
-        found = _Program(tuple(made), check_positive("gamma", params["gamma"]))
+        found = _Program(tuple(made), read["gamma"])
         if math.prod(found.sizes) > _MAX_TRANSCRIPTS:
             raise InputError(
                 f"the program has {math.prod(found.sizes)} transcripts; at most "

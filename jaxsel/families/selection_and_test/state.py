@@ -64,7 +64,7 @@ def _like(model: Array, value) -> Array:
 
 
 def initialise(key: stream.Key, gamma) -> State:
-    """Draws p = U^(1/gamma), as log p = -E/gamma with E exponential.
+    """The state of a new instance: p = U^(1/gamma), as log p = -E/gamma with E exponential.
 
     Args:
       key: its own stream, used for nothing else.
@@ -76,12 +76,15 @@ def initialise(key: stream.Key, gamma) -> State:
 
 
 def runs(key: stream.Key, state: State, draw) -> Bool[Array, ""]:
-    """Whether potential run number ``draw`` of this stream happens: Bernoulli(p)."""
+    """Whether potential run number ``draw`` of the stream ``key`` happens, which it does with the
+    chance p of the instance."""
     return noise.uniform(_number(key, draw)) <= state.p
 
 
 def log_stay(state: State, chance) -> Float[Array, ""]:
-    """log(1 - p chance): no potential run that happens and succeeds; accurate in both tails.
+    """The log probability that a potential run does not happen and succeed, log(1 - p chance).
+
+    Accurate in both tails.
 
     Args:
       state: of the instance.
@@ -113,7 +116,7 @@ def answers_top(key: stream.Key, state: State, top_probability, draw=0) -> Bool[
 
 
 def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""]:
-    """The number of the first of many equal Tests to answer top: Geom(p h), from 1.
+    """The number, from 1, of the first of many equal Tests that answers top: geometric in p h.
 
     Args:
       key: its own stream; use ``stream.at_round`` for the next top.
@@ -132,7 +135,7 @@ def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""
 
 
 def best_rank(key: stream.Key, state: State, rounds) -> Rank:
-    """Tail rank of the best of Bin(rounds, p) runs of one candidate, in O(1).
+    """The tail rank (the chance of a run as good) of the best of Bin(rounds, p) runs, in O(1).
 
     No run is better than rank u with probability (1 - p u)^rounds, so u = (1 -
     V^(1/rounds))/p for the uniform V, and no run happened if that exceeds 1. Feed

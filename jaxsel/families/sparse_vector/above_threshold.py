@@ -12,14 +12,14 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from jaxsel.families.sparse_vector.bounds import above_threshold_noise
+from jaxsel.families.sparse_vector.parameters import Changes, Method
 from jaxsel.families.sparse_vector.patterns import SparseNoise, check_noise
 from jaxsel.families.sparse_vector.runs import first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
-from jaxsel.host.errors import InputError, check_choice, check_params
+from jaxsel.host.errors import InputError, check_params
 from jaxsel.kernel import lanes, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, Relation, factory
 
-METHODS = ("literal", "jump")
 _SCALES = ("threshold_scale", "query_scale")
 
 
@@ -60,7 +60,7 @@ def laplace_noise(key: stream.Key, draw):
 
 
 @factory
-def above_threshold(*, method: str = "jump", relation: str = "general") -> Mechanism:
+def above_threshold(*, method: Method = "jump", relation: Changes = "general") -> Mechanism:
     """Answer "below" until a noisy query reaches the noisy threshold, then stop.
 
     Args:
@@ -76,12 +76,7 @@ def above_threshold(*, method: str = "jump", relation: str = "general") -> Mecha
 
     Formal guarantees (claims): SVT-AboveThreshold, SVT-AboveThreshold-monotone and
     SVT-AboveThreshold-accuracy.
-
-    Raises:
-      InputError: for an unknown method or relation, or parameters out of range.
     """
-    check_choice("method", method, METHODS)
-    check_choice("relation", relation, ("general", "monotone"))
 
     def checked(data, params):
         def by_epsilon(epsilon):

@@ -5,11 +5,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from jaxsel.families.sparse_vector import parameters
 from jaxsel.families.sparse_vector.bounds import good_share
+from jaxsel.families.sparse_vector.parameters import Changes, Cutoff, Epsilon, Threshold
 from jaxsel.families.sparse_vector.profiles import worst_pair
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import Number, choice, number, numbers, positive, whole
+from jaxsel.language.domains import Number, numbers
 from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.trial import Trial
 
@@ -32,15 +34,9 @@ class _Share(Number):
 
 
 _ANSWERS = numbers("answers of the queries, in units of the sensitivity")
-Epsilon = Annotated[float, positive("privacy parameter that sets the noise scales")]
 Answers = Annotated[Any, _ANSWERS]
 Several = Annotated[Any, dataclasses.replace(_ANSWERS, size=2)]  # a pair needs two answers
-Threshold = Annotated[float, number("what answers are compared with")]
-Method = Annotated[str, methods("literal", "jump", help="see the guide")]
-Cutoff = Annotated[
-    int, whole('how many "above" are answered before it stops', at_least=1, at_most=10**6)
-]
-Meant = Annotated[str, choice(("general", "monotone"), "neighbours that epsilon is for")]
+Method = Annotated[str, methods(*parameters.METHODS, help="see the guide")]
 
 _GENERIC = "epsilon=0.7 answers=1,1,-1,2,0.3 threshold=0.5"
 
@@ -108,7 +104,7 @@ def above_threshold(
     answers: Several = "0,0,0,0,1",
     threshold: Threshold = 0,
     method: Method = "jump",
-    relation: Meant = "general",
+    relation: Changes = "general",
 ):
     """Answer queries until one noisy answer reaches a noisy threshold (Dwork & Roth 2014,
     Algorithm 1)."""
@@ -135,10 +131,8 @@ def sparse(
     threshold: Threshold = 0,
     method: Method = "literal",
     cutoff: Cutoff = 2,
-    relation: Meant = "general",
-    delta: Annotated[
-        float, number("of (epsilon, delta)-DP, by advanced composition", at_least=0.0, below=1.0)
-    ] = 0,
+    relation: Changes = "general",
+    delta: parameters.Delta = 0,
 ):
     """Restart AboveThreshold after each "above" (Dwork & Roth 2014, Algorithm 2)."""
 
@@ -169,7 +163,7 @@ def sparse_vector(
     threshold: Threshold = 0,
     method: Method = "literal",
     cutoff: Cutoff = 2,
-    relation: Meant = "general",
+    relation: Changes = "general",
     share: Annotated[
         Any, _Share("of epsilon for the threshold; good: the best one", low=0.0, high=1.0)
     ] = 0.5,

@@ -16,7 +16,12 @@ _REACH = 45.0  # scales of Laplace noise, beyond which the tail is below 1e-19
 def laplace_difference_tail(
     t: npt.ArrayLike, query_scale: float, threshold_scale: float
 ) -> np.ndarray:
-    """P[xi - nu > t], xi and nu Laplace with these two (different) scales."""
+    """The chance that the noise of a query exceeds that of the threshold by more than t.
+
+    Args:
+      t: any shape.
+      query_scale, threshold_scale: of the two Laplace noises, not equal.
+    """
     t = np.asarray(t, dtype=np.float64)
     a, b = query_scale, threshold_scale
     far = a * a * np.exp(-np.abs(t) / a) - b * b * np.exp(-np.abs(t) / b)
@@ -39,7 +44,7 @@ class Counts(NamedTuple):
 
 
 def binomial_counts(samples: int, share: float) -> Counts:
-    """Successes among ``samples`` draws that succeed with probability ``share``.
+    """The law of the number of successes in ``samples`` draws of success probability ``share``.
 
     Omitted values have total probability below 1e-25. The rarer of success and failure is
     counted, so that both numbers are accurate if the other is near 1e17.
@@ -64,7 +69,7 @@ def halting_law(
     threshold_scale: float,
     weights: Sequence[npt.ArrayLike] | None = None,
 ) -> np.ndarray:
-    """Law of the query at which a sparse vector halts.
+    """The exact law of the query at which a sparse vector halts.
 
     It halts at the first i with level_i + xi_i > nu, the noises being Laplace.
 

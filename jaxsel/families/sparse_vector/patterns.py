@@ -17,13 +17,9 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from jaxsel.accounting.numerics.quadrature import panels
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_integer,
-    check_interval,
-    check_positive,
-)
+from jaxsel.families.sparse_vector import parameters
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.signature import read_arguments
 
 NOT_ANSWERED = -1
 Edges = Sequence[float] | np.ndarray
@@ -39,34 +35,29 @@ class SparseNoise(NamedTuple):
     """The settings of a sparse vector.
 
     Attributes:
-      threshold_scale: of the threshold's Laplace noise, > 0.
+      threshold_scale: of the threshold's Laplace noise.
       query_scale: of each query's Laplace noise; 0 for no noise.
-      cutoff: number of "above" after which it stops, >= 1; the number of queries if it
-        never stops early.
+      cutoff: number of "above" after which it stops; the number of queries if it never
+        stops early.
       redrawn: whether the threshold's noise is drawn anew after each "above".
     """
 
-    threshold_scale: float
-    query_scale: float
-    cutoff: int = 1
+    threshold_scale: parameters.ThresholdScale
+    query_scale: parameters.QueryScale
+    cutoff: parameters.Cutoff = 1
     redrawn: bool = False
 
 
 def check_noise(noise: SparseNoise) -> SparseNoise:
-    """Returns the settings as numbers; raises InputError unless they are valid."""
-    return SparseNoise(
-        check_positive("threshold_scale", noise.threshold_scale),
-        check_interval("query_scale", noise.query_scale, 0.0, math.inf, low_open=False),
-        check_integer("cutoff", noise.cutoff, 1),
-        bool(noise.redrawn),
-    )
+    """The settings as numbers; raises InputError for one outside its domain."""
+    return SparseNoise(**read_arguments(SparseNoise, noise._asdict()))
 
 
 # --- Patterns of answers --------------------------------------------------------------
 
 
 def count_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
-    """Numbers of patterns: [i, r] for i queries to come and r more "above" allowed.
+    """The number of possible patterns of answers to the queries that are still to come.
 
     Args:
       queries: how many there are.
@@ -74,7 +65,8 @@ def count_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
       branches: how many kinds of "above" are told apart.
 
     Returns:
-      Float[np.ndarray, "queries+1 cutoff+1"], exact below 2**53.
+      Float[np.ndarray, "queries+1 cutoff+1"], by the number of queries to come and of further
+      "above" that are allowed; exact below 2**53.
     """
     counts = np.ones((queries + 1, cutoff + 1))
     for i in range(1, queries + 1):
@@ -84,6 +76,9 @@ def count_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
 
 def all_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
     """All patterns of answers, in lexicographic order.
+
+    Args:
+      queries, cutoff, branches: as of ``count_patterns``.
 
     Returns:
       Int[np.ndarray, "patterns queries"]: 0 for "below", 1 and up for the kinds of
@@ -117,13 +112,16 @@ def all_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
 def quadrature_nodes(
     levels: np.ndarray, noise: SparseNoise, queries: int, extra: Edges = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes for the threshold's noise, and the logarithms of weight times density.
+    """Nodes of a quadrature over the threshold's noise, and the log weights of its law.
 
     Args:
       levels: all levels that occur; the integrand has kinks there.
       noise: of the sparse vector.
       queries: their number, on which the range of the nodes depends.
       extra: further kinks.
+
+    Returns:
+      Float["nodes"], and Float["nodes"], weight times density.
 
     Raises:
       InputError: for levels that are too many noise scales apart.
@@ -199,12 +197,15 @@ def answer_logs(
 
 
 def log_probabilities(counts: np.ndarray, logs: np.ndarray, log_weights: np.ndarray) -> np.ndarray:
-    """log of the integral of exp(counts @ logs) over the threshold's noise.
+    """Log probabilities of patterns, integrated over the threshold's noise.
 
     Args:
       counts: Float["patterns answers"]: how often each pattern contains each answer.
-      logs: Float["answers nodes"].
-      log_weights: Float["nodes"].
+      logs: Float["answers nodes"], log probability of each answer given the noise.
+      log_weights: Float["nodes"], of the quadrature.
+
+    Returns:
+      Float["patterns"].
     """
     logs = np.maximum(logs, _NEVER)
     found = np.empty(len(counts))
@@ -219,7 +220,7 @@ def log_probabilities(counts: np.ndarray, logs: np.ndarray, log_weights: np.ndar
 
 
 def check_levels(levels: npt.ArrayLike) -> np.ndarray:
-    """Returns Float["queries"]; raises InputError unless it is one list of numbers."""
+    """The levels as Float["queries"]; raises InputError unless they are one list of numbers."""
     found = check_finite("levels", levels)
     if found.ndim != 1:
         raise InputError("levels must be one list of numbers, a number for each query")
@@ -255,7 +256,8 @@ def pattern_law(levels: npt.ArrayLike, noise: SparseNoise, edges: Edges = ()) ->
 
 
 def segment_logs(logs: np.ndarray, log_weights: np.ndarray):
-    """Log probabilities, with the noise drawn anew before query i, of the next "above".
+    """Log probabilities of the next query "above", the threshold's noise drawn anew before
+    query i.
 
     Args:
       logs: Float["answers queries nodes"], see ``answer_logs``.

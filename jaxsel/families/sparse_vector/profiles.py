@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.families.sparse_vector.parameters import Change, Cutoff, Rising
 from jaxsel.families.sparse_vector.patterns import (
     SparseNoise,
     answer_logs,
@@ -23,8 +24,9 @@ from jaxsel.families.sparse_vector.patterns import (
     quadrature_nodes,
     segment_logs,
 )
-from jaxsel.host.errors import InputError, check_integer
+from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
+from jaxsel.language.signature import validated
 
 _MAX_OUTCOMES = 2**18
 _LISTED = 2**12
@@ -42,23 +44,25 @@ class Outcomes(NamedTuple):
     second: np.ndarray
 
 
+@validated
 def worst_pair(
-    below: int, cutoff: int, relation: Relation = Relation.GENERAL, *, redrawn=False
+    below: Rising, cutoff: Cutoff, relation: Change = Relation.GENERAL, *, redrawn=False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Levels of the standard worst-case pair, BM-SVT: many queries rise, a few fall.
+    """The pair of inputs on which a sparse vector loses most: many queries rise, a few fall.
 
     (0^m, 1^c) against (1^m, 0^c); for monotone neighbours (0^m, 0^c) against (1^m, 0^c).
     Answering "below" m times and "above" c times loses the proven epsilon as m grows. If
     the threshold is redrawn, c blocks of (0^m, 1) against (1^m, 0).
 
     Args:
-      below: m, >= 0.
-      cutoff: c, >= 1.
-      relation: general or monotone.
+      below: m, how many queries rise.
+      cutoff: c, how many "above" are answered.
+      relation: of the neighbours.
       redrawn: whether to repeat the pattern for each "above".
+
+    Returns:
+      Two of Float["queries"], levels.
     """
-    below = check_integer("below", below, 0)
-    cutoff = check_integer("cutoff", cutoff, 1)
     high = 1.0 if relation is Relation.GENERAL else 0.0
     ends, blocks = (1, cutoff) if redrawn else (cutoff, 1)
     first = np.tile(np.repeat([0.0, high], [below, ends]), blocks)
@@ -189,10 +193,13 @@ def _largest_redrawn(first: np.ndarray, second: np.ndarray, noise: SparseNoise):
 
 
 def pair_epsilon(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise) -> float:
-    """Exact epsilon: the largest absolute privacy loss of any pattern of answers.
+    """The exact epsilon of a pair: the largest absolute privacy loss of any pattern of answers.
 
-    Infinite if a pattern is possible on one input only. Arguments and errors as for
-    ``outcomes``; with a redrawn threshold and query noise, any number of patterns.
+    Infinite if a pattern is possible on one input only. With a redrawn threshold and query
+    noise there may be any number of patterns.
+
+    Args:
+      first, second, noise: as of ``outcomes``, which says what is refused.
     """
     first, second, noise = _pair(first, second, noise)
     noise = noise._replace(cutoff=min(noise.cutoff, first.size))

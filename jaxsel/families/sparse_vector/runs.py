@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxsel.host.errors import InputError, check_finite, check_integer, check_interval
+from jaxsel.families.sparse_vector.parameters import Threshold
+from jaxsel.host.errors import InputError, check_finite, check_integer
 from jaxsel.kernel import rows
 from jaxsel.kernel.logarithm import log1p
+from jaxsel.language.signature import validated
 
 _MAX_QUERIES = 2**24
 
@@ -37,8 +39,9 @@ class Runs(NamedTuple):
         return np.repeat(self.levels, self.lengths)
 
 
-def read_runs(data, threshold: float) -> Runs:
-    """Reads queries given as a list of answers, or as runs.
+@validated
+def read_runs(data, threshold: Threshold) -> Runs:
+    """The queries that are given as a list of answers, or as runs of equal ones.
 
     Args:
       data: Float["queries"], or a mapping with "answers" and "lengths", a run each.
@@ -47,7 +50,6 @@ def read_runs(data, threshold: float) -> Runs:
     Raises:
       InputError: for anything else, or more than 2**24 queries.
     """
-    threshold = check_interval("threshold", threshold, -np.inf, np.inf)
     lengths: object = None
     if isinstance(data, dict):
         if set(data) != {"answers", "lengths"}:
@@ -86,9 +88,15 @@ def hazards(
     levels: Float[Array, "runs"],  # noqa: F821
     scale: Float[Array, ""],
 ) -> Float[Array, "runs"]:  # noqa: F821
-    """-log P[level + scale Laplace < threshold], exact in both tails.
+    """Minus the log probability that one query of each run is answered "below".
 
-    Without query noise (scale 0): 0 below the threshold, infinite from it on.
+    Exact in both tails. Without query noise (scale 0): 0 below the threshold, infinite from it
+    on.
+
+    Args:
+      threshold: with its noise.
+      levels: answers of the runs.
+      scale: of the queries' Laplace noise.
     """
     noised = scale > 0.0
 

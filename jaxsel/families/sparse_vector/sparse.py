@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxsel.families.sparse_vector.above_threshold import laplace_noise
 from jaxsel.families.sparse_vector.bounds import sparse_noise
+from jaxsel.families.sparse_vector.parameters import Changes, Event, Method
 from jaxsel.families.sparse_vector.patterns import (
     NOT_ANSWERED,
     SparseNoise,
@@ -26,13 +27,11 @@ from jaxsel.families.sparse_vector.patterns import (
 )
 from jaxsel.families.sparse_vector.runs import Runs, first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
-from jaxsel.host.errors import InputError, check_choice, check_finite, check_params
+from jaxsel.host.errors import InputError, check_finite, check_params
 from jaxsel.kernel import noise, stream
 from jaxsel.kernel.logarithm import log
 from jaxsel.language.base import FiniteLaw, Mechanism, Relation, factory
 
-METHODS = ("literal", "jump")
-EVENTS = ("pattern", "stop")
 _MAX_EVENTS = 2**16
 _QUERY_TAG, _LIFT_TAG = 0x51, 0x52
 _LEAST = 2.0**-70  # below every uniform number
@@ -68,8 +67,8 @@ def sparse_vector(
     *,
     redrawn: bool = False,
     releases_values: bool = False,
-    event: str = "pattern",
-    method: str = "jump",
+    event: Event = "pattern",
+    method: Method = "jump",
 ) -> Mechanism:
     """Answer "below" or "above" until "above" was answered ``cutoff`` times.
 
@@ -92,10 +91,9 @@ def sparse_vector(
       ``releases_values`` (SVT-LSL-Alg3) or without a limit (SVT-LSL-Alg6).
 
     Raises:
-      InputError: for unknown settings, parameters out of range, or too many patterns.
+      InputError: for released values with event "stop", edges that do not increase, or too
+        many patterns.
     """
-    check_choice("method", method, METHODS)
-    check_choice("event", event, EVENTS)
     if releases_values and event == "stop":
         raise InputError('event is "stop"; released values are tallied by "pattern"')
     optional = ("cutoff", "threshold", *(("edges",) if releases_values else ()))
@@ -188,7 +186,9 @@ def rewritten(core: Mechanism, params_of: Callable[[Any, Any], dict[str, Any]]) 
 
 
 @factory
-def sparse(*, relation: str = "general", event: str = "pattern", method: str = "jump") -> Mechanism:
+def sparse(
+    *, relation: Changes = "general", event: Event = "pattern", method: Method = "jump"
+) -> Mechanism:
     """Sparse: AboveThreshold, restarted after each "above", c times.
 
     Dwork & Roth 2014, Algorithm 2.
@@ -204,20 +204,14 @@ def sparse(*, relation: str = "general", event: str = "pattern", method: str = "
 
     Formal guarantees (claims): SVT-Sparse, SVT-Sparse-monotone, SVT-Sparse-advanced and
     SVT-Sparse-accuracy.
-
-    Raises:
-      InputError: for unknown settings or parameters out of range.
     """
-    check_choice("relation", relation, ("general", "monotone"))
     core = sparse_vector(redrawn=True, event=event, method=method)
 
     def params_of(data, params):
         del data
         check_params(params, ("epsilon",), ("cutoff", "delta", "threshold"))
-        cutoff = params.get("cutoff", 1)
-        chosen = sparse_noise(
-            params["epsilon"], cutoff, Relation(relation), params.get("delta", 0.0)
-        )
+        given = {name: params[name] for name in params if name != "threshold"}
+        chosen = sparse_noise(**{"cutoff": 1} | given, relation=Relation(relation))
         return scales(chosen) | {"threshold": params.get("threshold", 0.0)}
 
     return rewritten(core, params_of)

@@ -4,11 +4,10 @@ By dynamic programming over the queries, with the number of "above" answered so 
 the threshold's noise as the state.
 """
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
+from jaxsel.families.sparse_vector.parameters import Tolerance
 from jaxsel.families.sparse_vector.patterns import (
     SparseNoise,
     answer_logs,
@@ -16,11 +15,15 @@ from jaxsel.families.sparse_vector.patterns import (
     check_noise,
     quadrature_nodes,
 )
-from jaxsel.host.errors import check_interval
+from jaxsel.language.signature import validated
 
 
 def stopping_law(levels: npt.ArrayLike, noise: SparseNoise) -> np.ndarray:
-    """Law of the query at which the last allowed "above" is answered.
+    """The exact law of the query at which the last allowed "above" is answered.
+
+    Args:
+      levels: Float["queries"], answers minus threshold.
+      noise: of the sparse vector.
 
     Returns:
       Float[np.ndarray, "queries+1"]: the last entry is the chance that there are fewer.
@@ -30,14 +33,18 @@ def stopping_law(levels: npt.ArrayLike, noise: SparseNoise) -> np.ndarray:
     return law
 
 
-def right_probability(levels: npt.ArrayLike, noise: SparseNoise, alpha: float) -> float:
-    """Probability that all answers are correct to within alpha.
+@validated
+def right_probability(levels: npt.ArrayLike, noise: SparseNoise, alpha: Tolerance) -> float:
+    """The exact probability that all answers are right to within alpha.
 
     Right is "above" for a level of at least -alpha and "below" for one of at most alpha;
     queries after the last allowed "above" are not answered.
+
+    Args:
+      levels, noise: as of ``stopping_law``.
+      alpha: in units of the answers.
     """
     levels, noise = check_levels(levels), check_noise(noise)
-    alpha = check_interval("alpha", alpha, 0.0, math.inf, low_open=False)
     right = np.stack([levels <= alpha, levels >= -alpha]).astype(np.float64)
     stopped, alive = _advance(levels, noise, right)
     return float(np.sum(stopped[:-1]) + alive)

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jaxsel.families.sparse_vector.bounds import lyu_su_li_noise, sparse_noise
+from jaxsel.families.sparse_vector.parameters import Cutoff, Epsilon
 from jaxsel.families.sparse_vector.patterns import SparseNoise
-from jaxsel.host.errors import check_integer, check_positive
 from jaxsel.language.base import Relation
+from jaxsel.language.signature import validated
 
 
 class Variant(NamedTuple):
@@ -35,22 +36,23 @@ class Variant(NamedTuple):
     proven: Callable[[float, int, Relation], float]
 
 
-def _halves(epsilon: float, query_scale: float, cutoff: int) -> SparseNoise:
-    """Half of epsilon for the threshold, drawn once."""
-    return SparseNoise(2.0 / check_positive("epsilon", epsilon), query_scale, cutoff)
+@validated
+def _halves(epsilon: Epsilon, query_units: float, cutoff: Cutoff) -> SparseNoise:
+    """Half of epsilon for the threshold, drawn once; queries have so many units of 1/epsilon."""
+    return SparseNoise(2.0 / epsilon, query_units / epsilon, cutoff)
 
 
-def _lee_clifton(epsilon: float, cutoff: int, queries: int) -> SparseNoise:
+@validated
+def _lee_clifton(epsilon: Epsilon, cutoff: Cutoff, queries: int) -> SparseNoise:
     del queries
-    epsilon = check_positive("epsilon", epsilon)
     return SparseNoise(4.0 / epsilon, 4.0 / (3.0 * epsilon), cutoff)
 
 
-def _lee_clifton_epsilon(epsilon: float, cutoff: int, relation: Relation) -> float:
+@validated
+def _lee_clifton_epsilon(epsilon: Epsilon, cutoff: Cutoff, relation: Relation) -> float:
     """(1 + 6c)/4 epsilon, (1 + 3c)/4 epsilon for monotone neighbours."""
     weight = 6.0 if relation is Relation.GENERAL else 3.0
-    share = 1.0 + weight * check_integer("cutoff", cutoff, 1)
-    return share / 4.0 * check_positive("epsilon", epsilon)
+    return (1.0 + weight * cutoff) / 4.0 * epsilon
 
 
 def _three_quarters(epsilon: float, cutoff: int, relation: Relation) -> float:
@@ -83,7 +85,7 @@ DWORK_ROTH = Variant(
 ROTH = Variant(
     3,
     "Roth",
-    lambda epsilon, cutoff, queries: _halves(epsilon, 2.0 * cutoff / epsilon, cutoff),
+    lambda epsilon, cutoff, queries: _halves(epsilon, 2.0 * cutoff, cutoff),
     True,
     True,
     _none,
@@ -100,7 +102,7 @@ STODDARD = Variant(
 CHEN = Variant(
     6,
     "Chen et al.",
-    lambda epsilon, cutoff, queries: _halves(epsilon, 2.0 / epsilon, queries),
+    lambda epsilon, cutoff, queries: _halves(epsilon, 2.0, queries),
     False,
     False,
     _none,

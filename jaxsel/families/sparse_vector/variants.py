@@ -2,11 +2,13 @@
 
 from jaxsel.families.sparse_vector import variant_settings as variants
 from jaxsel.families.sparse_vector.bounds import lyu_su_li_noise
+from jaxsel.families.sparse_vector.parameters import Changes, Cutoff, Epsilon, Event, Method
 from jaxsel.families.sparse_vector.runs import read_runs
 from jaxsel.families.sparse_vector.sparse import rewritten, scales, sparse_vector
 from jaxsel.families.sparse_vector.variant_settings import Variant
-from jaxsel.host.errors import check_choice, check_integer, check_params
+from jaxsel.host.errors import check_params
 from jaxsel.language.base import Mechanism, Relation, factory
+from jaxsel.language.signature import read_params
 
 
 def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechanism:
@@ -16,10 +18,9 @@ def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechan
     )
 
     def params_of(data, params):
-        check_params(params, ("epsilon",), ("cutoff", *kept))
+        read = read_params(params, {"epsilon": Epsilon}, {"cutoff": Cutoff} | dict.fromkeys(kept))
         queries = int(read_runs(data, params.get("threshold", 0.0)).lengths.sum())
-        cutoff = check_integer("cutoff", params.get("cutoff", 1), 1)
-        chosen = variant.design(params["epsilon"], cutoff, queries)
+        chosen = variant.design(read["epsilon"], read.get("cutoff", 1), queries)
         return scales(chosen) | {name: params[name] for name in kept if name in params}
 
     return rewritten(core, params_of)
@@ -27,7 +28,7 @@ def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechan
 
 @factory
 def lyu_su_li(
-    *, relation: str = "general", event: str = "pattern", method: str = "jump"
+    *, relation: Changes = "general", event: Event = "pattern", method: Method = "jump"
 ) -> Mechanism:
     """Algorithm 1 (Lyu, Su & Li): the threshold gets noise once.
 
@@ -44,22 +45,20 @@ def lyu_su_li(
 
     Formal guarantees (claims): SVT-LSL-Alg1, SVT-LSL-Alg1-monotone.
     """
-    check_choice("relation", relation, ("general", "monotone"))
     core = sparse_vector(event=event, method=method)
 
     def params_of(data, params):
         del data
         check_params(params, ("epsilon",), ("cutoff", "share", "threshold"))
-        chosen = lyu_su_li_noise(
-            params["epsilon"], params.get("cutoff", 1), Relation(relation), params.get("share", 0.5)
-        )
+        given = {name: params[name] for name in params if name != "threshold"}
+        chosen = lyu_su_li_noise(**{"cutoff": 1} | given, relation=Relation(relation))
         return scales(chosen) | {"threshold": params.get("threshold", 0.0)}
 
     return rewritten(core, params_of)
 
 
 @factory
-def dwork_roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+def dwork_roth(*, event: Event = "pattern", method: Method = "jump") -> Mechanism:
     """Algorithm 2 (Dwork & Roth 2014): the threshold's noise is redrawn after "above".
 
     Lap(2c/epsilon) on the threshold, Lap(4c/epsilon) on queries: Sparse.
@@ -72,7 +71,7 @@ def dwork_roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
 
 
 @factory
-def roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+def roth(*, event: Event = "pattern", method: Method = "jump") -> Mechanism:
     """Algorithm 3 (Roth 2011): releases the noisy answers that were above. BROKEN.
 
     Lap(2/epsilon) on the threshold, Lap(2c/epsilon) on queries.
@@ -85,7 +84,7 @@ def roth(*, event: str = "pattern", method: str = "jump") -> Mechanism:
 
 
 @factory
-def lee_clifton(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+def lee_clifton(*, event: Event = "pattern", method: Method = "jump") -> Mechanism:
     """Algorithm 4 (Lee & Clifton 2014): query noise does not grow with c. BROKEN.
 
     Lap(4/epsilon) on the threshold, Lap(4/(3 epsilon)) on queries.
@@ -99,7 +98,7 @@ def lee_clifton(*, event: str = "pattern", method: str = "jump") -> Mechanism:
 
 
 @factory
-def stoddard(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+def stoddard(*, event: Event = "pattern", method: Method = "jump") -> Mechanism:
     """Algorithm 5 (Stoddard et al. 2014): queries are not noised, no limit. BROKEN.
 
     Lap(2/epsilon) on the threshold.
@@ -112,7 +111,7 @@ def stoddard(*, event: str = "pattern", method: str = "jump") -> Mechanism:
 
 
 @factory
-def chen(*, event: str = "pattern", method: str = "jump") -> Mechanism:
+def chen(*, event: Event = "pattern", method: Method = "jump") -> Mechanism:
     """Algorithm 6 (Chen et al. 2015): no limit on the number of "above". BROKEN.
 
     Lap(2/epsilon) on the threshold and on queries.

@@ -10,17 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from jaxsel.host.errors import (
-    InputError,
-    check_finite,
-    check_integer,
-    check_interval,
-    check_probability_vector,
-)
-from jaxsel.language.domains import number, whole
-
-LEVELS = whole("R, how often the threshold is lowered, from 1 to 0", at_least=0, at_most=10_000)
-GAMMA = number("chance to lower the threshold after a failure", at_least=0.0, at_most=1.0)
+from jaxsel.families.thresholds.parameters import Epsilon, FewLevels, Levels, Lowering
+from jaxsel.host.errors import InputError, check_finite, check_probability_vector
+from jaxsel.language.signature import validated
 
 
 class LevelChances(NamedTuple):
@@ -35,29 +27,29 @@ class LevelChances(NamedTuple):
     nothing: float
 
 
-def thresholds(levels: int) -> np.ndarray:
-    """(R - level)/R for level 0 to R, Float["levels+1"]; R = 0 gives 0 alone.
+@validated
+def thresholds(levels: FewLevels) -> np.ndarray:
+    """The threshold at each level, from 1 down to 0, Float["levels+1"]; 0 alone if R = 0.
 
     Each is a rounded quotient, as a score written in decimals is, so that a score of
     0.29 reaches level 71 of 100; R subtractions of 1/R, or 0.29 times 100, would not.
     """
-    levels = LEVELS.read("levels", levels)
     return np.arange(levels, -1, -1) / max(levels, 1)
 
 
-def level_chances(passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: float) -> LevelChances:
+@validated
+def level_chances(passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: Lowering) -> LevelChances:
     """The law of the level at which a run is released.
 
     Args:
       passing: Float["levels"], P[score >= threshold] at each level, in order.
       failing: Float["levels"], the complements.
-      gamma: chance of the next level after a failure, in [0, 1].
+      gamma: chance of the next level after a failure.
 
     Raises:
-      InputError: if gamma is out of range, or 0 where no run passes the first level.
+      InputError: if gamma is 0 where no run passes the first level.
     """
     passing, failing = np.asarray(passing, np.float64), np.asarray(failing, np.float64)
-    gamma = GAMMA.read("gamma", gamma)
     if gamma == 0.0 and passing[0] == 0.0:
         raise InputError("gamma is 0 and no run reaches the first threshold; take gamma > 0")
     # The probability that a draw leaves the level: it passes, or fails and lowers it.
@@ -71,20 +63,20 @@ def level_chances(passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: float) 
 def decreasing_threshold_law(
     probabilities: npt.ArrayLike, scores: npt.ArrayLike, levels: int, gamma: float
 ) -> np.ndarray:
-    """Exact output law of Algorithm 6 on a finite base.
+    """The exact law of what Algorithm 6 releases, on a finite base.
 
     Args:
       probabilities, scores: of the outcomes, in any order. Scores above 1 pass at once,
         those below 0 never.
-      levels: R >= 0; R = 0 has the threshold 0 alone.
-      gamma: chance to lower the threshold after a failure, in [0, 1].
+      levels: R, how often the threshold is lowered; R = 0 has the threshold 0 alone.
+      gamma: chance to lower the threshold after a failure.
 
     Returns:
       Float[np.ndarray, "outcomes+1"]; "nothing" last, which has probability 0 if no
       score is below 0.
 
     Raises:
-      InputError: for a bad law or a parameter out of range.
+      InputError: for a bad law, or gamma = 0 where no run passes the first level.
     """
     q = check_probability_vector("probabilities", probabilities)
     scores = check_finite("scores", scores)
@@ -99,12 +91,12 @@ def decreasing_threshold_law(
     return np.append(q * (share @ passes), chances.nothing)
 
 
-def decreasing_threshold_pure(epsilon: float, levels: int) -> float:
-    """(2 R + 1) epsilon: pure privacy of Algorithm 6 on scores >= 0.
+@validated
+def decreasing_threshold_pure(epsilon: Epsilon, levels: Levels) -> float:
+    """The pure epsilon of Algorithm 6 on scores >= 0: (2 R + 1) epsilon.
 
     One epsilon for the released run, and two for each of R levels: one for the failure
     that lowers the threshold, one for how often the level is left at all; the last level
     is left at once. Attained by randomised response as gamma vanishes.
     """
-    epsilon = check_interval("epsilon", epsilon, 0.0, np.inf, low_open=False)
-    return (2.0 * check_integer("levels", levels, 0) + 1.0) * epsilon
+    return (2.0 * levels + 1.0) * epsilon

@@ -13,12 +13,13 @@ from jax import lax
 
 from jaxsel.families.private_tuning.bases import Base
 from jaxsel.families.private_tuning.private_tuning import Selection, release, selected
-from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS, level_chances, thresholds
-from jaxsel.host.errors import InputError, check_choice
+from jaxsel.families.thresholds.decreasing_laws import level_chances, thresholds
+from jaxsel.families.thresholds.parameters import FewLevels, Lowering, Method
 from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "jump")
+_OWN = {"levels": FewLevels, "gamma": Lowering}
 _COIN_TAG, _LEVEL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2
 
 
@@ -38,7 +39,7 @@ def _padded(table: np.ndarray, value: float) -> np.ndarray:
 
 
 @factory
-def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
+def decreasing_thresholds(base: Base, *, method: Method = "jump") -> Mechanism:
     """Draw runs until one scores at least 1 - level/R; after each failure the level
     rises with probability gamma, from 0; nothing once it passes R.
 
@@ -50,25 +51,19 @@ def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
         then that run from the base's law above the level's threshold.
 
     Data: the base's.
-    Params: the base's, and "levels" (R, 0 to 10,000) and "gamma" in [0, 1].
+    Params: the base's, and "levels" (R) and "gamma".
     Outcome: Selection; event: the released label, "none" last.
 
     Not private beyond (2 R + 1) epsilon: claims LT-Alg6-hope, LT-Alg6-sharp.
 
     Raises:
-      InputError: for parameters outside their range, or gamma = 0 where no run reaches
-        the threshold 1.
+      InputError: for gamma = 0 where no run reaches the threshold 1.
     """
-    check_choice("method", method, METHODS)
-    own = ("levels", "gamma")
 
     def checked(data, params) -> tuple[_Search, dict]:
-        for name in own:
-            if name not in params:
-                raise InputError(f"{name} is missing; give both levels and gamma")
-        rest = {key: value for key, value in params.items() if key not in own}
-        levels = LEVELS.read("levels", params["levels"])
-        gamma = GAMMA.read("gamma", params["gamma"])
+        own = read_params({name: params[name] for name in _OWN if name in params}, _OWN)
+        levels, gamma = own["levels"], own["gamma"]
+        rest = {key: value for key, value in params.items() if key not in _OWN}
         whole = base.law_above(data, rest, -np.inf)
         above = np.array([base.law_above(data, rest, t) for t in thresholds(levels)])
         passing = above.sum(axis=1)
@@ -97,7 +92,7 @@ def decreasing_thresholds(base: Base, *, method: str = "jump") -> Mechanism:
         return run(base, key, data, params)
 
     def labels(data, params):
-        rest = {key: value for key, value in params.items() if key not in own}
+        rest = {key: value for key, value in params.items() if key not in _OWN}
         return (*base.labels(data, rest), "none")
 
     def law(data, params) -> FiniteLaw:

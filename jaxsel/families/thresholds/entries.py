@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.private_tuning.base_settings import Runs
-from jaxsel.families.thresholds.decreasing_laws import GAMMA, LEVELS
+from jaxsel.families.thresholds import parameters
 from jaxsel.families.thresholds.laws import threshold_steps
 from jaxsel.kernel.methods import methods
 from jaxsel.language.base import Relation
@@ -13,8 +13,7 @@ from jaxsel.language.domains import number, numbers
 from jaxsel.language.entry import guarantee, mechanism
 from jaxsel.language.trial import Trial
 
-Threshold = Annotated[float, number("least acceptable score")]
-Method = Annotated[str, methods("jump", "literal")]
+Method = Annotated[str, methods(*parameters.METHODS)]
 _RUN = "epsilon=0.6 probabilities=0.3,0.3,0.4 scores=0.9,0.8,0.5"
 
 # --- A known threshold ----------------------------------------------------------------
@@ -24,11 +23,10 @@ _RUN = "epsilon=0.6 probabilities=0.3,0.3,0.4 scores=0.9,0.8,0.5"
 @mechanism("LT-Alg1", generic=f"threshold=0.8 gamma=0.25 slack=1 {_RUN}")
 def threshold_selection(
     *,
-    threshold: Threshold = 1,
+    threshold: parameters.Threshold = 1,
+    # T is made of it, and draws are counted.
     gamma: Annotated[float, number("stopping probability", at_least=1e-9, at_most=1.0)] = 0.1,
-    slack: Annotated[
-        float, number("epsilon_0; sets the last draw T", above=0.0, at_most=1.0)
-    ] = 0.1,
+    slack: parameters.PositiveSlack = 0.1,
     runs: Runs = Runs(),
     method: Method = "jump",
 ):
@@ -44,7 +42,9 @@ def threshold_selection(
 
 
 @mechanism("PS-AlgC", "LT-Thm1.2", generic=f"threshold=0 {_RUN}")
-def conditional_sampling(*, threshold: Threshold = 1, runs: Runs = Runs(), method: Method = "jump"):
+def conditional_sampling(
+    *, threshold: parameters.Threshold = 1, runs: Runs = Runs(), method: Method = "jump"
+):
     """Draw until a run reaches the threshold, however long it takes (Papernot & Steinke 2022,
     Appendix C)."""
     made = _until_reached(runs, method)
@@ -75,8 +75,8 @@ def decreasing_thresholds(
         Any, numbers("law of one run", at_least=0.0, at_most=1.0)
     ] = "0.2,0.3,0.5",
     scores: Annotated[Any, numbers("scores of the outcomes")] = "1,0.5,0",
-    levels: Annotated[int, LEVELS] = 5,
-    gamma: Annotated[float, GAMMA] = 0.1,
+    levels: parameters.FewLevels = 5,
+    gamma: parameters.Lowering = 0.1,
     epsilon: Annotated[
         float, number("privacy of one run in the constructed pairs", above=0.0, at_most=100.0)
     ] = 1,

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsel.host.errors import check_interval, check_positive
+from jaxsel.families.thresholds.parameters import Alpha, Candidates, MechanismEpsilon
+from jaxsel.language.signature import validated
 
 _ROUNDING = 1e-12  # tolerance for rounding a distance up to a whole number
 
@@ -31,53 +32,69 @@ class Successes(NamedTuple):
     miss: float
 
 
-def _candidates(candidates: float) -> float:
-    """K as a float, since it may be very large."""
-    return check_interval("candidates", candidates, 2.0, 1e150, low_open=False)
+@validated
+def packing_successes(candidates: Candidates, alpha: Alpha) -> Successes:
+    """The chances of each of K mechanisms to answer 1, on D_0 and on D_j.
+
+    1/(2 sqrt K), 1 - 1/(2 K^alpha) and 1/(2 K^(1+alpha)).
+    """
+    miss = 0.5 * candidates**-alpha
+    return Successes(0.5 / math.sqrt(candidates), 1.0 - miss, miss / candidates, miss)
 
 
-def _alpha(alpha: float) -> float:
-    return check_interval("alpha", alpha, 0.0, 1.0)
+@validated
+def packing_distance(epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alpha) -> int:
+    """How many neighbours D_0 is from D_j: Delta = ceil((1/2 + alpha) log(K)/epsilon).
+
+    Args:
+      epsilon: of each mechanism.
+      candidates: K, how many mechanisms there are; a float, since it may be very large.
+      alpha: a selection is weakly useful if it finds j on D_j with chance K^-alpha.
+    """
+    length = (0.5 + alpha) * math.log(candidates)
+    return max(1, math.ceil(length / epsilon - _ROUNDING))
 
 
-def packing_successes(candidates: float, alpha: float) -> Successes:
-    """1/(2 sqrt K), 1 - 1/(2 K^alpha) and 1/(2 K^(1+alpha))."""
-    count, alpha = _candidates(candidates), _alpha(alpha)
-    miss = 0.5 * count**-alpha
-    return Successes(0.5 / math.sqrt(count), 1.0 - miss, miss / count, miss)
+@validated
+def packing_bound(epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alpha) -> float:
+    """The least privacy parameter of a weakly useful selection, (1 - alpha) log(K)/Delta.
 
-
-def packing_distance(epsilon: float, candidates: float, alpha: float) -> int:
-    """Delta = ceil((1/2 + alpha) log(K)/epsilon), how far D_0 is from D_j."""
-    length = (0.5 + _alpha(alpha)) * math.log(_candidates(candidates))
-    return max(1, math.ceil(length / check_positive("epsilon", epsilon) - _ROUNDING))
-
-
-def packing_bound(epsilon: float, candidates: float, alpha: float) -> float:
-    """(1 - alpha) log(K)/Delta: least privacy parameter of a weakly useful selection."""
+    Args:
+      epsilon, candidates, alpha: as of ``packing_distance``.
+    """
     distance = packing_distance(epsilon, candidates, alpha)
     return (1.0 - alpha) * math.log(candidates) / distance
 
 
-def packing_law(winner: float, loser: float, candidates: float) -> np.ndarray:
-    """Law of one run of a random mechanism, best first, Float["4"].
+@validated
+def packing_law(winner: float, loser: float, candidates: Candidates) -> np.ndarray:
+    """The law of one run of a random mechanism, best outcome first, Float["4"].
 
     Outcomes: success of another than j, success of j, failure of another, failure of j:
     ties go to the lowest index, and j is the last one, which is chosen least on D_0.
+
+    Args:
+      winner, loser: chances of j, and of each other mechanism, to answer 1.
+      candidates: K.
     """
-    count = _candidates(candidates)
-    others = (count - 1.0) / count
-    law = [others * loser, winner / count, others * (1.0 - loser)]
-    return np.array([*law, (1.0 - winner) / count])
+    others = (candidates - 1.0) / candidates
+    law = [others * loser, winner / candidates, others * (1.0 - loser)]
+    return np.array([*law, (1.0 - winner) / candidates])
 
 
-def smallest_exponential_epsilon(epsilon: float, candidates: float, alpha: float) -> float:
-    """Least parameter of a useful exponential mechanism on these data sets.
+@validated
+def smallest_exponential_epsilon(
+    epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alpha
+) -> float:
+    """The least parameter of an exponential mechanism that is weakly useful on D_0 and all D_j.
 
     The score of a mechanism is the number of steps from D_0, up for j and down for the
     others; the weights are exp(parameter score/2). It chooses j on D_j with probability
     K^-alpha at log((K - 1)/(K^alpha - 1))/Delta, which the bound allows at best.
+
+    Args:
+      epsilon, candidates, alpha: as of ``packing_distance``.
     """
-    count, alpha = _candidates(candidates), _alpha(alpha)
-    distance = packing_distance(epsilon, count, alpha)
-    return (math.log(count - 1.0) - math.log(math.expm1(alpha * math.log(count)))) / (distance)
+    distance = packing_distance(epsilon, candidates, alpha)
+    useful = math.expm1(alpha * math.log(candidates))
+    return (math.log(candidates - 1.0) - math.log(useful)) / distance

@@ -13,11 +13,14 @@ from jax import lax
 
 from jaxsel.families.private_tuning.bases import Base
 from jaxsel.families.private_tuning.private_tuning import Selection, release, selected
-from jaxsel.host.errors import InputError, check_choice, check_integer, check_interval
+from jaxsel.families.thresholds import parameters
+from jaxsel.host.errors import InputError
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
+from jaxsel.language.signature import read_params
 
-METHODS = ("literal", "jump")
+_OPTIONAL = {"stop_probability": parameters.GammaOrZero, "max_draws": parameters.Draws}
+_OWN = {"threshold": parameters.Threshold} | _OPTIONAL
 _STOP_TAG, _OUTPUT_TAG = 0xD0, 0xD1
 _FOREVER = 2**62
 
@@ -40,7 +43,7 @@ class _Settings(NamedTuple):
 
 
 @factory
-def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
+def threshold_selection(base: Base, *, method: parameters.Method = "jump") -> Mechanism:
     """Draw runs until one scores at least the threshold; after each failure stop with
     probability gamma; stop after ``max_draws`` anyway.
 
@@ -50,16 +53,15 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
         the released run from the base's law above the threshold.
 
     Data: the base's.
-    Params: the base's, and "threshold" (of the score), "stop_probability" (gamma in
-      [0, 1], default 0), "max_draws" (T >= 1, default unlimited).
+    Params: the base's, and "threshold" (of the score), "stop_probability" (gamma, default 0),
+      "max_draws" (T, default unlimited).
     Outcome: Selection; event: the released label, "none" last.
 
     Formal guarantees (claims): LT-Thm3.1(a) and LT-Thm3.1(b); with gamma = 0 and no
     limit, LT-Thm1.2 and PS-Cor16(1).
 
     Raises:
-      InputError: for parameters outside their range, or if no run can reach the
-        threshold and nothing else ends the loop.
+      InputError: if no run can reach the threshold and nothing else ends the loop.
 
     Example:
         >>> import jaxsel
@@ -69,23 +71,13 @@ def threshold_selection(base: Base, *, method: str = "jump") -> Mechanism:
         >>> print(law.labels, law.probabilities.round(2))
         ('0', '1', '2', 'none') [0.  0.4 0.4 0.2]
     """
-    check_choice("method", method, METHODS)
-    own = ("threshold", "stop_probability", "max_draws")
 
     def checked(data, params) -> tuple[_Settings, dict]:
-        if "threshold" not in params:
-            raise InputError("threshold is missing; give the least acceptable score")
-        rest = {key: value for key, value in params.items() if key not in own}
-        threshold = check_interval("threshold", params["threshold"], -np.inf, np.inf)
-        stop = check_interval(
-            "stop_probability",
-            params.get("stop_probability", 0.0),
-            0,
-            1,
-            low_open=False,
-            high_open=False,
-        )
-        limit = check_integer("max_draws", params.get("max_draws", _FOREVER), 1)
+        own = {name: params[name] for name in _OWN if name in params}
+        rest = {name: value for name, value in params.items() if name not in _OWN}
+        read = read_params(own, {"threshold": parameters.Threshold}, _OPTIONAL)
+        threshold, stop = read["threshold"], read.get("stop_probability", 0.0)
+        limit = read.get("max_draws", _FOREVER)
         above = base.law_above(data, rest, threshold)
         if above.sum() == 0 and stop == 0 and limit == _FOREVER:
             raise InputError(

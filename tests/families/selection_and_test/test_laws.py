@@ -230,6 +230,13 @@ def test_bad_input_is_refused():
         accounting.prior(1e-6)
     with pytest.raises(InputError, match="tops"):
         bounds.tests_epsilon(0.1, 1.0, 0, 1e-6)
+    with pytest.raises(InputError, match="tops"):
+        bounds.known_chance_epsilon(0.1, 0, 1e-6)
+    with pytest.raises(InputError, match=r"delta is -0\.1"):
+        bounds.tests_epsilon(0.1, 1.0, 1, -0.1)
+    # e^epsilon would exceed all floats.
+    with pytest.raises(InputError, match="epsilon is 1000"):
+        games.known_chance_rate(2.0, 1000.0)
     with pytest.raises(InputError, match="order"):
         games.favoured_rate(1.0, 0.5)
     with pytest.raises(InputError, match="biases"):

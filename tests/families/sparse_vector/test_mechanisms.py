@@ -287,6 +287,8 @@ SCALES = {"threshold_scale": 1.0, "query_scale": 1.0}
         (sparse_vector(), [1.0] * 20, SCALES | {"cutoff": None}, 'take event "stop"'),
         (lyu_su_li(), [1.0], {"epsilon": 1.0, "share": 0.0}, "share is 0"),
         (roth(), [1.0], {"epsilon": 1.0, "edges": [1.0, 1.0]}, "strictly increasing"),
+        (roth(), [1.0], {"epsilon": 0.0}, "epsilon is 0"),
+        (chen(), [1.0], {"epsilon": 0.0}, "epsilon is 0"),
         (chen(), [1.0], {}, "epsilon is missing"),
         (chen(), [1.0], {"epsilon": 1.0, "edges": [0.0]}, "edges is no parameter"),
         (sparse(), [1.0], {"epsilon": 1.0, "cut": 2}, "cut is no parameter"),

@@ -30,6 +30,25 @@ def literal_threshold_law(q, accepted, gamma, steps):
     return law
 
 
+@pytest.mark.parametrize(
+    ("law", "given", "named"),
+    [
+        (laws.threshold_steps, {"gamma": 0.0, "slack": 0.1}, "gamma"),
+        (laws.threshold_law, {"q_best_first": [1.0], "accepted": 1, "gamma": 0.0}, "gamma"),
+        (laws.threshold_failure_bound, {"success": 0.0, "gamma": 0.1, "slack": 0.1}, "success"),
+        # 3 e^(2 epsilon) would exceed all floats.
+        (
+            laws.threshold_approximate,
+            {"epsilon": 400.0, "delta": 0.0, "gamma": 0.1, "slack": 0.1},
+            "epsilon",
+        ),
+    ],
+)
+def test_what_no_theorem_covers_is_refused(law, given, named):
+    with pytest.raises(InputError, match=f"^{named} is {given[named]};"):
+        law(**given)
+
+
 @pytest.mark.parametrize("gamma", [0.01, 0.3, 1.0])
 @pytest.mark.parametrize("steps", [1, 2, 30])
 def test_threshold_law_is_the_algorithm(gamma, steps):

@@ -3,8 +3,9 @@
 import numpy as np
 
 from jaxsel.families.percentile.claims.above_threshold import privacy_cases
-from jaxsel.families.percentile.claims.parameters import SmallBeta, beta_itself, final_itself
+from jaxsel.families.percentile.claims.formulas import beta_itself, final_itself
 from jaxsel.families.percentile.laws import oracle_law
+from jaxsel.families.percentile.parameters import SmallBeta
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import LT

@@ -5,9 +5,10 @@ from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.accounting.single_run.pairs import extreme_neighbours
-from jaxsel.families.percentile.claims.parameters import Beta, SmallBeta, beta_itself, final_itself
+from jaxsel.families.percentile.claims.formulas import beta_itself, final_itself
 from jaxsel.families.percentile.claims.single_tests import SCALES, level
 from jaxsel.families.percentile.laws import oracle_law
+from jaxsel.families.percentile.parameters import Beta, SmallBeta
 from jaxsel.families.sparse_vector.halting_law import halting_law
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import listed

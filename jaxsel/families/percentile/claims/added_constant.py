@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from jaxsel.families.percentile.claims.concentration import CHERNOFF, needed_offset, worst_counts
-from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Delta, Slack
+from jaxsel.families.percentile.parameters import BaseEpsilon, Delta, Slack
 from jaxsel.families.percentile.settings import added_shift
 from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import whole

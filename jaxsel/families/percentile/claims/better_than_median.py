@@ -8,25 +8,19 @@ import numpy as np
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.families.percentile.claims.parameters import beta_itself
+from jaxsel.families.percentile.claims.formulas import beta_itself
 from jaxsel.families.percentile.median_laws import (
-    ALPHA,
     median_failure,
     median_rounds,
     percentile_boosting,
 )
-from jaxsel.families.percentile.settings import BETA
+from jaxsel.families.percentile.parameters import Alpha, BaseDelta, Beta, Epsilon, Rounds
 from jaxsel.families.selection_and_test.laws import prior
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, listed, uniform
-from jaxsel.language.domains import number, positive, whole
+from jaxsel.language.domains import number
 from jaxsel.language.papers import CL
 from jaxsel.tuning.attained.exact_laws import tuned_law
-
-Beta = Annotated[float, BETA]
-Alpha = Annotated[float, ALPHA]
-Delta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
-Rounds = Annotated[int, whole("T, the most runs there may be", at_least=1)]
 
 
 def _betas(**ends: tuple[float, float]):
@@ -104,7 +98,7 @@ def summed(rounds, alpha):
 
 
 @CL.privacy("CL-Thm4-delta", "Theorem 4", Relation.BASE)
-def approximate(*, beta: Beta = 0.1, alpha: Alpha = 1.0, delta: Delta = 1e-4) -> float:
+def approximate(*, beta: Beta = 0.1, alpha: Alpha = 1.0, delta: BaseDelta = 1e-4) -> float:
     """Over an (epsilon, delta)-DP base the better-than-median algorithm is ((2 + alpha) epsilon, T
     delta)-DP."""
     return min(1.0, median_rounds(beta, alpha) * delta)
@@ -194,7 +188,7 @@ def worse_runs(beta, base):
 
 
 @CL.privacy("CL-Thm4-furthermore-printed", "Theorem 4 as restated in Section 3.1", Relation.BASE)
-def furthermore(*, runs: Rounds = 200, delta: Delta = 1e-6) -> float:
+def furthermore(*, runs: Rounds = 200, delta: BaseDelta = 1e-6) -> float:
     """Furthermore, if the base is (epsilon, delta)-DP with delta > 0, the better-than-median
     algorithm is (epsilon, T delta)-DP."""
     return runs * delta
@@ -210,7 +204,7 @@ def three_outcomes(runs, delta, top, middle):
 
 
 @CL.privacy("CL-Thm4-privacy", "Theorem 4", Relation.BASE)
-def pure(*, epsilon: Annotated[float, positive("of the base")] = 0.5, alpha: Alpha = 1.0) -> float:
+def pure(*, epsilon: Epsilon = 0.5, alpha: Alpha = 1.0) -> float:
     """Over an epsilon-DP base, the better-than-median algorithm is (2 + alpha) epsilon-DP."""
     return (2.0 + alpha) * epsilon
 

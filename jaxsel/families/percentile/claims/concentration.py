@@ -9,13 +9,13 @@ import numpy as np
 from scipy import optimize, stats
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
-from jaxsel.families.percentile.claims.parameters import Delta
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import listed, uniform
-from jaxsel.language.domains import number
+from jaxsel.language.domains import number, probability
 from jaxsel.language.papers import LT
 
 Ratio = Annotated[float, number("allowed in the logarithm", above=0.0, below=1.0)]
+Delta = Annotated[float, probability("of a larger deviation")]
 
 
 class CountLaw(NamedTuple):

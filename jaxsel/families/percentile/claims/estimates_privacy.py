@@ -9,15 +9,9 @@ import numpy as np
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon, profile_delta
 from jaxsel.accounting.single_run.pairs import extreme_neighbours, random_pure_pair
 from jaxsel.families.percentile.claims.above_threshold import low_then_high, random_shares
-from jaxsel.families.percentile.claims.parameters import (
-    BaseEpsilon,
-    FinalEpsilon,
-    Samples,
-    Shift,
-    Slack,
-    final_itself,
-)
+from jaxsel.families.percentile.claims.formulas import final_itself
 from jaxsel.families.percentile.laws import extended_law, found_threshold_law, share_counts
+from jaxsel.families.percentile.parameters import BaseEpsilon, FinalEpsilon, Samples, Shift, Slack
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, algorithm_5
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Budget, Relation

@@ -6,16 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.families.percentile.claims.above_threshold import far_failure
-from jaxsel.families.percentile.claims.parameters import (
-    BaseEpsilon,
-    Beta,
-    Delta,
-    FinalEpsilon,
-    Queries,
-    Slack,
-    Target,
-    beta_and_half_delta,
-)
+from jaxsel.families.percentile.claims.formulas import beta_and_half_delta
 from jaxsel.families.percentile.claims.single_tests import (
     algorithm_4_levels,
     always_level,
@@ -24,6 +15,15 @@ from jaxsel.families.percentile.claims.single_tests import (
     plans,
     random_plans,
     share_at,
+)
+from jaxsel.families.percentile.parameters import (
+    BaseEpsilon,
+    Beta,
+    Delta,
+    FinalEpsilon,
+    Queries,
+    Slack,
+    Target,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential
 from jaxsel.families.sparse_vector.halting_law import halting_law

@@ -4,21 +4,21 @@ import math
 
 import numpy as np
 
-from jaxsel.families.percentile.claims.parameters import (
-    BaseEpsilon,
-    Beta,
-    Delta,
-    FinalEpsilon,
-    Slack,
-    Thresholds,
-    beta_and_half_delta,
-)
+from jaxsel.families.percentile.claims.formulas import beta_and_half_delta
 from jaxsel.families.percentile.claims.single_tests import (
     algorithm_5_levels,
     demanding_plans,
     passing_chance,
     plans,
     random_plans,
+)
+from jaxsel.families.percentile.parameters import (
+    BaseEpsilon,
+    Beta,
+    Delta,
+    FinalEpsilon,
+    Slack,
+    Thresholds,
 )
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_5
 from jaxsel.families.sparse_vector.halting_law import halting_law

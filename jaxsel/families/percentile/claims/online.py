@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from jaxsel.families.percentile.claims.parameters import beta_and_half_delta, beta_itself
+from jaxsel.families.percentile.claims.formulas import beta_and_half_delta, beta_itself
 from jaxsel.families.percentile.claims.single_tests import always_level, plans
 from jaxsel.families.percentile.laws import share_counts
 from jaxsel.families.percentile.settings import PercentileTest, algorithm_4, log_potential

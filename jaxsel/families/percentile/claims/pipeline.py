@@ -5,29 +5,23 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from jaxsel.families.percentile.claims.parameters import (
+from jaxsel.families.percentile.parameters import (
     BaseEpsilon,
     Beta,
+    Candidates,
     Delta,
     FullSlack,
+    HalfBeta,
     Thresholds,
 )
-from jaxsel.families.percentile.pipeline_laws import (
-    CANDIDATES,
-    Pipeline,
-    most_calls,
-    pipeline,
-    pipeline_law,
-)
+from jaxsel.families.percentile.pipeline_laws import Pipeline, most_calls, pipeline, pipeline_law
 from jaxsel.families.sparse_vector.halting_law import laplace_difference_tail
 from jaxsel.language.base import Budget
 from jaxsel.language.checking import grid
-from jaxsel.language.domains import number, positive
+from jaxsel.language.domains import positive
 from jaxsel.language.papers import LT
 
 CALL_CONSTANT = 250.0
-HalfBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.5)]
-Candidates = Annotated[int, CANDIDATES]
 
 
 def random_plan(generator: np.random.Generator) -> dict[str, Any]:

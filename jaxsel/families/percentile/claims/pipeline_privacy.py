@@ -9,8 +9,8 @@ from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import epsilon_at_delta, exact_epsilon
 from jaxsel.accounting.single_run.pairs import random_pure_pair
 from jaxsel.families.percentile.claims.estimates_privacy import pure_of_search
-from jaxsel.families.percentile.claims.parameters import BaseEpsilon, FullSlack, Samples, Shift
 from jaxsel.families.percentile.claims.pipeline import random_plan
+from jaxsel.families.percentile.parameters import BaseEpsilon, FullSlack, Samples, Shift
 from jaxsel.families.percentile.pipeline_laws import pipeline, pipeline_law
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.papers import LT

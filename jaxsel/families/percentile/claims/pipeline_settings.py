@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from jaxsel.families.percentile.claims.parameters import BaseEpsilon, Beta, Delta, FullSlack
-from jaxsel.families.percentile.pipeline_laws import READINGS, Pipeline, pipeline
+from jaxsel.families.percentile.parameters import READINGS, BaseEpsilon, Beta, Delta, FullSlack
+from jaxsel.families.percentile.pipeline_laws import Pipeline, pipeline
 from jaxsel.families.thresholds.laws import threshold_pure
 from jaxsel.language.base import Budget, Relation
 from jaxsel.language.checking import listed, uniform

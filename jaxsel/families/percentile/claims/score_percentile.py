@@ -5,6 +5,7 @@ import math
 from typing import Annotated
 
 from jaxsel.accounting.single_run import pairs
+from jaxsel.families.percentile.parameters import Count, Lead
 from jaxsel.families.percentile.score_percentile_laws import (
     median_loss_lower,
     percentile_law,
@@ -12,11 +13,8 @@ from jaxsel.families.percentile.score_percentile_laws import (
 )
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, grid, listed
-from jaxsel.language.domains import positive, probability, whole
+from jaxsel.language.domains import positive
 from jaxsel.language.papers import LT
-
-Shift = Annotated[float, probability("e, the two models having probability (1 +- e)/2")]
-Count = Annotated[int, whole("N", at_least=1)]
 
 
 def _percentile_loss(shift: float, count: int, rank) -> float:
@@ -47,14 +45,14 @@ def many_runs(budget):
 
 
 @LT.privacy("LT-B.3", "Appendix B.3", Relation.BASE)
-def median(*, shift: Shift = 0.1, count: Count = 101) -> float:
+def median(*, shift: Lead = 0.1, count: Count = 101) -> float:
     """With two models of probabilities (1 +- e)/2, swapped on the neighbour, releasing the median
     of an odd number N of runs loses at least (N/2) log(1/(1-e^2)) - log 2, without bound."""
     return median_loss_lower(count, shift)
 
 
 @LT.privacy("LT-B.3-random-rank", "Appendix B.3, last sentence", Relation.BASE)
-def random_rank(*, shift: Shift = 0.1, count: Count = 101) -> float:
+def random_rank(*, shift: Lead = 0.1, count: Count = 101) -> float:
     """The same with the k-th best of N runs, k uniform on 1 to ceil(N/2): at least (N/2)
     log(1/(1-e^2)) + log(e N/(N+1)), without bound."""
     return random_rank_loss_lower(count, shift)

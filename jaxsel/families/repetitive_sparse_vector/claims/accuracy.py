@@ -8,10 +8,9 @@ from typing import Annotated
 
 import numpy as np
 
+from jaxsel.families.repetitive_sparse_vector import parameters
 from jaxsel.families.repetitive_sparse_vector.claims.cases import (
-    Beta,
     Failures,
-    GammaOrNone,
     Queries,
     QueryEpsilon,
     Wanted,
@@ -40,7 +39,7 @@ _RARELY = (
 
 
 @CL.utility("CL-Lem4-rounded", "Lemma 4", loose=_RARELY)
-def rounded(*, beta: Beta = 0.1) -> float:
+def rounded(*, beta: parameters.Beta = 0.1) -> float:
     """The same holds with the printed k' = k + 7 log(1/beta)/log m, rounded up, although the
     printed proof does not show it."""
     return beta
@@ -76,7 +75,7 @@ def bound(
     *,
     wanted: Wanted = 3,
     queries: AnyQueries = 100,
-    gamma: GammaOrNone = 1.0,
+    gamma: parameters.Gamma = 1.0,
     repetitions: Repetitions = 1000,
     query_epsilon: QueryEpsilon = 0.1,
     failures: Failures = 10,
@@ -113,7 +112,9 @@ def bound_cases(budget):
 
 
 @CL.utility("CL-Lem4-step-answers-printed", "proof of Lemma 4")
-def answers_printed(*, wanted: Wanted = 3, queries: Queries = 100, beta: Beta = 0.8) -> float:
+def answers_printed(
+    *, wanted: Wanted = 3, queries: Queries = 100, beta: parameters.Beta = 0.8
+) -> float:
     """With k' = k + 7 log(1/beta)/log m (rounded up) and at most R = ceil(3 log(1/beta)/log m)
     mistakes, an early halt follows at least k answers 'top'."""
     return float(wanted)
@@ -171,7 +172,7 @@ def early_halts(wanted, queries, beta, corrected):
 
 
 @CL.utility("CL-Lem4-step-prior", "proof of Lemma 4")
-def small_p(*, beta: Beta = 0.1) -> float:
+def small_p(*, beta: parameters.Beta = 0.1) -> float:
     """p < 1/m with probability beta/20."""
     return beta / 20.0
 

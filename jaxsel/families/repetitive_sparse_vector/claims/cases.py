@@ -5,17 +5,13 @@ from collections.abc import Callable
 from typing import Annotated
 
 from jaxsel.language.checking import Points, listed
-from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.domains import number, positive, whole
 
 QueryEpsilon = Annotated[float, number("epsilon', of each Test", above=0.0, at_most=100.0)]
 Failures = Annotated[int, whole("k', failed batches until it halts", at_least=1, at_most=10**9)]
 Gamma = Annotated[float, positive("exponent of the law of p")]
-GammaOrNone = Annotated[
-    float, number("exponent of the law of p; inf: p = 1", above=0.0, at_most=math.inf)
-]
 Wanted = Annotated[int, whole("k, answers top to be found", at_least=1, at_most=10**9)]
 Queries = Annotated[int, whole("m, how many queries", at_least=10, at_most=1e15)]
-Beta = Annotated[float, probability("chance of failure")]
 
 
 def logs(observed: float) -> Callable[[float], tuple[float, float]]:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxsel.families.repetitive_sparse_vector.claims.cases import Beta, Queries, Wanted, problems
+from jaxsel.families.repetitive_sparse_vector import parameters
+from jaxsel.families.repetitive_sparse_vector.claims.cases import Queries, Wanted, problems
 from jaxsel.families.repetitive_sparse_vector.settings import (
     plan,
     privacy_epsilon,
@@ -20,7 +21,6 @@ from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import CL
 
-Epsilon = Annotated[float, positive("that the settings are made for")]
 SmallEpsilon = Annotated[float, number("that the settings are made for", above=0.0, at_most=1.0)]
 Delta = Annotated[
     float, number("0: the root is k, else sqrt(k log(1/delta))", at_least=0.0, below=1.0)
@@ -33,7 +33,7 @@ Constant = Annotated[float, positive("C")]
 
 
 @CL.privacy("CL-Sec4.2-step-epsilon-printed", "Section 4.2", Relation.GENERAL)
-def order_epsilon(*, epsilon: Epsilon = 1.0, constant: Constant = 100.0) -> float:
+def order_epsilon(*, epsilon: parameters.Epsilon = 1.0, constant: Constant = 100.0) -> float:
     """epsilon' sqrt(k' log(1/delta)) <= C epsilon for a constant C.
 
     C epsilon, for a constant C that "O(epsilon)" stands for.
@@ -51,7 +51,7 @@ def root_privacy(gamma, queries):
 
 
 @CL.privacy("CL-Sec4.2-step-epsilon", "Section 4.2, corrected", Relation.GENERAL)
-def pure_bound(*, epsilon: Epsilon = 1.0) -> float:
+def pure_bound(*, epsilon: parameters.Epsilon = 1.0) -> float:
     """For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' is at most 15 epsilon."""
     return 15.0 * epsilon
 
@@ -80,7 +80,7 @@ _RARE = {"wanted": 1, "queries": 1000, "beta": 1e-300}
 
 
 @CL.privacy("CL-Rem2", "Remark 2, with k' corrected", Relation.GENERAL, erratum="CL-E14")
-def multiple(*, epsilon: Epsilon = 1.0, multiple: Multiple = 13.0) -> float:
+def multiple(*, epsilon: parameters.Epsilon = 1.0, multiple: Multiple = 13.0) -> float:
     """With the settings of Remark 2, (2 k' + gamma) epsilon' <= 13 epsilon."""
     return multiple * epsilon
 
@@ -122,8 +122,8 @@ def margin(
     *,
     wanted: Wanted = 3,
     queries: Queries = 100,
-    beta: Beta = 0.1,
-    epsilon: Epsilon = 1.0,
+    beta: parameters.Beta = 0.1,
+    epsilon: parameters.Epsilon = 1.0,
     delta: Delta = 0.0,
 ) -> float:
     """The settings of Remark 2 have d = (10/epsilon)(k log m + log(1/beta) + log 20).

@@ -5,16 +5,15 @@ reconstructed, see ``jaxsel.families.repetitive_sparse_vector.laws``.
 """
 
 import math
-from typing import Annotated
 
 import numpy as np
 from scipy import special
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
+from jaxsel.families.repetitive_sparse_vector import parameters
 from jaxsel.families.repetitive_sparse_vector.claims.cases import (
     Failures,
     Gamma,
-    GammaOrNone,
     QueryEpsilon,
     logs,
 )
@@ -25,10 +24,7 @@ from jaxsel.families.repetitive_sparse_vector.settings import (
     pure_epsilon,
 )
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import probability
 from jaxsel.language.papers import CL
-
-Delta = Annotated[float, probability("of the whole")]
 
 
 @CL.privacy("CL-Lem3", "Lemma 3 (reconstructed)", Relation.GENERAL)
@@ -49,8 +45,8 @@ def approximate(
     *,
     query_epsilon: QueryEpsilon = 0.1,
     failures: Failures = 100,
-    gamma: GammaOrNone = 1.0,
-    delta: Delta = 1e-6,
+    gamma: parameters.Gamma = 1.0,
+    delta: parameters.Delta = 1e-6,
 ) -> float:
     """Algorithm 3 is (epsilon, delta)-DP with epsilon the smaller of (2 k' + gamma) epsilon' and
     what k' tops at a known p cost by Renyi divergences, of order epsilon' sqrt(k' log(1/delta)) +

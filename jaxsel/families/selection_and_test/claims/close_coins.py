@@ -14,8 +14,8 @@ from jaxsel.families.selection_and_test.claims.coin_cases import (
     shown,
     small_orders,
 )
-from jaxsel.families.selection_and_test.claims.parameters import Closeness, Order
 from jaxsel.families.selection_and_test.coin_game_laws import close_coins
+from jaxsel.families.selection_and_test.parameters import Closeness, Order
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import listed
 from jaxsel.language.papers import CL

@@ -13,7 +13,6 @@ from scipy import special
 
 from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.selection_and_test.claims import coin_cases
-from jaxsel.families.selection_and_test.claims.parameters import Closeness, Ones, Order
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
     coin_renyi,
@@ -21,6 +20,7 @@ from jaxsel.families.selection_and_test.coin_game_laws import (
     game_bits_law,
     game_renyi,
 )
+from jaxsel.families.selection_and_test.parameters import Closeness, Ones, Order
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, grid, listed

@@ -1,12 +1,9 @@
 """Cohen et al. 2022: Selections and Tests, interleaved by an adaptive caller."""
 
-from typing import Annotated
-
 import numpy as np
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
-from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Epsilon, Gamma
 from jaxsel.families.selection_and_test.claims.selections import by_parity
 from jaxsel.families.selection_and_test.laws import (
     RowOfTests,
@@ -14,22 +11,17 @@ from jaxsel.families.selection_and_test.laws import (
     Transcripts,
     transcript_law,
 )
+from jaxsel.families.selection_and_test.parameters import CallsOrZero, Epsilon, Gamma, TopsOrZero
 from jaxsel.language.base import Budget, Relation
-from jaxsel.language.domains import whole
 from jaxsel.language.papers import CL
 
 _PLACE = "remark after Theorem 2"
 Step = SelectionCall | RowOfTests
-Selections = Annotated[
-    int,
-    whole("c1; for CL-interleaved-sharp those that released a run", at_least=0, at_most=MOST_COUNT),
-]
-Tops = Annotated[int, whole("c2, how many Tests answered top", at_least=0, at_most=MOST_COUNT)]
 
 
 @CL.privacy("CL-interleaved", _PLACE, Relation.BASE)
 def interleaved(
-    *, epsilon: Epsilon = 0.5, gamma: Gamma = 1.0, selections: Selections = 2, tops: Tops = 2
+    *, epsilon: Epsilon = 0.5, gamma: Gamma = 1.0, selections: CallsOrZero = 2, tops: TopsOrZero = 2
 ) -> float:
     """c1 Selections and Tests until c2 tops, adaptively interleaved, are (2 c1 + 2 c2 + gamma)
     epsilon-DP."""

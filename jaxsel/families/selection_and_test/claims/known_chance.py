@@ -11,13 +11,13 @@ from scipy import special
 
 from jaxsel.accounting.single_run import pairs
 from jaxsel.families.selection_and_test.claims import coin_cases
-from jaxsel.families.selection_and_test.claims.parameters import Closeness, Order, Tops
 from jaxsel.families.selection_and_test.coin_game_laws import (
     close_coins,
     coin_renyi,
     game_renyi,
     known_chance_rate,
 )
+from jaxsel.families.selection_and_test.parameters import Closeness, Order, Tops
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, listed
 from jaxsel.language.domains import number

@@ -12,7 +12,7 @@ from scipy import special
 
 from jaxsel.accounting.single_run import divergences, pairs
 from jaxsel.families.selection_and_test import bounds, laws
-from jaxsel.families.selection_and_test.claims.parameters import Delta, Epsilon, Gamma, Tops
+from jaxsel.families.selection_and_test.parameters import Delta, Epsilon, Gamma, Tops
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, listed
 from jaxsel.language.domains import number, positive

@@ -7,13 +7,12 @@ import numpy as np
 from scipy import special
 
 from jaxsel import repetitions as laws
-from jaxsel.families.selection_and_test.claims.parameters import MOST_COUNT, Gamma
 from jaxsel.families.selection_and_test.laws import prior
+from jaxsel.families.selection_and_test.parameters import Count, Gamma
 from jaxsel.language.checking import drawn, listed
-from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.domains import number, probability
 from jaxsel.language.papers import CL
 
-Count = Annotated[int, whole("tau, how many Tests", at_least=1, at_most=MOST_COUNT)]
 Top = Annotated[float, number("h, that H answers top", above=0.0, at_most=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
 

@@ -10,19 +10,13 @@ from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.families.selection_and_test.bounds import interaction_epsilon
-from jaxsel.families.selection_and_test.claims.parameters import (
-    BaseDelta,
-    Calls,
-    Epsilon,
-    Gamma,
-    Rounds,
-)
 from jaxsel.families.selection_and_test.laws import (
     SelectionCall,
     prior,
     repeated_selection_law,
     transcript_law,
 )
+from jaxsel.families.selection_and_test.parameters import BaseDelta, Calls, Epsilon, Gamma, Rounds
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import drawn, grid, listed
 from jaxsel.language.papers import CL

@@ -10,7 +10,8 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.families.sparse_vector.bounds import sparse_noise
-from jaxsel.families.sparse_vector.claims.cases import Cutoff, some_epsilon
+from jaxsel.families.sparse_vector.claims.cases import some_epsilon
+from jaxsel.families.sparse_vector.parameters import Cutoff
 from jaxsel.families.sparse_vector.stopping_laws import right_probability, stopping_law
 from jaxsel.language.checking import drawn, in_units
 from jaxsel.language.domains import positive, probability, whole

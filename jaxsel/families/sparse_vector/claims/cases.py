@@ -6,15 +6,14 @@ from typing import Annotated
 import numpy as np
 
 from jaxsel.families.sparse_vector import patterns, profiles
+from jaxsel.families.sparse_vector.parameters import Epsilon
 from jaxsel.families.sparse_vector.patterns import SparseNoise
 from jaxsel.language.base import Claim, Relation
 from jaxsel.language.checking import Point
-from jaxsel.language.domains import positive, whole
+from jaxsel.language.domains import positive
 
 _LONG = 1000  # queries at which the worst pairs have all but reached their limit
 
-Epsilon = Annotated[float, positive("that the noise scales are set by")]
-Cutoff = Annotated[int, whole('c, how many "above" are answered', at_least=1)]
 
 # (generator, relation of the neighbours) -> (point of the claim, noise, what no point says)
 Draw = Callable[[np.random.Generator, Relation], tuple[Point, SparseNoise, str]]

@@ -6,14 +6,11 @@ Its privacy, also for monotone neighbours (Section 4.3), and how epsilon is best
 
 import math
 from collections.abc import Callable
-from typing import Annotated
 
 from scipy import optimize
 
 from jaxsel.families.sparse_vector.bounds import good_share, lyu_su_li_noise
 from jaxsel.families.sparse_vector.claims.cases import (
-    Cutoff,
-    Epsilon,
     Scale,
     on_long_pairs,
     on_pairs,
@@ -21,13 +18,10 @@ from jaxsel.families.sparse_vector.claims.cases import (
     some_epsilon,
     stated,
 )
+from jaxsel.families.sparse_vector.parameters import Cutoff, Epsilon, Share
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import listed
-from jaxsel.language.domains import probability
 from jaxsel.language.papers import LSL
-
-Share = Annotated[float, probability("x, of epsilon for the threshold")]
-
 
 # --- Privacy --------------------------------------------------------------------------
 

@@ -13,8 +13,6 @@ from scipy import stats
 
 from jaxsel.families.sparse_vector.bounds import sparse_noise, sparse_vector_epsilon
 from jaxsel.families.sparse_vector.claims.cases import (
-    Cutoff,
-    Epsilon,
     Scale,
     drawn_on_monotone,
     on_long_pairs,
@@ -23,6 +21,7 @@ from jaxsel.families.sparse_vector.claims.cases import (
     some_epsilon,
     stated,
 )
+from jaxsel.families.sparse_vector.parameters import Cutoff, Epsilon
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import in_units
 from jaxsel.language.domains import probability

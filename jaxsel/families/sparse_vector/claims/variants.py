@@ -14,14 +14,8 @@ import numpy as np
 
 from jaxsel.families.sparse_vector import patterns, profiles
 from jaxsel.families.sparse_vector import variant_settings as variants
-from jaxsel.families.sparse_vector.claims.cases import (
-    Cutoff,
-    Epsilon,
-    on_long_pairs,
-    on_pairs,
-    some_epsilon,
-    stated,
-)
+from jaxsel.families.sparse_vector.claims.cases import on_long_pairs, on_pairs, some_epsilon, stated
+from jaxsel.families.sparse_vector.parameters import Cutoff, Epsilon
 from jaxsel.families.sparse_vector.variant_settings import Variant
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, listed

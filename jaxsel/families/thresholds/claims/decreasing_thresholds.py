@@ -8,11 +8,11 @@ import numpy as np
 from jaxsel.accounting.single_run import pairs
 from jaxsel.accounting.single_run.divergences import exact_epsilon
 from jaxsel.families.thresholds.decreasing_laws import (
-    LEVELS,
     decreasing_threshold_law,
     decreasing_threshold_pure,
     thresholds,
 )
+from jaxsel.families.thresholds.parameters import FewLevels, Levels
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
@@ -20,7 +20,6 @@ from jaxsel.language.domains import number, numbers, positive, whole
 from jaxsel.language.papers import LT
 
 Epsilon = Annotated[float, positive("of the base")]
-Levels = Annotated[int, whole("R, how often the threshold is lowered", at_least=0)]
 Gamma = Annotated[float, number("of lowering it", above=0.0, at_most=1.0)]
 Success = Annotated[float, number("probability of the score 1", at_least=0.0, at_most=1.0)]
 
@@ -42,7 +41,7 @@ def released(
     middle: Annotated[
         float, number("probability of the score 1/2", at_least=0.0, at_most=1.0)
     ] = 0.2,
-    levels: Annotated[int, LEVELS] = 5,
+    levels: FewLevels = 5,
     gamma: Gamma = 0.1,
     probabilities: Annotated[
         np.ndarray | None, numbers("q, in place of success and middle", at_least=0.0, at_most=1.0)

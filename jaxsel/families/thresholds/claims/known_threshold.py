@@ -17,18 +17,21 @@ from jaxsel.families.thresholds.laws import (
     threshold_pure,
     threshold_steps,
 )
+from jaxsel.families.thresholds.parameters import (
+    Delta,
+    Epsilon,
+    Gamma,
+    PositiveSlack,
+    Slack,
+    SmallEpsilon,
+    Success,
+)
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, grid, in_units
 from jaxsel.language.domains import number, whole
 from jaxsel.language.papers import LT
 from jaxsel.tuning.claims.base_pairs import approximate_pairs, pure_pairs
-
-Epsilon = Annotated[float, number("of the base", at_least=0.0)]
-Delta = Annotated[float, number("d, of the base", at_least=0.0, below=1.0)]
-Gamma = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
-Slack = Annotated[float, number("epsilon_0", at_least=0.0, at_most=1.0)]
-Success = Annotated[float, number("p_1 = P[score >= threshold]", above=0.0, at_most=1.0)]
 
 
 def random_parameters(generator: np.random.Generator) -> tuple[float, float, int]:
@@ -115,11 +118,7 @@ def pure_bases(budget):
     "adds next to nothing: the factor 3 e^(2 epsilon + epsilon_0) is to spare",
 )
 def approximate(
-    *,
-    epsilon: Annotated[float, number("of the base", at_least=0.0, at_most=300.0)] = 1.0,
-    delta: Delta = 1e-6,
-    gamma: Gamma = 0.1,
-    slack: Slack = 0.1,
+    *, epsilon: SmallEpsilon = 1.0, delta: Delta = 1e-6, gamma: Gamma = 0.1, slack: Slack = 0.1
 ) -> float:
     """For an (epsilon, d)-DP base and such T, Algorithm 1 is (2 epsilon + epsilon_0, 3 e^(2 epsilon
     + epsilon_0) d/gamma)-DP.
@@ -223,12 +222,7 @@ def draws(
 
 
 @LT.utility("LT-Thm3.1(e)", "Theorem 3.1(e)")
-def failure(
-    *,
-    success: Success = 0.1,
-    gamma: Gamma = 0.01,
-    slack: Annotated[float, number("epsilon_0", above=0.0, at_most=1.0)] = 0.1,
-) -> float:
+def failure(*, success: Success = 0.1, gamma: Gamma = 0.01, slack: PositiveSlack = 0.1) -> float:
     """Algorithm 1 returns nothing with probability at most (1 - p_1)(1 + epsilon_0/2) gamma/p_1."""
     return threshold_failure_bound(success, gamma, slack)
 

@@ -14,16 +14,12 @@ from jaxsel.families.thresholds.packing_laws import (
     packing_successes,
     smallest_exponential_epsilon,
 )
+from jaxsel.families.thresholds.parameters import Alpha, Candidates, MechanismEpsilon
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import grid
-from jaxsel.language.domains import number, positive, probability
+from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import LT
 from jaxsel.tuning.bounds.random_stopping import stopping_law
-
-Epsilon = Annotated[float, positive("of each mechanism")]
-# Also beyond whole numbers: the bound is about large ones.
-Candidates = Annotated[float, number("K", at_least=2.0, at_most=1e150)]
-Alpha = Annotated[float, probability("a dominant one is found with chance K^-alpha")]
 
 _ROUNDING = 1e-12  # a last step that long is none
 _COUNTS = (10.0, 100.0, 1e3, 1e6, 1e12, 1e50)
@@ -68,7 +64,7 @@ def packing_path(start: float, end: float, epsilon: float, miss: float | None = 
 
 @LT.identity("LT-ThmD.2-path", "proof of Theorem D.2")
 def distance(
-    *, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
+    *, epsilon: MechanismEpsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
 ) -> float:
     """In the largest epsilon-DP steps the success probabilities on D_0 reach those on D_j in
     exactly Delta = ceil((1/2 + alpha) log(K)/epsilon) steps."""
@@ -132,7 +128,9 @@ def selections(epsilon: float, candidates: float, alpha: float) -> Iterator[Sele
 
 
 @LT.privacy("LT-ThmD.2", "Theorem D.2", Relation.BASE)
-def bound(*, epsilon: Epsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1) -> float:
+def bound(
+    *, epsilon: MechanismEpsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
+) -> float:
     """A selection that chooses the K^-alpha-dominant one of K mechanisms, each epsilon-DP, with
     probability K^-alpha loses at least (1 - alpha) log(K)/Delta a neighbour: measured on Algorithms
     1 and 2 and the exponential mechanism."""
@@ -150,7 +148,7 @@ def losses(epsilon, candidates, alpha):
 @LT.privacy("LT-ThmD.2-packing", "proof of Theorem D.2", Relation.BASE)
 def spent(
     *,
-    epsilon: Epsilon = 0.1,
+    epsilon: MechanismEpsilon = 0.1,
     factor: Annotated[float, positive("2 for Algorithm 1, 3 for Algorithm 2")] = 2.0,
 ) -> float:
     """P[j on D_j] <= e^(Delta E) P[j on D_0] for Algorithm 1 (E = 2 epsilon), Algorithm 2 (3
@@ -181,7 +179,7 @@ def large_candidates(epsilon: float, alpha: float) -> float:
 @LT.privacy("LT-ThmD.2-limit", "Theorem D.2, how large K must be", Relation.BASE)
 def limit(
     *,
-    epsilon: Epsilon = 0.1,
+    epsilon: MechanismEpsilon = 0.1,
     alpha: Annotated[float, number("of the theorem", above=0.0, below=1.0 / 3.0)] = 0.1,
 ) -> float:
     """For log K >= (1 - 3 alpha) epsilon/(3 alpha^2), (1 - alpha) log(K)/Delta >= (2 - 6 alpha)

@@ -1,0 +1,76 @@
+"""What the parameters of the percentile sparse vectors may be: entries, factories, laws, claims."""
+
+import dataclasses
+from typing import Annotated, Any
+
+from jaxsel.host.errors import InputError
+from jaxsel.language.domains import Domain, choice, number, positive, probability, whole
+
+JUMPING = ("jump", "literal")
+COUNTING = ("binomial", "literal")
+RANKING = ("rank", "literal")
+READINGS = ("corrected", "sharp")
+
+
+@dataclasses.dataclass(frozen=True)
+class OrWord(Domain):
+    """Values of another domain, or one of a few words."""
+
+    domain: Domain = dataclasses.field(kw_only=True)
+    words: tuple[str, ...] = dataclasses.field(kw_only=True)
+
+    def describe(self) -> str:
+        """See ``Domain``."""
+        return f"{', '.join(self.words)}, or {self.domain.describe()}"
+
+    def read(self, name: str, value: Any) -> Any:
+        """See ``Domain``."""
+        if isinstance(value, str) and value in self.words:
+            return value
+        try:
+            return self.domain.read(name, value)
+        except InputError:
+            self.refuse(name, value)
+
+
+JumpMethod = Annotated[str, choice(JUMPING)]
+CountMethod = Annotated[str, choice(COUNTING)]
+Reading = Annotated[str, choice(READINGS, "of Theorem 4.7")]
+
+Target = Annotated[float, probability("p*, the wanted chance to reach the threshold")]
+Beta = Annotated[float, probability("failure probability")]
+SmallBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.9)]
+HalfBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.5)]
+Delta = Annotated[float, probability("delta of the answers")]
+Slack = Annotated[float, probability("epsilon_0")]
+FullSlack = Annotated[float, number("epsilon_0", above=0.0, at_most=1.0)]
+# e^epsilon_1 is a number up to here.
+BaseEpsilon = Annotated[float, number("epsilon_1 of one run of a base", above=0.0, at_most=100.0)]
+FinalEpsilon = Annotated[float, positive("epsilon_3 of the answers")]
+Queries = Annotated[int, whole("T, how many queries there are", at_least=2)]
+Thresholds = Annotated[int, whole("R, how many thresholds there are", at_least=2)]
+# As many as are simulated.
+FewThresholds = Annotated[int, whole("R, how many thresholds", at_least=2, at_most=1000)]
+Candidates = Annotated[int, whole("K, how many candidates; p* = 1/(2 K)", at_least=1)]
+Samples = Annotated[int, whole("N", at_least=1, at_most=1e200)]
+Shift = Annotated[float, positive("Delta, added to all counts")]
+Offset = Annotated[float, number("Lambda, lowers the bar")]
+Scale = Annotated[float, positive("of Laplace noise")]
+Stop = Annotated[float, number("gamma", above=0.0, at_most=1.0)]
+Draws = Annotated[int, whole("T, the largest number of draws", at_least=1)]
+
+Epsilon = Annotated[float, positive("of the base")]
+BaseDelta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
+Alpha = Annotated[float, positive("exponent of the law of p, P[p <= x] = x^alpha")]
+Rounds = Annotated[int, whole("T, the most runs there may be", at_least=1)]
+
+Count = Annotated[int, whole("how many runs, N", at_least=1)]
+# As many as are simulated.
+FewRuns = Annotated[int, whole("how many runs, N", at_least=1, at_most=1e6)]
+Rank = Annotated[
+    int | str,
+    OrWord(
+        "which run is released; 1 is the best", domain=whole(at_least=1), words=("median", "random")
+    ),
+]
+Lead = Annotated[float, probability("e, the two models having probability (1 +- e)/2")]
