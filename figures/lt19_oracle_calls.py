@@ -16,9 +16,9 @@ from matplotlib.figure import Figure as Canvas
 from figures.common import words
 from jaxsel import repetitions as laws
 from jaxsel.families.percentile.median_laws import median_failure, median_rounds
+from jaxsel.families.percentile.parameters import READINGS
 from jaxsel.families.percentile.pipeline import percentile_pipeline
 from jaxsel.families.percentile.pipeline_laws import (
-    READINGS,
     Pipeline,
     most_calls,
     pipeline,

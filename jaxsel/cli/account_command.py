@@ -14,7 +14,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.progress import spinner
 from jaxsel.language.default_delta import DELTA, note
 
-HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
+_HELP = """What does tuning cost? The best proven (epsilon, delta) of the best of K runs.
 
 You train K models, each with differential privacy and with candidates drawn at random,
 and release the best one. Say what one run is (--base), how K is drawn (--repetitions) and
@@ -71,7 +71,7 @@ class AccountCommand(Command):
 
         forms = "\n\n".join(f"  {form}: {meaning}." for form, meaning in FORMS.items())
         ways = "\n\n".join(f"  {written(way)}: {each.meaning}." for way, each in WAYS.items())
-        self.help = HELP.format(bases=forms, drawn=ways)
+        self.help = _HELP.format(bases=forms, drawn=ways)
         return super().get_help(ctx)
 
 

@@ -18,7 +18,7 @@ from jaxsel.tuning.drawn import read_drawn
 _TABLES = ("search", "beside")
 
 
-def read_searches(path: Path) -> list[Release]:
+def _read_searches(path: Path) -> list[Release]:
     """The releases that a TOML file lists.
 
     The file has tables [[search]] with base, repetitions and times, and [[beside]] with
@@ -68,7 +68,7 @@ def gather(asked: Accounted) -> list[Release]:
     """Every release that the options name.
 
     Raises:
-      InputError: if there is none, or as ``search_cost`` and ``read_searches``.
+      InputError: if there is none, or as ``search_cost`` and ``_read_searches``.
     """
     found: list[Release] = []
     base, repetitions = asked.base, asked.repetitions
@@ -80,7 +80,7 @@ def gather(asked: Accounted) -> list[Release]:
             "--base, --repetitions and --times say one search; give --base and --repetitions both"
         )
     for path in asked.search or []:
-        found += read_searches(path)
+        found += _read_searches(path)
     for text in asked.beside or []:
         found += release(text)
     return found

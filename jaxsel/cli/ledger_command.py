@@ -13,7 +13,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import check_output
 from jaxsel.language.default_delta import DELTA
 
-HELP = """Says what all private searches of a data set guarantee together, and lists them.
+_HELP = """Says what all private searches of a data set guarantee together, and lists them.
 
 The file is what --ledger of jaxsel tune, and ledger= of jaxsel.PrivateSearch, name. Each search
 is in it from before its first run on, whatever became of it. The total is for a record of
@@ -157,4 +157,4 @@ def _relations(texts: list[str], adds: bool) -> tuple[list[tuple[str, str]], str
     return stated, added
 
 
-ledger_command.__doc__ = HELP
+ledger_command.__doc__ = _HELP

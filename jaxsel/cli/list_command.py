@@ -11,10 +11,10 @@ from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_listing, say
 from jaxsel.host.errors import InputError
 
-Row = dict[str, Any]
+_Row = dict[str, Any]
 
 
-def _mechanisms() -> list[Row]:
+def _mechanisms() -> list[_Row]:
     from jaxsel.catalogue import mechanisms
 
     return [
@@ -32,7 +32,7 @@ def _mechanisms() -> list[Row]:
     ]
 
 
-def _claim_rows(claims: Any) -> list[Row]:
+def _claim_rows(claims: Any) -> list[_Row]:
     from jaxsel.language.papers import paper_of
 
     return [
@@ -57,19 +57,19 @@ def _claim_rows(claims: Any) -> list[Row]:
     ]
 
 
-def _claims() -> list[Row]:
+def _claims() -> list[_Row]:
     from jaxsel.catalogue import published_claims
 
     return _claim_rows(published_claims())
 
 
-def _checks() -> list[Row]:
+def _checks() -> list[_Row]:
     from jaxsel.catalogue import self_checks
 
     return _claim_rows(self_checks())
 
 
-def _with_papers(things: Any) -> list[Row]:
+def _with_papers(things: Any) -> list[_Row]:
     from jaxsel.language.papers import paper_of
 
     return [
@@ -78,19 +78,19 @@ def _with_papers(things: Any) -> list[Row]:
     ]
 
 
-def _errata() -> list[Row]:
+def _errata() -> list[_Row]:
     from jaxsel.catalogue import errata
 
     return _with_papers(errata())
 
 
-def _remarks() -> list[Row]:
+def _remarks() -> list[_Row]:
     from jaxsel.catalogue import remarks
 
     return _with_papers(remarks())
 
 
-def _repetitions() -> list[Row]:
+def _repetitions() -> list[_Row]:
     from jaxsel import repetitions
 
     examples = (
@@ -122,14 +122,14 @@ def _repetitions() -> list[Row]:
     return found
 
 
-def _bases() -> list[Row]:
+def _bases() -> list[_Row]:
     from jaxsel.accounting.single_run.base_text import FORMS
 
     return [{"form": form, "meaning": meaning} for form, meaning in FORMS.items()]
 
 
-def _found_in(folder: str) -> Callable[[], list[Row]]:
-    def rows() -> list[Row]:
+def _found_in(folder: str) -> Callable[[], list[_Row]]:
+    def rows() -> list[_Row]:
         from jaxsel.questions.checkout import found_in
 
         return [*found_in(folder)]
@@ -154,7 +154,7 @@ class Kind(enum.StrEnum):
 class _Listing(NamedTuple):
     """One list: its rows, the columns that people see, how many of the last are prose."""
 
-    rows: Callable[[], list[Row]]
+    rows: Callable[[], list[_Row]]
     columns: tuple[str, ...]
     prose: int = 1
 
@@ -178,7 +178,7 @@ _LISTS = {
 _NO_CHECKOUT = "Figures and simulations are found in a checkout of jaxsel, not in a wheel."
 
 
-class Nature(enum.StrEnum):
+class _Nature(enum.StrEnum):
     """What a claim is about."""
 
     privacy = "privacy"
@@ -186,7 +186,7 @@ class Nature(enum.StrEnum):
     identity = "identity"
 
 
-def _keep(kind: Kind, option: str, rows: list[Row], test: Callable[[Row], bool]):
+def _keep(kind: Kind, option: str, rows: list[_Row], test: Callable[[_Row], bool]):
     """The rows that pass the test; InputError where the option does not apply to the kind."""
     try:
         return [row for row in rows if test(row)]
@@ -194,8 +194,8 @@ def _keep(kind: Kind, option: str, rows: list[Row], test: Callable[[Row], bool])
         raise InputError(f"{option} does not apply to {kind}") from None
 
 
-def _of_paper(key: str) -> Callable[[Row], bool]:
-    def test(row: Row) -> bool:
+def _of_paper(key: str) -> Callable[[_Row], bool]:
+    def test(row: _Row) -> bool:
         if "ids" in row:
             return any(name.partition("-")[0] == key for name in row["ids"])
         return row["paper"] == key
@@ -211,7 +211,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _shown(row: Row, column: str) -> Any:
+def _shown(row: _Row, column: str) -> Any:
     return ", ".join(row["ids"]) if column == "ids" else row[column]
 
 
@@ -221,7 +221,7 @@ def list_command(
         str | None,
         typer.Option("--paper", metavar="KEY", help="Of one paper: LT, PS, CL, KRW, ..."),
     ] = None,
-    kind: Annotated[Nature | None, typer.Option("--kind", help="Claims about that alone.")] = None,
+    kind: Annotated[_Nature | None, typer.Option("--kind", help="Claims about that alone.")] = None,
     false: Annotated[
         bool, typer.Option("--false", help="Statements that are false as printed.")
     ] = False,

@@ -15,7 +15,7 @@ from jaxsel.language.default_delta import note
 from jaxsel.training import defaults
 from jaxsel.tuning.drawn import INDEPENDENTLY
 
-HELP = """Searches hyperparameters privately: trains K models, releases the best one.
+_HELP = """Searches hyperparameters privately: trains K models, releases the best one.
 
 K is drawn from --repetitions, and every run draws its hyperparameters uniformly from the
 grid. A fifth of the training images validates; scores are counts of correct labels with
@@ -160,7 +160,7 @@ def tune_command(
         say(note(defaults.DELTA))
 
 
-tune_command.__doc__ = HELP
+tune_command.__doc__ = _HELP
 
 
 def _check_private(folder: Path | None) -> None:

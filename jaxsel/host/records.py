@@ -31,7 +31,7 @@ from jaxsel.host.errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = "jaxsel-record-2"
+_FORMAT = "jaxsel-record-2"
 _PRIVATE = "jaxsel-private-record-1"
 _GROUP = "record"
 # The JSON texts that a record holds beside its arrays.
@@ -158,13 +158,13 @@ def versions() -> dict[str, str]:
 
 
 Save = Callable[..., None]
-Replace = Callable[[bytes | memoryview], None]
+_Replace = Callable[[bytes | memoryview], None]
 
 
 @contextlib.contextmanager
 def exclusive(
     path: str | Path, patience: float = _PATIENCE_SECONDS, private: bool = False
-) -> Iterator[Replace]:
+) -> Iterator[_Replace]:
     """Locks a file for writing by this process, as long as the block lasts.
 
     Yields ``replace(content)``, which replaces the whole file atomically. The lock of a
@@ -266,7 +266,7 @@ def read(
         raise InputError(f"there is no record {path}")
     if private:
         _check_private(path)
-    arrays, texts = _contents(path, _PRIVATE if private else FORMAT)
+    arrays, texts = _contents(path, _PRIVATE if private else _FORMAT)
     if texts["digest"] != _seal(arrays, texts):
         raise InputError(
             f"{path} was changed after it was written (its digest differs); name "
@@ -288,7 +288,7 @@ def _dataset(arrays, configuration, attributes, private):
 
     kept = {name: np.asarray(array) for name, array in arrays.items()}
     texts = {
-        "format": _PRIVATE if private else FORMAT,
+        "format": _PRIVATE if private else _FORMAT,
         "configuration": json.dumps(dict(configuration), sort_keys=True),
         "attributes": json.dumps(dict(attributes), sort_keys=True),
         "versions": json.dumps(versions(), sort_keys=True),

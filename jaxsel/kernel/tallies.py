@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Range = tuple[int, int]
-Ranges = tuple[Range, ...]
+_Ranges = tuple[Range, ...]
 
 
 def total(ranges: Iterable[Range]) -> int:
@@ -51,7 +51,7 @@ def check_totals(totals: Iterable[Any], first: int, last: int, holder: str) -> N
             )
 
 
-def joined(one: Ranges, other: Ranges) -> Ranges:
+def joined(one: _Ranges, other: _Ranges) -> _Ranges:
     """The union of two sets of trials, in order, adjacent ranges merged.
 
     Args:
@@ -79,7 +79,7 @@ def joined(one: Ranges, other: Ranges) -> Ranges:
     return tuple(found)
 
 
-def read_ranges(value: object) -> Ranges:
+def read_ranges(value: object) -> _Ranges:
     """Parses ranges from a record, where they are lists of two whole numbers.
 
     Raises:
@@ -130,7 +130,7 @@ class Tallies(NamedTuple):
     """
 
     values: Any
-    ranges: Ranges
+    ranges: _Ranges
     labels: tuple[str, ...]
     configuration: Mapping[str, Any]
     seconds: float

@@ -69,13 +69,13 @@ Save = Callable[[Counted], None]
 # (work, progress to continue from, function that saves progress) -> the finished work.
 Count = Callable[[Work, Counted, Save], Counted]
 # (work, its record or None) -> tallies.
-Runner = Callable[[Work, str | Path | None], Tallies]
+_Runner = Callable[[Work, str | Path | None], Tallies]
 
-_RUNNER: ContextVar[Runner | None] = ContextVar("runner", default=None)
+_RUNNER: ContextVar[_Runner | None] = ContextVar("runner", default=None)
 
 
 @contextlib.contextmanager
-def run_by(runner: Runner) -> Iterator[None]:
+def run_by(runner: _Runner) -> Iterator[None]:
     """Has a runner execute every call of ``simulate`` and ``simulate_grid`` inside the block.
 
     Raises:
@@ -106,7 +106,7 @@ def check_counted(work: Work, counted: Counted, holder: str) -> None:
     check_totals(work.statistic.totals(counted.values), work.first, last, holder)
 
 
-def chosen_runner() -> Runner | None:
+def chosen_runner() -> _Runner | None:
     """The active runner; None if this process executes its calls itself."""
     return _RUNNER.get()
 

@@ -103,7 +103,7 @@ CONFIDENCE = 1.0 - 1e-6
 Case = tuple[SupportsFloat, SupportsFloat, str]
 
 
-class Evaluated(NamedTuple):
+class _Evaluated(NamedTuple):
     """A case whose number the claim gave.
 
     Attributes:
@@ -257,7 +257,7 @@ def _worst(
         found = slack(claimed, observed) if claimed != observed else slack(0.0, 0.0)
         if worst is None or found < worst[0]:
             worst = (found, claimed, observed, detail)
-        if isinstance(case, Evaluated):
+        if isinstance(case, _Evaluated):
             evaluated += 1
             if not notices:
                 wrong, seen = map(float, case.compared(altered(case.number)))
@@ -382,7 +382,7 @@ def cases_at(
         )
         where = [f"{name}={written(value)}" for name, value in point.items() if value is not None]
         detail = ", ".join([*where, *filter(None, more)])
-        yield Evaluated(*_two(compared(number)), detail, compared, number)
+        yield _Evaluated(*_two(compared(number)), detail, compared, number)
 
 
 def observed_at(

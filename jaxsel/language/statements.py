@@ -34,14 +34,14 @@ from jaxsel.language.base import Claim, Erratum, Relation, Remark
 from jaxsel.language.printing import source_place
 
 # A formula; or, where the formula is another's, a function that has only a docstring.
-Stating = Callable[..., SupportsFloat | None]
+_Stating = Callable[..., SupportsFloat | None]
 
 
 def _id(claim: Claim | str) -> str:
     return claim if isinstance(claim, str) else claim.id
 
 
-def _stated(function: Stating) -> tuple[str, str]:
+def _stated(function: _Stating) -> tuple[str, str]:
     """The two parts of a formula's docstring: the statement, and what number is returned."""
     paragraphs = (inspect.getdoc(function) or "").split("\n\n", 1)
     if not paragraphs[0]:
@@ -82,7 +82,7 @@ class Paper(NamedTuple):
 
     def _declared(
         self, id: str, place: str, kind: str, relation: Relation | None, more: dict[str, Any]
-    ) -> Callable[[Stating], Claim]:
+    ) -> Callable[[_Stating], Claim]:
         """Decorates a formula. Its docstring is the statement, unless ``more`` holds one.
 
         The claim's number is a float, whatever the formula returns.
@@ -91,7 +91,7 @@ class Paper(NamedTuple):
         caller = sys._getframe(2)
         call = f"{caller.f_code.co_filename}:{caller.f_lineno}"
 
-        def claim(stating: Stating) -> Claim:
+        def claim(stating: _Stating) -> Claim:
             shared = more.get("formula", stating)
             formula = shared.evaluate if isinstance(shared, Claim) else shared
             plain = inspect.unwrap(formula)
@@ -113,7 +113,7 @@ class Paper(NamedTuple):
 
     def privacy(
         self, id: str, place: str, relation: Relation, **more: Any
-    ) -> Callable[[Stating], Claim]:
+    ) -> Callable[[_Stating], Claim]:
         """Decorates the formula of a claim about privacy.
 
         Args:
@@ -126,13 +126,13 @@ class Paper(NamedTuple):
         """
         return self._declared(id, place, "privacy", relation, more)
 
-    def utility(self, id: str, place: str, **more: Any) -> Callable[[Stating], Claim]:
+    def utility(self, id: str, place: str, **more: Any) -> Callable[[_Stating], Claim]:
         """Decorates the formula of a claim about utility; as ``privacy``, without a relation."""
         return self._declared(id, place, "utility", None, more)
 
     def identity(
         self, id: str, place: str, *, relation: Relation | None = None, **more: Any
-    ) -> Callable[[Stating], Claim]:
+    ) -> Callable[[_Stating], Claim]:
         """Decorates a formula that equals something; as ``privacy``."""
         return self._declared(id, place, "identity", relation, more)
 

@@ -34,8 +34,8 @@ class Guarantee(NamedTuple):
 # Pair where the parameters are others.
 Neighbours = Iterable[Pair | tuple[str, Any, Any, Relation, str]]
 Pairs = Neighbours | Callable[[], Neighbours]
-Guarantees = Guarantee | Callable[[Pair], Guarantee | None] | None
-Worth = Utility | Callable[[tuple[str, ...]], Utility]
+_Guarantees = Guarantee | Callable[[Pair], Guarantee | None] | None
+_Worth = Utility | Callable[[tuple[str, ...]], Utility]
 
 
 @printed
@@ -70,8 +70,8 @@ class Trial:
         data: Any = (),
         params: Any = _NONE,
         pairs: Pairs = (),
-        guarantee: Guarantees = None,
-        utility: Worth = _NONE,
+        guarantee: _Guarantees = None,
+        utility: _Worth = _NONE,
         statistic: Any = None,
         beside: Values = _NONE,
         *,

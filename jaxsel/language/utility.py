@@ -13,7 +13,7 @@ Utility = Mapping[str, np.ndarray]
 """Float64["events"] by the name of what it measures, each in [0, 1] or in scores."""
 
 
-class Meaning(NamedTuple):
+class _Meaning(NamedTuple):
     """How a measure is described to people.
 
     Attributes:
@@ -25,29 +25,31 @@ class Meaning(NamedTuple):
     meaning: str
 
 
-MEANINGS: Mapping[str, Meaning] = {
-    "success": Meaning("probability of success", "probability that the best candidate is released"),
-    "quantile": Meaning(
+MEANINGS: Mapping[str, _Meaning] = {
+    "success": _Meaning(
+        "probability of success", "probability that the best candidate is released"
+    ),
+    "quantile": _Meaning(
         "expected quantile",
         "expected share of candidates (of runs, if runs are selected) that are worse "
         "than the released one, equals counting half",
     ),
-    "regret": Meaning("expected regret", "expected score lost against the best candidate"),
-    "released": Meaning("probability of release", "probability that anything is released"),
-    "recall": Meaning("expected recall", "expected share of the true top k that is released"),
-    "size": Meaning("expected size", "expected number of candidates released"),
+    "regret": _Meaning("expected regret", "expected score lost against the best candidate"),
+    "released": _Meaning("probability of release", "probability that anything is released"),
+    "recall": _Meaning("expected recall", "expected share of the true top k that is released"),
+    "size": _Meaning("expected size", "expected number of candidates released"),
 }
 """The description of each measure, by its name."""
 
 UNITS: Mapping[str, str] = {"regret": "score", "size": "candidates"}
 """The units of measures that are neither probabilities nor shares."""
 
-NOTHING = "none"
+_NOTHING = "none"
 
 
 def _indices(labels: Sequence[str]) -> np.ndarray:
     """The number of the candidate that each event releases, -1 for none: Int["events"]."""
-    return np.array([-1 if label == NOTHING else int(label) for label in labels])
+    return np.array([-1 if label == _NOTHING else int(label) for label in labels])
 
 
 def of_candidates(

@@ -9,7 +9,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from jaxsel.pictures.layout import Axis
 from jaxsel.pictures.scales import cell_edges, spans_decades
 
-COLOURS = "cividis"
+_COLOURS = "cividis"
 _CONTOURS = 6
 _WIDE = 30.0  # from this ratio on colours are logarithmic
 
@@ -47,7 +47,7 @@ def draw(axes: Axes, x: Axis, y: Axis, values, norm: Normalize):
         cell_edges(across, x.geometric),
         cell_edges(up, y.geometric),
         table,
-        cmap=COLOURS,
+        cmap=_COLOURS,
         norm=norm,
         rasterized=True,
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ESTIMATE, LOWER, UPPER, EXACT = "estimate", "lower bound", "upper bound", "exact"
 KINDS = (ESTIMATE, LOWER, UPPER, EXACT)
-HEAT_MAP_POINTS = 6  # two numeric axes with at least so many points each make a heat map
+_HEAT_MAP_POINTS = 6  # two numeric axes with at least so many points each make a heat map
 MOST_HUES, MOST_FACETS, MOST_FACETS_OF_ROWS = 10, 12, 6
 
 
@@ -81,7 +81,7 @@ def plan(
     """Chooses a layout for the axes of a sweep that are not assigned by the caller.
 
     The numeric axis with the most points is x, the longest other one is the hue, the next
-    makes panels. Two numeric axes with at least ``HEAT_MAP_POINTS`` points each make a heat
+    makes panels. Two numeric axes with at least ``_HEAT_MAP_POINTS`` points each make a heat
     map unless a hue is requested. Axes with one point are omitted.
 
     Args:
@@ -208,10 +208,10 @@ def _pop(waiting: list[Axis], prefer_numeric: bool = False) -> Axis | None:
 
 def _heat_map(along: Axis, waiting: list[Axis]) -> Axis | None:
     """Removes and returns the second axis of a heat map, if there is one."""
-    if not along.numeric or along.values.size < HEAT_MAP_POINTS:
+    if not along.numeric or along.values.size < _HEAT_MAP_POINTS:
         return None
     for number, axis in enumerate(waiting):
-        if axis.numeric and axis.values.size >= HEAT_MAP_POINTS:
+        if axis.numeric and axis.values.size >= _HEAT_MAP_POINTS:
             return waiting.pop(number)
     return None
 

@@ -24,7 +24,7 @@ _ARROW = 9.0  # points
 _ARROW_MARKER = "$\\uparrow$"
 _SPREAD = 0.5  # total width of the hues at one category, relative to the distance of categories
 
-Look = Mapping[str, Any]
+_Look = Mapping[str, Any]
 
 
 class Marks(NamedTuple):
@@ -36,7 +36,7 @@ class Marks(NamedTuple):
       face: fill colour of the marker; None for the marker's own colour.
     """
 
-    look: Look
+    look: _Look
     dash: Any = UPPER_DASHES[0]
     face: str | None = "white"
 
@@ -112,7 +112,7 @@ def _small(marks: Marks) -> dict[str, Any]:
     }
 
 
-def _line(axes: Axes, x, y, look: Look, words: bool, at_words: Look) -> None:
+def _line(axes: Axes, x, y, look: _Look, words: bool, at_words: _Look) -> None:
     axes.plot(x, y, **(at_words if words else look))
 
 

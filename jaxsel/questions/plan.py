@@ -131,7 +131,7 @@ def _read_compute(compute: object) -> Compute | None:
     return Compute(read["compute"], read["price"])
 
 
-FORMER = {
+_FORMER = {
     **{part: f"attack.{part}" for part in ATTACK},
     **{part: f"winner.{part}" for part in WINNER},
     "price": lambda price: ("compute", {"price": None if price == 1.0 else price}),
@@ -139,7 +139,7 @@ FORMER = {
 """Arguments until 0.2.0, which are parts of others now."""
 
 
-@former_arguments(FORMER, first={"compute": "compute"})
+@former_arguments(_FORMER, first={"compute": "compute"})
 @one_blas_thread()
 def plan(
     base: str,

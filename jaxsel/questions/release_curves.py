@@ -31,7 +31,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.entry import Values
 
-LEAST_DELTA = 1e-11  # the least delta at which composed profiles are exact enough
+_LEAST_DELTA = 1e-11  # the least delta at which composed profiles are exact enough
 
 
 class KnownCurve(NamedTuple):
@@ -95,7 +95,7 @@ def _gaussian_maximum(
         if delta == 0.0:
             return math.inf
         found = gaussian_epsilon(delta, whole / math.sqrt(releases))
-        if delta < LEAST_DELTA:
+        if delta < _LEAST_DELTA:
             return found
         with np.errstate(over="ignore"):
             return min(found, dominated_composition_epsilon(delta, one, releases))

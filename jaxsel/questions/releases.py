@@ -14,14 +14,14 @@ from jaxsel.language.entry import MechanismEntry, Values, shown
 from jaxsel.language.printing import Summary, printed, rounded_up
 from jaxsel.questions.release_curves import BY_CURVE_ALONE, KnownCurve, has_curve, known_curve
 
-MOST_RELEASES = 100_000
+_MOST_RELEASES = 100_000
 _TEST_SHARE = 0.5  # share of delta for tests that fail (Zhu & Wang 2022, Section 5)
 _DIGITS = 6
 _LOW = 1e-12  # the least value, or inverse, that is tried
 _STRENGTHS = (0.0, 2.0, 5.0, 9.0, 14.0, 20.0)  # logarithms of the first values, or inverses, tried
 _EPSILON = number("of all releases", above=0.0)
 _DELTA = number("of all releases", at_least=0.0, below=1.0)
-_RELEASES = whole("how many", at_least=1, at_most=MOST_RELEASES)
+_RELEASES = whole("how many", at_least=1, at_most=_MOST_RELEASES)
 
 
 class _Open(NamedTuple):

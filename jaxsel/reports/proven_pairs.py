@@ -27,7 +27,7 @@ from jaxsel.tuning.composing_searches import ComposedRenyi, Release, composed_re
 from jaxsel.tuning.proofs import SET_ASIDE, proofs, releases_all
 
 Pairs = tuple[DominatingPair, ...]
-Point = tuple[float, float]
+_Point = tuple[float, float]
 
 _DELTAS = (1e-9, 1e-6, 1e-3, 0.03)  # deltas at which every theorem is evaluated
 _ORDERS = 1.0 + np.exp(np.linspace(-5.0, 8.0, 105))
@@ -35,7 +35,7 @@ _KNOTS = 512  # epsilons at which other bounds are evaluated, besides the losses
 
 
 def proven_pairs(
-    releases: Sequence[Release], points: Iterable[Point] = (), *, all_runs: bool = False
+    releases: Sequence[Release], points: Iterable[_Point] = (), *, all_runs: bool = False
 ) -> Pairs:
     """Dominating pairs of several releases from the same data, one per direction.
 
@@ -75,7 +75,7 @@ def _known(releases: Sequence[Release]) -> Pairs:
     return from_loss_distribution(composed_distribution(known)).pairs()
 
 
-def _points(release: Release, all_runs: bool) -> list[Point]:
+def _points(release: Release, all_runs: bool) -> list[_Point]:
     """The epsilons that the theorems about a search prove at a few deltas."""
     base, law, _ = release
     if law is None:
@@ -120,7 +120,7 @@ def renyi_profile(known: ComposedRenyi) -> Profile:
     return profile
 
 
-def _least(pairs: Pairs, points: Iterable[Point], profiles: Iterable[Profile]) -> Pairs:
+def _least(pairs: Pairs, points: Iterable[_Point], profiles: Iterable[Profile]) -> Pairs:
     """Tightens pairs where a point or a profile lies below theirs.
 
     Points and profiles hold in both directions.

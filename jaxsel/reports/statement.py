@@ -13,7 +13,7 @@ from jaxsel.tuning.composing_searches import Release
 from jaxsel.tuning.proofs import releases_all
 from jaxsel.tuning.secrecy import SCORE
 
-FALSE_POSITIVE_RATES = (0.001, 0.01)
+_FALSE_POSITIVE_RATES = (0.001, 0.01)
 _POINTS = 241  # points of a drawn curve
 _LEAST_RATE = 1e-5  # the least delta that is drawn
 
@@ -171,7 +171,7 @@ def state(subject: Subject) -> Statement:
     works = words.references(f"{source}; jaxsel" if searched else source)
     rates = np.geomspace(_LEAST_RATE, 1.0, _POINTS)
     epsilons = np.linspace(0.0, _reach(proof.epsilon), _POINTS)
-    found = attacks.true_positive_rate(pairs, FALSE_POSITIVE_RATES)
+    found = attacks.true_positive_rate(pairs, _FALSE_POSITIVE_RATES)
     return Statement(
         subject,
         source,
@@ -181,7 +181,7 @@ def state(subject: Subject) -> Statement:
         releases[0].base.epsilon(delta) if alone else None,
         attacks.gaussian_mu(pairs, floor),
         floor,
-        tuple(zip(FALSE_POSITIVE_RATES, found.tolist(), strict=True)),
+        tuple(zip(_FALSE_POSITIVE_RATES, found.tolist(), strict=True)),
         attacks.advantage(pairs),
         epsilons,
         attacks.profile(pairs, epsilons),

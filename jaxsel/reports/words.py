@@ -11,7 +11,7 @@ from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.base_forms import read_joined
 from jaxsel.tuning.composing_searches import Release
 
-REFERENCES = {
+_REFERENCES = {
     "Papernot & Steinke 2022": "N. Papernot and T. Steinke. Hyperparameter Tuning with "
     "Rényi Differential Privacy. ICLR 2022.",
     "Koskela, Redberg & Wang 2024": "A. Koskela, R. Redberg and Y.-X. Wang. Privacy "
@@ -143,7 +143,7 @@ def theorem_words(theorem: str, statement: str) -> tuple[str, str]:
 
 def references(source: str) -> tuple[str, ...]:
     """Full references of the works that a source names."""
-    found = [text for name, text in REFERENCES.items() if name in source]
+    found = [text for name, text in _REFERENCES.items() if name in source]
     return tuple(dict.fromkeys(found))
 
 

@@ -51,9 +51,8 @@ def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
     given = subject.given(point)
     values = subject.values(given)
     words = {
-        name: _address(value, given.get(name, setting.default), setting)
+        name: _address(value, given.get(name), subject.settings[name])
         for name, value in values.items()
-        for setting in [subject.settings[name]]
     }
     key = json.dumps([subject.name, words], sort_keys=True)
     built = None if subject.build is None else subject.build(values)
@@ -62,7 +61,7 @@ def make_cell(subject: Subject, point: Mapping[str, Value], seed: int) -> Cell:
 
 def _address(value: Any, given: Any, setting: Domain) -> Any:
     """What stands for a value in the key of its cell."""
-    canonical = _canonical(value, given)
+    canonical = _canonical(value, setting.default if given is None else given)
     options = setting.options if isinstance(setting, Named) else {}
     # Cells with equal keys have the same random numbers, so that of two objects that are equal
     # the words must be told apart; a word alone could be the text of another object.

@@ -63,7 +63,7 @@ _CONFIDENCE = {
 }
 
 
-def read_options(given: Options | Mapping[str, Any]) -> Options:
+def _read_options(given: Options | Mapping[str, Any]) -> Options:
     """Checks options, of which some may be missing.
 
     Raises:
@@ -98,7 +98,7 @@ def make_plan(
       zipped: groups of settings whose values are paired, first with first.
       options: the others; ``confidence`` may be a text, "joint=0.95".
     """
-    options = read_options(options)
+    options = _read_options(options)
     about = find_subject(subject)
     if about.build is None and options.delta > 0.0:
         raise InputError(

@@ -33,7 +33,7 @@ _ONE_PASS = 16
 Loss = Callable[[Any, Any], Float[Array, ""]]
 
 
-def squared_norm(tree: Any) -> Float[Array, ""]:
+def _squared_norm(tree: Any) -> Float[Array, ""]:
     """Squared l2 norm of a pytree."""
     return sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree))  # type: ignore
 
@@ -71,7 +71,7 @@ def _weighted(gradients: Any, factors: Float[Array, " batch"]) -> Any:
 
 def _sum(loss: Loss, params, examples, clip_norm, keep) -> Any:
     gradients = jax.vmap(jax.grad(loss), in_axes=(None, 0))(params, examples)
-    squared = jax.vmap(squared_norm)(gradients)
+    squared = jax.vmap(_squared_norm)(gradients)
     return _weighted(gradients, clip_factors(squared, clip_norm, keep))
 
 

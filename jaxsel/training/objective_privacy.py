@@ -21,7 +21,7 @@ from jaxsel.language.relations import ADD_OR_REMOVE_ONE
 from jaxsel.language.signature import read_arguments, validated
 from jaxsel.tuning.parameters import PositiveEpsilon, ProperDelta
 
-LOSSES = ("logistic", "huber")
+_LOSSES = ("logistic", "huber")
 """Losses of one record: log(1 + e^-yu), and squared residuals that are linear beyond a slope."""
 
 FLOATS = "the guarantee is that of real numbers, and noise is made of 53-bit floats"
@@ -44,7 +44,7 @@ class Settings(NamedTuple):
     """What the guarantee depends on.
 
     Attributes:
-      loss: one of ``LOSSES``.
+      loss: one of ``_LOSSES``.
       noise_multiplier: standard deviation of each coordinate of the objective's linear noise,
         over ``slope * feature_norm``.
       regularisation: lambda; the objective has lambda/2 times the squared norm.
@@ -54,7 +54,7 @@ class Settings(NamedTuple):
       output_noise: standard deviation of the noise added to it; > 0 if tolerance is.
     """
 
-    loss: Annotated[str, choice(LOSSES)]
+    loss: Annotated[str, choice(_LOSSES)]
     noise_multiplier: Annotated[
         float, number("of the linear term", at_least=_LEAST_NOISE, below=_MOST_NOISE)
     ]
@@ -187,7 +187,7 @@ def loss_bounds(
     """The bounds of removing a record and of adding one, of an exact minimum.
 
     Args:
-      loss: one of ``LOSSES``.
+      loss: one of ``_LOSSES``.
       noise_multiplier: the noise over the sensitivity of the gradient.
       stiffness: squared feature norm over lambda.
     """

@@ -119,12 +119,12 @@ def together(bases: Sequence[tuple[BaseGuarantee, int]]) -> BaseGuarantee:
     if len(releases) == 1 and releases[0].times == 1:
         return releases[0].base
     known = from_loss_distribution(
-        composed_distribution(release_parts(releases)), name=joined_text(bases)
+        composed_distribution(release_parts(releases)), name=_joined_text(bases)
     )
     return known._replace(relation=relation)
 
 
-def joined_text(bases: Sequence[tuple[BaseGuarantee, int]]) -> str:
+def _joined_text(bases: Sequence[tuple[BaseGuarantee, int]]) -> str:
     """The text of several releases that are made as one."""
     return " and ".join(
         ("" if times == 1 else f"{times} times ")
@@ -134,7 +134,7 @@ def joined_text(bases: Sequence[tuple[BaseGuarantee, int]]) -> str:
 
 
 def read_joined(text: str) -> list[tuple[str, int]]:
-    """The texts and the numbers of which ``joined_text`` consists."""
+    """The texts and the numbers of which ``_joined_text`` consists."""
     found, depth, start = [], 0, 0
     for place, sign in enumerate(text):
         depth += {"[": 1, "]": -1}.get(sign, 0)

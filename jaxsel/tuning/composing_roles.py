@@ -27,7 +27,7 @@ _ORDERS = np.append(1.0 + np.exp(np.linspace(*LOG_ORDER_RANGE, 161)), math.inf)
 _MOST_LISTED, _MOST_COMPOSED = 2**14, 16
 _KNOTS = 2048  # points of the largest profile, in each direction
 
-Role = tuple[Release, ...]
+_Role = tuple[Release, ...]
 
 
 class Searched(NamedTuple):
@@ -38,7 +38,7 @@ class Searched(NamedTuple):
       times: how many such searches there are; a record may have another role in each.
     """
 
-    roles: tuple[Role, ...]
+    roles: tuple[_Role, ...]
     times: int = 1
 
 
@@ -71,7 +71,7 @@ class _Quick(NamedTuple):
         return np.where(lost <= delta, np.maximum(found, 0.0), math.inf)
 
 
-def _quick(role: Role) -> _Quick:
+def _quick(role: _Role) -> _Quick:
     total, lost, _ = composed_renyi(role)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         renyi = np.asarray(total(_ORDERS), dtype=np.float64)
@@ -167,7 +167,7 @@ def _largest_epsilon(searches: Sequence[Searched], delta: float) -> float:
     return float(composed_distribution(parts).get_epsilon_for_delta(delta))
 
 
-def _largest_pairs(roles: Sequence[Role]) -> tuple[DominatingPair, ...] | None:
+def _largest_pairs(roles: Sequence[_Role]) -> tuple[DominatingPair, ...] | None:
     """Pairs that dominate every role: of the largest profile, in each direction."""
     known = []
     for role in roles:

@@ -91,10 +91,10 @@ def checked(releases: Sequence[Release]) -> str | None:
     return common_relation((each.base.name, each.base.relation) for each in releases)
 
 
-Part = tuple[tuple[DominatingPair, ...], int]
+_Part = tuple[tuple[DominatingPair, ...], int]
 
 
-def release_part(release: Release) -> Part | None:
+def release_part(release: Release) -> _Part | None:
     """Dominating pairs of a release and their multiplicity; None if no pairs are known.
 
     If the base has a guarantee for several runs, as Gaussian noise has, the multiplicity is
@@ -125,7 +125,7 @@ def _tuned_pairs(base: BaseGuarantee, law: Repetitions) -> tuple[DominatingPair,
     return found[2]
 
 
-def release_parts(releases: Sequence[Release]) -> list[Part]:
+def release_parts(releases: Sequence[Release]) -> list[_Part]:
     """Dominating pairs of every release.
 
     Raises:
@@ -317,7 +317,7 @@ def _shares(releases: Sequence[Release], epsilon: float) -> list[float]:
     return more if _within(more, releases, epsilon) else kept
 
 
-def summed_delta(releases: Sequence[Release], epsilon: float) -> tuple[float, list[str]]:
+def _summed_delta(releases: Sequence[Release], epsilon: float) -> tuple[float, list[str]]:
     """Sum of the deltas of all releases, whose epsilons sum to ``epsilon``.
 
     Each is the least proven delta of that release alone.
@@ -388,7 +388,7 @@ def compose_searches_delta(
     checked(releases)
     found = [(composed_delta(releases, epsilon), "JX-Composition", [])]
     for theorem, solve in (
-        ("composed-sum", summed_delta),
+        ("composed-sum", _summed_delta),
         ("composed-renyi", composed_renyi_delta),
     ):
         delta, names = solve(releases, epsilon)

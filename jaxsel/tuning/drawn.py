@@ -13,7 +13,7 @@ from jaxsel.language.domains import Domain, nearest, whole
 from jaxsel.language.parts import read_parts
 
 
-class Way(NamedTuple):
+class _Way(NamedTuple):
     """A way to draw candidates.
 
     Attributes:
@@ -31,10 +31,10 @@ class Way(NamedTuple):
 _RUNS = whole("runs, which are all released", at_least=1)
 
 INDEPENDENTLY, GRID, ADAPTIVELY = "independently", "grid", "adaptively"
-WAYS: Mapping[str, Way] = {
-    INDEPENDENTLY: Way("each by itself from the same law, whatever the others were"),
-    GRID: Way("every one of n fixed candidates once", {"n": _RUNS}, releases_all=True),
-    ADAPTIVELY: Way("n in turn, each as earlier noisy scores suggest", {"n": _RUNS}, True),
+WAYS: Mapping[str, _Way] = {
+    INDEPENDENTLY: _Way("each by itself from the same law, whatever the others were"),
+    GRID: _Way("every one of n fixed candidates once", {"n": _RUNS}, releases_all=True),
+    ADAPTIVELY: _Way("n in turn, each as earlier noisy scores suggest", {"n": _RUNS}, True),
 }
 """Every way to draw candidates, by its name in the text."""
 

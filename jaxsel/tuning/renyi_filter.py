@@ -81,7 +81,7 @@ class RenyiFilter(NamedTuple):
 
     def spent(self, releases: Sequence[Release]) -> Spent:
         """What some releases take of it."""
-        return spent_at(self.order, releases)
+        return _spent_at(self.order, releases)
 
     def covers(self, parts: Sequence[Spent]) -> bool:
         """Whether everything that was released stays within it."""
@@ -100,7 +100,7 @@ def together(parts: Sequence[Spent]) -> Spent:
     return Spent(math.fsum(part.renyi for part in parts), -math.expm1(kept))
 
 
-def spent_at(order: float, releases: Sequence[Release]) -> Spent:
+def _spent_at(order: float, releases: Sequence[Release]) -> Spent:
     """The sum of the Renyi bounds of releases at one order, and the chance that one fails."""
     total, lost, _ = composed_renyi(releases)
     found = float(total(np.asarray(order)))

@@ -84,12 +84,12 @@ NOTHING = Proof(lambda delta: math.inf, lambda epsilon: 1.0)
 """No bound."""
 
 
-def pure_proof(epsilon: float) -> Proof:
+def _pure_proof(epsilon: float) -> Proof:
     """The proof of a bound that states pure privacy, (epsilon, 0)-DP."""
     return Proof(lambda delta: epsilon, lambda level: 0.0 if level >= epsilon else 1.0)
 
 
-def profile_proof(build: Callable[[], Any]) -> Proof:
+def _profile_proof(build: Callable[[], Any]) -> Proof:
     """The proof by a privacy profile: what ``build`` returns has ``epsilon`` and ``delta``."""
     build = functools.cache(build)
     return Proof(
@@ -99,7 +99,7 @@ def profile_proof(build: Callable[[], Any]) -> Proof:
     )
 
 
-def renyi_proof(build: Callable[[], RenyiCurve]) -> Proof:
+def _renyi_proof(build: Callable[[], RenyiCurve]) -> Proof:
     """The proof by a Renyi curve, which is converted."""
     build = functools.cache(build)
     return Proof(
@@ -124,12 +124,12 @@ class Kind(NamedTuple):
     proof: Callable[[Callable[[], Any]], Proof]
 
 
-PURE = Kind("pure epsilon", 0, lambda build: pure_proof(build()))
+PURE = Kind("pure epsilon", 0, lambda build: _pure_proof(build()))
 RELEASED = Kind("all runs released", 1, operator.call)
 ENVELOPE = Kind("envelope", 2, operator.call)
-PROFILE = Kind("privacy profile", 3, profile_proof)
+PROFILE = Kind("privacy profile", 3, _profile_proof)
 CONVERTED = Kind("one guarantee from another", 4, operator.call)
-RENYI = Kind("Renyi divergence", 5, renyi_proof)
+RENYI = Kind("Renyi divergence", 5, _renyi_proof)
 
 Base = Annotated[
     Any, parsed(parse_base, "a base such as gaussian:noise_multiplier=4", "guarantee of one run")

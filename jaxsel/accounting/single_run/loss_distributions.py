@@ -75,7 +75,7 @@ def _probabilities(pair: DominatingPair, interval: float) -> Any:
     return DensePLDPmf(interval, low, masses, beyond, True)
 
 
-def loss_distribution(
+def _loss_distribution(
     pairs: tuple[DominatingPair, ...], interval: float = INTERVAL
 ) -> "PrivacyLossDistribution":
     """The privacy loss distribution of a release, pessimistic in every direction.
@@ -149,7 +149,7 @@ def composed_distribution(
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
     interval = interval_for(parts) if interval is None else interval
-    ones = [loss_distribution(pairs, interval) for pairs, _ in parts]
+    ones = [_loss_distribution(pairs, interval) for pairs, _ in parts]
     if _hardly_finite(parts):
         return PrivacyLossDistribution(DensePLDPmf(interval, 0, np.zeros(1), 1.0, True))
     found = None

@@ -25,7 +25,7 @@ KINDS = {
 }
 """How a function is called, by kind: NumPy's Generator or a key of jax.random first."""
 
-METHODS = ("randomise",)
+_METHODS = ("randomise",)
 """What is called of an object that cannot be called itself: a mechanism of diffprivlib."""
 
 
@@ -92,9 +92,9 @@ def _settings(function: Function) -> dict[str, inspect.Parameter] | None:
     }
 
 
-def call_of(subject: Any) -> Callable[..., Any] | None:
-    """What is called of a subject: itself, or its method of ``METHODS``; None if there is none."""
-    methods = (getattr(subject, name, None) for name in METHODS)
+def _call_of(subject: Any) -> Callable[..., Any] | None:
+    """What is called of a subject: itself, or its method of ``_METHODS``; None if there is none."""
+    methods = (getattr(subject, name, None) for name in _METHODS)
     return subject if callable(subject) else next(filter(callable, methods), None)
 
 
@@ -108,7 +108,7 @@ def is_function(subject: object) -> bool:
         check_named(subject)
         return ".py:" in subject
     # A mechanism is a record; the modules that define it need not be imported to see that.
-    return call_of(subject) is not None and not isinstance(subject, tuple)
+    return _call_of(subject) is not None and not isinstance(subject, tuple)
 
 
 def load(subject: Any, kind: str | None = None) -> Function:
@@ -138,7 +138,7 @@ def load(subject: Any, kind: str | None = None) -> Function:
         call = imported_call(file, name)
         found = (str(Path(file).resolve()), name)
     else:
-        name, found = _name(call_of(subject) or subject), _importable(subject)
+        name, found = _name(_call_of(subject) or subject), _importable(subject)
         call = _checked(subject, name)
     check_returns(call, name)
     return Function(name, _kind(call, name, kind), call, found, {})
@@ -179,7 +179,7 @@ def check_returns(call: Callable[..., Any], name: str) -> None:
 
 
 def _checked(subject: Any, name: str) -> Callable[..., Any]:
-    call = call_of(subject)
+    call = _call_of(subject)
     if call is None:
         raise InputError(
             f"{name} is {subject!r}, which cannot be called; give a method of it that takes data"
@@ -224,7 +224,7 @@ def imported(file: str, name: str) -> Any:
             del sys.modules[module_name]
             if isinstance(error, KeyboardInterrupt):
                 raise
-            raise cannot_be_imported(file, error) from error
+            raise _cannot_be_imported(file, error) from error
         finally:
             sys.path.remove(str(path.parent))
     found: Any = module
@@ -243,7 +243,7 @@ def check_first_start() -> None:
         raise StartedAgain
 
 
-def cannot_be_imported(file: str | Path, error: BaseException) -> InputError:
+def _cannot_be_imported(file: str | Path, error: BaseException) -> InputError:
     """The refusal of a file that raises something, SystemExit included, when it is imported."""
     said = " ".join(str(error).split())
     line = _line_of(error, Path(file).resolve())

@@ -17,7 +17,7 @@ from jaxsel.language.relations import Relation
 
 _SCORES = (Relation.GENERAL, Relation.MONOTONE, Relation.L1)
 _RECORDS = (Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE)
-AUDITED = (*_SCORES, *_RECORDS, Relation.LOCAL)
+_AUDITED = (*_SCORES, *_RECORDS, Relation.LOCAL)
 """The relations whose pairs can be proposed and checked."""
 
 _EXAMPLES = {relation: [1.0] * 5 for relation in _SCORES} | {
@@ -43,7 +43,7 @@ class Neighbours(NamedTuple):
 
 def example(relation: Relation) -> Any:
     """An input of the kind that a relation is about, where a person has given none."""
-    if relation not in AUDITED:
+    if relation not in _AUDITED:
         raise _unsupported(relation)
     if relation not in _EXAMPLES:
         raise InputError(
@@ -121,7 +121,7 @@ def check(relation: Relation, data: Any, neighbour: Any) -> None:
 
 
 def _unsupported(relation: Relation) -> UnsupportedError:
-    allowed = ", ".join(one.value for one in AUDITED)
+    allowed = ", ".join(one.value for one in _AUDITED)
     return UnsupportedError(f"relation is {relation.value!r}; a function is audited by: {allowed}")
 
 

@@ -105,7 +105,7 @@ class Noise(np.ndarray):
             for place, one in enumerate(inputs)
             if isinstance(one, Noise) and one.draw is not None
         ]
-        if method != "__call__" or ufunc not in LINEAR or not traced:
+        if method != "__call__" or ufunc not in _LINEAR or not traced:
             found = getattr(ufunc, method)(*plain, **options)
             return found if out is None else _first(out)
         before = [np.array(one) for one in plain]  # what is changed in place is lost
@@ -120,11 +120,11 @@ class Noise(np.ndarray):
         return target
 
 
-LINEAR = (np.add, np.subtract, np.multiply, np.true_divide, np.negative)
+_LINEAR = (np.add, np.subtract, np.multiply, np.true_divide, np.negative)
 
 
 def followed(ufunc: Any, inputs: Sequence[Any], plain: Sequence[np.ndarray], found: Any) -> Any:
-    """Notes an operation of ``LINEAR`` on noise, and returns its result as noise, if it is that.
+    """Notes an operation of ``_LINEAR`` on noise, and returns its result as noise, if it is that.
 
     Args:
       ufunc: the operation.

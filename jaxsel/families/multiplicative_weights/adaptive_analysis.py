@@ -26,7 +26,7 @@ from jaxsel.language.signature import read_params
 
 PROTECTIONS = ("none", "laplace", "gaussian", "weights", "repetitive")
 _MECHANISMS = {"weights": hardt_rothblum, "repetitive": repetitive}
-BINS = 40  # bins of the last query's gap, over [-1, 1]
+_BINS = 40  # bins of the last query's gap, over [-1, 1]
 _ROWS_TAG, _QUERIES_TAG, _NOISE_TAG, _WEIGHTS_TAG = 0xF0, 0xF1, 0xF2, 0xF3
 
 
@@ -161,8 +161,8 @@ def adaptive_analysis(
             jnp.int32(0) if weights is None else weights.updates,
         )
 
-    width = 2.0 / BINS
-    names = tuple(f"from {width * i - 1:.2f}" for i in range(BINS))
+    width = 2.0 / _BINS
+    names = tuple(f"from {width * i - 1:.2f}" for i in range(_BINS))
     return Mechanism(
         prepare=prepare,
         sample=sample,
@@ -175,8 +175,8 @@ def adaptive_analysis(
 
 def _gap_bin(outcome: Analysis) -> Array:
     gap = outcome.answer - outcome.population
-    found = jnp.floor((gap + 1) * (BINS / 2)).astype(jnp.int32)
-    return jnp.clip(found, 0, BINS - 1)
+    found = jnp.floor((gap + 1) * (_BINS / 2)).astype(jnp.int32)
+    return jnp.clip(found, 0, _BINS - 1)
 
 
 def _given_rows(data: Mapping[str, Any], cells: int, rows: int) -> np.ndarray:

@@ -39,7 +39,7 @@ class PercentileTest(NamedTuple):
     offset: parameters.Offset = 0.0
 
 
-def printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
+def _printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
     """The constant added to all counts, as the paper prints it.
 
     C log_term/(epsilon_0 (e^(epsilon_0 + epsilon_1) - 1)), C that of Lemma 4.3.
@@ -54,7 +54,7 @@ def printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
     return constant * log_term / slack / math.expm1(total)
 
 
-def sufficient_shift(slack: float, log_term: float) -> float:
+def _sufficient_shift(slack: float, log_term: float) -> float:
     """A constant that, added to counts, keeps them within a factor e^(slack/2) of their means
     (LT-E6)."""
     growth = math.expm1(slack / 2.0)
@@ -72,12 +72,12 @@ def added_shift(
       tests: T queries, or R thresholds.
       slack, base_epsilon: epsilon_0 and epsilon_1.
       delta: the chance that some count is not close.
-      corrected: at least ``sufficient_shift`` (LT-E6).
+      corrected: at least ``_sufficient_shift`` (LT-E6).
     """
-    shift = printed_shift(slack, base_epsilon, math.log(4.0 * sides * tests / delta))
+    shift = _printed_shift(slack, base_epsilon, math.log(4.0 * sides * tests / delta))
     if not corrected:
         return shift
-    return max(shift, sufficient_shift(slack, math.log(2.0 * sides * tests / delta)))
+    return max(shift, _sufficient_shift(slack, math.log(2.0 * sides * tests / delta)))
 
 
 def _settings(
@@ -142,7 +142,7 @@ def algorithm_4(
       base_epsilon: epsilon_1 of one run.
       final_epsilon, delta: privacy of all answers.
       queries: T, how many there are.
-      corrected: Delta is at least ``sufficient_shift`` and N is doubled (LT-E4 to LT-E6).
+      corrected: Delta is at least ``_sufficient_shift`` and N is doubled (LT-E4 to LT-E6).
 
     Raises:
       InputError: if N would exceed all floats.
@@ -167,7 +167,7 @@ def algorithm_5(
     Args:
       target, beta, slack, base_epsilon, final_epsilon, delta: as of ``algorithm_4``.
       thresholds: R, how many there are.
-      corrected: Delta is at least ``sufficient_shift`` (LT-E6), and the factor 3 in N is
+      corrected: Delta is at least ``_sufficient_shift`` (LT-E6), and the factor 3 in N is
         max(3, 2 e^(slack/2)) (LT-E9).
 
     Raises:

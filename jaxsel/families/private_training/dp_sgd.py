@@ -16,7 +16,7 @@ from jaxsel.host.errors import check_choice, check_params
 from jaxsel.kernel import noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 
-SIDES = ("in", "out")
+_SIDES = ("in", "out")
 
 
 @factory
@@ -65,7 +65,7 @@ def dp_sgd(
 
     def prepare(data, params):
         check_params(params, ())
-        check_choice("data", data, SIDES)
+        check_choice("data", data, _SIDES)
         nobody = canaries.blanks(plan.examples - 1)
         return canaries.add_canaries(nobody, np.array([data == "in"]), 2), {}
 
@@ -88,7 +88,7 @@ def dp_sgd(
         return (f"ratio <= {edges[0]:.3g}", *inner, f"ratio > {edges[-1]:.3g}")
 
     def law(data, params) -> FiniteLaw:
-        check_choice("data", data, SIDES)
+        check_choice("data", data, _SIDES)
         return FiniteLaw(ratio_cells(*numbers, data == "in"), labels(data, params))
 
     return Mechanism(prepare, sample, event, labels, law, noise.resolution("tail"))

@@ -17,7 +17,7 @@ from jaxsel.tuning.base_laws import finite_pairs, randomised_response_law
 if TYPE_CHECKING:
     from jaxsel.families.private_tuning.bases import Base
 
-Input = tuple[Any, dict[str, Any]]
+_Input = tuple[Any, dict[str, Any]]
 
 
 class BaseSetting:
@@ -27,7 +27,7 @@ class BaseSetting:
         """The base; imports JAX."""
         raise NotImplementedError
 
-    def input(self, runs: "Runs") -> Input:
+    def input(self, runs: "Runs") -> _Input:
         """Its data and its parameters."""
         return runs.scores, {}
 
@@ -207,7 +207,7 @@ class Runs:
         """The base; imports JAX."""
         return self._kind.make()
 
-    def input(self) -> Input:
+    def input(self) -> _Input:
         """The data of the base, and its parameters."""
         return self._kind.input(self)
 

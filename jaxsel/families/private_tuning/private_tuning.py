@@ -68,7 +68,7 @@ def release(found: Draw, none: Array, num_labels, count) -> Selection:
     return Selection(label, jnp.where(none, jnp.nan, found.score), count)
 
 
-def split_params(params: Any) -> tuple[Repetitions, dict]:
+def _split_params(params: Any) -> tuple[Repetitions, dict]:
     """The law of K among parameters of a mechanism, and the others, which are the base's.
 
     Raises:
@@ -123,7 +123,7 @@ def private_tuning(
         check_choice("family for method rank", family, sampling.RANK_FAMILIES)
 
     def prepare(data, params):
-        law, rest = split_params(params)
+        law, rest = _split_params(params)
         if law.family != family:
             raise InputError(f"the law of K is {law.family}; this mechanism was made for {family}")
         prepared, base_params = base.prepare(data, rest)
@@ -148,10 +148,10 @@ def private_tuning(
         return release(found, rank.none, params["num_labels"], count)
 
     def labels(data, params):
-        return (*base.labels(data, split_params(params)[1]), "none")
+        return (*base.labels(data, _split_params(params)[1]), "none")
 
     def law(data, params) -> FiniteLaw:
-        repetitions, rest = split_params(params)
+        repetitions, rest = _split_params(params)
         probabilities = base.best_law(data, rest, repetitions)
         return FiniteLaw(probabilities, labels(data, params))
 

@@ -109,7 +109,7 @@ def ridge_of(data: Mapping[str, Any], params: Mapping[str, Any]) -> Ridge:
 def prepare_error(
     data: Mapping[str, Any], params: Mapping[str, Any], basis: np.ndarray
 ) -> dict[str, Any]:
-    """Second moments of the test records, from which ``error_of`` is computed; NaN without any.
+    """Second moments of the test records, from which ``_error_of`` is computed; NaN without any.
 
     Args:
       data: with "test_features" and "test_targets", or without.
@@ -133,7 +133,7 @@ def prepare_error(
     }
 
 
-def error_of(coefficients: Array, moments: Mapping[str, Any]) -> Array:
+def _error_of(coefficients: Array, moments: Mapping[str, Any]) -> Array:
     """Mean squared test error of coefficients in the basis that ``prepare_error`` was given."""
     w = coefficients
     square, cross = jnp.asarray(moments["square"]), jnp.asarray(moments["cross"])
@@ -168,7 +168,7 @@ def released(
         jnp.asarray(data["basis"]) @ kept,
         jnp.asarray(label, dtype=jnp.int32),
         jnp.asarray(count, dtype=jnp.int64),
-        error_of(kept, data["error"]),
+        _error_of(kept, data["error"]),
     )
 
 

@@ -38,7 +38,7 @@ class AnalysisNoise(NamedTuple):
 
 
 @validated
-def clustering_sensitivity(dimension: _Dimension) -> float:
+def _clustering_sensitivity(dimension: _Dimension) -> float:
     """Largest L1 change of all counts and sums of one iteration of k-means: 2 (1 + d).
 
     Points lie in [-1, 1]^d. The old point leaves one cluster, a change of at most 1 in
@@ -48,7 +48,7 @@ def clustering_sensitivity(dimension: _Dimension) -> float:
 
 
 @validated
-def covariance_sensitivity(dimension: _Dimension) -> float:
+def _covariance_sensitivity(dimension: _Dimension) -> float:
     """Largest L1 change of the sum of x x^T on and above the diagonal: d + 1.
 
     Points have length at most 1, so that sum_(i <= j) |x_i x_j| = (|x|_1^2 + |x|_2^2)/2
@@ -80,7 +80,7 @@ def clustering_noise(
       iterations: of Lloyd's algorithm, which get equal parts of share * epsilon_1.
       share: of epsilon_1 that the analysis gets; the score gets the rest.
     """
-    sensitivity = iterations * clustering_sensitivity(dimension)
+    sensitivity = iterations * _clustering_sensitivity(dimension)
     return _noise(sensitivity, points, run_epsilon, share)
 
 
@@ -93,7 +93,7 @@ def component_noise(
     Args:
       points, dimension, run_epsilon, share: as in ``clustering_noise``.
     """
-    return _noise(covariance_sensitivity(dimension), points, run_epsilon, share)
+    return _noise(_covariance_sensitivity(dimension), points, run_epsilon, share)
 
 
 @validated

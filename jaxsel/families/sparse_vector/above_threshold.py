@@ -34,7 +34,7 @@ class Halt(NamedTuple):
     query: Int[Array, ""]
 
 
-def read_noise(params, by_epsilon: Callable[[float], SparseNoise], cutoff: int) -> SparseNoise:
+def _read_noise(params, by_epsilon: Callable[[float], SparseNoise], cutoff: int) -> SparseNoise:
     """The noise given by params: both scales, or an epsilon for which it is calibrated.
 
     Args:
@@ -84,7 +84,7 @@ def above_threshold(*, method: Method = "jump", relation: Changes = "general") -
 
         check_params(params, optional=("epsilon", *_SCALES, "threshold"))
         runs = read_runs(data, params.get("threshold", 0.0))
-        return runs, read_noise(params, by_epsilon, 1)
+        return runs, _read_noise(params, by_epsilon, 1)
 
     def prepare(data, params):
         runs, chosen = checked(data, params)

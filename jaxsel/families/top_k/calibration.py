@@ -27,10 +27,10 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.domains import choice, probability
 from jaxsel.language.signature import validated
 
-CONVERSIONS = ("zcdp", "tight", "sharp")
+_CONVERSIONS = ("zcdp", "tight", "sharp")
 
-Conversion = Annotated[str, choice(CONVERSIONS, "from zCDP to epsilon and delta")]
-OfZcdp = Annotated[str, choice(CONVERSIONS[:2], "from zCDP to epsilon and delta")]
+Conversion = Annotated[str, choice(_CONVERSIONS, "from zCDP to epsilon and delta")]
+OfZcdp = Annotated[str, choice(_CONVERSIONS[:2], "from zCDP to epsilon and delta")]
 TestShare = Annotated[float, probability("of delta, that the tests may fail with")]
 
 

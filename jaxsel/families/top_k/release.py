@@ -130,7 +130,7 @@ def rank_histogram(data: Any, k: Any) -> Ranking:
 # --- Events ---------------------------------------------------------------------------
 
 
-def check_small(ranking: Ranking) -> None:
+def _check_small(ranking: Ranking) -> None:
     """Refuses histograms too large for events that are sets."""
     if ranking.counts.size > MAX_CANDIDATES:
         raise InputError(
@@ -144,7 +144,7 @@ def mask_codes(ranking: Ranking, events: parameters.Events) -> np.ndarray:
     """The bit of the candidate at each rank, or 0 for events "hits": Int32["candidates"]."""
     if events == "hits":
         return np.zeros(ranking.counts.size, dtype=np.int32)
-    check_small(ranking)
+    _check_small(ranking)
     return (1 << ranking.order).astype(np.int32)
 
 
@@ -228,7 +228,7 @@ def top_k_mechanism(
     def labelled(found: Checked) -> tuple[str, ...]:
         ranking = found.ranking
         if events == "sets":
-            check_small(ranking)
+            _check_small(ranking)
             return set_labels(ranking.counts.size, kept_back=kept_back)
         return hit_labels(ranking, int(ranking.wanted.sum()) if kept_back else ranking.k)
 

@@ -40,7 +40,7 @@ class _Test(NamedTuple):
     delta_t: float
 
 
-def released_parts(ranking: release.Ranking, events: str) -> dict[str, np.ndarray]:
+def _released_parts(ranking: release.Ranking, events: str) -> dict[str, np.ndarray]:
     """By size minus 1: hits in the top set, its mask, and the code if it is not released."""
     m = ranking.counts.size
     codes = release.mask_codes(ranking, events)
@@ -108,7 +108,7 @@ def stable_top_k(
         ranking, levels, scale, test_scale, delta_t, groups = settings
         needed = needed_noise(ranking.gaps, test_scale, delta_t, test, quantile=quantile)
         contest = gap_contest(levels, scale, selection, method, dtype, groups)
-        parts = released_parts(ranking, events) | {"needed": needed.astype(dtype)}
+        parts = _released_parts(ranking, events) | {"needed": needed.astype(dtype)}
         return parts | {"contest": contest}, ()
 
     def sample(key: stream.Key, data, params) -> release.Release:
@@ -180,7 +180,7 @@ def propose_test_release(
         ranking, scale, delta_t = settings
         here = slice(ranking.k - 1, ranking.k)
         needed = needed_noise(ranking.gaps[here], scale, delta_t, test, quantile=quantile)
-        parts = released_parts(ranking, events)
+        parts = _released_parts(ranking, events)
         parts = {name: values[here] for name, values in parts.items()}
         parts |= {"needed": np.asarray(needed).astype(dtype)}
         return parts | {"size": np.int32(ranking.k)}, ()

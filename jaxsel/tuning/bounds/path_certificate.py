@@ -18,7 +18,7 @@ from jaxsel.tuning.bounds.path_program import Price, proposed_delta, slope_at
 
 # 256 pieces of a triangle, and as many thin columns of each column: what is lost by chords and by
 # the largest value of a column falls with both.
-PARTS = 16  # of each edge of a triangle
+_PARTS = 16  # of each edge of a triangle
 # Allowance for rounding of the sums, relative to E[K]: far above the actual errors.
 ROUNDING = 1e-11
 
@@ -131,7 +131,7 @@ def certified(
     price: Price,
     values: np.ndarray,
     *,
-    parts: int = PARTS,
+    parts: int = _PARTS,
 ) -> float:
     """A proven bound on delta(epsilon) in the direction of the pair.
 

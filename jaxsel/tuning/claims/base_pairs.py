@@ -65,7 +65,7 @@ def _random(first: np.ndarray, second: np.ndarray) -> BasePair:
     return BasePair(first, second, where)
 
 
-def constructed_pairs() -> Iterator[BasePair]:
+def _constructed_pairs() -> Iterator[BasePair]:
     """Pairs that stress one bound each."""
     for epsilon in (1.0, 0.1):
         where = f"pairs.randomised_response({epsilon:g})"
@@ -91,7 +91,7 @@ def _random_pure(generator: np.random.Generator) -> BasePair:
 
 def pure_pairs(budget: Budget) -> Iterator[BasePair]:
     """Constructed pairs, and ``budget.cases`` random pairs of small epsilon."""
-    yield from constructed_pairs()
+    yield from _constructed_pairs()
     generator = np.random.default_rng(budget.seed)
     for _ in range(budget.cases):
         yield _random_pure(generator)
@@ -99,7 +99,7 @@ def pure_pairs(budget: Budget) -> Iterator[BasePair]:
 
 def base_pairs(budget: Budget) -> Iterator[BasePair]:
     """As ``pure_pairs``, but every other random pair is of two independent laws."""
-    yield from constructed_pairs()
+    yield from _constructed_pairs()
     generator = np.random.default_rng(budget.seed)
     for case in range(budget.cases):
         if case % 2:

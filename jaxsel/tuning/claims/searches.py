@@ -43,7 +43,7 @@ def guarantee(pair: BasePair) -> BaseGuarantee:
     )
 
 
-def at_order(base: BaseGuarantee, law: Repetitions, order: float) -> dict[str, Any]:
+def _at_order(base: BaseGuarantee, law: Repetitions, order: float) -> dict[str, Any]:
     """A point of a bound on a Renyi divergence."""
     return {"base": base, "law": law, "order": order, "delta": None, "epsilon": None}
 
@@ -90,7 +90,7 @@ def searches(budget: Budget, *families: str) -> Iterator[tuple[BasePair, Repetit
 def _renyi_at(pair: BasePair, law: Repetitions, orders: tuple[float, ...]) -> Iterator[Any]:
     base, tuned = guarantee(pair), tuned_pair(pair, law)
     for order in orders:
-        yield at_order(base, law, order), float(two_sided_renyi(*tuned, order))
+        yield _at_order(base, law, order), float(two_sided_renyi(*tuned, order))
 
 
 def renyi_cases(budget: Budget, *families: str) -> Iterator[Any]:
@@ -130,7 +130,7 @@ def gaussian_renyi_cases(family: str) -> Iterator[Any]:
             for order in (1.5, 5.0, 20.0):
                 for sign in (1, -1):
                     seen = gaussian_tuned_renyi(order, noise, law, sign)
-                    yield at_order(base, law, order), seen, f"{sign=}"
+                    yield _at_order(base, law, order), seen, f"{sign=}"
 
 
 def pure_cases(budget: Budget, family: str) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from jaxsel.tuning.base_forms import guarantee_of
 from jaxsel.tuning.planning.attack_limit import AttackLimit
 
 # Settings that may be open, and whether larger values are more private.
-OPEN = {"noise_multiplier": True, "noise_scale": True, "mu": False, "rho": False, "epsilon": False}
+_OPEN = {"noise_multiplier": True, "noise_scale": True, "mu": False, "rho": False, "epsilon": False}
 _DIGITS = 4  # significant digits of the noise that is returned
 _CLOSE = 1e-3  # tolerance of the logarithm of the noise
 _MOST = 1e6  # the largest noise, and the inverse of the least
@@ -68,7 +68,7 @@ def open_base(text: str) -> BaseFamily | BaseGuarantee:
         return guarantee_of(text)
     except InputError as error:
         complaints.append(str(error))
-    for name, more in OPEN.items():
+    for name, more in _OPEN.items():
         family = BaseFamily(text, name, more, {})
         try:
             family.at(1.0)

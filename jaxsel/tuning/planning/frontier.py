@@ -11,7 +11,7 @@ from jaxsel.tuning.planning.limit import least_miss, least_rank
 from jaxsel.tuning.planning.named_laws import FAMILIES
 from jaxsel.tuning.planning.planned import Plan, single_run
 
-SHOWN = ("logarithmic", "tnb:eta=0.5", "geometric", "tnb:eta=2", "tnb:eta=5", "poisson")
+_SHOWN = ("logarithmic", "tnb:eta=0.5", "geometric", "tnb:eta=2", "tnb:eta=5", "poisson")
 _POINTS = 13
 
 
@@ -59,7 +59,7 @@ def frontiers(found: Plan) -> tuple[Frontier, ...]:
     base, delta, good = single_run(found), found.budget.delta, found.budget.wishes.good
     most = most_runs_shown(found)
     drawn = []
-    for family in SHOWN:
+    for family in _SHOWN:
         points = []
         for mean in np.geomspace(1.05, most, _POINTS).tolist():
             try:

@@ -15,7 +15,7 @@ from jaxsel.language.checking import drawn, listed
 from jaxsel.language.papers import CL
 
 
-def exact_delta(case: Instance, **settings: int) -> float:
+def _exact_delta(case: Instance, **settings: int) -> float:
     """Exact delta at epsilon between the two laws of the index."""
     made = stable_settings(case.epsilon, case.delta, case.beta, case.number, **settings)
     first, second = (
@@ -75,7 +75,7 @@ def printed(*, delta: Delta = 1e-3) -> float:
     )
 )
 def one_leader(lead, others, delta, beta):
-    return exact_delta(crowd(lead, others, delta, beta), shares=3)
+    return _exact_delta(crowd(lead, others, delta, beta), shares=3)
 
 
 @CL.privacy(
@@ -95,7 +95,7 @@ def stated(*, delta: Delta = 1e-3) -> float:
 @stated.bounds()
 def exact_deltas(budget):
     for case in instances(budget):
-        yield {"delta": case.delta}, exact_delta(case), str(case)
+        yield {"delta": case.delta}, _exact_delta(case), str(case)
 
 
 @CL.privacy("CL-Thm8-sharp", "Theorem 8, sharpened", Relation.GENERAL)
@@ -113,7 +113,7 @@ def spent(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, rank:
 def exact_deltas_of_all_parameters(budget):
     for case in instances(budget):
         names = "rank", "epsilon", "delta", "beta"
-        yield dict(zip(names, case[3:], strict=True)), exact_delta(case), str(case)
+        yield dict(zip(names, case[3:], strict=True)), _exact_delta(case), str(case)
 
 
 CL_E20 = CL.misprint(

@@ -63,7 +63,7 @@ def _instances(algorithm: int, budget: Budget, cases: int):
         yield plan, pair, test, generator
 
 
-def rising_then_high(epsilon: float, low: int) -> tuple[np.ndarray, np.ndarray]:
+def _rising_then_high(epsilon: float, low: int) -> tuple[np.ndarray, np.ndarray]:
     """``low`` thresholds that few runs reach, then one that more reach, for a base.
 
     The first are reached e^epsilon times as often on the other side, the last e^epsilon
@@ -89,7 +89,7 @@ def _worst(algorithm: int) -> Iterator[tuple[dict[str, Any], Any, PercentileTest
         else:
             test = algorithm_5(target=0.1, thresholds=low + 1, **plan)
             # An offset is another target, for which the same is proved.
-            yield plan, rising_then_high(0.9, low), test._replace(offset=0.0)
+            yield plan, _rising_then_high(0.9, low), test._replace(offset=0.0)
 
 
 @LT.privacy("LT-Thm4.4(a)", "Theorem 4.4(a)", Relation.BASE, formula=final_itself)

@@ -21,7 +21,7 @@ from jaxsel.language.checking import grid
 from jaxsel.language.domains import positive
 from jaxsel.language.papers import LT
 
-CALL_CONSTANT = 250.0
+_CALL_CONSTANT = 250.0
 
 
 def random_plan(generator: np.random.Generator) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def calls(
     searching = math.log(4.0 * thresholds / delta) / slack / slack
     drawing = math.log(4.0 / slack) / beta
     power = exponent * (math.log(thresholds + 1.0) - 2.0 * math.log(beta))
-    return math.log(CALL_CONSTANT * candidates * (searching + drawing)) + power
+    return math.log(_CALL_CONSTANT * candidates * (searching + drawing)) + power
 
 
 @LT.utility("LT-Thm4.7(c)-printed", "Theorem 4.7(c), second bound")

@@ -138,7 +138,7 @@ def _noise_density(settings: QueryRelease, noise: np.ndarray) -> np.ndarray:
     return np.where(np.abs(noise) <= offset, mass * np.exp(-rate * np.abs(noise)), 0.0)
 
 
-def single_query_delta(settings: QueryRelease, epsilon: float) -> float:
+def _single_query_delta(settings: QueryRelease, epsilon: float) -> float:
     """Exact delta at ``epsilon`` of the algorithm for one query, answer and s released.
 
     The two sides have densities N(y) TLap(s - |y|) and N(y - 1) TLap(s - |y - 1|) times
@@ -170,7 +170,7 @@ def _released_weight(settings: QueryRelease) -> tuple[np.ndarray, np.ndarray]:
     return error, _noise_density(settings, s - settings.offset - error[:, None]) @ factor * step
 
 
-def two_query_delta(settings: QueryRelease, epsilon: float, moves: tuple[float, float]) -> float:
+def _two_query_delta(settings: QueryRelease, epsilon: float, moves: tuple[float, float]) -> float:
     """Exact delta at ``epsilon`` of the answers released to two queries that move so.
 
     Before a correction they have the densities N(y) w(|y|) and N(y - v) w(|y - v|), |.|
@@ -198,10 +198,10 @@ _FEW = listed("epsilon delta", (1.0, 0.05), (1.0, 0.5), (0.3, 0.2))
 @private.bounds(_FEW, sharp=False)
 @sharp.bounds(_FEW, sharp=True)
 def exact_deltas(epsilon, delta, sharp):
-    yield single_query_delta(query_release(1, epsilon, delta, sharp=sharp), epsilon), "k=1, exact"
+    yield _single_query_delta(query_release(1, epsilon, delta, sharp=sharp), epsilon), "k=1, exact"
     settings = query_release(2, epsilon, delta, sharp=sharp)
     for moves in ((1.0, 1.0), (1.0, 0.0)):
-        exact = two_query_delta(settings, epsilon, moves)
+        exact = _two_query_delta(settings, epsilon, moves)
         yield exact, f"k=2, answers move by {moves}, exact"
 
 

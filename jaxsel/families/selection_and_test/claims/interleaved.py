@@ -16,7 +16,7 @@ from jaxsel.language.base import Budget, Relation
 from jaxsel.language.papers import CL
 
 _PLACE = "remark after Theorem 2"
-Step = SelectionCall | RowOfTests
+_Step = SelectionCall | RowOfTests
 
 
 @CL.privacy("CL-interleaved", _PLACE, Relation.BASE)
@@ -47,9 +47,9 @@ def _close_chances(generator: np.random.Generator, epsilon: float) -> np.ndarray
 
 def _program(
     generator: np.random.Generator, epsilon: float
-) -> tuple[list[Step], list[Step], tuple[bool, ...]]:
+) -> tuple[list[_Step], list[_Step], tuple[bool, ...]]:
     """A random program on both sides, and which of its calls are Selections."""
-    sides: tuple[list[Step], list[Step]] = ([], [])
+    sides: tuple[list[_Step], list[_Step]] = ([], [])
     kinds = tuple(bool(kind) for kind in generator.integers(0, 2, 4))
     for kind in kinds:
         if kind:

@@ -66,7 +66,7 @@ def released(
     return float(law[outcome])
 
 
-def step_by_step(q, scores, levels: int, gamma: float) -> np.ndarray:
+def _step_by_step(q, scores, levels: int, gamma: float) -> np.ndarray:
     """The law again, one draw after another, until little is left."""
     alive, out = np.zeros(levels + 2), np.zeros(q.size + 1)
     alive[0] = 1.0
@@ -87,14 +87,14 @@ def random_laws(budget):
     default = {name: domain.default for name, domain in released.parameters.items()}
     scores = np.array([1.0, 0.5, 0.0])
     for success, middle in ((0.3, 0.2), (0.01, 0.9), (0.0, 0.5)):
-        seen = step_by_step(np.array([success, middle, 1.0 - success - middle]), scores, 5, 0.1)
+        seen = _step_by_step(np.array([success, middle, 1.0 - success - middle]), scores, 5, 0.1)
         yield default | {"success": success, "middle": middle}, float(seen[2])
     for case, generator in enumerate(budget.draws(40)):
         size, levels = int(generator.integers(2, 6)), int(generator.integers(0, 12))
         gamma = 1.0 if case == 0 else float(generator.uniform(0.1, 1.0))
         q = generator.dirichlet(np.ones(size))
         scores = generator.integers(-1, 11, size) / 10.0
-        seen = step_by_step(q, scores, levels, gamma)
+        seen = _step_by_step(q, scores, levels, gamma)
         point = default | {"probabilities": q, "scores": scores, "levels": levels, "gamma": gamma}
         for i in range(size + 1):
             yield point | {"outcome": i}, float(seen[i])
@@ -133,7 +133,7 @@ def display(*, success: Success = 0.3, levels: Levels = 5, gamma: Gamma = 0.1) -
     return (1.0 - p) * (gamma * (1.0 - p) / (p * (1.0 - gamma) + gamma)) ** levels
 
 
-def lowerings(budget):
+def _lowerings(budget):
     yield {"success": 0.3, "levels": 5, "gamma": 0.1}
     for generator in budget.draws():
         gamma = float(10.0 ** generator.uniform(-3.0, 0.0))
@@ -141,7 +141,7 @@ def lowerings(budget):
         yield {"success": success, "levels": int(generator.integers(0, 30)), "gamma": gamma}
 
 
-@display.equals(lowerings)
+@display.equals(_lowerings)
 def logarithms(success, levels, gamma):
     law = decreasing_threshold_law([success, 1.0 - success], [1.0, 0.0], levels, gamma)
     return lambda claimed: (math.log(claimed), math.log(float(law[1]))), "logarithms"
@@ -157,7 +157,7 @@ def growth(*, epsilon: Epsilon = 1.0, levels: Levels = 5) -> float:
 @growth.bounds_below()
 def likelier_successes(budget):
     generator = np.random.default_rng(budget.seed)
-    for point in lowerings(budget):
+    for point in _lowerings(budget):
         p, levels = point["success"], point["levels"]
         if not 0.0 < p < 1.0:
             continue
@@ -208,7 +208,7 @@ def attained(
 @attained.equals()
 def randomised_responses(budget):
     generator = np.random.default_rng(budget.seed)
-    for point in lowerings(budget):
+    for point in _lowerings(budget):
         del point["success"]
         point["epsilon"] = float(generator.uniform(0.01, 3.0))
         yield point, responses(**point)

@@ -34,14 +34,14 @@ from jaxsel.language.papers import LT
 from jaxsel.tuning.claims.base_pairs import approximate_pairs, pure_pairs
 
 
-def random_parameters(generator: np.random.Generator) -> tuple[float, float, int]:
+def _random_parameters(generator: np.random.Generator) -> tuple[float, float, int]:
     """gamma, epsilon_0 and a T that Theorem 3.1 allows."""
     gamma = float(10.0 ** generator.uniform(-4.0, 0.0))
     slack = float(10.0 ** generator.uniform(-2.0, 0.0))
     return gamma, slack, threshold_steps(gamma, slack) + int(generator.integers(0, 3))
 
 
-def random_accepted(generator: np.random.Generator, size: int) -> int:
+def _random_accepted(generator: np.random.Generator, size: int) -> int:
     """How many of the best outcomes reach the threshold; rarely all of them."""
     return int(generator.integers(1, size + (generator.uniform() < 0.1)))
 
@@ -58,7 +58,7 @@ def enumerated(q: np.ndarray, accepted: int, gamma: float, steps: int):
     return np.append(released, stopped + exhausted), float(np.sum(alive))
 
 
-def both_laws(pair, *settings):
+def _both_laws(pair, *settings):
     """Exact laws of Algorithm 1 on both sides."""
     return threshold_law(pair.first, *settings), threshold_law(pair.second, *settings)
 
@@ -80,7 +80,7 @@ def unlimited(*, epsilon: Epsilon = 1.0) -> float:
 def draws_until_success(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
-        accepted = random_accepted(generator, pair.first.size)
+        accepted = _random_accepted(generator, pair.first.size)
         tuned = [side[:accepted] / side[:accepted].sum() for side in (pair.first, pair.second)]
         epsilon = exact_epsilon(pair.first, pair.second)
         where = f"threshold at outcome {accepted - 1}, {pair.where}"
@@ -99,13 +99,13 @@ def pure_bases(budget):
     generator = np.random.default_rng(budget.seed + 1)
     for pair in pure_pairs(budget):
         epsilon = exact_epsilon(pair.first, pair.second)
-        accepted = random_accepted(generator, pair.first.size)
-        settings = [(accepted, *random_parameters(generator))]
+        accepted = _random_accepted(generator, pair.first.size)
+        settings = [(accepted, *_random_parameters(generator))]
         if pair.where.startswith("pairs"):
             # a rare success, a rare stop: the bound is approached
             settings.append((pair.first.size - 1, 1e-6, 0.01, threshold_steps(1e-6, 0.01)))
         for accepted, gamma, slack, steps in settings:
-            seen = exact_epsilon(*both_laws(pair, accepted, gamma, steps))
+            seen = exact_epsilon(*_both_laws(pair, accepted, gamma, steps))
             where = f"{gamma=!r}, T={steps}, threshold at outcome {accepted - 1}, {pair.where}"
             yield {"epsilon": epsilon, "slack": slack}, seen, where
 
@@ -144,23 +144,23 @@ def approximate_bases(budget, limited):
     if limited:
         # A score that one side alone can reach, where the bound's factor is least.
         pair = LawPair(np.array([1e-4, 1.0 - 1e-4]), np.array([0.0, 1.0]))
-        first, second = both_laws(pair, 1, 0.1, threshold_steps(0.1, 0.01))
+        first, second = _both_laws(pair, 1, 0.1, threshold_steps(0.1, 0.01))
         point = {"epsilon": 0.0, "delta": 1e-4, "gamma": 0.1, "slack": 0.01}
         seen = float(profile_delta(first, second, 0.01))
         yield point, seen, "reached with probability d, or never"
     generator = np.random.default_rng(budget.seed + 1)
     for pair in approximate_pairs(budget):
-        accepted = random_accepted(generator, pair.first.size)
-        gamma, slack, steps = random_parameters(generator)
+        accepted = _random_accepted(generator, pair.first.size)
+        gamma, slack, steps = _random_parameters(generator)
         point = {"epsilon": pair.epsilon, "delta": pair.delta, "gamma": gamma}
         where = f"threshold at outcome {accepted - 1}, {pair.where}"
         if limited:
             level = threshold_pure(pair.epsilon, slack)
-            seen = float(profile_delta(*both_laws(pair, accepted, gamma, steps), level))
+            seen = float(profile_delta(*_both_laws(pair, accepted, gamma, steps), level))
             yield point | {"slack": slack}, seen, f"T={steps}, {where}"
         else:
             level = threshold_pure(pair.epsilon)
-            seen = float(profile_delta(*both_laws(pair, accepted, gamma), level))
+            seen = float(profile_delta(*_both_laws(pair, accepted, gamma), level))
             yield point, in_units(seen), f"relative, {where}"  # delta may be tiny
 
 
@@ -191,8 +191,8 @@ def random_laws(budget):
         size = int(generator.integers(2, 7))
         q = generator.dirichlet(np.full(size, 0.7)) + 1e-9
         q = q / q.sum()
-        accepted = random_accepted(generator, size)
-        gamma, _, steps = random_parameters(generator)
+        accepted = _random_accepted(generator, size)
+        gamma, _, steps = _random_parameters(generator)
         law, draws = enumerated(q, accepted, gamma, steps)
         success = min(float(q[:accepted].sum()), 1.0)
         chosen = int(generator.integers(accepted))
@@ -232,7 +232,7 @@ def settings(budget):
     for point in known(budget):
         yield point | {"steps": threshold_steps(point["gamma"], point["slack"])}
     for generator in budget.draws():
-        gamma, slack, steps = random_parameters(generator)
+        gamma, slack, steps = _random_parameters(generator)
         success = float(10.0 ** generator.uniform(-4.0, 0.0))
         yield {"success": success, "gamma": gamma, "slack": slack, "steps": steps}
 

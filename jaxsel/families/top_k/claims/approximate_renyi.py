@@ -26,7 +26,7 @@ Bound = Annotated[float, number("bound at that order", at_least=0.0)]
 Delta = Annotated[float, probability("apart from the failure")]
 
 
-def random_laws(generator: np.random.Generator, outcomes: int) -> LawPair:
+def _random_laws(generator: np.random.Generator, outcomes: int) -> LawPair:
     """Two random laws, from near to far apart."""
     first = generator.dirichlet(np.ones(outcomes))
     tilt = generator.normal(scale=generator.uniform(0.05, 2.0), size=outcomes)
@@ -34,7 +34,7 @@ def random_laws(generator: np.random.Generator, outcomes: int) -> LawPair:
     return LawPair(first, second / second.sum())
 
 
-def two_sided(pair: LawPair, order: float) -> float:
+def _two_sided(pair: LawPair, order: float) -> float:
     first, second = pair
     forward = renyi_divergence(first, second, order)
     return max(float(forward), float(renyi_divergence(second, first, order)))
@@ -82,12 +82,12 @@ def events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
 @given_events.bounds(tolerance=1e-6)
 def random_pairs(budget):
     for generator in budget.draws(100, stream=5):
-        first, second = random_laws(generator, 4)
+        first, second = _random_laws(generator, 4)
         delta = float(generator.uniform(0.0, 0.5) * 0.5 * np.abs(first - second).sum())
         epsilon = max(epsilon_at_delta(first, second, delta), 1e-3)
         parts = events(LawPair(first, second), epsilon + 1e-9, delta)
         for order in _ORDERS:
-            seen = math.inf if parts is None else two_sided(parts, order)
+            seen = math.inf if parts is None else _two_sided(parts, order)
             point = {"order": order, "epsilon": epsilon, "delta": delta}
             yield point, seen, f"laws {first.tolist()}, {second.tolist()}"
 
@@ -117,17 +117,17 @@ def compositions(budget, approximate):
     another, and the events are that both draws are good.
     """
     for generator in budget.draws(stream=3):
-        one = random_laws(generator, 3)
-        then = [random_laws(generator, 3) for _ in range(3)]
+        one = _random_laws(generator, 3)
+        then = [_random_laws(generator, 3) for _ in range(3)]
         failures = (generator.uniform(0.0, 0.3, size=2) * approximate).tolist()
         where = f"random laws of three outcomes, failures {failures}"
         joint = LawPair(
             *(np.concatenate([one[side][i] * then[i][side] for i in range(3)]) for side in (0, 1))
         )
         for order in _ORDERS:
-            worst = max(two_sided(pair, order) for pair in then)
-            point = {"first": two_sided(one, order), "second": worst}
-            yield point, two_sided(joint, order), f"{where}, {order=:g}"
+            worst = max(_two_sided(pair, order) for pair in then)
+            point = {"first": _two_sided(one, order), "second": worst}
+            yield point, _two_sided(joint, order), f"{where}, {order=:g}"
         failing, then_failing = failures
         good = (1.0 - failing) * (1.0 - then_failing)
         point = {"first": failing, "second": then_failing}
@@ -168,8 +168,8 @@ def converted_tightly(
 def conversions(budget, approximate):
     """Exact delta of random laws at the converted epsilon, any order at a time."""
     for case, generator in enumerate(budget.draws(stream=4)):
-        good = random_laws(generator, 4)
-        junk = random_laws(generator, 4)
+        good = _random_laws(generator, 4)
+        junk = _random_laws(generator, 4)
         failure = float(generator.uniform(0.0, 0.2)) if approximate else 0.0
         if case % 2:  # what fails tells the two sides apart
             junk = LawPair(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
@@ -179,7 +179,7 @@ def conversions(budget, approximate):
         )
         order = float(1.0 + np.exp(generator.uniform(-2.0, 3.0)))
         delta = float(10.0 ** generator.uniform(-4.0, -0.1))
-        point = {"order": order, "renyi_epsilon": two_sided(good, order), "delta": delta}
+        point = {"order": order, "renyi_epsilon": _two_sided(good, order), "delta": delta}
         where = f"{failure=!r}, laws {good}, {junk}"
         yield point, delta_at_claim(delta + failure, first, second), where
 

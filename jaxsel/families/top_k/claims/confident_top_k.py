@@ -32,7 +32,7 @@ _BETAS = (0.5, 0.1, 1e-3, 1e-9)
 # --- Privacy --------------------------------------------------------------------------
 
 
-def random_pairs(budget: Budget, cases: int):
+def _random_pairs(budget: Budget, cases: int):
     """(scores, moved, k)."""
     yield np.array([3.0, 2.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 1.0]), 2
     for case, generator in enumerate(budget.draws(cases)):
@@ -42,9 +42,9 @@ def random_pairs(budget: Budget, cases: int):
         yield scores, scores + generator.integers(-1, 2, size), k
 
 
-def random_laws(budget: Budget, cases: int):
+def _random_laws(budget: Budget, cases: int):
     generator = np.random.default_rng(budget.seed + 1)
-    for scores, moved, k in random_pairs(budget, cases):
+    for scores, moved, k in _random_pairs(budget, cases):
         epsilon = float(generator.choice([0.2, 1.0, 5.0]))
         delta, beta = generator.uniform(0.05, 0.95, 2).tolist()
         settings = confident_settings(epsilon, delta, beta, k)
@@ -54,7 +54,7 @@ def random_laws(budget: Budget, cases: int):
         yield first, second, settings, epsilon, delta, where
 
 
-def one_leader(scores, many: float, settings) -> np.ndarray:
+def _one_leader(scores, many: float, settings) -> np.ndarray:
     """Law of "the first", "the second", "one of so many others", "nothing", for k = 1."""
     levels = np.asarray(scores) * settings.round_epsilon / 2.0
     weights = np.array([1.0, 1.0, many]) * np.exp(levels - levels.max())
@@ -63,7 +63,7 @@ def one_leader(scores, many: float, settings) -> np.ndarray:
     return smallest_gap_law(gaps, weights / weights.sum(), settings)
 
 
-def pairs_of_kinds(scores, many, settings) -> np.ndarray:
+def _pairs_of_kinds(scores, many, settings) -> np.ndarray:
     """Law of which kinds the two of the set are of, and "nothing", for k = 2.
 
     Candidates of a kind have equal scores; a kind that is single makes no pair with itself.
@@ -95,7 +95,7 @@ def pure_rounds(budget):
     for epsilon, beta in ((0.2, 0.1), (1.0, 1e-4)):
         settings = confident_settings(epsilon, 1e-6, beta, 1)
         sides = [0.0, 0.0, 0.0], [-1.0, 1.0, -1.0]
-        laws = [one_leader(scores, 1e8, settings) for scores in sides]
+        laws = [_one_leader(scores, 1e8, settings) for scores in sides]
         where = f"two of 1e8 candidates move apart, {beta=!r}"
         yield {"epsilon": epsilon}, exact_epsilon(*laws), where
     # A pair of the second and of one far behind falls by all of a round and of a gap. It is
@@ -105,10 +105,10 @@ def pure_rounds(budget):
     for epsilon in (0.2, 1.0):
         settings = confident_settings(epsilon, 1e-6, 1e-12, 2)
         scores, many = levels * settings.gap_scale, [1.0, 1.0, 4e6, 1.4e12]
-        laws = [pairs_of_kinds(side, many, settings) for side in (scores, scores + moves)]
+        laws = [_pairs_of_kinds(side, many, settings) for side in (scores, scores + moves)]
         where = f"{many} of scores {levels.tolist()} gap scales, moved by {moves.tolist()}"
         yield {"epsilon": epsilon}, exact_epsilon(*laws), where
-    for first, second, settings, epsilon, _, where in random_laws(budget, 150):
+    for first, second, settings, epsilon, _, where in _random_laws(budget, 150):
         if settings.pure:
             yield {"epsilon": epsilon}, exact_epsilon(first, second), where
 
@@ -130,7 +130,7 @@ def private(*, delta: DeltaOfAll = 0.1) -> float:
 
 @private.bounds()
 def exact_deltas(budget):
-    for first, second, _, epsilon, delta, where in random_laws(budget, 150):
+    for first, second, _, epsilon, delta, where in _random_laws(budget, 150):
         yield {"delta": delta}, float(profile_delta(first, second, epsilon)), where
 
 
@@ -152,7 +152,7 @@ def with_true_top_k(
     return delta * (2.0 + math.exp(epsilon)) / 10.0
 
 
-def corrected_law(scores: np.ndarray, settings) -> np.ndarray:
+def _corrected_law(scores: np.ndarray, settings) -> np.ndarray:
     """Law of the set if bad sets, and none, are replaced by the true top k."""
     law = confident_top_k_law(scores, settings)
     bad = set_gaps(scores, settings.k) > confident_gap_bound(scores.size, settings)
@@ -168,13 +168,13 @@ def replaced_sets(budget):
     generator = np.random.default_rng(budget.seed + 2)
     # Ties: whoever is the best gets what stands for nothing.
     ties = np.zeros(8), np.append(-np.ones(4), np.ones(4)), 4
-    for scores, moved, k in (ties, *random_pairs(budget, 100)):
+    for scores, moved, k in (ties, *_random_pairs(budget, 100)):
         epsilon = float(generator.choice([0.2, 1.0, 2.0]))
         if moved is ties[1]:
             epsilon = 0.01
         delta = float(generator.uniform(0.05, 0.95))
         settings = confident_settings(epsilon, delta / 10.0, delta / 10.0, k)
-        first, second = (corrected_law(side, settings) for side in (scores, moved))
+        first, second = (_corrected_law(side, settings) for side in (scores, moved))
         seen = float(profile_delta(first, second, epsilon))
         where = f"{scores.tolist()} to {moved.tolist()}, {k=}"
         yield {"epsilon": epsilon, "delta": delta}, seen, where
@@ -202,7 +202,7 @@ def failing_peeled():
     with probability at most beta."""
 
 
-def two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
+def _two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
     """Chances that k rounds pick just the k candidates ahead of m - k by ``lead``, and
     that they do not."""
     left = np.arange(k, 0, -1, dtype=np.float64)
@@ -210,7 +210,7 @@ def two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
     return np.array([math.exp(log_hit), -math.expm1(log_hit)])
 
 
-def ladders(budget: Budget):
+def _ladders(budget: Budget):
     """(scores in units of the bound, k): gaps on both sides of the bound."""
     for generator in budget.draws(60):
         size = int(generator.integers(2, 8))
@@ -220,7 +220,7 @@ def ladders(budget: Budget):
 @failing.bounds()
 def boosted_gaps(budget):
     generator = np.random.default_rng(budget.seed + 1)
-    for units, k in ladders(budget):
+    for units, k in _ladders(budget):
         epsilon = float(generator.choice([0.2, 1.0]))
         beta = float(generator.uniform(0.01, 0.99))
         settings = confident_settings(epsilon, 1e-6, beta, k)
@@ -232,7 +232,7 @@ def boosted_gaps(budget):
     for (m, k), beta in itertools.product(((2, 1), (100, 10), (10**6, 1000)), _BETAS):
         settings = confident_settings(1.0, 1e-6, beta, k)
         lead = confident_gap_bound(m, settings) * (1.0 + 1e-9)
-        chances = two_levels(lead, m, k, settings.round_epsilon)
+        chances = _two_levels(lead, m, k, settings.round_epsilon)
         law = smallest_gap_law([-lead, lead], chances, settings)
         yield {"beta": beta}, float(law[1:].sum()), f"{k=} of {m=} lead by the bound"
 
@@ -240,7 +240,7 @@ def boosted_gaps(budget):
 @failing_peeled.bounds()
 def peeled_gaps(budget):
     generator = np.random.default_rng(budget.seed + 2)
-    for units, k in ladders(budget):
+    for units, k in _ladders(budget):
         each, beta = generator.uniform([0.01, 0.01], [2.0, 0.99]).tolist()
         limit = peeling_gap_bound(units.size, k, each, beta)
         law = top_k_set_law(units * limit * each / 2.0, k)[subsets(units.size, k)]
@@ -249,7 +249,7 @@ def peeled_gaps(budget):
         yield {"beta": beta}, float(law[bad].sum()), where
     for (m, k), beta in itertools.product(((2, 1), (100, 1), (100, 10), (10**6, 1000)), _BETAS):
         lead = peeling_gap_bound(m, k, 0.1, beta) * (1.0 + 1e-9)
-        missed = float(two_levels(lead, m, k, 0.1)[1])
+        missed = float(_two_levels(lead, m, k, 0.1)[1])
         yield {"beta": beta}, missed, f"{k=} of {m=} lead by the bound, each=0.1"
 
 

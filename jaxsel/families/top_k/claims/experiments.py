@@ -44,7 +44,7 @@ Full = Annotated[int, whole("how many bins hold 700 counts", at_least=1, at_most
 # --- EXP1 -----------------------------------------------------------------------------
 
 
-def rho_at(epsilon: float, delta: float) -> float:
+def _rho_at(epsilon: float, delta: float) -> float:
     """The rho with rho + 2 sqrt(rho L) = epsilon, L = log(1/delta) (Theorem 11)."""
     inverse = -math.log(delta)
     return (math.sqrt(inverse + epsilon) - math.sqrt(inverse)) ** 2
@@ -58,7 +58,7 @@ def rho_of_users(
 ) -> float:
     """With delta = 1/n, half of it for the test, StableTopK has rho = (sqrt(L + epsilon) -
     sqrt(L))^2, L = log(2 n): .004635, .018128, .028015 for epsilon = .4, .8, 1 and n = 2293."""
-    return rho_at(epsilon, 0.5 / users)
+    return _rho_at(epsilon, 0.5 / users)
 
 
 @rho_of_users.equals(grid(users=(2293, 51_406, 107_092), epsilon=(0.4, 0.8, 1.0)))
@@ -109,7 +109,7 @@ def peeling_scale(
     Gumbel scale a day of peeling k states on so many days at (epsilon, delta): sqrt(k
     days/(8 rho)), rho + 2 sqrt(rho log(1/delta)) = epsilon.
     """
-    return math.sqrt(k * days / (8.0 * rho_at(epsilon, delta)))
+    return math.sqrt(k * days / (8.0 * _rho_at(epsilon, delta)))
 
 
 @peeling_scale.equals(listed("epsilon k days", (0.1, 15, 10), (1.0, 3, 1), (0.5, 50, 60)))
@@ -134,7 +134,7 @@ def scale_of_test(*, epsilon: Epsilon = 0.1, delta: Delta = 1e-6, days: Days = 1
     Standard deviation of StableTopK's test on so many days at (epsilon, delta): sqrt(days/rho),
     rho + 2 sqrt(rho log(2/delta)) = epsilon.
     """
-    return math.sqrt(days / rho_at(epsilon, 0.5 * delta))
+    return math.sqrt(days / _rho_at(epsilon, 0.5 * delta))
 
 
 @scale_of_test.equals(
@@ -167,7 +167,7 @@ def whole_delta(*, delta: Delta = 1e-6) -> float:
     return delta
 
 
-def least_over_orders(rho: float, epsilon: float) -> float:
+def _least_over_orders(rho: float, epsilon: float) -> float:
     """delta of rho-zCDP at epsilon by that proposition: a grid, and a finer one in it."""
     low, high = -4.0, 12.0
     for _ in range(3):
@@ -198,7 +198,7 @@ def parts(budget):
                 left = math.exp(-((epsilon - rho) ** 2) / (4.0 * rho))
             else:
                 # Canonne, Kamath & Steinke 2020, Proposition 12.
-                left = least_over_orders(rho, epsilon)
+                left = _least_over_orders(rho, epsilon)
             spent = releases * found.delta_t + left
             where = f"{conversion}, {releases} releases at {epsilon:g}, {share=:.3f}"
             yield {"delta": delta}, in_units(spent), where

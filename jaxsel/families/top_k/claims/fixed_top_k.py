@@ -32,7 +32,7 @@ _BUDGETS = ((0.5, 0.1), (4.0, 0.01))  # rho, delta_t
 _HISTOGRAMS = ((5, 5, 0), (3, 3, 2, 0), (4, 3, 2, 1), (2, 2, 2, 2), (7, 6, 1, 1))
 
 
-def fixed_law(counts, k: int, rho: float, delta_t: float, weight: float, beyond: str):
+def _fixed_law(counts, k: int, rho: float, delta_t: float, weight: float, beyond: str):
     scale = fixed_top_k_scale(rho)
     away = np.abs(np.arange(1, len(counts)) - k)
     selected = largest_gap_law(gaps_of(counts), scale, -weight * away)
@@ -58,9 +58,9 @@ def neighbours():
     for counts, (rho, delta_t) in itertools.product(_HISTOGRAMS, _BUDGETS):
         for k in range(1, len(counts)):
             settings = (k, rho, delta_t, 0.3, BEYOND[k % 3])
-            law = fixed_law(counts, *settings)
+            law = _fixed_law(counts, *settings)
             for other in vote_neighbours(counts):
-                found = fixed_law(other, *settings)
+                found = _fixed_law(other, *settings)
                 where = f"{counts} -> {other.astype(int).tolist()}, {k=}, {BEYOND[k % 3]}"
                 yield rho, delta_t, (counts, law), (other, found), where
 
@@ -81,7 +81,7 @@ def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest =
     return rho * order
 
 
-def given_events(counts, law: np.ndarray, same: np.ndarray, rho, delta_t) -> np.ndarray:
+def _given_events(counts, law: np.ndarray, same: np.ndarray, rho, delta_t) -> np.ndarray:
     """The law given the events of Lemma 18: where the top sets of the two sides differ,
     the test has not passed."""
     failed = fail_probability(gaps_of(counts), fixed_top_k_scale(rho), delta_t)
@@ -96,7 +96,7 @@ def divergences(budget):
     for rho, delta_t, one, two, where in neighbours():
         counts, other = one[0], two[0]
         same = (prefix_masks(counts) == prefix_masks(other))[:-1]
-        first, second = (given_events(*side, same, rho, delta_t) for side in (one, two))
+        first, second = (_given_events(*side, same, rho, delta_t) for side in (one, two))
         for order in (1.1, 8.0):
             point = {"rho": rho, "order": order, "delta_t": delta_t}
             yield point, float(renyi_divergence(first, second, order)), where
@@ -136,7 +136,7 @@ def steps(budget):
 # --- Utility --------------------------------------------------------------------------
 
 
-def expected_hits(law: np.ndarray, wanted: int) -> float:
+def _expected_hits(law: np.ndarray, wanted: int) -> float:
     hits = np.bitwise_count(np.arange(law.size) & wanted)
     return float(law @ hits)
 
@@ -156,7 +156,7 @@ def peeling_recall(
     if k >= len(counts):
         raise InputError(f"k is {k}; it must be less than the number of counts, {len(counts)}")
     law = top_k_set_law(counts / fixed_peel_scale(rho, k), k)
-    return expected_hits(law, int(prefix_masks(counts)[k - 1])) / k
+    return _expected_hits(law, int(prefix_masks(counts)[k - 1])) / k
 
 
 @peeling_recall.bounds_below()
@@ -167,6 +167,6 @@ def recalls(budget):
     fixed = [(7, 6, 1, 1, 0), (5, 5, 5, 0, 0), (9, 1, 1, 1, 1), *random.tolist()]
     for counts, rho, k in itertools.product(fixed, (0.1, 2.0), (1, 2, 4)):
         wanted = int(prefix_masks(counts)[k - 1])
-        law = fixed_law(counts, k, rho, 0.1, 0.2, "keep").sum(axis=(0, 1))
+        law = _fixed_law(counts, k, rho, 0.1, 0.2, "keep").sum(axis=(0, 1))
         point = {"rho": rho, "k": k, "counts": np.array(counts)}
-        yield point, expected_hits(law, wanted) / k
+        yield point, _expected_hits(law, wanted) / k

@@ -32,7 +32,7 @@ _TOLERANCE = 1e-12
 _LEVELS = (1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9)
 
 
-def one_size(gaps: np.ndarray, size: int) -> np.ndarray:
+def _one_size(gaps: np.ndarray, size: int) -> np.ndarray:
     chosen = np.zeros(gaps.shape)
     chosen[:, size] = 1.0
     return chosen
@@ -55,7 +55,7 @@ def given_events(budget):
         for pairs in pools(budget):
             yield Judged(delta_t, lost_mass(pairs, tested), f"events left out, {setting}")
             for size in range(pairs[0].shape[1] - 1):
-                chosen = functools.partial(one_size, size=size)
+                chosen = functools.partial(_one_size, size=size)
                 sides = size_sides(pairs, chosen, tested, failure=delta_t)
                 for order in (2.0, 8.0, 40.0):
                     yield {"order": order} | setting, *worst_row(renyi_rows(sides, order), pairs)
@@ -80,7 +80,7 @@ def all_pairs(budget):
         tested = gap_test(1.0 / epsilon, delta_t, "laplace")
         for pairs in pools(budget):
             for size in range(pairs[0].shape[1] - 1):
-                sides = size_sides(pairs, functools.partial(one_size, size=size), tested)
+                sides = size_sides(pairs, functools.partial(_one_size, size=size), tested)
                 seen, where = worst_row(hockey_sticks(sides, epsilon), pairs)
                 yield {"epsilon": epsilon, "delta_t": delta_t}, seen, f"size {size + 1}, {where}"
 

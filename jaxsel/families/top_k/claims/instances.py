@@ -17,7 +17,7 @@ from jaxsel.families.top_k.laws import vote_neighbours
 from jaxsel.language.base import Budget
 
 # A gap of exactly 1, ties at the top, ties at the border, and no gap above 1.
-BORDERLINE = ((5, 5, 0), (6, 5, 5, 2, 1), (9, 8, 4, 3, 3), (5, 5, 2, 2, 0), (4, 3, 2, 1, 0))
+_BORDERLINE = ((5, 5, 0), (6, 5, 5, 2, 1), (9, 8, 4, 3, 3), (5, 5, 2, 2, 0), (4, 3, 2, 1, 0))
 
 Pairs = tuple[np.ndarray, np.ndarray]
 
@@ -42,7 +42,7 @@ def random_pairs(budget: Budget, candidates: int = 6) -> Pairs:
 @functools.cache
 def _borderline() -> tuple[Pairs, ...]:
     found = []
-    for counts in BORDERLINE:
+    for counts in _BORDERLINE:
         others = np.array(list(vote_neighbours(counts)), dtype=np.int64)
         found.append((np.broadcast_to(np.array(counts), others.shape), others))
     return tuple(found)
@@ -59,7 +59,7 @@ def pools(budget: Budget) -> Iterator[Pairs]:
 # --- Laws -----------------------------------------------------------------------------
 
 
-def same_sets(pairs: Pairs) -> np.ndarray:
+def _same_sets(pairs: Pairs) -> np.ndarray:
     """Whether the top-k sets agree: Bool["pairs sizes"], for k = 1, ..., m - 1."""
     first, second = pairs
     sizes = range(1, first.shape[1])
@@ -81,7 +81,7 @@ def size_sides(
     probability 1 - delta_t: an independent coin where the sets agree, and a part of "nothing"
     where they differ.
     """
-    same = same_sets(pairs)
+    same = _same_sets(pairs)
     laws = []
     for side, histograms in enumerate(pairs):
         gaps = gaps_of(histograms)
@@ -112,7 +112,7 @@ def gap_test(
 
 def lost_mass(pairs: Pairs, tested: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]) -> float:
     """The largest probability of a set that the other side would not release."""
-    same = same_sets(pairs)
+    same = _same_sets(pairs)
     worst = [np.max(np.where(same, 0.0, tested(gaps_of(side))[0])) for side in pairs]
     return float(max(worst))
 

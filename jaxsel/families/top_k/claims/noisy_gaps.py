@@ -21,7 +21,7 @@ from jaxsel.language.papers import ZW
 
 
 @functools.cache
-def gap_law(gaps: tuple[float, ...], noise: str, scale: float) -> np.ndarray:
+def _gap_law(gaps: tuple[float, ...], noise: str, scale: float) -> np.ndarray:
     return noisy_max_law(np.array(gaps) / scale, noise)
 
 
@@ -60,7 +60,7 @@ def unknown_domain(
 _MANY, _FARTHEST = 10, 30
 
 
-def one_gap_against_many(order: float, noise_scale: float, many: int) -> float:
+def _one_gap_against_many(order: float, noise_scale: float, many: int) -> float:
     """Renyi divergence of the size selected among 2 many + 1 candidates, in the worst direction.
 
     A user votes for the first, third, fifth ... candidate: the first gap rises by 1, and the
@@ -86,7 +86,7 @@ def selections(budget, noise, **size):
         for side in (first, second):
             gaps = gaps_of(side)[:, : size.get("max_size")]
             rows, index = np.unique(gaps, axis=0, return_inverse=True)
-            table = [gap_law(tuple(row.tolist()), noise, scale) for row in rows]
+            table = [_gap_law(tuple(row.tolist()), noise, scale) for row in rows]
             laws.append(np.array(table)[index.ravel()])
         for data, other, pairs in ((*laws, (first, second)), (*laws[::-1], (second, first))):
             for order in (1.1, 2.0, 5.0, 30.0):
@@ -95,7 +95,7 @@ def selections(budget, noise, **size):
     if noise == "gaussian":
         among = {name: 2 * _MANY + (name == "candidates") for name in size}
         point, where = {"order": 8.0, "noise_scale": 1.0}, f"one gap against {_MANY}"
-        yield point | among, one_gap_against_many(**point, many=_MANY), where
+        yield point | among, _one_gap_against_many(**point, many=_MANY), where
 
 
 @ZW.privacy(
@@ -125,7 +125,7 @@ def first_gap_wins(histograms: np.ndarray, scale: float) -> np.ndarray:
 )
 def two_gaps_or_many(noise_scale, order, candidates):
     if candidates > 3:
-        yield one_gap_against_many(order, noise_scale, _MANY), f"one gap against {_MANY}"
+        yield _one_gap_against_many(order, noise_scale, _MANY), f"one gap against {_MANY}"
         return
     chances = [first_gap_wins(side, noise_scale) for side in neighbours(candidates, 5)]
     pairs = np.unique(np.stack(chances, axis=1), axis=0)

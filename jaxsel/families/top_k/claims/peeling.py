@@ -33,7 +33,7 @@ def zcdp(relation: Relation) -> Callable[..., float]:
     return evaluate
 
 
-def sharp_renyi(relation: Relation) -> Callable[..., float]:
+def _sharp_renyi(relation: Relation) -> Callable[..., float]:
     def evaluate(*, order: Order = 2.0, noise_scale: AnyScale = 2.0, k: Picks = 2) -> float:
         """Renyi bound of k picks, k times that of a pair whose losses have one's range."""
         return float(peeled_curve(noise_scale, k, relation).renyi(np.asarray(order)))
@@ -67,7 +67,7 @@ def concentrated_general():
     "BASE-EM-sharp",
     "for Dong, Durfee & Rogers 2020, on counts",
     Relation.MONOTONE,
-    formula=sharp_renyi(Relation.MONOTONE),
+    formula=_sharp_renyi(Relation.MONOTONE),
 )
 def sharp():
     """k picks with weights exp(count/b), in order, have at every order at most k times the sharp
@@ -78,7 +78,7 @@ def sharp():
     "BASE-EM-sharp-general",
     "for Dong, Durfee & Rogers 2020",
     Relation.GENERAL,
-    formula=sharp_renyi(Relation.GENERAL),
+    formula=_sharp_renyi(Relation.GENERAL),
 )
 def sharp_general():
     """The same with a range of length 2/b if counts move in any direction by at most 1."""

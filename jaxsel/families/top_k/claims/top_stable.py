@@ -24,7 +24,7 @@ def corrected():
     """Top Stable is (epsilon, delta)-DP with the authors' settings."""
 
 
-def stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
+def _stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
     data = np.array(counts, dtype=np.float64)
     order = descending(data)
     ranked = np.append(data[order], 0.0)
@@ -42,9 +42,9 @@ def exact_deltas(budget, quirks):
     for epsilon, delta in ((1.0, 0.1), (3.0, 0.01)):
         for counts in ((1, 1, 1, 1), (3, 3, 1, 1), (90, 90, 0), *crossable(budget, 2)):
             for k in (1, 2):
-                law = stable_law(counts, k, epsilon, delta, quirks)
+                law = _stable_law(counts, k, epsilon, delta, quirks)
                 for other in vote_neighbours(counts):
-                    found = stable_law(other, k, epsilon, delta, quirks)
+                    found = _stable_law(other, k, epsilon, delta, quirks)
                     seen = float(profile_delta(law, found, epsilon))
                     where = f"{k=}, {counts} -> {other.astype(int).tolist()}"
                     yield {"epsilon": epsilon, "delta": delta}, seen, where

@@ -255,7 +255,7 @@ def _with_signs(sign: float):
     return bound
 
 
-def best_of_draws(budget):
+def _best_of_draws(budget):
     generator = np.random.default_rng(budget.seed)
     instances = [(coin_pair(1.0), 1.0, 1.0, 2.0)]
     for _ in range(budget.cases):
@@ -276,7 +276,7 @@ shift_added = KRW.privacy(
     "delta(epsilon - m (1 - e^epsilon_1) - m delta(epsilon_1)).",
     correction="m (e^epsilon_1 - 1) is subtracted, not added: KRW-RemC.8.",
 )(_with_signs(-1.0))
-shift_added.bounds()(best_of_draws)
+shift_added.bounds()(_best_of_draws)
 
 shift_subtracted = KRW.privacy(
     "KRW-RemC.8",
@@ -285,7 +285,7 @@ shift_subtracted = KRW.privacy(
     statement="For K ~ Poisson(m), delta(epsilon) of the tuned algorithm is at most m "
     "delta(epsilon - m (e^epsilon_1 - 1) - m delta(epsilon_1)).",
 )(_with_signs(1.0))
-shift_subtracted.bounds()(best_of_draws)
+shift_subtracted.bounds()(_best_of_draws)
 
 
 @KRW.privacy("KRW-C.5-display", "proof of Corollary C.7, first display corrected", Relation.BASE)

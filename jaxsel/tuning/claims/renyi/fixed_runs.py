@@ -80,7 +80,7 @@ def settings(budget):
         yield {"epsilon": epsilon, "count": int(generator.integers(1, 60))}
 
 
-def settings_at_orders(budget):
+def _settings_at_orders(budget):
     """Those points, at every order."""
     for setting in settings(budget):
         yield from ({"order": order, **setting} for order in _ORDERS.tolist())
@@ -111,7 +111,7 @@ def exceeded(
     return count * (epsilon - math.log1p(math.exp(-epsilon)) / (order - 1.0))
 
 
-@exceeded.bounds_below(settings_at_orders)
+@exceeded.bounds_below(_settings_at_orders)
 def divergence(order, epsilon, count):
     return renyi_divergence(*_best_response(epsilon, count), order)
 

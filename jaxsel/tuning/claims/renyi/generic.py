@@ -62,16 +62,16 @@ def printed(
     return _of_responses(base_epsilon, generic_pair_epsilon, order, repetitions, corrected=False)
 
 
-SELDOM = ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=0.1")
+_SELDOM = ("poisson:mean=0.5", "poisson:mean=0.9", "binomial:count=6,probability=0.1")
 
 
-@printed.bounds(grid(repetitions=SELDOM, base_epsilon=(0.0, 0.5), order=(1.02,)))
+@printed.bounds(grid(repetitions=_SELDOM, base_epsilon=(0.0, 0.5), order=(1.02,)))
 def responses(order, base_epsilon, repetitions):
     tuned = tuned_pair(_response(base_epsilon), laws.parse(repetitions))
     return renyi_divergence(*tuned, order)
 
 
-def truncation_penalty(
+def _truncation_penalty(
     order: npt.ArrayLike, repetitions: laws.Repetitions, maximum: int
 ) -> np.ndarray:
     """What Lemma 7 loses when K is replaced by K given K <= maximum.
@@ -100,7 +100,7 @@ def truncated_renyi(
     """
 
     def truncated(order: np.ndarray) -> np.ndarray:
-        bound = curve(order) + truncation_penalty(order, repetitions, maximum)
+        bound = curve(order) + _truncation_penalty(order, repetitions, maximum)
         if not corrected:
             return bound
         none = repetitions.probability_zero / float(repetitions.cdf(maximum))
@@ -196,7 +196,7 @@ def _slopes(text: str, maximum: int, order: float, q: float, r: float) -> Judged
         slopes = of.log_pgf_derivative_tail(np.array([1.0 - q, 1.0 - r]))
         return order * slopes[0] + (1.0 - order) * slopes[1]
 
-    claimed = log_moment(law) + (order - 1.0) * truncation_penalty(order, law, maximum)
+    claimed = log_moment(law) + (order - 1.0) * _truncation_penalty(order, law, maximum)
     where = f"slopes at {q:g} and {r:g}, order {order:g}, K ~ {text}, m = {maximum}"
     return Judged(claimed, log_moment(cut), where)
 
@@ -240,13 +240,13 @@ def penalty(
     return -math.log1p(-left) / (order - 1.0) - math.log(kept)
 
 
-GEOMETRIC = ((0.1, 3), (0.1, 20), (0.5, 1), (0.02, 200))
-AT_ORDERS = ((order, *law) for order in (1.5, 3.0, 20.0) for law in GEOMETRIC)
+_GEOMETRIC = ((0.1, 3), (0.1, 20), (0.5, 1), (0.02, 200))
+_AT_ORDERS = ((order, *law) for order in (1.5, 3.0, 20.0) for law in _GEOMETRIC)
 
 
-@penalty.equals(listed("order gamma maximum", *AT_ORDERS))
+@penalty.equals(listed("order gamma maximum", *_AT_ORDERS))
 def exact_penalty(order, gamma, maximum):
-    return truncation_penalty(order, laws.geometric(gamma), maximum)
+    return _truncation_penalty(order, laws.geometric(gamma), maximum)
 
 
 E_PS_1 = PS.misprint(

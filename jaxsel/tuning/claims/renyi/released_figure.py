@@ -157,7 +157,7 @@ def _proven(
 
 
 # Of Gaussian runs with that noise multiplier.
-PLOTTED = [
+_PLOTTED = [
     (law, noise)
     for law in (
         "logarithmic:gamma=0.5",
@@ -175,7 +175,7 @@ _FIGURES = {"sampling_probability": 256 / 60_000, "noise_multiplier": 1.1, "step
 
 @axis_at_delta.bounds()
 def gaussian_searches(budget):
-    for law, noise in PLOTTED:
+    for law, noise in _PLOTTED:
         seen = exact_tuned_epsilon(gaussian_pair(noise), laws.parse(law), _DELTA)
         point = _FIGURES | {"repetitions": law, "base": gaussian(noise)}
         yield point, seen, f"at delta {_DELTA:g}, larger values better"
@@ -208,7 +208,7 @@ def axis(
 
 @axis.bounds()
 def ranked_searches(budget):
-    for law, noise in PLOTTED:
+    for law, noise in _PLOTTED:
         repetitions, pair, base = laws.parse(law), gaussian_pair(noise), gaussian(noise)
         plotted = released_budget(base.renyi, repetitions, corrected=True)
         for ranking, (side, order) in {

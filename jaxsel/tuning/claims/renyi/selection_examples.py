@@ -159,10 +159,10 @@ def considered(*, repetitions: Law = "logarithmic:mean=100", candidates: Candida
     return repetitions.pgf_gap(1.0 / candidates)
 
 
-LAWS = ("tnb:eta=0,gamma=0.01", "tnb:eta=1,gamma=0.1", "tnb:eta=-0.5,gamma=0.02")
+_LAWS = ("tnb:eta=0,gamma=0.01", "tnb:eta=1,gamma=0.1", "tnb:eta=-0.5,gamma=0.02")
 
 
-@considered.equals(grid(candidates=(2, 10, 1000), repetitions=LAWS), tolerance=1e-10)
+@considered.equals(grid(candidates=(2, 10, 1000), repetitions=_LAWS), tolerance=1e-10)
 def tried(candidates, repetitions):
     # never tried in K runs: sum_k P[K = k] (1 - 1/m)^k
     law = laws.parse(repetitions)
@@ -197,7 +197,7 @@ def _chosen_law(scores: np.ndarray, law: laws.Repetitions) -> np.ndarray:
     return (weights * slope) @ half / scores.size
 
 
-SEARCHES = [
+_SEARCHES = [
     "logarithmic:gamma=1e-10",
     "logarithmic:gamma=1e-4",
     "geometric:gamma=1e-3",
@@ -214,7 +214,7 @@ def chosen(budget):
         if generator.uniform() < 0.5:
             # one candidate ahead of all others, the hard case for a rare best one
             scores = _ahead(m, generator.uniform(0.0, 40.0))
-        text = str(generator.choice(SEARCHES))
+        text = str(generator.choice(_SEARCHES))
         chances = _chosen_law(scores, laws.parse(text))
         for t in (0.5, 2.0, 8.0, 23.0):
             good = scores >= scores.max() - 2.0 * t

@@ -170,12 +170,12 @@ def tight_generic(
     return float(renyi_divergence(first, second, order)) + ratio
 
 
-SHAPES = ((0.0, 0.01), (1.0, 0.01), (5.0, 0.05))
-RARE = ((60.0, 1e-9), (80.0, 1e-12))
+_SHAPES = ((0.0, 0.01), (1.0, 0.01), (5.0, 0.05))
+_RARE = ((60.0, 1e-9), (80.0, 1e-12))
 
 
 @tight_generic.equals(
-    listed("eta gamma order middle", *((*shape, *rare) for shape in SHAPES for rare in RARE)),
+    listed("eta gamma order middle", *((*shape, *rare) for shape in _SHAPES for rare in _RARE)),
     tolerance=1e-6,
 )
 def exact(order, epsilon, eta, gamma, middle):
