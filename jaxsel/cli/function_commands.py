@@ -122,6 +122,8 @@ def audit_function_command(
             )
         trials, inputs, cells = read_trials(effort.trials), _inputs(data), _cells(at)
         fixed = _settings(settings)
+        for name in cells[0].keys() & fixed.keys():
+            raise InputError(f"{name} is given as a setting and by --at; give it once")
         check_output("--report", report, (".html", ".md", ".json"))
         if report is not None and len(cells) > 1:
             raise InputError("a report is of one setting; give one value to each --at")
@@ -284,10 +286,11 @@ def _how(words: list[str] | None) -> str:
 
 def _cells(texts: list[str] | None) -> list[dict[str, Any]]:
     """Every combination of the values of ``--at``; of .5,1,2 all are floats."""
-    axes = {
-        name: [_number(value) for value in values.split(",")]
-        for name, values in read_settings(texts).items()
-    }
+    said = {name: values.split(",") for name, values in read_settings(texts).items()}
+    for name, values in said.items():
+        if not all(value.strip() for value in values):
+            raise InputError(f"--at {name}={','.join(values)} has an empty value")
+    axes = {name: [_number(value) for value in values] for name, values in said.items()}
     for name, values in axes.items():
         if any(isinstance(value, float) for value in values):
             axes[name] = [float(one) if type(one) is int else one for one in values]

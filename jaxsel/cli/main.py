@@ -127,28 +127,32 @@ def jaxsel_command(
     """
 
 
-app.command("account", cls=account_command.AccountCommand)(account_command.account_command)
-app.command("plan", help=plan_command.HELP, cls=Command)(plan_command.plan_command)
-app.command("plan-releases", help=plan_releases_command.HELP)(
+def _command(name: str, cls: type[Command] = Command, **settings: Any) -> Any:
+    return app.command(name, cls=cls, **settings)
+
+
+_command("account", cls=account_command.AccountCommand)(account_command.account_command)
+_command("plan", help=plan_command.HELP)(plan_command.plan_command)
+_command("plan-releases", help=plan_releases_command.HELP)(
     plan_releases_command.plan_releases_command
 )
-app.command("report", help=report_command.HELP)(report_command.report_command)
-app.command("optimal", help=optimal_command.HELP, cls=Command)(optimal_command.optimal_command)
-app.command("tune", cls=Command)(tune_command.tune_command)
-app.command("ledger")(ledger_command.ledger_command)
-app.command("list")(list_command.list_command)
-app.command("show")(show_command.show_command)
-app.command("claim")(claim_command.claim_command)
-app.command("law")(run_commands.law_command)
-app.command("simulate")(run_commands.simulate_command)
-app.command("audit")(audit_command.audit_command)
-app.command("audit-function")(function_commands.audit_function_command)
-app.command("replay")(function_commands.replay_command)
-app.command("check-law")(function_commands.check_law_command)
-app.command("sweep", help=sweep_command.HELP, cls=Command)(sweep_command.sweep_command)
-app.command("merge", cls=Command)(merge_command.merge_command)
-app.command("validate")(validate_command.validate_command)
-app.command("bench", help=validate_command.BENCH_HELP)(validate_command.bench_command)
+_command("report", help=report_command.HELP)(report_command.report_command)
+_command("optimal", help=optimal_command.HELP)(optimal_command.optimal_command)
+_command("tune")(tune_command.tune_command)
+_command("ledger")(ledger_command.ledger_command)
+_command("list")(list_command.list_command)
+_command("show")(show_command.show_command)
+_command("claim")(claim_command.claim_command)
+_command("law")(run_commands.law_command)
+_command("simulate")(run_commands.simulate_command)
+_command("audit")(audit_command.audit_command)
+_command("audit-function")(function_commands.audit_function_command)
+_command("replay")(function_commands.replay_command)
+_command("check-law")(function_commands.check_law_command)
+_command("sweep", help=sweep_command.HELP)(sweep_command.sweep_command)
+_command("merge")(merge_command.merge_command)
+_command("validate")(validate_command.validate_command)
+_command("bench", help=validate_command.BENCH_HELP)(validate_command.bench_command)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -2,12 +2,13 @@
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from jaxsel.cli.arguments import UnusedSeedOption, records_of_options
 from jaxsel.cli.output import warn_of_former
@@ -89,4 +90,10 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the words of a command line."""
         former: Former = getattr(self.callback, "former_options", {})
-        return super().parse_args(ctx, _today(args, former))
+        words = _today(args, former)
+        _, _, said = self.make_parser(ctx).parse_args(args=list(words))
+        for option, times in Counter(said).items():
+            takes_one = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
+            if takes_one and times > 1:  # the parser would keep the last and say nothing
+                raise typer.BadParameter(f"it is given {times} times; give it once", ctx, option)
+        return super().parse_args(ctx, words)

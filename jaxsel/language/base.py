@@ -275,6 +275,7 @@ class Claim:
         *points: checking.Points,
         share: float,
         where: str,
+        at: str,
         tolerance: float = 1e-9,
         **options: Any,
     ) -> Callable[[F], F]:
@@ -287,6 +288,7 @@ class Claim:
           *points, tolerance, options: as of ``bounds``.
           share: of the bound, that is attained.
           where: on which input, in words.
+          at: at which settings, in words: those of the cases.
         """
         if not self.has_check:
             raise TypeError(f"{self.id} has no check yet; {self.place}")
@@ -301,7 +303,7 @@ class Claim:
 
             object.__setattr__(self, "check", check)
             amount = "all" if share == 1.0 else f"{share:g}"
-            object.__setattr__(self, "attained", f"{amount} of it on {where}")
+            object.__setattr__(self, "attained", f"{amount} of it on {where}, at {at}")
             return observe
 
         return judge

@@ -130,9 +130,10 @@ def read_ledger(ledger: object) -> LedgerUse | None:
         return None
     found = read_parts("ledger", ledger, LEDGER, first="path")
     if "path" not in found:
-        if "budget" not in found and "chosen" not in found:
+        if not isinstance(ledger, str) and "budget" not in found and "chosen" not in found:
             return None  # a name of the data set alone, as was possible until 0.2.0
-        what = "how searches are chosen" if "chosen" in found else "a budget"
+        named = {"chosen": "how searches are chosen", "budget": "a budget", "data": "a name"}
+        what = next(words for part, words in named.items() if part in found)
         raise InputError(f"{what} is kept by a ledger of the data set; give its file")
     return LedgerUse(**found)
 

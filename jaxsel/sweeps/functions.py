@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Callable, Iterable
@@ -97,9 +98,11 @@ def _own(sample, events, law, prepare, resolution, name) -> Mechanism:
 
     def exact(data: Any, params: Any) -> FiniteLaw:
         assert law is not None
-        return FiniteLaw(np.asarray(law(data, params), np.float64), events)
+        found = _heard(law, name)(data, params)
+        return FiniteLaw(np.asarray(found, np.float64), events)
 
     known = None if law is None else exact
+    prepare, sample = _heard(prepare, name), _heard(sample, name)
     return Mechanism(prepare, sample, outcome_itself, labels, known, resolution, name)
 
 
@@ -173,17 +176,8 @@ class CellFunction(NamedTuple):
             raise InputError(f"{self.name} needs {lacking[0]}; give it a value")
 
         def heard(ask: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(ask)
-            def asked(*given: Any) -> Any:
-                try:
-                    return ask(*given)
-                except InputError:
-                    raise
-                except (Exception, SystemExit) as error:
-                    at = ", ".join(f"{name} = {value}" for name, value in values.items())
-                    raise InputError(f"{self.name} raises {_raised(error)}, at {at}") from error
-
-            return asked
+            at = ", ".join(f"{name} = {value}" for name, value in values.items())
+            return _heard(ask, self.name, f", at {at}")
 
         trial = heard(self.signature.call)(values)
         if not isinstance(trial, Trial):
@@ -208,10 +202,26 @@ class CellFunction(NamedTuple):
         return trial
 
 
+def _heard(ask: Callable[..., Any], name: str, at: str = "") -> Callable[..., Any]:
+    """Somebody's function, whose errors are one sentence that names it."""
+
+    @functools.wraps(ask)
+    def asked(*given: Any) -> Any:
+        try:
+            return ask(*given)
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise InputError(f"{name} raises {_raised(error)}{at}") from error
+
+    return asked
+
+
 def _raised(error: BaseException) -> str:
     """An error of somebody's code in words: what it is, what it says, and where it came from."""
     frames = traceback.extract_tb(error.__traceback__)
-    said = " ".join(str(error).split())
+    # What JAX says of a traced value is a page.
+    said = textwrap.shorten(str(error), 300, placeholder=" ...")
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}{': ' * bool(said)}{said}{where}"
 

@@ -84,7 +84,7 @@ def read_drawn(given: object) -> Drawn:
     if isinstance(given, Drawn):
         return given
     if isinstance(given, str):
-        way, _, rest = given.partition(":")
+        way, _, rest = (part.strip() for part in given.partition(":"))
         parts: Any = rest
     elif isinstance(given, Mapping):
         parts = {name: value for name, value in given.items() if value is not None}

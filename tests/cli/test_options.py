@@ -53,6 +53,15 @@ def _said(*words: str, former=None) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+def test_an_option_of_one_value_is_given_once():
+    code, out, said = _said("--winner", "good=.05", "--runs", "2", "--winner=none=.01")
+    assert (code, out) == (2, "")
+    assert "--winner" in said
+    assert "it is given 2 times; give it once" in " ".join(said.split())
+    # The texts of former options are gathered, and flags say the same twice.
+    assert _said("--json", "--json", "--name", "x", "--name", "y")[0] == 0
+
+
 def test_every_field_of_a_record_is_an_option_and_a_seed_is_taken():
     assert _said() == (0, "['b', 3, None, None, False]\n", "")
     given = ("--name", "x", "--runs", "5", "--seed", "7", "--name", "y", "--json")

@@ -38,6 +38,9 @@ def refused(capsys, *words: str, status: int = 2) -> str:
     return document["error"]
 
 
+CLAIMED = ("--relation", "replace_one", "--claim", "1")
+
+
 # --- JSON of a refusal ----------------------------------------------------------------
 
 
@@ -56,6 +59,9 @@ def refused(capsys, *words: str, status: int = 2) -> str:
         (("audit",), "Missing argument"),
         (("audit-function", "mine.py:f"), "for a relation and a claim; give both"),
         (("audit-function", "noisy_max"), "give both"),
+        (("audit-function", "mine.py:f", *CLAIMED, "--at", "a=1,,"), "--at a=1,, has an empty"),
+        (("audit-function", "mine.py:f", *CLAIMED, "--at", "a=1", "a=2"), "a is given as a"),
+        (("audit-function", "mine.py:f", *CLAIMED, "--claim", "2"), "it is given 2 times"),
         (("replay", "mine.py:f"), "--relation and, as a number, --claim"),
         (("check-law", "mine.py:f"), "give --law and --data"),
         (("sweep", "noisy_max", "--measure", "nothing"), "nothing"),
@@ -254,7 +260,6 @@ def test_more_runs_than_are_tried_are_refused(capsys):
 
 # --- Nothing is made, and nothing is done, before a refusal ----------------------------
 
-CLAIMED = ("--relation", "replace_one", "--claim", "1")
 _OUTPUTS = [
     (("plan", "--base", "gaussian", "--epsilon", "1", "--runs", "10"), "--plot", ".png"),
     (("plan", "--base", "gaussian", "--epsilon", "1", "--runs", "10"), "--save", ""),

@@ -132,7 +132,7 @@ def attained(near, share=0.9):
     def half(epsilon, runs):
         return epsilon * runs
 
-    @claim.attains(listed("epsilon", 1.0), share=share, where="one pair")
+    @claim.attains(listed("epsilon", 1.0), share=share, where="one pair", at="epsilon 1")
     def nearly(epsilon, runs):
         return near * epsilon * runs
 
@@ -141,9 +141,11 @@ def attained(near, share=0.9):
 
 def test_an_attained_bound_is_judged_from_both_sides():
     claim = attained(1.9)
-    assert claim.attained == "0.9 of it on one pair"
-    assert claim.told == "Runs cost twice epsilon each. Attained: 0.9 of it on one pair."
-    assert "Attained: 0.9 of it on one pair." in claim.summary().sentence
+    assert claim.attained == "0.9 of it on one pair, at epsilon 1"
+    assert (
+        claim.told == "Runs cost twice epsilon each. Attained: 0.9 of it on one pair, at epsilon 1."
+    )
+    assert "Attained: 0.9 of it on one pair, at epsilon 1." in claim.summary().sentence
     verdict = claim.check(Budget())
     assert (verdict.outcome, verdict.cases, verdict.evaluated) == ("holds", 3, 3)
     assert verdict.tightness == 0.95
@@ -152,7 +154,7 @@ def test_an_attained_bound_is_judged_from_both_sides():
         verdict = attained(near).check(Budget())
         assert (verdict.outcome, verdict.observed) == ("refuted", 2 * near)
         assert verdict.detail == "epsilon=1, runs=2"
-    assert attained(2.0, share=1.0).attained == "all of it on one pair"
+    assert attained(2.0, share=1.0).attained == "all of it on one pair, at epsilon 1"
 
 
 def test_an_attained_bound_notices_a_number_that_is_too_large():
@@ -163,7 +165,7 @@ def test_an_attained_bound_notices_a_number_that_is_too_large():
 
 def test_a_bound_has_a_check_before_it_is_attained():
     with pytest.raises(TypeError, match="JX-doubled has no check yet"):
-        doubled().attains(listed("epsilon", 1.0), share=0.9, where="one pair")
+        doubled().attains(listed("epsilon", 1.0), share=0.9, where="one pair", at="epsilon 1")
 
 
 def test_claims_that_share_a_check_give_it_their_own_options():

@@ -17,6 +17,7 @@ import scipy.stats
 import jaxsel
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.search import draws, ledger
+from jaxsel.search.declarations import read_ledger
 from jaxsel.search.guarantee import as_text
 from jaxsel.search.storage import Storage
 from jaxsel.tuning.base_forms import dominating
@@ -251,6 +252,12 @@ def test_declarations_and_watchers_are_printed():
 def _refused(match, act):
     with pytest.raises(InputError, match=match):
         act()
+
+
+@pytest.mark.parametrize("text", ["data=census", ":data=census", "data=census,budget=3"])
+def test_a_ledger_in_a_text_has_a_file(text):
+    with pytest.raises(InputError, match="is kept by a ledger of the data set; give its file"):
+        read_ledger(text)
 
 
 def test_what_is_refused_in_a_run():

@@ -13,6 +13,7 @@ BASE = "pure:epsilon=0.1"
 def test_a_text_and_a_mapping_say_the_same():
     assert read_drawn("independently") == read_drawn({}) == Drawn()
     found = read_drawn("adaptively:n=30")
+    assert found == read_drawn(" adaptively : n = 30")
     assert found == read_drawn({"way": "adaptively", "n": "30"}) == read_drawn(found)
     assert (found.name, found.released_runs) == ("adaptively:n=30", 30)
     for way, each in WAYS.items():

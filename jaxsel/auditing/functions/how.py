@@ -8,9 +8,10 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
+from jaxsel.auditing.functions.audited_function import KINDS
 from jaxsel.host.errors import InputError
 from jaxsel.host.former_names import Former, former_arguments
-from jaxsel.language.domains import Domain, parsed, positive, read_values, whole
+from jaxsel.language.domains import Domain, choice, parsed, positive, read_values, whole
 from jaxsel.language.parts import Flag, said_parts
 
 __all__ = ["Calls", "How"]
@@ -72,7 +73,7 @@ class How(Calls):
 _PARTS: Mapping[str, Domain] = {
     "seconds": positive(),
     "call_seconds": positive(),
-    "kind": parsed(str, "a way to call a function"),
+    "kind": choice(KINDS),
     "workers": whole(at_least=1, at_most=_MOST_WORKERS),
     "progress": Flag(),
     **dict.fromkeys(("bits", "curve", "sequential", "largest"), Flag()),

@@ -346,18 +346,21 @@ def _parsed(text: str) -> Any:
     shapes = [one.strip() for one in (families[name].shapes or "").split(",") if one.strip()]
     scales = ["scale"] if isinstance(families[name], scipy.stats.rv_continuous) else []
     known = [*shapes, "loc", *scales]
+    form = f"{name}:{','.join(f'{key}=..' for key in known)}"
     values: dict[str, float] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = (one.strip() for one in part.partition("="))
-        if not equals or key not in known or key in values:
-            raise InputError(f"law is {text!r}; write {name}:{','.join(f'{k}=..' for k in known)}")
+        if not equals or key not in known:
+            raise InputError(f"law is {text!r}; {name} has no {key!r}; write {form}")
+        if key in values:
+            raise InputError(f"law is {text!r}; {key} is given twice")
         try:
             values[key] = check_finite(key, float(value)).item()
         except ValueError:
             raise InputError(f"law is {text!r}; {key} must be a finite number") from None
     missing = [shape for shape in shapes if shape not in values]
     if missing:
-        raise InputError(f"law is {text!r}; {' and '.join(missing)} missing")
+        raise InputError(f"law is {text!r}; {name} needs {' and '.join(missing)}; write {form}")
     return families[name](**values)
 
 

@@ -22,6 +22,7 @@ from jaxsel.auditing.functions.how import reads_former
 from jaxsel.auditing.functions.recording import Draw, Recorder
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError, check_integer
 from jaxsel.host.streams import output_to_errors
+from jaxsel.language.domains import number
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.relations import Relation, relation_of
 
@@ -154,6 +155,7 @@ def replay(
             "could be written down"
         )
     seed = check_integer("seed", seed, 0)
+    claim = number(at_least=0.0).read("claim", claim)
     pairs = neighbours.pairs(known, *data)
     given = dict(settings or {})
     function.check_settings(given)

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from jaxsel.kernel.methods import PRECISIONS
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import choice, number, positive, probability, whole
 from jaxsel.language.relations import among
@@ -17,7 +18,7 @@ AnyScale = Annotated[float, positive("noise scale, in units of the sensitivity")
 Epsilon = Annotated[float, positive("privacy parameter; sets the noise scale")]
 Change = Annotated[Relation, among(Relation.GENERAL, Relation.MONOTONE, help="of the scores")]
 Changes = Annotated[str, choice(("general", "monotone"), "how scores may change")]
-Precision = Annotated[str, choice(("fast", "tail", "float64"), "of the draws")]
+Precision = Annotated[str, choice(PRECISIONS, "of the draws")]
 
 AnyCandidates = Annotated[int, whole("m, of every maximum", at_least=1)]
 AnySeveral = Annotated[int, whole("m, of every maximum", at_least=2)]

@@ -167,9 +167,10 @@ def test_cells_of_few_expected_trials_do_not_raise_the_alarm():
     ("law", "message"),
     [
         ("laplac:loc=3", "no distribution of scipy.stats; did you mean laplace"),
-        ("laplace:lok=3", "write laplace:loc=..,scale=.."),
+        ("laplace:lok=3", "laplace has no 'lok'; write laplace:loc=..,scale=.."),
+        ("laplace:loc=1,loc=2", "loc is given twice"),
         ("laplace:loc=a", "loc must be a finite number"),
-        ("gamma:loc=3", "a missing"),
+        ("gamma:loc=3", "gamma needs a; write gamma:a=..,loc=..,scale=.."),
         (scipy.stats.gamma, "give its parameters: a"),
         ("laplace:loc=3,scale=-1", "a parameter is out of range"),
         ({"a": 0.5, "b": 0.4}, "they sum to 0.9"),

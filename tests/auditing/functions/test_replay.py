@@ -149,6 +149,9 @@ def test_what_cannot_be_replayed_says_so():
         _replay(lambda data: 1.0)
     with pytest.raises(CouldNotError, match="draws nothing from its rng"):
         _replay(lambda rng, data: 1.0)
+    for claim in (math.nan, -5.0, "x"):
+        with pytest.raises(InputError, match="claim is"):
+            replay(lambda rng, data: rng.laplace(), [0], [1], relation="replace_one", claim=claim)
 
 
 def test_draws_whose_probabilities_cannot_be_compared_are_named():

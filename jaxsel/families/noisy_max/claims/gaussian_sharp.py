@@ -49,6 +49,7 @@ def _sharp(relation: Relation) -> Claim:
         ),
         share=1.0,
         where="the worst neighbours of two candidates, with Gaussian noise",
+        at="scales of 0.5 to 4 and epsilon up to 2",
         tolerance=1e-10,
     )
     def exact_profiles(noise_scale, epsilon):

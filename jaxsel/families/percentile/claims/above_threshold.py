@@ -72,6 +72,7 @@ private.bounds(target=None)(privacy_cases)
     listed("base_epsilon final_epsilon", (0.5, 1.0), (0.25, 1.0), (1.0, 1.0)),
     share=0.99,
     where="1000 queries of randomised response, then one flipped",
+    at="epsilon_1 of 0.5 and 1 and epsilon_3 up to 1",
 )
 def thousand_low_shares(base_epsilon, final_epsilon):
     pair = low_then_high(base_epsilon, 1000)

@@ -91,7 +91,11 @@ def pure_cases(budget):
         yield _spent(settings), exact, f"{_unspent(settings)}, {levels}"
 
 
-@pure.attains(share=0.999, where="many bottoms, then k' - 1 tops and the halt")
+@pure.attains(
+    share=0.999,
+    where="many bottoms, then k' - 1 tops and the halt",
+    at="epsilon' of 0.1 to 2 and k' up to 5",
+)
 def many_bottoms(budget):
     count = 10**8
     for generator in budget.draws(40):

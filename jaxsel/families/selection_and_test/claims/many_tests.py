@@ -75,6 +75,7 @@ def rows(budget):
     drawn("epsilon gamma tops", _draw, 150),
     share=0.999,
     where="10^7 bottoms and then c tops, for suitable tests",
+    at="epsilon of 0.02 to 2, gamma of 0.14 to 20 and c up to 6",
 )
 def many_bottoms(epsilon, gamma, tops):
     return _tight(epsilon, gamma, 10_000_000, tops), "10^7 bottoms and then the tops"

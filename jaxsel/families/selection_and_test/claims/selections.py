@@ -77,7 +77,8 @@ def random_selections(budget):
 @pure.attains(
     grid(epsilon=[0.1, 1.0, 2.0], gamma=[0.5, 1.0, 2.0, 5.0], calls=[1, 2, 5]),
     share=0.999,
-    where="candidates whose best outcome is rare, at tau = 100000",
+    where="candidates whose best outcome is rare",
+    at="tau = 100000, epsilon up to 2 and c up to 5",
 )
 def rare_best(epsilon, gamma, calls):
     pair = pairs.three_outcome(epsilon, 0.1, 1e-10)

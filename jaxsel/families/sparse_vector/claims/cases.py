@@ -60,16 +60,20 @@ def _random_pair(generator: np.random.Generator, relation: Relation):
     return first, first + moves
 
 
-def on_long_pairs(draw: Draw, where: str) -> Callable[[Claim], Claim]:
+def on_long_pairs(
+    draw: Draw, where: str, at: str = "epsilon of 0.1 to 4"
+) -> Callable[[Claim], Claim]:
     """Decorates a claim that is attained: its pattern on a long worst pair loses nearly as much.
 
     Args:
       draw: settings of one case.
       where: the pair in words, for one answer or several.
+      at: the settings that are drawn, in words.
     """
 
     def judged(claim: Claim) -> Claim:
-        claim.attains(share=0.999, where=where, draw=draw, relation=claim.relation)(_long_pairs)
+        said = {"share": 0.999, "where": where, "at": at}
+        claim.attains(**said, draw=draw, relation=claim.relation)(_long_pairs)
         return claim
 
     return judged

@@ -88,7 +88,7 @@ def _drawn(generator, _):
     return {"scale": scale}, SparseNoise(scale, scale), ""
 
 
-@on_long_pairs(_drawn, "1001 zeros against (1^1000, 0)")
+@on_long_pairs(_drawn, "1001 zeros against (1^1000, 0)", "b of 0.3 to 10")
 @on_pairs(_drawn)
 @JX.privacy(
     "SVT-equal-noise-monotone",

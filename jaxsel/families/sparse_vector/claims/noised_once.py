@@ -79,10 +79,13 @@ def halves_and_shares(budget):
     yield from pair_cases(budget, _shared, Relation.MONOTONE, 20)
 
 
-on_long_pairs(_meant_for_monotone, "1000 + c zeros against (1^1000, 0^c), with s = 2")(monotone)
+_SHARES = "epsilon of 0.1 to 4, c up to 3 and a share of 0.2 or more for the threshold"
+on_long_pairs(_meant_for_monotone, "1000 + c zeros against (1^1000, 0^c)", f"s = 2, {_SHARES}")(
+    monotone
+)
 
 
-@on_long_pairs(_lyu, "(0^1000, 1^c) against (1^1000, 0^c)")
+@on_long_pairs(_lyu, "(0^1000, 1^c) against (1^1000, 0^c)", _SHARES)
 @on_pairs(_lyu)
 @LSL.privacy("SVT-LSL-Alg1", "Algorithms 1 and 7", Relation.GENERAL, formula=stated)
 def general():

@@ -136,7 +136,10 @@ def worst_pairs(epsilon, cutoff, relation):
     return profiles.pair_epsilon(*pair, noise), "worst pair of 30 rising queries"
 
 
-@on_long_pairs(_lee_clifton, "(0^1000, 1^c) against (1^1000, 0^c)")
+_SETTINGS = "epsilon of 0.1 to 4 and c up to 3"
+
+
+@on_long_pairs(_lee_clifton, "(0^1000, 1^c) against (1^1000, 0^c)", _SETTINGS)
 @on_pairs(_lee_clifton)
 @LSL.privacy(
     "SVT-LSL-Alg4",
@@ -148,7 +151,7 @@ def four():
     """Algorithm 4 is (1 + 6c)/4 epsilon-DP."""
 
 
-@on_long_pairs(_lee_clifton, "1000 + c zeros against (1^1000, 0^c)")
+@on_long_pairs(_lee_clifton, "1000 + c zeros against (1^1000, 0^c)", _SETTINGS)
 @on_pairs(_lee_clifton)
 @LSL.privacy(
     "SVT-LSL-Alg4-monotone",
