@@ -93,7 +93,8 @@ class Command(TyperCommand):
         words = _today(args, former)
         _, _, said = self.make_parser(ctx).parse_args(args=list(words))
         for option, times in Counter(said).items():
-            takes_one = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
-            if takes_one and times > 1:  # the parser would keep the last and say nothing
+            if not isinstance(option, TyperOption) or option.multiple or option.is_flag:
+                continue
+            if times > 1:  # the parser would keep the last and say nothing
                 raise typer.BadParameter(f"it is given {times} times; give it once", ctx, option)
         return super().parse_args(ctx, words)

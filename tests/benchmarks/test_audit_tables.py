@@ -186,7 +186,7 @@ def test_each_table_is_a_command(capsys):
     assert (ended.value.code or 0, told, len(found["rows"])) == (0, "", 25)
     status, out, told = run(capsys, "audit", "--calibration", *words)
     assert (status, json.loads(out)["found"]) == (0, found["found"])
-    assert "now: python -m benchmarks.audit_tables calibration --trials 1e4 --runs 5" in told
+    assert "is python -m benchmarks.audit_tables calibration --trials 1e4 --runs 5" in told
     for wrong, said in (
         (["bug"], "invalid choice"),
         (["bugs", "--runs", "0"], "--runs: it is 0; it must be"),

@@ -142,10 +142,8 @@ def attained(near, share=0.9):
 def test_an_attained_bound_is_judged_from_both_sides():
     claim = attained(1.9)
     assert claim.attained == "0.9 of it on one pair, at epsilon 1"
-    assert (
-        claim.told == "Runs cost twice epsilon each. Attained: 0.9 of it on one pair, at epsilon 1."
-    )
-    assert "Attained: 0.9 of it on one pair, at epsilon 1." in claim.summary().sentence
+    assert claim.told == f"Runs cost twice epsilon each. Attained: {claim.attained}."
+    assert f"Attained: {claim.attained}." in claim.summary().sentence
     verdict = claim.check(Budget())
     assert (verdict.outcome, verdict.cases, verdict.evaluated) == ("holds", 3, 3)
     assert verdict.tightness == 0.95

@@ -355,5 +355,6 @@ def test_detects_is_checked_before_any_trial(detects):
 
 
 def test_a_neighbour_needs_data():
-    with pytest.raises(InputError, match="neighbour is given without data"):
+    refused = pytest.raises(InputError, match="neighbour is given without data")
+    with pytest.warns(DeprecationWarning, match="neighbour"), refused:
         assert_private(_laplace, neighbour=[1.0], relation="replace_one", epsilon=1.0)
