@@ -589,7 +589,11 @@ def _budget(chosen: str, kept: Mapping[str, str] | None) -> RenyiFilter | None:
     found = RenyiFilter(**{name: float(value) for name, value in kept.items()})
     if not (found.order > 1.0 and found.renyi > 0.0 and 0.0 <= found.failure <= found.delta < 1.0):
         raise ValueError
-    if not found.guaranteed() <= found.delta * (1.0 + 1e-9):
+    try:
+        guaranteed = found.guaranteed()
+    except InputError:  # an epsilon that is no number
+        raise ValueError from None
+    if not guaranteed <= found.delta * (1.0 + 1e-9):
         raise ValueError  # edited: that budget has not this guarantee
     return found
 

@@ -139,7 +139,7 @@ def test_a_stale_record_is_refused(tmp_path, monkeypatch):
         (
             "exponential_top_k",
             {"top_k.exponential", "top_k.laws", "top_k.release", "top_k.scales", "top_k.arrivals"},
-            {"kernel.engine", "kernel.stream", "kernel.noise", "kernel.look_up", "kernel.rows"},
+            {"kernel.engine", "kernel.stream", "kernel.noise", "kernel.rows"},
         ),
         (
             "private_tuning",

@@ -142,6 +142,7 @@ def test_what_is_no_formula_but_looks_like_one_is_seen(text):
         ("Theorem 3.1(b) (k=3, LT-E6) in (d)", "Theorem 3.1(b) (k=3, LT-E6) in (d)"),
         ("says 'top' if '<=' is 'f <= t'", r"says 'top' if '$\leq$' is '$f \leq t$'"),
         ("1,437 digits, 0.5 %, in 2022: 3", "1,437 digits, 0.5 %, in 2022: 3"),
+        ("where E K = 3", r"where $\mathrm{E} K = 3$"),
         ("x^y^z", "$x^{y^z}$"),
         ("e^-x^2", "$e^{-x^2}$"),
         ("2^3^4", "$2^{3^4}$"),

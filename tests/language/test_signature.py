@@ -10,7 +10,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.language.base import Mechanism, factory, outcome_itself
 from jaxsel.language.domains import choice, positive, whole
 from jaxsel.language.relations import Relation, among
-from jaxsel.language.signature import read_params, validated
+from jaxsel.language.signature import Over, over, read_params, validated
 
 Scale = Annotated[float, positive("of the noise")]
 Rounds = Annotated[int, whole("how many", at_least=1)]
@@ -91,3 +91,13 @@ def test_params_of_a_mechanism_are_read_by_name():
     ):
         with pytest.raises(InputError, match=sentence):
             read_params(spoilt, wanted, {"rounds": Rounds})
+
+
+def test_an_axis_has_values_or_named_objects():
+    assert over(0.5, 1.0) == Over((0.5, 1.0))
+    fair = {"fair": 0.5, "unfair": 0.25}
+    assert over(fair).values is fair
+    assert over(fair, fair).values == (fair, fair)
+    for bad in ((), ({},), ({1: 2},), ({"": 2},)):
+        with pytest.raises(InputError):
+            over(*bad)

@@ -43,7 +43,7 @@ def test_the_kind_of_a_function_is_as_it_is_said_where_its_names_do_not_tell():
     given = {"relation": "general", "claim": 1.0, "trials": 500}
     how = "kind=generator"
     assert not jaxsel.audit_function(noisy, [0.0], [1.0], how=how, **given).refuted
-    search = f"{how} repetitions=point_mass:count=1"
+    search = f"{how},repetitions=point_mass:count=1"
     assert not jaxsel.audit_function(noisy, [0.0], [1.0], how=search, **given).refuted
     with pytest.raises(InputError):
         jaxsel.audit_function(noisy, [0.0], [1.0], how="kind=none_such", **given)
