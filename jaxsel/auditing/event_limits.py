@@ -69,6 +69,8 @@ def event_epsilon(
 ) -> float:
     """A lower limit for the least epsilon >= 0 with p <= e^epsilon q + delta, on one event.
 
+    p and q are the probabilities of the event on the two sides.
+
     Args:
       used: Int["side outside_or_inside"], tallies of fixed numbers of trials, first of the
         side on which the event is to be the likelier.
@@ -91,7 +93,10 @@ def event_epsilon(
 
 
 def event_epsilon_upper(used: np.ndarray, delta: float, error: float) -> float:
-    """An upper limit for the epsilon that one event shows, at least 0; as ``event_epsilon``."""
+    """An upper confidence limit for max(0, log((p - delta)/q)), the epsilon that one event shows.
+
+    p and q are its probabilities on the two sides; arguments as of ``event_epsilon``.
+    """
     (n, m), (x, y) = used.sum(axis=1), used[:, 1]
 
     def loss(q: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -118,7 +123,9 @@ def conditional_epsilon(
     error: float,
     generator: np.random.Generator,
 ) -> float:
-    """A lower limit for the least epsilon >= 0 with p <= e^epsilon q + delta.
+    """A lower limit for the least epsilon >= 0 with p <= e^epsilon q + delta, of Poisson counts.
+
+    p and q are the probabilities of the event on the two sides, X and Y its counts.
 
     For delta > 0 the hypothesis reads p <= e^epsilon (q + delta e^-epsilon): a Poisson
     number Z of rate delta e^-epsilon is added to Y, and the test is that of delta = 0. The
@@ -152,10 +159,11 @@ def conditional_delta(
     error: float,
     generator: np.random.Generator,
 ) -> float:
-    """A lower limit for p - e^epsilon q, at least 0; arguments as ``conditional_epsilon``.
+    """A lower confidence limit for max(0, p - e^epsilon q), of Poisson counts.
 
-    The smallest number of added points at which X is no longer surprising, and the delta
-    at which a Poisson process of rate delta e^-epsilon has that many.
+    p, q and the other arguments are as of ``conditional_epsilon``. The limit inverts its test: it
+    finds the smallest number of points that must be added to Y for delta to be accepted, and
+    returns the delta at which the Poisson process of the added points first has so many.
     """
     x, y = counts
     share = scipy.special.expit(epsilon + math.log(rates[0] / rates[1]))
@@ -183,10 +191,13 @@ def two_limits(
     error: float,
     share: float,
 ) -> float:
-    """The loss at a lower limit for p and an upper limit for q.
+    """A lower confidence limit for loss(p, q): the loss at limits for p and for q.
+
+    p and q are the probabilities of an event on the two sides.
 
     Args:
-      counts, trials: of the event, where it is to be the likelier and on the other side.
+      counts, trials: the event's counts and the numbers of trials, first of the side on which it
+        is to be the likelier.
       loss: ``(p, q) -> loss``, rising in p and falling in q.
       error: the largest probability that the limit exceeds the truth.
       share: the part of the error that is spent on p.

@@ -16,7 +16,7 @@ from jaxsel.language.base import Budget
 
 
 def kept(found: Iterable[Validation]) -> dict[str, float]:
-    """The tightness of each claim that has one, to three digits."""
+    """The tightness of each claim that holds and has one, by id, to three significant digits."""
     return {
         one.claim.id: float(f"{one.verdict.tightness:.3g}")
         for one in found

@@ -91,7 +91,7 @@ def _multiply(word: UInt32[Array, "..."], count: int) -> tuple[Array, Array]:
 
 
 def alias_sample(table: Alias, first, second) -> Int[Array, "..."]:
-    """The outcome of two random words.
+    """Draws an outcome from an alias table: the index that two random words select.
 
     The first word picks the cell; the second, and the remainder of the first, decide within
     it. All arithmetic is in 32 bits: with 64 bits XLA on CPU has vectors of half the

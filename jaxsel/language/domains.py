@@ -90,7 +90,11 @@ class Domain:
         raise NotImplementedError
 
     def read(self, name: str, value: Any) -> Any:
-        """Turns a value, or a text, into a value of the domain.
+        """Converts a value, or a text, to a value of the domain.
+
+        Args:
+          name: of the parameter, for the error message.
+          value: what was given for it.
 
         Raises:
           InputError: if it is outside the domain.
@@ -137,11 +141,14 @@ class Number(_Interval):
     """Real numbers of an interval."""
 
     def describe(self) -> str:
-        """See ``Domain``."""
+        """The interval in words, as "a number in (0, 1)"."""
         return f"a number{self._interval()}" if self._interval() else "a finite number"
 
     def read(self, name: str, value: Any) -> float:
-        """See ``Domain``."""
+        """Converts a number, or a text of one, to a float in the interval.
+
+        Arguments and errors as of ``Domain.read``.
+        """
         return self._number(name, value)
 
 
@@ -150,14 +157,18 @@ class Whole(_Interval):
     """Whole numbers of an interval; 1e6 is one."""
 
     def describe(self) -> str:
-        """See ``Domain``."""
+        """The interval in words, as "a whole number >= 1"."""
         if self.high == math.inf:
             end = "" if self.low == -math.inf else f" >= {self.low:g}"
             return f"a whole number{end}"
         return f"a whole number{self._interval()}"
 
     def read(self, name: str, value: Any) -> int:
-        """See ``Domain``."""
+        """Converts a whole number, or a text of one, to an int in the interval.
+
+        A float or a text such as 1e6 is accepted if its value is whole. Arguments and errors as of
+        ``Domain.read``.
+        """
         if isinstance(value, str):
             try:
                 value = int(value)
@@ -176,12 +187,16 @@ class Numbers(_Interval):
     size: int = 1
 
     def describe(self) -> str:
-        """See ``Domain``."""
+        """The allowed lists in words, as "at least 2 numbers in (0, 1) separated by commas"."""
         least = "numbers" if self.size == 1 else f"at least {self.size} numbers"
         return f"{least}{self._interval()} separated by commas"
 
     def read(self, name: str, value: Any) -> np.ndarray:
-        """See ``Domain``: Float64[np.ndarray, "values"]."""
+        """Converts a sequence, or a text of numbers between commas, to Float64["values"].
+
+        Checks their number, and that each is in the interval. Arguments and errors as of
+        ``Domain.read``.
+        """
         if isinstance(value, str):
             parts: Any = value.split(",")
         else:
@@ -198,11 +213,11 @@ class Choice(Domain):
     options: tuple[str, ...] = ()
 
     def describe(self) -> str:
-        """See ``Domain``."""
+        """The allowed words, as "one of: gumbel, laplace"."""
         return f"one of: {', '.join(self.options)}"
 
     def read(self, name: str, value: Any) -> str:
-        """See ``Domain``."""
+        """Returns the word, one of ``options``; arguments and errors as of ``Domain.read``."""
         if not isinstance(value, str) or value not in self.options:
             self.refuse(name, value)
         return value
@@ -216,11 +231,14 @@ class Parsed(Domain):
     kind: str = "text"
 
     def describe(self) -> str:
-        """See ``Domain``."""
+        """The kind of text that the parser takes, in words."""
         return self.kind
 
     def read(self, name: str, value: Any) -> Any:
-        """See ``Domain``; a value that is not text is returned as it is."""
+        """Parses a text; an object that is no text, number or None is returned as it is.
+
+        Arguments and errors as of ``Domain.read``, besides those of the parser.
+        """
         if not isinstance(value, str):
             if value is None or isinstance(value, bool | int | float):
                 self.refuse(name, value)
@@ -237,11 +255,14 @@ class Named(Parsed):
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def describe(self) -> str:
-        """See ``Domain``."""
+        """The names of the allowed objects, as "one of: general, monotone"."""
         return f"one of: {', '.join(self.options)}"
 
     def read(self, name: str, value: Any) -> Any:
-        """See ``Domain``: accepts the name of an object, or the object itself."""
+        """Returns an allowed object, given its name or the object itself.
+
+        Arguments and errors as of ``Domain.read``.
+        """
         if isinstance(value, str) and value in self.options:
             return self.options[value]
         if not any(value is option for option in self.options.values()):

@@ -207,10 +207,10 @@ def _declarations(function: Callable[..., Any]) -> Mapping[str, _Declared]:
 
 
 def validated(function: Callable[P, R]) -> Callable[P, R]:
-    """``function``, refusing arguments outside the domains that its annotations declare.
+    """Decorates a function to read its arguments by the domains that its annotations declare.
 
-    It is given what the domains make of its arguments. Parameters without a domain are left
-    as they are, and so is an argument that is the default of its parameter.
+    Each domain checks its argument and converts it, for example a text to a number. Arguments of
+    parameters without a domain, and those that are the default, are passed on as they are.
 
     Raises:
       InputError: for the first argument outside its domain.
@@ -229,10 +229,10 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def read_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function as the domains of its annotations read them.
+    """The given arguments of a function, by name, each converted by the domain of its annotation.
 
     Raises:
-      InputError: for the first one outside its domain.
+      InputError: for the first argument outside its domain.
     """
     read = dict(given)
     for name, (domain, default, optional) in _declarations(function).items():

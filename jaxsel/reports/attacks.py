@@ -22,7 +22,7 @@ FLOOR = 1e-12
 def true_positive_rate(
     pairs: Sequence[DominatingPair], false_positive_rate: npt.ArrayLike
 ) -> np.ndarray:
-    """The largest true positive rate of any test, element by element.
+    """An upper bound on the true positive rate of any test, at each false positive rate.
 
     Args:
       pairs: dominating pairs, one per direction.
@@ -38,13 +38,17 @@ def true_positive_rate(
 
 
 def profile(pairs: Sequence[DominatingPair], epsilon: npt.ArrayLike) -> np.ndarray:
-    """delta(epsilon) in the worse direction, element by element."""
+    """The privacy profile: the larger delta(epsilon) of the pairs, at each epsilon."""
     levels = np.asarray(epsilon, dtype=np.float64)
     return np.max([pair_delta(pair, levels) for pair in pairs], axis=0)[()]
 
 
 def advantage(pairs: Sequence[DominatingPair]) -> float:
-    """The largest difference of true and false positive rate: the total variation, delta(0)."""
+    """An upper bound on the advantage of any test, its true minus its false positive rate.
+
+    It is delta(0), the larger total variation distance of the pairs, which are dominating pairs,
+    one per direction.
+    """
     return min(float(profile(pairs, 0.0)), 1.0)
 
 
@@ -60,7 +64,7 @@ def _score(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def gaussian_mu(pairs: Sequence[DominatingPair], floor: float = FLOOR) -> float:
-    """The least mu whose Gaussian, with ``floor`` added to its rates, dominates.
+    """The least mu for which mu-GDP holds, up to ``floor`` in the true positive rate.
 
     No test of the release has a true positive rate above Phi(Phi^-1(x) + mu) + floor at
     false positive rate x. That is a concave function of x, and the trade-off of a pair is
@@ -86,7 +90,7 @@ def gaussian_mu(pairs: Sequence[DominatingPair], floor: float = FLOOR) -> float:
 
 
 def floor_of(pairs: Sequence[DominatingPair]) -> float:
-    """The ``floor`` for ``gaussian_mu``: FLOOR, or twice the mass at infinite loss if larger."""
+    """The ``floor`` for ``gaussian_mu``: FLOOR, or, if larger, twice the mass at infinite loss."""
     lost = max(float(np.sum(pair.second[pair.loss == -math.inf], initial=0.0)) for pair in pairs)
     lost = max(lost, *(float(np.sum(pair.first[pair.loss == math.inf])) for pair in pairs))
     return max(FLOOR, 2.0 * lost)

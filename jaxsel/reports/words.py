@@ -45,7 +45,7 @@ _LONGEST = 160  # the largest number of letters of a base's parameters
 
 
 def rounded_up(number: float, digits: int = 3) -> float:
-    """A number rounded up to so many digits."""
+    """The number, rounded up to so many significant digits."""
     nearest = float(f"{number:.{digits}g}")
     if nearest == number:  # a decimal such as 0.001 is not exact in binary, and is kept as written
         return nearest
@@ -54,12 +54,12 @@ def rounded_up(number: float, digits: int = 3) -> float:
 
 
 def percent(rate: float) -> str:
-    """A rate as a percentage, rounded up to three digits."""
+    """A rate in [0, 1] as a percentage, rounded up to three significant digits."""
     return f"{min(rounded_up(100.0 * rate), 100.0):g}\u00a0%"
 
 
 def base_words(name: str) -> str:
-    """Describes one run, given the text of its base."""
+    """Describes one run in words, given its base as text, as on the command line."""
     parts = read_joined(name)
     if parts != [(name.strip(), 1)]:
         return " and ".join(
@@ -122,11 +122,12 @@ def relation_words(relation: str | None) -> str:
 
 
 def theorem_words(theorem: str, statement: str) -> tuple[str, str]:
-    """The source of a theorem, and its statement.
+    """The citation and the statement of the theorem that proves a bound.
 
     Args:
-      theorem: its id in an account.
-      statement: its source, for ids that are not claims of the catalogue.
+      theorem: its id, as ``ProvenEpsilon.theorem``.
+      statement: the citation of a theorem that is no claim of the catalogue; such a theorem has an
+        empty statement.
     """
     name = theorem.removeprefix("PS-Lem20+")
     try:
@@ -142,7 +143,7 @@ def theorem_words(theorem: str, statement: str) -> tuple[str, str]:
 
 
 def references(source: str) -> tuple[str, ...]:
-    """Full references of the works that a source names."""
+    """The full bibliographic references of the works that a citation names."""
     found = [text for name, text in _REFERENCES.items() if name in source]
     return tuple(dict.fromkeys(found))
 

@@ -80,14 +80,14 @@ class Total(NamedTuple):
     """What all searches of a ledger guarantee together.
 
     Attributes:
-      epsilon, delta: proved of all of them. Where they are chosen on the way it is the whole
-        budget, for what was spent so far depends on what was released.
+      epsilon, delta: the guarantee of all of them. For searches that are chosen adaptively it is
+        the whole budget, since what was spent so far depends on what was released.
       data: the name of the data set.
       relation: which data sets are neighbours; None if that was not stated.
-      filter: of searches that are chosen on the way.
-      spent: what they took of it so far.
-      combinations: of the roles that a record may have in each.
-      exact: whether epsilon is that of the costliest of these, and not a bound on them all.
+      filter: the privacy filter of searches that are chosen adaptively; None for others.
+      spent: what they took of its budget so far; None without a filter.
+      combinations: the number of combinations of roles that a record may have in the searches.
+      exact: whether epsilon is that of the costliest combination, and not only an upper bound.
     """
 
     epsilon: float
@@ -106,7 +106,7 @@ class Total(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Which part of the budget is spent, of searches that are chosen on the way."""
+        """The fraction of the privacy filter's budget that is spent; NaN without a filter."""
         if self.filter is None or self.spent is None:
             return math.nan
         parts = [self.spent.renyi / self.filter.renyi]
@@ -115,7 +115,7 @@ class Total(NamedTuple):
         return max(parts)
 
     def sentences(self) -> list[str]:
-        """The total, and what it assumes."""
+        """Describes the guarantee of all searches, and what it assumes."""
         proved = f"({rounded_up(self.epsilon):g}, {self.delta:g})"
         if self.filter is not None:
             said = [
@@ -180,10 +180,10 @@ class Ledger(NamedTuple):
 
     @property
     def relation(self) -> str | None:
-        """The relation of all entries; None if it is not stated of the only one.
+        """The neighbouring relation of all entries, or None if none is stated.
 
         Raises:
-          InputError: if entries differ in it, or it is not stated of one of several.
+          InputError: if entries differ in it, or one of several entries states none.
         """
         if not self.entries:
             return None
@@ -221,13 +221,14 @@ class Ledger(NamedTuple):
         return self.together(delta).epsilon
 
     def together(self, delta: float | None = None) -> Total:
-        """What all searches guarantee together, to a record of whatever role in each.
+        """The composed guarantee of all searches, for a record of any role in each.
 
-        A record that trains in one search may be scored in the next: the worst of these
-        combinations counts.
+        A record may be trained on in one search and scored with in the next; the costliest
+        combination of roles counts.
 
         Args:
-          delta: in [0, 1); by default that of a budget that is fixed, else the default delta.
+          delta: in [0, 1); by default that of the privacy filter, or, without one, the default
+            delta.
 
         Raises:
           InputError: if their relations differ, or are not stated.
@@ -251,7 +252,7 @@ class Ledger(NamedTuple):
         )
 
     def summary(self) -> Summary:
-        """The searches, a row each."""
+        """A printable table of the searches, one per row."""
         rows = [
             [each.date, each.search, each.relation or "not stated", _words(each)]
             for each in self.entries
@@ -530,11 +531,13 @@ def state_relation(path: str | Path, search: str, relation: object) -> Ledger:
 
 
 def read(path: str | Path, data: str | None = None) -> Ledger:
-    """The ledger of a data set; with a name of the data an empty one if there is no such file.
+    """Reads the ledger of a data set.
+
+    If there is no such file, it returns an empty ledger, provided that ``data`` is given.
 
     Raises:
-      InputError: if the file is no ledger, is of another data set, or open to others; without a
-        name also if there is none.
+      InputError: if the file is no ledger, is of another data set, or can be read by others; or
+        if there is no such file and ``data`` is None.
     """
     place = Path(path).expanduser()
     if data is None and not place.exists():

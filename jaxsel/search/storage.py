@@ -33,7 +33,7 @@ class Progress(NamedTuple):
     content: bytes
 
     def is_ahead_of(self, before: "Progress | None") -> bool:
-        """Whether a step was made since something was saved before."""
+        """Whether the run has made a step since ``before`` was saved, or, if that is None, any."""
         if self.step is not None:
             return self.step > (0 if before is None or before.step is None else before.step)
         return before is None or self.content != before.content
@@ -86,13 +86,13 @@ class Storage:
                 raise
 
     def save(self, state: dict[str, Any]) -> None:
-        """Keeps a state; it is on the disk when this returns."""
+        """Saves the state of the search; it is on the disk when this returns."""
         self.state = state
         if self._folder is not None:
             self._write(arrays={}, configuration=self._configuration, attributes={"search": state})
 
     def keep(self, name: str, content: bytes) -> None:
-        """Keeps the outcome of a run, pickled."""
+        """Saves the outcome of the run of that name, given as a pickle."""
         if self._folder is None:
             self._outcomes[name] = content
             return
@@ -100,19 +100,22 @@ class Storage:
             replace(content)
 
     def kept(self, name: str) -> Any:
-        """The outcome that was kept under a name."""
+        """The outcome that ``keep`` saved for the run of that name."""
         if self._folder is None:
             return pickle.loads(self._outcomes[name])
         return pickle.loads(self._file(name).read_bytes())
 
     def keep_progress(self, name: str, progress: Progress) -> None:
-        """Keeps how far a run has come; in memory nothing is kept, for a kill ends the search."""
+        """Saves the progress of the run of that name.
+
+        Without a folder it does nothing: a search that is killed cannot resume from memory.
+        """
         if self._folder is not None:
             with records.exclusive(self._file(name, "progress"), private=True) as replace:
                 replace(pickle.dumps(progress))
 
     def progress(self, name: str) -> Progress | None:
-        """How far a run had come, or None."""
+        """The progress that was last saved of the run of that name; None if there is none."""
         if self._folder is None or not self._file(name, "progress").exists():
             return None
         content = self._file(name, "progress").read_bytes()
@@ -121,7 +124,7 @@ class Storage:
         return found if isinstance(found, Progress) else Progress(None, 0, content)
 
     def drop(self, but: str | None, under_way: Collection[str]) -> None:
-        """Removes what is not needed any more, what a killed process left included.
+        """Deletes outcomes and progress that are not needed, and files that were half written.
 
         Args:
           but: name of the best run, whose outcome stays.
@@ -138,10 +141,11 @@ class Storage:
                 path.unlink(missing_ok=True)
 
     def close(self, forget: bool = False) -> None:
-        """Lets other processes have the folder.
+        """Releases the lock on the folder.
 
         Args:
-          forget: whether to leave nothing of a search that was not begun.
+          forget: whether to delete the record, and the folders that this object made if they are
+            empty; for a search that was not begun.
         """
         if forget and self._folder is not None:
             (self._folder / RECORD).unlink(missing_ok=True)

@@ -46,9 +46,9 @@ class Worst(NamedTuple):
     """The epsilon of several searches together, for a record of whatever role in each.
 
     Attributes:
-      epsilon: of the worst combination of roles; an upper bound on it if not ``exact``.
-      combinations: how many there are.
-      exact: whether it is the bound on one of them, and not on all of them at once.
+      epsilon: of the costliest combination of roles; an upper bound on it if not ``exact``.
+      combinations: the number of combinations.
+      exact: whether epsilon is computed for one combination, and does not bound all at once.
     """
 
     epsilon: float
@@ -85,11 +85,14 @@ def _count(searches: Sequence[Searched]) -> int:
 
 @one_blas_thread()
 def worst_epsilon(searches: Sequence[Searched], delta: float) -> Worst:
-    """The epsilon of searches that were fixed beforehand, for the worst combination of roles.
+    """The epsilon of several non-adaptive searches of one data set, composed.
+
+    A record has a role in each search, such as to be trained on or to be scored with; epsilon
+    covers the costliest combination of roles.
 
     Args:
-      searches: equal ones once, with their number; none gives 0.
-      delta: of all of them together.
+      searches: equal searches are one item with their number; epsilon is 0 if there are none.
+      delta: of all searches together.
 
     Raises:
       InputError: as ``compose_searches``, for example if relations differ.

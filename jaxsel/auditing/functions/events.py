@@ -68,12 +68,15 @@ class Claim(NamedTuple):
     delta: float = 0.0
 
     def evidence(self, x: np.ndarray, y: np.ndarray, trials: tuple[int, int]) -> np.ndarray:
-        """The exponent of the Chernoff bound of X given X + Y at the claim; 0 if X is not above.
+        """The evidence of each event against the claim, Float["events"].
+
+        It is the exponent of the Chernoff bound on the upper tail of X given X + Y, where the
+        claim just holds; 0 if X is not above its mean there.
 
         Args:
-          x, y: Float["events"], counts where the event is to be the likelier, and on the other
-            side.
-          trials: of the two sides.
+          x, y: Float["events"], counts of each event on the side where it is to be the likelier,
+            and on the other side.
+          trials: the numbers of trials of these two sides.
         """
         if not all(trials):
             return np.zeros(np.shape(x))
@@ -84,7 +87,7 @@ class Claim(NamedTuple):
         return np.where(x > expected, found, 0.0)
 
     def eased(self, share: float) -> "Claim":
-        """A claim of less: what is nearly refuted by few trials shows there."""
+        """A stronger claim, of epsilon times ``share`` <= 1, which fewer trials can refute."""
         return self._replace(epsilon=share * self.epsilon)
 
 
@@ -95,14 +98,17 @@ class LargestBound(NamedTuple):
     delta: float = 0.0
 
     def evidence(self, x: np.ndarray, y: np.ndarray, trials: tuple[int, int]) -> np.ndarray:
-        """A lower limit of the log-ratio of the probabilities, of whatever sign; as ``Claim``'s."""
+        """A lower confidence limit of log((p - delta)/q) for each event, of either sign.
+
+        p and q are its probabilities on the two sides; arguments as of ``Claim.evidence``.
+        """
         if not (all(trials) and np.size(x)):
             return np.zeros(np.shape(x))
         x = np.floor(np.maximum(x - trials[0] * self.delta, 0.0))
         return log_ratio_lower(x, y, _ERROR) - np.log(trials[0] / trials[1])
 
     def eased(self, share: float) -> "LargestBound":
-        """The same: a limit ranks pairs whatever it is."""
+        """The same object, as the limits of ``evidence`` do not depend on epsilon."""
         del share
         return self
 
@@ -125,7 +131,7 @@ class Chosen(NamedTuple):
 
 
 def halved(tables: tuple[Table, Table]) -> tuple[tuple[Table, Table], tuple[Table, Table]]:
-    """Trials of both sides that propose candidates, and the others, on which they are compared."""
+    """Splits the trials of both sides: some to propose events, the others to compare them on."""
     first, second = tables
     one, two = (min(len(given) // 2, _LEARNED) for given in tables)
     learned_on = (first.rows(slice(0, one)), second.rows(slice(0, two)))
@@ -138,20 +144,32 @@ def choose(
     claim: Aim,
     quickly: bool = False,
 ) -> list[Chosen]:
-    """Events, each in its better direction, by their evidence against the claim.
+    """The candidate events, sorted by their evidence against the claim, the most first.
+
+    Each is taken on the side where it has more evidence, and is replaced by its complement if
+    that has more.
 
     Args:
       learned_on: trials on the data and on the neighbour that propose candidates.
       chosen_on: other trials of both, on which the candidates are compared.
       claim: what is to be refuted.
-      quickly: leaves out conjunctions.
+      quickly: whether to save time, as in ``learn``.
     """
     proposed = learn(learned_on, claim, quickly) or [_ANY]
     return _ranked(proposed, chosen_on, claim)
 
 
 def learn(tables: tuple[Table, Table], claim: Aim, quickly: bool = False) -> list[Event]:
-    """The candidates of each kind with the most evidence on these trials."""
+    """Proposes candidate events: of each kind those with the most evidence on these trials.
+
+    The kinds are whole outcomes, thresholds and values of entries, unions of bins, levels of a
+    logistic regression, and conjunctions of two or three of these. Empty without trials.
+
+    Args:
+      tables: the trials on the data and on the neighbour.
+      claim: what is to be refuted.
+      quickly: whether to leave out conjunctions and to fit the regression to fewer trials.
+    """
     if not all(map(len, tables)):
         return []
     cut = list(_cut(tables))
@@ -170,7 +188,7 @@ def _weakest_last(one: Chosen) -> float:
 
 
 def counts_of(events: Sequence[Event], given: Table) -> np.ndarray:
-    """How many trials are in each event, Float["events"]."""
+    """The number of the given trials that lie in each event, Float["events"]."""
     return np.array([np.count_nonzero(event.holds(given)) for event in events], float)
 
 

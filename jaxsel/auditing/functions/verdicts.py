@@ -15,7 +15,7 @@ _MOST = 2**53  # trials of which a number is said
 
 
 def failed(bound: Sequence[Table]) -> bool:
-    """Whether no call of any trial has answered."""
+    """Whether every call of the function failed, in all trials of these tables."""
     # Text that the function returns is quoted; what a call did is not.
     return all(
         str(word).startswith(("raised ", "no answer", "the call"))
@@ -39,14 +39,24 @@ def verdict(
 
 
 def refutable(claim: Aim, trials: int, others: int, error: float) -> bool:
-    """Whether an event in all of these trials, and in none of the other side's, refutes a claim."""
+    """Whether an event in all trials of one side and in none of the other's refutes the claim.
+
+    Args:
+      claim: the epsilon and delta to refute.
+      trials: number of trials of the side on which the event occurs.
+      others: number of trials of the other side.
+      error: the allowed probability of refuting a claim that is true.
+    """
     points = round(others * claim.delta * math.exp(-claim.epsilon))
     limit = float(log_ratio_lower(trials, points, error))
     return limit > claim.epsilon + math.log(trials / others)
 
 
 def needed(claim: Aim, error: float) -> float:
-    """The smallest number of trials a side with which an outcome refutes a claim."""
+    """The smallest number of trials per side that can refute the claim; inf above 2^53.
+
+    It is for the event of ``refutable``, which refutes soonest; arguments as there.
+    """
     low, high = 0, 1
     while not refutable(claim, high, high, error):
         low, high = high, 2 * high
@@ -59,9 +69,16 @@ def needed(claim: Aim, error: float) -> float:
 
 
 def detectable(trials: int, claim: Aim, error: float) -> float:
-    """The smallest epsilon that so many trials would have refuted, for expected counts.
+    """The smallest true epsilon at which the audit is expected to refute the claim.
 
-    The event has probability delta and ``EVENT`` besides on the likelier side.
+    It is computed for an event of probability ``EVENT`` + delta on the likelier side, with counts
+    equal to their expectations. It is at least the epsilon of the claim, and inf if even an event
+    that never occurs on the other side does not refute the claim.
+
+    Args:
+      trials: number of trials per side.
+      claim: the epsilon and delta to refute.
+      error: the allowed probability of refuting a claim that is true.
     """
     beyond = EVENT * trials
     x = round(beyond + claim.delta * trials)

@@ -173,10 +173,11 @@ def noisy_max_epsilon(delta: Delta, noise: BaseGuarantee, candidates: AnyCandida
 def all_scores_multiplier(
     noise_scale: AnyScale, candidates: AnySeveral, relation: Change = Relation.GENERAL
 ) -> float:
-    """Noise multiplier of releasing all noisy scores but for their mean, which decides no winner.
+    """The Gaussian noise multiplier of releasing all differences of the noisy scores.
 
-    If n of m scores move by s against the others, the shift has length s sqrt(n (m - n)/m),
-    which is largest for n = m/2; smaller moves are never longer.
+    Only the mean of the scores is left out, on which the winner does not depend. If n of m scores
+    move by s against the others, the shift has length s sqrt(n (m - n)/m), which is largest for
+    n = m/2; smaller moves are never longer.
 
     Args:
       noise_scale: standard deviation, in units of the sensitivity.

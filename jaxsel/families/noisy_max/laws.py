@@ -19,16 +19,23 @@ _CHUNK = 2_000_000
 
 @validated
 def noisy_max_shift(relation: parameters.Change = Relation.GENERAL) -> float:
-    """The largest move of one score of sensitivity 1 against the others: 2, or 1 if monotone.
+    """The most by which the difference of two scores of sensitivity 1 changes: 2, or 1 if monotone.
 
-    Over the noise scale it is the pure epsilon of noisy max with Gumbel, Laplace or
+    This divided by the noise scale is the pure epsilon of noisy max with Gumbel, Laplace or
     exponential noise (claims NM-*).
     """
     return 2.0 if relation is Relation.GENERAL else 1.0
 
 
 def noisy_max_scale(params: Mapping[str, Any], relation: Relation = Relation.GENERAL) -> float:
-    """The noise scale: ``noise_scale``, or the largest move of a score over ``epsilon``.
+    """The noise scale of noisy max: ``noise_scale``, or ``noisy_max_shift(relation)`` / epsilon.
+
+    The latter makes it epsilon-DP with Gumbel, Laplace or exponential noise, for scores of
+    sensitivity 1.
+
+    Args:
+      params: either "noise_scale" or "epsilon".
+      relation: GENERAL or MONOTONE.
 
     Raises:
       InputError: unless exactly one of the two is given.

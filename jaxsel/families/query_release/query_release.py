@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 
 
 def release_settings(queries: int, params: dict[str, Any], inner: str) -> QueryRelease:
-    """The settings of the algorithm for the parameters of the mechanism.
+    """The settings of Theorem 5's algorithm that the parameters of the mechanism give.
 
     Args:
       queries: how many answers.
@@ -74,20 +74,26 @@ def query_release_mechanism(
     inner: parameters.Inner = "gaussian",
     event: parameters.Event = "answers",
 ) -> Mechanism:
-    """Releases answers whose largest error has a cap that is never exceeded.
+    """Releases answers to k queries whose largest error never exceeds a cap (Theorem 5).
+
+    Each of at most T runs draws a vector of noisy answers and a private bound on its largest
+    error; the vector with the least bound is released, or the true answers if no bound is below
+    the cap.
 
     Args:
-      method: "literal" flips a coin for each of T runs and draws whole vectors; "largest"
-        draws the number of runs and the largest error of each by its law ("gaussian" only),
-        but no answers.
-      inner: "gaussian", or "repaired": the worst errors are measured again.
+      method: "literal" flips a coin for each of T runs, whether to make it, and draws whole
+        vectors of answers; "largest" draws the number of runs made and only the largest error of
+        each, by its law (inner mechanism "gaussian" only).
+      inner: the mechanism of one run: "gaussian" adds Gaussian noise to every answer; "repaired"
+        then measures the answers with the largest errors again.
       event: "answers" tells whether the mean answer is below 1/2 (literal only);
         "correction" tells only whether the true answers were released.
 
     Data: Float["queries"], the true answers, of sensitivity 1 each.
     Params: "epsilon" and "delta", of the whole; "runs" overrides T (fewer runs are no less
-      private for the selection, but the correction happens more often); "sharp"
-      spends epsilon once (see ``jaxsel.families.query_release.laws``).
+      private for the selection, but the true answers are released more often); "sharp", if
+      True, gives one run all of epsilon instead of a third (see
+      ``jaxsel.families.query_release.laws``).
     Outcome: Answers; event: see ``event``.
 
     Formal guarantees (claims): CL-Thm5-privacy, CL-Thm5-sharp, CL-Thm5-error.

@@ -59,14 +59,14 @@ def exponential_law(
 def exponential_loss(
     candidates: Candidates, sensitivity: Sensitivity, epsilon: Epsilon, beta: Beta
 ) -> float:
-    """How far below the best score the exponential mechanism's choice is, except rarely.
+    """A bound on how far the exponential mechanism's choice is below the best score.
 
-    (2 s/epsilon) log(K/beta).
+    It is (2 s/epsilon) log(K/beta), and holds with probability at least 1 - beta.
 
     Args:
       candidates: K, how many there are.
       sensitivity, epsilon: as in ``exponential_law``.
-      beta: chance that it loses more.
+      beta: the failure probability.
     """
     return 2.0 * sensitivity / epsilon * math.log(candidates / beta)
 
@@ -75,16 +75,17 @@ def exponential_loss(
 def generalised_exponential_scores(
     scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> np.ndarray:
-    """Scores of sensitivity 1 that the generalised exponential mechanism chooses by.
+    """The normalised scores, of sensitivity 1, of the generalised exponential mechanism.
 
-    With t = (2/epsilon) log(K/beta) and v_i = q_i - t s_i: the least
-    (v_i - v_j)/(s_i + s_j) over j, which is at most 0, and 0 for the best v_i.
+    It applies the exponential mechanism to them. With t = (2/epsilon) log(K/beta) and
+    v_i = q_i - t s_i, that of candidate i is the least (v_i - v_j)/(s_i + s_j) over j, which is at
+    most 0, and 0 for the best v_i.
 
     Args:
       scores: q_i, Float["candidates"].
       sensitivities: s_i, one each or one for all.
       epsilon: of the mechanism.
-      beta: chance that it loses more than ``generalised_exponential_loss``.
+      beta: failure probability of the bound ``generalised_exponential_loss``.
     """
     scores = check_scores(scores)
     s = check_each_positive("sensitivities", sensitivities, scores.size)
@@ -113,9 +114,10 @@ def generalised_exponential_law(
 def generalised_exponential_loss(
     scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> float:
-    """How far below the best score the choice of the generalised mechanism is, except rarely.
+    """A bound on how far the generalised exponential mechanism's choice is below the best score.
 
-    The least q* - q_j + (4 s_j/epsilon) log(K/beta) over j, q* being the best score.
+    It is the least q* - q_j + (4 s_j/epsilon) log(K/beta) over j, where q* is the best score, and
+    holds with probability at least 1 - beta.
 
     Args:
       scores, sensitivities, epsilon, beta: as in ``generalised_exponential_scores``.
@@ -130,17 +132,20 @@ def generalised_exponential_loss(
 def margin_law(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, delta: SmallDelta
 ) -> np.ndarray:
-    """Law of A_dist: the best candidate if it leads by enough, else nothing (last).
+    """Law of A_dist, which releases the best candidate if it leads by enough, else nothing.
 
-    It is released if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 delta))/epsilon. Where
-    neighbours have different best candidates, both leads are at most 2 s, and the
-    chance of a release at most delta; else the lead, of sensitivity 2 s, is all that is
-    used. Equal scores: the first is best.
+    It releases if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 delta))/epsilon, where the lead is
+    the best score minus the second best. If neighbours have different best candidates, both leads
+    are at most 2 s, and the probability of a release is at most delta; otherwise the release
+    depends only on the lead, of sensitivity 2 s. Of equal scores the first counts as the best.
 
     Args:
-      scores: at least two.
+      scores: Float["candidates"], at least two.
       sensitivity: s, how much a score may change.
-      epsilon, delta: of the whole.
+      epsilon, delta: of the mechanism.
+
+    Returns:
+      Float64["candidates+1"]; the last entry is the probability of no release.
     """
     scores = check_scores(scores)
     if scores.size < 2:
@@ -158,12 +163,12 @@ def margin_law(
 def margin_needed(
     sensitivity: Sensitivity, epsilon: Epsilon, delta: SmallDelta, beta: SmallBeta
 ) -> float:
-    """Lead at which A_dist releases the best candidate except with probability beta.
+    """The lead at which A_dist releases the best candidate with probability 1 - beta.
 
-    2 s (1 + log(1/(4 delta beta))/epsilon), whatever the number of candidates.
+    It is 2 s (1 + log(1/(4 delta beta))/epsilon), whatever the number of candidates.
 
     Args:
       sensitivity, epsilon, delta: as in ``margin_law``.
-      beta: chance that it releases nothing.
+      beta: the probability that it releases nothing.
     """
     return 2.0 * sensitivity * (1.0 - math.log(4.0 * delta * beta) / epsilon)

@@ -43,7 +43,7 @@ def _uniforms(key: stream.Key, shape: tuple[int, ...]) -> Array:
 def cluster_statistics(
     points: Float[Numbers, "n d"], centres: Float[Numbers, "k d"]
 ) -> Float[Array, "k d+1"]:
-    """Number and sum of the points nearest to each centre, released with noise by an iteration."""
+    """The number and the sum of the points nearest to each centre, before noise is added."""
     nearest = jnp.argmin(_squares(points, centres), axis=1).astype(jnp.int32)
     member = (nearest[:, None] == jnp.arange(centres.shape[0], dtype=jnp.int32)[None, :]).astype(
         points.dtype
@@ -61,7 +61,7 @@ def clustering_loss(points: Numbers, centres: Numbers) -> Array:
 
 
 def component_statistics(points: Float[Numbers, "n d"]) -> Float[Array, " entries"]:
-    """The part of the sum of x x^T on and above the diagonal, released with noise."""
+    """The entries on and above the diagonal of the sum of x x^T, before noise is added."""
     rows, columns = np.triu_indices(points.shape[1])
     return jnp.asarray(points.T @ points)[rows, columns]
 
@@ -163,13 +163,17 @@ def _base(
 
 @factory
 def private_clusters() -> Base:
-    """k-means with a random number of clusters from 1 to ``sizes``, scored.
+    """A base that clusters points by private k-means and scores the result privately.
+
+    A run draws the number of clusters uniformly from 1 to "sizes". Its score is minus the loss
+    (``clustering_loss``) and minus "price" for each cluster, plus Laplace noise.
 
     Data: points, Float["n d"], in [-1, 1]^d; n is public.
-    Params: "sizes" (K), "run_epsilon" (epsilon_1), "iterations", "price" (of a cluster,
-      in the score), "bins" (default 1; with more the label includes a bin of the true loss,
-      for evaluation only: it is not private).
-    Label: the number of clusters, from 1.
+    Params: "sizes", the largest number of clusters (K in the paper); "run_epsilon", the pure
+      epsilon of one run (epsilon_1); "iterations" of k-means; "price"; "bins", the number of bins
+      of the true loss, default 1.
+    Label: the number of clusters; with several bins also the bin of the true loss, which is not
+      private and for evaluation only.
 
     Formal guarantee (claims): LT-5.2-clusters, LT-5.2-choice.
 
@@ -195,11 +199,14 @@ def private_clusters() -> Base:
 
 @factory
 def private_components() -> Base:
-    """Principal components of a random rank from 1 to ``sizes``, scored.
+    """A base that finds principal components privately and scores them privately.
 
-    Data: points, Float["n d"], of length at most 1; n is public.
+    A run draws the rank uniformly from 1 to "sizes". Its score is minus the loss
+    (``component_loss``) and minus "price" for each component, plus Laplace noise.
+
+    Data: points, Float["n d"], of Euclidean length at most 1; n is public.
     Params: as for ``private_clusters``, without "iterations"; "sizes" at most d.
-    Label: the rank, from 1.
+    Label: the rank; with several bins also the bin of the true loss, as there.
 
     Formal guarantee (claims): LT-5.2-components, LT-5.2-choice.
 

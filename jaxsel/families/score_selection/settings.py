@@ -115,14 +115,14 @@ def generalised_selection_loss(
     *,
     sharp: bool = False,
 ) -> float:
-    """How far below the best score the candidate of ``generalised_selection`` is, except rarely.
+    """A bound on how far the candidate of ``generalised_selection`` is below the best score.
 
-    The least q* - q_j + (6 s_j/epsilon) log(K/beta) over j, q* being the best score; it is
-    exceeded with probability beta (1 + 1/K) at most. If ``sharp``, (3 s_j/epsilon)
-    log(4 K/beta^2) takes the place of the last term, and the probability is beta.
+    It is the least q* - q_j + (6 s_j/epsilon) log(K/beta) over j, where q* is the best score, and
+    is exceeded with probability at most beta (1 + 1/K). If ``sharp``, (3 s_j/epsilon)
+    log(4 K/beta^2) takes the place of the last term, and the probability is at most beta.
 
     Args:
-      scores, sensitivities, epsilon, beta, sharp: as there.
+      scores, sensitivities, epsilon, beta, sharp: as of ``generalised_selection``.
     """
     scores = check_scores(scores)
     s = check_each_positive("sensitivities", sensitivities, scores.size)
@@ -141,7 +141,8 @@ def margin_selection(
 ) -> ScoreSelection:
     """Random stopping that finds a leading candidate: (epsilon, delta)-DP (third part, LT-E17).
 
-    Truncated Laplace noise of scale 3 s/epsilon on +- log(1/(gamma delta)) scales.
+    Every score gets Laplace noise of scale b = 3 s/epsilon, truncated to
+    +- b log(1/(gamma delta)).
 
     Args:
       scores: Float["candidates"].
@@ -168,13 +169,14 @@ def margin_selection(
 def margin_selection_needed(
     candidates: Candidates, sensitivity: Sensitivity, epsilon: Epsilon, delta: Delta, beta: Beta
 ) -> float:
-    """Lead at which ``margin_selection`` finds the best candidate except with probability beta.
+    """The lead at which ``margin_selection`` fails with probability at most beta.
 
-    (3 s/epsilon) log(2 K/(beta delta)), half the width of the noise's support.
+    It fails if it does not release the best candidate. The lead, of the best score over the second
+    best, is (3 s/epsilon) log(2 K/(beta delta)), half the width of the noise's support.
 
     Args:
       candidates: K, how many there are.
-      sensitivity, epsilon, delta, beta: as there.
+      sensitivity, epsilon, delta, beta: as of ``margin_selection``.
     """
     support = _support(stopping_for(candidates, beta), delta)
     return _PER_RUN * sensitivity / epsilon * support
@@ -184,10 +186,10 @@ def margin_selection_needed(
 def smooth_selection_smoothness(
     candidates: Candidates, epsilon: Epsilon, delta: Delta, beta: Beta
 ) -> float:
-    """Largest eta for ``smooth_selection`` to be (epsilon, delta)-DP.
+    """The largest eta of the smooth sensitivities for which ``smooth_selection`` is private.
 
-    With e = epsilon/3 and d = gamma delta of one run: at most e/(2 log(2/d)) for the
-    noise, and log(1 + e/(8 log(K/beta))) for the shift.
+    With e = epsilon/3 and d = gamma delta of one run, eta is the smaller of e/(2 log(2/d)), which
+    the noise needs, and log(1 + e/(8 log(K/beta))), which the shift needs.
 
     Args:
       candidates: K, how many there are.
@@ -206,13 +208,14 @@ def smooth_selection(
 ) -> ScoreSelection:
     """Random stopping over scores of small smooth sensitivity: (epsilon, delta)-DP (fourth part).
 
-    Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon:
-    twice 2 S_i over epsilon/3, 2 S_i being a smooth bound for the shifted score. eta is
-    smooth_selection_smoothness(K, epsilon, delta, beta).
+    Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon. The scale is
+    twice 2 S_i over epsilon/3, as 2 S_i is a smooth bound for the shifted score and a run is to be
+    epsilon/3-private. delta enters only by the smoothness that it requires of S_i.
 
     Args:
       scores: q_i, Float["candidates"].
-      smooth_sensitivities: S_i, eta-smooth bounds on their sensitivities, one each or one for all.
+      smooth_sensitivities: S_i, eta-smooth bounds on the sensitivities of the scores, one each or
+        one for all, where eta is ``smooth_selection_smoothness(K, epsilon, delta, beta)``.
       epsilon: of the whole.
       beta: allowed failure probability.
     """
@@ -226,13 +229,13 @@ def smooth_selection(
 def smooth_selection_loss(
     scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: float, beta: float
 ) -> float:
-    """How far below the best score the candidate of ``smooth_selection`` is, except rarely.
+    """A bound on how far the candidate of ``smooth_selection`` is below the best score.
 
-    The least q* - q_j + (24 S_j/epsilon) log(K/beta) over j, q* being the best score; it is
-    exceeded with probability beta (1 + 1/K) at most.
+    It is the least q* - q_j + (24 S_j/epsilon) log(K/beta) over j, where q* is the best score, and
+    is exceeded with probability at most beta (1 + 1/K).
 
     Args:
-      scores, smooth_sensitivities, epsilon, beta: as there.
+      scores, smooth_sensitivities, epsilon, beta: as of ``smooth_selection``.
     """
     bounds = check_each_positive("smooth_sensitivities", smooth_sensitivities, np.size(scores))
     return generalised_selection_loss(scores, 4.0 * bounds, epsilon, beta)

@@ -23,11 +23,14 @@ class _Share(Number):
     """Numbers in (0, 1), or the word good."""
 
     def describe(self) -> str:
-        """See ``Domain``."""
+        """The allowed values in words: "a number in (0, 1), or good"."""
         return f"{super().describe()}, or good"
 
     def read(self, name: str, value: Any) -> Any:
-        """See ``Domain``."""
+        """Converts a number, or a text of one, to a float; the word good is returned as it is.
+
+        Arguments and errors as of ``Domain.read``.
+        """
         if isinstance(value, str) and value == "good":
             return value
         return super().read(name, value)

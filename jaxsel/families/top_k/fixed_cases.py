@@ -49,7 +49,7 @@ class Settings(NamedTuple):
 
 
 class Cases(NamedTuple):
-    """The picks of exponential mechanisms in case 0, the test fails, and j, size j passes.
+    """The picks by exponential mechanisms in each case: 0, the test fails; j, it passes at size j.
 
     Attributes:
       base: Int32["m"], the first ``base`` ranks are released, or picked from.
@@ -67,7 +67,7 @@ class Cases(NamedTuple):
 
 
 def cases_of(settings: Settings) -> Cases:
-    """The picks in each case."""
+    """How candidates are picked in each case of the test, for these settings."""
     m, k = settings.ranking.counts.size, settings.ranking.k
     size = np.arange(m)
     fewer, more = (size > 0) & (size < k), size > k
@@ -126,7 +126,10 @@ def plan_cases(settings: Settings, cases: Cases, dtype) -> tuple[Races, np.ndarr
 
 
 def fixed_set_law(settings: Settings) -> np.ndarray:
-    """Exact law of the released set: Float["2^m"]."""
+    """Exact law of the released set of k candidates: Float["2^m"], indexed by bit masks.
+
+    Bit i of an index stands for candidate i of the histogram as given.
+    """
     ranking = settings.ranking
     law = fixed_top_k_law(
         ranking.histogram,
@@ -141,7 +144,13 @@ def fixed_set_law(settings: Settings) -> np.ndarray:
 
 
 def fixed_hit_law(settings: Settings) -> np.ndarray:
-    """Exact law of the hits: Float["k+1"], a mixture of exact laws of peeling."""
+    """Exact law of the number of wanted candidates in the released set: Float["k+1"].
+
+    It is the mixture, over the cases of the test, of exact laws of peeling.
+
+    Raises:
+      InputError: if more than ``_MAX_CASES`` cases are likely enough to count.
+    """
     ranking, cases = settings.ranking, cases_of(settings)
     k = ranking.k
     chosen = selection_law(settings.levels, settings.scale, "gumbel")

@@ -58,7 +58,8 @@ def conditional_at_exponents(
     Args:
       order: finite.
       inverse_q, inverse_r: 1/q and 1/r, with sum at most 1.
-      forward, backward, probability: see the module.
+      forward, backward: the Renyi curves of D(Q || Q') and of D(Q' || Q).
+      probability: Q(S).
       corrected: the proof applies post-processing at order + 1/q - 1, which must be at
         least 1 (E-PS-2); False evaluates the printed formula elsewhere too.
 
@@ -107,7 +108,8 @@ def conditional_part(
     Args:
       part: 1 to 5.
       order: a.
-      forward, backward, probability: see the module.
+      forward, backward: the Renyi curves of D(Q || Q') and of D(Q' || Q).
+      probability: Q(S).
       exponent: r of part 5.
       corrected: parts 2, 3 and 5 hold for order >= 2 only (E-PS-2) and refuse other
         orders; False evaluates the printed formula there too.

@@ -40,12 +40,15 @@ class AttackLimit(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What is limited, as a key of records."""
+        """The limited quantity, as a key of records: advantage or true_positive_rate."""
         return "advantage" if self.false_positive_rate is None else "true_positive_rate"
 
     @property
     def chance(self) -> float:
-        """What an attack reaches that sees nothing."""
+        """The value of the limited quantity that guessing reaches, without seeing the release.
+
+        An advantage of 0, or a true positive rate equal to the false positive rate.
+        """
         return self.false_positive_rate or 0.0
 
     def _scores(self) -> tuple[float, float]:
@@ -62,25 +65,33 @@ class AttackLimit(NamedTuple):
 
     @property
     def steepness(self) -> float:
-        """By what power of mu a mu-Gaussian attack gains there on one that sees nothing."""
+        """The elasticity in mu of what the best attack on mu-GDP gains over guessing.
+
+        That is the derivative of log(gain) by log(mu), where the Gaussian trade-off meets the
+        limit.
+        """
         false, true = self._scores()
         density = math.exp(-0.5 * true**2) / math.sqrt(2.0 * math.pi)
         return density * (true - false) / (self.most - self.chance)
 
     @property
     def epsilon(self) -> float:
-        """Where the profile is asked for: least noise is near that of a Gaussian."""
+        """The epsilon at which the privacy profile is to be bounded.
+
+        There the Gaussian trade-off curve that meets the limit is tangent to that of (epsilon,
+        delta)-DP. A search with the least noise has nearly the trade-off of a Gaussian.
+        """
         return abs(self._exponent())
 
     @property
     def delta(self) -> float:
-        """A search with this delta at ``epsilon`` keeps the limit."""
+        """The largest delta at ``epsilon`` with which a search keeps the limit."""
         if self._exponent() >= 0.0:
             return self.most - math.exp(self.epsilon) * self.chance
         return 1.0 - self.chance - math.exp(self.epsilon) * (1.0 - self.most)
 
     def reached(self, delta: float) -> float:
-        """What an attack can reach at most, if delta is proved at ``epsilon``."""
+        """The largest advantage or true positive rate of any attack, given delta at ``epsilon``."""
         if self._exponent() >= 0.0:
             found = delta + math.exp(self.epsilon) * self.chance
         else:
@@ -88,18 +99,18 @@ class AttackLimit(NamedTuple):
         return min(found, 1.0)
 
     def of(self, number: float) -> str:
-        """A number of what is limited, in words."""
+        """A value of the limited quantity, in words."""
         if self.false_positive_rate is None:
             return f"an advantage of {number:g}"
         rate = self.false_positive_rate
         return f"a true positive rate of {number:g} at a false positive rate of {rate:g}"
 
     def sentence(self, reached: float) -> str:
-        """What no attack exceeds, in words, rounded up."""
+        """A sentence that no attack exceeds ``reached``, which is rounded up."""
         return f"No attack on the best run reaches more than {self.of(digits_up(reached))}."
 
     def as_record(self, reached: float) -> dict[str, float]:
-        """What no attack exceeds, ready for JSON."""
+        """The bound ``reached`` on every attack, under its name, ready for JSON."""
         if self.false_positive_rate is None:
             return {self.name: reached}
         return {self.name: reached, "false_positive_rate": self.false_positive_rate}

@@ -79,7 +79,7 @@ class Plan(NamedTuple):
 
     @property
     def computed(self) -> float:
-        """What all runs cost on average; NaN if nothing is said of one."""
+        """The expected cost of all runs, in the unit of ``compute``; NaN if that is None."""
         return math.nan if self.compute is None else self.compute.price * self.chosen.law.mean
 
     def sentences(self) -> list[str]:
@@ -116,7 +116,7 @@ class Plan(NamedTuple):
         return [*said, f"{keep([chosen.law])}.", SCORE]
 
     def columns(self) -> tuple[str, ...]:
-        """What ``rows`` say."""
+        """The column headings of the table whose rows ``rows`` returns."""
         attack = self.budget.attack
         return _COLUMNS if attack is None else (*_COLUMNS, attack.name.replace("_", " "))
 
@@ -138,7 +138,7 @@ class Plan(NamedTuple):
         return draw_choices(rows, chosen, quantity, f"{self.budget.text}, within the budget")
 
     def summary(self) -> Summary:
-        """The plan in words, and what else could be done."""
+        """The plan in sentences, with a table of its choices and alternatives."""
         rows = self.rows([*self.choices, *self.alternatives])
         return Summary("\n".join(self.sentences()), self.columns(), rows)
 

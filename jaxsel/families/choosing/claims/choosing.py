@@ -87,7 +87,10 @@ def stated(*, delta: Delta = 0.1) -> float:
 
 
 def losses(budget: Budget) -> Iterator[tuple[Instance, float]]:
-    """Instances, and the exact delta at epsilon."""
+    """Neighbouring inputs of the choosing mechanism, each with its exact delta.
+
+    That is the least delta at the instance's epsilon that covers both directions.
+    """
     for case in instances(budget):
         made = laws.choosing_settings(case.epsilon, case.delta, case.beta, case.number)
         first = laws.group_law(case.scores, case.counts, made)
@@ -164,7 +167,10 @@ def random_settings(epsilon, delta, beta, bound):
 
 
 def certain_failure(runs: int) -> float:
-    """The probability that no run of the best candidate reaches its score: E(1 - p/2)^tau."""
+    """The probability that no run of the best candidate reaches its score: E(1 - p/2)^tau.
+
+    Here p is uniform on (0, 1), and ``runs`` is tau.
+    """
     return (2.0 - 2.0**-runs) / (runs + 1.0)
 
 

@@ -347,6 +347,10 @@ def favoured(
 
 @favoured.bounds(grid(epsilon=(0.1, 0.5, 2.0), population=(0.5, 0.1, 0.001)))
 def named(epsilon, population):
-    """One row is all there is; randomised response names its cell, of equal cells."""
+    """The mean excess of a query's share of a single row over its share of the population.
+
+    Epsilon-DP randomised response on the row's cell names the query, which counts that cell; all
+    cells are equally likely, each with probability ``population``.
+    """
     right = math.exp(epsilon) / (math.exp(epsilon) + 1.0 / population - 1.0)
     return right - population, "one row"

@@ -14,7 +14,18 @@ from jaxsel.language.papers import LT
 
 
 def rescaled(*, target=0.5, beta=0.1, slack=0.1, base_epsilon=0.1, final_epsilon=1.0, **more):
-    """Algorithm 4, as corrected, at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*."""
+    """Settings of Algorithm 4, corrected, whose target is lower than p*, as in LT-Thm1.5(a).
+
+    It is e^(-epsilon_0) beta^(12 (epsilon_0 + epsilon_1)/epsilon_3) p*/3.
+
+    Args:
+      target: p*.
+      beta: the failure probability.
+      slack: epsilon_0.
+      base_epsilon: epsilon_1.
+      final_epsilon: epsilon_3.
+      **more: other arguments of ``algorithm_4``.
+    """
     exponent = 12.0 * (base_epsilon + slack) / final_epsilon
     more |= {"base_epsilon": base_epsilon, "final_epsilon": final_epsilon, "corrected": True}
     lower = target * math.exp(-slack) * beta**exponent / 3.0

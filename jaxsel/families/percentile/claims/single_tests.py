@@ -18,37 +18,52 @@ SCALES = (2.0, 1.0)
 
 
 def level(ratio: float) -> float:
-    """Level ratio^(12 epsilon_1/epsilon_3) Phi(p*) of Algorithm 3, in noise scales."""
+    """The level of a query of potential ratio^(12 epsilon_1/epsilon_3) Phi(p*), above that of p*.
+
+    In scales of the threshold noise it is 3 log(ratio), whatever the epsilons of Algorithm 3 are.
+    """
     return 3.0 * math.log(ratio)
 
 
 def always_level(test: PercentileTest) -> float:
-    """Noiseless value minus threshold of a query that every sample passes."""
+    """The noiseless value minus the threshold, for a query that every sample passes."""
     return log_potential(1.0, test) - log_potential(test.target, test)
 
 
 def share_at(height: float, test: PercentileTest) -> float:
-    """The share whose log_potential is ``height`` (clipped to [0, 1])."""
+    """The share of passing samples whose ``log_potential`` is ``height``, clipped to [0, 1]."""
     ratio, added = math.exp(height), test.shift / test.samples
     return min(max((ratio * (1.0 + added) - added) / (1.0 + ratio), 0.0), 1.0)
 
 
 def algorithm_4_levels(share: float, test: PercentileTest) -> tuple[np.ndarray, Counts]:
-    """Noiseless value minus threshold of Algorithm 4's test, by number of samples."""
+    """The noiseless value minus the threshold of Algorithm 4's test, for each count of passes.
+
+    Returns them with the law of the count of samples that pass, each with probability ``share``.
+    """
     counts = share_counts(test.samples, share)
     value = np.log((counts.values + test.shift) / (counts.failures + test.shift))
     return value - log_potential(test.target, test), counts
 
 
 def algorithm_5_levels(share: float, test: PercentileTest) -> tuple[np.ndarray, Counts]:
-    """Noiseless value minus threshold of Algorithm 5's test, by number of samples."""
+    """The noiseless value minus the threshold of Algorithm 5's test, for each count of passes.
+
+    Returns them with the law of the count of samples that pass, each with probability ``share``.
+    """
     counts = share_counts(test.samples, share)
     threshold = math.log(test.samples * test.target + test.shift) - test.offset
     return np.log(counts.values + test.shift) - threshold, counts
 
 
 def passing_chance(levels: np.ndarray, counts: Counts, test: PercentileTest) -> float:
-    """Exact chance that one test passes."""
+    """The exact probability that one noisy test passes.
+
+    Args:
+      levels: the noiseless value minus the threshold, for each count.
+      counts: the law of the count of samples that pass.
+      test: the settings, of which the noise scales are used.
+    """
     passes = laplace_difference_tail(-levels, test.query_scale, test.threshold_scale)
     return float(np.sum(counts.weights * passes))
 
@@ -57,7 +72,13 @@ _PLAN = "target beta slack base_epsilon final_epsilon delta "
 
 
 def random_plans(cases: int, name: str, highest: int) -> Points:
-    """Random settings of either algorithm, with ``name`` ("queries" or "thresholds")."""
+    """Random settings of Algorithm 4 or 5, as points of a claim.
+
+    Args:
+      cases: how many.
+      name: of the last setting: "queries" (T, Algorithm 4) or "thresholds" (R, Algorithm 5).
+      highest: the largest value of the last setting.
+    """
 
     def draw(generator):
         slack, base_epsilon = generator.uniform(0.02, 0.95, 2).tolist()
@@ -76,14 +97,18 @@ def random_plans(cases: int, name: str, highest: int) -> Points:
 
 
 def plans(name: str, *rows: tuple) -> Points:
-    """Settings of either algorithm: p*, beta, epsilon_0, epsilon_1, epsilon_3, delta, T or R."""
+    """The given settings of Algorithm 4 or 5, as points of a claim.
+
+    A row is p*, beta, epsilon_0, epsilon_1, epsilon_3, delta and the setting ``name``.
+    """
     return listed(_PLAN + name, *rows)
 
 
 def demanding_plans(name: str) -> Points:
-    """A large beta, and so much noise that the constants beside it hardly count.
+    """Settings whose failure probability comes close to what the claims allow.
 
-    The failures come close to what is allowed.
+    They have a large beta, and so much noise that the additive constants hardly count. ``name`` is
+    as of ``random_plans``.
     """
     final = 12.0 * 0.95 / 30.0
     return plans(name, *((0.5, 0.9, 0.05, 0.9, final, 1e-6, count) for count in (2, 5, 20)))

@@ -31,7 +31,15 @@ def _limits(counts: np.ndarray, total: int, confidence: float) -> Iterator[tuple
 def tally_cases(
     counts: np.ndarray, total: int, confidence: float, points: list[dict[str, Any]], where: str
 ) -> Iterator[Any]:
-    """The probability claimed at each point lies between the limits of its tally."""
+    """Cases that the probability claimed at each point lies between its confidence limits.
+
+    Args:
+      counts: Int["points"], how many of the samples are in the event of each point.
+      total: the number of samples.
+      confidence: of all limits together.
+      points: the parameters of the claim, one dictionary for each count.
+      where: appended to the description of every case.
+    """
     tallies = zip(points, counts.tolist(), _limits(counts, total, confidence), strict=True)
     for point, count, (low, high) in tallies:
         text = f"{count} of {total}, {where}"
@@ -42,7 +50,17 @@ def tally_cases(
 def known_cases(
     counts: np.ndarray, exact: np.ndarray, confidence: float, where: str
 ) -> Iterator[Judged]:
-    """The same of the probabilities of cells, where they are no numbers of the claim."""
+    """Cases that each exact probability lies between the confidence limits of its cell's count.
+
+    As ``tally_cases``, but with probabilities that are given instead of those that the claim
+    computes.
+
+    Args:
+      counts: Int["cells"], samples in each cell; together they are all samples.
+      exact: Float["cells"], the probabilities of the cells.
+      confidence: of all limits together.
+      where: appended to the description of every case.
+    """
     total = int(counts.sum())
     for cell, (low, high) in enumerate(_limits(counts, total, confidence)):
         text = f"cell {cell}, {counts[cell]} of {total}, {where}"
@@ -53,14 +71,16 @@ def known_cases(
 def law_cases(
     samples: np.ndarray, cdf: Callable, confidence: float, name: str, where: str, **point: Any
 ) -> Iterator[Any]:
-    """The samples are as often at most each quantile of ``cdf`` as the claim says.
+    """Cases that the claimed distribution function agrees with the samples, at ten quantiles.
+
+    At each, the claimed probability lies between the confidence limits of the samples' frequency.
 
     Args:
       samples: Float64["samples"].
       cdf: their distribution function, by which the quantiles are placed.
       confidence: of all limits together.
-      name: of the claim's parameter that is the quantile.
-      where: said of every case.
+      name: of the claim's parameter that takes the quantile.
+      where: appended to the description of every case.
       **point: the claim's other parameters.
     """
     reach = 10.0 * (np.abs(samples).max() + 1.0)

@@ -51,13 +51,19 @@ def quiet_and_noisy(loss: Callable[..., float]) -> Landscape:
 def neighbours_of(
     generator: np.random.Generator, scores: np.ndarray, reach: npt.ArrayLike
 ) -> np.ndarray:
-    """Scores that moved by at most ``reach`` each, most of them by exactly that."""
+    """Random scores of a neighbour: each moves by at most ``reach``, half of them by just that."""
     moves = np.clip(generator.uniform(-2.0, 2.0, scores.size), -1.0, 1.0)
     return scores + moves * np.asarray(reach, dtype=np.float64)
 
 
 def neighbours(budget: Budget, *, equal: bool, limit: int) -> Iterator[Instance]:
-    """A constructed instance, then at most ``limit`` random ones; ``equal``: of one sensitivity."""
+    """Instances of scores on neighbouring data: a constructed one, then random ones.
+
+    Args:
+      budget: of the check, which draws the random instances.
+      equal: whether all candidates have the same sensitivity.
+      limit: the largest number of random instances.
+    """
     # One candidate falls while all others rise: three times the loss of one run.
     count, beta = 50, 0.01
     first = np.arange(count) == 0
@@ -84,7 +90,15 @@ def neighbours(budget: Budget, *, equal: bool, limit: int) -> Iterator[Instance]
 
 
 def losses(budget: Budget, select: Callable[..., ScoreSelection], *, equal: bool, limit: int):
-    """Exact losses of what a selection releases on neighbours, as cases of a claimed epsilon."""
+    """Cases for a claim of a pure epsilon: the exact privacy loss of a selection on neighbours.
+
+    Args:
+      budget, equal, limit: as of ``neighbours``, which makes the instances.
+      select: (scores, sensitivities, epsilon, beta) -> the selection.
+
+    Yields:
+      The claim's parameters, the largest privacy loss of the release, and the instance in words.
+    """
     for case in neighbours(budget, equal=equal, limit=limit):
         first, second = (
             select(scores, case.sensitivities, case.epsilon, case.beta)
@@ -95,12 +109,15 @@ def losses(budget: Budget, select: Callable[..., ScoreSelection], *, equal: bool
 
 
 def selection_law(selection: ScoreSelection) -> np.ndarray:
-    """Law of the released candidate."""
+    """Exact law of the released candidate, Float["candidates"]."""
     return index_law(selection.candidates, geometric(selection.gamma))[:-1]
 
 
 def chance_of_loss(scores: np.ndarray, law: np.ndarray, loss: float) -> float:
-    """Chance that the released candidate loses more than ``loss``."""
+    """Probability that the released candidate's score is more than ``loss`` below the best.
+
+    ``law`` is the law of the released candidate, Float["candidates"].
+    """
     return math.fsum(law[scores.max() - scores > loss * (1.0 + 1e-12)])
 
 
@@ -112,11 +129,16 @@ def failures(
     names: tuple[str, ...] = ("beta",),
     limit: int = 100,
 ):
-    """How often a release loses more than claimed, as cases of a claim with these parameters.
+    """Cases for a claim of a failure probability: how often a release loses more than claimed.
 
-    ``landscapes`` are those of (budget, loss, limit), at most ``limit`` random ones; of
-    what each of them is, ``select`` makes the selection, or the law of what it releases,
-    and ``loss`` what is claimed.
+    Args:
+      budget: of the check.
+      landscapes: (budget, loss, limit) -> the scores to choose from, with their settings.
+      select: (scores, sensitivities, epsilon, beta) -> the selection, or the law of the released
+        candidate.
+      loss: of the same arguments, the claimed bound on the distance to the best score.
+      names: which of "beta" and "candidates" are parameters of the claim.
+      limit: the largest number of random landscapes.
     """
     for landscape in landscapes(budget, loss, limit):
         settings = landscape[:4]
