@@ -523,6 +523,12 @@ def test_a_parameter_without_a_value_is_asked_for():
     assert jaxsel.sweep(toss, {"chance": 0.25}, trials=10).attrs["trials"] == 10
 
 
+def test_a_place_is_a_python_file_and_a_name():
+    assert functions.is_place("folder/mine.py:cell")
+    for text in ("noisy_max", "mine.py", "geometric:mean", "account", "mine.txt:cell"):
+        assert not functions.is_place(text)
+
+
 def test_functions_of_a_file_are_named_where_one_is_not_found(file):
     with pytest.raises(InputError, match=r"has no function 'votes'; it has: sample, law, "):
         find_subject(f"{file}:votes")
