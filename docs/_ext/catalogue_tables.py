@@ -18,8 +18,10 @@ from typing import Any
 
 from docutils import nodes
 from formula_pieces import BREAK, END, UNBROKEN, pieces
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.ext.viewcode import viewcode_anchor
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
@@ -251,10 +253,26 @@ def _show_code(app: Sphinx, env: BuildEnvironment) -> None:
         used.setdefault(name, STATEMENTS)
 
 
+def _lead_back(app: Sphinx, doctree: nodes.document) -> None:
+    """Gives names the anchors to which the pages of the code lead back.
+
+    Viewcode knows a module by one name, under which all that it defines is sought, though pages
+    show ``jaxsel.Claim`` and ``jaxsel.base.Remark`` of one file.
+    """
+    modules = app.env.__dict__.get("_viewcode_modules", {})
+    for signature in doctree.findall(addnodes.desc_signature):
+        for link in signature.findall(viewcode_anchor):
+            module = link["reftarget"].removeprefix("_modules/").replace("/", ".")
+            anchor = f"{modules[module][3]}.{link['refid']}"
+            if anchor not in signature["ids"]:
+                signature["ids"].append(anchor)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("mechanisms", Mechanisms)
     app.add_directive("claims", Claims)
     app.add_directive("statements", Statements)
     app.add_js_file("statements.js", loading_method="defer")
     app.connect("env-updated", _show_code)
+    app.connect("doctree-read", _lead_back, priority=900)  # behind viewcode, which makes the links
     return {"parallel_read_safe": True, "parallel_write_safe": True}
