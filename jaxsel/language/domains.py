@@ -23,6 +23,8 @@ Example:
 
 import dataclasses
 import difflib
+import functools
+import inspect
 import math
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -125,7 +127,7 @@ class _Interval(Domain):
         return above and below  # both False for NaN
 
     def _number(self, name: str, value: Any) -> float:
-        if isinstance(value, bool):
+        if isinstance(value, bool | np.bool_ | bytes):
             self.refuse(name, value)
         try:
             number = float(value)
@@ -240,12 +242,21 @@ class Parsed(Domain):
         Arguments and errors as of ``Domain.read``, besides those of the parser.
         """
         if not isinstance(value, str):
-            if value is None or isinstance(value, bool | int | float):
+            made = _made_by(self.parse)
+            other = made is not None and not isinstance(value, made)
+            if other or value is None or isinstance(value, bool | int | float):
                 self.refuse(name, value)
             return value
         if not value:
             self.refuse(name, value)
         return self.parse(value)
+
+
+@functools.cache
+def _made_by(parse: Callable[..., Any]) -> type | None:
+    """The class of what a parser makes of a text, if its annotation says one."""
+    made = typing.get_type_hints(parse).get("return") if inspect.isfunction(parse) else None
+    return made if isinstance(made, type) else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -131,6 +131,9 @@ class Trial:
             "guarantee": self._guarantee,
             "utility": self.worth,
         }
+        pairs = parts["pairs"]
+        if callable(pairs):  # a generator raises only when it is read
+            parts["pairs"] = lambda: tuple(pairs())
         later = {
             name: by(part)
             for name, part in parts.items()

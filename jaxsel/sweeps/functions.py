@@ -20,10 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from jaxsel.auditing.functions.audited_function import check_returns
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.base import FiniteLaw, Mechanism, outcome_itself
 from jaxsel.language.signature import Signature, read_signature
 from jaxsel.language.trial import Trial, Values
@@ -98,8 +96,10 @@ def _own(sample, events, law, prepare, resolution, name) -> Mechanism:
 
     def exact(data: Any, params: Any) -> FiniteLaw:
         assert law is not None
-        found = _heard(law, name)(data, params)
-        return FiniteLaw(np.asarray(found, np.float64), events)
+        found = check_probability_vector(f"the law of {name}", _heard(law, name)(data, params))
+        if len(found) != len(events):
+            raise InputError(f"the law of {name} has {len(found)} values for {len(events)} events")
+        return FiniteLaw(found, events)
 
     known = None if law is None else exact
     prepare, sample = _heard(prepare, name), _heard(sample, name)

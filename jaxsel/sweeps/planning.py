@@ -116,7 +116,7 @@ def make_plan(
             cells.append(make_cell(about, point, options.seed))
             advance(1)
     chosen = _chosen(tuple(measures), about, cells)
-    _check_axes(grid, chosen)
+    _check_axes(grid, chosen, cells[0])
     wanted = dict.fromkeys(FACT_OF[m.name] for m in chosen if m.name in FACT_OF)
     facts = {fact_key(fact, cell, options.delta): (fact, cell) for fact in wanted for cell in cells}
     items = _items(chosen, cells, options.trials)
@@ -149,15 +149,16 @@ def _chosen(names: tuple[str, ...], about: Subject, cells: Sequence[Cell]):
     return find_measures(names, about, cells[0])
 
 
-def _check_axes(grid: Grid, measures: Sequence[Measure]) -> None:
+def _check_axes(grid: Grid, measures: Sequence[Measure], first: Cell) -> None:
     """Refuses an axis whose name something else of the data set has.
 
     Raises:
       InputError: for the first such axis.
     """
     taken = {measure.name + suffix for measure in measures for suffix in ("", *SUFFIXES)}
+    beside = set() if first.built is None else set(first.built.beside)
     for name in (name for axis in grid.axes for name in axis.names):
-        if name in taken | DIMENSIONS:
+        if name in taken | DIMENSIONS | beside:
             raise InputError(
                 f"the axis {name} has the name of something that is measured; give the setting "
                 "another name, or a single value"

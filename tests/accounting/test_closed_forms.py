@@ -220,3 +220,18 @@ def test_least_noise_exists_for_every_wish_in_its_domain():
         epsilon = 10.0 ** generator.uniform(-9.0, 9.0)
         delta = 10.0 ** generator.uniform(-100.0, -0.001)
         assert math.isfinite(cf.gaussian_noise_multiplier(epsilon, delta))
+
+
+@pytest.mark.parametrize("order", [0.9, 1.0, 1.0 + 1e-12, 1.5, 2.0, 64.0, 1e4])
+@pytest.mark.parametrize("scale", [0.05, 1.0, 99.0, 300.0, 1e5, 1e12, 1e50])
+def test_renyi_of_laplace_noise_of_any_scale(order, scale):
+    """Its moment's first orders cancel, and must not leave less than the truth."""
+    with mpmath.workdps(150):
+        a, b = mpmath.mpf(order), mpmath.mpf(scale)
+        moment = a * mpmath.exp((a - 1) / b) + (a - 1) * mpmath.exp(-a / b)
+        expected = (
+            mpmath.log(moment / (2 * a - 1)) / (a - 1) if a != 1 else 1 / b + mpmath.expm1(-1 / b)
+        )
+        assert float(cf.laplace_renyi(order, scale)) == pytest.approx(
+            float(expected), rel=1e-9, abs=0
+        )

@@ -45,6 +45,8 @@ def test_arguments_are_what_their_domains_make_of_them():
         ((np.nan,), {}, "scale is nan"),
         ((None,), {}, "scale is None"),
         ((True,), {}, "scale is True"),
+        ((np.True_,), {}, "scale is True"),
+        ((b"1",), {}, "scale is b'1'"),
         ((1, 1.5), {}, "rounds is 1.5; it must be a whole number >= 1"),
         ((1,), {"rounds": 0}, "rounds is 0"),
         ((1,), {"other": 0.0}, "other is 0.0"),

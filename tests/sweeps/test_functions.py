@@ -356,6 +356,46 @@ def test_an_input_that_holds_no_numbers_is_refused_in_a_sentence():
         jaxsel.sweep(toss, trials=10)
 
 
+def test_a_generator_of_pairs_that_raises_is_one_sentence():
+    def pairs():
+        yield "all", np.float64(0.5), np.float64(0.4), Relation.BASE, "moves"
+        raise ValueError("midway")
+
+    def toss(chance: float = 0.5):
+        return jaxsel.Trial(COIN, (), np.float64(chance), pairs=pairs)
+
+    with pytest.raises(InputError, match=r"toss raises ValueError: midway"):
+        jaxsel.sweep(toss, measures=["audited"], trials=10)
+
+
+@pytest.mark.parametrize(
+    ("law", "sentence"),
+    [
+        ([-0.5, 1.5], "must be a list of non-negative probabilities that sum to 1"),
+        ([0.9, 0.9], "sum to 1"),
+        ([math.nan, 1.0], "holds 1 NaN"),
+        ([0.5, 0.25, 0.25], "has 3 values for 2 events"),
+        ("half", "must be numbers"),
+    ],
+)
+def test_an_exact_law_of_ones_own_is_one(law, sentence):
+    mechanism = jaxsel.own_mechanism(_flip, ["tails", "heads"], lambda d, p: law)
+
+    def toss(chance: float = 0.5):
+        return jaxsel.Trial(mechanism, (), np.float64(chance))
+
+    with pytest.raises(InputError, match=f"the law of _flip .*{sentence}"):
+        jaxsel.sweep(toss, trials=10)
+
+
+def test_an_axis_has_no_name_of_what_stands_beside():
+    def toss(cost: float = signature.over(0.25, 0.5)):
+        return jaxsel.Trial(COIN, (), np.float64(cost), beside={"cost": 2.0})
+
+    with pytest.raises(InputError, match="the axis cost has the name of something"):
+        jaxsel.sweep(toss, trials=10)
+
+
 @pytest.mark.parametrize("settings", ["x=1", None, {1: 2}, {("x", 1): [1, 2]}, {("x", "y"): 1}])
 def test_settings_are_values_by_name(settings):
     with pytest.raises(InputError, match=r"by name|no name of a setting|vary together"):

@@ -153,16 +153,31 @@ def gaussian_tradeoff(x: npt.ArrayLike, noise_multiplier: float) -> np.ndarray:
 # --- Laplace --------------------------------------------------------------------------
 
 
+def _second(x: npt.ArrayLike) -> np.ndarray:
+    """e^x - 1 - x, with its full relative accuracy also near 0."""
+    x = np.asarray(x, dtype=np.float64)
+    near = np.zeros_like(x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(9, 2, -1):
+            near = x / k * (1.0 + near)
+        return np.where(np.abs(x) < 0.01, x * x / 2.0 * (1.0 + near), np.expm1(x) - x)
+
+
 def laplace_renyi(order: npt.ArrayLike, noise_scale: float) -> np.ndarray:
     """Renyi divergence of Laplace noise of scale b from its shift by 1 (Mironov 2017, Prop. 6)."""
     order = _orders(order)
     loss = 1.0 / float(noise_scale)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         # exprel(x) = expm1(x)/x has no pole at order 1/2
         shrink = special.exprel(-(2.0 * order - 1.0) * loss)
         moment = np.log1p(-(order - 1.0) * loss * shrink)
         value = loss + moment / (order - 1.0)
-    value = np.where(order == 1.0, loss + math.expm1(-loss), value)
+        # Of the moment's two terms the first orders cancel, which leaves nothing of small losses.
+        above, below = order * _second((order - 1.0) * loss), (order - 1.0) * _second(-order * loss)
+        small = np.log1p((above + below) / (2.0 * order - 1.0)) / (order - 1.0)
+    # The moment itself has a pole at order 1/2, beside which nothing is gained.
+    value = np.where((abs(2.0 * order - 1.0) > 0.1) & (order * loss < 0.01), small, value)
+    value = np.where(order == 1.0, _second(-loss), value)
     return np.where(np.isinf(order), loss, value)[()]
 
 

@@ -29,7 +29,7 @@ from jaxsel.accounting.single_run.dominating import (
     pair_tradeoff,
     reversed_pair,
 )
-from jaxsel.accounting.single_run.parameters import Delta, Epsilon, Scale
+from jaxsel.accounting.single_run.parameters import Delta, Epsilon, GaussianNoise, Mu, Scale
 from jaxsel.language.domains import number, positive, whole
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.signature import validated
@@ -194,7 +194,7 @@ def from_renyi(name: str, renyi: RenyiCurve) -> BaseGuarantee:
 
 
 @validated
-def gaussian(noise_multiplier: Scale) -> BaseGuarantee:
+def gaussian(noise_multiplier: GaussianNoise) -> BaseGuarantee:
     """The guarantee of Gaussian noise, by its standard deviation over the sensitivity."""
     return _gaussian(noise_multiplier)
 
@@ -257,7 +257,7 @@ def discrete_gaussian(
 
 
 @validated
-def gaussian_differential_privacy(mu: Scale) -> BaseGuarantee:
+def gaussian_differential_privacy(mu: Mu) -> BaseGuarantee:
     """mu-GDP (Dong, Roth & Su 2022): as hard to tell apart as N(0, 1) and N(mu, 1)."""
     return gaussian(1.0 / mu)._replace(name=f"gdp:mu={mu!r}")
 

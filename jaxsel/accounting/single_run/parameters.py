@@ -20,9 +20,15 @@ SamplingProbability = Annotated[
 ]
 
 AnyNoise = Annotated[float, positive("standard deviation over sensitivity")]
+# From 1e16 on two Gaussians that far apart are one law in float64, and would prove what is false.
+GaussianNoise = Annotated[
+    float, number("standard deviation over sensitivity", at_least=1e-100, at_most=1e12)
+]
+Mu = Annotated[float, number("sensitivity over standard deviation", at_least=1e-12, at_most=1e100)]
 # Squares and their inverses are normal float64 numbers.
 Scale = Annotated[float, number("over sensitivity", at_least=1e-100, at_most=1e100)]
-# dp-accounting's formulas overflow outside of this range.
+# dp-accounting's formulas overflow below; above, from 1e7 on, a loss is 0 to float64's rounding,
+# and a run would be said to be (0, 1e-14)-differentially private.
 TrainingNoise = Annotated[
-    float, number("standard deviation over clipping norm", at_least=1e-3, at_most=1e9)
+    float, number("standard deviation over clipping norm", at_least=1e-3, at_most=1e6)
 ]
