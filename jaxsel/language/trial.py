@@ -131,7 +131,7 @@ class Trial:
             "guarantee": self._guarantee,
             "utility": self.worth,
         }
-        pairs = parts["pairs"]
+        pairs = self._pairs
         if callable(pairs):  # a generator raises only when it is read
             parts["pairs"] = lambda: tuple(pairs())
         later = {

@@ -102,11 +102,11 @@ def _drawn(generator, relation, cutoffs: int = 3):
     return {"epsilon": epsilon}, sparse_noise(epsilon, cutoff, relation), f"c={cutoff}"
 
 
-@on_long_pairs(
-    functools.partial(_drawn, cutoffs=2),
-    "(0^1000, 1)^c against (1^1000, 0)^c",
-    "epsilon of 0.1 to 4 and c up to 2",
-)
+_FEW = functools.partial(_drawn, cutoffs=2)
+_WHERE, _AT = "(0^1000, 1)^c against (1^1000, 0)^c", "epsilon of 0.1 to 4 and c up to 2"
+
+
+@on_long_pairs(_FEW, _WHERE, _AT)
 @on_pairs(_drawn, 40)
 @DR.privacy("SVT-Sparse", "Theorem 3.25, with delta = 0", Relation.GENERAL, formula=stated)
 def basic():
