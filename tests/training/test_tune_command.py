@@ -33,6 +33,15 @@ def _no_signs_of_life(monkeypatch):
     monkeypatch.setattr(progress, "_LIFE_SECONDS", 1e6)
 
 
+def small(*changed: str) -> list[str]:
+    """The words of a small search with others in place of some of its options."""
+    pairs = dict(zip(SMALL[1::2], SMALL[2::2], strict=True))
+    kept = [
+        word for option, value in pairs.items() if option not in changed for word in (option, value)
+    ]
+    return [SMALL[0], *kept, *changed]
+
+
 def run(arguments: list[str], capsys) -> tuple[str, str]:
     with pytest.raises(SystemExit) as stop:
         main(arguments)
@@ -42,7 +51,7 @@ def run(arguments: list[str], capsys) -> tuple[str, str]:
 
 def test_tune_prints_the_winner_and_its_guarantee(capsys, tmp_path):
     target = tmp_path / "winner.npz"
-    out, error = run([*SMALL, "--seed", "3", "--save", str(target)], capsys)
+    out, error = run(small("--seed", "3", "--save", str(target)), capsys)
     assert "Winner: learning rate" in out
     assert "differentially private, by " in out
     assert "For validation records: (" in out
@@ -54,7 +63,7 @@ def test_tune_prints_the_winner_and_its_guarantee(capsys, tmp_path):
 
 
 def test_json_tells_the_winner_and_its_guarantee_alone(capsys):
-    out, error = run([*SMALL, "--seed", "3", "--json"], capsys)
+    out, error = run(small("--seed", "3", "--json"), capsys)
     document = json.loads(out)
     assert document["data"] == "digits"
     assert document["epsilon"] > document["single_run_epsilon"] > 0.0
@@ -69,11 +78,11 @@ def test_json_tells_the_winner_and_its_guarantee_alone(capsys):
 
 def test_a_second_search_of_the_same_data_is_refused_when_the_budget_is_spent(capsys, tmp_path):
     ledger = str(tmp_path / "ledger")
-    first = json.loads(run([*SMALL, "--ledger", ledger, "--json"], capsys)[0])
+    first = json.loads(run(small("--ledger", ledger, "--json"), capsys)[0])
     assert first["epsilon_of_all_searches"] == pytest.approx(first["epsilon"])
     budget = f"{ledger}:budget={1.2 * first['epsilon']}"
     with pytest.raises(SystemExit) as stop:
-        main([*SMALL, "--ledger", budget, "--json"])
+        main(small("--ledger", budget, "--json"))
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert "budget" in error
@@ -102,7 +111,7 @@ def test_a_second_search_of_the_same_data_is_refused_when_the_budget_is_spent(ca
 )
 def test_bad_input_ends_with_one_sentence_and_status_2(changed, message, capsys, tmp_path):
     with pytest.raises(SystemExit) as stop:
-        main([*SMALL, "--folder", str(tmp_path / "above" / "search"), *changed])
+        main(small("--folder", str(tmp_path / "above" / "search"), *changed))
     assert stop.value.code == 2
     assert list(tmp_path.iterdir()) == []
     error = capsys.readouterr().err
@@ -118,14 +127,14 @@ def test_no_compiled_program_is_kept_unless_asked(capsys, monkeypatch, tmp_path)
     before = jax.config.jax_compilation_cache_dir
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    run([*SMALL, "--seed", "3"], capsys)
+    run(small("--seed", "3"), capsys)
     assert jax.config.jax_compilation_cache_dir == before
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_finished_search_can_be_reported_and_tells_no_secret(capsys, tmp_path):
     folder = tmp_path / "search"
-    several = [*SMALL, "--noise-multipliers", "2,3"]
+    several = small("--noise-multipliers", "2,3")
     for arguments in (SMALL, several):
         options = [*arguments, "--seed", "3", "--folder", str(folder)]
         out, _ = run([*options, "--json"], capsys)
@@ -140,10 +149,10 @@ def test_a_finished_search_can_be_reported_and_tells_no_secret(capsys, tmp_path)
 
 
 def test_a_finished_folder_gives_the_same_release_again(capsys, tmp_path):
-    options = [*SMALL, "--folder", str(tmp_path / "search"), "--json"]
+    options = small("--folder", str(tmp_path / "search"), "--json")
     first = run(options, capsys)
     assert run(options, capsys) == first
-    other = run([*SMALL, "--folder", str(tmp_path / "other"), "--json"], capsys)
+    other = run(small("--folder", str(tmp_path / "other"), "--json"), capsys)
     assert json.loads(other[0])["noisy_validation_accuracy"] != pytest.approx(
         json.loads(first[0])["noisy_validation_accuracy"], abs=1e-9
     )
@@ -161,7 +170,7 @@ def test_everything_in_a_folder_is_its_owners_alone_or_refused(capsys, tmp_path,
     monkeypatch.setattr("jaxsel.host.records.os.replace", looked_at)
     monkeypatch.setattr("jaxsel.search.tune._SAVE_SECONDS", 0.0)
     folder = tmp_path / "above" / "search"
-    options = [*SMALL, "--folder", str(folder)]
+    options = small("--folder", str(folder))
     before = os.umask(0)
     try:
         run(options, capsys)
@@ -195,7 +204,7 @@ def test_everything_in_a_folder_is_its_owners_alone_or_refused(capsys, tmp_path,
 
 
 def test_a_folder_of_a_simulation_is_not_gone_on_with_as_a_private_search(capsys, tmp_path):
-    options = [*SMALL, "--folder", str(tmp_path / "search")]
+    options = small("--folder", str(tmp_path / "search"))
     run([*options, "--seed", "3"], capsys)
     before = sorted(path.name for path in (tmp_path / "search").iterdir())
     with pytest.raises(SystemExit) as stop:
@@ -208,7 +217,7 @@ def test_a_folder_of_a_simulation_is_not_gone_on_with_as_a_private_search(capsys
 
 def test_a_search_without_runs_leaves_that_it_released_nothing(capsys, tmp_path):
     folder = tmp_path / "search"
-    none = [*SMALL, "--repetitions", "poisson:mean=0.001", "--seed", "3"]
+    none = small("--repetitions", "poisson:mean=0.001", "--seed", "3")
     run([*none, "--folder", str(folder)], capsys)
     assert json.loads((folder / "release.json").read_text())["winner"] is None
     assert folder.stat().st_mode & 0o077 == 0
