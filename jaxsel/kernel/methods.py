@@ -1,10 +1,7 @@
-"""The settings of a mechanism that say how its trials are drawn. Imports no JAX."""
+"""The setting "method" of a mechanism: how its trials are drawn. Imports no JAX."""
 
 from jaxsel.language.base import Mechanism
 from jaxsel.language.entry import Method
-
-PRECISIONS = ("fast", "tail", "float64")
-"""Precisions of the draws: see ``kernel.noise``."""
 
 
 def methods(*options: str, help: str = "how trials are drawn; see the guide") -> Method:

@@ -27,7 +27,7 @@ from jaxtyping import Array, Float, UInt32
 from jaxsel.host.errors import InputError, check_choice
 from jaxsel.kernel import rows, stream
 from jaxsel.kernel.logarithm import join, log, split
-from jaxsel.kernel.methods import PRECISIONS
+from jaxsel.language.base import PRECISIONS
 
 
 class Ends(NamedTuple):

@@ -23,6 +23,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
+PRECISIONS = ("fast", "tail", "float64")
+"""Precisions of the draws: see ``kernel.noise``, which entries do not load."""
+
 
 @printed
 class FiniteLaw(NamedTuple):

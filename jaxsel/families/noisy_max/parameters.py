@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from jaxsel.kernel.methods import PRECISIONS
-from jaxsel.language.base import Relation
+from jaxsel.language.base import PRECISIONS, Relation
 from jaxsel.language.domains import choice, number, positive, probability, whole
 from jaxsel.language.relations import among
 
