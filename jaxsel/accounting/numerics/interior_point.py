@@ -12,10 +12,11 @@ import numpy as np
 from scipy import linalg
 
 # What is not solved by then is given back as it is, and judged by the caller.
-_STEPS = 60
+_STEPS = 90
 # A slack of exactly 0 would divide by it in the next step.
 _SHORT_OF_THE_EDGE = 0.995
-_FEASIBLE = 1e-8
+# Largest violation of a constraint, absolute and relative to the value: the greater counts.
+_FEASIBLE, _SMALL = 1e-8, 1e-5
 # Near the optimum weights price/slack span many orders of magnitude, and rounding makes the matrix
 # indefinite.
 _RIDGES = (1e-12, 1e-10, 1e-8, 1e-6)
@@ -146,8 +147,9 @@ def nearly_solved(
         primal = constraints.times(x) + slack - limits
         dual = constraints.transposed(price) + cost
         gap = float(slack @ price)
-        near = gap <= relative_gap * abs(float(cost @ x))
-        if near and np.max(np.abs(primal)) < _FEASIBLE:
+        value = abs(float(cost @ x))
+        feasible = np.max(np.abs(primal)) < max(_FEASIBLE, _SMALL * value)
+        if feasible and gap <= relative_gap * value:
             break
         solve = _solver(constraints.normal(price / slack))
         if solve is None:

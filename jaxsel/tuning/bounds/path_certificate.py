@@ -8,6 +8,7 @@ violations in a column add at most their largest value times the width of the co
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,23 @@ from jaxsel.tuning.bounds.path_program import Price, proposed_delta, slope_at
 # 256 pieces of a triangle, and as many thin columns of each column: what is lost by chords and by
 # the largest value of a column falls with both.
 _PARTS = 16  # of each edge of a triangle
-# Allowance for rounding of the sums, relative to E[K]: far above the actual errors.
+# Allowance for rounding in the law of K, relative to E[K]: far above the actual errors.
 ROUNDING = 1e-11
+# And in sums of up to some dozen numbers, relative to the sum of their absolute values.
+_UNIT = 128 * float(np.finfo(np.float64).eps)
+
+
+class Certificate(NamedTuple):
+    """What a price and a potential W prove.
+
+    Attributes:
+      delta: the bound; it may exceed 1.
+      lost: Float["columns"], what the inequality is violated by, integrated over each column:
+        their sum is what the bound has above the value of the program.
+    """
+
+    delta: float
+    lost: np.ndarray
 
 
 def _convex(price: Price) -> Price:
@@ -39,12 +55,19 @@ def _convex(price: Price) -> Price:
     return Price(price.knots[kept], price.values[kept], price.last_slope)
 
 
-def _conjugate(price: Price, slopes: np.ndarray) -> np.ndarray:
-    """max over the knots s of slope s - price(s), for a convex price."""
+def _conjugate(price: Price, slopes: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """max over the knots s of slope s - price(s), for a convex price, rounded upwards.
+
+    Args:
+      price: convex.
+      slopes: any shape.
+      size: of the same shape, at least the sum of what each slope was added up from.
+    """
     falls = np.diff(price.values) / np.diff(price.knots)
     # For a convex price slope s - price(s) grows as long as the price's slope is smaller.
     knot = np.searchsorted(falls, slopes)
-    return slopes * price.knots[knot] - price.values[knot]
+    at, value = price.knots[knot], price.values[knot]
+    return slopes * at - value + _UNIT * (size * at + np.abs(value))
 
 
 def _small_triangles(parts: int) -> np.ndarray:
@@ -67,26 +90,47 @@ def _at_corners(pieces: np.ndarray, linear: np.ndarray) -> np.ndarray:
     return np.matmul(linear.transpose(2, 0, 1)[:, None], pieces.transpose(0, 2, 1))
 
 
-def _supporting(law: Repetitions, low: np.ndarray, high: np.ndarray):
-    """(value at the middle, slope) of lines below the convex a between low and high."""
+def _supporting(
+    law: Repetitions, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(value, slope, place) of lines below the convex a between low and high, not below 0 there."""
     low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-    middle = 0.5 * (low + high)
-    # A law of K gives a = f'(1 - u) but not its derivative; a chord about the middle stands in for
-    # the tangent.
     step = np.maximum(1e-3 * (high - low), 1e-12)
-    left, right = np.maximum(middle - step, 0.0), np.minimum(middle + step, 1.0)
-    before, at, after = (slope_at(law, x) for x in (left, middle, right))
+    middle = 0.5 * (low + high)
+    value, slope = _line_below(law, middle, step, middle + step)
+    # e^epsilon multiplies what a line says, so that one that falls below 0, as where a bends much,
+    # proves nothing: the line at the upper end does not, as a falls, and 0 itself is one.
+    negative = value + slope * (high - middle) < 0.0
+    if np.any(negative):
+        end = high[negative]
+        at_end, slope_there = _line_below(law, end, step[negative], end)
+        useless = at_end < 0.0
+        value[negative] = np.where(useless, 0.0, at_end)
+        slope[negative] = np.where(useless, 0.0, slope_there)
+        middle[negative] = end
+    return value, slope, middle
+
+
+def _line_below(
+    law: Repetitions, place: np.ndarray, step: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(value at the place, slope) of lines below a, along its chords from place - step to end."""
+    # A law of K gives a = f'(1 - u) but not its derivative; a chord about the place stands in for
+    # the tangent.
+    left, right = np.maximum(place - step, 0.0), np.minimum(end, 1.0)
+    before, at, after = (slope_at(law, x) for x in (left, 0.5 * (left + right), right))
     # a falls; rounding might say otherwise, where it hardly does.
-    slope = np.minimum((after - before) / (right - left), 0.0)
-    chord = before + slope * (middle - left)
+    slope = np.minimum((after - before) / np.maximum(right - left, 1e-300), 0.0)
+    chord = before + slope * (0.5 * (left + right) - left)
     # A chord exceeds a convex function by at most twice the excess at the midpoint.
-    return np.minimum(at, chord) - 2.0 * np.maximum(chord - at, 0.0), slope, middle
+    least = np.minimum(at, chord) - 2.0 * np.maximum(chord - at, 0.0)
+    return least + slope * (place - 0.5 * (left + right)), slope
 
 
 def _failure(
     mesh: PathMesh, values: np.ndarray, law: Repetitions, epsilon: float, price: Price, parts: int
-) -> float:
-    """A bound on the integral over u of the largest violation of the inequality."""
+) -> np.ndarray:
+    """Bounds on the integral over u of the largest violation of the inequality, by column."""
     pieces = _small_triangles(parts)  # Float["pieces corners 3"], barycentric
     points = _at_corners(pieces, mesh.corners)
     first, second, third = np.moveaxis(points, 3, 0)
@@ -103,15 +147,22 @@ def _failure(
     theirs = value[..., None] + slope[..., None] * (points[1] - middle[..., None])
     # W is quadratic on a triangle, so its gradient is linear and given by its corner
     # values.
-    corners = [np.array(gradients(mesh, tuple(place))) for place in np.eye(3)]
-    steep = np.einsum("tq,vqtx->tvx", values[mesh.nodes], np.array(corners))
-    along, across = _at_corners(pieces, steep)
+    corners = np.array([gradients(mesh, tuple(place)) for place in np.eye(3)])
+    # W may be large where nothing forbids it; only its differences within a triangle count.
+    local = values[mesh.nodes] - values[mesh.nodes[:, :1]]
+    along, across = _at_corners(pieces, np.einsum("tq,vqtx->tvx", local, corners))
+    # What the gradients are added up from, which is what their rounding errors grow with.
+    size = np.max(np.einsum("tq,vqtx->tvx", np.abs(local), np.abs(corners)), axis=1)
     # The gain is the larger of 0 and its value without the bracket.
     # The largest over s of s W_u' - lambda(s), plus the gain, is a conjugate of the price at each
     # of the two slopes that the bracket allows.
-    failing = along + np.maximum(
-        _conjugate(price, across), ours + _conjugate(price, across - math.exp(epsilon) * theirs)
+    size_along, size_across = (size[None, :, None, side] for side in range(2))
+    less = math.exp(epsilon) * theirs
+    failing = np.maximum(
+        _conjugate(price, across, size_across),
+        ours + _conjugate(price, across - less, size_across + less),
     )
+    failing += along + _UNIT * (size_along + ours)
     width = np.diff(mesh.edges)
     # Pieces of a triangle never cross a line between thin columns: parts of its edges end there.
     centre = (points[0].mean(axis=2) - mesh.edges[mesh.column]) / width[mesh.column]
@@ -120,7 +171,7 @@ def _failure(
     place = np.broadcast_to(mesh.column, part.shape), part
     np.maximum.at(worst, place, failing.max(axis=2))
     # Signed: where (3) has room to spare, the bound falls by it.
-    return float(np.sum(worst * (width[:, None] / parts)))
+    return np.sum(worst * (width[:, None] / parts), axis=1)
 
 
 def certified(
@@ -132,7 +183,7 @@ def certified(
     values: np.ndarray,
     *,
     parts: int = _PARTS,
-) -> float:
+) -> Certificate:
     """A proven bound on delta(epsilon) in the direction of the pair.
 
     Args:
@@ -145,7 +196,7 @@ def certified(
       parts: of each edge of a triangle, for the check.
 
     Returns:
-      The bound; it may exceed 1.
+      The bound, and what it lost where. For one price and W it does not grow with epsilon.
     """
     price = _convex(price)
     # The convex price needs a last slope of at least its last chord; (3) needs it to be at least
@@ -158,6 +209,8 @@ def certified(
         steepest = max(steepest, float(np.max(rise)))
     proposed = proposed_delta(pair, mesh, price._replace(last_slope=steepest), values)
     failure = _failure(mesh, values, law, epsilon, price, parts)
-    # Sums cancel: what float64 loses grows with the largest numbers in them, not with their result.
-    size = float(np.max(np.abs(price.values))) + float(np.max(np.abs(values)))
-    return proposed + failure + ROUNDING * (law.mean + size)
+    # Sums cancel: what float64 loses grows with the numbers in them, not with their result.
+    size = float(np.max(np.abs(price.values)))
+    size += sum(float(np.abs(values[at]) @ np.abs(part)) for at, part in (mesh.start, mesh.end))
+    rounding = ROUNDING * law.mean + _UNIT * size
+    return Certificate(proposed + float(np.sum(failure)) + rounding, failure)

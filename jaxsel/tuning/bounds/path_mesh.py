@@ -17,7 +17,7 @@ from jaxsel.repetitions import Repetitions
 
 # Where the region is thin, as at (0, 0) and (1, 1), a triangle without height has no gradient.
 _THICKNESS = 1e-5  # least height of the polygon, on either side of u' = u
-_CROWDED = 1.4  # exponent that concentrates rows near the upper edge, where the worst paths are
+_CROWDED = 1.7  # exponent that concentrates rows near the upper edge, where the worst paths are
 _WEIGHT = 0.5  # weight of the law of K in the spacing of columns; the rest is sqrt(u)
 
 
@@ -59,8 +59,8 @@ def gradients(mesh: PathMesh, place: tuple[float, float, float]) -> list[np.ndar
     return found
 
 
-def _columns(law: Repetitions, count: int) -> np.ndarray:
-    """Ends of the columns, dense where the best of K is likely to be."""
+def first_columns(law: Repetitions, count: int) -> np.ndarray:
+    """Ends of ``count`` columns, from 0 to 1, dense where the best of K is likely to be."""
     # For large K all that matters happens at u of about 1/K.
     u = np.append(0.0, np.geomspace(1e-9, 1.0, 20_001))
     reached = np.asarray(law.pgf_gap(u))
@@ -69,6 +69,31 @@ def _columns(law: Repetitions, count: int) -> np.ndarray:
     ends = np.interp(np.linspace(0.0, 1.0, count + 1), travelled, u)
     ends[0], ends[-1] = 0.0, 1.0
     return ends
+
+
+def split_columns(ends: np.ndarray, lost: np.ndarray, least: float, count: int) -> np.ndarray:
+    """Ends of a mesh with up to ``count`` more columns, where a proof lost most.
+
+    Args:
+      ends: Float["columns + 1"], of the mesh of that proof.
+      lost: Float["columns"], what the proof lost in each; not above 0 where nothing was lost.
+      least: columns that are thought to lose less are not split.
+      count: of columns to add.
+    """
+    parts = np.ones(lost.size, dtype=int)
+    left = np.array(lost)
+    for _ in range(count):
+        worst = int(np.argmax(left))
+        if not left[worst] > least:
+            break
+        parts[worst] += 1
+        # A column in n parts loses about 1/n^2 as much: chords err by the square of their lengths.
+        left[worst] = lost[worst] / parts[worst] ** 2
+    pieces = [
+        np.linspace(first, last, part, endpoint=False)
+        for first, last, part in zip(ends[:-1], ends[1:], parts, strict=True)
+    ]
+    return np.append(np.concatenate(pieces), ends[-1])
 
 
 def _above(
@@ -110,16 +135,15 @@ def _with_middles(lines: np.ndarray) -> np.ndarray:
     return found
 
 
-def path_mesh(pair: DominatingPair, law: Repetitions, *, columns: int, rows: int) -> PathMesh:
+def path_mesh(pair: DominatingPair, ends: np.ndarray, *, rows: int) -> PathMesh:
     """The mesh of one direction.
 
     Args:
       pair: (P, P'), dominating; its trade-off bounds the paths.
-      law: of K.
-      columns: of u.
+      ends: Float["columns + 1"], of the columns of u, from 0 to 1; see `first_columns`.
       rows: cells across the region in each column, two triangles each.
     """
-    ends = _columns(law, columns)
+    columns = ends.size - 1
     tradeoff = pair_tradeoff(pair)
     # T adds the outputs in the order of their losses: it turns where the next one begins.
     kinks = np.cumsum(pair.first)

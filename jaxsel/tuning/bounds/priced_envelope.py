@@ -14,7 +14,6 @@ envelope is taken, so that it is never above the envelope.
 
 import functools
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -35,58 +34,107 @@ from jaxsel.tuning.bounds.envelope import (
     envelope_log_delta,
     log_envelope,
 )
-from jaxsel.tuning.bounds.path_certificate import ROUNDING, certified
-from jaxsel.tuning.bounds.path_mesh import PathMesh, path_mesh
-from jaxsel.tuning.bounds.path_program import proposal, proposed_delta, ratio_knots
+from jaxsel.tuning.bounds.path_certificate import ROUNDING, Certificate, certified
+from jaxsel.tuning.bounds.path_mesh import PathMesh, first_columns, path_mesh, split_columns
+from jaxsel.tuning.bounds.path_program import Price, proposal, proposed_delta, ratio_knots
 from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon
 
 _WORKERS = 2  # programs solved at a time; more would be limited by memory bandwidth
-_TRIES, _FINER_TRIES = 8, 6  # epsilons tried for one delta
 _MOST_EPSILON = 600.0  # e^epsilon is a coefficient of the program; float64 ends at e^709
-_CHORDS = 2  # epsilons tried at the end
-_PROBE = 2.0  # times delta: the largest envelope for which a second proof is tried
 _NEAR = 5e-4  # relative tolerance of delta at which an epsilon is accepted
 _CLOSE = 1e-4  # relative distance of epsilons at which the search stops
-_HALVINGS = 40  # bisection steps on the curve of the envelope
-# A finer mesh is used if the proven bound exceeds the program's value by this factor.
-_EXCESS = 1.1
+_START = 0.5  # the first epsilon tried, between a ranking's and the envelope's
+_ENOUGH = 0.05  # relative distance below delta of a proof that is not sought nearer by programs
+_ATTACKS = 6  # epsilons at which a ranking's delta is asked for
+_MORE = 3  # programs solved on the last mesh, once more after the first
+_STUCK = 0.9  # a proof that falls by less, where the envelope falls to delta, will not reach it
+_BELIEVED = 0.3  # a slope that was seen is at least this part of the envelope's, or its inverse
+_SLOPE = 1e-2  # relative distance by which the slope of the envelope is taken
+_TRIES = 7  # epsilons at which one price is certified, to find where it proves delta
+# Each mesh has so many of the first one's columns more than the one before.
+_ADDED = 0.5
+_KNOTS = 1.5  # times the first knots: the price of the last program
+# A column that is thought to lose less than this part of the program's value is not split.
+_LITTLE = 1e-3
+# No further mesh is tried where the proof exceeds the program's value by less than this part.
+_LOST = 0.05
+# A program whose value exceeds a known bound by this factor is not made finer.
+_HOPELESS = 4.0
 # Empirically no price is below (1 + _PRICED log10(1 / delta)^2) times a ranking's delta.
 _PRICED = 0.01
 _KEPT = 4  # searches whose prices are cached, with their pairs and envelopes
 
 
 class Resolution(NamedTuple):
-    """The resolution of the program; the bound is valid for any.
+    """The resolution of the programs; the bound is valid for any.
 
     Attributes:
-      columns, rows: of the mesh.
+      columns: of the first mesh.
+      rows: of every mesh.
       knots: of the price.
       parts: of the edges of triangles, for the certificate.
+      meshes: how many are tried, each finer where the proof on the one before lost most.
     """
 
     columns: int
     rows: int
     knots: int
     parts: int
+    meshes: int
 
 
-FINE = Resolution(columns=24, rows=6, knots=30, parts=16)
-"""About a fifth of a second for each epsilon and direction."""
+FINE = Resolution(columns=16, rows=6, knots=30, parts=16, meshes=3)
+"""About a second for each epsilon and direction."""
 
 
-def _finer(size: Resolution) -> Resolution:
-    """A finer resolution, for proofs far above the program's value: two seconds, from FINE.
+class _Proposal(NamedTuple):
+    """The solution of one program, which proves a bound at every epsilon.
 
-    It has the same rows: half as many again change little and take twice as long.
+    Attributes:
+      mesh: of the potential W.
+      price: of likelihood ratios.
+      values: of W, at the nodes.
+      delta: the value of the program, which is what a proof without losses would prove.
     """
-    return Resolution(3 * size.columns // 2, size.rows, 3 * size.knots // 2, 2 * size.parts)
+
+    mesh: PathMesh
+    price: Price
+    values: np.ndarray
+    delta: float
 
 
-class _Solved(NamedTuple):
-    """The value of a program at its own points, and the bound that is proved from it."""
+class Grid(NamedTuple):
+    """Where a program is solved.
 
-    proposed: float
-    certified: float
+    Attributes:
+      ends: Float["columns + 1"], of the columns of the mesh.
+      knots: of the price.
+    """
+
+    ends: np.ndarray
+    knots: int
+
+
+class Refined(NamedTuple):
+    """A bound on delta, and the grid of the last program that was solved for it."""
+
+    delta: float
+    grid: Grid
+
+
+class _Point(NamedTuple):
+    epsilon: float
+    delta: float
+
+
+def _between(left: _Point, right: _Point, delta: float) -> float:
+    """Where the logarithms of two deltas, one on either side, say that delta lies."""
+    if not (0.0 < right.delta and left.delta < math.inf):
+        return 0.5 * (left.epsilon + right.epsilon)
+    part = math.log(left.delta / delta) / math.log(left.delta / right.delta)
+    # Not at an end, which is known already.
+    part = min(max(part, 0.05), 0.95)
+    return left.epsilon + part * (right.epsilon - left.epsilon)
 
 
 class PricedDirection:
@@ -96,7 +144,7 @@ class PricedDirection:
       pair: a pair that dominates the base's laws in that direction.
       repetitions: law of K, with a finite mean.
       envelope: the envelope of these two.
-      resolution: of the program.
+      resolution: of the programs.
     """
 
     def __init__(
@@ -108,17 +156,21 @@ class PricedDirection:
     ) -> None:
         self.envelope = envelope
         self._pair, self._law, self._resolution = pair, repetitions, resolution
-        self._meshes: dict[Resolution, tuple[PathMesh, np.ndarray]] = {}
         self._attacked: dict[float, float] = {}
-        self._found: dict[tuple[float, Resolution], _Solved] = {}
+        self._found: dict[tuple[float, bytes, int], Refined] = {}
 
     @functools.cached_property
     def _attack(self) -> TwoEnded:
         return TwoEnded(self._pair.first, self._pair.second, self._law)
 
+    @functools.cached_property
+    def _first(self) -> Grid:
+        size = self._resolution
+        return Grid(first_columns(self._law, size.columns), size.knots)
+
     def enveloped(self, epsilon: float) -> float:
         """The envelope's bound on delta(epsilon), at most 1."""
-        return _enveloped((self.envelope,), epsilon)
+        return float(np.exp(envelope_log_delta((self.envelope,), epsilon)))
 
     def attacked(self, epsilon: float) -> float:
         """The exact delta of the worst two-ended ranking, below every bound."""
@@ -137,58 +189,205 @@ class PricedDirection:
         least = 1.0 + _PRICED * math.log10(enveloped) ** 2
         return self.attacked(epsilon) * least < enveloped
 
-    def priced(self, epsilon: float) -> float:
-        """The price's own bound on delta(epsilon), epsilon >= 0; it may exceed 1."""
-        return self._solved(epsilon, self._resolution).certified
-
-    def _solved(self, epsilon: float, size: Resolution) -> _Solved:
-        if (epsilon, size) not in self._found:
-            self._found[epsilon, size] = self._solve(epsilon, size)
-        return self._found[epsilon, size]
-
-    def _solve(self, epsilon: float, size: Resolution) -> _Solved:
+    def _proposed(self, epsilon: float, grid: Grid) -> _Proposal | None:
+        """The solution of the program on a grid; None if none is found."""
         if epsilon > _MOST_EPSILON:
-            return _Solved(math.inf, math.inf)  # the envelope remains
-        if size not in self._meshes:
-            mesh = path_mesh(self._pair, self._law, columns=size.columns, rows=size.rows)
-            self._meshes[size] = mesh, ratio_knots(self._pair, size.knots)
-        mesh, knots = self._meshes[size]
+            return None  # the envelope remains
+        mesh = path_mesh(self._pair, grid.ends, rows=self._resolution.rows)
+        knots = ratio_knots(self._pair, grid.knots)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             price, values = proposal(self._pair, self._law, mesh, knots, epsilon)
             if not (np.all(np.isfinite(price.values)) and np.all(np.isfinite(values))):
-                return _Solved(math.inf, math.inf)  # # not solved: the envelope remains
-            proposed = proposed_delta(self._pair, mesh, price, values)
-            found = certified(self._pair, self._law, mesh, epsilon, price, values, parts=size.parts)
-        return _Solved(proposed, found if math.isfinite(found) else math.inf)
+                return None
+            return _Proposal(mesh, price, values, proposed_delta(self._pair, mesh, price, values))
+
+    def _proved(self, found: _Proposal, epsilon: float) -> Certificate:
+        """What the solution of some program, of this epsilon or another, proves at an epsilon."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            proof = certified(
+                self._pair,
+                self._law,
+                found.mesh,
+                epsilon,
+                found.price,
+                found.values,
+                parts=self._resolution.parts,
+            )
+        return proof if math.isfinite(proof.delta) else proof._replace(delta=math.inf)
+
+    def _finer(self, grid: Grid, found: _Proposal, proof: Certificate) -> Grid | None:
+        """The grid of the next program; None if none is needed, or this one was the last."""
+        first, columns = self._first, grid.ends.size - 1
+        added = round(_ADDED * self._resolution.columns)
+        lost = np.where(np.isfinite(proof.lost), proof.lost, np.finfo(float).max)
+        if float(np.sum(np.maximum(lost, 0.0))) > _LOST * abs(found.delta):
+            most = self._resolution.columns + added * self._resolution.meshes
+            added = min(added, most - columns)
+            ends = split_columns(grid.ends, lost, _LITTLE * abs(found.delta), added)
+            return Grid(ends, grid.knots) if ends.size > grid.ends.size else None
+        if grid.knots > first.knots:
+            return None
+        # Little is lost, so that only a better program helps, once: more knots, and where no column
+        # was split before, each in two.
+        if columns <= self._resolution.columns:
+            lost, added = np.ones(columns), columns
+        return Grid(split_columns(grid.ends, lost, 0.0, added), round(_KNOTS * first.knots))
 
     def delta(self, epsilon: float) -> float:
-        """The least of the price's bound, of the envelope and of 1."""
+        """The least of the price's bound, of the envelope and of 1, at epsilon >= 0."""
+        return self.refined(epsilon).delta
+
+    def refined(self, epsilon: float, grid: Grid | None = None) -> Refined:
+        """As ``delta``, with the grid of the last program.
+
+        Args:
+          epsilon: >= 0.
+          grid: of the first program; of `resolution` if not given.
+        """
+        grid = grid or self._first
+        key = epsilon, grid.ends.tobytes(), grid.knots
+        if key not in self._found:
+            self._found[key] = self._refined(epsilon, grid)
+        return self._found[key]
+
+    def _refined(self, epsilon: float, grid: Grid) -> Refined:
         least = min(1.0, self.enveloped(epsilon))
         if self.can_help(epsilon):
-            least = min(least, self.priced(epsilon))
-        return max(0.0, least)
+            while True:
+                found = self._proposed(epsilon, grid)
+                if found is None or found.delta > _HOPELESS * least:
+                    break
+                proof = self._proved(found, epsilon)
+                least = min(least, proof.delta)
+                finer = self._finer(grid, found, proof)
+                if finer is None:
+                    break
+                grid = finer
+        return Refined(max(0.0, least), grid)
 
-    def wants_finer(self, epsilon: float) -> bool:
-        """Whether the proof loses much of the program's value, so that a finer mesh may help."""
-        if not self.can_help(epsilon):
-            return False
-        found, known = self._solved(epsilon, self._resolution), self.delta(epsilon)
-        return found.certified > _EXCESS * found.proposed and found.proposed < known
+    def least_epsilon(
+        self, delta: float, floor: float = 0.0, grid: Grid | None = None
+    ) -> tuple[float, Grid]:
+        """The least epsilon found at which delta is proved, at most the envelope's.
 
-    def finer(self, epsilon: float) -> float:
-        """As ``delta``, on the finer mesh only."""
-        least = min(1.0, self.enveloped(epsilon))
-        if self.can_help(epsilon):
-            found = self._solved(epsilon, _finer(self._resolution))
-            least = min(least, found.certified)
-        return max(0.0, least)
+        Args:
+          delta: > 0.
+          floor: smaller epsilons are of no use.
+          grid: as in ``refined``.
 
-    def refined(self, epsilon: float) -> float:
-        """``delta``, also on a finer mesh where that may help."""
-        found = self.delta(epsilon)
-        if self.wants_finer(epsilon):
-            found = min(found, self.finer(epsilon))
-        return found
+        Returns:
+          That epsilon, and the grid of the last program.
+        """
+        grid = grid or self._first
+        best = envelope_epsilon((self.envelope,), delta)
+        if not floor < best < math.inf or not self.can_help(best):
+            return best, grid
+        low = self._attacked_epsilon(delta, best)
+        at = floor if floor > low else low + _START * (best - low)
+        low = max(floor, low)
+        values: list[_Point] = []
+        solutions: list[tuple[float, _Proposal, _Point]] = []
+        for _ in range(self._resolution.meshes + _MORE):
+            found = self._proposed(at, grid)
+            if found is None or found.delta > _HOPELESS * self.enveloped(at):
+                break
+            proof = self._proved(found, at)
+            point = _Point(at, proof.delta)
+            best = min(best, at) if proof.delta <= delta else best
+            if best <= low * (1.0 + _CLOSE):
+                break
+            solutions.append((self._reached(point, delta), found, point))
+            finer = self._finer(grid, found, proof)
+            if finer is None:
+                if delta * (1.0 - _ENOUGH) <= proof.delta <= delta:
+                    break
+                # On the last mesh the proof is what counts, which is to be a little below delta.
+                values.append(point)
+                guess = self._where(values, delta * (1.0 - 0.5 * _ENOUGH))
+            else:
+                # A finer mesh proves about what the program says.
+                values.append(_Point(at, (1.0 + 0.5 * _LOST) * found.delta))
+                guess, grid = self._where(values, delta), finer
+            at = min(max(guess, low), best)
+        for reached, found, point in sorted(solutions, key=lambda each: each[0]):
+            if reached >= best:
+                break
+            best = self._crossing(found, point, delta, low, best)
+        return best, grid
+
+    def _reached(self, proved: _Point, delta: float) -> float:
+        """About where a solution proves delta, of which is known what it proves at its epsilon."""
+        if not 0.0 < proved.delta < math.inf:
+            return proved.epsilon if proved.delta <= 0.0 else math.inf
+        step = math.log(delta / proved.delta) / self._slope(proved.epsilon)
+        # It proves less and less below its own epsilon: half a step.
+        return proved.epsilon + (0.5 * step if proved.delta <= delta else step)
+
+    def _where(self, values: list[_Point], delta: float) -> float:
+        """The epsilon at which the value of programs is likely to be delta."""
+        last = values[-1]
+        if not last.delta > 0.0:
+            return last.epsilon
+        slope = self._slope(last.epsilon)
+        if len(values) > 1 and values[-2].delta > 0.0 and values[-2].epsilon != last.epsilon:
+            seen = math.log(values[-2].delta / last.delta) / (values[-2].epsilon - last.epsilon)
+            # Meshes differ, too, so that what was seen is believed within limits.
+            slope = max(min(seen, _BELIEVED * slope), slope / _BELIEVED)
+        return last.epsilon + math.log(delta / last.delta) / slope
+
+    def _slope(self, epsilon: float) -> float:
+        """The slope of the envelope's log delta, below 0."""
+        near = max(_SLOPE * epsilon, _SLOPE)
+        here, there = (log_envelope((self.envelope,), e) for e in (epsilon, epsilon + near))
+        return min((there - here) / near, -_SLOPE)
+
+    def _attacked_epsilon(self, delta: float, highest: float) -> float:
+        """An epsilon below ``highest`` at which some ranking has more than delta, or 0."""
+        low, high = _Point(0.0, self.attacked(0.0)), _Point(highest, self.attacked(highest))
+        if low.delta <= delta:
+            return 0.0
+        # The curve of the ranking resembles that of the envelope, whose slope it starts with.
+        guess = highest + math.log(delta / high.delta) / self._slope(highest) if high.delta else 0.0
+        for _ in range(_ATTACKS):
+            if not low.epsilon < guess < high.epsilon:
+                guess = 0.5 * (low.epsilon + high.epsilon)
+            point = _Point(guess, self.attacked(guess))
+            if point.delta > delta:
+                low = point
+                if point.delta < (1.0 + _PRICED) * delta:
+                    break
+            else:
+                high = point
+            guess = _between(low, high, delta)
+        return low.epsilon
+
+    def _crossing(
+        self, found: _Proposal, known: _Point, delta: float, low: float, high: float
+    ) -> float:
+        """The least epsilon seen in [low, high] at which a solution proves delta, or high.
+
+        Args:
+          found: the solution of a program.
+          known: what it proves at the epsilon of that program.
+          delta, low, high: as said.
+        """
+        left, right, point = None, None, known
+        for _ in range(_TRIES):
+            if point.delta <= delta:
+                right = point
+                if point.delta >= delta * (1.0 - _NEAR) or point.epsilon <= low:
+                    break
+            elif point.epsilon >= high or (left and point.delta > _STUCK * left.delta):
+                break  # it proves no less, however large epsilon is
+            else:
+                left = point
+            if left and right:
+                guess = _between(left, right, delta * (1.0 - 0.5 * _NEAR))
+            else:
+                guess = self._reached(point, delta * (1.0 - 0.5 * _NEAR))
+            point = _Point(min(max(guess, low), high), math.inf)
+            point = point._replace(delta=self._proved(found, point.epsilon).delta)
+        return min(high, right.epsilon) if right else high
 
 
 class _Search:
@@ -245,172 +444,40 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: TunedEpsilon)
       directions: from priced_directions.
       epsilon: of the search.
     """
-    # A price only lowers the envelope, and a finer mesh the price, so they are computed
-    # only for the direction whose bound is the largest so far.
+    # A price only lowers the envelope, so that it is computed only for the direction whose bound is
+    # the largest so far.
     found = [each.enveloped(epsilon) for each in directions]
-    steps = [iter((each.delta, each.refined)) for each in directions]
-    while True:
-        worst = int(np.argmax(found))
-        step = next(steps[worst], None)
-        if step is None:
-            return max(0.0, min(1.0, found[worst]))
-        found[worst] = min(found[worst], step(epsilon))
-
-
-def _coarse_delta(directions: tuple[PricedDirection, ...], epsilon: float) -> float:
-    """priced_delta on the first mesh only."""
-    return max(each.delta(epsilon) for each in directions)
-
-
-def _enveloped(bounds: tuple[Envelope, ...], epsilon: float) -> float:
-    """The envelope's bound on delta(epsilon), at most 1."""
-    return float(np.exp(envelope_log_delta(bounds, epsilon)))
-
-
-class _Point(NamedTuple):
-    epsilon: float
-    delta: float
-
-
-def _crossing(left: _Point, right: _Point, delta: float) -> float:
-    """The point at which the chord equals delta: delta(epsilon) is convex in e^epsilon."""
-    part = (left.delta - delta) / (left.delta - right.delta)
-    return left.epsilon + math.log1p(part * math.expm1(right.epsilon - left.epsilon))
-
-
-def _guess(bounds: tuple[Envelope, ...], near: list[_Point], delta: float) -> float:
-    """A guess of the epsilon at delta: the envelope's curve, scaled as at nearby prices."""
-    near = sorted(near)  # by epsilon
-    saved = [log_envelope(bounds, e) - math.log(found) for e, found in near]
-    slope = 0.0
-    if len(near) > 1 and near[1].epsilon > near[0].epsilon:
-        slope = (saved[1] - saved[0]) / (near[1].epsilon - near[0].epsilon)
-    low, high = 0.0, 2.0 * near[-1].epsilon
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        saves = saved[0] + slope * (middle - near[0].epsilon)
-        above = log_envelope(bounds, middle) - max(saves, 0.0) > math.log(delta)
-        low, high = (middle, high) if above else (low, middle)
-    return high
-
-
-def _bracket(
-    at: Callable[[float], _Point],
-    bounds: tuple[Envelope, ...],
-    left: _Point,
-    right: _Point,
-    known: list[_Point],
-    delta: float,
-    tries: int,
-) -> tuple[_Point, _Point]:
-    """Narrows a bracket of delta, until the point below is close to delta."""
-    known = [point for point in known if point.delta > 0.0]
-    aim = delta * (1.0 - 0.5 * _NEAR)
-    for _ in range(tries):
-        width = right.epsilon - left.epsilon
-        if right.delta >= delta * (1.0 - _NEAR) or width <= _CLOSE * right.epsilon:
-            break
-        # Uses the two points nearest to delta, or the ends if these lead out of the
-        # bracket.
-        nearest = sorted(known, key=lambda point: abs(math.log(point.delta / aim)))[:2]
-        guesses = [_guess(bounds, nearest, aim)] if known else []
-        if left in known and right in known:
-            guesses.append(_guess(bounds, [left, right], aim))
-        guesses.append(0.5 * (left.epsilon + right.epsilon))
-        edge = _CLOSE * width  # the next point stays away from both ends
-        low, high = left.epsilon + edge, right.epsilon - edge
-        middle = at(next(guess for guess in guesses if low < guess < high))
-        if middle.delta > 0.0:
-            known.append(middle)
-        left, right = (middle, right) if middle.delta > delta else (left, middle)
-    return left, right
-
-
-def _settled(at: Callable[[float], _Point], left: _Point, right: _Point, delta: float) -> float:
-    """An epsilon at which delta is proved by a price there, not only by a chord."""
-    for _ in range(_CHORDS):
-        if right.delta >= delta * (1.0 - _NEAR):
-            break
-        crossing = at(min(_crossing(left, right, delta), right.epsilon))
-        if crossing.delta <= delta:
-            return crossing.epsilon
-        left = crossing  # rounding of the solver may violate convexity
-    return right.epsilon
+    priced: set[int] = set()
+    grid = None
+    while (worst := int(np.argmax(found))) not in priced:
+        priced.add(worst)
+        # Where one direction's proof lost most, the other's loses most, too.
+        found[worst], grid = directions[worst].refined(epsilon, grid)
+    return max(0.0, min(1.0, found[worst]))
 
 
 @validated
 @one_blas_thread()
 def priced_epsilon(directions: tuple[PricedDirection, ...], delta: TunedDelta) -> float:
-    """The least epsilon found at which delta is proved.
-
-    delta(epsilon) of the tuned algorithm is convex in e^epsilon, so that between two
-    proven values the chord is proved, too.
+    """The least epsilon found at which delta is proved in both directions.
 
     Args:
       directions: from priced_directions.
       delta: of the search.
 
     Returns:
-      That epsilon, at most the envelope's; priced_delta there is at most delta. If some
-      ranking is close to the envelope, it is the envelope's, and no program is solved.
+      That epsilon, at most the envelope's. If some ranking is close to the envelope, it is the
+      envelope's, and no program is solved.
     """
-    bounds = tuple(each.envelope for each in directions)
-    enveloped = envelope_epsilon(bounds, delta)
-    if delta == 0.0 or not 0.0 < enveloped < math.inf:
-        return enveloped
-    helped = [each.can_help(enveloped) for each in directions]
-    stays = [
-        each.enveloped(enveloped)
-        for each, helps in zip(directions, helped, strict=True)
-        if not helps
-    ]
-    if not any(helped) or max(stays, default=0.0) > delta * (1.0 - _NEAR):
-        return enveloped
-
-    def coarse(epsilon: float) -> _Point:
-        return _Point(epsilon, _coarse_delta(directions, epsilon))
-
-    def fine(epsilon: float) -> _Point:
-        return _Point(epsilon, priced_delta(directions, epsilon))
-
-    # If some ranking has more than delta at epsilon 0, no price is needed there.
-    costly = any(each.attacked(0.0) > delta for each in directions)
-    start = _Point(0.0, 1.0)
-    left, right, at = start if costly else coarse(0.0), coarse(enveloped), coarse
-    if left.delta <= delta:
-        return 0.0
-    # The bound at the envelope's epsilon shows how far below it one can get.
-    lost = right.delta > delta * (1.0 - _NEAR)
-    if not lost:
-        known = [right] if costly else [left, right]
-        left, right = _bracket(coarse, bounds, left, right, known, delta, _TRIES)
-    # Used only near the result of the first mesh: far from there its proofs may lose much
-    # more.
-    wants = [each.wants_finer(right.epsilon) for each in directions]
-    if lost or any(wants):
-        at, left, right = fine, start if costly else fine(0.0), fine(right.epsilon)
-        if left.delta <= delta:
-            return 0.0
-        if right.delta > delta * (1.0 - _NEAR):
-            # A proof may fail here although it succeeds at a smaller epsilon.
-            probe = fine(envelope_epsilon(bounds, min(_PROBE * delta, 0.99)))
-            right = probe if probe.delta <= delta else right
-        if right.delta <= delta * (1.0 - _NEAR):
-            # The first mesh is not used again, except for the result.
-            def finer(epsilon: float) -> _Point:
-                found = [
-                    each.finer(epsilon) if wish else each.delta(epsilon)
-                    for each, wish in zip(directions, wants, strict=True)
-                ]
-                return _Point(epsilon, max(found))
-
-            known = [right] if costly else [left, right]
-            left, near = _bracket(finer, bounds, left, right, known, delta, _FINER_TRIES)
-            near = fine(near.epsilon)
-            left, right = (left, near) if near.delta <= delta else (near, right)
-    if right.epsilon == enveloped and right.delta > delta * (1.0 - _NEAR):
-        return enveloped
-    return _settled(at, left, right, delta)
+    enveloped = [envelope_epsilon((each.envelope,), delta) for each in directions]
+    if delta == 0.0:
+        return max(enveloped)
+    found, grid = 0.0, None
+    # What the direction of the larger envelope needs, the other has to prove, too, and no less.
+    for place in np.argsort(enveloped)[::-1].tolist():
+        needed, grid = directions[place].least_epsilon(delta, found, grid)
+        found = max(found, needed)
+    return found
 
 
 _POINTS = 12  # points of a curve, besides epsilon = 0
