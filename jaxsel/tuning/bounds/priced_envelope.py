@@ -44,7 +44,7 @@ _MOST_EPSILON = 600.0  # e^epsilon is a coefficient of the program; float64 ends
 _NEAR = 5e-4  # relative tolerance of delta at which an epsilon is accepted
 _CLOSE = 1e-4  # relative distance of epsilons at which the search stops
 _START = 0.5  # the first epsilon tried, between a ranking's and the envelope's
-_ENOUGH = 0.05  # relative distance below delta of a proof that is not sought nearer by programs
+_ENOUGH = 0.03  # relative distance below delta of a proof that is not sought nearer by programs
 _ATTACKS = 6  # epsilons at which a ranking's delta is asked for
 _MORE = 3  # programs solved on the last mesh, once more after the first
 _STUCK = 0.9  # a proof that falls by less, where the envelope falls to delta, will not reach it
@@ -115,13 +115,6 @@ class Grid(NamedTuple):
     knots: int
 
 
-class Refined(NamedTuple):
-    """A bound on delta, and the grid of the last program that was solved for it."""
-
-    delta: float
-    grid: Grid
-
-
 class _Point(NamedTuple):
     epsilon: float
     delta: float
@@ -135,6 +128,20 @@ def _between(left: _Point, right: _Point, delta: float) -> float:
     # Not at an end, which is known already.
     part = min(max(part, 0.05), 0.95)
     return left.epsilon + part * (right.epsilon - left.epsilon)
+
+
+class Refined(NamedTuple):
+    """A bound on delta, and how it was found.
+
+    Attributes:
+      delta: the bound.
+      grid: of the last program that was solved for it.
+      solution: the one that proves least; None where no price helps.
+    """
+
+    delta: float
+    grid: Grid
+    solution: _Proposal | None
 
 
 class PricedDirection:
@@ -157,7 +164,7 @@ class PricedDirection:
         self.envelope = envelope
         self._pair, self._law, self._resolution = pair, repetitions, resolution
         self._attacked: dict[float, float] = {}
-        self._found: dict[tuple[float, bytes, int], Refined] = {}
+        self._found: dict[tuple[float, bytes, int, bool], Refined] = {}
 
     @functools.cached_property
     def _attack(self) -> TwoEnded:
@@ -215,14 +222,23 @@ class PricedDirection:
             )
         return proof if math.isfinite(proof.delta) else proof._replace(delta=math.inf)
 
+    @property
+    def _most(self) -> int:
+        """The most columns of a mesh that is split where proofs lose."""
+        size = self._resolution
+        return size.columns + round(_ADDED * size.columns) * size.meshes
+
+    def can_split(self, grid: Grid) -> bool:
+        """Whether the mesh of a grid may have more columns."""
+        return grid.ends.size - 1 < self._most
+
     def _finer(self, grid: Grid, found: _Proposal, proof: Certificate) -> Grid | None:
         """The grid of the next program; None if none is needed, or this one was the last."""
         first, columns = self._first, grid.ends.size - 1
         added = round(_ADDED * self._resolution.columns)
         lost = np.where(np.isfinite(proof.lost), proof.lost, np.finfo(float).max)
         if float(np.sum(np.maximum(lost, 0.0))) > _LOST * abs(found.delta):
-            most = self._resolution.columns + added * self._resolution.meshes
-            added = min(added, most - columns)
+            added = min(added, self._most - columns)
             ends = split_columns(grid.ends, lost, _LITTLE * abs(found.delta), added)
             return Grid(ends, grid.knots) if ends.size > grid.ends.size else None
         if grid.knots > first.knots:
@@ -237,33 +253,44 @@ class PricedDirection:
         """The least of the price's bound, of the envelope and of 1, at epsilon >= 0."""
         return self.refined(epsilon).delta
 
-    def refined(self, epsilon: float, grid: Grid | None = None) -> Refined:
+    def refined(
+        self, epsilon: float, grid: Grid | None = None, *, thorough: bool = True
+    ) -> Refined:
         """As ``delta``, with the grid of the last program.
 
         Args:
           epsilon: >= 0.
           grid: of the first program; of `resolution` if not given.
+          thorough: whether a better program is solved where the proof loses little.
         """
         grid = grid or self._first
-        key = epsilon, grid.ends.tobytes(), grid.knots
+        key = epsilon, grid.ends.tobytes(), grid.knots, thorough
         if key not in self._found:
-            self._found[key] = self._refined(epsilon, grid)
+            self._found[key] = self._refined(epsilon, grid, thorough)
         return self._found[key]
 
-    def _refined(self, epsilon: float, grid: Grid) -> Refined:
-        least = min(1.0, self.enveloped(epsilon))
+    def _refined(self, epsilon: float, grid: Grid, thorough: bool) -> Refined:
+        least, solution = min(1.0, self.enveloped(epsilon)), None
         if self.can_help(epsilon):
             while True:
                 found = self._proposed(epsilon, grid)
                 if found is None or found.delta > _HOPELESS * least:
                     break
                 proof = self._proved(found, epsilon)
-                least = min(least, proof.delta)
+                if proof.delta < least:
+                    least, solution = proof.delta, found
                 finer = self._finer(grid, found, proof)
-                if finer is None:
+                if finer is None or (finer.knots > grid.knots and not thorough):
                     break
                 grid = finer
-        return Refined(max(0.0, least), grid)
+        return Refined(max(0.0, least), grid, solution)
+
+    def between(self, known: Refined, epsilon: float) -> float:
+        """A bound on delta(epsilon) from the solution at another, most often smaller, epsilon."""
+        least = min(1.0, self.enveloped(epsilon))
+        if known.solution is not None:
+            least = min(least, self._proved(known.solution, epsilon).delta)
+        return max(0.0, least)
 
     def least_epsilon(
         self, delta: float, floor: float = 0.0, grid: Grid | None = None
@@ -452,7 +479,7 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: TunedEpsilon)
     while (worst := int(np.argmax(found))) not in priced:
         priced.add(worst)
         # Where one direction's proof lost most, the other's loses most, too.
-        found[worst], grid = directions[worst].refined(epsilon, grid)
+        found[worst], grid, _ = directions[worst].refined(epsilon, grid)
     return max(0.0, min(1.0, found[worst]))
 
 
@@ -480,7 +507,8 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: TunedDelta) -
     return found
 
 
-_POINTS = 12  # points of a curve, besides epsilon = 0
+_POINTS = 8  # programs of a curve, besides that at epsilon = 0
+_BETWEEN = 3  # epsilons between two programs at which the first one's solution is certified
 _LAST_DELTA = 1e-3  # the envelope's delta at the last of them
 
 
@@ -492,29 +520,41 @@ def priced_profiles(
 
     Args:
       directions: from priced_directions.
-      count: number of epsilons at which prices are computed, evenly from 0 to where the
+      count: number of epsilons at which programs are solved, evenly from 0 to where the
         envelope is 1e-3.
 
     Returns:
       epsilon >= 0 -> the least of the envelope and of the chords, in e^epsilon, between the
-      bounds at those epsilons; not increasing.
+      bounds at those epsilons and some between them; not increasing.
     """
-    tasks = []
-    for each in directions:
-        last = envelope_epsilon((each.envelope,), _LAST_DELTA)
-        if 0.0 < last < math.inf:
-            tasks += [(each, e) for e in np.linspace(0.0, last, count + 1).tolist()]
     with ThreadPoolExecutor(_WORKERS) as pool:
-        list(pool.map(lambda task: task[0].delta(task[1]), tasks))
-    points = {id(each): [] for each in directions}
-    for each, epsilon in tasks:
-        points[id(each)].append(epsilon)
-    return tuple(_profile(each, np.array(points[id(each)])) for each in directions)
+        return tuple(pool.map(lambda each: _profile(each, *_points(each, count)), directions))
 
 
-def _profile(direction: PricedDirection, epsilons: np.ndarray) -> Profile:
-    """The chords between the bounds at some epsilons, and the envelope."""
-    deltas = np.array([direction.delta(epsilon) for epsilon in epsilons.tolist()])
+def _points(direction: PricedDirection, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Epsilons, increasing, and bounds on delta there."""
+    last = envelope_epsilon((direction.envelope,), _LAST_DELTA)
+    if not 0.0 < last < math.inf:
+        return np.zeros(0), np.zeros(0)
+    epsilons, deltas = [], []
+    grid = None
+    step = last / count
+    for start in np.linspace(0.0, last, count + 1).tolist():
+        # Proofs lose most in the same columns at the next epsilon.
+        found = direction.refined(start, grid, thorough=False)
+        epsilons.append(start)
+        deltas.append(found.delta)
+        # A mesh that is full cannot follow what the next proof loses.
+        grid = found.grid if direction.can_split(found.grid) else None
+        if start < last:
+            more = start + step * np.arange(1, _BETWEEN + 1) / (_BETWEEN + 1)
+            epsilons.extend(more.tolist())
+            deltas.extend(direction.between(found, epsilon) for epsilon in more.tolist())
+    return np.array(epsilons), np.array(deltas)
+
+
+def _profile(direction: PricedDirection, epsilons: np.ndarray, deltas: np.ndarray) -> Profile:
+    """The chords between bounds at some epsilons, and the envelope."""
     # A bound at an epsilon holds at every larger one.
     deltas = np.minimum.accumulate(deltas)
 
